@@ -1,0 +1,186 @@
+//! The newtypes that cross crate boundaries.
+//!
+//! Each has only the operations that mean something: lengths add, ids do not.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ByteLen(pub u64);
+
+impl ByteLen {
+    /// No bytes.
+    pub const ZERO: Self = Self(0);
+
+    /// The number itself.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl Add for ByteLen {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl AddAssign for ByteLen {
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for ByteLen {
+    type Output = Self;
+    /// Saturates at zero: a length is never negative.
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl std::iter::Sum for ByteLen {
+    fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
+        iter.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for ByteLen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A content record of one index: the bytes of one or more files. Never reused within an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContentId(pub u32);
+
+/// A file (an inode of one file system) of one index. Survives renames; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId(pub u32);
+
+/// A directory of one index. Survives renames; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DirId(pub u32);
+
+/// The MD5 of a chunk's bytes: the chunk's name (Forman, Eshghi, Chiocchetti 2005, section 2.2).
+///
+/// MD5 names chunks and proves nothing against an adversary; whole contents are compared by
+/// [`ContentDigest`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChunkHash(pub [u8; 16]);
+
+impl ChunkHash {
+    /// The first 48 bits, big-endian: the key of the chunk in posting lists. Two chunks with one
+    /// key are told apart by the full hash in the contents' chunk lists.
+    pub fn posting_key(self) -> u64 {
+        let b = self.0;
+        u64::from_be_bytes([0, 0, b[0], b[1], b[2], b[3], b[4], b[5]])
+    }
+}
+
+impl fmt::Display for ChunkHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        hex(&self.0, f)
+    }
+}
+
+impl fmt::Debug for ChunkHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        hex(&self.0, f)
+    }
+}
+
+/// The unkeyed 256-bit digest of a whole content; equal digests are equal contents.
+/// Defined in [`crate::hash::content`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContentDigest(pub [u8; 32]);
+
+impl fmt::Display for ContentDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        hex(&self.0, f)
+    }
+}
+
+impl fmt::Debug for ContentDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        hex(&self.0, f)
+    }
+}
+
+fn hex(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+}
+
+/// The sampled fingerprint of one 64-byte window: 40 bits.
+///
+/// The rolling hash of the window has 64 bits; a window is a candidate for sampling only when the
+/// top [`Fingerprint::BASE_LEVEL`] bits are zero. The fingerprint is the 40 bits below those, so
+/// its own leading zeros continue the count: see [`Fingerprint::level`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint(pub u64);
+
+impl Fingerprint {
+    /// Bits of a fingerprint.
+    pub const BITS: u32 = 40;
+    /// The least level any fingerprint has: 1 window in 2^3.
+    pub const BASE_LEVEL: u8 = 3;
+
+    /// The fingerprint of a window with this rolling hash, or `None` if its level is below
+    /// [`Self::BASE_LEVEL`].
+    pub const fn of_hash(hash: u64) -> Option<Self> {
+        if hash >> (64 - Self::BASE_LEVEL as u32) != 0 {
+            return None;
+        }
+        Some(Self((hash << Self::BASE_LEVEL) >> (64 - Self::BITS)))
+    }
+
+    /// The number of leading zero bits of the rolling hash (as far as the 40 bits tell): a file at
+    /// sampling level `k` keeps the fingerprints of level ≥ `k`, one window in 2^k (the `Mod_n`
+    /// of Broder 1997 section 3 with n = 2^k), so samples of files at different levels nest.
+    pub const fn level(self) -> u8 {
+        Self::BASE_LEVEL + (self.0.leading_zeros() - (64 - Self::BITS)) as u8
+    }
+}
+
+/// A share between 0 and 1: a containment or a resemblance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Score(f64);
+
+impl Score {
+    /// All of it.
+    pub const ONE: Self = Self(1.0);
+    /// None of it.
+    pub const ZERO: Self = Self(0.0);
+
+    /// Clamps to 0..=1; not-a-number becomes 0.
+    pub fn new(value: f64) -> Self {
+        Self(if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) })
+    }
+
+    /// The share as a fraction.
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+
+    /// Whole percents, rounded down; at most 99 unless `identical`.
+    ///
+    /// The contract keeps 100 % for identical files: a file wholly inside another shows 99.
+    pub fn percent(self, identical: bool) -> u8 {
+        if identical {
+            return 100;
+        }
+        // 0.29 * 100.0 is 28.999…: the tiny lift keeps a fraction that prints as 0.290000 at 29.
+        ((self.0 * 100.0 + 1e-7).floor() as u8).min(99)
+    }
+}
+
+impl Eq for Score {}
+
+#[allow(clippy::derive_ord_xor_partial_ord)]
+impl Ord for Score {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}

@@ -1,0 +1,29 @@
+//! `resemble-core`: bytes in, values out.
+//!
+//! Everything that decides *what* resemble answers lives here and is pure: no I/O, no clock, no
+//! environment, no printing. The way through the crate follows one file:
+//!
+//! ```text
+//! bytes ──► chunk (cut points, TTTD) ──► hash (MD5, many at a time) ──┐
+//!       └─► signature (sampled window fingerprints) ──────────────────┼──► digest::Digest
+//!       └─► hash::content (BLAKE3 of the whole) ──────────────────────┘
+//!
+//! Digest of a, Digest of b ──► similarity: resemblance, containments, shared bytes, relation
+//! ```
+//!
+//! The measures and their words are those of `docs/design.md`, section "Words".
+#![forbid(unsafe_op_in_unsafe_fn)]
+
+pub mod chunk;
+pub mod digest;
+pub mod hash;
+pub mod ids;
+pub mod params;
+pub mod signature;
+pub mod similarity;
+
+pub use digest::{ChunkList, ChunkRun, ContentKind, Digest, Digester};
+pub use ids::{ByteLen, ChunkHash, ContentDigest, ContentId, DirId, FileId, Fingerprint, Score};
+pub use params::Params;
+pub use signature::Signature;
+pub use similarity::{Measures, Relation};

@@ -1,0 +1,101 @@
+//! Every constant that changes what an index means, and the id that names them together.
+//!
+//! An index remembers the id it was built with; with other parameters it is rebuilt, never mixed.
+
+use std::fmt;
+
+/// The parameters of chunking and sampling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Params {
+    /// Cut-point parameters of TTTD.
+    pub chunk: ChunkParams,
+    /// Sampling of window fingerprints.
+    pub sampling: SamplingParams,
+}
+
+/// The thresholds and divisors of TTTD (Eshghi & Tang, HPL-2005-30R1, section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ChunkParams {
+    /// Tmin: no cut point before this many bytes.
+    pub min: u32,
+    /// Tmax: a cut at the latest after this many bytes.
+    pub max: u32,
+    /// D: the main divisor; always 2·D'.
+    pub main_divisor: u32,
+    /// D': the backup divisor.
+    pub backup_divisor: u32,
+}
+
+impl ChunkParams {
+    /// The paper's optimum: 460, 2800, 540, 270; chunks of 1015 bytes on its data.
+    pub const PAPER: Self = Self { min: 460, max: 2800, main_divisor: 540, backup_divisor: 270 };
+    /// The average chunk size that [`Self::PAPER`] is said to give.
+    pub const PAPER_AVERAGE: u32 = 1015;
+    /// The smallest average that can be asked for: Tmin must exceed the hash window (64 bytes).
+    pub const LEAST_AVERAGE: u32 = 145;
+    /// The largest average that can be asked for.
+    pub const GREATEST_AVERAGE: u32 = 16 << 20;
+
+    /// The paper's parameters scaled to another average chunk size in bytes.
+    ///
+    /// D' is rounded first and D is 2·D', so that every position that matches D matches D' too
+    /// (plain rounding of both breaks that at 1, 4 and 16 KiB). `None` outside
+    /// [`Self::LEAST_AVERAGE`]..=[`Self::GREATEST_AVERAGE`].
+    pub fn scaled(average: u32) -> Option<Self> {
+        if !(Self::LEAST_AVERAGE..=Self::GREATEST_AVERAGE).contains(&average) {
+            return None;
+        }
+        let scale = |n: u32| {
+            let (n, average, paper) =
+                (u64::from(n), u64::from(average), u64::from(Self::PAPER_AVERAGE));
+            ((n * average + paper / 2) / paper) as u32
+        };
+        let backup_divisor = scale(Self::PAPER.backup_divisor);
+        Some(Self {
+            min: scale(Self::PAPER.min),
+            max: scale(Self::PAPER.max),
+            main_divisor: 2 * backup_divisor,
+            backup_divisor,
+        })
+    }
+}
+
+/// Which window fingerprints a signature keeps. The choice and the curves behind it:
+/// `docs/decisions/0003-window-and-rate.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SamplingParams {
+    /// A file keeps one window in 2^`least_level` or fewer.
+    pub least_level: u8,
+    /// At most this many distinct fingerprints a file; beyond, the level rises by one (the rate
+    /// halves) until they fit.
+    pub cap: u32,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            chunk: ChunkParams::PAPER,
+            sampling: SamplingParams { least_level: 5, cap: 128 },
+        }
+    }
+}
+
+impl Params {
+    /// Bytes of the rolling window, for cut points and fingerprints alike (one pass serves both).
+    pub const WINDOW: usize = 64;
+}
+
+/// Prints the params id, e.g. `tttd-460-2800-540-270.w64-l5-c128.v1`: stable, and different
+/// whenever any byte of a digest could differ. `v1` names the hash tables and the file formats
+/// of the pieces.
+impl fmt::Display for Params {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ChunkParams { min, max, main_divisor, backup_divisor } = self.chunk;
+        let SamplingParams { least_level, cap } = self.sampling;
+        write!(
+            f,
+            "tttd-{min}-{max}-{main_divisor}-{backup_divisor}.w{}-l{least_level}-c{cap}.v1",
+            Self::WINDOW
+        )
+    }
+}

@@ -1,0 +1,3 @@
+//! `resemble-fs`: the overlay. (Interface agreed; owner fills in.)
+
+pub mod neighbours;

@@ -1,0 +1,86 @@
+//! Changes to the index: what a batch is made of.
+
+use std::path::PathBuf;
+
+use resemble_core::{ContentId, Digest, FileId};
+
+use crate::rows::{FileStat, SpecialKind};
+
+/// The content of a file that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ContentRef {
+    /// The index has it already (it may vanish before the batch is applied: then applying fails
+    /// with `ApplyError::ContentGone` for that change only and the file must be read again).
+    Known(ContentId),
+    /// Just digested; stored once even if several files of the batch have it.
+    New(Box<Digest>),
+}
+
+/// What is now known of a regular file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewState {
+    /// See [`crate::rows::FileState::Settled`].
+    Settled(ContentRef),
+    /// See [`crate::rows::FileState::Unsettled`].
+    Unsettled(ContentRef),
+    /// The errno of the failed open or read.
+    Unreadable(i32),
+    /// A short word: why it is left out.
+    Skipped(String),
+}
+
+/// One change. Paths are absolute; directories above a path are created as needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The path is a directory.
+    Dir(PathBuf),
+    /// The path is a regular file with this stat and state. An existing entry of another type is
+    /// replaced. Entries with equal (`fs`, `ino`) are one file.
+    File {
+        /// Where.
+        path: PathBuf,
+        /// What `stat` said.
+        stat: FileStat,
+        /// What reading gave.
+        state: NewState,
+    },
+    /// Only the stat of a known file changed (chmod, link count, rename): content and state stay.
+    Stat {
+        /// Which file.
+        file: FileId,
+        /// What `stat` says now.
+        stat: FileStat,
+    },
+    /// The path is a name of a file that the index knows by inode and need not read again (a new
+    /// hard link, or a rename seen as two events).
+    Link {
+        /// Where.
+        path: PathBuf,
+        /// Which file.
+        file: FileId,
+    },
+    /// The path is a symbolic link.
+    Symlink {
+        /// Where.
+        path: PathBuf,
+        /// Its target, raw.
+        target: Vec<u8>,
+    },
+    /// The path is a pipe, socket or device.
+    Special {
+        /// Where.
+        path: PathBuf,
+        /// Which type.
+        kind: SpecialKind,
+    },
+    /// The path and all below it are gone. Not an error if the index never had it.
+    Remove(PathBuf),
+    /// The entry moved with all below it, whatever stood at `to` is replaced. One row for a
+    /// directory, however many files are below.
+    Rename {
+        /// Old path.
+        from: PathBuf,
+        /// New path.
+        to: PathBuf,
+    },
+}

@@ -1,0 +1,145 @@
+//! The rows that a reader of the index sees, in plain types.
+
+use std::path::PathBuf;
+
+use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, DirId, FileId};
+
+/// Identifies a file system across reboots: its UUID or, without one, type and fsid; never `st_dev`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FsId(pub String);
+
+/// A point in time as `stat` gives it: seconds and nanoseconds since 1970 (seconds may be negative).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp {
+    /// Whole seconds.
+    pub secs: i64,
+    /// 0..1_000_000_000.
+    pub nanos: u32,
+}
+
+/// What `stat` said of a file when it was last looked at. Equal stats mean "not changed" (with the
+/// limits that docs/design.md names: writers through mmap).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FileStat {
+    /// The file system.
+    pub fs: FsId,
+    /// Inode number.
+    pub ino: u64,
+    /// Size in bytes.
+    pub size: ByteLen,
+    /// Last change of the bytes.
+    pub mtime: Timestamp,
+    /// Last change of the inode.
+    pub ctime: Timestamp,
+    /// Number of hard links.
+    pub nlink: u32,
+}
+
+/// Why a regular file has no content in the index.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum FileState {
+    /// Read, and the stat before and after reading was the same and old enough to trust.
+    Settled(ContentId),
+    /// Read, but it changed while being read or so recently that it must be looked at again.
+    Unsettled(ContentId),
+    /// Could not be opened or read: the errno.
+    Unreadable(i32),
+    /// Left out on purpose; the reason is a short word: `size`, `ignored`, `path-too-long` …
+    Skipped(String),
+}
+
+impl FileState {
+    /// The content, if the file has been read.
+    pub const fn content(&self) -> Option<ContentId> {
+        match self {
+            Self::Settled(content) | Self::Unsettled(content) => Some(*content),
+            Self::Unreadable(_) | Self::Skipped(_) => None,
+        }
+    }
+}
+
+/// A file of the index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileRow {
+    /// Its id.
+    pub id: FileId,
+    /// The stat that goes with its state.
+    pub stat: FileStat,
+    /// Whether and what content it has.
+    pub state: FileState,
+}
+
+/// A content of the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContentRow {
+    /// Its id.
+    pub id: ContentId,
+    /// Digest of the whole.
+    pub digest: ContentDigest,
+    /// Size in bytes.
+    pub size: ByteLen,
+    /// Text, binary or empty.
+    pub kind: ContentKind,
+    /// Sampling level of its signature.
+    pub level: u8,
+    /// Number of fingerprints in its signature.
+    pub fingerprints: u32,
+    /// Number of runs in its chunk list.
+    pub chunk_runs: u64,
+    /// Number of files that have it; never 0 in a snapshot.
+    pub files: u32,
+}
+
+/// The type of an entry that is neither file, directory nor symbolic link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SpecialKind {
+    /// Named pipe.
+    Fifo,
+    /// Unix socket.
+    Socket,
+    /// Block device.
+    Block,
+    /// Character device.
+    Character,
+    /// Anything else the kernel may invent.
+    Other,
+}
+
+/// One name in a directory of the index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// A directory.
+    Dir(DirId),
+    /// A regular file (each hard link is an entry of the same file).
+    File(FileId),
+    /// A symbolic link and its target, raw.
+    Symlink(Vec<u8>),
+    /// A pipe, socket or device: named, never opened.
+    Special(SpecialKind),
+}
+
+/// Whole-index figures for `status`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Bytes of the index file on disk (0 in memory).
+    pub index_bytes: u64,
+    /// Contents.
+    pub contents: u64,
+    /// Chunks in all chunk lists, repeats counted.
+    pub chunks: u64,
+    /// Fingerprints in all signatures.
+    pub fingerprints: u64,
+    /// Files.
+    pub files: u64,
+    /// Chunk and fingerprint keys that more contents have than the boilerplate limit.
+    pub boilerplate: u64,
+}
+
+/// What was done with a file that is no index of ours, or a damaged one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetAside {
+    /// Where the old file is now.
+    pub moved_to: PathBuf,
+    /// One sentence: what was wrong with it.
+    pub reason: String,
+}

@@ -1,0 +1,33 @@
+# The recipes people and CI use. `just` lists them.
+
+default:
+    @just --list
+
+# Everything CI checks, in its order.
+check: fmt lint doc test deny
+
+fmt:
+    cargo fmt --all -- --check
+
+lint:
+    cargo clippy --workspace --all-targets -- -D warnings
+
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+# Unit, property, model and system tests; FUSE must be usable.
+test:
+    RESEMBLE_REQUIRE_FUSE=1 cargo test
+
+deny:
+    cargo deny check licenses bans sources
+
+# The benchmark page: see docs/benchmarks.md.
+bench *args:
+    cargo bench -p resemble-benches {{args}}
+
+# Programs and user units into the home directory.
+install:
+    cargo install --locked --path daemon
+    cargo install --locked --path cli
+    install -Dm644 systemd/resembled.service ~/.config/systemd/user/resembled.service
