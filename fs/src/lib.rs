@@ -1,3 +1,38 @@
-//! `resemble-fs`: the overlay. (Interface agreed; owner fills in.)
+//! `resemble-fs`: the overlay that answers `ls M/report.txt/.similar`.
+//!
+//! ```text
+//!   kernel ──► adapter ──► view ──► tree (the watched files, beneath a directory handle)
+//!              the only     │
+//!              file that    └─────► neighbours (a trait; the daemon's index is behind it)
+//!              names fuser          names (how an answer is spelt in a listing)
+//!
+//!   mount: makes, repairs and ends a mount          mounts: /proc/self/mountinfo
+//! ```
+//!
+//! The namespace ([`view`]) is plain Rust with its own types and is tested without a kernel; the
+//! adapter translates and nothing else; [`mount`] owns everything that outlives a request. The
+//! promises a user may rely on are the sentences of `docs/semantics.md`, each with its test.
+//!
+//! Three rules hold everywhere, because breaking them hangs processes for good:
+//!
+//! 1. No code of this crate resolves a path through one of our own mounts. Mount points are known
+//!    by path and left out before any `stat`; a mount reached in another way (a bind mount) is
+//!    recognised by its mount id, which is read without asking the file system.
+//! 2. Nobody sends the kernel a notification from a handler (nobody sends one at all: what must be
+//!    exact has a time-to-live of zero).
+//! 3. A handler that asks [`Neighbours`] runs on a worker thread, never on a thread that serves
+//!    the mount, so a slow answer holds up nobody but its asker.
+#![forbid(unsafe_code)]
 
+mod adapter;
+mod ident;
+mod lanes;
+pub mod mount;
+mod mounts;
+pub mod names;
 pub mod neighbours;
+pub mod view;
+
+pub use mount::{MountError, MountedOverlay, Overlay, OverlayConfig, is_inside_resemble_mount};
+pub use neighbours::{Listing, Neighbour, Neighbours};
+pub use view::{Show, View};

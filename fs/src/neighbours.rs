@@ -1,6 +1,12 @@
 //! What the overlay asks of whoever knows the index.
+//!
+//! The overlay knows the shape of the namespace (names, modes, handles) and nothing about
+//! similarity; whoever implements [`Neighbours`] knows similarity and nothing about the namespace.
+//! The trait is asked with absolute paths of the watched tree and answers with absolute paths.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use resemble_core::Score;
 
@@ -41,4 +47,66 @@ pub trait Neighbours: Send + Sync + 'static {
 
     /// The bytes of `.similar/.report.json`: what `resemble find FILE --format json` prints.
     fn report(&self, file: &Path) -> Vec<u8>;
+
+    /// Whether [`Self::similar`] would name anybody. The files view asks this for each file of a
+    /// directory whose `.similar` is listed; implement it if it can be cheaper than the answer.
+    fn has_similar(&self, file: &Path) -> bool {
+        !self.similar(file).neighbours.is_empty()
+    }
+
+    /// A number that differs whenever any answer may have changed, or `None` if no such number is
+    /// known. `ls -l F/.similar` looks up each link it has just listed; with a generation the
+    /// overlay answers these from the listing, without it each look-up asks again.
+    fn generation(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// Answers from a table: for tests and demonstrations, where no index is wanted.
+#[derive(Debug, Default)]
+pub struct MapNeighbours {
+    table: Mutex<BTreeMap<PathBuf, Listing>>,
+}
+
+impl MapNeighbours {
+    /// Nobody resembles anybody yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// From now on, `of` (a file or a directory) has exactly these neighbours.
+    pub fn set(&self, of: impl Into<PathBuf>, neighbours: Vec<Neighbour>) {
+        let listing = Listing {
+            total: neighbours.len(),
+            neighbours,
+        };
+        self.lock().insert(of.into(), listing);
+    }
+
+    /// From now on, `of` has no neighbours.
+    pub fn clear(&self, of: &Path) {
+        self.lock().remove(of);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<PathBuf, Listing>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Neighbours for MapNeighbours {
+    fn similar(&self, file: &Path) -> Listing {
+        self.lock().get(file).cloned().unwrap_or_default()
+    }
+
+    fn similar_dirs(&self, dir: &Path) -> Listing {
+        self.similar(dir)
+    }
+
+    fn why(&self, file: &Path, neighbour: &Path) -> Vec<u8> {
+        format!("{} resembles {}\n", file.display(), neighbour.display()).into_bytes()
+    }
+
+    fn report(&self, file: &Path) -> Vec<u8> {
+        format!("{{\"total\":{}}}\n", self.similar(file).total).into_bytes()
+    }
 }

@@ -1,0 +1,586 @@
+//! The only file that names `fuser`: translate a request, ask the view, translate the answer.
+//!
+//! 1. **Who waits for whom.** Requests that only look at the watched tree are answered on the
+//!    thread that read them. What asks the index, and what may read whole files, is handed to two
+//!    pools of worker threads ([`Lanes`]), so that however slow an answer is, every other path goes
+//!    on being served. `PARALLEL_DIROPS` keeps the kernel from queueing look-ups per directory.
+//! 2. **A panic is one EIO.** fuser's event loop would lose a thread for good. Each handler runs
+//!    under `catch_unwind`; unwinding drops the reply, and a dropped reply answers EIO.
+//! 3. **Nothing is left to the defaults**, which answer ENOSYS: for many operations the kernel
+//!    remembers that for the life of the mount, and an ENOSYS from `opendir` would even switch on
+//!    the caching of listings. What writes is EROFS; what is harmless succeeds; where "the kernel
+//!    shall do it itself" is meant, ENOSYS stands there with its reason.
+//! 4. **No caching that outlives its second**: no `FOPEN_KEEP_CACHE`, no `FOPEN_CACHE_DIR`, no
+//!    `CACHE_SYMLINKS`, no readdirplus (which would prime attributes that are asked for seldom).
+//!    `AUTO_INVAL_DATA` makes a long-open reader notice that the file behind it changed.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fuser::{
+    AccessFlags, BsdFileFlags, Config, CopyFileRangeFlags, Errno, FileAttr, FileHandle, FileType,
+    Filesystem, FopenFlags, Generation, INodeNo, InitFlags, IoctlFlags, KernelConfig, LockOwner,
+    OpenAccMode, OpenFlags, PollEvents, PollNotifier, RenameFlags, ReplyAttr, ReplyBmap,
+    ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyIoctl,
+    ReplyLseek, ReplyOpen, ReplyPoll, ReplyStatfs, ReplyWrite, ReplyXattr, Request, Session,
+    SessionACL, TimeOrNow, WriteFlags,
+};
+
+use crate::lanes::Lanes;
+use crate::names::MAX_NAME;
+use crate::view::{Attr, Effort, Kind, Namespace, Refusal, Sink, Time};
+
+/// Threads that read requests from the kernel.
+const SERVERS: usize = 4;
+/// One name, one object: numbers are never reused for another path while the kernel knows them.
+const GENERATION: Generation = Generation(0);
+
+/// Serves `space` on a mounted `/dev/fuse` descriptor until the mount is gone. Returns after the
+/// first handshake with the kernel; `serve` of the result blocks.
+pub(crate) fn connect(
+    device: OwnedFd,
+    space: Arc<Namespace>,
+    lanes: Arc<Lanes>,
+) -> io::Result<Connection> {
+    let mut config = Config::default();
+    config.n_threads = Some(SERVERS);
+    // The kernel already admits nobody but the mount's owner (no allow_other); fuser's own check
+    // would only add a second opinion about user namespaces.
+    let session = Session::from_fd(Adapter { space, lanes }, device, SessionACL::All, config)?;
+    Ok(Connection(session))
+}
+
+/// A mount that answers as soon as it is served.
+pub(crate) struct Connection(Session<Adapter>);
+
+impl Connection {
+    /// Blocks until the mount is gone.
+    pub(crate) fn serve(self) -> io::Result<()> {
+        self.0.run()
+    }
+}
+
+// ---- requests ----
+
+pub(crate) struct Adapter {
+    space: Arc<Namespace>,
+    lanes: Arc<Lanes>,
+}
+
+impl Adapter {
+    /// Runs `work` where `effort` says.
+    fn run(&self, effort: Effort, work: impl FnOnce(&Namespace) + Send + 'static) {
+        let space = Arc::clone(&self.space);
+        self.lanes.run(effort, Box::new(move || work(&space)));
+    }
+
+    /// Asks what a request will cost; the question itself may panic no more than the request.
+    fn effort(&self, of: impl FnOnce(&Namespace) -> Effort) -> Effort {
+        of(&self.space)
+    }
+}
+
+/// Answers a request from a `Result`: the value by the closure, a refusal by its number.
+macro_rules! answer {
+    ($reply:expr, $result:expr, |$value:pat_param| $then:expr) => {
+        match $result {
+            Ok($value) => $then,
+            Err(refusal) => $reply.error(errno(refusal)),
+        }
+    };
+}
+
+/// Everything that would write. The kernel refuses most of it before us (`MS_RDONLY`).
+macro_rules! read_only {
+    ($reply:expr) => {
+        $reply.error(errno(Refusal::ReadOnly))
+    };
+}
+
+impl Filesystem for Adapter {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        for wanted in [
+            InitFlags::FUSE_PARALLEL_DIROPS,
+            InitFlags::FUSE_AUTO_INVAL_DATA,
+        ] {
+            if let Err(missing) = config.add_capabilities(wanted) {
+                tracing::warn!(
+                    ?missing,
+                    "the kernel lacks a FUSE capability; going on without"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let effort = self.effort(|space| space.lookup_effort(parent.0, name));
+        let name = name.to_owned();
+        self.run(effort, move |space| {
+            answer!(reply, space.lookup(parent.0, &name), |entry| {
+                reply.entry(&entry.ttl, &file_attr(&entry.attr), GENERATION);
+            });
+        });
+    }
+
+    fn forget(&self, _: &Request, ino: INodeNo, nlookup: u64) {
+        self.run(Effort::Small, move |space| space.forget(ino.0, nlookup));
+    }
+
+    fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        self.run(Effort::Small, move |space| {
+            answer!(reply, space.getattr(ino.0), |entry| {
+                reply.attr(&entry.ttl, &file_attr(&entry.attr));
+            });
+        });
+    }
+
+    fn readlink(&self, _: &Request, ino: INodeNo, reply: ReplyData) {
+        self.run(Effort::Small, move |space| {
+            answer!(reply, space.readlink(ino.0), |target| reply.data(&target));
+        });
+    }
+
+    fn open(&self, _: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        if flags.acc_mode() != OpenAccMode::O_RDONLY {
+            return read_only!(reply);
+        }
+        let effort = self.effort(|space| space.open_effort(ino.0));
+        self.run(effort, move |space| {
+            answer!(reply, space.open(ino.0), |opened| {
+                let direct = if opened.direct {
+                    FopenFlags::FOPEN_DIRECT_IO
+                } else {
+                    FopenFlags::empty()
+                };
+                // Nothing is ever written, so nothing needs flushing at each close.
+                reply.opened(
+                    FileHandle(opened.handle),
+                    direct | FopenFlags::FOPEN_NOFLUSH,
+                );
+            });
+        });
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        fh: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        self.run(Effort::Small, move |space| {
+            answer!(reply, space.read(fh.0, offset, size as usize), |bytes| {
+                reply.data(&bytes);
+            });
+        });
+    }
+
+    fn lseek(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        fh: FileHandle,
+        offset: i64,
+        whence: i32,
+        reply: ReplyLseek,
+    ) {
+        let hole = match whence {
+            libc::SEEK_DATA => false,
+            libc::SEEK_HOLE => true,
+            _ => return reply.error(errno(Refusal::Invalid)), // the kernel does the others
+        };
+        let Ok(offset) = u64::try_from(offset) else {
+            return reply.error(errno(Refusal::NoData));
+        };
+        self.run(Effort::Small, move |space| {
+            answer!(reply, space.seek(fh.0, offset, hole), |found| reply
+                .offset(i64::try_from(found).unwrap_or(i64::MAX)));
+        });
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn release(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        fh: FileHandle,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        _: bool,
+        reply: ReplyEmpty,
+    ) {
+        self.run(Effort::Small, move |space| {
+            space.release(fh.0);
+            reply.ok();
+        });
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn opendir(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        let effort = self.effort(|space| space.list_effort(ino.0));
+        self.run(effort, move |space| {
+            answer!(reply, space.open_dir(ino.0), |opened| {
+                reply.opened(FileHandle(opened.handle), FopenFlags::empty());
+            });
+        });
+    }
+
+    fn readdir(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        fh: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectory,
+    ) {
+        let effort = self.effort(|space| space.read_dir_effort(fh.0, offset));
+        self.run(effort, move |space| {
+            let result = space.read_dir(fh.0, offset, &mut DirectorySink(&mut reply));
+            answer!(reply, result, |()| reply.ok());
+        });
+    }
+
+    fn readdirplus(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        _: u64,
+        reply: ReplyDirectoryPlus,
+    ) {
+        reply.error(Errno::EOPNOTSUPP); // not negotiated, so not asked
+    }
+
+    fn releasedir(&self, _: &Request, _: INodeNo, fh: FileHandle, _: OpenFlags, reply: ReplyEmpty) {
+        self.run(Effort::Small, move |space| {
+            space.release(fh.0);
+            reply.ok();
+        });
+    }
+
+    fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn statfs(&self, _: &Request, ino: INodeNo, reply: ReplyStatfs) {
+        self.run(Effort::Small, move |space| {
+            answer!(reply, space.space(ino.0), |s| {
+                let (bsize, frsize) = (s.bsize.max(512), s.frsize.max(512));
+                let namelen = MAX_NAME as u32;
+                reply.statfs(
+                    s.blocks, s.bfree, s.bavail, s.files, s.ffree, bsize, namelen, frsize,
+                );
+            });
+        });
+    }
+
+    fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        let effort = self.effort(|space| space.attribute_effort(ino.0, Some(name)));
+        let name = name.to_owned();
+        self.run(effort, move |space| {
+            answer!(reply, space.attribute(ino.0, &name), |value| attribute(
+                reply, size, &value
+            ));
+        });
+    }
+
+    fn listxattr(&self, _: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
+        let effort = self.effort(|space| space.attribute_effort(ino.0, None));
+        self.run(effort, move |space| {
+            answer!(reply, space.attributes(ino.0), |names| {
+                let mut list = OsString::new();
+                for name in &names {
+                    list.push(name);
+                    list.push("\0");
+                }
+                attribute(reply, size, list.as_encoded_bytes());
+            });
+        });
+    }
+
+    fn access(&self, _: &Request, _: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
+        // Not asked: default_permissions lets the kernel judge by mode and owner.
+        if mask.contains(AccessFlags::W_OK) {
+            read_only!(reply);
+        } else {
+            reply.ok();
+        }
+    }
+
+    fn ioctl(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        _: IoctlFlags,
+        _: u32,
+        _: &[u8],
+        _: u32,
+        reply: ReplyIoctl,
+    ) {
+        reply.error(Errno::ENOTTY);
+    }
+
+    fn poll(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        _: PollNotifier,
+        _: PollEvents,
+        _: fuser::PollFlags,
+        reply: ReplyPoll,
+    ) {
+        // Meant to stick: everything is always readable, and the kernel says so without asking.
+        reply.error(Errno::ENOSYS);
+    }
+
+    fn bmap(&self, _: &Request, _: INodeNo, _: u32, _: u64, reply: ReplyBmap) {
+        // Meant to stick: there are no blocks (FIBMAP is then EINVAL).
+        reply.error(Errno::ENOSYS);
+    }
+
+    // getlk and setlk stay with their defaults: locks are not negotiated, the kernel keeps them.
+
+    fn setattr(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: Option<u32>,
+        _: Option<u32>,
+        _: Option<u32>,
+        _: Option<u64>,
+        _: Option<TimeOrNow>,
+        _: Option<TimeOrNow>,
+        _: Option<SystemTime>,
+        _: Option<FileHandle>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<SystemTime>,
+        _: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        read_only!(reply);
+    }
+
+    fn mknod(&self, _: &Request, _: INodeNo, _: &OsStr, _: u32, _: u32, _: u32, reply: ReplyEntry) {
+        read_only!(reply);
+    }
+
+    fn mkdir(&self, _: &Request, _: INodeNo, _: &OsStr, _: u32, _: u32, reply: ReplyEntry) {
+        read_only!(reply);
+    }
+
+    fn unlink(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
+        read_only!(reply);
+    }
+
+    fn rmdir(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
+        read_only!(reply);
+    }
+
+    fn symlink(&self, _: &Request, _: INodeNo, _: &OsStr, _: &Path, reply: ReplyEntry) {
+        read_only!(reply);
+    }
+
+    fn rename(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: &OsStr,
+        _: INodeNo,
+        _: &OsStr,
+        _: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        read_only!(reply);
+    }
+
+    fn link(&self, _: &Request, _: INodeNo, _: INodeNo, _: &OsStr, reply: ReplyEntry) {
+        read_only!(reply);
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        _: u64,
+        _: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        read_only!(reply);
+    }
+
+    fn create(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: &OsStr,
+        _: u32,
+        _: u32,
+        _: i32,
+        reply: ReplyCreate,
+    ) {
+        read_only!(reply);
+    }
+
+    fn setxattr(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: &OsStr,
+        _: &[u8],
+        _: i32,
+        _: u32,
+        reply: ReplyEmpty,
+    ) {
+        read_only!(reply);
+    }
+
+    fn removexattr(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
+        read_only!(reply);
+    }
+
+    fn fallocate(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        _: u64,
+        _: u64,
+        _: i32,
+        reply: ReplyEmpty,
+    ) {
+        read_only!(reply);
+    }
+
+    fn copy_file_range(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        _: u64,
+        _: INodeNo,
+        _: FileHandle,
+        _: u64,
+        _: u64,
+        _: CopyFileRangeFlags,
+        reply: ReplyWrite,
+    ) {
+        read_only!(reply); // its target would be in the overlay
+    }
+}
+
+// ---- translations ----
+
+struct DirectorySink<'a>(&'a mut ReplyDirectory);
+
+impl Sink for DirectorySink<'_> {
+    fn add(&mut self, ino: u64, next: u64, kind: Kind, name: &OsStr) -> bool {
+        !self.0.add(INodeNo(ino), next, file_type(kind), name)
+    }
+}
+
+fn errno(refusal: Refusal) -> Errno {
+    Errno::from_i32(refusal.errno())
+}
+
+/// The protocol of `getxattr` and `listxattr`: size 0 asks for the length.
+fn attribute(reply: ReplyXattr, size: u32, value: &[u8]) {
+    let length = value.len() as u32;
+    if size == 0 {
+        reply.size(length);
+    } else if length > size {
+        reply.error(Errno::ERANGE);
+    } else {
+        reply.data(value);
+    }
+}
+
+fn file_type(kind: Kind) -> FileType {
+    match kind {
+        Kind::Directory => FileType::Directory,
+        Kind::File => FileType::RegularFile,
+        Kind::Link => FileType::Symlink,
+    }
+}
+
+fn file_attr(attr: &Attr) -> FileAttr {
+    FileAttr {
+        ino: INodeNo(attr.ino),
+        size: attr.size,
+        blocks: attr.blocks,
+        atime: system_time(attr.accessed),
+        mtime: system_time(attr.modified),
+        ctime: system_time(attr.changed),
+        crtime: UNIX_EPOCH,
+        kind: file_type(attr.kind),
+        perm: attr.perm,
+        nlink: 1,
+        uid: attr.uid,
+        gid: attr.gid,
+        rdev: 0,
+        blksize: attr.block_size,
+        flags: 0,
+    }
+}
+
+/// Times no clock shows (a broken file system) become 1970.
+fn system_time(time: Time) -> SystemTime {
+    let seconds = Duration::from_secs(time.seconds.unsigned_abs());
+    let whole = if time.seconds < 0 {
+        UNIX_EPOCH.checked_sub(seconds)
+    } else {
+        UNIX_EPOCH.checked_add(seconds)
+    };
+    let nanos = Duration::from_nanos(u64::from(time.nanos));
+    whole
+        .and_then(|whole| whole.checked_add(nanos))
+        .unwrap_or(UNIX_EPOCH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_before_1970_keep_their_fraction() {
+        let time = system_time(Time {
+            seconds: -2,
+            nanos: 800_000_000,
+        });
+        assert_eq!(
+            UNIX_EPOCH.duration_since(time).unwrap(),
+            Duration::from_millis(1200)
+        );
+        assert_eq!(
+            system_time(Time {
+                seconds: i64::MIN,
+                nanos: 0
+            }),
+            system_time(Time {
+                seconds: i64::MIN,
+                nanos: 0
+            })
+        );
+    }
+}

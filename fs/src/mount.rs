@@ -1,0 +1,433 @@
+//! Making, repairing and ending a mount.
+//!
+//! 1. **Roots are opened first, the mount comes after**, so nothing is ever resolved through it.
+//! 2. **A mount point of a killed daemon is repaired**: a mount of our type that answers ENOTCONN is
+//!    taken away. One that answers is somebody's, and refused.
+//! 3. **Ending is idempotent and lazy.** Whatever is inside the mount, the path is free afterwards,
+//!    the threads have ended and the directory is gone if we made it. We only ever unmount the
+//!    mount that is ours by its id: if somebody unmounted it and mounted something else, that stays.
+//! 4. **Another may end it**: `umount M` by hand is noticed ([`MountedOverlay::is_alive`]).
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::adapter::{Connection, connect};
+use crate::lanes::Lanes;
+use crate::mounts::{self, Mount};
+use crate::neighbours::Neighbours;
+use crate::view::{Namespace, Show, View};
+
+mod point;
+mod transport;
+
+use point::MountPoint;
+
+/// How long threads may take to end before they are left behind with a warning.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What to mount where.
+#[derive(Clone, Debug)]
+pub struct OverlayConfig {
+    /// Created if absent (and then removed at the end); refused if not empty.
+    pub mount_point: PathBuf,
+    /// The shape.
+    pub view: View,
+    /// Where `.similar` is listed.
+    pub show: Show,
+    /// The watched directories, by the paths the index knows them by. One is mirrored by the
+    /// mount itself; several are folders in it. One that is not there now is empty until it is.
+    pub roots: Vec<PathBuf>,
+    /// Paths that are not shown, with everything below them. The mount point need not be named.
+    pub exclude: Vec<PathBuf>,
+}
+
+/// Why there is no mount, or why it did not go.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages say what the variants are; the fields are what they name
+pub enum MountError {
+    #[error("nothing to mount: no directory is watched")]
+    NoRoots,
+    #[error("{}: not an absolute path", path.display())]
+    Relative { path: PathBuf },
+    #[error("{} lies in {}: name only one of them", inner.display(), outer.display())]
+    NestedRoots { inner: PathBuf, outer: PathBuf },
+    #[error("{} lies in the overlay mounted at {}: choose a place outside of it", path.display(), mount.display())]
+    InsideOverlay { path: PathBuf, mount: PathBuf },
+    #[error("{} would be covered by the mount at {}: choose another mount point", root.display(), point.display())]
+    RootInMountPoint { root: PathBuf, point: PathBuf },
+    #[error("{}: an overlay is already mounted here and answers; unmount it first", path.display())]
+    AlreadyMounted { path: PathBuf },
+    #[error("{}: not a directory", path.display())]
+    NotADirectory { path: PathBuf },
+    #[error("{}: not empty; a mount point must be an empty or absent directory", path.display())]
+    NotEmpty { path: PathBuf },
+    #[error("{}: {source}", path.display())]
+    Path { path: PathBuf, source: io::Error },
+    #[error(
+        "cannot open /dev/fuse: {source}; is the fuse module loaded (`modprobe fuse`), and may you open it?"
+    )]
+    Device { source: io::Error },
+    #[error(
+        "fusermount3 is not installed; without privileges it is needed to mount (package fuse3)"
+    )]
+    NoHelper,
+    #[error("{}: fusermount3 refused: {message}", path.display())]
+    Refused { path: PathBuf, message: String },
+    #[error("{}: cannot mount: {source}", path.display())]
+    Mount { path: PathBuf, source: io::Error },
+    #[error("{}: the mount does not answer: {source}", path.display())]
+    Session { path: PathBuf, source: io::Error },
+    #[error("{}: cannot unmount: {source}", path.display())]
+    Unmount { path: PathBuf, source: io::Error },
+    #[error("{}: something else is mounted over the overlay; unmount that first", path.display())]
+    Covered { path: PathBuf },
+}
+
+/// Makes overlays.
+#[derive(Clone, Copy, Debug)]
+pub struct Overlay;
+
+impl Overlay {
+    /// Mounts; when this returns, the mount answers.
+    pub fn mount(
+        config: OverlayConfig,
+        neighbours: Arc<dyn Neighbours>,
+    ) -> Result<MountedOverlay, MountError> {
+        let OverlayConfig {
+            mount_point,
+            view,
+            show,
+            roots,
+            exclude,
+        } = config;
+        let path = point::resolve(&mount_point)?;
+        check_roots(&roots, &path)?;
+        let failed = |source| MountError::Path {
+            path: path.clone(),
+            source,
+        };
+
+        let mut left_out = vec![path.clone()];
+        // Both as given and without symbolic links; the last component stays untouched, it may be
+        // a mount (of ours, or dead).
+        for given in exclude {
+            left_out.extend(std::path::absolute(&given).ok());
+            left_out.extend(point::resolve(&given).ok());
+        }
+        let space = Namespace::new(view, show, roots, left_out, neighbours).map_err(failed)?;
+        let space = Arc::new(space);
+        let lanes = Arc::new(Lanes::start().map_err(failed)?);
+
+        let mounted = MountPoint::prepare(path).and_then(|mut point| {
+            match Running::start(&point.path, Arc::clone(&space), Arc::clone(&lanes)) {
+                Ok(running) => Ok((point, running)),
+                Err(error) => {
+                    point.remove_created();
+                    Err(error)
+                }
+            }
+        });
+        match mounted {
+            Ok((point, running)) => {
+                let path = point.path.clone();
+                tracing::info!(path = %path.display(), %view, "mounted");
+                let state = Mutex::new(Some(State {
+                    point,
+                    running,
+                    lanes,
+                }));
+                Ok(MountedOverlay { path, space, state })
+            }
+            Err(error) => {
+                lanes.close(PATIENCE);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Absolute, none in another, none in an overlay, none where the mount will be.
+fn check_roots(roots: &[PathBuf], point: &Path) -> Result<(), MountError> {
+    if roots.is_empty() {
+        return Err(MountError::NoRoots);
+    }
+    for (index, root) in roots.iter().enumerate() {
+        if !root.is_absolute() {
+            return Err(MountError::Relative { path: root.clone() });
+        }
+        let failed = |source| MountError::Path {
+            path: root.clone(),
+            source,
+        };
+        if let Some(mount) = mounts::at_or_enclosing(root).map_err(failed)? {
+            return Err(MountError::InsideOverlay {
+                path: root.clone(),
+                mount,
+            });
+        }
+        let real = std::fs::canonicalize(root).unwrap_or_else(|_| root.clone());
+        if real.starts_with(point) {
+            let (root, point) = (root.clone(), point.to_owned());
+            return Err(MountError::RootInMountPoint { root, point });
+        }
+        for (other, outer) in roots.iter().enumerate() {
+            if other != index && root.starts_with(outer) {
+                let (inner, outer) = (root.clone(), outer.clone());
+                return Err(MountError::NestedRoots { inner, outer });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A mount that is served until it is unmounted or dropped.
+#[derive(Debug)]
+pub struct MountedOverlay {
+    path: PathBuf,
+    space: Arc<Namespace>,
+    /// `None` after it ended.
+    state: Mutex<Option<State>>,
+}
+
+struct State {
+    point: MountPoint,
+    running: Running,
+    lanes: Arc<Lanes>,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("State")
+            .field("point", &self.point)
+            .finish_non_exhaustive()
+    }
+}
+
+impl MountedOverlay {
+    /// Where it is mounted: absolute, without symbolic links.
+    pub fn mount_point(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is still mounted and served: `false` after [`Self::unmount`], and after somebody
+    /// else unmounted it.
+    pub fn is_alive(&self) -> bool {
+        let state = self.lock();
+        let Some(state) = state.as_ref() else {
+            return false;
+        };
+        !state.running.ended.is_set() && matches!(state.running.current(), Ok(Some(_)))
+    }
+
+    /// How many real entries called `.similar` were met so far; ours hide them.
+    pub fn hidden_similar_entries(&self) -> usize {
+        self.space.hidden_similar_entries()
+    }
+
+    /// Takes the mount away, ends the threads, removes the mount point if it was made. Calling it
+    /// again does nothing. If this fails, it may be called again.
+    pub fn unmount(&self) -> Result<(), MountError> {
+        let mut guard = self.lock();
+        let Some(state) = guard.as_mut() else {
+            return Ok(());
+        };
+        state.running.stop()?;
+        if !state.lanes.close(PATIENCE) {
+            tracing::warn!(path = %self.path.display(), "an answer is still being computed; not waiting");
+        }
+        state.point.remove_created();
+        *guard = None;
+        tracing::info!(path = %self.path.display(), "unmounted");
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<State>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for MountedOverlay {
+    fn drop(&mut self) {
+        if let Err(error) = self.unmount() {
+            tracing::error!(%error, "the mount stays behind");
+        }
+    }
+}
+
+/// A mount being served.
+struct Running {
+    /// Which mount is ours; its path may change (`mount --move`), its id does not.
+    id: u64,
+    device: String,
+    server: Option<JoinHandle<()>>,
+    ended: Arc<Ended>,
+}
+
+impl Running {
+    fn start(path: &Path, space: Arc<Namespace>, lanes: Arc<Lanes>) -> Result<Self, MountError> {
+        let session = |source| MountError::Session {
+            path: path.to_owned(),
+            source,
+        };
+        let device = transport::mount(path)?;
+        let undo = |error: MountError| {
+            if let Err(source) = transport::detach(path) {
+                tracing::error!(%source, path = %path.display(), "the mount stays behind");
+            }
+            error
+        };
+        let connection = connect(device, space, lanes).map_err(|e| undo(session(e)))?;
+        let ours = mounts::read()
+            .map(|mounts| {
+                mounts
+                    .into_iter()
+                    .rev()
+                    .find(|m| m.point == path && m.is_ours())
+            })
+            .map_err(|e| undo(session(e)))?
+            .ok_or_else(|| session(io::Error::other("it is gone already")))?;
+        let ended = Arc::new(Ended::default());
+        let server = serve(connection, Arc::clone(&ended)).map_err(|e| undo(session(e)))?;
+        Ok(Self {
+            id: ours.id,
+            device: ours.device,
+            server: Some(server),
+            ended,
+        })
+    }
+
+    /// Our mount as the kernel lists it now, and whether something is mounted over it.
+    fn current(&self) -> io::Result<Option<(Mount, bool)>> {
+        let mounts = mounts::read()?;
+        let is_it = |m: &Mount| m.id == self.id && m.device == self.device && m.is_ours();
+        let Some(at) = mounts.iter().position(is_it) else {
+            return Ok(None);
+        };
+        let covered = mounts[at + 1..]
+            .iter()
+            .any(|later| later.point == mounts[at].point);
+        Ok(Some((mounts[at].clone(), covered)))
+    }
+
+    fn stop(&mut self) -> Result<(), MountError> {
+        let path = |mount: &Mount| mount.point.clone();
+        let listed = self.current().map_err(|source| MountError::Unmount {
+            path: "/proc/self/mountinfo".into(),
+            source,
+        })?;
+        if let Some((mount, covered)) = &listed {
+            if *covered {
+                return Err(MountError::Covered { path: path(mount) });
+            }
+            transport::detach(&mount.point).map_err(|source| MountError::Unmount {
+                path: path(mount),
+                source,
+            })?;
+        }
+        // Without privilege a detached mount with somebody inside goes on being served although
+        // nobody can reach it. Its owner may end it through fusectl, where that is mounted.
+        let ended = self.ended.wait(PATIENCE / 10)
+            || match transport::abort(&self.device) {
+                Ok(()) => self.ended.wait(PATIENCE),
+                Err(error) => {
+                    tracing::debug!(%error, "no fusectl");
+                    false
+                }
+            };
+        if !ended {
+            tracing::warn!(
+                "somebody is still inside the mount; its threads end with the last of them"
+            );
+        } else if let Some(server) = self.server.take() {
+            // It cannot panic: what it runs is caught, and its end was just seen.
+            let _ended = server.join();
+        }
+        Ok(())
+    }
+}
+
+fn serve(connection: Connection, ended: Arc<Ended>) -> io::Result<JoinHandle<()>> {
+    std::thread::Builder::new()
+        .name("overlay".to_owned())
+        .spawn(move || {
+            let _set = SetAtEnd(ended);
+            if let Err(error) = connection.serve() {
+                tracing::warn!(%error, "the overlay's connection ended with an error");
+            }
+        })
+}
+
+/// Whether the server's thread has ended.
+#[derive(Default)]
+struct Ended {
+    set: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Ended {
+    fn is_set(&self) -> bool {
+        *self.set.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits at most so long; whether it is set.
+    fn wait(&self, patience: Duration) -> bool {
+        let set = self.set.lock().unwrap_or_else(PoisonError::into_inner);
+        let (set, _) = self
+            .changed
+            .wait_timeout_while(set, patience, |set| !*set)
+            .unwrap_or_else(PoisonError::into_inner);
+        *set
+    }
+}
+
+struct SetAtEnd(Arc<Ended>);
+
+impl Drop for SetAtEnd {
+    fn drop(&mut self) {
+        *self.0.set.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.0.changed.notify_all();
+    }
+}
+
+/// Whether a path lies in (or is) a mounted overlay of anybody, by the kernel's list of mounts:
+/// the path itself is not touched, so this neither hangs nor wakes anything. Symbolic links are
+/// not followed; give a canonical path where they matter.
+pub fn is_inside_resemble_mount(path: &Path) -> bool {
+    mounts::at_or_enclosing(path).is_ok_and(|mount| mount.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roots(paths: &[&str]) -> Vec<PathBuf> {
+        paths.iter().map(PathBuf::from).collect()
+    }
+
+    #[test]
+    fn roots_are_checked_before_anything_is_touched() {
+        let check = |paths: &[&str]| check_roots(&roots(paths), Path::new("/nowhere/M"));
+        assert!(matches!(check(&[]), Err(MountError::NoRoots)));
+        assert!(matches!(check(&["docs"]), Err(MountError::Relative { .. })));
+        assert!(matches!(
+            check(&["/a", "/b/c", "/b"]),
+            Err(MountError::NestedRoots { .. })
+        ));
+        assert!(matches!(
+            check(&["/a", "/a"]),
+            Err(MountError::NestedRoots { .. })
+        ));
+        assert!(matches!(
+            check(&["/nowhere/M"]),
+            Err(MountError::RootInMountPoint { .. })
+        ));
+        assert!(matches!(
+            check(&["/nowhere/M/x"]),
+            Err(MountError::RootInMountPoint { .. })
+        ));
+        assert!(check(&["/nowhere", "/nowhere2"]).is_ok());
+    }
+}

@@ -1,0 +1,188 @@
+//! The mount point: found, repaired, created, and removed again.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use super::{MountError, transport};
+use crate::mounts;
+
+/// How long a mount of our kind may take to say that it lives.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
+
+/// A directory that is ready to be mounted on.
+#[derive(Debug)]
+pub(super) struct MountPoint {
+    /// Absolute, without symbolic links.
+    pub(super) path: PathBuf,
+    /// The directories that were made for it, outermost first.
+    created: Vec<PathBuf>,
+}
+
+/// The path a mount point will have: absolute and without symbolic links, found without touching
+/// the last component (which may be a dead mount) unless it is a symbolic link.
+pub(super) fn resolve(given: &Path) -> Result<PathBuf, MountError> {
+    let failed = |source| MountError::Path {
+        path: given.to_owned(),
+        source,
+    };
+    let mut path = plain(given).map_err(failed)?;
+    for _ in 0..40 {
+        if let Some(mount) = mounts::enclosing(&path).map_err(failed)? {
+            return Err(MountError::InsideOverlay {
+                path: given.to_owned(),
+                mount,
+            });
+        }
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(path); // "/"
+        };
+        let parent = existing(parent).map_err(failed)?;
+        let candidate = parent.join(name);
+        if is_our_mount(&candidate).map_err(failed)? {
+            return Ok(candidate);
+        }
+        match std::fs::read_link(&candidate) {
+            Ok(target) => path = plain(&parent.join(target)).map_err(failed)?,
+            Err(_) => {
+                // Once more with the path that is really meant.
+                return match mounts::enclosing(&candidate).map_err(failed)? {
+                    Some(mount) => Err(MountError::InsideOverlay {
+                        path: given.to_owned(),
+                        mount,
+                    }),
+                    None => Ok(candidate),
+                };
+            }
+        }
+    }
+    Err(failed(io::Error::other("too many symbolic links")))
+}
+
+/// Absolute and without `.`; `..` is taken by the names, as a shell's `cd` does.
+fn plain(path: &Path) -> io::Result<PathBuf> {
+    let mut plain = PathBuf::new();
+    for component in std::path::absolute(path)?.components() {
+        if component == Component::ParentDir {
+            plain.pop();
+        } else {
+            plain.push(component);
+        }
+    }
+    Ok(plain)
+}
+
+/// The path without symbolic links as far as it exists.
+fn existing(path: &Path) -> io::Result<PathBuf> {
+    match std::fs::canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            match (path.parent(), path.file_name()) {
+                (Some(parent), Some(name)) => Ok(existing(parent)?.join(name)),
+                _ => Err(error),
+            }
+        }
+        other => other,
+    }
+}
+
+fn is_our_mount(path: &Path) -> io::Result<bool> {
+    let mounts = mounts::read()?;
+    Ok(mounts
+        .iter()
+        .rev()
+        .find(|mount| mount.point == path)
+        .is_some_and(mounts::Mount::is_ours))
+}
+
+impl MountPoint {
+    /// Makes a resolved path ready: a dead mount of ours is taken away, an absent directory is
+    /// created; one that lives, one that is not empty and what is no directory are refused.
+    pub(super) fn prepare(path: PathBuf) -> Result<Self, MountError> {
+        let failed = |source| MountError::Path {
+            path: path.clone(),
+            source,
+        };
+        // Dead mounts may lie on each other, one for each kill.
+        for _ in 0..64 {
+            if !is_our_mount(&path).map_err(failed)? {
+                break;
+            }
+            if lives(&path) {
+                return Err(MountError::AlreadyMounted { path });
+            }
+            tracing::info!(path = %path.display(), "taking away the mount of a killed daemon");
+            transport::detach(&path).map_err(|source| MountError::Unmount {
+                path: path.clone(),
+                source,
+            })?;
+        }
+        let mut this = Self {
+            path,
+            created: Vec::new(),
+        };
+        match this.make_ready() {
+            Ok(()) => Ok(this),
+            Err(error) => {
+                this.remove_created();
+                Err(error)
+            }
+        }
+    }
+
+    fn make_ready(&mut self) -> Result<(), MountError> {
+        let path = self.path.clone();
+        let failed = |source| MountError::Path {
+            path: path.clone(),
+            source,
+        };
+        let missing: Vec<&Path> = path
+            .ancestors()
+            .take_while(|dir| std::fs::symlink_metadata(dir).is_err_and(|error| not_found(&error)))
+            .collect();
+        for dir in missing.into_iter().rev() {
+            std::fs::create_dir(dir).map_err(failed)?;
+            self.created.push(dir.to_owned());
+        }
+        if !std::fs::symlink_metadata(&path).map_err(failed)?.is_dir() {
+            return Err(MountError::NotADirectory { path });
+        }
+        match std::fs::read_dir(&path).map_err(failed)?.next() {
+            None => Ok(()),
+            Some(_) => Err(MountError::NotEmpty { path }),
+        }
+    }
+
+    /// Removes the directories that were made, unless somebody uses them now.
+    pub(super) fn remove_created(&mut self) {
+        for dir in std::mem::take(&mut self.created).into_iter().rev() {
+            if let Err(error) = std::fs::remove_dir(&dir) {
+                tracing::debug!(path = %dir.display(), %error, "the mount point stays");
+                break;
+            }
+        }
+    }
+}
+
+fn not_found(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+}
+
+/// Whether a mount of our kind is served by anybody. Asked from a thread of its own: if the
+/// server hangs, so does the question, and then the mount counts as alive.
+fn lives(path: &Path) -> bool {
+    let (answer, answered) = channel();
+    let path = path.to_owned();
+    let asked = std::thread::Builder::new()
+        .name("overlay-probe".to_owned())
+        .spawn(move || {
+            // Not `stat`: for a second the kernel answers that for a dead mount from its cache.
+            let dead = matches!(rustix::fs::statfs(&path), Err(rustix::io::Errno::NOTCONN));
+            // Nobody may be waiting any more.
+            let _too_late = answer.send(dead);
+        });
+    match asked.map(|_| answered.recv_timeout(SIGN_OF_LIFE)) {
+        Ok(Ok(dead)) => !dead,
+        Ok(Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected)) | Err(_) => true,
+    }
+}

@@ -1,0 +1,188 @@
+//! The two ways to a mount and back: `mount(2)` with privilege, `fusermount3` without.
+//!
+//! fuser would do both, but version 0.18 unmounts whatever is mounted at the path when its own
+//! mount is already gone, leaves a dead mount behind if the mount is busy, and has no way to
+//! detach lazily. So the descriptor is obtained here and fuser only serves it.
+//!
+//! * The kernel is asked first and the helper only if it says EPERM; who is privileged is not
+//!   guessed from a user id.
+//! * The helper passes the descriptor back over a socket whose number stands in `_FUSE_COMMFD`. The
+//!   socket is the helper's standard input: inherited by nobody else, and no code runs between fork
+//!   and exec.
+//! * The options are constants. Nothing of the user's (a comma in a path) can become an option.
+
+use std::ffi::CString;
+use std::io::{self, IoSliceMut, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, UnmountFlags};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+
+use super::MountError;
+use crate::mounts::OUR_TYPE;
+
+const DEVICE: &str = "/dev/fuse";
+/// The source column of `mount` and `df`.
+const SOURCE: &str = "resemble";
+/// Where the helper may be if it is not in PATH (a service's PATH is short).
+const HELPERS: [&str; 4] = [
+    "fusermount3",
+    "/usr/bin/fusermount3",
+    "/bin/fusermount3",
+    "/usr/local/bin/fusermount3",
+];
+
+/// Mounts on an existing directory; the result is the connection's descriptor, on which the
+/// kernel's first message waits.
+pub(super) fn mount(point: &Path) -> Result<OwnedFd, MountError> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    let device =
+        rustix::fs::open(DEVICE, flags, Mode::empty()).map_err(|errno| MountError::Device {
+            source: errno.into(),
+        })?;
+    match direct(&device, point) {
+        Ok(()) => Ok(device),
+        Err(Errno::PERM) => {
+            drop(device);
+            by_helper(point)
+        }
+        Err(errno) => Err(MountError::Mount {
+            path: point.to_owned(),
+            source: errno.into(),
+        }),
+    }
+}
+
+fn direct(device: &OwnedFd, point: &Path) -> Result<(), Errno> {
+    let data = format!(
+        "fd={},rootmode=40000,user_id={},group_id={},default_permissions",
+        device.as_raw_fd(),
+        rustix::process::getuid().as_raw(),
+        rustix::process::getgid().as_raw(),
+    );
+    let data = CString::new(data).map_err(|_| Errno::INVAL)?;
+    let flags = MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
+    rustix::mount::mount(SOURCE, point, OUR_TYPE, flags, data.as_c_str())
+}
+
+fn by_helper(point: &Path) -> Result<OwnedFd, MountError> {
+    let refused = |message: String| MountError::Refused {
+        path: point.to_owned(),
+        message,
+    };
+    let broken = |source: io::Error| MountError::Mount {
+        path: point.to_owned(),
+        source,
+    };
+    let (ours, theirs) = UnixStream::pair().map_err(broken)?;
+    let options = format!("ro,nosuid,nodev,default_permissions,fsname={SOURCE},subtype={SOURCE}");
+    let mut theirs = Some(OwnedFd::from(theirs));
+    let mut child = None;
+    for helper in HELPERS {
+        let Some(socket) = theirs.take() else { break };
+        let copy = socket.try_clone().map_err(broken)?;
+        let started = Command::new(helper)
+            .args(["-o", &options, "--"])
+            .arg(point)
+            .env("_FUSE_COMMFD", "0")
+            .stdin(Stdio::from(copy))
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn();
+        match started {
+            Ok(started) => child = Some(started),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => theirs = Some(socket),
+            Err(error) => return Err(broken(error)),
+        }
+    }
+    drop(theirs); // from here on the helper alone holds its end, so its death is an end of file
+    let Some(mut child) = child else {
+        return Err(MountError::NoHelper);
+    };
+
+    let device = receive(&ours);
+    drop(ours);
+    let mut message = String::new();
+    if let Some(stderr) = child.stderr.take() {
+        // A message that is not UTF-8 is lost; the exit status tells all the same.
+        let _unreadable = stderr.take(4096).read_to_string(&mut message);
+    }
+    let status = child.wait().map_err(broken)?;
+    match device {
+        Ok(Some(device)) if status.success() => Ok(device),
+        Err(error) if status.success() => Err(broken(error)),
+        _ => Err(refused(format!("{} ({status})", message.trim()))),
+    }
+}
+
+/// The descriptor the helper sends; `None` if it ends without sending one.
+fn receive(socket: &UnixStream) -> io::Result<Option<OwnedFd>> {
+    let mut byte = [0];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let received = loop {
+        let mut data = [IoSliceMut::new(&mut byte)];
+        match rustix::net::recvmsg(socket, &mut data, &mut control, RecvFlags::CMSG_CLOEXEC) {
+            Err(Errno::INTR) => {}
+            other => break other?,
+        }
+    };
+    if received.bytes == 0 {
+        return Ok(None);
+    }
+    Ok(control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+        _ => None,
+    }))
+}
+
+/// Takes a mount of ours away from its path, at once and lazily: whoever is inside keeps a dead
+/// directory. With privilege the connection is ended too.
+pub(super) fn detach(point: &Path) -> io::Result<()> {
+    // FORCE aborts the connection, so that servers end even while somebody's working directory
+    // keeps the file system alive; DETACH is what makes a busy mount go.
+    let flags = UnmountFlags::FORCE | UnmountFlags::DETACH | UnmountFlags::NOFOLLOW;
+    match rustix::mount::unmount(point, flags) {
+        // EINVAL: not a mount point any more, which is what is wanted.
+        Ok(()) | Err(Errno::INVAL | Errno::NOENT) => Ok(()),
+        Err(Errno::PERM) => detach_by_helper(point),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn detach_by_helper(point: &Path) -> io::Result<()> {
+    for helper in HELPERS {
+        let run = Command::new(helper)
+            .args(["-u", "-z", "--"])
+            .arg(point)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .output();
+        return match run {
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) => Err(io::Error::other(
+                String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            )),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => Err(error),
+        };
+    }
+    Err(io::Error::new(
+        io::ErrorKind::NotFound,
+        "fusermount3 is not installed",
+    ))
+}
+
+/// Ends the connection of a device (`major:minor`) through fusectl, which its owner may do without
+/// privilege.
+pub(super) fn abort(device: &str) -> io::Result<()> {
+    let number = device.split_once(':').map_or(device, |(_, minor)| minor);
+    std::fs::write(format!("/sys/fs/fuse/connections/{number}/abort"), "1")
+}

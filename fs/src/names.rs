@@ -1,0 +1,368 @@
+//! How an answer is spelt in a listing: `NNN%_NAME`.
+//!
+//! Pure: neighbours in, named entries out. NNN is how much of the asked file is in that one, in
+//! whole percents with leading zeros, so a plain `ls` sorts by score and the best stands last,
+//! next to the prompt. 100 is kept for identical files. NAME is the last component of the target,
+//! as bytes: any byte but `/` and NUL, valid UTF-8 or not.
+//!
+//! 1. **Length.** A name has at most 255 bytes. What is too long is cut *before the extension*,
+//!    because tools and people go by it. A cut never falls inside a UTF-8 character: the shell
+//!    would show a valid name as broken.
+//! 2. **What is an extension.** From the last dot to the end, unless the name begins with that
+//!    dot (`.bashrc` has none). An extension so long that nothing of the stem would stay is not
+//!    treated as one: such a name is cut at its end.
+//! 3. **Equal names.** If two entries would be equal, the one with the least path keeps the plain
+//!    name; each other gets `~` and 6 hex digits of its path's hash before the extension, and is cut
+//!    anew so that the digits fit. A name depends on nothing but the listing it stands in, so a
+//!    look-up without a prior `readdir` finds the same entry.
+//! 4. **Equal digits.** 24 bits can collide, and a real file may be called `a~1b2c3d.txt`. Plain
+//!    names are given out first; then, in path order, each other entry takes the first of its
+//!    hashes (of the path and a round number) whose name is free.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use crate::ident::hash64;
+use crate::neighbours::Neighbour;
+
+/// The longest name of a directory entry, in bytes (`NAME_MAX`).
+pub const MAX_NAME: usize = 255;
+
+/// The name of the directory that answers.
+pub const SIMILAR: &str = ".similar";
+/// The directory of explanations inside `.similar`.
+pub const WHY: &str = ".why";
+/// The report inside `.similar`.
+pub const REPORT: &str = ".report.json";
+/// The directory of similar directories inside a directory's `.similar` (files view).
+pub const DIRS: &str = ".dirs";
+
+/// A neighbour with its name in the listing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Named {
+    /// `NNN%_NAME`, unique in its listing.
+    pub name: OsString,
+    /// Whom the entry leads to.
+    pub neighbour: Neighbour,
+}
+
+/// Names all entries of one listing; sorted by name (raw bytes). Of neighbours with one target
+/// only the best stays.
+pub fn name_all(mut neighbours: Vec<Neighbour>) -> Vec<Named> {
+    neighbours.sort_by(|a, b| {
+        path_bytes(a)
+            .cmp(path_bytes(b))
+            .then_with(|| (b.identical, b.a_in_b).cmp(&(a.identical, a.a_in_b)))
+    });
+    neighbours.dedup_by(|next, kept| next.target == kept.target);
+
+    let mut taken = HashSet::with_capacity(neighbours.len());
+    // In path order the first to ask for a name is the least path that wants it.
+    let plain: Vec<Option<Vec<u8>>> = neighbours
+        .iter()
+        .map(|neighbour| {
+            let name = spell(neighbour, None);
+            taken.insert(name.clone()).then_some(name)
+        })
+        .collect();
+    let mut named: Vec<Named> = neighbours
+        .into_iter()
+        .zip(plain)
+        .map(|(neighbour, plain)| {
+            let name = plain.unwrap_or_else(|| marked(&neighbour, &mut taken));
+            Named {
+                name: OsString::from_vec(name),
+                neighbour,
+            }
+        })
+        .collect();
+    named.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
+    named
+}
+
+/// The entry of this name in a listing made by [`name_all`].
+pub fn find<'a>(listing: &'a [Named], name: &OsStr) -> Option<&'a Named> {
+    listing
+        .binary_search_by(|entry| entry.name.as_bytes().cmp(name.as_bytes()))
+        .ok()
+        .and_then(|at| listing.get(at))
+}
+
+/// The first free name with hash digits, and takes it.
+fn marked(neighbour: &Neighbour, taken: &mut HashSet<Vec<u8>>) -> Vec<u8> {
+    let mut round = 0_u64;
+    loop {
+        let digits = hash64(round, &[path_bytes(neighbour)]) >> 40;
+        let name = spell(neighbour, Some(&format!("~{digits:06x}")));
+        if taken.insert(name.clone()) {
+            return name;
+        }
+        round += 1;
+    }
+}
+
+fn path_bytes(neighbour: &Neighbour) -> &[u8] {
+    neighbour.target.as_os_str().as_bytes()
+}
+
+/// `NNN%_` + stem + mark + extension, in at most [`MAX_NAME`] bytes.
+fn spell(neighbour: &Neighbour, mark: Option<&str>) -> Vec<u8> {
+    let percent = neighbour.a_in_b.percent(neighbour.identical);
+    let name = neighbour
+        .target
+        .file_name()
+        .map_or(b"root".as_slice(), OsStr::as_bytes);
+    let mark = mark.unwrap_or_default().as_bytes();
+
+    let mut spelt = format!("{percent:03}%_").into_bytes();
+    let room = MAX_NAME - spelt.len() - mark.len();
+    let (stem, extension) = split(name);
+    let (stem, extension) = if name.len() <= room {
+        (stem, extension)
+    } else {
+        let kept = cut(stem, room.saturating_sub(extension.len()));
+        if kept.is_empty() {
+            (cut(name, room), b"".as_slice())
+        } else {
+            (kept, extension)
+        }
+    };
+    for part in [stem, mark, extension] {
+        spelt.extend_from_slice(part);
+    }
+    spelt
+}
+
+/// Stem and extension (with its dot).
+fn split(name: &[u8]) -> (&[u8], &[u8]) {
+    match name.iter().rposition(|&byte| byte == b'.') {
+        None | Some(0) => (name, b""),
+        Some(dot) => name.split_at(dot),
+    }
+}
+
+/// At most the first `limit` bytes, a few less if the cut would fall inside a UTF-8 character.
+fn cut(bytes: &[u8], limit: usize) -> &[u8] {
+    if bytes.len() <= limit {
+        return bytes;
+    }
+    for start in (limit.saturating_sub(3)..limit).rev() {
+        let width = match bytes[start] {
+            0xc2..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xf4 => 4,
+            0x80..=0xbf => continue, // a byte inside a character, or not UTF-8: look further back
+            _ => break,
+        };
+        let whole = bytes
+            .get(start..start + width)
+            .is_some_and(|c| str::from_utf8(c).is_ok());
+        if whole && start + width > limit {
+            return &bytes[..start];
+        }
+        break;
+    }
+    &bytes[..limit]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use proptest::prelude::*;
+    use resemble_core::Score;
+
+    use super::*;
+
+    fn neighbour(path: &[u8], score: f64) -> Neighbour {
+        Neighbour {
+            target: PathBuf::from(OsString::from_vec(path.to_vec())),
+            a_in_b: Score::new(score),
+            identical: false,
+            relation: "near",
+        }
+    }
+
+    fn identical(path: &[u8]) -> Neighbour {
+        Neighbour {
+            identical: true,
+            relation: "identical",
+            ..neighbour(path, 1.0)
+        }
+    }
+
+    fn names(neighbours: Vec<Neighbour>) -> Vec<Vec<u8>> {
+        name_all(neighbours)
+            .into_iter()
+            .map(|n| n.name.into_vec())
+            .collect()
+    }
+
+    /// The 6 digits as the rule defines them, from the definition and not from the code above.
+    fn digits(path: &[u8]) -> String {
+        format!("~{:06x}", hash64(0, &[path]) >> 40)
+    }
+
+    /// An entry is called `NNN%_NAME`; 100 % is kept for identical files, everything else shows whole percents rounded down.
+    #[test]
+    fn an_entry_is_percent_and_name() {
+        assert_eq!(
+            names(vec![neighbour(b"/a/report-v2.txt", 0.979)]),
+            [b"097%_report-v2.txt"]
+        );
+        assert_eq!(names(vec![neighbour(b"/a/x", 1.0)]), [b"099%_x"]);
+        assert_eq!(names(vec![identical(b"/a/x")]), [b"100%_x"]);
+        assert_eq!(names(vec![neighbour(b"/a/x", 0.05)]), [b"005%_x"]);
+        assert_eq!(names(vec![neighbour(b"/", 0.5)]), [b"050%_root"]);
+    }
+
+    /// If two entries of a listing would be equal, each but the one with the least path gets `~` and 6 hex digits of its path's hash before the extension.
+    #[test]
+    fn equal_names_are_told_apart_by_digits() {
+        let (a, b, c) = (
+            b"/a/x.txt".as_slice(),
+            b"/b/x.txt".as_slice(),
+            b"/c/x.txt".as_slice(),
+        );
+        let got = names(vec![
+            neighbour(c, 0.5),
+            neighbour(a, 0.5),
+            neighbour(b, 0.5),
+        ]);
+        let mut want = vec![
+            b"050%_x.txt".to_vec(),
+            format!("050%_x{}.txt", digits(b)).into_bytes(),
+            format!("050%_x{}.txt", digits(c)).into_bytes(),
+        ];
+        want.sort();
+        assert_eq!(got, want);
+        // Another percent is another name: no digits.
+        let got = names(vec![neighbour(a, 0.5), neighbour(b, 0.6)]);
+        assert_eq!(got, [b"050%_x.txt", b"060%_x.txt"]);
+        // A dot file has no extension.
+        let got = names(vec![neighbour(b"/a/.rc", 0.5), neighbour(b"/b/.rc", 0.5)]);
+        assert!(
+            got.contains(&format!("050%_.rc{}", digits(b"/b/.rc")).into_bytes()),
+            "{got:?}"
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_called_like_a_marked_name_keeps_its_own() {
+        let b = b"/b/x.txt".as_slice();
+        let rival = format!("/z/x{}.txt", digits(b)).into_bytes();
+        let got = name_all(vec![
+            neighbour(b"/a/x.txt", 0.5),
+            neighbour(b, 0.5),
+            neighbour(&rival, 0.5),
+        ]);
+        let of = |path: &[u8]| {
+            let found = got
+                .iter()
+                .find(|n| n.neighbour.target.as_os_str().as_bytes() == path);
+            found.unwrap().name.as_bytes().to_vec()
+        };
+        assert_eq!(of(&rival), format!("050%_x{}.txt", digits(b)).into_bytes());
+        assert_ne!(of(b), of(&rival));
+    }
+
+    /// A name is cut before its extension to keep 255 bytes, never inside a UTF-8 character.
+    #[test]
+    fn long_names_are_cut_before_the_extension() {
+        let long = [b"/d/".as_slice(), &[b'n'; 251], b".txt"].concat();
+        let got = &names(vec![neighbour(&long, 0.5)])[0];
+        assert_eq!(got.len(), MAX_NAME);
+        assert!(got.starts_with(b"050%_nnn") && got.ends_with(b"nnn.txt"));
+        // 'ä' has two bytes: 246 bytes of room hold 123 of them, 245 hold 122.
+        for (extension, want) in [(".txt", 255), (".text", 254)] {
+            let long = format!("/d/{}{extension}", "ä".repeat(125)).into_bytes();
+            let got = &names(vec![neighbour(&long, 0.5)])[0];
+            assert_eq!(got.len(), want, "{extension}");
+            assert!(str::from_utf8(got).is_ok());
+        }
+        // No room for any stem: cut at the end.
+        let long = [b"/d/a.".as_slice(), &[b'e'; 253]].concat();
+        let got = &names(vec![neighbour(&long, 0.5)])[0];
+        assert!(got.len() == MAX_NAME && got.starts_with(b"050%_a.eee"));
+        // Equal after the cut: the digits have room.
+        let a = [b"/a/".as_slice(), &[b'n'; 250], b"a.txt"].concat();
+        let b = [b"/b/".as_slice(), &[b'n'; 250], b"b.txt"].concat();
+        let got = names(vec![neighbour(&a, 0.5), neighbour(&b, 0.5)]);
+        assert!(
+            got.iter()
+                .all(|name| name.len() == MAX_NAME && name.ends_with(b".txt")),
+            "{got:?}"
+        );
+        assert!(
+            got.iter()
+                .any(|name| name.ends_with(format!("{}.txt", digits(&b)).as_bytes()))
+        );
+    }
+
+    #[test]
+    fn one_target_is_one_entry() {
+        let got = names(vec![
+            neighbour(b"/a/x", 0.5),
+            identical(b"/a/x"),
+            neighbour(b"/a/x", 0.7),
+        ]);
+        assert_eq!(got, [b"100%_x"]);
+    }
+
+    fn hostile_name() -> impl Strategy<Value = Vec<u8>> {
+        let byte = prop_oneof![
+            Just(b'.'),
+            Just(b'~'),
+            Just(b'\n'),
+            Just(0xc3_u8),
+            Just(0xa4_u8),
+            Just(0xff_u8),
+            (1_u8..=255).prop_filter("a component has no slash", |b| *b != b'/')
+        ];
+        let short = prop::collection::vec(byte.clone(), 1..6);
+        let long = prop::collection::vec(byte, 230..=255);
+        prop_oneof![short, long].prop_filter("not a component", |n| n != b"." && n != b"..")
+    }
+
+    proptest! {
+        #[test]
+        fn names_are_unique_short_and_found_again(
+            files in prop::collection::vec((0_u8..4, hostile_name(), 0_u32..4), 1..24)
+        ) {
+            let neighbours: Vec<Neighbour> = files
+                .iter()
+                .map(|(dir, name, quarter)| {
+                    let path = [format!("/{dir}/").as_bytes(), name].concat();
+                    neighbour(&path, f64::from(*quarter) / 4.0)
+                })
+                .collect();
+            let mut targets: Vec<_> = neighbours.iter().map(|n| n.target.clone()).collect();
+            targets.sort();
+            targets.dedup();
+
+            let named = name_all(neighbours.clone());
+            prop_assert_eq!(named.len(), targets.len());
+            for entry in &named {
+                let name = entry.name.as_bytes();
+                prop_assert!(name.len() <= MAX_NAME && !name.contains(&b'/') && !name.contains(&0));
+                prop_assert_eq!(find(&named, &entry.name), Some(entry));
+                let real = entry.neighbour.target.file_name().unwrap().as_bytes();
+                if real.len() <= MAX_NAME - 5 - 7 {
+                    // Nothing was cut: percent, bytes and extension are all there.
+                    let (stem, extension) = split(real);
+                    prop_assert!(name[5..].starts_with(stem) && name.ends_with(extension));
+                }
+                if str::from_utf8(real).is_ok() {
+                    prop_assert!(str::from_utf8(name).is_ok());
+                }
+            }
+            prop_assert!(named.windows(2).all(|w| w[0].name.as_bytes() < w[1].name.as_bytes()));
+
+            // The order of the answer does not matter.
+            let mut shuffled = neighbours;
+            shuffled.reverse();
+            prop_assert_eq!(name_all(shuffled), named);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The answers of the index, as listings and as extended attributes.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+
+use super::attr::Refusal;
+use super::namespace::{Namespace, Result};
+use super::node::{At, Node, Subject};
+use crate::names::{self, Named};
+use crate::neighbours::Neighbour;
+
+/// At most so many entries stand in one listing (the contract), best first when cut.
+const LISTED: usize = 100;
+/// Answers kept for look-ups after a listing; only used while the generation stands still.
+const KEPT_ANSWERS: usize = 64;
+/// The attributes about similarity.
+pub(super) const ATTRIBUTES: [&str; 4] = [
+    "user.resemble.best",
+    "user.resemble.best_percent",
+    "user.resemble.count",
+    "user.resemble.relation",
+];
+
+/// A listing with its names.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) named: Vec<Named>,
+    total: usize,
+}
+
+impl Answer {
+    /// The neighbour that says most: identical, then the highest share, then the least path.
+    fn best(&self) -> Option<&Neighbour> {
+        self.named
+            .iter()
+            .map(|entry| &entry.neighbour)
+            .min_by(|a, b| rank(a, b))
+    }
+}
+
+fn rank(a: &Neighbour, b: &Neighbour) -> std::cmp::Ordering {
+    let path = |n: &Neighbour| n.target.as_os_str().as_bytes().to_vec();
+    (b.identical, b.a_in_b)
+        .cmp(&(a.identical, a.a_in_b))
+        .then_with(|| path(a).cmp(&path(b)))
+}
+
+impl Namespace {
+    /// An extended attribute.
+    pub fn attribute(&self, ino: u64, name: &OsStr) -> Result<Vec<u8>> {
+        let node = self.node(ino)?;
+        let (Node::File(at) | Node::Folder(at) | Node::Dir(at)) = node.as_ref() else {
+            return Err(Refusal::NoAttribute);
+        };
+        let ours = ATTRIBUTES.iter().position(|known| name == *known);
+        match (ours, node.as_ref()) {
+            (Some(which), Node::File(_) | Node::Folder(_)) => self.attribute_of_ours(at, which),
+            _ if name.as_bytes().starts_with(b"user.") => {
+                self.tree.attribute(at, name).map_err(no_attribute)
+            }
+            _ => Err(Refusal::NoAttribute),
+        }
+    }
+
+    fn attribute_of_ours(&self, at: &At, which: usize) -> Result<Vec<u8>> {
+        self.tree.stat(at)?;
+        let answer = self.answer(&Subject::File(at.clone()));
+        if ATTRIBUTES[which] == "user.resemble.count" {
+            return Ok(answer.total.to_string().into_bytes());
+        }
+        let best = answer.best().ok_or(Refusal::NoAttribute)?;
+        Ok(match ATTRIBUTES[which] {
+            "user.resemble.best" => best.target.as_os_str().as_bytes().to_vec(),
+            "user.resemble.best_percent" => {
+                best.a_in_b.percent(best.identical).to_string().into_bytes()
+            }
+            _ => best.relation.as_bytes().to_vec(),
+        })
+    }
+
+    /// The names of the extended attributes.
+    pub fn attributes(&self, ino: u64) -> Result<Vec<OsString>> {
+        let node = self.node(ino)?;
+        let (Node::File(at) | Node::Folder(at) | Node::Dir(at)) = node.as_ref() else {
+            return Ok(Vec::new());
+        };
+        let mut names = self.tree.attributes(at).unwrap_or_default();
+        if !matches!(node.as_ref(), Node::Dir(_)) {
+            names.retain(|name| !ATTRIBUTES.iter().any(|ours| name == ours));
+            let best = self.answer(&Subject::File(at.clone())).best().is_some();
+            let ours = ATTRIBUTES
+                .iter()
+                .filter(|name| best || **name == "user.resemble.count");
+            names.extend(ours.map(OsString::from));
+        }
+        Ok(names)
+    }
+
+    pub(super) fn target(&self, of: &Subject, name: &OsStr) -> Result<PathBuf> {
+        // The neighbours of what is gone are gone, whatever the index still says.
+        self.tree.stat(of.at())?;
+        let answer = match self.kept_answer(of) {
+            Some(answer) => answer,
+            None => self.answer(of),
+        };
+        let found = names::find(&answer.named, name).ok_or(Refusal::NotFound)?;
+        Ok(found.neighbour.target.clone())
+    }
+
+    /// The answer that was given last, if nothing can have changed since.
+    fn kept_answer(&self, of: &Subject) -> Option<Arc<Answer>> {
+        let now = self.neighbours.generation()?;
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers
+            .get(of)
+            .filter(|(then, _)| *then == now)
+            .map(|(_, answer)| Arc::clone(answer))
+    }
+
+    /// Asks.
+    pub(super) fn answer(&self, of: &Subject) -> Arc<Answer> {
+        // Read before asking: an answer made meanwhile is at worst kept for too short a time.
+        let generation = self.neighbours.generation();
+        let path = self.tree.path(of.at());
+        let mut listing = match of {
+            Subject::File(_) => self.neighbours.similar(&path),
+            Subject::Dir(_) => self.neighbours.similar_dirs(&path),
+        };
+        listing
+            .neighbours
+            .retain(|neighbour| neighbour.target != path);
+        if listing.neighbours.len() > LISTED {
+            listing.neighbours.sort_by(rank);
+            listing.neighbours.truncate(LISTED);
+        }
+        let answer = Answer {
+            named: names::name_all(listing.neighbours),
+            total: listing.total,
+        };
+        let answer = Arc::new(answer);
+        if let Some(generation) = generation {
+            let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+            if answers.len() >= KEPT_ANSWERS {
+                answers.clear();
+            }
+            answers.insert(of.clone(), (generation, Arc::clone(&answer)));
+        }
+        answer
+    }
+}
+
+/// File systems differ in how they say "none": they have no such attributes at all, or not here.
+fn no_attribute(errno: rustix::io::Errno) -> Refusal {
+    match errno {
+        rustix::io::Errno::NODATA | rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::PERM => {
+            Refusal::NoAttribute
+        }
+        other => other.into(),
+    }
+}

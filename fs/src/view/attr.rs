@@ -1,0 +1,229 @@
+//! Attributes, answers and refusals in our own types.
+
+use std::ffi::OsStr;
+use std::time::Duration;
+
+use rustix::fs::Stat;
+use rustix::io::Errno;
+
+/// The type of an entry. There are no others: special files are left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A directory.
+    Directory,
+    /// A regular file.
+    File,
+    /// A symbolic link.
+    Link,
+}
+
+/// A time of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Time {
+    /// Seconds since 1970, negative before.
+    pub seconds: i64,
+    /// Nanoseconds after that second.
+    pub nanos: u32,
+}
+
+/// What `stat` shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attr {
+    /// Inode number.
+    pub ino: u64,
+    /// Type.
+    pub kind: Kind,
+    /// Permission bits, 0o7777.
+    pub perm: u16,
+    /// Bytes.
+    pub size: u64,
+    /// Blocks of 512 bytes.
+    pub blocks: u64,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Last access.
+    pub accessed: Time,
+    /// Last change of the content.
+    pub modified: Time,
+    /// Last change of the inode.
+    pub changed: Time,
+    /// Preferred size of a read.
+    pub block_size: u32,
+}
+
+impl Attr {
+    /// As the real file's, but for number and type.
+    pub(crate) fn mirror(ino: u64, kind: Kind, stat: &Stat) -> Self {
+        Self {
+            ino,
+            kind,
+            perm: (stat.st_mode & 0o7777) as u16,
+            size: stat.st_size as u64,
+            blocks: stat.st_blocks as u64,
+            uid: stat.st_uid,
+            gid: stat.st_gid,
+            accessed: Time {
+                seconds: stat.st_atime,
+                nanos: stat.st_atime_nsec as u32,
+            },
+            modified: Time {
+                seconds: stat.st_mtime,
+                nanos: stat.st_mtime_nsec as u32,
+            },
+            changed: Time {
+                seconds: stat.st_ctime,
+                nanos: stat.st_ctime_nsec as u32,
+            },
+            block_size: stat.st_blksize as u32,
+        }
+    }
+
+    /// A directory of ours about this real file or directory: owner and times of that, and
+    /// whoever may read that may read and enter this. Nobody may write.
+    pub(crate) fn folder(ino: u64, stat: &Stat) -> Self {
+        let read = (stat.st_mode & 0o444) as u16;
+        let enter = (stat.st_mode & 0o111) as u16;
+        Self {
+            perm: read | (read >> 2) | enter,
+            size: 0,
+            blocks: 0,
+            ..Self::mirror(ino, Kind::Directory, stat)
+        }
+    }
+
+    /// A file of ours about this real file. Its size is not known until it is opened: 0, as in
+    /// `/proc`, so that `ls -l` costs nothing.
+    pub(crate) fn text(ino: u64, stat: &Stat) -> Self {
+        Self {
+            perm: (stat.st_mode & 0o444) as u16,
+            size: 0,
+            blocks: 0,
+            ..Self::mirror(ino, Kind::File, stat)
+        }
+    }
+
+    /// A link of ours about this real file.
+    pub(crate) fn link(ino: u64, stat: &Stat, target: usize) -> Self {
+        Self {
+            perm: 0o777,
+            size: target as u64,
+            blocks: 0,
+            ..Self::mirror(ino, Kind::Link, stat)
+        }
+    }
+
+    /// A directory that nothing real stands behind: the folder of several roots, a root that is
+    /// not there now.
+    pub(crate) fn nowhere(ino: u64) -> Self {
+        Self {
+            ino,
+            kind: Kind::Directory,
+            perm: 0o555,
+            size: 0,
+            blocks: 0,
+            uid: rustix::process::getuid().as_raw(),
+            gid: rustix::process::getgid().as_raw(),
+            accessed: Time::default(),
+            modified: Time::default(),
+            changed: Time::default(),
+            block_size: 4096,
+        }
+    }
+}
+
+/// The answer to a look-up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Number, type and the rest.
+    pub attr: Attr,
+    /// How long name and attributes may be taken for true without asking.
+    pub ttl: Duration,
+}
+
+/// What opening gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// To be named in reads and in the release.
+    pub handle: u64,
+    /// Reads go to the overlay and not to the page cache: the length is not known beforehand.
+    pub direct: bool,
+}
+
+/// The figures of a file system, as `statvfs`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)] // the names are those of statvfs(3)
+pub struct Space {
+    pub blocks: u64,
+    pub bfree: u64,
+    pub bavail: u64,
+    pub files: u64,
+    pub ffree: u64,
+    pub bsize: u32,
+    pub frsize: u32,
+}
+
+/// Takes the entries of a directory, as many as fit.
+pub trait Sink {
+    /// Adds an entry; `next` is the cookie that continues after it. `false`: it did not fit and
+    /// was not added.
+    fn add(&mut self, ino: u64, next: u64, kind: Kind, name: &OsStr) -> bool;
+}
+
+/// Why a request is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Nothing of this name, or no longer.
+    NotFound,
+    /// The path is now something of another type than the number the kernel holds: it shall look
+    /// the name up again.
+    Stale,
+    /// Asked for entries of something that has none.
+    NotADirectory,
+    /// Asked for bytes of a directory.
+    IsADirectory,
+    /// Everything that would write.
+    ReadOnly,
+    /// No such attribute.
+    NoAttribute,
+    /// A handle or number that was not given out.
+    BadHandle,
+    /// Not a thing this kind of node can do.
+    Invalid,
+    /// No data or hole after this offset.
+    NoData,
+    /// What the watched tree's file system said.
+    Real(Errno),
+}
+
+impl Refusal {
+    /// The number for the kernel. Exhaustive on purpose: a new refusal needs a choice here.
+    pub fn errno(self) -> i32 {
+        let errno = match self {
+            Self::NotFound => Errno::NOENT,
+            Self::Stale => Errno::STALE,
+            Self::NotADirectory => Errno::NOTDIR,
+            Self::IsADirectory => Errno::ISDIR,
+            Self::ReadOnly => Errno::ROFS,
+            Self::NoAttribute => Errno::NODATA,
+            Self::BadHandle => Errno::BADF,
+            Self::Invalid => Errno::INVAL,
+            Self::NoData => Errno::NXIO,
+            // The kernel remembers ENOSYS for the whole connection and stops asking.
+            Self::Real(Errno::NOSYS) => Errno::IO,
+            Self::Real(errno) => errno,
+        };
+        errno.raw_os_error()
+    }
+}
+
+impl From<Errno> for Refusal {
+    fn from(errno: Errno) -> Self {
+        match errno {
+            Errno::NOENT => Self::NotFound,
+            Errno::NOTDIR => Self::NotADirectory,
+            other => Self::Real(other),
+        }
+    }
+}

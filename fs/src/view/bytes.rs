@@ -1,0 +1,101 @@
+//! Bytes: of the watched files, and of the texts of ours.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
+
+use super::attr::{Opened, Refusal};
+use super::handles::Handle;
+use super::namespace::{Namespace, Result};
+use super::node::Node;
+
+impl Namespace {
+    /// Opens a file for reading.
+    pub fn open(&self, ino: u64) -> Result<Opened> {
+        let (handle, direct) = match self.node(ino)?.as_ref() {
+            Node::File(at) => {
+                let file = self.tree.open_file(at)?.ok_or(Refusal::Stale)?;
+                (Handle::File { ino, file }, false)
+            }
+            Node::Why { of, target } => {
+                self.tree.stat(of)?;
+                (
+                    Handle::Text(self.neighbours.why(&self.tree.path(of), target)),
+                    true,
+                )
+            }
+            Node::Report(at) => {
+                self.tree.stat(at)?;
+                (
+                    Handle::Text(self.neighbours.report(&self.tree.path(at))),
+                    true,
+                )
+            }
+            Node::Symlink(_) | Node::Link { .. } => return Err(Refusal::Invalid),
+            _ => return Err(Refusal::IsADirectory),
+        };
+        Ok(Opened {
+            handle: self.handles.add(handle),
+            direct,
+        })
+    }
+
+    /// Reads up to `size` bytes; fewer only at the end.
+    pub fn read(&self, handle: u64, offset: u64, size: usize) -> Result<Vec<u8>> {
+        match self.handles.get(handle)?.as_ref() {
+            Handle::Text(text) => {
+                let from = usize::try_from(offset)
+                    .unwrap_or(usize::MAX)
+                    .min(text.len());
+                let to = from.saturating_add(size).min(text.len());
+                Ok(text[from..to].to_vec())
+            }
+            Handle::File { file, .. } => {
+                let mut bytes = vec![0; size];
+                let mut filled = 0;
+                while filled < size {
+                    match file.read_at(&mut bytes[filled..], offset + filled as u64) {
+                        Ok(0) => break,
+                        Ok(count) => filled += count,
+                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                        Err(error) => return Err(real_error(&error)),
+                    }
+                }
+                bytes.truncate(filled);
+                Ok(bytes)
+            }
+            Handle::Dir(_) => Err(Refusal::IsADirectory),
+        }
+    }
+
+    /// Where the next data (or, with `hole`, the next hole) begins at or after `offset`.
+    pub fn seek(&self, handle: u64, offset: u64, hole: bool) -> Result<u64> {
+        match self.handles.get(handle)?.as_ref() {
+            Handle::File { file, .. } => {
+                let to = if hole {
+                    SeekFrom::Hole(offset)
+                } else {
+                    SeekFrom::Data(offset)
+                };
+                Ok(rustix::fs::seek(file.as_fd(), to)?)
+            }
+            Handle::Text(text) if offset < text.len() as u64 => {
+                Ok(if hole { text.len() as u64 } else { offset })
+            }
+            Handle::Text(_) => Err(Refusal::NoData),
+            Handle::Dir(_) => Err(Refusal::Invalid),
+        }
+    }
+
+    /// Closes a file or directory.
+    pub fn release(&self, handle: u64) {
+        self.handles.remove(handle);
+    }
+}
+
+fn real_error(error: &io::Error) -> Refusal {
+    Refusal::Real(Errno::from_io_error(error).unwrap_or(Errno::IO))
+}

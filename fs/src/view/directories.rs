@@ -1,0 +1,185 @@
+//! Directories: their entries, as snapshots that are read piece by piece.
+
+use std::ffi::OsString;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::io::Errno;
+
+use super::Show;
+use super::attr::{Kind, Opened, Refusal, Sink};
+use super::handles::{Handle, Listed, OpenDir, Snapshot};
+use super::inodes::ROOT;
+use super::namespace::{Effort, Namespace, Result};
+use super::node::{At, Node, Subject};
+use super::tree::{RealEntry, RealKind};
+use crate::names::{DIRS, SIMILAR};
+
+impl Namespace {
+    /// Opens a directory: takes the snapshot that is read from this handle.
+    pub fn open_dir(&self, ino: u64) -> Result<Opened> {
+        let node = self.node(ino)?;
+        let entries = self.entries(ino, &node)?;
+        let snapshot = Mutex::new(Snapshot {
+            entries,
+            read: false,
+        });
+        let handle = self.handles.add(Handle::Dir(OpenDir {
+            node,
+            ino,
+            snapshot,
+        }));
+        Ok(Opened {
+            handle,
+            direct: false,
+        })
+    }
+
+    /// Gives the entries from `offset` on, as many as the sink takes. 0 is the start; reading
+    /// from there a second time takes a new snapshot.
+    pub fn read_dir(&self, handle: u64, offset: u64, sink: &mut dyn Sink) -> Result<()> {
+        let handle = self.handles.get(handle)?;
+        let Handle::Dir(dir) = handle.as_ref() else {
+            return Err(Refusal::NotADirectory);
+        };
+        let lock = || dir.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+
+        let mut snapshot = lock().clone();
+        if offset == 0 && snapshot.read {
+            // Not under the lock: asking may take its time.
+            snapshot.entries = self.entries(dir.ino, &dir.node)?;
+        }
+        snapshot.read = true;
+        if offset == 0 {
+            *lock() = snapshot.clone();
+        }
+        let from = usize::try_from(offset).unwrap_or(usize::MAX);
+        for (index, entry) in snapshot.entries.iter().enumerate().skip(from) {
+            if !sink.add(entry.ino, index as u64 + 1, entry.kind, &entry.name) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The effort of [`Self::read_dir`]: that of opening if it will take a new snapshot.
+    pub fn read_dir_effort(&self, handle: u64, offset: u64) -> Effort {
+        match self.handles.get(handle).as_deref() {
+            Ok(Handle::Dir(dir)) if offset == 0 => self.list_effort(dir.ino),
+            _ => Effort::Small,
+        }
+    }
+
+    fn entries(&self, ino: u64, node: &Node) -> Result<Arc<[Listed]>> {
+        let up = self
+            .parent(node)
+            .map_or(ROOT, |parent| self.number(&parent));
+        let mut entries: Vec<Listed> = [(".", ino), ("..", up)]
+            .map(|(name, ino)| Listed {
+                ino,
+                kind: Kind::Directory,
+                name: name.into(),
+            })
+            .into();
+        let mut push = |node: &Node, kind: Kind, name: OsString| {
+            entries.push(Listed {
+                ino: self.number(node),
+                kind,
+                name,
+            });
+        };
+        let always = self.show == Show::Always;
+        match node {
+            Node::Top => {
+                for (root, name) in self.root_names.iter().enumerate() {
+                    push(&Node::Dir(At::root(root)), Kind::Directory, name.clone());
+                }
+            }
+            Node::Dir(at) => {
+                let mut hidden = false;
+                for entry in self.list(at)? {
+                    if entry.name == SIMILAR {
+                        hidden = true;
+                        continue;
+                    }
+                    let Ok(node) = self.mirrored(at.join(&entry.name), entry.kind) else {
+                        continue;
+                    };
+                    push(&node, kind_of(&node), entry.name);
+                }
+                self.note_hidden(at, hidden);
+                if always {
+                    push(&self.similar_of_dir(at), Kind::Directory, SIMILAR.into());
+                }
+            }
+            Node::Folder(at) => {
+                self.attr_of(0, node, None)?;
+                if let Some(name) = at.name() {
+                    push(&Node::File(at.clone()), Kind::File, name.to_owned());
+                }
+                if self.show != Show::Never {
+                    let similar = Node::Similar(Subject::File(at.clone()));
+                    push(&similar, Kind::Directory, SIMILAR.into());
+                }
+            }
+            Node::Index(at) => {
+                for entry in self.list(at)? {
+                    let at = at.join(&entry.name);
+                    if entry.kind == RealKind::Regular
+                        && entry.name != SIMILAR
+                        && entry.name != DIRS
+                        && self.neighbours.has_similar(&self.tree.path(&at))
+                    {
+                        push(
+                            &Node::Similar(Subject::File(at)),
+                            Kind::Directory,
+                            entry.name,
+                        );
+                    }
+                }
+            }
+            Node::Similar(of) => {
+                self.attr_of(0, node, None)?;
+                for entry in &self.answer(of).named {
+                    let target = entry.neighbour.target.clone();
+                    let link = Node::Link {
+                        of: of.clone(),
+                        target,
+                    };
+                    push(&link, Kind::Link, entry.name.clone());
+                }
+            }
+            Node::WhyDir(at) => {
+                self.attr_of(0, node, None)?;
+                for entry in &self.answer(&Subject::File(at.clone())).named {
+                    let target = entry.neighbour.target.clone();
+                    push(
+                        &Node::Why {
+                            of: at.clone(),
+                            target,
+                        },
+                        Kind::File,
+                        entry.name.clone(),
+                    );
+                }
+            }
+            _ => return Err(Refusal::NotADirectory),
+        }
+        Ok(entries.into())
+    }
+
+    /// The real entries; a root that is not there now has none.
+    fn list(&self, at: &At) -> Result<Vec<RealEntry>> {
+        match self.tree.list(at) {
+            Err(Errno::NOENT | Errno::NOTDIR) if at.is_root() => Ok(Vec::new()),
+            other => Ok(other?),
+        }
+    }
+}
+
+fn kind_of(node: &Node) -> Kind {
+    match node {
+        Node::File(_) | Node::Why { .. } | Node::Report(_) => Kind::File,
+        Node::Symlink(_) | Node::Link { .. } => Kind::Link,
+        _ => Kind::Directory,
+    }
+}

@@ -1,0 +1,389 @@
+//! The requests of a read-only file system, answered.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::fs::Stat;
+
+use super::answers::{ATTRIBUTES, Answer};
+use super::attr::{Attr, Entry, Kind, Refusal, Space};
+use super::handles::{Handle, Handles};
+use super::inodes::Inodes;
+use super::node::{At, Node, Subject};
+use super::tree::{RealKind, Tree};
+use super::{Show, View};
+use crate::names::{DIRS, REPORT, SIMILAR, WHY};
+use crate::neighbours::Neighbours;
+
+/// How long what mirrors the tree may be taken for true.
+const MIRROR_TTL: Duration = Duration::from_secs(1);
+/// What a request costs, hence where it shall run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// A few system calls on the watched tree.
+    Small,
+    /// Asks the index.
+    Answer,
+    /// May read whole files.
+    Text,
+}
+
+pub(super) type Result<T> = std::result::Result<T, Refusal>;
+
+/// The overlay without its kernel. All methods may be called from any thread at once.
+pub struct Namespace {
+    pub(super) view: View,
+    pub(super) show: Show,
+    view_key: u64,
+    pub(super) tree: Tree,
+    pub(super) root_names: Vec<OsString>,
+    pub(super) neighbours: Arc<dyn Neighbours>,
+    pub(super) inodes: Inodes,
+    pub(super) handles: Handles,
+    pub(super) hidden: Mutex<HashSet<At>>,
+    pub(super) answers: Mutex<HashMap<Subject, (u64, Arc<Answer>)>>,
+}
+
+impl fmt::Debug for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Namespace")
+            .field("view", &self.view)
+            .field("show", &self.show)
+            .field("tree", &self.tree)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Namespace {
+    /// Opens the roots that are there now. `roots` are absolute and none lies in another;
+    /// `exclude` are absolute paths that are not shown, with everything below them.
+    ///
+    /// Fails only if the kernel's mount table cannot be read.
+    pub fn new(
+        view: View,
+        show: Show,
+        roots: Vec<PathBuf>,
+        exclude: Vec<PathBuf>,
+        neighbours: Arc<dyn Neighbours>,
+    ) -> io::Result<Self> {
+        let root_names = name_roots(&roots);
+        let top = if roots.len() == 1 {
+            Node::Dir(At::root(0))
+        } else {
+            Node::Top
+        };
+        Ok(Self {
+            view,
+            show,
+            view_key: match view {
+                View::Folders => 1,
+                View::Files => 2,
+            },
+            tree: Tree::new(roots, exclude)?,
+            root_names,
+            neighbours,
+            inodes: Inodes::new(top),
+            handles: Handles::new(),
+            hidden: Mutex::default(),
+            answers: Mutex::default(),
+        })
+    }
+
+    /// How many real entries called `.similar` were met and are hidden by ours.
+    pub fn hidden_similar_entries(&self) -> usize {
+        self.hidden
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .len()
+    }
+
+    // ---- what a request costs ----
+
+    /// The effort of a look-up.
+    pub fn lookup_effort(&self, parent: u64, name: &OsStr) -> Effort {
+        match self.inodes.node(parent).as_deref() {
+            Some(Node::Similar(Subject::File(_))) if name == WHY || name == REPORT => Effort::Small,
+            Some(Node::Similar(_) | Node::WhyDir(_)) => Effort::Answer,
+            _ => Effort::Small,
+        }
+    }
+
+    /// The effort of opening (or rewinding) a directory.
+    pub fn list_effort(&self, ino: u64) -> Effort {
+        match self.inodes.node(ino).as_deref() {
+            Some(Node::Similar(_) | Node::WhyDir(_) | Node::Index(_)) => Effort::Answer,
+            _ => Effort::Small,
+        }
+    }
+
+    /// The effort of opening a file.
+    pub fn open_effort(&self, ino: u64) -> Effort {
+        match self.inodes.node(ino).as_deref() {
+            Some(Node::Why { .. } | Node::Report(_)) => Effort::Text,
+            _ => Effort::Small,
+        }
+    }
+
+    /// The effort of reading an attribute, or the list of their names.
+    pub fn attribute_effort(&self, ino: u64, name: Option<&OsStr>) -> Effort {
+        let ours = name.is_none_or(|name| ATTRIBUTES.iter().any(|known| name == *known));
+        match self.inodes.node(ino).as_deref() {
+            Some(Node::File(_) | Node::Folder(_)) if ours => Effort::Answer,
+            _ => Effort::Small,
+        }
+    }
+
+    // ---- names ----
+
+    /// Finds a name. Each success counts as one look-up until [`Self::forget`].
+    pub fn lookup(&self, parent: u64, name: &OsStr) -> Result<Entry> {
+        let parent = self.node(parent)?;
+        let (node, stat) = self.resolve(&parent, name)?;
+        // Attributes first: a number is only given out with an answer.
+        let mut attr = self.attr_of(0, &node, stat)?;
+        let ttl = ttl(&node);
+        let hash = self.hash(&node);
+        attr.ino = self.inodes.acquire(node, hash);
+        Ok(Entry { attr, ttl })
+    }
+
+    /// The kernel forgets `times` look-ups.
+    pub fn forget(&self, ino: u64, times: u64) {
+        self.inodes.forget(ino, times);
+    }
+
+    /// What `stat` shows, and for how long.
+    pub fn getattr(&self, ino: u64) -> Result<Entry> {
+        let node = self.node(ino)?;
+        let attr = self.attr_of(ino, &node, None).or_else(|refusal| {
+            // The path is gone, but somebody reads the file still.
+            let Some(handle) = self.handles.open_file(ino) else {
+                return Err(refusal);
+            };
+            let Handle::File { file, .. } = handle.as_ref() else {
+                return Err(refusal);
+            };
+            Ok(Attr::mirror(ino, Kind::File, &rustix::fs::fstat(file)?))
+        })?;
+        Ok(Entry {
+            attr,
+            ttl: ttl(&node),
+        })
+    }
+
+    /// The target of a link, as bytes.
+    pub fn readlink(&self, ino: u64) -> Result<Vec<u8>> {
+        match self.node(ino)?.as_ref() {
+            Node::Symlink(at) => Ok(self.tree.read_link(at)?),
+            Node::Link { target, .. } => Ok(target.as_os_str().as_bytes().to_vec()),
+            _ => Err(Refusal::Invalid),
+        }
+    }
+
+    pub(super) fn node(&self, ino: u64) -> Result<Arc<Node>> {
+        self.inodes.node(ino).ok_or(Refusal::Stale)
+    }
+
+    /// What a name in a directory stands for; with the `stat` of a real one, as it is known.
+    fn resolve(&self, parent: &Node, name: &OsStr) -> Result<(Node, Option<Stat>)> {
+        if name.is_empty() || name == "." || name == ".." {
+            return Err(Refusal::NotFound);
+        }
+        let node = match parent {
+            Node::Top => {
+                let root = self.root_names.iter().position(|known| known == name);
+                Node::Dir(At::root(root.ok_or(Refusal::NotFound)?))
+            }
+            Node::Dir(at) if name == SIMILAR => {
+                self.note_hidden(at, self.tree.stat(&at.join(name)).is_ok());
+                self.similar_of_dir(at)
+            }
+            Node::Dir(at) => {
+                let at = at.join(name);
+                let (_, stat) = self.tree.stat(&at)?;
+                return Ok((self.mirrored(at, RealKind::of_stat(&stat))?, Some(stat)));
+            }
+            Node::Folder(at) if name == SIMILAR => Node::Similar(Subject::File(at.clone())),
+            Node::Folder(at) if Some(name) == at.name() => Node::File(at.clone()),
+            Node::Index(at) if name == DIRS => Node::Similar(Subject::Dir(at.clone())),
+            Node::Index(at) if name != SIMILAR => {
+                let at = at.join(name);
+                let (_, stat) = self.tree.stat(&at)?;
+                if RealKind::of_stat(&stat) != RealKind::Regular {
+                    return Err(Refusal::NotFound);
+                }
+                return Ok((Node::Similar(Subject::File(at)), Some(stat)));
+            }
+            Node::Similar(Subject::File(at)) if name == WHY => Node::WhyDir(at.clone()),
+            Node::Similar(Subject::File(at)) if name == REPORT => Node::Report(at.clone()),
+            Node::Similar(of) => Node::Link {
+                of: of.clone(),
+                target: self.target(of, name)?,
+            },
+            Node::WhyDir(at) => {
+                let target = self.target(&Subject::File(at.clone()), name)?;
+                Node::Why {
+                    of: at.clone(),
+                    target,
+                }
+            }
+            Node::Folder(_) | Node::Index(_) => return Err(Refusal::NotFound),
+            Node::File(_)
+            | Node::Symlink(_)
+            | Node::Link { .. }
+            | Node::Why { .. }
+            | Node::Report(_) => return Err(Refusal::NotADirectory),
+        };
+        Ok((node, None))
+    }
+
+    /// The node of a real entry, if this view shows it.
+    pub(super) fn mirrored(&self, at: At, kind: RealKind) -> Result<Node> {
+        match (kind, self.view) {
+            (RealKind::Directory, _) => Ok(Node::Dir(at)),
+            (RealKind::Regular, View::Folders) => Ok(Node::Folder(at)),
+            (RealKind::Regular, View::Files) => Ok(Node::File(at)),
+            (RealKind::Symlink, View::Files) => Ok(Node::Symlink(at)),
+            (RealKind::Symlink, View::Folders) | (RealKind::Special, _) => Err(Refusal::NotFound),
+        }
+    }
+
+    pub(super) fn similar_of_dir(&self, at: &At) -> Node {
+        match self.view {
+            View::Folders => Node::Similar(Subject::Dir(at.clone())),
+            View::Files => Node::Index(at.clone()),
+        }
+    }
+
+    pub(super) fn parent(&self, node: &Node) -> Option<Node> {
+        Some(match node {
+            Node::Top => return None,
+            Node::Dir(at) if at.is_root() => Node::Top,
+            Node::File(at) if self.view == View::Folders => Node::Folder(at.clone()),
+            Node::Dir(at) | Node::Folder(at) | Node::File(at) | Node::Symlink(at) => {
+                Node::Dir(at.parent())
+            }
+            Node::Index(at) => Node::Dir(at.clone()),
+            Node::Similar(of) => match (of, self.view) {
+                (Subject::File(at), View::Folders) => Node::Folder(at.clone()),
+                (Subject::File(at), View::Files) => Node::Index(at.parent()),
+                (Subject::Dir(at), View::Folders) => Node::Dir(at.clone()),
+                (Subject::Dir(at), View::Files) => Node::Index(at.clone()),
+            },
+            Node::Link { of, .. } => Node::Similar(of.clone()),
+            Node::WhyDir(at) | Node::Report(at) => Node::Similar(Subject::File(at.clone())),
+            Node::Why { of, .. } => Node::WhyDir(of.clone()),
+        })
+    }
+
+    fn hash(&self, node: &Node) -> u64 {
+        let path = node.at().map(|at| self.tree.path(at)).unwrap_or_default();
+        node.hash(self.view_key, &path)
+    }
+
+    pub(super) fn number(&self, node: &Node) -> u64 {
+        self.inodes.peek(node, self.hash(node))
+    }
+
+    pub(super) fn note_hidden(&self, dir: &At, there: bool) {
+        let mut hidden = self.hidden.lock().unwrap_or_else(PoisonError::into_inner);
+        if there {
+            hidden.insert(dir.clone());
+        } else {
+            hidden.remove(dir);
+        }
+    }
+
+    // ---- attributes ----
+
+    pub(super) fn attr_of(&self, ino: u64, node: &Node, known: Option<Stat>) -> Result<Attr> {
+        let Some(at) = node.at() else {
+            return Ok(Attr::nowhere(ino));
+        };
+        let (wanted, other) = match node {
+            Node::Dir(_)
+            | Node::Index(_)
+            | Node::Similar(Subject::Dir(_))
+            | Node::Link {
+                of: Subject::Dir(_),
+                ..
+            } => (RealKind::Directory, Refusal::Stale),
+            Node::Symlink(_) => (RealKind::Symlink, Refusal::Stale),
+            _ => (RealKind::Regular, Refusal::Stale),
+        };
+        let stat = match known.map_or_else(|| self.tree.stat(at).map(|(_, stat)| stat), Ok) {
+            Ok(stat) if RealKind::of_stat(&stat) == wanted => stat,
+            // A root that is not there now (or is no directory) is an empty directory.
+            _ if at.is_root() && wanted == RealKind::Directory => return Ok(Attr::nowhere(ino)),
+            Ok(_) => return Err(other),
+            Err(errno) => return Err(errno.into()),
+        };
+        Ok(match node {
+            Node::Top | Node::Dir(_) => Attr::mirror(ino, Kind::Directory, &stat),
+            Node::File(_) => Attr::mirror(ino, Kind::File, &stat),
+            Node::Symlink(_) => Attr::mirror(ino, Kind::Link, &stat),
+            Node::Folder(_) | Node::Index(_) | Node::Similar(_) | Node::WhyDir(_) => {
+                Attr::folder(ino, &stat)
+            }
+            Node::Link { target, .. } => Attr::link(ino, &stat, target.as_os_str().len()),
+            Node::Why { .. } | Node::Report(_) => Attr::text(ino, &stat),
+        })
+    }
+
+    /// The figures of the file system behind a node.
+    pub fn space(&self, ino: u64) -> Result<Space> {
+        let node = self.node(ino)?;
+        let at = node.at().cloned().unwrap_or_else(|| At::root(0));
+        // A place that is gone must not make `df` fail.
+        let Ok(real) = self.tree.space(&at) else {
+            return Ok(Space::default());
+        };
+        Ok(Space {
+            blocks: real.f_blocks,
+            bfree: real.f_bfree,
+            bavail: real.f_bavail,
+            files: real.f_files,
+            ffree: real.f_ffree,
+            bsize: real.f_bsize as u32,
+            frsize: real.f_frsize as u32,
+        })
+    }
+
+    /// Nodes the kernel knows and things that are open: both 0 when nobody uses the overlay.
+    #[cfg(test)]
+    pub(crate) fn in_use(&self) -> (usize, usize) {
+        (self.inodes.len(), self.handles.len())
+    }
+}
+
+fn ttl(node: &Node) -> Duration {
+    match node {
+        Node::Top | Node::Dir(_) | Node::Folder(_) | Node::File(_) | Node::Symlink(_) => MIRROR_TTL,
+        _ => Duration::ZERO,
+    }
+}
+
+/// The folder names of several roots: the last component, `root` for `/`, then `~2`, `~3` in the
+/// order given.
+fn name_roots(roots: &[PathBuf]) -> Vec<OsString> {
+    let mut names: Vec<OsString> = Vec::with_capacity(roots.len());
+    for root in roots {
+        let base = root.file_name().unwrap_or(OsStr::new("root"));
+        let mut name = base.to_owned();
+        let mut count = 2;
+        while names.contains(&name) {
+            let mut bytes = base.as_bytes().to_vec();
+            bytes.extend_from_slice(format!("~{count}").as_bytes());
+            name = OsString::from_vec(bytes);
+            count += 1;
+        }
+        names.push(name);
+    }
+    names
+}

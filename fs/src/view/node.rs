@@ -1,0 +1,148 @@
+//! What an inode of the overlay stands for.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::ident::hash64;
+
+/// A place of the watched tree: which root, and the path below it (empty: the root itself).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct At {
+    pub(crate) root: usize,
+    pub(crate) rel: PathBuf,
+}
+
+impl At {
+    /// The directory of a root.
+    pub(crate) fn root(root: usize) -> Self {
+        Self {
+            root,
+            rel: PathBuf::new(),
+        }
+    }
+
+    pub(crate) fn is_root(&self) -> bool {
+        self.rel.as_os_str().is_empty()
+    }
+
+    pub(crate) fn join(&self, name: &OsStr) -> Self {
+        Self {
+            root: self.root,
+            rel: self.rel.join(name),
+        }
+    }
+
+    /// The directory that holds this place; a root is its own.
+    pub(crate) fn parent(&self) -> Self {
+        let rel = self.rel.parent().unwrap_or(Path::new("")).to_owned();
+        Self {
+            root: self.root,
+            rel,
+        }
+    }
+
+    pub(crate) fn name(&self) -> Option<&OsStr> {
+        self.rel.file_name()
+    }
+}
+
+/// Whose neighbours a `.similar` shows.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Subject {
+    File(At),
+    Dir(At),
+}
+
+impl Subject {
+    pub(crate) fn at(&self) -> &At {
+        match self {
+            Self::File(at) | Self::Dir(at) => at,
+        }
+    }
+}
+
+/// What an inode stands for: everything a request needs, so that no state but this is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Node {
+    /// The directory of the roots, if there are several.
+    Top,
+    /// A directory of the tree.
+    Dir(At),
+    /// A file of the tree shown as a folder (folders view).
+    Folder(At),
+    /// A file of the tree.
+    File(At),
+    /// A symbolic link of the tree (files view).
+    Symlink(At),
+    /// `D/.similar` of the files view: the files of D that have neighbours.
+    Index(At),
+    /// The links to the neighbours of a file or a directory.
+    Similar(Subject),
+    /// One such link.
+    Link { of: Subject, target: PathBuf },
+    /// `.similar/.why`.
+    WhyDir(At),
+    /// `.similar/.why/NAME`.
+    Why { of: At, target: PathBuf },
+    /// `.similar/.report.json`.
+    Report(At),
+}
+
+impl Node {
+    /// What the hash of the inode number is made of. A file that becomes a directory, or a file
+    /// that is a folder in one place and a file in another, are different nodes with different
+    /// numbers: the kernel takes a type change under one number for a broken file system.
+    fn kind_key(&self) -> u64 {
+        match self {
+            Self::Top => 1,
+            Self::Dir(_) => 2,
+            Self::Folder(_) => 3,
+            Self::File(_) => 4,
+            Self::Symlink(_) => 5,
+            Self::Index(_) => 6,
+            Self::Similar(Subject::File(_)) => 7,
+            Self::Similar(Subject::Dir(_)) => 8,
+            Self::Link {
+                of: Subject::File(_),
+                ..
+            } => 9,
+            Self::Link {
+                of: Subject::Dir(_),
+                ..
+            } => 10,
+            Self::WhyDir(_) => 11,
+            Self::Why { .. } => 12,
+            Self::Report(_) => 13,
+        }
+    }
+
+    /// The place of the tree it is about.
+    pub(crate) fn at(&self) -> Option<&At> {
+        match self {
+            Self::Top => None,
+            Self::Dir(at)
+            | Self::Folder(at)
+            | Self::File(at)
+            | Self::Symlink(at)
+            | Self::Index(at)
+            | Self::WhyDir(at)
+            | Self::Why { of: at, .. }
+            | Self::Report(at) => Some(at),
+            Self::Similar(of) | Self::Link { of, .. } => Some(of.at()),
+        }
+    }
+
+    /// The number this node has unless another has it already: the same after a restart, because
+    /// it is made of the path and of nothing that is counted.
+    pub(crate) fn hash(&self, view_key: u64, path: &Path) -> u64 {
+        let target = match self {
+            Self::Link { target, .. } | Self::Why { target, .. } => target.as_os_str().as_bytes(),
+            _ => b"",
+        };
+        hash64(
+            (view_key << 8) | self.kind_key(),
+            &[path.as_os_str().as_bytes(), target],
+        )
+    }
+}

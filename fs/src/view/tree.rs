@@ -1,0 +1,317 @@
+//! The watched tree, read beneath directory handles.
+//!
+//! 1. **Beneath.** Each root is an `O_PATH` handle; everything else is opened relative to it with
+//!    `openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)`. No rename and no
+//!    symbolic link in the tree can lead a request elsewhere.
+//! 2. **Never through ourselves.** What is left out (our mount points, the mounts of others of our
+//!    kind, `exclude`) is left out by path, before any system call on it. What a path cannot tell
+//!    (a bind mount of our mount) the mount id can: the first attempt may not cross a mount
+//!    (`RESOLVE_NO_XDEV`), and only if that fails is the descriptor of a second one placed by its id.
+//! 3. **Never a special file.** A file is found with `O_PATH`, which opens nothing; only when the
+//!    descriptor says *regular* is that very file opened for reading, through `/proc/self/fd`.
+//! 4. **No trace.** `O_NOATIME` where we may; reading is not a change.
+//! 5. **A root may vanish** (a disk is unplugged, a directory replaced). The handle is taken anew
+//!    by path when it is used and older than a second, so a root comes back as it went.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat, StatVfs};
+use rustix::io::Errno;
+
+use super::node::At;
+use crate::mounts::{LeftOut, Table};
+
+/// How long a root's handle is used before it is taken anew.
+const HANDLE_AGE: Duration = Duration::from_secs(1);
+
+/// What a name of the tree is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RealKind {
+    Directory,
+    Regular,
+    Symlink,
+    /// A FIFO, socket or device.
+    Special,
+}
+
+impl RealKind {
+    fn of(kind: FileType) -> Self {
+        match kind {
+            FileType::Directory => Self::Directory,
+            FileType::RegularFile => Self::Regular,
+            FileType::Symlink => Self::Symlink,
+            _ => Self::Special,
+        }
+    }
+
+    pub(crate) fn of_stat(stat: &Stat) -> Self {
+        Self::of(FileType::from_raw_mode(stat.st_mode))
+    }
+}
+
+/// One name of a real directory.
+#[derive(Clone, Debug)]
+pub(crate) struct RealEntry {
+    pub(crate) name: OsString,
+    pub(crate) kind: RealKind,
+}
+
+#[derive(Debug)]
+struct Root {
+    /// As it was given: the path that the index knows and that links show.
+    path: PathBuf,
+    /// Without symbolic links: the path that mount points are compared with.
+    real: PathBuf,
+    handle: Mutex<Handle>,
+}
+
+#[derive(Debug)]
+struct Handle {
+    fd: Option<Arc<OwnedFd>>,
+    taken: Instant,
+}
+
+impl Root {
+    fn new(path: PathBuf, mounts: &LeftOut) -> Self {
+        let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        let fd = take(&real, mounts);
+        Self {
+            path,
+            real,
+            handle: Mutex::new(Handle {
+                fd,
+                taken: Instant::now(),
+            }),
+        }
+    }
+
+    fn fd(&self, mounts: &LeftOut) -> Result<Arc<OwnedFd>, Errno> {
+        let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        if handle.taken.elapsed() >= HANDLE_AGE {
+            *handle = Handle {
+                fd: take(&self.real, mounts),
+                taken: Instant::now(),
+            };
+        }
+        handle.fd.clone().ok_or(Errno::NOENT)
+    }
+}
+
+/// A handle of a root directory, or `None` if there is none now.
+fn take(real: &Path, mounts: &LeftOut) -> Option<Arc<OwnedFd>> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let fd = rustix::fs::openat2(CWD, real, flags, Mode::empty(), resolve).ok()?;
+    (!mounts.holds_ours(&fd)).then(|| Arc::new(fd))
+}
+
+/// All roots.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    roots: Vec<Root>,
+    exclude: HashSet<PathBuf>,
+    mounts: Table,
+}
+
+impl Tree {
+    /// Opens the roots that are there. `exclude` are absolute paths without symbolic links, which
+    /// together with everything below them are not part of the tree.
+    pub(crate) fn new(
+        roots: Vec<PathBuf>,
+        exclude: impl IntoIterator<Item = PathBuf>,
+    ) -> std::io::Result<Self> {
+        let mounts = Table::new()?;
+        let current = mounts.current();
+        let roots = roots
+            .into_iter()
+            .map(|path| Root::new(path, &current))
+            .collect();
+        Ok(Self {
+            roots,
+            exclude: exclude.into_iter().collect(),
+            mounts,
+        })
+    }
+
+    /// The absolute path by which the index knows this place.
+    pub(crate) fn path(&self, at: &At) -> PathBuf {
+        self.roots
+            .get(at.root)
+            .map_or_else(PathBuf::new, |root| below(&root.path, &at.rel))
+    }
+
+    /// The place itself with everything an answer needs: an `O_PATH` descriptor and its `stat`.
+    pub(crate) fn stat(&self, at: &At) -> Result<(OwnedFd, Stat), Errno> {
+        let fd = self.open(at, OFlags::PATH | OFlags::NOFOLLOW)?;
+        let stat = rustix::fs::fstat(&fd)?;
+        Ok((fd, stat))
+    }
+
+    /// The names of a directory, without `.` and `..` and without what is left out.
+    pub(crate) fn list(&self, at: &At) -> Result<Vec<RealEntry>, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        let dir = self.open(at, flags | OFlags::NOATIME).or_else(|error| {
+            if error == Errno::PERM {
+                self.open(at, flags)
+            } else {
+                Err(error)
+            }
+        })?;
+        let real = below(&self.root(at)?.real, &at.rel);
+        let mounts = self.mounts.current();
+
+        let mut entries = Vec::new();
+        let mut buffer = Vec::with_capacity(64 << 10);
+        let mut raw = RawDir::new(&dir, buffer.spare_capacity_mut());
+        while let Some(entry) = raw.next() {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." || self.left_out(&real.join(name), &mounts) {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                // Some file systems do not say; the path is not left out, so it may be asked.
+                FileType::Unknown => match self.stat(&at.join(name)) {
+                    Ok((_, stat)) => RealKind::of_stat(&stat),
+                    Err(_) => continue,
+                },
+                known => RealKind::of(known),
+            };
+            entries.push(RealEntry {
+                name: name.to_owned(),
+                kind,
+            });
+        }
+        Ok(entries)
+    }
+
+    /// The target of a symbolic link, as its bytes are.
+    pub(crate) fn read_link(&self, at: &At) -> Result<Vec<u8>, Errno> {
+        let fd = self.open(at, OFlags::PATH | OFlags::NOFOLLOW)?;
+        rustix::fs::readlinkat(&fd, "", Vec::new()).map(std::ffi::CString::into_bytes)
+    }
+
+    /// Opens a regular file for reading; anything else is `None` and is never opened.
+    pub(crate) fn open_file(&self, at: &At) -> Result<Option<File>, Errno> {
+        let (fd, stat) = self.stat(at)?;
+        if RealKind::of_stat(&stat) != RealKind::Regular {
+            return Ok(None);
+        }
+        let path = proc_path(fd.as_fd());
+        // NONBLOCK: a lease held by another process answers EAGAIN instead of making us wait.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let open = |flags| rustix::fs::openat(CWD, &path, flags, Mode::empty());
+        let file = match open(flags | OFlags::NOATIME) {
+            Err(Errno::PERM) => open(flags), // NOATIME is the owner's right
+            other => other,
+        }?;
+        Ok(Some(File::from(file)))
+    }
+
+    /// The figures of the file system this place is on.
+    pub(crate) fn space(&self, at: &At) -> Result<StatVfs, Errno> {
+        let fd = self.open(at, OFlags::PATH | OFlags::NOFOLLOW)?;
+        rustix::fs::fstatvfs(&fd)
+    }
+
+    /// A `user.*` attribute of a file or directory.
+    pub(crate) fn attribute(&self, at: &At, name: &OsStr) -> Result<Vec<u8>, Errno> {
+        let fd = self.open(at, OFlags::PATH | OFlags::NOFOLLOW)?;
+        let path = proc_path(fd.as_fd());
+        let mut value = vec![0; 64 << 10]; // XATTR_SIZE_MAX
+        let length = rustix::fs::getxattr(&path, name, value.as_mut_slice())?;
+        value.truncate(length);
+        Ok(value)
+    }
+
+    /// The names of the `user.*` attributes of a file or directory.
+    pub(crate) fn attributes(&self, at: &At) -> Result<Vec<OsString>, Errno> {
+        let fd = self.open(at, OFlags::PATH | OFlags::NOFOLLOW)?;
+        let mut list = vec![0; 64 << 10]; // XATTR_LIST_MAX
+        let length = rustix::fs::listxattr(proc_path(fd.as_fd()), list.as_mut_slice())?;
+        list.truncate(length);
+        let names = list
+            .split(|&byte| byte == 0)
+            .filter(|name| name.starts_with(b"user."));
+        Ok(names
+            .map(|name| OsString::from_vec(name.to_vec()))
+            .collect())
+    }
+
+    fn root(&self, at: &At) -> Result<&Root, Errno> {
+        self.roots.get(at.root).ok_or(Errno::NOENT)
+    }
+
+    fn left_out(&self, real: &Path, mounts: &LeftOut) -> bool {
+        self.exclude.contains(real) || mounts.is_point(real)
+    }
+
+    /// Opens beneath the root. Whatever keeps the path from being followed (a symbolic link in
+    /// its middle, a mount that is left out, a component that is no directory) is "not there".
+    fn open(&self, at: &At, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let root = self.root(at)?;
+        let mounts = self.mounts.current();
+        let real = below(&root.real, &at.rel);
+        // The root itself is what the user asked for, on whatever file system it is.
+        let inner = real.ancestors().take_while(|path| *path != root.real);
+        if inner.into_iter().any(|path| self.left_out(path, &mounts)) {
+            return Err(Errno::NOENT);
+        }
+        let top = root.fd(&mounts)?;
+        let rel = if at.rel.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            &at.rel
+        };
+        let resolve =
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        match resolved(&top, rel, flags, resolve | ResolveFlags::NO_XDEV) {
+            Err(Errno::XDEV) => {
+                let fd = resolved(&top, rel, flags, resolve)?;
+                if mounts.holds(&fd) {
+                    Err(Errno::NOENT)
+                } else {
+                    Ok(fd)
+                }
+            }
+            Err(Errno::LOOP) => Err(Errno::NOENT),
+            other => other,
+        }
+    }
+}
+
+/// `openat2`, again if a rename or a signal came between (the kernel asks for that).
+fn resolved(
+    top: &OwnedFd,
+    rel: &Path,
+    flags: OFlags,
+    resolve: ResolveFlags,
+) -> Result<OwnedFd, Errno> {
+    for _ in 0..16 {
+        match rustix::fs::openat2(top, rel, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            other => return other,
+        }
+    }
+    Err(Errno::IO)
+}
+
+/// `top` itself for the empty path; `Path::join` would add a slash.
+fn below(top: &Path, rel: &Path) -> PathBuf {
+    if rel.as_os_str().is_empty() {
+        top.to_owned()
+    } else {
+        top.join(rel)
+    }
+}
+
+fn proc_path(fd: BorrowedFd<'_>) -> String {
+    format!("/proc/self/fd/{}", fd.as_raw_fd())
+}

@@ -1,0 +1,176 @@
+//! Real mounts for tests: a tree, an overlay on it, clients that can never hang the test.
+
+// Each test program uses a part of this.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    missing_debug_implementations
+)]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+
+use resemble_core::Score;
+use resemble_fs::neighbours::MapNeighbours;
+use resemble_fs::{
+    MountError, MountedOverlay, Neighbour, Neighbours, Overlay, OverlayConfig, Show, View,
+};
+use tempfile::TempDir;
+
+/// Whether FUSE mounts can be made here. If not, says so loudly; with `RESEMBLE_REQUIRE_FUSE=1`
+/// that is a failure.
+pub fn fuse_works() -> bool {
+    let privileged = rustix::process::geteuid().is_root();
+    let reason = match fs::File::options().read(true).write(true).open("/dev/fuse") {
+        Err(error) => format!("cannot open /dev/fuse: {error}"),
+        Ok(_) if !privileged => "these tests run as root".to_owned(),
+        Ok(_) => match Site::new().try_mount(View::Files) {
+            Ok(_) => return true,
+            Err(error) => error.to_string(),
+        },
+    };
+    assert!(
+        std::env::var_os("RESEMBLE_REQUIRE_FUSE").is_none_or(|v| v != "1"),
+        "no FUSE: {reason}"
+    );
+    eprintln!(
+        "\n!!! NOT TESTED: no FUSE here ({reason}); RESEMBLE_REQUIRE_FUSE=1 makes this fail !!!\n"
+    );
+    false
+}
+
+/// A private folder with a watched tree `docs` and a place `M` for the mount.
+pub struct Site {
+    pub dir: TempDir,
+    pub map: Arc<MapNeighbours>,
+}
+
+impl Site {
+    /// `docs/{report.txt,copy.txt,sub/old.txt,link}`; report.txt resembles the other two.
+    pub fn new() -> Self {
+        let dir = tempfile::Builder::new()
+            .prefix("resemble-fs-")
+            .tempdir()
+            .unwrap();
+        let this = Self {
+            dir,
+            map: Arc::new(MapNeighbours::new()),
+        };
+        fs::create_dir_all(this.path("docs/sub")).unwrap();
+        fs::write(this.path("docs/report.txt"), "the report\n").unwrap();
+        fs::write(this.path("docs/copy.txt"), "the report\n").unwrap();
+        fs::write(this.path("docs/sub/old.txt"), "the old report\n").unwrap();
+        std::os::unix::fs::symlink("sub/old.txt", this.path("docs/link")).unwrap();
+        let same = Neighbour {
+            identical: true,
+            relation: "identical",
+            ..near(&this.path("docs/copy.txt"), 1.0)
+        };
+        let old = near(&this.path("docs/sub/old.txt"), 0.625);
+        this.map.set(this.path("docs/report.txt"), vec![same, old]);
+        this
+    }
+
+    pub fn path(&self, rel: &str) -> PathBuf {
+        self.dir.path().canonicalize().unwrap().join(rel)
+    }
+
+    pub fn config(&self, view: View) -> OverlayConfig {
+        OverlayConfig {
+            mount_point: self.path("M"),
+            view,
+            show: Show::Default,
+            roots: vec![self.path("docs")],
+            exclude: Vec::new(),
+        }
+    }
+
+    pub fn try_mount(&self, view: View) -> Result<MountedOverlay, MountError> {
+        let map: Arc<dyn Neighbours> = Arc::clone(&self.map) as _;
+        Overlay::mount(self.config(view), map)
+    }
+
+    pub fn mount(&self, view: View) -> MountedOverlay {
+        self.try_mount(view).unwrap()
+    }
+}
+
+impl Drop for Site {
+    /// A failed test leaves no mount behind that the removal of the folder would walk into.
+    fn drop(&mut self) {
+        let here = self.dir.path().canonicalize().unwrap();
+        for mount in mounts()
+            .into_iter()
+            .filter(|mount| mount.starts_with(&here))
+        {
+            let flags = rustix::mount::UnmountFlags::DETACH | rustix::mount::UnmountFlags::FORCE;
+            let _gone = rustix::mount::unmount(&mount, flags);
+        }
+    }
+}
+
+/// All `fuse.resemble` mounts (test folders have no blanks in their names).
+pub fn mounts() -> Vec<PathBuf> {
+    let text = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let ours = text
+        .lines()
+        .filter(|line| line.contains(" - fuse.resemble "));
+    ours.filter_map(|line| line.split(' ').nth(4))
+        .map(PathBuf::from)
+        .collect()
+}
+
+pub fn near(target: &Path, score: f64) -> Neighbour {
+    let a_in_b = Score::new(score);
+    Neighbour {
+        target: target.to_owned(),
+        a_in_b,
+        identical: false,
+        relation: "near",
+    }
+}
+
+/// A client command that is killed, not asked, after 30 s: a process stuck in a file system does
+/// not hear anything else.
+pub fn client(program: &str) -> Command {
+    let mut command = Command::new("timeout");
+    command
+        .args(["-s", "KILL", "30", program])
+        .stdin(Stdio::null())
+        .env("LC_ALL", "C");
+    command
+}
+
+pub fn run<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = S>) -> Output {
+    client(program).args(args).output().unwrap()
+}
+
+/// Standard output of a command that must succeed without a word on standard error.
+pub fn output<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = S>) -> String {
+    let out = run(program, args);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(
+        out.status.success() && said.is_empty(),
+        "{program}: {} {said}",
+        out.status
+    );
+    String::from_utf8(out.stdout).unwrap()
+}
+
+/// Runs a shell line with `$1` the mount point, as [`output`].
+pub fn shell(line: &str, mount: &Path) -> String {
+    output(
+        "sh",
+        [
+            "-ec".as_ref(),
+            line.as_ref(),
+            "sh".as_ref(),
+            mount.as_os_str(),
+        ],
+    )
+}
