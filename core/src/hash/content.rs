@@ -1,0 +1,315 @@
+//! The digest that names a content as a whole.
+//!
+//! ```text
+//! size ≤ 1 MiB:  BLAKE3(bytes)
+//! larger:        BLAKE3 in derive_key mode, context "resemble 2026 content of several blocks", of
+//!                (BLAKE3(block), u64 LE how many equal blocks follow each other)…, u64 LE size
+//! ```
+//!
+//! with blocks of 1 MiB, the last of which may be shorter.
+//!
+//! 1. *Why not BLAKE3 of the bytes*: a sparse file can be terabytes of hole that cost nothing to
+//!    make and hours to hash. Over the run-length list a hole is one entry, made by arithmetic
+//!    ([`ContentHasher::update_zeros`]); a hole and zeros that were written have the same digest,
+//!    as they have the same bytes. BLAKE3's own tree does not allow that: each leaf takes in its
+//!    position, so no two parts of a hole have one value.
+//! 2. *Why plain BLAKE3 below*: nearly all files are small, and for them the digest is the one that
+//!    `b3sum` prints.
+//! 3. *Why another mode for the list*: the bytes of a list are a file that anybody can write. In
+//!    the same mode that small file and the large one it describes would have one digest, and would
+//!    be called identical. The context keeps the two kinds apart as BLAKE3 keeps modes apart.
+//! 4. Equal digests mean equal bytes: the list and the size determine the blocks, unless BLAKE3
+//!    collides.
+
+use std::sync::LazyLock;
+
+use crate::ids::ContentDigest;
+
+/// Bytes of a block.
+pub const BLOCK: u64 = 1 << 20;
+
+/// The `derive_key` context of the list's digest.
+const CONTEXT: &str = "resemble 2026 content of several blocks";
+
+/// Zeros to hash.
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
+/// The digest of a block of zeros.
+static ZERO_BLOCK: LazyLock<[u8; 32]> = LazyLock::new(|| {
+    let mut hasher = blake3::Hasher::new();
+    for _ in 0..BLOCK / ZEROS.len() as u64 {
+        hasher.update(&ZEROS);
+    }
+    hasher.finalize().into()
+});
+
+/// The digest of these bytes.
+pub fn digest(bytes: &[u8]) -> ContentDigest {
+    if bytes.len() as u64 <= BLOCK {
+        return ContentDigest(blake3::hash(bytes).into());
+    }
+    let mut hasher = ContentHasher::new();
+    hasher.update(bytes);
+    hasher.finish()
+}
+
+/// Makes the [`digest`] of bytes handed over in pieces of any size.
+#[derive(Clone, Debug)]
+pub struct ContentHasher {
+    /// The block under way. A block that is full stays here until another byte shows that it is not
+    /// the last: a content of exactly one block is hashed plainly.
+    block: blake3::Hasher,
+    /// Bytes in `block`, up to [`BLOCK`].
+    filled: u64,
+    /// The blocks before.
+    list: Option<BlockList>,
+    size: u64,
+}
+
+/// The run-length list of the blocks so far, hashed as it grows.
+#[derive(Clone, Debug)]
+struct BlockList {
+    hasher: blake3::Hasher,
+    /// The run that may go on, not in `hasher` yet.
+    block: [u8; 32],
+    count: u64,
+}
+
+impl BlockList {
+    fn new(block: [u8; 32], count: u64) -> Self {
+        Self {
+            hasher: blake3::Hasher::new_derive_key(CONTEXT),
+            block,
+            count,
+        }
+    }
+
+    fn push(&mut self, block: [u8; 32], count: u64) {
+        if block == self.block {
+            self.count += count;
+        } else {
+            self.close_run();
+            (self.block, self.count) = (block, count);
+        }
+    }
+
+    fn close_run(&mut self) {
+        self.hasher.update(&self.block);
+        self.hasher.update(&self.count.to_le_bytes());
+    }
+
+    fn finish(mut self, size: u64) -> [u8; 32] {
+        self.close_run();
+        self.hasher.update(&size.to_le_bytes());
+        self.hasher.finalize().into()
+    }
+}
+
+impl Default for ContentHasher {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ContentHasher {
+    /// A hasher of no bytes yet.
+    pub fn new() -> Self {
+        Self {
+            block: blake3::Hasher::new(),
+            filled: 0,
+            list: None,
+            size: 0,
+        }
+    }
+
+    /// Takes the next bytes.
+    pub fn update(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            self.close_full_block();
+            let room = (BLOCK - self.filled) as usize;
+            let (now, rest) = bytes.split_at(bytes.len().min(room));
+            self.block.update(now);
+            self.filled += now.len() as u64;
+            self.size += now.len() as u64;
+            bytes = rest;
+        }
+    }
+
+    /// Takes the next `count` bytes, all zero. Whole blocks of them are arithmetic: at most two
+    /// blocks' worth is hashed.
+    pub fn update_zeros(&mut self, mut count: u64) {
+        while count > 0 {
+            self.close_full_block();
+            if self.filled == 0 && count > BLOCK {
+                // All but the last, which may stay open as any other.
+                let blocks = (count - 1) / BLOCK;
+                self.push_blocks(*ZERO_BLOCK, blocks);
+                self.size += blocks * BLOCK;
+                count -= blocks * BLOCK;
+            }
+            let now = count.min(BLOCK - self.filled).min(ZEROS.len() as u64);
+            self.update(&ZEROS[..now as usize]);
+            count -= now;
+        }
+    }
+
+    /// The digest of all bytes taken.
+    pub fn finish(self) -> ContentDigest {
+        let last = self.block.finalize().into();
+        let Some(mut list) = self.list else {
+            return ContentDigest(last);
+        };
+        list.push(last, 1);
+        ContentDigest(list.finish(self.size))
+    }
+
+    /// Before another byte: a full block is not the last one.
+    fn close_full_block(&mut self) {
+        if self.filled == BLOCK {
+            let block = self.block.finalize().into();
+            self.push_blocks(block, 1);
+            self.block.reset();
+            self.filled = 0;
+        }
+    }
+
+    fn push_blocks(&mut self, block: [u8; 32], count: u64) {
+        match &mut self.list {
+            Some(list) => list.push(block, count),
+            None => self.list = Some(BlockList::new(block, count)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BLOCK, CONTEXT, ContentHasher, ZERO_BLOCK, digest};
+    use crate::ids::ContentDigest;
+
+    const MIB: usize = BLOCK as usize;
+
+    /// The digest by the words of the definition.
+    fn expected(bytes: &[u8]) -> ContentDigest {
+        if bytes.len() <= MIB {
+            return ContentDigest(blake3::hash(bytes).into());
+        }
+        let blocks: Vec<[u8; 32]> = bytes
+            .chunks(MIB)
+            .map(|block| blake3::hash(block).into())
+            .collect();
+        let mut list = Vec::new();
+        for run in blocks.chunk_by(|a, b| a == b) {
+            list.extend_from_slice(&run[0]);
+            list.extend_from_slice(&(run.len() as u64).to_le_bytes());
+        }
+        list.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+        ContentDigest(blake3::derive_key(CONTEXT, &list))
+    }
+
+    fn paint(len: usize) -> Vec<u8> {
+        (0..251).cycle().take(len).collect()
+    }
+
+    #[test]
+    fn lengths_around_blocks_are_by_the_definition() {
+        let bytes = paint(3 * MIB + 2);
+        for len in [
+            0,
+            1,
+            1000,
+            MIB - 1,
+            MIB,
+            MIB + 1,
+            2 * MIB - 1,
+            2 * MIB,
+            2 * MIB + 1,
+            3 * MIB,
+            3 * MIB + 2,
+        ] {
+            assert_eq!(
+                digest(&bytes[..len]),
+                expected(&bytes[..len]),
+                "{len} bytes"
+            );
+        }
+    }
+
+    #[test]
+    fn the_pieces_do_not_matter() {
+        let bytes = paint(2 * MIB + 12_345);
+        for size in [777, 4096, 65_536, 1_000_000, MIB, MIB + 1] {
+            let mut hasher = ContentHasher::new();
+            bytes.chunks(size).for_each(|piece| hasher.update(piece));
+            hasher.update(&[]);
+            assert_eq!(hasher.finish(), expected(&bytes), "pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn zeros_are_zeros_however_they_come() {
+        let data = paint(1000);
+        for before in [0, 1000] {
+            for zeros in [
+                0,
+                1,
+                65_536,
+                MIB - 1000,
+                MIB,
+                MIB + 1,
+                2 * MIB - 1000,
+                3 * MIB,
+                3 * MIB + 5,
+            ] {
+                for after in [0, 1, 1000] {
+                    let mut all = data[..before].to_vec();
+                    all.resize(before + zeros, 0);
+                    all.extend_from_slice(&data[..after]);
+                    let mut hasher = ContentHasher::new();
+                    hasher.update(&data[..before]);
+                    // In two parts: the run must go on.
+                    hasher.update_zeros(zeros as u64 / 3);
+                    hasher.update_zeros(zeros as u64 - zeros as u64 / 3);
+                    hasher.update(&data[..after]);
+                    assert_eq!(
+                        hasher.finish(),
+                        expected(&all),
+                        "{before}, {zeros}, {after}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_tebibyte_of_zeros_is_hashed_at_once() {
+        let mut hasher = ContentHasher::new();
+        hasher.update_zeros(1 << 40);
+        hasher.update(b"data");
+        let mut list = ZERO_BLOCK.to_vec();
+        list.extend_from_slice(&(1u64 << 20).to_le_bytes());
+        list.extend_from_slice(blake3::hash(b"data").as_bytes());
+        list.extend_from_slice(&1u64.to_le_bytes());
+        list.extend_from_slice(&((1u64 << 40) + 4).to_le_bytes());
+        let expected = ContentDigest(blake3::derive_key(CONTEXT, &list));
+        assert_eq!(hasher.finish(), expected);
+    }
+
+    #[test]
+    fn the_list_of_a_large_content_as_a_file_is_another_content() {
+        let bytes = paint(MIB + 1);
+        let mut list = Vec::new();
+        for block in bytes.chunks(MIB) {
+            list.extend_from_slice(blake3::hash(block).as_bytes());
+            list.extend_from_slice(&1u64.to_le_bytes());
+        }
+        list.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+        assert_ne!(digest(&list), digest(&bytes));
+    }
+
+    #[test]
+    fn small_contents_have_the_digest_of_b3sum() {
+        // BLAKE3's own test vector for no bytes.
+        let empty = "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262";
+        assert_eq!(digest(b"").to_string(), empty);
+    }
+}

@@ -1,0 +1,217 @@
+//! Messages to lanes.
+//!
+//! A message is a *body*, its whole blocks where they lie, and a *tail*: its last bytes and the
+//! padding of RFC 1321, sections 3.1 and 3.2, one block or two. First all bodies, then all tails:
+//!
+//! 1. *Bodies* have all lengths. All lanes go as many blocks as the one with the fewest left has;
+//!    then whoever is through takes the next body. The longest come first: so those in work
+//!    together have nearly equal lengths and end together, which saves stops, and at the very end,
+//!    when there is nothing left to take, only short ones are under way.
+//! 2. *Tails* have two lengths, and so need no taking of turns at all. They are the only bytes
+//!    copied.
+
+use crate::ids::ChunkHash;
+
+use super::constants::{BLOCK, INITIAL};
+
+/// The words A, B, C, D of all lanes.
+pub(super) type State<const LANES: usize> = [[u32; LANES]; 4];
+
+/// Bodies of as many blocks or more are not told apart by length.
+const LONG: usize = 255;
+
+/// Appends the MD5 of each message to `out`, in order.
+///
+/// `compress` takes each lane as many blocks further as it is told, over the lane's input, which
+/// has no fewer.
+pub(super) fn md5_many<const LANES: usize>(
+    messages: &[&[u8]],
+    out: &mut Vec<ChunkHash>,
+    compress: impl Fn(&mut State<LANES>, &[&[u8]; LANES], usize),
+) {
+    let first = out.len();
+    out.resize(first + messages.len(), to_hash(INITIAL));
+    // From the initial words through those after the body to the digest.
+    let hashes = &mut out[first..];
+    bodies(messages, hashes, &compress);
+    tails(messages, hashes, &compress);
+}
+
+fn bodies<const LANES: usize>(
+    messages: &[&[u8]],
+    hashes: &mut [ChunkHash],
+    compress: &impl Fn(&mut State<LANES>, &[&[u8]; LANES], usize),
+) {
+    let order = longest_first(messages);
+    let mut queue = order.iter().map(|&message| message as usize);
+    let mut state: State<LANES> = [[0; LANES]; 4];
+    // What a lane works for, and what is left of it: whole blocks, at least one.
+    let mut works_for = [None; LANES];
+    let mut inputs: [&[u8]; LANES] = [&[]; LANES];
+    loop {
+        let mut idle = false;
+        for lane in 0..LANES {
+            if !inputs[lane].is_empty() {
+                continue;
+            }
+            if let Some(message) = works_for[lane] {
+                hashes[message] = to_hash(words(&state, lane));
+            }
+            works_for[lane] = queue.next();
+            if let Some(message) = works_for[lane] {
+                inputs[lane] = body(messages[message]);
+                set_words(&mut state, lane, INITIAL);
+            } else {
+                idle = true;
+            }
+        }
+        if idle {
+            // Lanes without work repeat that of another, for nobody.
+            let Some(busy) = works_for.iter().position(Option::is_some) else {
+                return;
+            };
+            let input = inputs[busy];
+            for lane in (0..LANES).filter(|&lane| works_for[lane].is_none()) {
+                inputs[lane] = input;
+            }
+        }
+        let bytes = inputs
+            .iter()
+            .fold(usize::MAX, |least, input| least.min(input.len()));
+        compress(&mut state, &inputs, bytes / BLOCK);
+        for input in &mut inputs {
+            *input = &input[bytes..];
+        }
+    }
+}
+
+fn tails<const LANES: usize>(
+    messages: &[&[u8]],
+    hashes: &mut [ChunkHash],
+    compress: &impl Fn(&mut State<LANES>, &[&[u8]; LANES], usize),
+) {
+    let mut tails = [Tail::EMPTY; LANES];
+    let mut state: State<LANES> = [[0; LANES]; 4];
+    for blocks in [1, 2] {
+        let mut of_these = (0..messages.len()).filter(|&m| tail_blocks(messages[m]) == blocks);
+        let mut all = true;
+        while all {
+            let mut works_for = [None; LANES];
+            for lane in 0..LANES {
+                works_for[lane] = of_these.next();
+                let Some(message) = works_for[lane] else {
+                    all = false;
+                    break;
+                };
+                set_words(&mut state, lane, from_hash(hashes[message]));
+                tails[lane].write(messages[message], blocks);
+            }
+            if works_for[0].is_none() {
+                break;
+            }
+            compress(
+                &mut state,
+                &std::array::from_fn(|lane| tails[lane].blocks(blocks)),
+                blocks,
+            );
+            for (lane, message) in works_for.into_iter().enumerate() {
+                if let Some(message) = message {
+                    hashes[message] = to_hash(words(&state, lane));
+                }
+            }
+        }
+    }
+}
+
+/// The last bytes of a message, the bit, zeros, and the length in bits; and before these as many of
+/// the message's other bytes as make it possible to copy always the same number.
+#[derive(Clone, Copy)]
+struct Tail([u8; 3 * BLOCK]);
+
+impl Tail {
+    const EMPTY: Self = Self([0; 3 * BLOCK]);
+
+    fn write(&mut self, message: &[u8], blocks: usize) {
+        let last = &message[message.len() / BLOCK * BLOCK..];
+        self.0[BLOCK..].fill(0);
+        match message.last_chunk::<BLOCK>() {
+            Some(bytes) => self.0[last.len()..last.len() + BLOCK].copy_from_slice(bytes),
+            None => self.0[BLOCK..BLOCK + last.len()].copy_from_slice(last),
+        }
+        self.0[BLOCK + last.len()] = 0x80;
+        let bits = (message.len() as u64) << 3;
+        let end = BLOCK + blocks * BLOCK;
+        self.0[end - 8..end].copy_from_slice(&bits.to_le_bytes());
+    }
+
+    fn blocks(&self, blocks: usize) -> &[u8] {
+        &self.0[BLOCK..][..blocks * BLOCK]
+    }
+}
+
+/// The messages that have a body, those with the longest bodies first.
+fn longest_first(messages: &[&[u8]]) -> Vec<u32> {
+    let class = |message: &&[u8]| (message.len() / BLOCK).min(LONG);
+    // Where each class begins: after all longer ones.
+    let mut starts = [0; LONG + 1];
+    for message in messages {
+        starts[class(message)] += 1;
+    }
+    let mut total = 0;
+    for start in starts[1..].iter_mut().rev() {
+        total += std::mem::replace(start, total);
+    }
+    let mut order = vec![0; total];
+    for (index, message) in (0..).zip(messages) {
+        let class = class(message);
+        if class > 0 {
+            order[starts[class]] = index;
+            starts[class] += 1;
+        }
+    }
+    order
+}
+
+fn body(message: &[u8]) -> &[u8] {
+    &message[..message.len() / BLOCK * BLOCK]
+}
+
+/// The padding is a bit and eight bytes of length at least.
+fn tail_blocks(message: &[u8]) -> usize {
+    if message.len() % BLOCK < BLOCK - 8 {
+        1
+    } else {
+        2
+    }
+}
+
+fn words<const LANES: usize>(state: &State<LANES>, lane: usize) -> [u32; 4] {
+    [
+        state[0][lane],
+        state[1][lane],
+        state[2][lane],
+        state[3][lane],
+    ]
+}
+
+fn set_words<const LANES: usize>(state: &mut State<LANES>, lane: usize, words: [u32; 4]) {
+    for (of_lanes, word) in state.iter_mut().zip(words) {
+        of_lanes[lane] = word;
+    }
+}
+
+fn to_hash(words: [u32; 4]) -> ChunkHash {
+    let mut bytes = [0; 16];
+    for (bytes, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+        *bytes = word.to_le_bytes();
+    }
+    ChunkHash(bytes)
+}
+
+fn from_hash(hash: ChunkHash) -> [u32; 4] {
+    let mut words = [0; 4];
+    for (word, &bytes) in words.iter_mut().zip(hash.0.as_chunks().0) {
+        *word = u32::from_le_bytes(bytes);
+    }
+    words
+}

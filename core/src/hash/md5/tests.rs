@@ -1,0 +1,158 @@
+//! Every platform against one message at a time.
+
+use md5::{Digest, Md5};
+
+use super::{Platform, md5_many};
+use crate::ids::ChunkHash;
+
+fn expected(message: &[u8]) -> ChunkHash {
+    ChunkHash(Md5::digest(message).into())
+}
+
+/// Bytes that count up modulo a prime: no two blocks are equal, so none can stand for another.
+fn paint(len: usize) -> Vec<u8> {
+    (0..251).cycle().take(len).collect()
+}
+
+fn check(messages: &[&[u8]], what: &str) {
+    let expected: Vec<ChunkHash> = messages.iter().map(|message| expected(message)).collect();
+    for platform in Platform::available() {
+        let mut out = Vec::new();
+        platform.md5_many(messages, &mut out);
+        for (i, message) in messages.iter().enumerate() {
+            let len = message.len();
+            assert_eq!(
+                out[i], expected[i],
+                "{platform:?}, {what}: message {i} of {len} bytes"
+            );
+        }
+        assert_eq!(out.len(), messages.len(), "{platform:?}, {what}");
+    }
+}
+
+/// Numbers for lengths and places: a linear congruential generator's better bits.
+fn numbers(seed: u64) -> impl FnMut(usize) -> usize {
+    let mut state = seed;
+    move |below| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) as usize % below
+    }
+}
+
+#[test]
+fn rfc_1321_test_suite() {
+    let suite = [
+        ("", "d41d8cd98f00b204e9800998ecf8427e"),
+        ("a", "0cc175b9c0f1b6a831c399e269772661"),
+        ("abc", "900150983cd24fb0d6963f7d28e17f72"),
+        ("message digest", "f96b697d7cb7938d525a2f31aaf161d0"),
+        (
+            "abcdefghijklmnopqrstuvwxyz",
+            "c3fcd3d76192e4007dfb496cca67e13b",
+        ),
+        (
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
+            "d174ab98d277d9f5a5611c2c9f419d9f",
+        ),
+        (
+            "12345678901234567890123456789012345678901234567890123456789012345678901234567890",
+            "57edf4a22be3c955ac49da2e2107b67a",
+        ),
+    ];
+    // Seven are few; eight times seven fill the widest platform's lanes.
+    for times in [1, 8] {
+        let messages: Vec<&[u8]> = suite
+            .iter()
+            .map(|(text, _)| text.as_bytes())
+            .cycle()
+            .take(7 * times)
+            .collect();
+        for platform in Platform::available() {
+            let mut out = Vec::new();
+            platform.md5_many(&messages, &mut out);
+            for (hash, (text, hex)) in out.iter().zip(suite.iter().cycle()) {
+                assert_eq!(hash.to_string(), *hex, "{platform:?}: {text:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn all_small_lengths_together_and_each_alone_in_all_lanes() {
+    let bytes = paint(300);
+    let messages: Vec<&[u8]> = (0..=300).map(|len| &bytes[..len]).collect();
+    check(&messages, "lengths 0 to 300");
+    for len in 0..=300 {
+        check(&[&bytes[..len]; 50], "one length");
+    }
+}
+
+#[test]
+fn lengths_around_the_edges_of_padding_and_blocks() {
+    let bytes = paint(64 * 300 + 2);
+    let edges = [1, 2, 3, 7, 8, 9, 15, 16, 17, 44, 254, 255, 256, 257, 299]
+        .into_iter()
+        .flat_map(|blocks| [-10, -9, -8, -7, -1, 0, 1].map(|d| (64 * blocks + d) as usize));
+    let messages: Vec<&[u8]> = edges.map(|len| &bytes[bytes.len() - len..]).collect();
+    check(&messages, "edges");
+}
+
+#[test]
+fn every_number_of_messages_up_to_two_rounds_of_lanes() {
+    let bytes = paint(8192);
+    let mut number = numbers(1);
+    for count in 0..=100 {
+        let messages: Vec<&[u8]> = (0..count)
+            .map(|_| &bytes[number(100)..][..number(3000)])
+            .collect();
+        check(&messages, "some messages");
+    }
+}
+
+#[test]
+fn chunks_of_a_buffer_at_any_alignment() {
+    let bytes = paint(1 << 20);
+    let mut number = numbers(2);
+    for round in 0..8 {
+        let mut messages: Vec<&[u8]> = Vec::new();
+        let mut rest = &bytes[round..];
+        loop {
+            let len = 460 + number(2341);
+            let Some((message, after)) = rest.split_at_checked(len) else {
+                break;
+            };
+            messages.push(message);
+            rest = after;
+        }
+        messages.push(rest);
+        check(&messages, "chunks");
+    }
+}
+
+#[test]
+fn one_long_message_among_short_ones() {
+    let bytes = paint(1 << 20);
+    for place in [0, 20, 59] {
+        let mut messages = vec![&bytes[..700]; 60];
+        messages[place] = &bytes;
+        check(&messages, "one long");
+    }
+}
+
+#[test]
+fn appends_to_what_is_there() {
+    let mut out = vec![ChunkHash([7; 16])];
+    md5_many(&[b"abc", b""], &mut out);
+    assert_eq!(out, [ChunkHash([7; 16]), expected(b"abc"), expected(b"")]);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn sines_are_those_of_the_definition() {
+    for (i, &sine) in (1..).zip(&super::constants::SINES) {
+        let exact = f64::from(i).sin().abs() * 4_294_967_296.0;
+        assert_eq!(u64::from(sine), exact as u64, "entry {i}");
+    }
+}

@@ -1,0 +1,500 @@
+//! The rolling hash of all windows of 64 bytes, and the scan that finds the windows that matter.
+//!
+//! ```text
+//! let mut scanner = Scanner::new(&params);                  // at the start of a file
+//! scanner.scan(buffer, &mut |hit: Hit| …);                  // buffers of any size, in order
+//! scanner.scan_zeros(count, &mut |hit: Hit| …);             // a hole: O(1)
+//! scanner.raise_level(level);                               // from the next call on: fewer samples
+//! scanner.reset();                                          // the next file
+//!
+//! Hit { end: u64,                       // the window is the 64 bytes before position `end`
+//!       cut: Option<Divisor>,           // Backup: matches D'. Main: matches D, so D' too
+//!       sample: Option<Fingerprint> }   // a window of the level asked for
+//! ```
+//!
+//! # The hash
+//!
+//! Rabin-Karp modulo 2^64 over a table of random values ([`table`]): a window w has the hash
+//! Σ T\[`w_i`\]·B^(63-i), see [`hash_window`]. One number serves two purposes, by two qualities that
+//! have next to nothing to do with each other, a remainder and a size:
+//!
+//! * the high 32 bits are the H of TTTD: a window matches D when H mod D = D-1;
+//! * a window is a sample of level k when the top k bits are zero ([`Fingerprint`]).
+//!
+//! Modulo 2^64 the low bits are weak (bit n depends on no higher bit of any value), the high
+//! ones depend on every bit of every byte: nothing here looks at the low 21. A polynomial without a
+//! table would make windows of small bytes small numbers; Gear or Buzhash would do as well, but
+//! their short memory (Gear: bit n sees n bytes) clashes with a divisor that is even.
+//!
+//! # The scan
+//!
+//! Every position of every file goes through it, so it is in three stages over segments that stay
+//! in the nearest cache: all hashes of the segment; a bit for each hash that may be a hit; and from
+//! the bits to [`Hit`]s. Hits are rare (one window in 29 at level 5 and the paper's divisors) and
+//! come at random, so each costs a misprediction: only the last stage has branches.
+//!
+//! 1. *The recurrence* h' = h·B + (T\[in\] - T\[out\]·B^64) takes a multiplication and an addition,
+//!    one waiting for the other: 4 to 5 cycles a byte. `strips` runs several of them side by side
+//!    over strips of the segment, each warmed up on the 63 bytes before it. With the byte
+//!    permutations of AVX-512 VBMI, `vbmi` computes 64 windows at a time from short sums instead.
+//! 2. *Divisibility without dividing*: n is a multiple of d = o·2^s, o odd, exactly when n/o modulo
+//!    2^64, rotated right by s, is at most ⌊(2^64-1)/d⌋; n/o is a multiplication by the inverse of
+//!    o (Granlund and Montgomery 1994, section 9; Hacker's Delight, section 10-17). n is H+1, up to
+//!    2^32: in 32 bits H = 2^32-1 would wrap to 0, a multiple of everything. The second stage does
+//!    work in 32 bits and so lets that one through; the last stage tests again, in 64.
+//! 3. *D is 2·D'*, so the quotient of the test for D' tells D: it is even.
+//! 4. *Runs of equal bytes* are never samples: [`table::ENTERING`] is made so, and no test is
+//!    needed. Nor do they match the paper's divisors. With others they may
+//!    ([`Scanner::zero_window`]).
+//!
+//! Noise on one core of a Zen 5 server part (`benches/benches/hash.rs`), MB/s at level 5 and at
+//! level 12: portable 640 and 690, AVX2 1240 and 1390, VBMI 2410 and 2970.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod strips;
+pub mod table;
+#[cfg(target_arch = "x86_64")]
+mod vbmi;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use crate::ids::Fingerprint;
+use crate::params::Params;
+
+/// Bytes of a window.
+pub const WINDOW: usize = Params::WINDOW;
+
+/// Windows that a scan handles at once: their hashes take 32 KiB.
+const SEGMENT: usize = 4096;
+
+/// Bytes that reach from one buffer into the first window of the next.
+const CARRY: usize = WINDOW - 1;
+
+/// The hash of a window, by its definition.
+pub fn hash_window(window: &[u8; WINDOW]) -> u64 {
+    window.iter().fold(0, |hash: u64, &byte| {
+        hash.wrapping_mul(table::MULTIPLIER)
+            .wrapping_add(table::ENTERING[usize::from(byte)])
+    })
+}
+
+/// The hash of one window that moves a byte at a time: for code that looks at few windows.
+#[derive(Clone, Copy, Debug)]
+pub struct Roller {
+    hash: u64,
+}
+
+impl Roller {
+    /// Starts at this window.
+    pub fn new(window: &[u8; WINDOW]) -> Self {
+        Self {
+            hash: hash_window(window),
+        }
+    }
+
+    /// The hash of the window as it is.
+    pub const fn hash(self) -> u64 {
+        self.hash
+    }
+
+    /// Moves the window on by one byte: `leaving` is its first byte, `entering` the one after it.
+    #[inline]
+    pub fn roll(&mut self, leaving: u8, entering: u8) {
+        self.hash = self
+            .hash
+            .wrapping_mul(table::MULTIPLIER)
+            .wrapping_add(table::ENTERING[usize::from(entering)])
+            .wrapping_sub(table::LEAVING[usize::from(leaving)]);
+    }
+}
+
+/// Which of TTTD's divisors a window matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Divisor {
+    /// D' only.
+    Backup,
+    /// D, and D' with it.
+    Main,
+}
+
+/// A window that ends a chunk, perhaps, or is a sample, or both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// The position after the window's last byte, from the start of the file.
+    pub end: u64,
+    /// The divisor it matches, if any.
+    pub cut: Option<Divisor>,
+    /// Its fingerprint, if it is a sample of the scanner's level.
+    pub sample: Option<Fingerprint>,
+}
+
+/// What a scan looks for.
+#[derive(Clone, Copy, Debug)]
+struct Criteria {
+    /// Greatest hash of a sample: level k is k leading zeros.
+    sample_limit: u64,
+    /// Inverse of the odd part of D' modulo 2^64; its low half is the inverse modulo 2^32.
+    inverse: u64,
+    /// D' is its odd part shifted left by this.
+    shift: u32,
+    /// The greatest quotient: ⌊(2^64-1)/D'⌋.
+    quotient_limit: u64,
+}
+
+impl Criteria {
+    fn new(backup_divisor: u32, level: u8) -> Self {
+        assert!(backup_divisor > 0, "D' is at least 1");
+        let divisor = u64::from(backup_divisor);
+        let shift = divisor.trailing_zeros();
+        let odd = divisor >> shift;
+        // Newton's iteration doubles the right bits; o is its own inverse modulo 8.
+        let mut inverse = odd;
+        for _ in 0..5 {
+            inverse = inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse)));
+        }
+        Self {
+            sample_limit: Self::sample_limit(level),
+            inverse,
+            shift,
+            quotient_limit: u64::MAX / divisor,
+        }
+    }
+
+    fn sample_limit(level: u8) -> u64 {
+        u64::MAX >> level.clamp(Fingerprint::BASE_LEVEL, 63)
+    }
+
+    #[inline]
+    fn divisor(&self, hash: u64) -> Option<Divisor> {
+        let quotient = self.quotient(hash);
+        if quotient > self.quotient_limit {
+            return None;
+        }
+        Some(if quotient & 1 == 0 {
+            Divisor::Main
+        } else {
+            Divisor::Backup
+        })
+    }
+
+    /// (H+1)/D' if that is a whole number, and else more than `quotient_limit`.
+    #[inline]
+    fn quotient(&self, hash: u64) -> u64 {
+        ((hash >> 32) + 1)
+            .wrapping_mul(self.inverse)
+            .rotate_right(self.shift)
+    }
+
+    // The same in 32 bits, for kernels. The inverse modulo 2^32 is the low half of that modulo
+    // 2^64; a limit is the whole part of 2^64 (less one) over something, so its high half is that
+    // of 2^32.
+
+    const fn inverse_32(&self) -> u32 {
+        self.inverse as u32
+    }
+
+    const fn quotient_limit_32(&self) -> u32 {
+        (self.quotient_limit >> 32) as u32
+    }
+
+    const fn sample_limit_32(&self) -> u32 {
+        (self.sample_limit >> 32) as u32
+    }
+
+    #[inline]
+    fn sample(&self, hash: u64) -> Option<Fingerprint> {
+        if hash <= self.sample_limit {
+            Fingerprint::of_hash(hash)
+        } else {
+            None
+        }
+    }
+}
+
+/// The instructions a scan uses. Which one is no part of any result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Platform {
+    /// What every processor has.
+    Portable,
+    /// AVX2: Haswell, Zen and later.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// AVX-512 with the byte permutations of VBMI: Ice Lake, Zen 4 and later.
+    #[cfg(target_arch = "x86_64")]
+    Vbmi,
+}
+
+impl Platform {
+    /// The fastest this processor has.
+    pub fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(platform) = Self::vbmi().or_else(Self::avx2) {
+            return platform;
+        }
+        Self::Portable
+    }
+
+    /// AVX2, if this processor has it.
+    #[cfg(target_arch = "x86_64")]
+    pub fn avx2() -> Option<Self> {
+        avx2::is_available().then_some(Self::Avx2)
+    }
+
+    /// AVX-512 VBMI, if this processor has it.
+    #[cfg(target_arch = "x86_64")]
+    pub fn vbmi() -> Option<Self> {
+        vbmi::is_available().then_some(Self::Vbmi)
+    }
+
+    /// Every platform this processor has.
+    pub fn available() -> Vec<Self> {
+        let mut all = vec![Self::Portable];
+        #[cfg(target_arch = "x86_64")]
+        all.extend([Self::avx2(), Self::vbmi()].into_iter().flatten());
+        all
+    }
+
+    /// Writes the hashes of all windows of `bytes`, in order: 63 fewer than bytes. What comes after
+    /// them in `hashes` is undefined afterwards.
+    #[inline]
+    fn hashes(self, bytes: &[u8], hashes: &mut Hashes) {
+        assert!(
+            (WINDOW..=SEGMENT + CARRY).contains(&bytes.len()),
+            "the windows of a segment"
+        );
+        match self {
+            Self::Portable => strips::hashes(bytes, hashes),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => strips::hashes(bytes, hashes),
+            #[cfg(target_arch = "x86_64")]
+            Self::Vbmi => vbmi::hashes(bytes, hashes),
+        }
+    }
+
+    /// Sets a bit for each of the first `count` hashes that meets the criteria, and perhaps for a
+    /// few that do not; clears the bits of all others.
+    #[inline]
+    fn matches(self, hashes: &Hashes, count: usize, criteria: &Criteria, bits: &mut Bits) {
+        assert!(count <= SEGMENT, "the windows of a segment");
+        match self {
+            Self::Portable => strips::matches(hashes, count, criteria, bits),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => avx2::matches(hashes, count, criteria, bits),
+            #[cfg(target_arch = "x86_64")]
+            Self::Vbmi => vbmi::matches(hashes, count, criteria, bits),
+        }
+        if !count.is_multiple_of(BLOCK) {
+            bits[count / BLOCK] &= (1 << (count % BLOCK)) - 1;
+        }
+    }
+}
+
+/// Windows whose matches are one word of bits.
+const BLOCK: usize = 64;
+
+/// The hashes of a segment, and room for a block that reaches beyond it.
+type Hashes = [u64; SEGMENT + BLOCK];
+
+/// A bit for each window of a segment.
+type Bits = [u64; SEGMENT / BLOCK];
+
+/// The memory of a scan. Aligned, as vectors that straddle two cache lines take twice as long.
+#[repr(align(64))]
+struct Scratch {
+    hashes: Hashes,
+    bits: Bits,
+}
+
+/// Scans a file, handed over in buffers of any size, for cut points and samples.
+///
+/// The hits are those of the file's bytes, however they were divided into buffers. Windows lie
+/// wholly within the file: no hit ends before position 64.
+pub struct Scanner {
+    criteria: Criteria,
+    level: u8,
+    first_level: u8,
+    platform: Platform,
+    /// Bytes scanned.
+    position: u64,
+    /// The last `carried` bytes scanned, at the front: min(63, `position`) of them.
+    carry: [u8; CARRY],
+    carried: usize,
+    scratch: Box<Scratch>,
+}
+
+impl fmt::Debug for Scanner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scanner")
+            .field("position", &self.position)
+            .field("level", &self.level)
+            .field("platform", &self.platform)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Scanner {
+    /// A scanner at the start of a file, for the cut points of `params` and the samples of its
+    /// least level.
+    ///
+    /// # Panics
+    ///
+    /// If D' is 0.
+    pub fn new(params: &Params) -> Self {
+        let level = params.sampling.least_level;
+        Self::with(params.chunk.backup_divisor, level, Platform::detect())
+    }
+
+    /// A scanner at the start of a file for D' (and D = 2·D'), the samples of `level` (at least
+    /// [`Fingerprint::BASE_LEVEL`]) and a certain platform.
+    ///
+    /// # Panics
+    ///
+    /// If D' is 0.
+    #[allow(clippy::large_stack_arrays)] // on their way to the heap
+    pub fn with(backup_divisor: u32, level: u8, platform: Platform) -> Self {
+        Self {
+            criteria: Criteria::new(backup_divisor, level),
+            level,
+            first_level: level,
+            platform,
+            position: 0,
+            carry: [0; CARRY],
+            carried: 0,
+            scratch: Box::new(Scratch {
+                hashes: [0; SEGMENT + BLOCK],
+                bits: [0; SEGMENT / BLOCK],
+            }),
+        }
+    }
+
+    /// Bytes scanned since the start of the file.
+    pub const fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The level of the samples reported.
+    pub const fn level(&self) -> u8 {
+        self.level
+    }
+
+    /// From now on reports samples of this level and above only; never lowers the level.
+    ///
+    /// For a signature that is full: fewer hits, less work. (Hits of the call under way still come
+    /// at the old level.)
+    pub fn raise_level(&mut self, level: u8) {
+        if level > self.level {
+            self.level = level;
+            self.criteria.sample_limit = Criteria::sample_limit(level);
+        }
+    }
+
+    /// Starts again, with the next file and the level that was asked for first.
+    pub fn reset(&mut self) {
+        self.position = 0;
+        self.carried = 0;
+        self.level = self.first_level;
+        self.criteria.sample_limit = Criteria::sample_limit(self.level);
+    }
+
+    /// Scans the next bytes of the file. The hits come in the order of their positions.
+    ///
+    /// Buffers of a few KiB and up are best: each costs about two hundred windows extra.
+    pub fn scan(&mut self, bytes: &[u8], sink: &mut impl FnMut(Hit)) {
+        // The windows that start in the bytes before, on a copy of both sides of the seam.
+        let mut seam = [0; 2 * CARRY];
+        let head = bytes.len().min(CARRY);
+        let seam_len = self.carried + head;
+        seam[..self.carried].copy_from_slice(&self.carry[..self.carried]);
+        seam[self.carried..seam_len].copy_from_slice(&bytes[..head]);
+        let seam_start = self.position - self.carried as u64;
+        self.windows(&seam[..seam_len], seam_start, sink);
+        // All others.
+        self.windows(bytes, self.position, sink);
+
+        self.position += bytes.len() as u64;
+        let last = if bytes.len() >= CARRY {
+            bytes
+        } else {
+            &seam[..seam_len]
+        };
+        let last = &last[last.len() - last.len().min(CARRY)..];
+        self.carry[..last.len()].copy_from_slice(last);
+        self.carried = last.len();
+    }
+
+    /// The hits of all windows in `bytes`, the first of which is at position `start`.
+    fn windows(&mut self, bytes: &[u8], start: u64, sink: &mut impl FnMut(Hit)) {
+        let mut first = 0;
+        while bytes.len() - first > CARRY {
+            let count = (bytes.len() - first - CARRY).min(SEGMENT);
+            let Scratch { hashes, bits } = &mut *self.scratch;
+            self.platform
+                .hashes(&bytes[first..first + count + CARRY], hashes);
+            self.platform.matches(hashes, count, &self.criteria, bits);
+            let end = start + (first + WINDOW) as u64;
+            let (blocks, _) = hashes.as_chunks::<BLOCK>();
+            for ((at, block), &bits) in (end..)
+                .step_by(BLOCK)
+                .zip(blocks)
+                .zip(&bits[..count.div_ceil(BLOCK)])
+            {
+                let mut bits = bits;
+                while bits != 0 {
+                    let index = bits.trailing_zeros();
+                    bits &= bits - 1;
+                    let hash = block[index as usize];
+                    let cut = self.criteria.divisor(hash);
+                    let sample = self.criteria.sample(hash);
+                    if cut.is_some() || sample.is_some() {
+                        sink(Hit {
+                            end: at + u64::from(index),
+                            cut,
+                            sample,
+                        });
+                    }
+                }
+            }
+            first += count;
+        }
+    }
+
+    /// Scans `count` zero bytes: the hits of [`Self::scan`] over that many, and O(1) unless
+    /// [`Self::zero_window`] is a match.
+    pub fn scan_zeros(&mut self, count: u64, sink: &mut impl FnMut(Hit)) {
+        let head = count.min(CARRY as u64);
+        self.scan(&[0; CARRY][..head as usize], sink);
+        let rest = count - head;
+        if rest > 0 {
+            if let Some(cut) = self.zero_window() {
+                for i in 1..=rest {
+                    sink(Hit {
+                        end: self.position + i,
+                        cut: Some(cut),
+                        sample: None,
+                    });
+                }
+            }
+            self.skip_zeros(rest);
+        }
+    }
+
+    /// The divisor that a window of zeros matches, if any: then every position within a hole, from
+    /// its 64th byte on, is a hit. Never with the paper's divisors.
+    pub fn zero_window(&self) -> Option<Divisor> {
+        self.criteria.divisor(hash_window(&[0; WINDOW]))
+    }
+
+    /// Passes over `count` zero bytes that follow at least 63 others, without reporting the hits
+    /// there: for a caller who knows them ([`Self::zero_window`]).
+    pub fn skip_zeros(&mut self, count: u64) {
+        debug_assert!(
+            self.carried == CARRY && self.carry == [0; CARRY],
+            "zeros come before"
+        );
+        self.position += count;
+    }
+}

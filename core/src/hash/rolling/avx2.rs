@@ -1,0 +1,71 @@
+//! The test of the hashes with AVX2, eight at a time. (The hashes themselves do not gain: a 64-bit
+//! product takes eight of its instructions, and gathering from the table is as slow as loading.)
+#![allow(unsafe_code)]
+
+use core::arch::x86_64::{
+    __m128i, __m256i, _mm_cvtsi64_si128, _mm256_add_epi32, _mm256_castps_si256,
+    _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_loadu_si256, _mm256_min_epu32,
+    _mm256_movemask_ps, _mm256_mullo_epi32, _mm256_or_si256, _mm256_permute4x64_epi64,
+    _mm256_set1_epi32, _mm256_shuffle_ps, _mm256_sll_epi32, _mm256_srl_epi32,
+};
+
+use super::{BLOCK, Bits, Criteria, Hashes};
+
+/// Whether this processor has all that the kernel uses.
+pub(super) fn is_available() -> bool {
+    is_x86_feature_detected!("avx2")
+}
+
+/// A bit for each of the hashes that meets the criteria, or has H = 2^32-1.
+pub(super) fn matches(hashes: &Hashes, count: usize, criteria: &Criteria, bits: &mut Bits) {
+    assert!(is_available(), "the kernel's instructions");
+    // SAFETY: the processor has the features that the function enables.
+    unsafe { matches_avx2(hashes, count, criteria, bits) }
+}
+
+#[target_feature(enable = "avx2")]
+fn matches_avx2(hashes: &Hashes, count: usize, criteria: &Criteria, bits: &mut Bits) {
+    let broadcast = |n: u32| _mm256_set1_epi32(n.cast_signed());
+    let inverse = broadcast(criteria.inverse_32());
+    let quotient_limit = broadcast(criteria.quotient_limit_32());
+    let sample_limit = broadcast(criteria.sample_limit_32());
+    let right = amount(criteria.shift);
+    let left = amount(32 - criteria.shift);
+    let at_most = |n: __m256i, limit| _mm256_cmpeq_epi32(_mm256_min_epu32(n, limit), n);
+    let eight = |hashes: &[u64; 8]| {
+        let (halves, _) = hashes.as_chunks::<4>();
+        let [low, high] = [0, 1].map(|k| _mm256_castsi256_ps(load(&halves[k])));
+        // The high halves: pairs from each in turn, and then in order.
+        let high = _mm256_castps_si256(_mm256_shuffle_ps::<0b11_01_11_01>(low, high));
+        let high = _mm256_permute4x64_epi64::<0b11_01_10_00>(high);
+        // (H+1)·x as H·x + x.
+        let product = _mm256_add_epi32(_mm256_mullo_epi32(high, inverse), inverse);
+        // A shift by all 32 bits leaves nothing: right for a divisor that is odd.
+        let quotient = _mm256_or_si256(
+            _mm256_srl_epi32(product, right),
+            _mm256_sll_epi32(product, left),
+        );
+        let cut = at_most(quotient, quotient_limit);
+        let sample = at_most(high, sample_limit);
+        let hits = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_or_si256(cut, sample)));
+        u64::from(hits.cast_unsigned())
+    };
+    let (blocks, _) = hashes.as_chunks::<BLOCK>();
+    for (block, bits) in blocks.iter().zip(&mut bits[..count.div_ceil(BLOCK)]) {
+        let (eights, _) = block.as_chunks::<8>();
+        *bits = (0..8).fold(0, |bits, k| bits | eight(&eights[k]) << (8 * k));
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn amount(shift: u32) -> __m128i {
+    _mm_cvtsi64_si128(i64::from(shift))
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load(array: &[u64; 4]) -> __m256i {
+    // SAFETY: the array has the size of a vector; the load needs no alignment.
+    unsafe { _mm256_loadu_si256(array.as_ptr().cast()) }
+}

@@ -1,0 +1,397 @@
+//! The scan against the definition, on every platform.
+
+use super::{
+    BLOCK, Criteria, Divisor, Hit, Platform, Roller, SEGMENT, Scanner, WINDOW, hash_window, table,
+};
+use crate::ids::Fingerprint;
+use crate::params::{ChunkParams, Params};
+
+const LEVEL: u8 = 5;
+
+/// Bytes as they come in files: noise, text-like stretches of few values, runs, repetitions.
+fn bytes(len: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed;
+    let mut next = move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) as usize
+    };
+    let mut bytes = Vec::with_capacity(len + 4096);
+    while bytes.len() < len {
+        let stretch = 1 + next() % 3000;
+        match next() % 4 {
+            0 => bytes.extend((0..stretch).map(|_| next() as u8)),
+            1 => bytes.extend((0..stretch).map(|_| b"etaoin shrdlu\n\0\xff"[next() % 16])),
+            2 => {
+                let byte = [0, 0, 0xff, b' ', next() as u8][next() % 5];
+                bytes.extend(std::iter::repeat_n(byte, stretch));
+            }
+            _ => {
+                let from = bytes.len() - stretch.min(bytes.len());
+                bytes.extend_from_within(from..);
+            }
+        }
+    }
+    bytes.truncate(len);
+    bytes
+}
+
+/// The hits by the words of the definition: real divisions, each window on its own.
+fn expected(bytes: &[u8], backup_divisor: u32, level: u8) -> Vec<Hit> {
+    let (d, main) = (u64::from(backup_divisor), 2 * u64::from(backup_divisor));
+    let mut hits = Vec::new();
+    for (start, window) in bytes.windows(WINDOW).enumerate() {
+        let hash = hash_window(window.try_into().unwrap());
+        let high = hash >> 32;
+        let cut = if high % main == main - 1 {
+            Some(Divisor::Main)
+        } else if high % d == d - 1 {
+            Some(Divisor::Backup)
+        } else {
+            None
+        };
+        let sample = Fingerprint::of_hash(hash).filter(|sample| sample.level() >= level);
+        if cut.is_some() || sample.is_some() {
+            hits.push(Hit {
+                end: (start + WINDOW) as u64,
+                cut,
+                sample,
+            });
+        }
+    }
+    hits
+}
+
+fn scanned<'a>(scanner: &mut Scanner, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<Hit> {
+    let mut hits = Vec::new();
+    for piece in pieces {
+        scanner.scan(piece, &mut |hit| hits.push(hit));
+    }
+    hits
+}
+
+#[test]
+fn the_table_is_pinned() {
+    assert_eq!(table::ENTERING[0], 0x21ab_4a1b_bdb7_70bd);
+    assert_eq!(table::ENTERING[1], 0x8aca_36a8_8cae_a86d);
+    assert_eq!(table::ENTERING[255], 0x97d4_c0b2_c1cc_160f);
+    let mut window = [0; WINDOW];
+    window.copy_from_slice(
+        &b"the quick brown fox jumps over the lazy dog; pack my box with five"[..64],
+    );
+    assert_eq!(hash_window(&window), 0x44c3_4eb6_fdaf_0fe8);
+    assert_eq!(table::MULTIPLIER % 8, 5);
+}
+
+#[test]
+fn windows_of_equal_bytes_are_no_samples_and_match_none_of_the_papers_divisors() {
+    let criteria = Criteria::new(ChunkParams::PAPER.backup_divisor, Fingerprint::BASE_LEVEL);
+    for byte in 0..=255 {
+        let hash = hash_window(&[byte; WINDOW]);
+        assert_eq!(criteria.sample(hash), None, "byte {byte}");
+        assert_eq!(criteria.divisor(hash), None, "byte {byte}");
+    }
+}
+
+#[test]
+fn rolling_is_the_definition() {
+    let bytes = bytes(5000, 1);
+    let mut roller = Roller::new(bytes[..WINDOW].try_into().unwrap());
+    for (i, window) in bytes.windows(WINDOW).enumerate() {
+        assert_eq!(
+            roller.hash(),
+            hash_window(window.try_into().unwrap()),
+            "window {i}"
+        );
+        if let Some(&entering) = bytes.get(i + WINDOW) {
+            roller.roll(bytes[i], entering);
+        }
+    }
+}
+
+#[test]
+fn divisibility_is_that_of_division() {
+    let divisors = (1..=600).chain([
+        675,
+        1090,
+        2179,
+        4358,
+        65_535,
+        65_536,
+        65_537,
+        1 << 20,
+        4_462_850,
+        (1 << 31) - 1,
+        1 << 31,
+        u32::MAX - 1,
+        u32::MAX,
+    ]);
+    for divisor in divisors {
+        let criteria = Criteria::new(divisor, LEVEL);
+        let d = u64::from(divisor);
+        let last = (1 << 32) / d * d;
+        let some = [
+            0,
+            1,
+            2,
+            d - 1,
+            d,
+            d + 1,
+            2 * d,
+            3 * d,
+            1 << 31,
+            last,
+            last - d,
+            (1 << 32) - 1,
+        ];
+        for n in some
+            .into_iter()
+            .flat_map(|n| [n.saturating_sub(1), n, n + 1])
+            .chain([1 << 32])
+        {
+            if !(1..=1 << 32).contains(&n) {
+                continue;
+            }
+            let expected = n.is_multiple_of(d).then(|| {
+                if (n / d).is_multiple_of(2) {
+                    Divisor::Main
+                } else {
+                    Divisor::Backup
+                }
+            });
+            // The low half of the hash is of no account.
+            for low in [0, u64::from(u32::MAX)] {
+                assert_eq!(
+                    criteria.divisor((n - 1) << 32 | low),
+                    expected,
+                    "{n} by {divisor}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+#[allow(clippy::large_stack_arrays)] // 33 KiB
+fn kernels_let_every_match_through_and_clear_all_other_bits() {
+    for platform in Platform::available() {
+        for divisor in [1, 2, 3, 270, 1 << 16, 1 << 31, u32::MAX] {
+            for level in [3, 32, 33, 63] {
+                let criteria = Criteria::new(divisor, level);
+                let mut hashes = [1 << 40; SEGMENT + BLOCK];
+                // The extremes of H, the multiples around them, and hashes of many zeros.
+                let d = u64::from(divisor);
+                for (i, hash) in hashes.iter_mut().enumerate().step_by(5) {
+                    let high =
+                        [u64::from(u32::MAX), 0, d - 1, (1 << 32) / d * d - 1, 2 * d][i % 7 % 5];
+                    *hash = (high << 32) | if i % 2 == 0 { 0 } else { 1 << (i % 32) };
+                }
+                for count in [1, 5, 63, 64, 65, 1000, SEGMENT] {
+                    let mut bits = [u64::MAX; SEGMENT / BLOCK];
+                    platform.matches(&hashes, count, &criteria, &mut bits);
+                    for (i, &hash) in hashes[..count.next_multiple_of(BLOCK)].iter().enumerate() {
+                        let what = format!("{platform:?}, {hash:#x}, D' {divisor}, level {level}");
+                        let found = bits[i / BLOCK] >> (i % BLOCK) & 1 == 1;
+                        let hit = criteria
+                            .divisor(hash)
+                            .or(criteria.sample(hash).map(|_| Divisor::Main));
+                        if i >= count {
+                            assert!(!found, "{what}: beyond the end");
+                        } else if hit.is_some() {
+                            assert!(found, "{what}");
+                        } else if found {
+                            // All that 32 bits cannot tell.
+                            assert!(
+                                hash >> 32 == u64::from(u32::MAX) || hash >> 32 == 0,
+                                "{what}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_scan_finds_what_the_definition_says() {
+    let all = bytes(3 * SEGMENT + 777, 2);
+    for platform in Platform::available() {
+        for divisor in [1, 2, 3, 39, 64, 270, 545, 1 << 20, u32::MAX] {
+            for level in [3, 5, 9, 20] {
+                let mut scanner = Scanner::with(divisor, level, platform);
+                let hits = scanned(&mut scanner, std::iter::once(&all[..]));
+                let what = format!("{platform:?}, D' {divisor}, level {level}");
+                assert!(hits == expected(&all, divisor, level), "{what}");
+                assert_eq!(scanner.position(), all.len() as u64, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_length_around_the_edges_of_windows_blocks_strips_and_segments() {
+    let all = bytes(2 * SEGMENT + 200, 3);
+    let edges = [
+        0,
+        64,
+        127,
+        128,
+        192,
+        63 + 6 * 64,
+        63 + 12 * 64,
+        SEGMENT,
+        SEGMENT + 63,
+        2 * SEGMENT,
+    ];
+    for platform in Platform::available() {
+        let mut scanner = Scanner::with(7, 3, platform);
+        for edge in edges {
+            for len in edge.saturating_sub(3)..edge + 4 {
+                // At the end of an allocation of its own: nothing beyond may be touched.
+                let bytes = all[..len].to_vec();
+                scanner.reset();
+                let hits = scanned(&mut scanner, std::iter::once(&bytes[..]));
+                assert!(hits == expected(&bytes, 7, 3), "{platform:?}, {len} bytes");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_pieces_do_not_matter() {
+    let all = bytes(20_000, 4);
+    let expected = expected(&all, 270, LEVEL);
+    for platform in Platform::available() {
+        let mut scanner = Scanner::with(270, LEVEL, platform);
+        for size in [
+            1, 2, 31, 62, 63, 64, 65, 100, 126, 127, 1000, 4096, 4097, 19_999,
+        ] {
+            scanner.reset();
+            let hits = scanned(&mut scanner, all.chunks(size));
+            assert!(hits == expected, "{platform:?}, pieces of {size}");
+        }
+        // Pieces of all sizes, empty ones too.
+        scanner.reset();
+        let mut at = 0;
+        let pieces = (0..).map_while(|i: usize| {
+            let rest = all.get(at..).filter(|rest| !rest.is_empty())?;
+            let piece = &rest[..rest.len().min(i * 37 % 150)];
+            at += piece.len();
+            Some(piece)
+        });
+        assert!(
+            scanned(&mut scanner, pieces) == expected,
+            "{platform:?}, pieces of all sizes"
+        );
+    }
+}
+
+#[test]
+fn zeros_are_zeros_however_they_come() {
+    let data = bytes(300, 5);
+    for platform in Platform::available() {
+        // The zero window matches every divisor 1, and none of the paper's.
+        for divisor in [1, 270] {
+            for zeros in [0, 1, 62, 63, 64, 65, 200, 5000] {
+                for before in [0, 10, 64, 300] {
+                    let mut all = data[..before].to_vec();
+                    all.resize(before + zeros, 0);
+                    all.extend_from_slice(&data);
+                    let mut scanner = Scanner::with(divisor, LEVEL, platform);
+                    let mut hits = Vec::new();
+                    scanner.scan(&data[..before], &mut |hit| hits.push(hit));
+                    scanner.scan_zeros(zeros as u64, &mut |hit| hits.push(hit));
+                    scanner.scan(&data, &mut |hit| hits.push(hit));
+                    let what = format!("{platform:?}, D' {divisor}, {zeros} after {before}");
+                    assert!(hits == expected(&all, divisor, LEVEL), "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn an_exabyte_of_zeros_is_passed_over_at_once() {
+    let mut scanner = Scanner::new(&Params::default());
+    assert_eq!(scanner.zero_window(), None);
+    let data = bytes(3000, 6);
+    let mut hits = Vec::new();
+    scanner.scan_zeros(1 << 60, &mut |hit| hits.push(hit));
+    assert_eq!(hits, []);
+    scanner.scan(&data, &mut |hit| hits.push(hit));
+    let mut tail = vec![0; WINDOW];
+    tail.extend_from_slice(&data);
+    let moved = expected(&tail, 270, LEVEL).into_iter().map(|hit| Hit {
+        end: hit.end - WINDOW as u64 + (1 << 60),
+        ..hit
+    });
+    assert!(hits.into_iter().eq(moved));
+}
+
+#[test]
+fn a_level_raised_holds_until_the_next_file() {
+    let all = bytes(9000, 7);
+    let mut scanner = Scanner::with(270, 3, Platform::detect());
+    let low = scanned(&mut scanner, std::iter::once(&all[..]));
+    assert!(low == expected(&all, 270, 3));
+
+    scanner.reset();
+    let mut hits = scanned(&mut scanner, std::iter::once(&all[..4000]));
+    scanner.raise_level(8);
+    scanner.raise_level(6);
+    assert_eq!(scanner.level(), 8);
+    hits.extend(scanned(&mut scanner, std::iter::once(&all[4000..])));
+    let (low, high) = (expected(&all, 270, 3), expected(&all, 270, 8));
+    let first = low.into_iter().filter(|hit| hit.end <= 4000);
+    assert!(
+        hits.into_iter()
+            .eq(first.chain(high.into_iter().filter(|hit| hit.end > 4000)))
+    );
+
+    scanner.reset();
+    assert_eq!((scanner.level(), scanner.position()), (3, 0));
+}
+
+#[test]
+fn hits_come_as_often_as_chance_says() {
+    // Noise: one window in 270 and one in 32, within four standard deviations.
+    let mut state = 1u64;
+    let noise: Vec<u8> = (0..1 << 20)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 32) as u8
+        })
+        .collect();
+    let mut scanner = Scanner::new(&Params::default());
+    let hits = scanned(&mut scanner, noise.chunks(10_000));
+    let near = |count: usize, share: f64| {
+        let (count, expected) = (count as f64, noise.len() as f64 * share);
+        assert!(
+            (count - expected).abs() < 4.0 * expected.sqrt(),
+            "{count}, not {expected}"
+        );
+    };
+    near(
+        hits.iter().filter(|hit| hit.cut.is_some()).count(),
+        1.0 / 270.0,
+    );
+    near(
+        hits.iter()
+            .filter(|hit| hit.cut == Some(Divisor::Main))
+            .count(),
+        1.0 / 540.0,
+    );
+    near(
+        hits.iter().filter(|hit| hit.sample.is_some()).count(),
+        1.0 / 32.0,
+    );
+    let both = hits
+        .iter()
+        .filter(|hit| hit.cut.is_some() && hit.sample.is_some())
+        .count();
+    near(both, 1.0 / (270.0 * 32.0));
+}
