@@ -1,5 +1,60 @@
 //! `resemble-index`: what is known of contents and files, kept in one redb file.
-//! (Interface agreed; the owner of this crate fills in the modules and the argument.)
+//!
+//! Three decisions shape everything here:
+//!
+//! 1. **The index is about contents; files point to them.** Postings, chunk lists and signatures
+//!    belong to a content, found by its digest. A rename, a copy, a touch or a new hard link
+//!    changes rows of names and files and nothing else.
+//! 2. **A batch is a transaction.** [`Index::apply`] takes plain [`Change`]s and makes all of them
+//!    visible together, or none. A [`Snapshot`] sees one commit for as long as it lives and is
+//!    asked from any number of threads, while the next batch is written.
+//! 3. **The file is derived data.** Whatever is wrong with it, or whichever other version or
+//!    parameters it was written with, it is set aside and built anew; see [`open`].
+//!
+//! ```text
+//! Change ─► batch: tree, files, contents ─► postings ─► segments     one redb transaction
+//!                                                │ codec, schema ─► store (redb)
+//! Snapshot ◄─ rows, paths, lists ◄───────────────┘
+//! ```
+//!
+//! The layout of the file, byte by byte, is in `docs/index-format.md`. redb is named in `store`
+//! alone (and by the tests).
+//!
+//! ```
+//! use resemble_core::Params;
+//! use resemble_index::{Change, Entry, Index};
+//!
+//! let index = Index::in_memory(&Params::default())?;
+//! index.apply(vec![Change::Dir("/srv/docs".into())])?;
+//! let snapshot = index.snapshot()?;
+//! assert!(matches!(snapshot.entry("/srv/docs".as_ref())?, Some(Entry::Dir(_))));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
 
+mod batch;
 pub mod change;
+pub mod check;
+mod codec;
+pub mod error;
+mod fault;
+#[cfg(test)]
+mod faults;
+pub mod index;
+pub mod open;
+mod place;
 pub mod rows;
+mod schema;
+mod segments;
+pub mod snapshot;
+mod state;
+mod store;
+
+pub use change::{Change, ContentRef, NewState};
+pub use error::{ApplyError, OpenError, ReadError};
+pub use index::{Applied, FileContent, Index, MergeWork, Options};
+pub use rows::{
+    ContentRow, Entry, FileRow, FileStat, FileState, FsId, SetAside, SpecialKind, Timestamp, Totals,
+};
+pub use schema::{FORMAT_VERSION, TABLES};
+pub use snapshot::{PostingKind, Snapshot};

@@ -13,7 +13,7 @@ pub struct FsId(pub String);
 pub struct Timestamp {
     /// Whole seconds.
     pub secs: i64,
-    /// 0..1_000_000_000.
+    /// Below 1,000,000,000.
     pub nanos: u32,
 }
 

@@ -1,0 +1,254 @@
+//! Measures the index at the size of a kernel tree: `cargo run --release --example measure -p
+//! resemble-index [CONTENTS [FOLDER]]`. Prints seconds, bytes and microseconds; the figures of
+//! `docs/index-format.md` come from here.
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a measuring program for people"
+)]
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use resemble_core::{
+    ByteLen, ChunkHash, ChunkList, ChunkRun, ContentDigest, ContentKind, Digest, Fingerprint,
+    Params, Signature,
+};
+use resemble_index::{
+    Change, ContentRef, FileStat, FsId, Index, NewState, Options, PostingKind, Timestamp,
+};
+
+const CHUNKS: usize = 16;
+const FINGERPRINTS: usize = 75;
+const BATCHES: usize = 6;
+
+/// splitmix64
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn bytes<const N: usize>(&mut self) -> [u8; N] {
+        std::array::from_fn(|_| self.next() as u8)
+    }
+}
+
+fn file(random: &mut Random, number: usize) -> Change {
+    let chunks: Vec<_> = (0..CHUNKS)
+        .map(|_| ChunkRun {
+            hash: ChunkHash(random.bytes()),
+            len: 460 + (random.next() % 1100) as u32,
+            count: 1,
+            constant: false,
+        })
+        .collect();
+    let size: u64 = chunks.iter().map(|run| u64::from(run.len)).sum();
+    // One in a thousand is common to many, as in real trees.
+    let fingerprints = (0..FINGERPRINTS)
+        .map(|_| {
+            let value = random.next() >> (64 - 38);
+            Fingerprint(if random.next().is_multiple_of(1000) {
+                value % 50
+            } else {
+                value
+            })
+        })
+        .collect();
+    let digest = Digest {
+        content: ContentDigest(random.bytes()),
+        size: ByteLen(size),
+        kind: ContentKind::Text,
+        chunks: ChunkList(chunks),
+        signature: Signature {
+            level: 5,
+            fingerprints,
+        },
+    };
+    let time = Timestamp {
+        secs: 1_700_000_000 + i64::try_from(number).unwrap(),
+        nanos: 123_456_789,
+    };
+    Change::File {
+        path: PathBuf::from(format!(
+            "/srv/linux/dir-{:04}/file-{number:05}.c",
+            number / 20
+        )),
+        stat: FileStat {
+            fs: FsId("5f6a-11".into()),
+            ino: 1_000_000 + number as u64,
+            size: ByteLen(size),
+            mtime: time,
+            ctime: time,
+            nlink: 1,
+        },
+        state: NewState::Settled(ContentRef::New(Box::new(digest))),
+    }
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let contents: usize = arguments
+        .next()
+        .map_or(80_000, |text| text.parse().unwrap());
+    let folder = arguments
+        .next()
+        .map_or_else(std::env::temp_dir, PathBuf::from);
+    let folder = tempfile::tempdir_in(folder).unwrap();
+    let path = folder.path().join("index.redb");
+    let options = Options {
+        cache_bytes: 128 << 20,
+        ..Options::default()
+    };
+    let params = Params::default();
+    let (index, _) = Index::open(&path, &params, &options).unwrap();
+    let mut random = Random(1);
+    let mut bytes = 0;
+    let mut applying = 0.0;
+    for batch in 0..BATCHES {
+        let range = contents * batch / BATCHES..contents * (batch + 1) / BATCHES;
+        let changes: Vec<_> = range.map(|number| file(&mut random, number)).collect();
+        for change in &changes {
+            if let Change::File { stat, .. } = change {
+                bytes += stat.size.get();
+            }
+        }
+        let start = Instant::now();
+        index.apply(changes).unwrap();
+        let took = start.elapsed().as_secs_f64();
+        applying += took;
+        println!("batch {batch}: {took:.3} s");
+    }
+    let start = Instant::now();
+    index.finish_bulk().unwrap();
+    let finishing = start.elapsed().as_secs_f64();
+    let postings = contents * (CHUNKS + FINGERPRINTS);
+    println!("content          {:8.1} MB", bytes as f64 / 1e6);
+    println!("apply            {applying:8.3} s");
+    println!("finish_bulk      {finishing:8.3} s");
+    println!(
+        "postings         {:8.2} M/s",
+        postings as f64 / (applying + finishing) / 1e6
+    );
+    let size = |path| std::fs::metadata(path).unwrap().len() as f64;
+    println!("file before      {:8.1} MB", size(&path) / 1e6);
+
+    lookups(&index, &mut random);
+    small_batches(&index, &mut random, contents);
+
+    let start = Instant::now();
+    index.close().unwrap();
+    println!("close            {:8.3} s", start.elapsed().as_secs_f64());
+    let closed = size(&path);
+    println!(
+        "file after       {:8.1} MB, {:.2} % of content",
+        closed / 1e6,
+        closed / bytes as f64 * 100.0
+    );
+    let start = Instant::now();
+    let (index, aside) = Index::open(&path, &params, &options).unwrap();
+    println!(
+        "open             {:8.3} ms",
+        start.elapsed().as_secs_f64() * 1e3
+    );
+    assert!(aside.is_none());
+    println!("{:?}", index.snapshot().unwrap().totals().unwrap());
+    for (table, stats) in index.table_sizes().unwrap() {
+        println!(
+            "  {table:24} {:9} rows {:8.2} MB in pages, {:8.2} MB stored",
+            stats.rows,
+            stats.pages as f64 * 4096.0 / 1e6,
+            stats.stored as f64 / 1e6
+        );
+    }
+}
+
+fn lookups(index: &Index, random: &mut Random) {
+    let start = Instant::now();
+    for _ in 0..1000 {
+        index.snapshot().unwrap();
+    }
+    println!(
+        "snapshot         {:8.2} us",
+        start.elapsed().as_secs_f64() * 1e3
+    );
+    let snapshot = index.snapshot().unwrap();
+    let mut found = 0;
+    for round in ["cold", "warm"] {
+        let mut keys: Vec<_> = (0..100_000).map(|_| random.next() >> (64 - 38)).collect();
+        let start = Instant::now();
+        for key in &keys {
+            snapshot
+                .postings(PostingKind::Fingerprint, &[*key], &mut |_, list| {
+                    found += list.len();
+                })
+                .unwrap();
+        }
+        let each = start.elapsed().as_secs_f64() * 1e6 / keys.len() as f64;
+        println!("posting, {round}    {each:8.2} us");
+        keys.sort_unstable();
+        let start = Instant::now();
+        snapshot
+            .postings(PostingKind::Fingerprint, &keys, &mut |_, list| {
+                found += list.len();
+            })
+            .unwrap();
+        let each = start.elapsed().as_secs_f64() * 1e6 / keys.len() as f64;
+        println!("sorted, {round}     {each:8.2} us");
+    }
+    let totals = snapshot.totals().unwrap();
+    let start = Instant::now();
+    for _ in 0..10_000 {
+        let id = resemble_core::ContentId((random.next() % totals.contents) as u32);
+        found += snapshot.chunks(id).unwrap().0.len();
+        found += snapshot.signature(id).unwrap().fingerprints.len();
+    }
+    println!(
+        "chunks+signature {:8.2} us",
+        start.elapsed().as_secs_f64() * 1e2
+    );
+    let start = Instant::now();
+    let mut names = 0;
+    snapshot
+        .walk("/".as_ref(), &mut |path, _| {
+            names += usize::from(path.extension() == Some(OsStr::new("c")));
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+    println!(
+        "walk             {:8.2} ms for {names} files",
+        start.elapsed().as_secs_f64() * 1e3
+    );
+    println!("(found {found})");
+}
+
+fn small_batches(index: &Index, random: &mut Random, contents: usize) {
+    let mut took = Vec::new();
+    let written = bytes_written();
+    for number in 0..50 {
+        let change = file(random, contents + number);
+        let start = Instant::now();
+        index.apply(vec![change]).unwrap();
+        took.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    took.sort_by(f64::total_cmp);
+    println!(
+        "small batch      {:8.2} ms median, {:.2} ms worst, {:.0} KB written each",
+        took[25],
+        took[49],
+        (bytes_written() - written) as f64 / 50e3
+    );
+}
+
+/// What this process handed to write(2), by the kernel's count.
+fn bytes_written() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("wchar: "));
+    line.and_then(|number| number.parse().ok()).unwrap_or(0)
+}

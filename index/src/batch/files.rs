@@ -1,0 +1,265 @@
+//! Files: a row for each inode, its names, and which content it has.
+
+use std::path::PathBuf;
+
+use resemble_core::{ContentId, DirId, FileId};
+
+use super::{Batch, Refusal};
+use crate::change::{ContentRef, NewState};
+use crate::codec::rows::{FsNumber, StoredFile};
+use crate::fault::Fault;
+use crate::index::FileContent;
+use crate::rows::{Entry, FileStat, FileState, FsId};
+use crate::store::ReadableTable;
+
+impl Batch<'_, '_> {
+    pub(super) fn set_file(
+        &mut self,
+        path: PathBuf,
+        stat: &FileStat,
+        state: NewState,
+    ) -> Result<(), Refusal> {
+        let Some(state) = self.state(state)? else {
+            self.applied.gone.push(path);
+            return Ok(());
+        };
+        let content = state.content();
+        let (dir, name) = self.make_spot(&path)?;
+        let fs = self.file_system(&stat.fs)?;
+        let mut file = self.file_by_inode(fs, stat.ino)?;
+        let old = self.entry(dir, &name)?;
+        let had = match old {
+            Some(Entry::File(there)) => Some(there),
+            _ => file,
+        };
+        let was = match had {
+            Some(file) => self.file(file)?.state.content(),
+            None => None,
+        };
+        let named = old.is_some() && old == file.map(Entry::File);
+        if let Some(old) = old
+            && !named
+        {
+            self.release(dir, &name, &old)?;
+            // What gave way may have held the last other name of the very file.
+            file = self.file_by_inode(fs, stat.ino)?;
+        }
+        let id = if let Some(id) = file {
+            if !named {
+                self.further_names.insert((id.0, dir.0, &name[..]), ())?;
+                self.put_entry(dir, &name, &Entry::File(id))?;
+            }
+            self.update_file(id, fs, stat, state)?;
+            id
+        } else {
+            let id = self.new_file_id()?;
+            self.inodes.insert((fs.0, stat.ino), id.0)?;
+            self.put_entry(dir, &name, &Entry::File(id))?;
+            self.put_file(id, &stored(fs, stat, state, dir, name))?;
+            if let Some(content) = content {
+                self.contents.link(content, id)?;
+            }
+            id
+        };
+        self.applied.contents.push(FileContent {
+            path,
+            file: id,
+            content,
+            was,
+        });
+        Ok(())
+    }
+
+    /// A known file has this stat and state now.
+    fn update_file(
+        &mut self,
+        id: FileId,
+        fs: FsNumber,
+        stat: &FileStat,
+        state: FileState,
+    ) -> Result<(), Fault> {
+        let row = self.file(id)?;
+        let (before, now) = (row.state.content(), state.content());
+        self.put_file(id, &stored(fs, stat, state, row.dir, row.name))?;
+        if before != now {
+            if let Some(before) = before {
+                self.contents.unlink(before, id)?;
+            }
+            if let Some(now) = now {
+                self.contents.link(now, id)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_stat(&mut self, file: FileId, stat: &FileStat) -> Result<(), Refusal> {
+        if self.files.get(file.0)?.is_none() {
+            return Ok(());
+        }
+        let fs = self.file_system(&stat.fs)?;
+        let row = self.file(file)?;
+        if (row.fs, row.ino) != (fs, stat.ino) {
+            self.forget_inode(&row, file)?;
+            self.inodes.insert((fs.0, stat.ino), file.0)?;
+        }
+        self.put_file(file, &stored(fs, stat, row.state, row.dir, row.name))?;
+        Ok(())
+    }
+
+    pub(super) fn link(&mut self, path: PathBuf, file: FileId) -> Result<(), Refusal> {
+        let known = self.files.get(file.0)?.is_some();
+        let spot = if known {
+            Some(self.make_spot(&path)?)
+        } else {
+            None
+        };
+        // What stood in the way of a folder may have been the file's last name.
+        let Some((dir, name)) = spot.filter(|_| self.files.get(file.0).is_ok_and(|f| f.is_some()))
+        else {
+            self.applied.gone.push(path);
+            return Ok(());
+        };
+        let old = self.entry(dir, &name)?;
+        if old == Some(Entry::File(file)) {
+            return Ok(());
+        }
+        // The new name first: what gives way may hold the file's last other name.
+        self.further_names.insert((file.0, dir.0, &name[..]), ())?;
+        if let Some(old) = old {
+            self.release(dir, &name, &old)?;
+        }
+        self.put_entry(dir, &name, &Entry::File(file))?;
+        Ok(())
+    }
+
+    /// One of a file's names is gone; with the last, the file is.
+    pub(super) fn unlink(&mut self, file: FileId, dir: DirId, name: &[u8]) -> Result<(), Fault> {
+        let mut row = self.file(file)?;
+        if row.dir != dir || row.name != name {
+            self.further_names.remove((file.0, dir.0, name))?;
+            return Ok(());
+        }
+        let next = match self.further_names.range((file.0, 0, &[][..])..)?.next() {
+            Some(next) => {
+                let (key, _) = next?;
+                let (of, dir, name) = key.value();
+                (of == file.0).then(|| (DirId(dir), name.to_vec()))
+            }
+            None => None,
+        };
+        if let Some((dir, name)) = next {
+            self.further_names.remove((file.0, dir.0, &name[..]))?;
+            row.dir = dir;
+            row.name = name;
+            return self.put_file(file, &row);
+        }
+        self.files.remove(file.0)?;
+        self.forget_inode(&row, file)?;
+        match row.state.content() {
+            Some(content) => self.contents.unlink(content, file),
+            None => Ok(()),
+        }
+    }
+
+    /// One of a file's names is another now.
+    pub(super) fn rename_of(
+        &mut self,
+        file: FileId,
+        from: (DirId, &[u8]),
+        to: (DirId, &[u8]),
+    ) -> Result<(), Fault> {
+        let mut row = self.file(file)?;
+        if (row.dir, &row.name[..]) == from {
+            row.dir = to.0;
+            row.name = to.1.to_vec();
+            return self.put_file(file, &row);
+        }
+        self.further_names.remove((file.0, from.0.0, from.1))?;
+        self.further_names.insert((file.0, to.0.0, to.1), ())?;
+        Ok(())
+    }
+
+    /// What the state will be in the row; `None` if it names a content that is gone.
+    fn state(&mut self, state: NewState) -> Result<Option<FileState>, Refusal> {
+        Ok(match state {
+            NewState::Settled(content) => self.content(content)?.map(FileState::Settled),
+            NewState::Unsettled(content) => self.content(content)?.map(FileState::Unsettled),
+            NewState::Unreadable(errno) => Some(FileState::Unreadable(errno)),
+            NewState::Skipped(reason) => Some(FileState::Skipped(reason)),
+        })
+    }
+
+    fn content(&mut self, content: ContentRef) -> Result<Option<ContentId>, Refusal> {
+        match content {
+            ContentRef::Known(content) => Ok(self.contents.exists(content)?.then_some(content)),
+            ContentRef::New(digest) => self.contents.of_digest(digest, self.writing).map(Some),
+        }
+    }
+
+    fn file(&self, file: FileId) -> Result<StoredFile, Fault> {
+        let row = self
+            .files
+            .get(file.0)?
+            .ok_or_else(|| Fault::damaged("an entry names an unknown file"))?;
+        Ok(StoredFile::decode(row.value())?)
+    }
+
+    fn put_file(&mut self, file: FileId, row: &StoredFile) -> Result<(), Fault> {
+        row.encode(&mut self.row);
+        self.files.insert(file.0, &self.row[..])?;
+        Ok(())
+    }
+
+    fn new_file_id(&mut self) -> Result<FileId, Refusal> {
+        let id = self.writing.counters.next_file;
+        self.writing.counters.next_file = id.checked_add(1).ok_or(Refusal::Full("file"))?;
+        Ok(FileId(id))
+    }
+
+    fn file_by_inode(&self, fs: FsNumber, ino: u64) -> Result<Option<FileId>, Fault> {
+        Ok(self
+            .inodes
+            .get((fs.0, ino))?
+            .map(|file| FileId(file.value())))
+    }
+
+    /// Removes the row of the file's inode, unless it is another file's by now.
+    fn forget_inode(&mut self, row: &StoredFile, file: FileId) -> Result<(), Fault> {
+        if self.file_by_inode(row.fs, row.ino)? == Some(file) {
+            self.inodes.remove((row.fs.0, row.ino))?;
+        }
+        Ok(())
+    }
+
+    /// The number of a file system; a new one gets a number.
+    fn file_system(&mut self, id: &FsId) -> Result<FsNumber, Refusal> {
+        let known = &mut self.writing.sets.file_systems;
+        if let Some(number) = known.number(id) {
+            return Ok(number);
+        }
+        let number = known.free().ok_or(Refusal::Full("file system"))?;
+        std::sync::Arc::make_mut(known).add(number, id.clone());
+        self.file_systems.insert(number.0, &id.0[..])?;
+        Ok(number)
+    }
+}
+
+fn stored(
+    fs: FsNumber,
+    stat: &FileStat,
+    state: FileState,
+    dir: DirId,
+    name: Vec<u8>,
+) -> StoredFile {
+    StoredFile {
+        fs,
+        ino: stat.ino,
+        size: stat.size,
+        mtime: stat.mtime,
+        ctime: stat.ctime,
+        nlink: stat.nlink,
+        state,
+        dir,
+        name,
+    }
+}

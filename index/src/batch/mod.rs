@@ -1,0 +1,148 @@
+//! Applying a batch of changes: one transaction, all of it or nothing.
+//!
+//! 1. **Changes are applied in order** to the tables of names and files ([`tree`], [`files`]),
+//!    each seeing what those before it did.
+//! 2. **Contents wait for the end** ([`contents`]): references are counted while the changes go
+//!    by, new contents are kept aside with ids already given. Only then are contents without
+//!    files deleted and new ones with files written. So a file that is removed and comes back
+//!    under another name in one batch keeps its content, and equal new files share one.
+//! 3. **Postings come last** ([`postings`]): those of the new contents become a segment, or go
+//!    into the merge that the segment would have caused.
+//!
+//! What the batch needs of the committed segments it reads through a snapshot taken before.
+
+mod contents;
+mod files;
+pub(crate) mod postings;
+mod tree;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use resemble_core::{DirId, Params};
+
+use self::contents::Contents;
+use crate::change::Change;
+use crate::error::ApplyError;
+use crate::fault::Fault;
+use crate::index::Applied;
+use crate::schema::{self, DirValue, EntryKey, NameKey};
+use crate::snapshot::Snapshot;
+use crate::state::{Counters, Sets};
+use crate::store::{Table, WriteTransaction};
+
+/// Chunks shorter than this have no posting: they are no evidence.
+pub(crate) const LEAST_POSTED: u32 = Params::WINDOW as u32;
+
+/// Why a batch stops.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    Fault(Fault),
+    BadPath { path: PathBuf, reason: &'static str },
+    Full(&'static str),
+}
+
+impl<E: Into<Fault>> From<E> for Refusal {
+    fn from(error: E) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+impl Refusal {
+    pub(crate) fn into_apply(self, index: &Path) -> ApplyError {
+        match self {
+            Self::Fault(fault) => fault.into_apply(index),
+            Self::BadPath { path, reason } => ApplyError::BadPath { path, reason },
+            Self::Full(what) => ApplyError::Full {
+                path: index.to_path_buf(),
+                what,
+            },
+        }
+    }
+}
+
+/// The open write transaction and the state that its commit will publish.
+pub(crate) struct Writing<'a> {
+    pub(crate) txn: &'a WriteTransaction,
+    /// The commit before.
+    pub(crate) before: &'a Snapshot,
+    pub(crate) counters: Counters,
+    pub(crate) sets: Sets,
+    pub(crate) boilerplate_limit: u32,
+}
+
+impl Writing<'_> {
+    /// Applies the changes; the caller commits.
+    pub(crate) fn apply(&mut self, changes: Vec<Change>) -> Result<Applied, Refusal> {
+        let mut batch = Batch::new(self)?;
+        for change in changes {
+            batch.change(change)?;
+        }
+        let (applied, settled) = batch.finish()?;
+        postings::add(self, settled)?;
+        Ok(applied)
+    }
+}
+
+/// The batch while its changes are applied.
+struct Batch<'a, 'b> {
+    writing: &'b mut Writing<'a>,
+    file_systems: Table<'a, u16, &'static str>,
+    directories: Table<'a, u32, DirValue>,
+    entries: Table<'a, EntryKey, &'static [u8]>,
+    files: Table<'a, u32, &'static [u8]>,
+    further_names: Table<'a, NameKey, ()>,
+    inodes: Table<'a, (u16, u64), u32>,
+    contents: Contents<'a>,
+    /// Directories by path, as spelled in the changes. Emptied when any directory goes or moves.
+    known_dirs: HashMap<PathBuf, DirId>,
+    row: Vec<u8>,
+    applied: Applied,
+}
+
+impl<'a, 'b> Batch<'a, 'b> {
+    fn new(writing: &'b mut Writing<'a>) -> Result<Self, Fault> {
+        let txn = writing.txn;
+        Ok(Self {
+            file_systems: txn.open_table(schema::FILE_SYSTEMS)?,
+            directories: txn.open_table(schema::DIRECTORIES)?,
+            entries: txn.open_table(schema::ENTRIES)?,
+            files: txn.open_table(schema::FILES)?,
+            further_names: txn.open_table(schema::FURTHER_NAMES)?,
+            inodes: txn.open_table(schema::INODES)?,
+            contents: Contents::new(txn, writing.counters.next_content)?,
+            known_dirs: HashMap::new(),
+            row: Vec::new(),
+            applied: Applied::default(),
+            writing,
+        })
+    }
+
+    fn change(&mut self, change: Change) -> Result<(), Refusal> {
+        match change {
+            Change::Dir(path) => self.set_dir(&path),
+            Change::File { path, stat, state } => self.set_file(path, &stat, state),
+            Change::Stat { file, stat } => self.set_stat(file, &stat),
+            Change::Link { path, file } => self.link(path, file),
+            Change::Symlink { path, target } => {
+                self.set_other(&path, &crate::rows::Entry::Symlink(target))
+            }
+            Change::Special { path, kind } => {
+                self.set_other(&path, &crate::rows::Entry::Special(kind))
+            }
+            Change::Remove(path) => self.remove(&path),
+            Change::Rename { from, to } => self.rename(&from, &to),
+        }
+    }
+
+    fn finish(self) -> Result<(Applied, contents::Settled), Refusal> {
+        let Self {
+            writing,
+            contents,
+            applied,
+            ..
+        } = self;
+        let settled = contents.settle(writing)?;
+        Ok((applied, settled))
+    }
+}

@@ -1,0 +1,464 @@
+//! The end of a batch: boilerplate, the new segment, and the merges it causes.
+//!
+//! **Boilerplate is counted exactly.** The set holds every key that more live contents than the
+//! limit have, with their number. A small batch looks up just the keys it touches: those of new
+//! contents gain, those of dead contents lose. A large one would look up millions, so it only
+//! notes that the set is out of date; the next small batch, or the merge that ends a bulk load,
+//! counts all keys in one pass over the sorted postings (about 10 ns each). An index with no more
+//! contents than the limit has no boilerplate, and nothing is counted.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use resemble_core::{ContentId, Digest};
+
+use super::contents::Settled;
+use super::{LEAST_POSTED, Refusal, Writing};
+use crate::fault::Fault;
+use crate::schema;
+use crate::segments::block::Posting;
+use crate::segments::read::{Lists, Scan};
+use crate::segments::write::{Merge, Source, delete, write};
+use crate::segments::{Segment, plan};
+use crate::snapshot::{Inner, PostingKind, Snapshot};
+use crate::state::{Boilerplate, changed_keys};
+use crate::store::ReadableTableMetadata;
+
+/// A batch with more new postings leaves counting to later.
+const BULK: usize = 200_000;
+
+/// What one look-up costs in postings of a pass over all.
+const LOOKUP: u64 = 100;
+
+/// Sorted postings of both kinds.
+struct New {
+    chunks: Vec<Posting>,
+    fingerprints: Vec<Posting>,
+}
+
+impl New {
+    fn of(fresh: &[(ContentId, Box<Digest>)]) -> Self {
+        let mut chunks = Vec::new();
+        let mut fingerprints = Vec::new();
+        for (id, digest) in fresh {
+            chunks.extend(chunk_keys(digest).map(|key| (key, id.0)));
+            fingerprints.extend(
+                digest
+                    .signature
+                    .fingerprints
+                    .iter()
+                    .map(|print| (print.0, id.0)),
+            );
+        }
+        for postings in [&mut chunks, &mut fingerprints] {
+            postings.sort_unstable();
+            postings.dedup();
+        }
+        Self {
+            chunks,
+            fingerprints,
+        }
+    }
+
+    fn kind(&self, kind: PostingKind) -> &[Posting] {
+        match kind {
+            PostingKind::Chunk => &self.chunks,
+            PostingKind::Fingerprint => &self.fingerprints,
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.chunks.len() + self.fingerprints.len()
+    }
+}
+
+/// The posting keys of a content's chunks, with repeats.
+fn chunk_keys(digest: &Digest) -> impl Iterator<Item = u64> + '_ {
+    posted(&digest.chunks)
+}
+
+/// The posting keys of a chunk list, with repeats: constant and very short chunks have none.
+pub(crate) fn posted(chunks: &resemble_core::ChunkList) -> impl Iterator<Item = u64> + '_ {
+    chunks
+        .0
+        .iter()
+        .filter(|run| !run.constant && run.len >= LEAST_POSTED)
+        .map(|run| run.hash.posting_key())
+}
+
+/// Brings postings, the dead and boilerplate up to what the batch did to the contents.
+pub(super) fn add(writing: &mut Writing<'_>, settled: Settled) -> Result<(), Refusal> {
+    let Settled {
+        first_new,
+        fresh,
+        killed,
+    } = settled;
+    let new = New::of(&fresh);
+    drop(fresh);
+    bury(writing, &killed)?;
+    count(writing, &new, &killed)?;
+    let mut segments: Vec<Segment> = writing
+        .before
+        .segments()
+        .iter()
+        .map(|segment| segment.row)
+        .collect();
+    let mut sizes: Vec<u64> = segments.iter().map(Segment::postings).collect();
+    if new.len() > 0 {
+        sizes.push(new.len() as u64);
+    }
+    let contents = writing.txn.open_table(schema::CONTENTS)?.len()?;
+    let mostly_dead = writing.sets.dead.len() as u64 > contents + 1000;
+    let from = if mostly_dead {
+        Some(0)
+    } else {
+        plan::merge_from(&sizes)
+    };
+    let last = writing.counters.next_content.saturating_sub(1);
+    match from {
+        Some(from) => {
+            let run = segments.split_off(from.min(segments.len()));
+            merge(writing, &run, Some((&new, first_new, last)), None)?;
+        }
+        None if new.len() > 0 => {
+            merge(writing, &[], Some((&new, first_new, last)), None)?;
+        }
+        None => {}
+    }
+    Ok(())
+}
+
+/// Merges everything into one segment, if there is anything to gain, and counts boilerplate if
+/// that is out of date.
+pub(crate) fn merge_all(writing: &mut Writing<'_>) -> Result<(), Refusal> {
+    let segments: Vec<Segment> = writing
+        .before
+        .segments()
+        .iter()
+        .map(|segment| segment.row)
+        .collect();
+    let uncounted = writing.counters.uncounted;
+    if segments.len() > 1 || (writing.sets.dead.len() > 0 && !segments.is_empty()) {
+        let mut counts = Boilerplate::default();
+        merge(writing, &segments, None, Some(&mut counts))?;
+        if uncounted {
+            publish(writing, counts)?;
+        }
+    } else if uncounted {
+        recount(writing, None)?;
+    }
+    Ok(())
+}
+
+/// Whether [`merge_all`] would do anything.
+pub(crate) fn merge_does_anything(snapshot: &Snapshot) -> bool {
+    let Inner {
+        segments,
+        sets,
+        counters,
+        ..
+    } = &*snapshot.inner;
+    counters.uncounted || segments.len() > 1 || (sets.dead.len() > 0 && !segments.is_empty())
+}
+
+/// Whether enough is dead or scattered for [`merge_all`] to be worth its writing.
+pub(crate) fn merge_is_useful(snapshot: &Snapshot) -> Result<bool, Fault> {
+    let Inner {
+        segments,
+        sets,
+        counters,
+        contents,
+        ..
+    } = &*snapshot.inner;
+    let sizes = segments.iter().map(|segment| segment.row.postings());
+    let (total, largest) = sizes.fold((0, 0), |(sum, most), size| (sum + size, size.max(most)));
+    Ok(counters.uncounted
+        || sets.dead.len() as u64 > contents.len()? / 4
+        || (segments.len() > 4 && (total - largest) * 4 > largest))
+}
+
+/// Notes the killed contents as dead: their postings are still there.
+fn bury(writing: &mut Writing<'_>, killed: &[ContentId]) -> Result<(), Fault> {
+    if killed.is_empty() {
+        return Ok(());
+    }
+    let segments = writing.before.segments();
+    let mut table = writing.txn.open_table(schema::DEAD_CONTENTS)?;
+    let dead = Arc::make_mut(&mut writing.sets.dead);
+    for content in killed {
+        let posted = segments
+            .iter()
+            .any(|segment| (segment.row.first..=segment.row.last).contains(&content.0));
+        if posted {
+            dead.insert(content.0);
+            table.insert(content.0, ())?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a segment with the postings of `run`, consecutive ones, and of the batch, and forgets
+/// the dead that it leaves out. `counts` gets the boilerplate among what is written.
+fn merge(
+    writing: &mut Writing<'_>,
+    run: &[Segment],
+    new: Option<(&New, u32, u32)>,
+    mut counts: Option<&mut Boilerplate>,
+) -> Result<(), Refusal> {
+    let id = writing.counters.next_segment;
+    writing.counters.next_segment = id.checked_add(1).ok_or(Refusal::Full("segment"))?;
+    let mut written = [0; 2];
+    for (kind, written) in PostingKind::ALL.into_iter().zip(&mut written) {
+        let mut merge = Merge::new(
+            sources(writing, run, new.map(|new| new.0), kind)?,
+            &writing.sets.dead,
+        )?;
+        let mut counter = counts
+            .as_deref_mut()
+            .map(|counts| Counter::new(counts.of_mut(kind), writing.boilerplate_limit));
+        *written = write(writing.txn, kind, id, || {
+            let next = merge.next()?;
+            if let Some(counter) = &mut counter {
+                counter.see(next);
+            }
+            Ok(next)
+        })?;
+    }
+    let mut table = writing.txn.open_table(schema::SEGMENTS)?;
+    for segment in run {
+        delete(writing.txn, segment.id)?;
+        table.remove(segment.id)?;
+    }
+    let first = run
+        .first()
+        .map(|segment| segment.first)
+        .or(new.map(|new| new.1));
+    let last = new
+        .map(|new| new.2)
+        .or(run.last().map(|segment| segment.last));
+    if let (Some(first), Some(last)) = (first, last)
+        && written != [0, 0]
+    {
+        table.insert(id, (first, last, written[0], written[1]))?;
+    }
+    drop(table);
+    exhume(writing, run)
+}
+
+/// The dead of merged segments are no more.
+fn exhume(writing: &mut Writing<'_>, run: &[Segment]) -> Result<(), Refusal> {
+    if run.is_empty() || writing.sets.dead.len() == 0 {
+        return Ok(());
+    }
+    let gone: Vec<u32> = writing
+        .sets
+        .dead
+        .iter()
+        .filter(|id| {
+            run.iter()
+                .any(|segment| (segment.first..=segment.last).contains(id))
+        })
+        .collect();
+    if gone.is_empty() {
+        return Ok(());
+    }
+    let dead = Arc::make_mut(&mut writing.sets.dead);
+    let mut table = writing.txn.open_table(schema::DEAD_CONTENTS)?;
+    for id in gone {
+        dead.remove(id);
+        table.remove(id)?;
+    }
+    Ok(())
+}
+
+fn sources<'n>(
+    writing: &Writing<'_>,
+    run: &[Segment],
+    new: Option<&'n New>,
+    kind: PostingKind,
+) -> Result<Vec<Source<'n>>, Fault> {
+    let mut sources = Vec::new();
+    for segment in writing.before.segments() {
+        if run.contains(&segment.row)
+            && let Some(table) = segment.table(kind)
+        {
+            sources.push(Source::Stored(Box::new(Scan::new(table)?)));
+        }
+    }
+    if let Some(new) = new {
+        sources.push(Source::Memory(new.kind(kind).iter()));
+    }
+    Ok(sources)
+}
+
+/// Counts runs of equal keys in ascending postings and keeps those above the limit.
+pub(crate) struct Counter<'a> {
+    counts: &'a mut HashMap<u64, u32>,
+    limit: u32,
+    key: u64,
+    run: u32,
+}
+
+impl<'a> Counter<'a> {
+    pub(crate) fn new(counts: &'a mut HashMap<u64, u32>, limit: u32) -> Self {
+        Self {
+            counts,
+            limit,
+            key: 0,
+            run: 0,
+        }
+    }
+
+    /// The next posting, `None` at the end.
+    pub(crate) fn see(&mut self, posting: Option<Posting>) {
+        match posting {
+            Some((key, _)) if key == self.key && self.run > 0 => self.run += 1,
+            next => {
+                if self.run > self.limit {
+                    self.counts.insert(self.key, self.run);
+                }
+                (self.key, self.run) = next.map_or((0, 0), |(key, _)| (key, 1));
+            }
+        }
+    }
+}
+
+/// Brings the boilerplate set up to date with the batch, or notes that it is not.
+fn count(writing: &mut Writing<'_>, new: &New, killed: &[ContentId]) -> Result<(), Refusal> {
+    let contents = writing.txn.open_table(schema::CONTENTS)?.len()?;
+    if contents <= u64::from(writing.boilerplate_limit) {
+        return publish(writing, Boilerplate::default());
+    }
+    if new.len() > BULK {
+        writing.counters.uncounted = true;
+        return Ok(());
+    }
+    let stored: u64 = writing
+        .before
+        .segments()
+        .iter()
+        .map(|segment| segment.row.postings())
+        .sum();
+    let segments = writing.before.segments().len() as u64;
+    let known = writing.sets.boilerplate.len() as u64;
+    let forgetting = if known == 0 {
+        0
+    } else {
+        killed.len() as u64 * 10
+    };
+    let looking_up = (new.len() as u64 * segments + forgetting) * LOOKUP;
+    if writing.counters.uncounted || looking_up > stored {
+        return recount(writing, Some(new));
+    }
+    let mut counts = (*writing.sets.boilerplate).clone();
+    if known > 0 {
+        for &content in killed {
+            forget(writing, content, &mut counts)?;
+        }
+    }
+    for kind in PostingKind::ALL {
+        let tables = writing
+            .before
+            .segments()
+            .iter()
+            .filter_map(|segment| segment.table(kind));
+        let mut lists = Lists::new(tables);
+        let dead = &*writing.sets.dead;
+        let counts = counts.of_mut(kind);
+        for same in new.kind(kind).chunk_by(|a, b| a.0 == b.0) {
+            let key = same[0].0;
+            let more = same.len() as u32;
+            if let Some(count) = counts.get_mut(&key) {
+                *count += more;
+                continue;
+            }
+            let stored = lists.get(key, usize::MAX, |id| dead.contains(id))?;
+            let total = stored.map_or(0, <[_]>::len) as u32 + more;
+            if total > writing.boilerplate_limit {
+                counts.insert(key, total);
+            }
+        }
+    }
+    publish(writing, counts)
+}
+
+/// The keys of a killed content lose one.
+fn forget(
+    writing: &Writing<'_>,
+    content: ContentId,
+    counts: &mut Boilerplate,
+) -> Result<(), Refusal> {
+    // As of the commit before: there its rows are still whole.
+    let chunks = writing.before.chunks_raw(content)?;
+    let signature = writing.before.signature_raw(content)?;
+    let mut chunk_keys: Vec<_> = posted(&chunks).collect();
+    let mut fingerprints: Vec<_> = signature.fingerprints.iter().map(|print| print.0).collect();
+    for (kind, keys) in [
+        (PostingKind::Chunk, &mut chunk_keys),
+        (PostingKind::Fingerprint, &mut fingerprints),
+    ] {
+        keys.sort_unstable();
+        keys.dedup();
+        let counts = counts.of_mut(kind);
+        for key in keys {
+            if let Some(count) = counts.get_mut(key) {
+                *count -= 1;
+                if *count <= writing.boilerplate_limit {
+                    counts.remove(key);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Counts every key of all segments and the batch.
+fn recount(writing: &mut Writing<'_>, new: Option<&New>) -> Result<(), Refusal> {
+    let segments: Vec<Segment> = writing
+        .before
+        .segments()
+        .iter()
+        .map(|segment| segment.row)
+        .collect();
+    let mut counts = Boilerplate::default();
+    for kind in PostingKind::ALL {
+        let mut merge = Merge::new(sources(writing, &segments, new, kind)?, &writing.sets.dead)?;
+        let mut counter = Counter::new(counts.of_mut(kind), writing.boilerplate_limit);
+        loop {
+            let next = merge.next()?;
+            counter.see(next);
+            if next.is_none() {
+                break;
+            }
+        }
+    }
+    publish(writing, counts)
+}
+
+/// Writes what is different and makes it the set of the coming commit.
+fn publish(writing: &mut Writing<'_>, counts: Boilerplate) -> Result<(), Refusal> {
+    writing.counters.uncounted = false;
+    if *writing.sets.boilerplate == counts {
+        return Ok(());
+    }
+    let mut table = writing.txn.open_table(schema::BOILERPLATE)?;
+    for kind in PostingKind::ALL {
+        let number = schema::kind_number(kind);
+        let (old, new) = (writing.sets.boilerplate.of(kind), counts.of(kind));
+        let mut changed: Vec<_> = changed_keys(old, new).into_iter().collect();
+        changed.sort_unstable();
+        for key in changed {
+            match new.get(&key) {
+                Some(count) => drop(table.insert((number, key), count)?),
+                None => drop(table.remove((number, key))?),
+            }
+        }
+    }
+    writing.sets.boilerplate = Arc::new(counts);
+    Ok(())
+}
+
+/// Counts anew after the limit changed.
+pub(crate) fn recount_all(writing: &mut Writing<'_>) -> Result<(), Refusal> {
+    recount(writing, None)
+}

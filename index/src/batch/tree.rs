@@ -1,0 +1,221 @@
+//! Names: directories, entries, removal and renaming.
+
+use std::path::Path;
+
+use resemble_core::DirId;
+
+use super::{Batch, Refusal};
+use crate::codec::rows::{decode_entry, encode_entry};
+use crate::fault::Fault;
+use crate::rows::Entry;
+use crate::snapshot::paths::{ROOT, names};
+use crate::store::ReadableTable;
+
+/// A directory and a name in it.
+type Spot = (DirId, Vec<u8>);
+
+impl Batch<'_, '_> {
+    pub(super) fn set_dir(&mut self, path: &Path) -> Result<(), Refusal> {
+        checked(path)?;
+        self.make_dirs(path).map(drop)
+    }
+
+    /// Puts a symbolic link or special file at `path`.
+    pub(super) fn set_other(&mut self, path: &Path, entry: &Entry) -> Result<(), Refusal> {
+        let (dir, name) = self.make_spot(path)?;
+        if let Some(old) = self.entry(dir, &name)? {
+            self.release(dir, &name, &old)?;
+        }
+        self.put_entry(dir, &name, entry)?;
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, path: &Path) -> Result<(), Refusal> {
+        if checked(path)?.is_empty() {
+            self.remove_below(ROOT)?;
+            return Ok(());
+        }
+        if let Some((dir, name)) = self.spot(path)?
+            && let Some(entry) = self.entry(dir, &name)?
+        {
+            self.entries.remove((dir.0, &name[..]))?;
+            self.release(dir, &name, &entry)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn rename(&mut self, from: &Path, to: &Path) -> Result<(), Refusal> {
+        let (from_names, to_names) = (checked(from)?, checked(to)?);
+        if from_names.is_empty() || to_names.is_empty() {
+            return Err(bad(from, "the root cannot be renamed or replaced"));
+        }
+        if from_names == to_names {
+            return Ok(());
+        }
+        let Some((from_dir, from_name)) = self.spot(from)? else {
+            return Ok(());
+        };
+        let Some(entry) = self.entry(from_dir, &from_name)? else {
+            return Ok(());
+        };
+        // Detached first: what stands at `to` may be a directory above `from`; and `to` may lie
+        // below a new directory of the old name (`mv a t; mkdir a; mv t a/b` seen as one).
+        self.entries.remove((from_dir.0, &from_name[..]))?;
+        if matches!(entry, Entry::Dir(_)) {
+            self.known_dirs.clear();
+        }
+        let (to_dir, to_name) = self.make_spot(to)?;
+        // Two names of one file: rename(2) would do nothing, but the event says that `from` went.
+        match self.entry(to_dir, &to_name)? {
+            Some(old) if old == entry => {
+                self.release(from_dir, &from_name, &entry)?;
+                return Ok(());
+            }
+            Some(old) => self.release(to_dir, &to_name, &old)?,
+            None => {}
+        }
+        self.put_entry(to_dir, &to_name, &entry)?;
+        match entry {
+            Entry::Dir(dir) => {
+                self.directories.insert(dir.0, (to_dir.0, &to_name[..]))?;
+            }
+            Entry::File(file) => {
+                self.rename_of(file, (from_dir, &from_name), (to_dir, &to_name))?;
+            }
+            Entry::Symlink(_) | Entry::Special(_) => {}
+        }
+        Ok(())
+    }
+
+    /// What a name stands for.
+    pub(super) fn entry(&self, dir: DirId, name: &[u8]) -> Result<Option<Entry>, Fault> {
+        let row = self.entries.get((dir.0, name))?;
+        Ok(row.map(|row| decode_entry(row.value())).transpose()?)
+    }
+
+    /// Writes an entry over whatever row is there.
+    pub(super) fn put_entry(
+        &mut self,
+        dir: DirId,
+        name: &[u8],
+        entry: &Entry,
+    ) -> Result<(), Fault> {
+        encode_entry(entry, &mut self.row);
+        self.entries.insert((dir.0, name), &self.row[..])?;
+        Ok(())
+    }
+
+    /// Where `path` is, if its directory is known.
+    fn spot(&self, path: &Path) -> Result<Option<Spot>, Refusal> {
+        let names = checked(path)?;
+        let Some((name, above)) = names.split_last() else {
+            return Ok(None);
+        };
+        let mut at = ROOT;
+        for name in above {
+            match self.entry(at, name)? {
+                Some(Entry::Dir(dir)) => at = dir,
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some((at, name.to_vec())))
+    }
+
+    /// Where `path` is; its directories are made as needed.
+    pub(super) fn make_spot(&mut self, path: &Path) -> Result<Spot, Refusal> {
+        let names = checked(path)?;
+        let Some(name) = names.last() else {
+            return Err(bad(path, "the root is a directory"));
+        };
+        let parent = path.parent().unwrap_or(Path::new("/"));
+        Ok((self.make_dirs(parent)?, name.to_vec()))
+    }
+
+    /// The directory at `path`, made with all above it as needed. What stands in the way and is
+    /// no directory is replaced: the change says that there is one.
+    fn make_dirs(&mut self, path: &Path) -> Result<DirId, Refusal> {
+        if let Some(dir) = self.known_dirs.get(path) {
+            return Ok(*dir);
+        }
+        let mut at = ROOT;
+        for name in checked(path)? {
+            at = match self.entry(at, name)? {
+                Some(Entry::Dir(dir)) => dir,
+                other => {
+                    if let Some(old) = other {
+                        self.release(at, name, &old)?;
+                    }
+                    self.make_dir(at, name)?
+                }
+            };
+        }
+        self.known_dirs.insert(path.to_path_buf(), at);
+        Ok(at)
+    }
+
+    fn make_dir(&mut self, parent: DirId, name: &[u8]) -> Result<DirId, Refusal> {
+        let dir = DirId(self.writing.counters.next_dir);
+        self.writing.counters.next_dir = dir.0.checked_add(1).ok_or(Refusal::Full("directory"))?;
+        self.directories.insert(dir.0, (parent.0, name))?;
+        self.put_entry(parent, name, &Entry::Dir(dir))?;
+        Ok(dir)
+    }
+
+    /// Forgets what an entry stood for. The entry's row is the caller's to remove or overwrite.
+    pub(super) fn release(&mut self, dir: DirId, name: &[u8], entry: &Entry) -> Result<(), Fault> {
+        match entry {
+            Entry::Dir(gone) => {
+                self.remove_below(*gone)?;
+                self.directories.remove(gone.0)?;
+                Ok(())
+            }
+            Entry::File(file) => self.unlink(*file, dir, name),
+            Entry::Symlink(_) | Entry::Special(_) => Ok(()),
+        }
+    }
+
+    /// Removes everything below a directory, level by level without recursion.
+    fn remove_below(&mut self, top: DirId) -> Result<(), Fault> {
+        self.known_dirs.clear();
+        let mut waiting = vec![top];
+        while let Some(dir) = waiting.pop() {
+            let mut list = Vec::new();
+            for row in self.entries.range((dir.0, &[][..])..)? {
+                let (key, entry) = row?;
+                let (of, name) = key.value();
+                if of != dir.0 {
+                    break;
+                }
+                list.push((name.to_vec(), decode_entry(entry.value())?));
+            }
+            let all = (dir.0, &[][..])..(dir.0.saturating_add(1), &[][..]);
+            self.entries.retain_in(all, |_, _| false)?;
+            for (name, entry) in &list {
+                match entry {
+                    Entry::Dir(below) => {
+                        self.directories.remove(below.0)?;
+                        waiting.push(*below);
+                    }
+                    Entry::File(file) => self.unlink(*file, dir, name)?,
+                    Entry::Symlink(_) | Entry::Special(_) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The names of the path of a change.
+fn checked(path: &Path) -> Result<Vec<&[u8]>, Refusal> {
+    match names(path) {
+        Some(names) => Ok(names.collect()),
+        None => Err(bad(path, "it is not absolute or has `..` in it")),
+    }
+}
+
+fn bad(path: &Path, reason: &'static str) -> Refusal {
+    Refusal::BadPath {
+        path: path.to_path_buf(),
+        reason,
+    }
+}

@@ -1,0 +1,343 @@
+//! Checking an index against itself, and measuring its tables.
+//!
+//! The rows say most things twice: an entry names a file and the file its name, a content counts
+//! its files and the files name their content, forward lists and postings hold the same keys. A
+//! [`Snapshot::check`] goes through all rows once and compares. Postings are compared without
+//! sorting or holding them: the sum of a hash of every (kind, key, content) is the same over the
+//! forward lists as over the segments, or something is missing, doubled or left over.
+
+use std::collections::HashSet;
+
+use resemble_core::{ContentId, DirId, FileId};
+
+use crate::batch::postings::{Counter, posted};
+use crate::codec::rows::{StoredContent, StoredFile, decode_entry};
+use crate::error::{ApplyError, ReadError};
+use crate::fault::{Fault, guarded};
+use crate::index::Index;
+use crate::rows::Entry;
+use crate::segments::read::Scan;
+use crate::segments::write::{Merge, Source};
+use crate::snapshot::paths::ROOT;
+use crate::snapshot::rows::digest_prefix;
+use crate::snapshot::{Inner, PostingKind, Snapshot};
+use crate::state::Boilerplate;
+use crate::store::{ReadTransaction, ReadableTableMetadata, TableDefinition, TableHandle};
+
+/// The size of one table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableSize {
+    /// Rows.
+    pub rows: u64,
+    /// Pages of 4096 bytes.
+    pub pages: u64,
+    /// Bytes of keys and values.
+    pub stored: u64,
+}
+
+impl Index {
+    /// The size of every table, segments too, by name.
+    pub fn table_sizes(&self) -> Result<Vec<(String, TableSize)>, ReadError> {
+        let sizes = guarded(|| {
+            let txn = self.store.read()?;
+            let names = txn.list_tables()?.map(|table| table.name().to_owned());
+            names
+                .map(|name| Ok((name.clone(), size(&txn, &name)?)))
+                .collect()
+        });
+        sizes.map_err(|fault: Fault| fault.into_read(self.place.path()))
+    }
+
+    /// Reads the whole file and compares every page with its checksum (no page is checked when
+    /// it is read in the ordinary way). `false`: something was wrong; set the file aside. Fails
+    /// while a snapshot is alive.
+    pub fn verify(&mut self) -> Result<bool, ApplyError> {
+        let verified = guarded(|| self.store.verify());
+        verified.map_err(|fault| fault.into_apply(self.place.path()))
+    }
+}
+
+fn size(txn: &ReadTransaction, name: &str) -> Result<TableSize, Fault> {
+    let table = txn.open_untyped_table(TableDefinition::<u32, u32>::new(name))?;
+    let stats = table.stats()?;
+    Ok(TableSize {
+        rows: table.len()?,
+        pages: (stats.stored_bytes() + stats.metadata_bytes() + stats.fragmented_bytes()) / 4096,
+        stored: stats.stored_bytes(),
+    })
+}
+
+impl Snapshot {
+    /// Goes through all rows and answers what contradicts what, one sentence each, at most a
+    /// hundred; nothing for a sound index. Takes about as long as reading the file.
+    pub fn check(&self) -> Result<Vec<String>, ReadError> {
+        self.ask(|inner| {
+            let mut check = Check {
+                inner,
+                problems: Vec::new(),
+            };
+            check.names()?;
+            check.files()?;
+            check.contents()?;
+            check.postings()?;
+            Ok(check.problems)
+        })
+    }
+}
+
+const MOST_PROBLEMS: usize = 100;
+
+struct Check<'a> {
+    inner: &'a Inner,
+    problems: Vec<String>,
+}
+
+impl Check<'_> {
+    fn expect(&mut self, sound: bool, problem: impl FnOnce() -> String) {
+        if !sound && self.problems.len() < MOST_PROBLEMS {
+            self.problems.push(problem());
+        }
+    }
+
+    /// Entries against directories and files, both ways.
+    fn names(&mut self) -> Result<(), Fault> {
+        let inner = self.inner;
+        let mut dirs = 0;
+        for row in inner.entries.range::<(u32, &[u8])>(..)? {
+            let (key, entry) = row?;
+            let (parent, name) = key.value();
+            let known = parent == ROOT.0 || inner.directories.get(parent)?.is_some();
+            self.expect(known, || {
+                format!("an entry is in the unknown directory {parent}")
+            });
+            match decode_entry(entry.value())? {
+                Entry::Dir(DirId(dir)) => {
+                    dirs += 1;
+                    let row = inner.directories.get(dir)?;
+                    let agrees = row.is_some_and(|row| row.value() == (parent, name));
+                    self.expect(agrees, || {
+                        format!("directory {dir} is not where its entry is")
+                    });
+                    let given = dir < inner.counters.next_dir;
+                    self.expect(given, || format!("directory id {dir} was never given out"));
+                }
+                Entry::File(file) => {
+                    let named = match inner.stored_file(file)? {
+                        Some(row) if (row.dir.0, &row.name[..]) == (parent, name) => true,
+                        Some(_) => inner.further_names.get((file.0, parent, name))?.is_some(),
+                        None => false,
+                    };
+                    self.expect(named, || {
+                        format!("file {} has not the name of an entry", file.0)
+                    });
+                }
+                Entry::Symlink(_) | Entry::Special(_) => {}
+            }
+        }
+        let rows = inner.directories.len()?;
+        self.expect(rows == dirs, || {
+            format!("{rows} directories have {dirs} entries")
+        });
+        for row in inner.further_names.range::<(u32, u32, &[u8])>(..)? {
+            let (key, _) = row?;
+            let (file, dir, name) = key.value();
+            let entry = inner.entries.get((dir, name))?;
+            let entry = entry.map(|entry| decode_entry(entry.value())).transpose()?;
+            let agrees = entry == Some(Entry::File(FileId(file)));
+            self.expect(agrees, || {
+                format!("a further name of file {file} has no entry")
+            });
+        }
+        Ok(())
+    }
+
+    /// Files against their first names, inodes and contents.
+    fn files(&mut self) -> Result<(), Fault> {
+        let inner = self.inner;
+        let mut settled = 0;
+        for row in inner.files.range::<u32>(..)? {
+            let (id, row) = row?;
+            let id = id.value();
+            let row = StoredFile::decode(row.value())?;
+            let entry = inner.entries.get((row.dir.0, &row.name[..]))?;
+            let entry = entry.map(|entry| decode_entry(entry.value())).transpose()?;
+            let agrees = entry == Some(Entry::File(FileId(id)));
+            self.expect(agrees, || {
+                format!("the first name of file {id} has no entry")
+            });
+            let inode = inner
+                .inodes
+                .get((row.fs.0, row.ino))?
+                .map(|file| file.value());
+            self.expect(inode.is_some(), || {
+                format!("the inode of file {id} is unknown")
+            });
+            let given = id < inner.counters.next_file;
+            self.expect(given, || format!("file id {id} was never given out"));
+            inner.sets.file_systems.id(row.fs)?;
+            if let Some(content) = row.state.content() {
+                settled += 1;
+                let listed = inner.content_files.get((content.0, id))?.is_some();
+                self.expect(listed, || format!("content {} misses file {id}", content.0));
+            }
+        }
+        let listed = inner.content_files.len()?;
+        self.expect(listed == settled, || {
+            format!("{settled} files, {listed} listed by contents")
+        });
+        for row in inner.inodes.range::<(u16, u64)>(..)? {
+            let file = row?.1.value();
+            let known = inner.files.get(file)?.is_some();
+            self.expect(known, || format!("an inode is of the unknown file {file}"));
+        }
+        Ok(())
+    }
+
+    /// Contents against digests, files, lists and totals.
+    fn contents(&mut self) -> Result<(), Fault> {
+        let inner = self.inner;
+        let (mut chunks, mut fingerprints, mut parts) = (0, 0, 0);
+        for row in inner.contents.range::<u32>(..)? {
+            let (id, row) = row?;
+            let id = id.value();
+            let row = StoredContent::decode(row.value())?;
+            let content = ContentId(id);
+            let given = id < inner.counters.next_content;
+            self.expect(given, || format!("content id {id} was never given out"));
+            self.expect(!inner.sets.dead.contains(id), || {
+                format!("content {id} is dead")
+            });
+            let files = inner.content_files.range((id, 0)..=(id, u32::MAX))?.count();
+            let counted = files == row.files as usize && files > 0;
+            self.expect(counted, || {
+                format!("content {id}: {files} files, {} said", row.files)
+            });
+            let digest = inner
+                .digests
+                .get((digest_prefix(&row.digest), id))?
+                .is_some();
+            self.expect(digest, || {
+                format!("content {id} is not found by its digest")
+            });
+            let list = inner.chunks(content)?;
+            let whole = list.0.len() as u64 == row.chunk_runs
+                && list.0.iter().map(|run| run.count).sum::<u64>() == row.chunks;
+            self.expect(whole, || {
+                format!("content {id}: its chunk list is not whole")
+            });
+            let signature = inner.signature(content)?;
+            let whole = signature.fingerprints.len() == row.fingerprints as usize
+                && signature.level == row.level;
+            self.expect(whole, || {
+                format!("content {id}: its signature is not whole")
+            });
+            parts += u64::from(row.chunk_runs > 0);
+            chunks += row.chunks;
+            fingerprints += u64::from(row.fingerprints);
+        }
+        let rows = (inner.contents.len()?, inner.digests.len()?);
+        self.expect(rows.0 == rows.1, || {
+            format!("{} contents, {} digests", rows.0, rows.1)
+        });
+        let lists = inner.chunk_lists.len()?;
+        self.expect(lists >= parts, || {
+            format!("{parts} contents, {lists} parts of lists")
+        });
+        let totals = (inner.counters.chunks, inner.counters.fingerprints);
+        self.expect(totals == (chunks, fingerprints), || {
+            format!(
+                "totals {totals:?}, but counted {:?}",
+                (chunks, fingerprints)
+            )
+        });
+        Ok(())
+    }
+
+    /// Postings against forward lists; boilerplate against postings.
+    fn postings(&mut self) -> Result<(), Fault> {
+        let inner = self.inner;
+        let mut previous = None;
+        for segment in &inner.segments {
+            let row = segment.row;
+            let apart = previous < Some(row.first) && row.first <= row.last;
+            self.expect(apart, || format!("segment {} overlaps another", row.id));
+            previous = Some(row.last);
+        }
+        let segments = inner.segments.len();
+        self.expect(segments <= 8, || format!("{segments} segments"));
+        for id in inner.sets.dead.iter() {
+            let held = inner
+                .segments
+                .iter()
+                .any(|s| (s.row.first..=s.row.last).contains(&id));
+            self.expect(held, || format!("the dead content {id} is in no segment"));
+        }
+        let mut forward = [Sum::default(); 2];
+        for row in inner.contents.range::<u32>(..)? {
+            let id = row?.0.value();
+            let chunks: HashSet<u64> = posted(&inner.chunks(ContentId(id))?).collect();
+            let signature = inner.signature(ContentId(id))?;
+            let prints: HashSet<u64> = signature.fingerprints.iter().map(|f| f.0).collect();
+            for (sum, keys) in forward.iter_mut().zip([chunks, prints]) {
+                for key in keys {
+                    sum.add(key, id);
+                }
+            }
+        }
+        let limit = inner.boilerplate_limit;
+        let mut counts = Boilerplate::default();
+        for (kind, forward) in PostingKind::ALL.into_iter().zip(forward) {
+            let mut sources = Vec::new();
+            for table in inner
+                .segments
+                .iter()
+                .filter_map(|segment| segment.table(kind))
+            {
+                sources.push(Source::Stored(Box::new(Scan::new(table)?)));
+            }
+            let mut merge = Merge::new(sources, &inner.sets.dead)?;
+            let mut counter = Counter::new(counts.of_mut(kind), limit);
+            let mut stored = Sum::default();
+            let mut last = None;
+            loop {
+                let next = merge.next()?;
+                counter.see(next);
+                let Some((key, id)) = next else { break };
+                self.expect(last < next, || format!("{kind:?} {key:x} is out of order"));
+                last = next;
+                stored.add(key, id);
+            }
+            self.expect(stored == forward, || {
+                format!(
+                    "{kind:?}: {} postings, {} expected",
+                    stored.count, forward.count
+                )
+            });
+        }
+        let exact = inner.counters.uncounted || *inner.sets.boilerplate == counts;
+        self.expect(exact, || {
+            "the boilerplate set is not what the postings say".into()
+        });
+        Ok(())
+    }
+}
+
+/// The sum of the hashes of a set of postings, the same in any order.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Sum {
+    count: u64,
+    hashes: u64,
+}
+
+impl Sum {
+    fn add(&mut self, key: u64, content: u32) {
+        // The finaliser of splitmix64, twice, so that neither half cancels the other.
+        let mix = |mut z: u64| {
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            z ^ (z >> 31)
+        };
+        self.count += 1;
+        self.hashes = self.hashes.wrapping_add(mix(mix(key) ^ u64::from(content)));
+    }
+}

@@ -1,0 +1,225 @@
+//! Chunk lists and signatures, cut into parts that fill a page.
+//!
+//! ```text
+//! chunk list, part:   run*            run: │ MD5 16 B │ varint len·2 + more │ if more: varint count·2 + constant │
+//! signature, part:    │ level u8 │ width u8 │ varint count │ count fields of `width` bits, low bits first, zero-padded │
+//! ```
+//!
+//! A chunk costs 18 bytes: lengths of 64 to 8191 take two varint bytes, and a run of one ordinary
+//! chunk (almost all are) has no count. Fingerprints keep their order, which is evidence, and so
+//! cannot be delta coded; but a signature of level `k` has `k - 3` leading zero bits in each of its
+//! 40, and the part's width leaves them out.
+//!
+//! Parts are at most [`PART`] bytes: with the key and redb's offsets that fills a 4096-byte page,
+//! and a list of gigabytes is read and written page by page.
+
+use resemble_core::{ChunkHash, ChunkList, ChunkRun, Fingerprint, Signature};
+
+use super::varint::{Reader, put};
+use super::{Malformed, bits};
+
+/// The greatest number of bytes of a part. A leaf page of 4096 bytes has 4 bytes of header and,
+/// for one pair, 8 of key and 4 of offset.
+pub(crate) const PART: usize = 4072;
+
+/// Hash, and two varints of at most 10 bytes.
+const RUN_MAX: usize = 16 + 2 * 10;
+
+/// Calls `part` with each part of the list in order; not at all for an empty list.
+pub(crate) fn encode_chunks<E>(
+    list: &ChunkList,
+    mut part: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut out = Vec::with_capacity(PART);
+    for run in &list.0 {
+        if out.len() + RUN_MAX > PART {
+            part(&out)?;
+            out.clear();
+        }
+        out.extend_from_slice(&run.hash.0);
+        let more = run.count != 1 || run.constant;
+        put(&mut out, u64::from(run.len) << 1 | u64::from(more));
+        if more {
+            // A count takes at most 63 bits: chunks have bytes, and files fewer than 2^63.
+            put(&mut out, run.count << 1 | u64::from(run.constant));
+        }
+    }
+    if out.is_empty() { Ok(()) } else { part(&out) }
+}
+
+/// Appends the runs of one part.
+pub(crate) fn decode_chunks(part: &[u8], list: &mut ChunkList) -> Result<(), Malformed> {
+    let mut reader = Reader(part);
+    while !reader.0.is_empty() {
+        list.0
+            .push(run(&mut reader).ok_or(Malformed("chunk_lists"))?);
+    }
+    Ok(())
+}
+
+fn run(reader: &mut Reader<'_>) -> Option<ChunkRun> {
+    let hash = ChunkHash(reader.array()?);
+    let coded = reader.u64()?;
+    let len = (coded >> 1).try_into().ok()?;
+    let (count, constant) = if coded & 1 == 0 {
+        (1, false)
+    } else {
+        let coded = reader.u64()?;
+        (coded >> 1, coded & 1 == 1)
+    };
+    Some(ChunkRun {
+        hash,
+        len,
+        count,
+        constant,
+    })
+}
+
+/// Bytes of a signature part before its fields: level, width, and a count below 2^14.
+const SIGNATURE_HEAD: usize = 4;
+
+/// Calls `part` with each part of the signature in order; not at all if it has no fingerprints
+/// and level 0.
+pub(crate) fn encode_signature<E>(
+    signature: &Signature,
+    mut part: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut out = Vec::new();
+    let mut rest = &signature.fingerprints[..];
+    let mut first = true;
+    while !rest.is_empty() || (first && signature.level != 0) {
+        first = false;
+        // The widest of all that are left is a little too wide at worst, and always enough.
+        let width = rest
+            .iter()
+            .map(|fingerprint| bits::width(fingerprint.0))
+            .max()
+            .unwrap_or(0);
+        let room = (PART - SIGNATURE_HEAD) * 8;
+        let fit = room
+            .checked_div(width as usize)
+            .unwrap_or(usize::MAX)
+            .min((1 << 14) - 1);
+        let (now, later) = rest.split_at(fit.min(rest.len()));
+        out.clear();
+        out.push(signature.level);
+        out.push(width as u8);
+        put(&mut out, now.len() as u64);
+        let mut writer = bits::Writer::new(&mut out);
+        for fingerprint in now {
+            writer.put(fingerprint.0, width);
+        }
+        writer.finish();
+        part(&out)?;
+        rest = later;
+    }
+    Ok(())
+}
+
+/// Appends the fingerprints of one part and sets the level.
+pub(crate) fn decode_signature(part: &[u8], signature: &mut Signature) -> Result<(), Malformed> {
+    let malformed = Malformed("signatures");
+    let mut reader = Reader(part);
+    let mut head = || Some((reader.byte()?, u32::from(reader.byte()?), reader.u16()?));
+    let (level, width, count) = head().ok_or(malformed)?;
+    let count = usize::from(count);
+    if width > 64 || reader.0.len() != bits::bytes(count * width as usize) {
+        return Err(malformed);
+    }
+    signature.level = level;
+    signature.fingerprints.extend(
+        (0..count).map(|field| Fingerprint(bits::get(reader.0, field * width as usize, width))),
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::convert::Infallible;
+
+    fn parts_of_chunks(list: &ChunkList) -> Vec<Vec<u8>> {
+        let mut parts = Vec::new();
+        let done: Result<(), Infallible> = encode_chunks(list, |part| {
+            parts.push(part.to_vec());
+            Ok(())
+        });
+        done.unwrap();
+        parts
+    }
+
+    fn parts_of_signature(signature: &Signature) -> Vec<Vec<u8>> {
+        let mut parts = Vec::new();
+        let done: Result<(), Infallible> = encode_signature(signature, |part| {
+            parts.push(part.to_vec());
+            Ok(())
+        });
+        done.unwrap();
+        parts
+    }
+
+    fn runs() -> impl Strategy<Value = ChunkList> {
+        let count =
+            prop_oneof![8 => Just(1u64), 1 => 1u64..5, 1 => any::<u64>().prop_map(|n| n >> 1)];
+        let run = (
+            any::<[u8; 16]>(),
+            any::<u32>(),
+            count,
+            prop::bool::weighted(0.1),
+        )
+            .prop_map(|(hash, len, count, constant)| ChunkRun {
+                hash: ChunkHash(hash),
+                len,
+                count,
+                constant,
+            });
+        prop::collection::vec(run, 0..600).prop_map(ChunkList)
+    }
+
+    proptest! {
+        #[test]
+        fn chunk_lists_come_back(list in runs()) {
+            let mut back = ChunkList::default();
+            for part in parts_of_chunks(&list) {
+                prop_assert!(part.len() <= PART);
+                decode_chunks(&part, &mut back).unwrap();
+            }
+            prop_assert_eq!(back, list);
+        }
+
+        #[test]
+        fn signatures_come_back(
+            level in 0u8..43,
+            wide in 0u32..=64,
+            values in prop::collection::vec(any::<u64>(), 0..3000),
+        ) {
+            let mask = if wide == 64 { u64::MAX } else { (1 << wide) - 1 };
+            let fingerprints = values.into_iter().map(|v| Fingerprint(v & mask)).collect();
+            let signature = Signature { level, fingerprints };
+            let mut back = Signature::default();
+            for part in parts_of_signature(&signature) {
+                prop_assert!(part.len() <= PART, "{}", part.len());
+                decode_signature(&part, &mut back).unwrap();
+            }
+            prop_assert_eq!(back, signature);
+        }
+
+        #[test]
+        fn any_bytes_decode_or_are_refused(bytes: Vec<u8>) {
+            let _list = decode_chunks(&bytes, &mut ChunkList::default());
+            let _signature = decode_signature(&bytes, &mut Signature::default());
+        }
+    }
+
+    #[test]
+    fn an_ordinary_chunk_costs_eighteen_bytes() {
+        let run = ChunkRun {
+            hash: ChunkHash([7; 16]),
+            len: 1015,
+            count: 1,
+            constant: false,
+        };
+        assert_eq!(parts_of_chunks(&ChunkList(vec![run; 10]))[0].len(), 180);
+    }
+}

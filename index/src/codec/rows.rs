@@ -1,0 +1,325 @@
+//! The rows of files, contents and names.
+//!
+//! ```text
+//! entries:   │ 0 │ varint dir │   │ 1 │ varint file │   │ 2 │ target … │   │ 3 │ special kind u8 │
+//! files:     │ fs │ ino │ size │ mtime s, zigzag │ mtime ns │ ctime s - mtime s, zigzag │ ctime ns │ nlink │ state │ dir │ name … │
+//!            state: │ 0 │ content │   │ 1 │ content │   │ 2 │ errno, zigzag │   │ 3 │ length │ reason │
+//! contents:  │ digest 32 B │ level·4 + kind u8 │ size │ chunk runs │ chunks │ fingerprints │ files │
+//! ```
+//! All numbers not given a width are varints. In `files`, dir and name are the file's first name.
+
+use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, DirId, FileId};
+
+use super::Malformed;
+use super::varint::{Reader, put, put_signed};
+use crate::rows::{ContentRow, Entry, FileState, SpecialKind, Timestamp};
+
+/// The number of a file system within one index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FsNumber(pub(crate) u16);
+
+/// A file's row as stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoredFile {
+    pub(crate) fs: FsNumber,
+    pub(crate) ino: u64,
+    pub(crate) size: ByteLen,
+    pub(crate) mtime: Timestamp,
+    pub(crate) ctime: Timestamp,
+    pub(crate) nlink: u32,
+    pub(crate) state: FileState,
+    /// The folder of the first name.
+    pub(crate) dir: DirId,
+    /// The first name; any further ones are in `further_names`.
+    pub(crate) name: Vec<u8>,
+}
+
+/// A content's row as stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StoredContent {
+    pub(crate) digest: ContentDigest,
+    pub(crate) size: ByteLen,
+    pub(crate) kind: ContentKind,
+    pub(crate) level: u8,
+    pub(crate) chunk_runs: u64,
+    /// Chunks, repeats counted.
+    pub(crate) chunks: u64,
+    pub(crate) fingerprints: u32,
+    pub(crate) files: u32,
+}
+
+impl StoredContent {
+    pub(crate) fn into_row(self, id: ContentId) -> ContentRow {
+        ContentRow {
+            id,
+            digest: self.digest,
+            size: self.size,
+            kind: self.kind,
+            level: self.level,
+            fingerprints: self.fingerprints,
+            chunk_runs: self.chunk_runs,
+            files: self.files,
+        }
+    }
+
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        out.clear();
+        out.extend_from_slice(&self.digest.0);
+        let kind = match self.kind {
+            ContentKind::Empty => 0,
+            ContentKind::Text => 1,
+            ContentKind::Binary => 2,
+        };
+        out.push(self.level.min(63) << 2 | kind);
+        put(out, self.size.get());
+        put(out, self.chunk_runs);
+        put(out, self.chunks);
+        put(out, u64::from(self.fingerprints));
+        put(out, u64::from(self.files));
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader(bytes);
+        let mut row = || {
+            let digest = ContentDigest(reader.array()?);
+            let packed = reader.byte()?;
+            let row = Self {
+                digest,
+                level: packed >> 2,
+                kind: match packed & 3 {
+                    0 => ContentKind::Empty,
+                    1 => ContentKind::Text,
+                    2 => ContentKind::Binary,
+                    _ => return None,
+                },
+                size: ByteLen(reader.u64()?),
+                chunk_runs: reader.u64()?,
+                chunks: reader.u64()?,
+                fingerprints: reader.u32()?,
+                files: reader.u32()?,
+            };
+            reader.end(row)
+        };
+        row().ok_or(Malformed("contents"))
+    }
+}
+
+impl StoredFile {
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        out.clear();
+        put(out, u64::from(self.fs.0));
+        put(out, self.ino);
+        put(out, self.size.get());
+        put_signed(out, self.mtime.secs);
+        put(out, u64::from(self.mtime.nanos));
+        put_signed(out, self.ctime.secs.wrapping_sub(self.mtime.secs));
+        put(out, u64::from(self.ctime.nanos));
+        put(out, u64::from(self.nlink));
+        match &self.state {
+            FileState::Settled(content) => {
+                out.push(0);
+                put(out, u64::from(content.0));
+            }
+            FileState::Unsettled(content) => {
+                out.push(1);
+                put(out, u64::from(content.0));
+            }
+            FileState::Unreadable(errno) => {
+                out.push(2);
+                put_signed(out, i64::from(*errno));
+            }
+            FileState::Skipped(reason) => {
+                out.push(3);
+                put(out, reason.len() as u64);
+                out.extend_from_slice(reason.as_bytes());
+            }
+        }
+        put(out, u64::from(self.dir.0));
+        out.extend_from_slice(&self.name);
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader(bytes);
+        let mut row = || {
+            let fs = FsNumber(reader.u16()?);
+            let ino = reader.u64()?;
+            let size = ByteLen(reader.u64()?);
+            let mtime = Timestamp {
+                secs: reader.i64()?,
+                nanos: reader.u32()?,
+            };
+            let ctime = Timestamp {
+                secs: mtime.secs.wrapping_add(reader.i64()?),
+                nanos: reader.u32()?,
+            };
+            let nlink = reader.u32()?;
+            let state = match reader.byte()? {
+                0 => FileState::Settled(ContentId(reader.u32()?)),
+                1 => FileState::Unsettled(ContentId(reader.u32()?)),
+                2 => FileState::Unreadable(reader.i64()?.try_into().ok()?),
+                3 => {
+                    let length = reader.u64()?.try_into().ok()?;
+                    let reason = std::str::from_utf8(reader.bytes(length)?).ok()?;
+                    FileState::Skipped(reason.to_owned())
+                }
+                _ => return None,
+            };
+            let dir = DirId(reader.u32()?);
+            let name = reader.rest().to_vec();
+            Some(Self {
+                fs,
+                ino,
+                size,
+                mtime,
+                ctime,
+                nlink,
+                state,
+                dir,
+                name,
+            })
+        };
+        row().ok_or(Malformed("files"))
+    }
+}
+
+/// The value of an entry.
+pub(crate) fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
+    out.clear();
+    match entry {
+        Entry::Dir(dir) => {
+            out.push(0);
+            put(out, u64::from(dir.0));
+        }
+        Entry::File(file) => {
+            out.push(1);
+            put(out, u64::from(file.0));
+        }
+        Entry::Symlink(target) => {
+            out.push(2);
+            out.extend_from_slice(target);
+        }
+        Entry::Special(kind) => {
+            out.push(3);
+            out.push(match kind {
+                SpecialKind::Fifo => 0,
+                SpecialKind::Socket => 1,
+                SpecialKind::Block => 2,
+                SpecialKind::Character => 3,
+                SpecialKind::Other => 4,
+            });
+        }
+    }
+}
+
+/// The entry of such a value.
+pub(crate) fn decode_entry(bytes: &[u8]) -> Result<Entry, Malformed> {
+    let mut reader = Reader(bytes);
+    let mut entry = || {
+        let entry = match reader.byte()? {
+            0 => Entry::Dir(DirId(reader.u32()?)),
+            1 => Entry::File(FileId(reader.u32()?)),
+            2 => Entry::Symlink(reader.rest().to_vec()),
+            3 => Entry::Special(match reader.byte()? {
+                0 => SpecialKind::Fifo,
+                1 => SpecialKind::Socket,
+                2 => SpecialKind::Block,
+                3 => SpecialKind::Character,
+                4 => SpecialKind::Other,
+                _ => return None,
+            }),
+            _ => return None,
+        };
+        reader.end(entry)
+    };
+    entry().ok_or(Malformed("entries"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn states() -> impl Strategy<Value = FileState> {
+        prop_oneof![
+            any::<u32>().prop_map(|id| FileState::Settled(ContentId(id))),
+            any::<u32>().prop_map(|id| FileState::Unsettled(ContentId(id))),
+            any::<i32>().prop_map(FileState::Unreadable),
+            ".{0,20}".prop_map(FileState::Skipped),
+        ]
+    }
+
+    fn entries() -> impl Strategy<Value = Entry> {
+        prop_oneof![
+            any::<u32>().prop_map(|id| Entry::Dir(DirId(id))),
+            any::<u32>().prop_map(|id| Entry::File(FileId(id))),
+            any::<Vec<u8>>().prop_map(Entry::Symlink),
+            prop::sample::select(vec![
+                SpecialKind::Fifo,
+                SpecialKind::Socket,
+                SpecialKind::Block,
+                SpecialKind::Character,
+                SpecialKind::Other,
+            ])
+            .prop_map(Entry::Special),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn file_rows_come_back(
+            (fs, ino, size, nlink) in any::<(u16, u64, u64, u32)>(),
+            (m, mn, c, cn) in any::<(i64, u32, i64, u32)>(),
+            state in states(),
+            (dir, name) in any::<(u32, Vec<u8>)>(),
+        ) {
+            let row = StoredFile {
+                fs: FsNumber(fs),
+                ino,
+                size: ByteLen(size),
+                mtime: Timestamp { secs: m, nanos: mn },
+                ctime: Timestamp { secs: c, nanos: cn },
+                nlink,
+                state,
+                dir: DirId(dir),
+                name,
+            };
+            let mut out = Vec::new();
+            row.encode(&mut out);
+            prop_assert_eq!(StoredFile::decode(&out).unwrap(), row);
+        }
+
+        #[test]
+        fn content_rows_come_back(
+            digest: [u8; 32],
+            (size, chunk_runs, chunks) in any::<(u64, u64, u64)>(),
+            (fingerprints, files) in any::<(u32, u32)>(),
+            level in 0u8..64,
+            kind in prop::sample::select(vec![
+                ContentKind::Empty, ContentKind::Text, ContentKind::Binary,
+            ]),
+        ) {
+            let row = StoredContent {
+                digest: ContentDigest(digest),
+                size: ByteLen(size),
+                kind, level, chunk_runs, chunks, fingerprints, files,
+            };
+            let mut out = Vec::new();
+            row.encode(&mut out);
+            prop_assert_eq!(StoredContent::decode(&out).unwrap(), row);
+        }
+
+        #[test]
+        fn entries_come_back(entry in entries()) {
+            let mut out = Vec::new();
+            encode_entry(&entry, &mut out);
+            prop_assert_eq!(decode_entry(&out).unwrap(), entry);
+        }
+
+        #[test]
+        fn any_bytes_decode_or_are_refused(bytes: Vec<u8>) {
+            let _entry = decode_entry(&bytes);
+            let _file = StoredFile::decode(&bytes);
+            let _content = StoredContent::decode(&bytes);
+        }
+    }
+}

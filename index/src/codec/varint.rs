@@ -1,0 +1,120 @@
+//! LEB128 varints: seven bits a byte, low bits first, the top bit says that more follow.
+
+/// Appends `value`.
+pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Appends a signed value, zigzag coded: small magnitudes stay short.
+pub(crate) fn put_signed(out: &mut Vec<u8>, value: i64) {
+    put(out, ((value << 1) ^ (value >> 63)).cast_unsigned());
+}
+
+/// Reads values off the front of a slice. Every method answers `None` when the bytes run out or
+/// a number does not fit its type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub(crate) fn byte(&mut self) -> Option<u8> {
+        let (&first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(first)
+    }
+
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            let part = u64::from(byte & 0x7f);
+            if shift == 63 && part > 1 {
+                return None;
+            }
+            value |= part << shift;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    pub(crate) fn u32(&mut self) -> Option<u32> {
+        self.u64()?.try_into().ok()
+    }
+
+    pub(crate) fn u16(&mut self) -> Option<u16> {
+        self.u64()?.try_into().ok()
+    }
+
+    pub(crate) fn i64(&mut self) -> Option<i64> {
+        let coded = self.u64()?;
+        Some((coded >> 1).cast_signed() ^ -(coded & 1).cast_signed())
+    }
+
+    pub(crate) fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+
+    pub(crate) fn rest(&mut self) -> &'a [u8] {
+        std::mem::take(&mut self.0)
+    }
+
+    /// `value` if nothing is left over.
+    pub(crate) fn end<T>(self, value: T) -> Option<T> {
+        self.0.is_empty().then_some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn numbers_come_back(values: Vec<u64>, signed: Vec<i64>) {
+            let mut out = Vec::new();
+            for &value in &values {
+                put(&mut out, value);
+            }
+            for &value in &signed {
+                put_signed(&mut out, value);
+            }
+            let mut reader = Reader(&out);
+            for value in values {
+                prop_assert_eq!(reader.u64(), Some(value));
+            }
+            for value in signed {
+                prop_assert_eq!(reader.i64(), Some(value));
+            }
+            prop_assert_eq!(reader.byte(), None);
+        }
+    }
+
+    #[test]
+    fn too_long_or_cut_numbers_are_refused() {
+        assert_eq!(Reader(&[0x80]).u64(), None);
+        assert_eq!(Reader(&[0xff; 11]).u64(), None);
+        let mut most = vec![0xff; 9];
+        most.push(1);
+        assert_eq!(Reader(&most).u64(), Some(u64::MAX));
+        most[9] = 2;
+        assert_eq!(Reader(&most).u64(), None);
+        let mut out = Vec::new();
+        put(&mut out, 1 << 32);
+        assert_eq!(Reader(&out).u32(), None);
+        assert_eq!(Reader(&[1, 2]).bytes(3), None);
+    }
+}

@@ -1,0 +1,305 @@
+//! Tests with a store that fails: a full disk at every write, a power cut at every point.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use redb::StorageBackend;
+use resemble_core::{
+    ByteLen, ChunkHash, ChunkList, ChunkRun, ContentDigest, ContentKind, Digest, Fingerprint,
+    Params, Signature,
+};
+
+use crate::change::{Change, ContentRef, NewState};
+use crate::error::ApplyError;
+use crate::index::{Index, Options};
+use crate::place::Place;
+use crate::rows::{FileStat, FsId, Timestamp};
+use crate::store::Store;
+
+/// What the store asked of the disk.
+#[derive(Clone, Debug)]
+enum Asked {
+    Write(u64, Vec<u8>),
+    Length(u64),
+    Sync,
+    /// Not from the store: this many batches are committed.
+    Committed(u64),
+}
+
+#[derive(Debug, Default)]
+struct Disk {
+    bytes: Vec<u8>,
+    /// Everything asked, if it is being recorded.
+    log: Option<Vec<Asked>>,
+    /// Writes and extensions until the disk is full.
+    left: Option<u64>,
+}
+
+impl Disk {
+    fn spend(&mut self) -> io::Result<()> {
+        match &mut self.left {
+            Some(0) => Err(io::ErrorKind::StorageFull.into()),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn note(&mut self, asked: impl FnOnce() -> Asked) {
+        if let Some(log) = &mut self.log {
+            log.push(asked());
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct SharedDisk(Arc<Mutex<Disk>>);
+
+impl SharedDisk {
+    fn with<T>(&self, work: impl FnOnce(&mut Disk) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn of(bytes: Vec<u8>) -> Self {
+        Self(Arc::new(Mutex::new(Disk {
+            bytes,
+            ..Disk::default()
+        })))
+    }
+}
+
+fn write(bytes: &mut Vec<u8>, at: u64, data: &[u8]) {
+    let end = at as usize + data.len();
+    if bytes.len() < end {
+        bytes.resize(end, 0);
+    }
+    bytes[at as usize..end].copy_from_slice(data);
+}
+
+impl StorageBackend for SharedDisk {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.with(|disk| disk.bytes.len() as u64))
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.with(|disk| {
+            let from = disk.bytes.get(offset as usize..).unwrap_or_default();
+            let from = from.get(..out.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+            out.copy_from_slice(from);
+            Ok(())
+        })
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.with(|disk| {
+            disk.spend()?;
+            disk.bytes.resize(len as usize, 0);
+            disk.note(|| Asked::Length(len));
+            Ok(())
+        })
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.with(|disk| disk.note(|| Asked::Sync));
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.with(|disk| {
+            disk.spend()?;
+            write(&mut disk.bytes, offset, data);
+            disk.note(|| Asked::Write(offset, data.to_vec()));
+            Ok(())
+        })
+    }
+}
+
+fn try_open(disk: &SharedDisk) -> Result<Index, String> {
+    let options = Options {
+        cache_bytes: 1 << 20,
+        boilerplate_limit: 20,
+    };
+    let store = Store::with_backend(disk.clone(), options.cache_bytes);
+    let store = store.map_err(|refused| format!("{refused:?}"))?;
+    let opened = Index::from_store(store, Place::Memory, &Params::default(), &options);
+    opened.map_err(|error| error.to_string())?
+}
+
+fn open(disk: &SharedDisk) -> Index {
+    try_open(disk).unwrap()
+}
+
+const BATCHES: u64 = 8;
+
+/// Batch `n` adds ten files and removes some of those before; after it there are [`files`].
+fn batch(n: u64) -> Vec<Change> {
+    let mut changes: Vec<_> = (n * 10..n * 10 + 10).map(file).collect();
+    if n % 3 == 2 {
+        changes.push(Change::Remove(format!("/d{}", n - 1).into()));
+    }
+    changes
+}
+
+fn files(committed: u64) -> u64 {
+    committed * 10 - committed / 3 * 10
+}
+
+fn file(n: u64) -> Change {
+    let time = Timestamp { secs: 1, nanos: 2 };
+    let mut content = [0; 32];
+    content[..8].copy_from_slice(&n.to_be_bytes());
+    let run = |k: u64| {
+        let mut hash = [0; 16];
+        hash[..8].copy_from_slice(&(n * 7 + k).to_be_bytes());
+        hash[0] = k as u8;
+        ChunkRun {
+            hash: ChunkHash(hash),
+            len: 900,
+            count: 1,
+            constant: false,
+        }
+    };
+    let digest = Digest {
+        content: ContentDigest(content),
+        size: ByteLen(2700),
+        kind: ContentKind::Text,
+        chunks: ChunkList((0..3).map(run).collect()),
+        signature: Signature {
+            level: 5,
+            fingerprints: (0..30).map(|k| Fingerprint((n * k) << 8 | k)).collect(),
+        },
+    };
+    Change::File {
+        path: format!("/d{}/{n}", n / 10).into(),
+        stat: FileStat {
+            fs: FsId("fs".into()),
+            ino: n + 1,
+            size: ByteLen(2700),
+            mtime: time,
+            ctime: time,
+            nlink: 1,
+        },
+        state: NewState::Settled(ContentRef::New(Box::new(digest))),
+    }
+}
+
+/// Which batches are in the index, which must be sound.
+fn committed(index: &Index) -> u64 {
+    let snapshot = index.snapshot().unwrap();
+    assert_eq!(snapshot.check().unwrap(), Vec::<String>::new());
+    let totals = snapshot.totals().unwrap();
+    let generation = snapshot.generation();
+    assert_eq!(totals.files, files(generation));
+    assert_eq!(totals.contents, totals.files);
+    generation
+}
+
+#[test]
+fn a_full_disk_at_any_write_is_an_error_and_the_last_commit_stays() {
+    let disk = SharedDisk::default();
+    let index = open(&disk);
+    disk.with(|disk| disk.left = Some(1 << 40));
+    for n in 0..BATCHES {
+        index.apply(batch(n)).unwrap();
+    }
+    let writes = (1 << 40) - disk.with(|disk| disk.left.unwrap());
+    drop(index);
+    assert!(writes > 100, "{writes}");
+    for most in 0..writes {
+        let disk = SharedDisk::default();
+        let index = open(&disk);
+        disk.with(|disk| disk.left = Some(most));
+        let mut done = 0;
+        let error = loop {
+            match index.apply(batch(done)) {
+                Ok(_) => done += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error, ApplyError::DiskFull { .. }), "{error}");
+        // Space alone does not help: what is in memory is not what is on the disk.
+        disk.with(|disk| disk.left = None);
+        let again = index.apply(batch(done));
+        assert!(matches!(again, Err(ApplyError::Closed { .. })), "{again:?}");
+        // Readers go on with the last commit meanwhile.
+        let kept = committed(&index);
+        assert!(kept == done || kept == done + 1, "{kept} kept, {done} done");
+        drop(index);
+        let index = open(&disk);
+        let kept = committed(&index);
+        assert!(kept == done || kept == done + 1, "{kept} kept, {done} done");
+        for n in kept..BATCHES {
+            index.apply(batch(n)).unwrap();
+        }
+        assert_eq!(committed(&index), BATCHES);
+    }
+}
+
+/// What the disk may hold after a power cut: everything up to the last sync, and any of the
+/// writes after it.
+fn after_power_cut(log: &[Asked], lost: &mut impl FnMut() -> bool) -> Vec<u8> {
+    let synced = log
+        .iter()
+        .rposition(|asked| matches!(asked, Asked::Sync))
+        .unwrap_or(0);
+    let mut bytes = Vec::new();
+    for (at, asked) in log.iter().enumerate() {
+        match asked {
+            Asked::Write(..) if at > synced && lost() => {}
+            Asked::Write(offset, data) => write(&mut bytes, *offset, data),
+            Asked::Length(length) => bytes.resize(*length as usize, 0),
+            Asked::Sync | Asked::Committed(_) => {}
+        }
+    }
+    bytes
+}
+
+/// Runs all batches, closes, and answers what was asked of the disk.
+fn recorded() -> Vec<Asked> {
+    let disk = SharedDisk::default();
+    disk.with(|disk| disk.log = Some(Vec::new()));
+    let index = open(&disk);
+    for n in 0..BATCHES {
+        disk.with(|disk| disk.note(|| Asked::Committed(n)));
+        index.apply(batch(n)).unwrap();
+    }
+    disk.with(|disk| disk.note(|| Asked::Committed(BATCHES)));
+    index.close().unwrap();
+    disk.with(|disk| disk.log.take()).unwrap()
+}
+
+/// Compacting and closing (the end of the log) are part of it.
+#[test]
+fn a_power_cut_at_any_point_leaves_a_whole_commit() {
+    let log = recorded();
+    let first = log
+        .iter()
+        .position(|asked| matches!(asked, Asked::Committed(0)))
+        .unwrap();
+    let mut state = 7u64;
+    let mut some = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963);
+        state >> 62 == 0
+    };
+    for cut in first..=log.len() {
+        let log = &log[..cut];
+        let done = log.iter().rev().find_map(|asked| match asked {
+            Asked::Committed(done) => Some(*done),
+            _ => None,
+        });
+        let done = done.unwrap_or(0);
+        for everything in [true, false, false] {
+            let bytes = after_power_cut(log, &mut || everything || some());
+            let index = open(&SharedDisk::of(bytes));
+            let kept = committed(&index);
+            assert!(
+                kept == done || kept == done + 1,
+                "{kept} kept, {done} done, cut at {cut}"
+            );
+        }
+    }
+}

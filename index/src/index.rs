@@ -1,0 +1,249 @@
+//! The index: applying batches, merging, records, closing. Opening is in [`crate::open`].
+//!
+//! One writer, any number of readers, none of which waits for the other:
+//!
+//! * Writers take turns at one lock. Each begins on the state of the last commit and changes a
+//!   copy of it; a failed or refused batch leaves nothing behind.
+//! * A reader needs a read transaction *and* the sets in memory that belong to the same commit.
+//!   Instead of a lock around the commit (two fsyncs), every commit has a generation number in
+//!   its counters, and the sets of the coming generation are published before it is committed:
+//!   a reader begins, reads the generation, and takes the sets of that number. Should they not be
+//!   there (two commits went by meanwhile, or a commit failed half-way and was made all the
+//!   same), it reads them from the tables: that is slower and as right.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use resemble_core::{ContentId, FileId, Params};
+
+use crate::batch::{Refusal, Writing, postings};
+use crate::change::Change;
+use crate::error::{ApplyError, ReadError};
+use crate::fault::{Fault, guarded};
+use crate::place::Place;
+use crate::schema;
+use crate::snapshot::Snapshot;
+use crate::state::{self, Sets};
+use crate::store::Store;
+
+/// How an index is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Bytes of memory for cached pages, reading and writing together.
+    pub cache_bytes: usize,
+    /// A key that more contents than this have is boilerplate (Broder 1997, section 4.1, leaves
+    /// out shingles shared by more than 1000 documents).
+    pub boilerplate_limit: u32,
+}
+
+impl Default for Options {
+    /// 64 MiB and 1000.
+    fn default() -> Self {
+        Self {
+            cache_bytes: 64 << 20,
+            boilerplate_limit: 1000,
+        }
+    }
+}
+
+/// What a batch did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Paths whose change named a content or a file that is not in the index (any more): they
+    /// were left as they were and must be read again.
+    pub gone: Vec<PathBuf>,
+    /// One for each [`Change::File`] that was applied, in the order of the batch. A later change
+    /// of the same batch may have undone it.
+    pub contents: Vec<FileContent>,
+}
+
+/// What a [`Change::File`] came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileContent {
+    /// The path of the change.
+    pub path: PathBuf,
+    /// The file that is there now.
+    pub file: FileId,
+    /// Its content, if it was read.
+    pub content: Option<ContentId>,
+    /// What was known before: the content of the file that stood at the path, else what this
+    /// file had under another name. Editors that save by renaming replace the file, but `was` is
+    /// still what the path had.
+    pub was: Option<ContentId>,
+}
+
+/// How much [`Index::merge`] does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MergeWork {
+    /// All postings into one segment, without those of dead contents; boilerplate is counted if
+    /// it was not.
+    All,
+    /// The same, but only if a quarter is dead or a fifth is scattered over small segments.
+    IfUseful,
+}
+
+/// One index and the only writer of its file.
+#[derive(Debug)]
+pub struct Index {
+    pub(crate) store: Store,
+    pub(crate) params: Params,
+    pub(crate) boilerplate_limit: u32,
+    pub(crate) place: Arc<Place>,
+    /// Held while writing.
+    pub(crate) turn: Mutex<()>,
+    /// The sets of the last commit and, while one is under way, of the coming one, each with its
+    /// generation.
+    pub(crate) published: Mutex<Vec<(u64, Sets)>>,
+}
+
+impl Index {
+    /// The parameters that all contents were digested with.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// A view of the last commit. Cheap (some 20 µs): take a fresh one for each question.
+    pub fn snapshot(&self) -> Result<Snapshot, ReadError> {
+        guarded(|| self.view()).map_err(|fault| fault.into_read(self.place.path()))
+    }
+
+    fn view(&self) -> Result<Snapshot, Fault> {
+        let txn = self.store.read()?;
+        let counters = state::counters(&txn)?;
+        let published = lock(&self.published)
+            .iter()
+            .find(|(generation, _)| *generation == counters.generation)
+            .map(|(_, sets)| sets.clone());
+        let sets = match published {
+            Some(sets) => sets,
+            None => Sets::load(&txn)?,
+        };
+        Snapshot::new(
+            &txn,
+            counters,
+            sets,
+            self.boilerplate_limit,
+            Arc::clone(&self.place),
+        )
+    }
+
+    /// Applies the changes in order as one durable transaction: all or nothing.
+    ///
+    /// Contents whose last file goes are deleted at the end of the batch, so a file that is
+    /// removed and comes back elsewhere within one batch keeps its content.
+    ///
+    /// After a full disk or another failure of the file system the index refuses all writing
+    /// ([`ApplyError::Closed`]) until it is dropped and opened again; snapshots go on answering
+    /// from the last commit meanwhile.
+    pub fn apply(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
+        self.transact(|writing| writing.apply(changes))
+    }
+
+    /// Merges segments; see [`MergeWork`]. Readers are not held up, memory is bounded by the
+    /// cache, and nothing is written if there is nothing to do.
+    pub fn merge(&self, work: MergeWork) -> Result<(), ApplyError> {
+        let snapshot = self.snapshot()?;
+        let wanted = guarded(|| match work {
+            MergeWork::All => Ok(postings::merge_does_anything(&snapshot)),
+            MergeWork::IfUseful => postings::merge_is_useful(&snapshot),
+        });
+        drop(snapshot);
+        if !wanted.map_err(|fault| fault.into_apply(self.place.path()))? {
+            return Ok(());
+        }
+        self.transact(postings::merge_all)
+    }
+
+    /// Ends a bulk load: one segment, boilerplate exact.
+    pub fn finish_bulk(&self) -> Result<(), ApplyError> {
+        self.merge(MergeWork::All)
+    }
+
+    /// Stores a small record under a name, over any that it had.
+    pub fn put_record(&self, name: &str, value: &[u8]) -> Result<(), ApplyError> {
+        self.put_records(&[(name, Some(value))])
+    }
+
+    /// Forgets a record; not an error if there was none.
+    pub fn remove_record(&self, name: &str) -> Result<(), ApplyError> {
+        self.put_records(&[(name, None)])
+    }
+
+    /// Stores or, with `None`, forgets several records in one transaction.
+    pub fn put_records(&self, records: &[(&str, Option<&[u8]>)]) -> Result<(), ApplyError> {
+        self.transact(|writing| {
+            let mut table = writing.txn.open_table(schema::RECORDS)?;
+            for (name, value) in records {
+                match value {
+                    Some(value) => drop(table.insert(name, value)?),
+                    None => drop(table.remove(name)?),
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Closes the index and gives unused pages back to the file system. Everything applied was
+    /// durable before. While a [`Snapshot`] lives, nothing can be given back.
+    pub fn close(mut self) -> Result<(), ApplyError> {
+        let path = self.place.path().to_path_buf();
+        let compacted =
+            guarded(|| self.store.compact()).map_err(|fault| fault.into_apply(&path))?;
+        if !compacted {
+            tracing::debug!(path = %path.display(), "not compacted: a snapshot is alive");
+        }
+        Ok(())
+    }
+
+    /// Runs `work` in a write transaction and commits.
+    pub(crate) fn transact<T>(
+        &self,
+        work: impl FnOnce(&mut Writing<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, ApplyError> {
+        let turn = lock(&self.turn);
+        let done = guarded(|| Ok(self.write(work)));
+        drop(turn);
+        done.map_err(Refusal::from)
+            .flatten()
+            .map_err(|refusal| refusal.into_apply(self.place.path()))
+    }
+
+    fn write<T>(
+        &self,
+        work: impl FnOnce(&mut Writing<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let before = self.view()?;
+        let txn = self.store.write()?;
+        let old = before.generation();
+        let mut writing = Writing {
+            txn: &txn,
+            counters: before.inner.counters,
+            sets: before.inner.sets.clone(),
+            boilerplate_limit: self.boilerplate_limit,
+            before: &before,
+        };
+        let new = old + 1;
+        writing.counters.generation = new;
+        let done = work(&mut writing)?;
+        let Writing { counters, sets, .. } = writing;
+        txn.open_table(schema::META)?
+            .insert(schema::meta::COUNTERS, &counters.encode()[..])?;
+        // Its pages may be used again by the next commit.
+        drop(before);
+        {
+            let mut published = lock(&self.published);
+            published.retain(|(generation, _)| *generation == old);
+            published.push((new, sets));
+        }
+        let committed = txn.commit();
+        let keep = if committed.is_ok() { new } else { old };
+        lock(&self.published).retain(|(generation, _)| *generation == keep);
+        committed?;
+        Ok(done)
+    }
+}
+
+/// Locks; a panic elsewhere left the value as it was, for values are only ever replaced whole.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,236 @@
+//! Opening an index, and what happens to a file that is none.
+//!
+//! The index is derived data: whatever is wrong with the file, the remedy is to read the content
+//! again. So a file that is not redb's, is damaged, or was written by another version or with
+//! other parameters is *set aside*: renamed to `NAME.set-aside` (over an older one, so that at
+//! most one is kept) and a fresh index takes its place. The caller gets to know and says so. Only
+//! what a person must decide is an error: a file in use, a full disk, missing permissions.
+//!
+//! Another boilerplate limit is no reason to read anything again: the keys are counted anew.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use resemble_core::Params;
+
+use crate::batch::postings;
+use crate::error::OpenError;
+use crate::fault::{Fault, guarded, open_error};
+use crate::index::{Index, Options};
+use crate::place::Place;
+use crate::rows::SetAside;
+use crate::schema::{self, FORMAT_VERSION};
+use crate::state::{self, Counters, Sets};
+use crate::store::{Refused, Store};
+
+impl Index {
+    /// Opens the index at `path`; a missing one is made (mode 0600; its folder must exist). A file
+    /// that cannot be used as it is is set aside, see the [module](crate::open).
+    pub fn open(
+        path: &Path,
+        params: &Params,
+        options: &Options,
+    ) -> Result<(Self, Option<SetAside>), OpenError> {
+        let reason = match Self::try_open(path, params, options)? {
+            Ok(index) => return Ok((index, None)),
+            Err(reason) => reason,
+        };
+        let moved_to = set_aside(path).map_err(|source| open_error(path.to_path_buf(), source))?;
+        tracing::warn!(
+            path = %path.display(), moved_to = %moved_to.display(), reason, "index set aside"
+        );
+        match Self::try_open(path, params, options)? {
+            Ok(index) => Ok((index, Some(SetAside { moved_to, reason }))),
+            Err(reason) => Err(OpenError::Damaged {
+                path: path.to_path_buf(),
+                reason,
+            }),
+        }
+    }
+
+    /// An empty index in memory, with default options. Nothing survives it.
+    pub fn in_memory(params: &Params) -> Result<Self, OpenError> {
+        Self::in_memory_with(params, &Options::default())
+    }
+
+    /// An empty index in memory.
+    pub fn in_memory_with(params: &Params, options: &Options) -> Result<Self, OpenError> {
+        let place = Place::Memory;
+        let path = place.path().to_path_buf();
+        let store = Store::in_memory(options.cache_bytes);
+        let store = store.map_err(|refused| refusal(refused, &path))?;
+        match Self::from_store(store, place, params, options)? {
+            Ok(index) => Ok(index),
+            Err(reason) => Err(OpenError::Damaged { path, reason }),
+        }
+    }
+
+    /// The index, or why the file must be set aside.
+    fn try_open(
+        path: &Path,
+        params: &Params,
+        options: &Options,
+    ) -> Result<Result<Self, String>, OpenError> {
+        let file = open_file(path).map_err(|source| open_error(path.to_path_buf(), source))?;
+        match Store::open(file, options.cache_bytes) {
+            Ok(store) => Self::from_store(store, Place::File(path.to_path_buf()), params, options),
+            Err(Refused::Foreign(reason)) => Ok(Err(reason)),
+            Err(refused) => Err(refusal(refused, path)),
+        }
+    }
+
+    /// The index in an open store, or why it must be set aside.
+    pub(crate) fn from_store(
+        store: Store,
+        place: Place,
+        params: &Params,
+        options: &Options,
+    ) -> Result<Result<Self, String>, OpenError> {
+        let path = place.path().to_path_buf();
+        match guarded(|| Self::load(store, place, params, options)) {
+            Ok(loaded) => Ok(loaded),
+            Err(Fault::Damaged(reason)) => Ok(Err(reason)),
+            Err(fault) => Err(fault.into_open(&path)),
+        }
+    }
+
+    fn load(
+        store: Store,
+        place: Place,
+        params: &Params,
+        options: &Options,
+    ) -> Result<Result<Self, String>, Fault> {
+        let limit = options.boilerplate_limit;
+        let counted_with = match survey(&store, params)? {
+            Found::Nothing => {
+                initialise(&store, params, limit)?;
+                limit
+            }
+            Found::Index { limit } => limit,
+            Found::Other(reason) => return Ok(Err(reason)),
+        };
+        let txn = store.read()?;
+        let published = vec![(state::counters(&txn)?.generation, Sets::load(&txn)?)];
+        drop(txn);
+        let index = Self {
+            store,
+            params: *params,
+            boilerplate_limit: limit,
+            place: Arc::new(place),
+            turn: Mutex::new(()),
+            published: Mutex::new(published),
+        };
+        if counted_with != limit {
+            let path = index.place.path().to_path_buf();
+            let counted = index.transact(|writing| {
+                let mut meta = writing.txn.open_table(schema::META)?;
+                meta.insert(schema::meta::LIMIT, &limit.to_le_bytes()[..])?;
+                drop(meta);
+                postings::recount_all(writing)
+            });
+            counted.map_err(|error| {
+                Fault::damaged(format!(
+                    "{} could not be counted anew: {error}",
+                    path.display()
+                ))
+            })?;
+        }
+        Ok(Ok(index))
+    }
+}
+
+/// What a store holds.
+enum Found {
+    Nothing,
+    Index { limit: u32 },
+    Other(String),
+}
+
+fn survey(store: &Store, params: &Params) -> Result<Found, Fault> {
+    let txn = store.read()?;
+    if txn.list_tables()?.next().is_none() && txn.list_multimap_tables()?.next().is_none() {
+        return Ok(Found::Nothing);
+    }
+    let Ok(meta) = txn.open_table(schema::META) else {
+        return Ok(Found::Other("it is another program's".into()));
+    };
+    let number = |name| -> Result<Option<u32>, Fault> {
+        let row = meta.get(name)?;
+        Ok(row.and_then(|row| Some(u32::from_le_bytes(row.value().try_into().ok()?))))
+    };
+    match number(schema::meta::FORMAT)? {
+        Some(FORMAT_VERSION) => {}
+        Some(other) => {
+            return Ok(Found::Other(format!(
+                "it has format version {other}, this program writes {FORMAT_VERSION}"
+            )));
+        }
+        None => return Ok(Found::Other("it is another program's".into())),
+    }
+    let stored = meta.get(schema::meta::PARAMS)?;
+    let stored = stored.map(|row| String::from_utf8_lossy(row.value()).into_owned());
+    let wanted = params.to_string();
+    if stored.as_ref() != Some(&wanted) {
+        let stored = stored.unwrap_or_default();
+        return Ok(Found::Other(format!(
+            "it was built with {stored}, not {wanted}"
+        )));
+    }
+    match number(schema::meta::LIMIT)? {
+        Some(limit) => Ok(Found::Index { limit }),
+        None => Err(Fault::damaged("the boilerplate limit is missing")),
+    }
+}
+
+fn initialise(store: &Store, params: &Params, limit: u32) -> Result<(), Fault> {
+    let txn = store.write()?;
+    schema::create(&txn)?;
+    let mut meta = txn.open_table(schema::META)?;
+    meta.insert(schema::meta::FORMAT, &FORMAT_VERSION.to_le_bytes()[..])?;
+    meta.insert(schema::meta::PARAMS, params.to_string().as_bytes())?;
+    meta.insert(schema::meta::LIMIT, &limit.to_le_bytes()[..])?;
+    meta.insert(schema::meta::COUNTERS, &Counters::NEW.encode()[..])?;
+    drop(meta);
+    txn.commit()?;
+    Ok(())
+}
+
+fn open_file(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "it is not a regular file",
+        ))
+    }
+}
+
+/// Renames the file, over an older one that was set aside; answers the new name.
+fn set_aside(path: &Path) -> io::Result<PathBuf> {
+    let mut name = OsString::from(path);
+    name.push(".set-aside");
+    let to = PathBuf::from(name);
+    std::fs::rename(path, &to)?;
+    Ok(to)
+}
+
+fn refusal(refused: Refused, path: &Path) -> OpenError {
+    let path = path.to_path_buf();
+    match refused {
+        Refused::InUse => OpenError::InUse { path },
+        Refused::Foreign(reason) => OpenError::Damaged { path, reason },
+        Refused::Io(source) => open_error(path, source),
+    }
+}

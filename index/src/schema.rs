@@ -1,0 +1,118 @@
+//! The tables by name and type: the whole layout of the file, explained row by row in
+//! `docs/index-format.md` (a test holds the two together).
+
+use crate::fault::Fault;
+use crate::snapshot::PostingKind;
+use crate::store::{ReadOnlyTable, TableDefinition, WriteTransaction};
+
+/// The version of everything this crate writes. Another one in a file means: rebuild.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// `dir, name` → entry.
+pub(crate) type EntryKey = (u32, &'static [u8]);
+/// Directory's parent and name.
+pub(crate) type DirValue = (u32, &'static [u8]);
+/// A further name of a file: file, dir, name.
+pub(crate) type NameKey = (u32, u32, &'static [u8]);
+/// First and last content, chunk postings, fingerprint postings.
+pub(crate) type SegmentValue = (u32, u32, u64, u64);
+/// First posting of a block.
+pub(crate) type BlockKey = (u64, u32);
+
+pub(crate) const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
+pub(crate) const FILE_SYSTEMS: TableDefinition<u16, &str> = TableDefinition::new("file_systems");
+pub(crate) const DIRECTORIES: TableDefinition<u32, DirValue> = TableDefinition::new("directories");
+pub(crate) const ENTRIES: TableDefinition<EntryKey, &[u8]> = TableDefinition::new("entries");
+pub(crate) const FILES: TableDefinition<u32, &[u8]> = TableDefinition::new("files");
+pub(crate) const FURTHER_NAMES: TableDefinition<NameKey, ()> =
+    TableDefinition::new("further_names");
+pub(crate) const INODES: TableDefinition<(u16, u64), u32> = TableDefinition::new("inodes");
+pub(crate) const CONTENTS: TableDefinition<u32, &[u8]> = TableDefinition::new("contents");
+pub(crate) const CONTENT_FILES: TableDefinition<(u32, u32), ()> =
+    TableDefinition::new("content_files");
+pub(crate) const DIGESTS: TableDefinition<(u64, u32), ()> = TableDefinition::new("digests");
+pub(crate) const CHUNK_LISTS: TableDefinition<(u32, u32), &[u8]> =
+    TableDefinition::new("chunk_lists");
+pub(crate) const SIGNATURES: TableDefinition<(u32, u32), &[u8]> =
+    TableDefinition::new("signatures");
+pub(crate) const SEGMENTS: TableDefinition<u32, SegmentValue> = TableDefinition::new("segments");
+pub(crate) const DEAD_CONTENTS: TableDefinition<u32, ()> = TableDefinition::new("dead_contents");
+pub(crate) const BOILERPLATE: TableDefinition<(u8, u64), u32> = TableDefinition::new("boilerplate");
+pub(crate) const RECORDS: TableDefinition<&str, &[u8]> = TableDefinition::new("records");
+
+/// The names of all tables but those of the segments.
+pub const TABLES: [&str; 16] = [
+    "meta",
+    "file_systems",
+    "directories",
+    "entries",
+    "files",
+    "further_names",
+    "inodes",
+    "contents",
+    "content_files",
+    "digests",
+    "chunk_lists",
+    "signatures",
+    "segments",
+    "dead_contents",
+    "boilerplate",
+    "records",
+];
+
+/// The rows of `meta`.
+pub(crate) mod meta {
+    /// u32 LE: [`super::FORMAT_VERSION`].
+    pub(crate) const FORMAT: &str = "format";
+    /// The params id, as `Params` prints it.
+    pub(crate) const PARAMS: &str = "params";
+    /// See [`crate::state::Counters`].
+    pub(crate) const COUNTERS: &str = "counters";
+    /// u32 LE: the boilerplate limit that `boilerplate` was counted with.
+    pub(crate) const LIMIT: &str = "boilerplate_limit";
+}
+
+/// The name of the table that has a segment's postings of one kind.
+pub(crate) fn postings_name(kind: PostingKind, segment: u32) -> String {
+    match kind {
+        PostingKind::Chunk => format!("chunk_postings/{segment}"),
+        PostingKind::Fingerprint => format!("fingerprint_postings/{segment}"),
+    }
+}
+
+/// The table of such a name.
+pub(crate) fn postings_table(name: &str) -> TableDefinition<'_, BlockKey, &'static [u8]> {
+    TableDefinition::new(name)
+}
+
+/// How a posting kind is written in `boilerplate` keys.
+pub(crate) const fn kind_number(kind: PostingKind) -> u8 {
+    match kind {
+        PostingKind::Chunk => 0,
+        PostingKind::Fingerprint => 1,
+    }
+}
+
+/// Makes every table, so that readers find all of them.
+pub(crate) fn create(txn: &WriteTransaction) -> Result<(), Fault> {
+    txn.open_table(META)?;
+    txn.open_table(FILE_SYSTEMS)?;
+    txn.open_table(DIRECTORIES)?;
+    txn.open_table(ENTRIES)?;
+    txn.open_table(FILES)?;
+    txn.open_table(FURTHER_NAMES)?;
+    txn.open_table(INODES)?;
+    txn.open_table(CONTENTS)?;
+    txn.open_table(CONTENT_FILES)?;
+    txn.open_table(DIGESTS)?;
+    txn.open_table(CHUNK_LISTS)?;
+    txn.open_table(SIGNATURES)?;
+    txn.open_table(SEGMENTS)?;
+    txn.open_table(DEAD_CONTENTS)?;
+    txn.open_table(BOILERPLATE)?;
+    txn.open_table(RECORDS)?;
+    Ok(())
+}
+
+/// A posting table open for reading.
+pub(crate) type PostingTable = ReadOnlyTable<BlockKey, &'static [u8]>;

@@ -1,0 +1,196 @@
+//! A view of one commit: everything that can be asked of an index.
+//!
+//! A [`Snapshot`] is a read transaction with its tables opened, and the sets that go with that
+//! commit, behind one `Arc`: cloning costs nothing, any number of threads may ask at once, and no
+//! commit ever waits for a reader or shows through. **Take a fresh one for each question and drop
+//! it after the answer**: while one lives, no page that it can see is used again, so the file
+//! grows with every commit, and [`crate::Index::close`] cannot compact.
+//!
+//! No question panics on a damaged file: whatever the store does, the answer is
+//! [`ReadError::Damaged`]. Callbacks run outside of that protection, their panics are their own.
+
+mod lists;
+pub(crate) mod paths;
+pub(crate) mod rows;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use resemble_core::{ChunkList, ContentId, Signature};
+
+use crate::error::ReadError;
+use crate::fault::{Fault, guarded};
+use crate::place::Place;
+use crate::schema::{self, DirValue, EntryKey, NameKey, PostingTable};
+use crate::segments::Segment;
+use crate::state::{Counters, Sets};
+use crate::store::{ReadOnlyTable, ReadTransaction, ReadableTable};
+
+/// The two kinds of evidence that have posting lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PostingKind {
+    /// Keys are [`resemble_core::ChunkHash::posting_key`]s: of every chunk that is not constant
+    /// and has at least [`resemble_core::Params::WINDOW`] bytes (others are no evidence).
+    Chunk,
+    /// Keys are [`resemble_core::Fingerprint`] values.
+    Fingerprint,
+}
+
+impl PostingKind {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Chunk, Self::Fingerprint];
+}
+
+/// A view of one commit. See the [module](self) for how long to hold one.
+#[derive(Clone)]
+pub struct Snapshot {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) place: Arc<Place>,
+    pub(crate) counters: Counters,
+    pub(crate) sets: Sets,
+    pub(crate) boilerplate_limit: u32,
+    pub(crate) directories: ReadOnlyTable<u32, DirValue>,
+    pub(crate) entries: ReadOnlyTable<EntryKey, &'static [u8]>,
+    pub(crate) files: ReadOnlyTable<u32, &'static [u8]>,
+    pub(crate) further_names: ReadOnlyTable<NameKey, ()>,
+    pub(crate) inodes: ReadOnlyTable<(u16, u64), u32>,
+    pub(crate) contents: ReadOnlyTable<u32, &'static [u8]>,
+    pub(crate) content_files: ReadOnlyTable<(u32, u32), ()>,
+    pub(crate) digests: ReadOnlyTable<(u64, u32), ()>,
+    pub(crate) chunk_lists: ReadOnlyTable<(u32, u32), &'static [u8]>,
+    pub(crate) signatures: ReadOnlyTable<(u32, u32), &'static [u8]>,
+    pub(crate) records: ReadOnlyTable<&'static str, &'static [u8]>,
+    pub(crate) segments: Vec<OpenSegment>,
+}
+
+/// A segment with its tables; a kind without postings has none.
+pub(crate) struct OpenSegment {
+    pub(crate) row: Segment,
+    pub(crate) chunks: Option<PostingTable>,
+    pub(crate) fingerprints: Option<PostingTable>,
+}
+
+impl OpenSegment {
+    pub(crate) fn table(&self, kind: PostingKind) -> Option<&PostingTable> {
+        match kind {
+            PostingKind::Chunk => self.chunks.as_ref(),
+            PostingKind::Fingerprint => self.fingerprints.as_ref(),
+        }
+    }
+}
+
+impl Snapshot {
+    /// Opens the tables of a read transaction. `sets` must be those of its generation.
+    pub(crate) fn new(
+        txn: &ReadTransaction,
+        counters: Counters,
+        sets: Sets,
+        boilerplate_limit: u32,
+        place: Arc<Place>,
+    ) -> Result<Self, Fault> {
+        let mut segments = Vec::new();
+        for row in txn.open_table(schema::SEGMENTS)?.iter()? {
+            let (id, row) = row?;
+            let (first, last, chunk_postings, fingerprint_postings) = row.value();
+            let row = Segment {
+                id: id.value(),
+                first,
+                last,
+                chunk_postings,
+                fingerprint_postings,
+            };
+            let open = |kind, postings| {
+                if postings == 0 {
+                    return Ok(None);
+                }
+                let name = schema::postings_name(kind, row.id);
+                Ok::<_, Fault>(Some(txn.open_table(schema::postings_table(&name))?))
+            };
+            segments.push(OpenSegment {
+                row,
+                chunks: open(PostingKind::Chunk, chunk_postings)?,
+                fingerprints: open(PostingKind::Fingerprint, fingerprint_postings)?,
+            });
+        }
+        // Merged ones have newer ids than what they are older than: order by content.
+        segments.sort_unstable_by_key(|segment| segment.row.first);
+        let inner = Inner {
+            place,
+            counters,
+            sets,
+            boilerplate_limit,
+            directories: txn.open_table(schema::DIRECTORIES)?,
+            entries: txn.open_table(schema::ENTRIES)?,
+            files: txn.open_table(schema::FILES)?,
+            further_names: txn.open_table(schema::FURTHER_NAMES)?,
+            inodes: txn.open_table(schema::INODES)?,
+            contents: txn.open_table(schema::CONTENTS)?,
+            content_files: txn.open_table(schema::CONTENT_FILES)?,
+            digests: txn.open_table(schema::DIGESTS)?,
+            chunk_lists: txn.open_table(schema::CHUNK_LISTS)?,
+            signatures: txn.open_table(schema::SIGNATURES)?,
+            records: txn.open_table(schema::RECORDS)?,
+            segments,
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    pub(crate) fn ask<T>(
+        &self,
+        question: impl FnOnce(&Inner) -> Result<T, Fault>,
+    ) -> Result<T, ReadError> {
+        guarded(|| question(&self.inner)).map_err(|fault| self.blame(fault))
+    }
+
+    fn blame(&self, fault: Fault) -> ReadError {
+        fault.into_read(self.path())
+    }
+
+    fn path(&self) -> &Path {
+        self.inner.place.path()
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.inner.counters.generation
+    }
+
+    /// [`Snapshot::chunks`] for the writer.
+    pub(crate) fn chunks_raw(&self, content: ContentId) -> Result<ChunkList, Fault> {
+        self.inner.chunks(content)
+    }
+
+    /// [`Snapshot::signature`] for the writer.
+    pub(crate) fn signature_raw(&self, content: ContentId) -> Result<Signature, Fault> {
+        self.inner.signature(content)
+    }
+
+    pub(crate) fn segments(&self) -> &[OpenSegment] {
+        &self.inner.segments
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("path", &self.path())
+            .field("generation", &self.generation())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn snapshots_go_anywhere() {
+        fn anywhere<T: Clone + Send + Sync + 'static>() {}
+        anywhere::<Snapshot>();
+    }
+}

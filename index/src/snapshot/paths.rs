@@ -1,0 +1,245 @@
+//! Names and paths: the tree.
+//!
+//! The tree is rooted at "/", directory 0. Names are bytes. Paths that are not absolute or have
+//! `..` in them name nothing.
+
+use std::ffi::{OsStr, OsString};
+use std::ops::ControlFlow;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+
+use resemble_core::{DirId, FileId};
+
+use super::{Inner, Snapshot};
+use crate::codec::rows::decode_entry;
+use crate::error::ReadError;
+use crate::fault::{Fault, guarded};
+use crate::rows::{Entry, FileRow};
+
+/// The directory "/".
+pub(crate) const ROOT: DirId = DirId(0);
+
+/// Directories above one another; more can only be a cycle in a damaged file.
+const DEPTH: usize = 1 << 16;
+
+impl Snapshot {
+    /// What is at an absolute path. "/" is always a directory.
+    pub fn entry(&self, path: &Path) -> Result<Option<Entry>, ReadError> {
+        self.ask(|inner| inner.entry(path))
+    }
+
+    /// The entries of the directory at `path` in the order of their names' bytes; none if there
+    /// is no directory.
+    pub fn list(&self, path: &Path) -> Result<Vec<(OsString, Entry)>, ReadError> {
+        self.ask(|inner| match inner.entry(path)? {
+            Some(Entry::Dir(dir)) => inner.list(dir),
+            _ => Ok(Vec::new()),
+        })
+    }
+
+    /// The file at `path`.
+    pub fn file_at(&self, path: &Path) -> Result<Option<FileRow>, ReadError> {
+        self.ask(|inner| match inner.entry(path)? {
+            Some(Entry::File(file)) => inner.file(file),
+            _ => Ok(None),
+        })
+    }
+
+    /// All names of a file (hard links), in the order of their bytes; none for an unknown one.
+    pub fn paths(&self, file: FileId) -> Result<Vec<PathBuf>, ReadError> {
+        self.ask(|inner| {
+            let Some(row) = inner.stored_file(file)? else {
+                return Ok(Vec::new());
+            };
+            let mut paths = vec![inner.path(row.dir, &row.name)?];
+            let further = (file.0, 0, &[][..])..;
+            for name in inner.further_names.range(further)? {
+                let (key, ()) = name.map(|(key, value)| (key, value.value()))?;
+                let (of, dir, name) = key.value();
+                if of != file.0 {
+                    break;
+                }
+                paths.push(inner.path(DirId(dir), name)?);
+            }
+            paths.sort_unstable_by(|a, b| raw(a).cmp(raw(b)));
+            Ok(paths)
+        })
+    }
+
+    /// Visits what is at `path`, then everything below, in the order of the whole paths' raw
+    /// bytes (`/a`, `/a-b`, `/a/c`: the slash counts as the byte that it is). Symbolic links are
+    /// visited, not followed. Nothing is visited if there is nothing at `path`.
+    ///
+    /// One directory's entries are in memory for each level of the tree.
+    pub fn walk(
+        &self,
+        path: &Path,
+        visit: &mut dyn FnMut(&Path, &Entry) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        let Some(entry) = self.entry(path)? else {
+            return Ok(());
+        };
+        if visit(path, &entry).is_break() {
+            return Ok(());
+        }
+        let Entry::Dir(dir) = entry else {
+            return Ok(());
+        };
+        let mut levels = vec![Level::new(self.listed(dir)?)];
+        let mut at = path.to_path_buf();
+        loop {
+            let depth = levels.len();
+            let Some(level) = levels.last_mut() else {
+                return Ok(());
+            };
+            match level.step() {
+                Step::Entry(name, entry) => {
+                    at.push(&name);
+                    let flow = visit(&at, &entry);
+                    at.pop();
+                    if flow.is_break() {
+                        return Ok(());
+                    }
+                    if let Entry::Dir(dir) = entry {
+                        level.below.push((name, dir));
+                    }
+                }
+                Step::Below(name, dir) => {
+                    if depth == DEPTH {
+                        return Err(self.blame(Fault::damaged("directories form a cycle")));
+                    }
+                    at.push(&name);
+                    levels.push(Level::new(self.listed(dir)?));
+                }
+                Step::End => {
+                    levels.pop();
+                    if !levels.is_empty() {
+                        at.pop();
+                    }
+                }
+            }
+        }
+    }
+
+    fn listed(&self, dir: DirId) -> Result<Vec<(OsString, Entry)>, ReadError> {
+        guarded(|| self.inner.list(dir)).map_err(|fault| self.blame(fault))
+    }
+}
+
+/// One directory on the way of a walk.
+struct Level {
+    entries: std::iter::Peekable<std::vec::IntoIter<(OsString, Entry)>>,
+    /// Directories that were visited themselves while names that sort before their contents
+    /// follow: after `a` comes `a-b`, then `a/c`. A later one always goes before an earlier one:
+    /// it is only reached if its name begins with the earlier name and a byte below the slash.
+    below: Vec<(OsString, DirId)>,
+}
+
+enum Step {
+    Entry(OsString, Entry),
+    Below(OsString, DirId),
+    End,
+}
+
+impl Level {
+    fn new(entries: Vec<(OsString, Entry)>) -> Self {
+        Self {
+            entries: entries.into_iter().peekable(),
+            below: Vec::new(),
+        }
+    }
+
+    fn step(&mut self) -> Step {
+        if let Some((waiting, _)) = self.below.last() {
+            let next = self.entries.peek();
+            let first = next.is_none_or(|(name, _)| slash_first(waiting, name));
+            if first && let Some((name, dir)) = self.below.pop() {
+                return Step::Below(name, dir);
+            }
+        }
+        match self.entries.next() {
+            Some((name, entry)) => Step::Entry(name, entry),
+            None => Step::End,
+        }
+    }
+}
+
+/// Whether `dir` + "/" sorts before `name`.
+fn slash_first(dir: &OsStr, name: &OsStr) -> bool {
+    let below = dir.as_bytes().iter().chain(b"/");
+    below.cmp(name.as_bytes()).is_lt()
+}
+
+fn raw(path: &Path) -> &[u8] {
+    path.as_os_str().as_bytes()
+}
+
+/// The names of an absolute path; `None` if it is not absolute or has `..` in it.
+pub(crate) fn names(path: &Path) -> Option<impl Iterator<Item = &[u8]>> {
+    let plain = path
+        .components()
+        .all(|part| !matches!(part, Component::ParentDir));
+    (path.is_absolute() && plain).then(|| {
+        path.components().filter_map(|part| match part {
+            Component::Normal(name) => Some(name.as_bytes()),
+            _ => None,
+        })
+    })
+}
+
+impl Inner {
+    pub(super) fn entry(&self, path: &Path) -> Result<Option<Entry>, Fault> {
+        let Some(names) = names(path) else {
+            return Ok(None);
+        };
+        let mut at = Entry::Dir(ROOT);
+        for name in names {
+            let Entry::Dir(dir) = at else { return Ok(None) };
+            let Some(row) = self.entries.get((dir.0, name))? else {
+                return Ok(None);
+            };
+            at = decode_entry(row.value())?;
+        }
+        Ok(Some(at))
+    }
+
+    pub(super) fn list(&self, dir: DirId) -> Result<Vec<(OsString, Entry)>, Fault> {
+        let mut list = Vec::new();
+        for row in self.entries.range((dir.0, &[][..])..)? {
+            let (key, entry) = row?;
+            let (of, name) = key.value();
+            if of != dir.0 {
+                break;
+            }
+            list.push((
+                OsString::from_vec(name.to_vec()),
+                decode_entry(entry.value())?,
+            ));
+        }
+        Ok(list)
+    }
+
+    /// The path of a name in a directory.
+    fn path(&self, dir: DirId, name: &[u8]) -> Result<PathBuf, Fault> {
+        let mut names = vec![name.to_vec()];
+        let mut at = dir;
+        while at != ROOT {
+            if names.len() > DEPTH {
+                return Err(Fault::damaged("directories form a cycle"));
+            }
+            let row = self
+                .directories
+                .get(at.0)?
+                .ok_or_else(|| Fault::damaged("a name is in an unknown directory"))?;
+            let (parent, name) = row.value();
+            names.push(name.to_vec());
+            at = DirId(parent);
+        }
+        let mut path = Vec::with_capacity(names.iter().map(|name| name.len() + 1).sum());
+        for name in names.iter().rev() {
+            path.push(b'/');
+            path.extend_from_slice(name);
+        }
+        Ok(PathBuf::from(OsString::from_vec(path)))
+    }
+}

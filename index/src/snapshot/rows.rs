@@ -1,0 +1,167 @@
+//! Files, contents, records and totals: what one or two look-ups answer.
+
+use resemble_core::{ContentDigest, ContentId, FileId};
+
+use super::{Inner, PostingKind, Snapshot};
+use crate::codec::rows::{StoredContent, StoredFile};
+use crate::error::ReadError;
+use crate::fault::Fault;
+use crate::rows::{ContentRow, FileRow, FileStat, FsId, Totals};
+use crate::store::ReadableTableMetadata;
+
+impl Snapshot {
+    /// The file with this id.
+    pub fn file(&self, file: FileId) -> Result<Option<FileRow>, ReadError> {
+        self.ask(|inner| inner.file(file))
+    }
+
+    /// The file with this inode number on this file system.
+    pub fn file_by_inode(&self, fs: &FsId, ino: u64) -> Result<Option<FileId>, ReadError> {
+        self.ask(|inner| {
+            let Some(number) = inner.sets.file_systems.number(fs) else {
+                return Ok(None);
+            };
+            Ok(inner
+                .inodes
+                .get((number.0, ino))?
+                .map(|file| FileId(file.value())))
+        })
+    }
+
+    /// The content with this id; ids of contents that no file has any more answer `None`.
+    pub fn content(&self, content: ContentId) -> Result<Option<ContentRow>, ReadError> {
+        self.ask(|inner| Ok(inner.content(content)?.map(|row| row.into_row(content))))
+    }
+
+    /// The content with this digest.
+    pub fn content_by_digest(
+        &self,
+        digest: &ContentDigest,
+    ) -> Result<Option<ContentId>, ReadError> {
+        self.ask(|inner| {
+            let prefix = digest_prefix(digest);
+            for row in inner.digests.range((prefix, 0)..=(prefix, u32::MAX))? {
+                let content = ContentId(row?.0.value().1);
+                if inner
+                    .content(content)?
+                    .is_some_and(|row| row.digest == *digest)
+                {
+                    return Ok(Some(content));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    /// The files that have a content, ascending. Empty for an unknown content.
+    pub fn files_of(&self, content: ContentId) -> Result<Vec<FileId>, ReadError> {
+        self.ask(|inner| {
+            let range = inner
+                .content_files
+                .range((content.0, 0)..=(content.0, u32::MAX))?;
+            range.map(|row| Ok(FileId(row?.0.value().1))).collect()
+        })
+    }
+
+    /// The record of this name.
+    pub fn record(&self, name: &str) -> Result<Option<Vec<u8>>, ReadError> {
+        self.ask(|inner| Ok(inner.records.get(name)?.map(|value| value.value().to_vec())))
+    }
+
+    /// All records whose names begin with `prefix`, sorted by the names' bytes.
+    pub fn records(&self, prefix: &str) -> Result<Vec<(String, Vec<u8>)>, ReadError> {
+        self.ask(|inner| {
+            let mut records = Vec::new();
+            for row in inner.records.range(prefix..)? {
+                let (name, value) = row?;
+                if !name.value().starts_with(prefix) {
+                    break;
+                }
+                records.push((name.value().to_owned(), value.value().to_vec()));
+            }
+            Ok(records)
+        })
+    }
+
+    /// Figures of the whole index.
+    pub fn totals(&self) -> Result<Totals, ReadError> {
+        self.ask(|inner| {
+            Ok(Totals {
+                index_bytes: inner.place.bytes()?,
+                contents: inner.contents.len()?,
+                chunks: inner.counters.chunks,
+                fingerprints: inner.counters.fingerprints,
+                files: inner.files.len()?,
+                boilerplate: inner.sets.boilerplate.len() as u64,
+            })
+        })
+    }
+
+    /// Whether more live contents than the limit have this key. Exact, except that batches of
+    /// more than 200,000 postings are counted only by the next small batch or
+    /// [`crate::Index::finish_bulk`].
+    pub fn is_boilerplate(&self, kind: PostingKind, key: u64) -> Result<bool, ReadError> {
+        Ok(self.inner.sets.boilerplate.of(kind).contains_key(&key))
+    }
+
+    /// The number of boilerplate keys of a kind and, for each, of its live contents.
+    pub fn boilerplate(&self, kind: PostingKind) -> Vec<(u64, u32)> {
+        let mut keys: Vec<_> = self
+            .inner
+            .sets
+            .boilerplate
+            .of(kind)
+            .iter()
+            .map(|(&key, &count)| (key, count))
+            .collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    /// The boilerplate limit that [`Snapshot::is_boilerplate`] counts with.
+    pub fn boilerplate_limit(&self) -> u32 {
+        self.inner.boilerplate_limit
+    }
+}
+
+impl Inner {
+    pub(crate) fn stored_file(&self, file: FileId) -> Result<Option<StoredFile>, Fault> {
+        Ok(self
+            .files
+            .get(file.0)?
+            .map(|row| StoredFile::decode(row.value()))
+            .transpose()?)
+    }
+
+    pub(crate) fn file(&self, file: FileId) -> Result<Option<FileRow>, Fault> {
+        let Some(row) = self.stored_file(file)? else {
+            return Ok(None);
+        };
+        let stat = FileStat {
+            fs: self.sets.file_systems.id(row.fs)?.clone(),
+            ino: row.ino,
+            size: row.size,
+            mtime: row.mtime,
+            ctime: row.ctime,
+            nlink: row.nlink,
+        };
+        Ok(Some(FileRow {
+            id: file,
+            stat,
+            state: row.state,
+        }))
+    }
+
+    pub(crate) fn content(&self, content: ContentId) -> Result<Option<StoredContent>, Fault> {
+        let row = self.contents.get(content.0)?;
+        Ok(row
+            .map(|row| StoredContent::decode(row.value()))
+            .transpose()?)
+    }
+}
+
+/// The key of a digest in `digests`.
+pub(crate) fn digest_prefix(digest: &ContentDigest) -> u64 {
+    let b = &digest.0;
+    u64::from_be_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]])
+}

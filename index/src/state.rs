@@ -1,0 +1,298 @@
+//! What the writer and every snapshot keep in memory: counters, file systems, the dead, and the
+//! boilerplate set. All of it is in tables too; opening reads it back.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::codec::Malformed;
+use crate::codec::rows::FsNumber;
+use crate::codec::varint::Reader;
+use crate::fault::Fault;
+use crate::rows::FsId;
+use crate::schema;
+use crate::snapshot::PostingKind;
+use crate::store::{ReadTransaction, ReadableTable};
+
+/// The row `counters` of `meta`: fixed width, little endian, in the order of the fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    /// Rises by one with every commit: tells a reader which [`Sets`] go with its transaction.
+    pub(crate) generation: u64,
+    /// The least content id never given out.
+    pub(crate) next_content: u32,
+    /// The same of files.
+    pub(crate) next_file: u32,
+    /// The same of directories; "/" is 0.
+    pub(crate) next_dir: u32,
+    /// The same of segments.
+    pub(crate) next_segment: u32,
+    /// Chunks of all live contents, repeats counted.
+    pub(crate) chunks: u64,
+    /// Fingerprints of all live contents.
+    pub(crate) fingerprints: u64,
+    /// Large batches were written since boilerplate was last counted.
+    pub(crate) uncounted: bool,
+}
+
+impl Counters {
+    /// Those of an empty index.
+    pub(crate) const NEW: Self = Self {
+        generation: 0,
+        next_content: 0,
+        next_file: 0,
+        next_dir: 1,
+        next_segment: 0,
+        chunks: 0,
+        fingerprints: 0,
+        uncounted: false,
+    };
+
+    pub(crate) fn encode(self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(41);
+        out.extend_from_slice(&self.generation.to_le_bytes());
+        for id in [
+            self.next_content,
+            self.next_file,
+            self.next_dir,
+            self.next_segment,
+        ] {
+            out.extend_from_slice(&id.to_le_bytes());
+        }
+        out.extend_from_slice(&self.chunks.to_le_bytes());
+        out.extend_from_slice(&self.fingerprints.to_le_bytes());
+        out.push(u8::from(self.uncounted));
+        out
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader(bytes);
+        let mut row = || {
+            let row = Self {
+                generation: u64::from_le_bytes(reader.array()?),
+                next_content: u32::from_le_bytes(reader.array()?),
+                next_file: u32::from_le_bytes(reader.array()?),
+                next_dir: u32::from_le_bytes(reader.array()?),
+                next_segment: u32::from_le_bytes(reader.array()?),
+                chunks: u64::from_le_bytes(reader.array()?),
+                fingerprints: u64::from_le_bytes(reader.array()?),
+                uncounted: reader.byte()? != 0,
+            };
+            reader.end(row)
+        };
+        row().ok_or(Malformed("meta"))
+    }
+}
+
+/// A set of content ids, one bit each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Dead {
+    words: Vec<u64>,
+    count: usize,
+}
+
+impl Dead {
+    pub(crate) fn contains(&self, content: u32) -> bool {
+        let word = self.words.get(content as usize / 64).copied().unwrap_or(0);
+        word >> (content % 64) & 1 == 1
+    }
+
+    pub(crate) fn insert(&mut self, content: u32) {
+        let index = content as usize / 64;
+        if index >= self.words.len() {
+            self.words.resize(index + 1, 0);
+        }
+        let bit = 1 << (content % 64);
+        self.count += usize::from(self.words[index] & bit == 0);
+        self.words[index] |= bit;
+    }
+
+    pub(crate) fn remove(&mut self, content: u32) {
+        if let Some(word) = self.words.get_mut(content as usize / 64) {
+            let bit = 1 << (content % 64);
+            self.count -= usize::from(*word & bit != 0);
+            *word &= !bit;
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Ascending.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.words.iter().enumerate().flat_map(|(index, &word)| {
+            (0..64)
+                .filter(move |bit| word >> bit & 1 == 1)
+                .map(move |bit| index as u32 * 64 + bit)
+        })
+    }
+}
+
+/// Keys that more contents have than the limit, with their exact counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Boilerplate {
+    chunks: HashMap<u64, u32>,
+    fingerprints: HashMap<u64, u32>,
+}
+
+impl Boilerplate {
+    pub(crate) fn of(&self, kind: PostingKind) -> &HashMap<u64, u32> {
+        match kind {
+            PostingKind::Chunk => &self.chunks,
+            PostingKind::Fingerprint => &self.fingerprints,
+        }
+    }
+
+    pub(crate) fn of_mut(&mut self, kind: PostingKind) -> &mut HashMap<u64, u32> {
+        match kind {
+            PostingKind::Chunk => &mut self.chunks,
+            PostingKind::Fingerprint => &mut self.fingerprints,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.chunks.len() + self.fingerprints.len()
+    }
+}
+
+/// The numbers of file systems, both ways.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FileSystems {
+    numbers: HashMap<FsId, FsNumber>,
+    ids: HashMap<u16, FsId>,
+}
+
+impl FileSystems {
+    pub(crate) fn number(&self, id: &FsId) -> Option<FsNumber> {
+        self.numbers.get(id).copied()
+    }
+
+    pub(crate) fn id(&self, number: FsNumber) -> Result<&FsId, Fault> {
+        self.ids
+            .get(&number.0)
+            .ok_or_else(|| Fault::damaged("a file is on an unknown file system"))
+    }
+
+    pub(crate) fn add(&mut self, number: FsNumber, id: FsId) {
+        self.ids.insert(number.0, id.clone());
+        self.numbers.insert(id, number);
+    }
+
+    /// The least number not given out, if there is one.
+    pub(crate) fn free(&self) -> Option<FsNumber> {
+        u16::try_from(self.ids.len()).ok().map(FsNumber)
+    }
+}
+
+/// The part of an index's state that is shared with snapshots. Copied on write: a batch that
+/// changes nothing of it shares it with all snapshots before and after.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sets {
+    pub(crate) file_systems: Arc<FileSystems>,
+    /// Contents whose rows are gone but whose postings are still in a segment.
+    pub(crate) dead: Arc<Dead>,
+    pub(crate) boilerplate: Arc<Boilerplate>,
+}
+
+impl Sets {
+    /// Reads them from the tables.
+    pub(crate) fn load(txn: &ReadTransaction) -> Result<Self, Fault> {
+        let mut file_systems = FileSystems::default();
+        for row in txn.open_table(schema::FILE_SYSTEMS)?.iter()? {
+            let (number, id) = row?;
+            file_systems.add(FsNumber(number.value()), FsId(id.value().to_owned()));
+        }
+        let mut dead = Dead::default();
+        let next = counters(txn)?.next_content;
+        for row in txn.open_table(schema::DEAD_CONTENTS)?.iter()? {
+            let content = row?.0.value();
+            // Before it costs memory: a wild id in a damaged row would make the bitmap huge.
+            if content >= next {
+                return Err(Fault::damaged("a dead content was never born"));
+            }
+            dead.insert(content);
+        }
+        let mut boilerplate = Boilerplate::default();
+        for row in txn.open_table(schema::BOILERPLATE)?.iter()? {
+            let (key, count) = row?;
+            let (kind, key) = key.value();
+            let kind = match kind {
+                0 => PostingKind::Chunk,
+                1 => PostingKind::Fingerprint,
+                _ => return Err(Malformed("boilerplate").into()),
+            };
+            boilerplate.of_mut(kind).insert(key, count.value());
+        }
+        Ok(Self {
+            file_systems: Arc::new(file_systems),
+            dead: Arc::new(dead),
+            boilerplate: Arc::new(boilerplate),
+        })
+    }
+}
+
+/// The counters as of a transaction.
+pub(crate) fn counters(txn: &ReadTransaction) -> Result<Counters, Fault> {
+    let meta = txn.open_table(schema::META)?;
+    let row = meta
+        .get(schema::meta::COUNTERS)?
+        .ok_or_else(|| Fault::damaged("the counters are missing"))?;
+    Ok(Counters::decode(row.value())?)
+}
+
+/// All keys that are in one of two sets and not, or otherwise, in the other.
+pub(crate) fn changed_keys(old: &HashMap<u64, u32>, new: &HashMap<u64, u32>) -> HashSet<u64> {
+    let differs = |a: &HashMap<u64, u32>, b: &HashMap<u64, u32>| {
+        a.iter()
+            .filter(|(key, count)| b.get(key) != Some(count))
+            .map(|(&key, _)| key)
+            .collect::<Vec<_>>()
+    };
+    differs(old, new)
+        .into_iter()
+        .chain(differs(new, old))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn dead_is_a_set(steps in prop::collection::vec((any::<bool>(), 0u32..300), 0..200)) {
+            let mut dead = Dead::default();
+            let mut model = BTreeSet::new();
+            for (add, id) in steps {
+                if add {
+                    dead.insert(id);
+                    model.insert(id);
+                } else {
+                    dead.remove(id);
+                    model.remove(&id);
+                }
+                prop_assert_eq!(dead.contains(id), model.contains(&id));
+            }
+            prop_assert_eq!(dead.len(), model.len());
+            prop_assert!(dead.iter().eq(model.into_iter()));
+        }
+    }
+
+    #[test]
+    fn counters_come_back() {
+        let counters = Counters {
+            generation: 1,
+            next_content: 2,
+            next_file: 3,
+            next_dir: 4,
+            next_segment: 5,
+            chunks: 6,
+            fingerprints: 7,
+            uncounted: true,
+        };
+        assert_eq!(Counters::decode(&counters.encode()), Ok(counters));
+        assert!(Counters::decode(&counters.encode()[1..]).is_err());
+    }
+}

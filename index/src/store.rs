@@ -1,0 +1,213 @@
+//! The one file that knows redb's errors and ways of opening; the others use its tables.
+//!
+//! House rules of the store, each with its reason:
+//! 1. Every write transaction is durable, in two phases and with the allocator's state saved
+//!    (`set_quick_repair`): after a kill, opening takes milliseconds, whatever the size, and a
+//!    crafted file cannot make a half-written commit look whole.
+//! 2. No savepoints, no non-durable commits.
+//! 3. After an I/O error redb refuses everything until it is opened again ([`Fault::Closed`]).
+
+use std::fs::File;
+use std::io;
+
+use redb::{Builder, Database, DatabaseError, ReadableDatabase, StorageBackend};
+pub(crate) use redb::{
+    ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata, Table, TableDefinition,
+    TableHandle, WriteTransaction,
+};
+
+use crate::fault::{Fault, guarded};
+use crate::schema::BlockKey;
+
+/// A cursor over the blocks of a segment.
+pub(crate) type BlockCursor<'a> = redb::Cursor<'a, BlockKey, &'static [u8]>;
+/// A block's bytes, in the page cache.
+pub(crate) type BlockGuard<'a> = redb::AccessGuard<'a, &'static [u8]>;
+/// A block's first posting.
+pub(crate) type KeyGuard<'a> = redb::AccessGuard<'a, BlockKey>;
+/// All blocks of a segment in order.
+pub(crate) type BlockRange = redb::Range<'static, BlockKey, &'static [u8]>;
+
+impl From<redb::StorageError> for Fault {
+    fn from(error: redb::StorageError) -> Self {
+        match error {
+            redb::StorageError::Io(error) => error.into(),
+            redb::StorageError::PreviousIo
+            | redb::StorageError::DatabaseClosed
+            | redb::StorageError::LockPoisoned(_) => Self::Closed,
+            other => Self::Damaged(other.to_string()),
+        }
+    }
+}
+
+impl From<io::Error> for Fault {
+    /// Reading past the end is what a cut file looks like.
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {
+                Self::Damaged(error.to_string())
+            }
+            _ => Self::Io(error),
+        }
+    }
+}
+
+impl From<redb::TableError> for Fault {
+    fn from(error: redb::TableError) -> Self {
+        match error {
+            redb::TableError::Storage(error) => error.into(),
+            other => Self::Damaged(other.to_string()),
+        }
+    }
+}
+
+impl From<redb::TransactionError> for Fault {
+    fn from(error: redb::TransactionError) -> Self {
+        match error {
+            redb::TransactionError::Storage(error) => error.into(),
+            other => Self::Damaged(other.to_string()),
+        }
+    }
+}
+
+impl From<redb::CommitError> for Fault {
+    fn from(error: redb::CommitError) -> Self {
+        match error {
+            redb::CommitError::Storage(error) => error.into(),
+            _ => Self::Closed,
+        }
+    }
+}
+
+impl From<redb::CursorError> for Fault {
+    fn from(error: redb::CursorError) -> Self {
+        match error {
+            redb::CursorError::Storage(error) => error.into(),
+            other => Self::Damaged(other.to_string()),
+        }
+    }
+}
+
+impl From<redb::CompactionError> for Fault {
+    fn from(error: redb::CompactionError) -> Self {
+        match error {
+            redb::CompactionError::Storage(error) => error.into(),
+            other => Self::Damaged(other.to_string()),
+        }
+    }
+}
+
+/// Why a file could not be opened as a store.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// Somebody else has it open.
+    InUse,
+    /// It is not a store, or a damaged one, or of another version of redb.
+    Foreign(String),
+    /// The file system failed.
+    Io(io::Error),
+}
+
+/// The open store.
+#[derive(Debug)]
+pub(crate) struct Store {
+    /// Taken only to be dropped.
+    database: Option<Database>,
+}
+
+impl Drop for Store {
+    /// Closing a damaged file was seen to panic, like reading it.
+    fn drop(&mut self) {
+        let database = self.database.take();
+        if let Err(fault) = guarded(|| {
+            drop(database);
+            Ok(())
+        }) {
+            tracing::warn!(?fault, "the index did not close in order");
+        }
+    }
+}
+
+impl Store {
+    /// Opens `file`; an empty one becomes an empty store.
+    pub(crate) fn open(file: File, cache_bytes: usize) -> Result<Self, Refused> {
+        Self::build(|builder| builder.create_file(file), cache_bytes)
+    }
+
+    /// Opens what a backend holds.
+    pub(crate) fn with_backend(
+        backend: impl StorageBackend,
+        cache_bytes: usize,
+    ) -> Result<Self, Refused> {
+        Self::build(|builder| builder.create_with_backend(backend), cache_bytes)
+    }
+
+    /// A store that lives and dies with the process.
+    pub(crate) fn in_memory(cache_bytes: usize) -> Result<Self, Refused> {
+        Self::with_backend(redb::backends::InMemoryBackend::new(), cache_bytes)
+    }
+
+    fn build(
+        open: impl FnOnce(&mut Builder) -> Result<Database, DatabaseError>,
+        cache_bytes: usize,
+    ) -> Result<Self, Refused> {
+        let mut opened = None;
+        guarded(|| {
+            opened = Some(open(Builder::new().set_cache_size(cache_bytes)));
+            Ok(())
+        })
+        .map_err(|fault| Refused::Foreign(format!("{fault:?}")))?;
+        match opened {
+            Some(Ok(database)) => Ok(Self {
+                database: Some(database),
+            }),
+            Some(Err(DatabaseError::DatabaseAlreadyOpen)) => Err(Refused::InUse),
+            Some(Err(DatabaseError::Storage(error))) => match error.into() {
+                Fault::Io(error) => Err(Refused::Io(error)),
+                Fault::Damaged(reason) => Err(Refused::Foreign(reason)),
+                Fault::Closed => Err(Refused::Foreign("it cannot be read".into())),
+            },
+            Some(Err(other)) => Err(Refused::Foreign(other.to_string())),
+            None => Err(Refused::Foreign("it cannot be read".into())),
+        }
+    }
+
+    fn database(&self) -> Result<&Database, Fault> {
+        self.database.as_ref().ok_or(Fault::Closed)
+    }
+
+    fn database_mut(&mut self) -> Result<&mut Database, Fault> {
+        self.database.as_mut().ok_or(Fault::Closed)
+    }
+
+    /// Begins a read transaction on the last commit.
+    pub(crate) fn read(&self) -> Result<ReadTransaction, Fault> {
+        Ok(self.database()?.begin_read()?)
+    }
+
+    /// Begins the write transaction (rule 1).
+    pub(crate) fn write(&self) -> Result<WriteTransaction, Fault> {
+        let mut txn = self.database()?.begin_write()?;
+        txn.set_quick_repair(true);
+        Ok(txn)
+    }
+
+    /// Moves pages to the front of the file and cuts off the rest. `false` if a snapshot is
+    /// still alive.
+    pub(crate) fn compact(&mut self) -> Result<bool, Fault> {
+        match self.database_mut()?.compact() {
+            Ok(_) => Ok(true),
+            Err(redb::CompactionError::TransactionInProgress) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Walks the file and compares every page with its checksum. `false`: something was wrong.
+    pub(crate) fn verify(&mut self) -> Result<bool, Fault> {
+        match self.database_mut()?.check_integrity() {
+            Ok(clean) => Ok(clean),
+            Err(DatabaseError::Storage(error)) => Err(error.into()),
+            Err(_) => Ok(false),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Readers while a writer commits: each snapshot is one commit, whole.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use resemble_core::Params;
+use resemble_index::{Change, Index, Options, PostingKind};
+
+use crate::made::{digest, read};
+
+#[test]
+fn every_snapshot_is_one_commit() {
+    let options = Options {
+        boilerplate_limit: 5,
+        ..Options::default()
+    };
+    let index = Index::in_memory_with(&Params::default(), &options).unwrap();
+    let done = AtomicBool::new(false);
+    let checked = AtomicU64::new(0);
+    std::thread::scope(|threads| {
+        for _ in 0..2 {
+            threads.spawn(|| {
+                loop {
+                    let last = done.load(Ordering::SeqCst);
+                    let snapshot = index.snapshot().unwrap();
+                    let problems = snapshot.check().unwrap();
+                    assert_eq!(problems, Vec::<String>::new());
+                    // Boilerplate lives in memory, the contents in the file: of one commit.
+                    let contents = snapshot.totals().unwrap().contents;
+                    let said = snapshot
+                        .is_boilerplate(PostingKind::Fingerprint, 9)
+                        .unwrap();
+                    assert_eq!(said, contents > 5, "{contents} contents");
+                    checked.fetch_add(1, Ordering::SeqCst);
+                    if last {
+                        break;
+                    }
+                }
+            });
+        }
+        for round in 0..200u64 {
+            // Grows to 8 and falls to 3, again and again.
+            let name = |n: u64| format!("/r/{}", n % 8);
+            let change = if round % 10 < 5 {
+                read(
+                    name(round),
+                    round + 1,
+                    digest(round, &[round as u32], &[9, round + 100]),
+                )
+            } else {
+                Change::Remove(name(round).into())
+            };
+            index.apply(vec![change]).unwrap();
+            if round % 40 == 39 {
+                index.finish_bulk().unwrap();
+            }
+        }
+        done.store(true, Ordering::SeqCst);
+    });
+    assert!(checked.load(Ordering::SeqCst) >= 2);
+}
+
+#[test]
+fn a_held_snapshot_stays_as_it_was() {
+    let index = crate::made::memory();
+    index
+        .apply(
+            (0..100)
+                .map(|n| read(format!("/{n}"), n, digest(n, &[1], &[n])))
+                .collect(),
+        )
+        .unwrap();
+    let held = index.snapshot().unwrap();
+    index.apply(vec![Change::Remove("/".into())]).unwrap();
+    index.finish_bulk().unwrap();
+    index
+        .apply(vec![read("/0", 500, digest(500, &[2], &[]))])
+        .unwrap();
+    assert_eq!(held.totals().unwrap().contents, 100);
+    assert!(held.file_at(Path::new("/7")).unwrap().is_some());
+    assert_eq!(held.check().unwrap(), Vec::<String>::new());
+    assert_eq!(crate::made::sound(&index).totals().unwrap().contents, 1);
+}

@@ -1,0 +1,142 @@
+//! What a kill leaves: the last commit, opened at once.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use resemble_index::Change;
+
+use crate::made::{digest, open, read, sound};
+
+const FOLDER: &str = "RESEMBLE_INDEX_TEST_FOLDER";
+
+/// Batch `n`: three files that belong together.
+fn batch(n: u64) -> Vec<Change> {
+    let file = |k: u64| {
+        let name = n * 3 + k;
+        let prints: Vec<_> = (0..40).map(|p| name * 100 + p).collect();
+        read(
+            format!("/k/{n}/{k}"),
+            name + 1,
+            digest(name, &[name as u32, 4], &prints),
+        )
+    };
+    let mut changes = vec![file(0), file(1), file(2)];
+    if n >= 10 {
+        changes.push(Change::Remove(format!("/k/{}", n - 10).into()));
+    }
+    changes
+}
+
+/// Not a test of its own: the process that [`a_killed_writer_leaves_its_last_commit`] kills.
+#[test]
+fn writer() {
+    let Some(folder) = std::env::var_os(FOLDER) else {
+        return;
+    };
+    let index = open(&Path::new(&folder).join("index"), 1000);
+    for n in 0.. {
+        index.apply(batch(n)).unwrap();
+        println!("\ncommitted {n}");
+    }
+}
+
+#[test]
+fn a_killed_writer_leaves_its_last_commit() {
+    for wait_for in [0, 3, 25] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "killed::writer", "--nocapture"])
+            .env(FOLDER, folder.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut committed = None;
+        let mut lines = BufReader::new(child.stdout.take().unwrap())
+            .lines()
+            .map_while(Result::ok);
+        let mut seen = |line: &str| {
+            if let Some(n) = line.strip_prefix("committed ") {
+                committed = Some(n.parse::<u64>().unwrap());
+            }
+            committed
+        };
+        while seen(&lines.next().unwrap()) != Some(wait_for) {}
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // What it still said before it died.
+        for line in lines {
+            seen(&line);
+        }
+        let committed = committed.unwrap();
+        let start = Instant::now();
+        let index = open(&folder.path().join("index"), 1000);
+        assert!(
+            start.elapsed().as_secs() < 5,
+            "no repair by walking everything"
+        );
+        let snapshot = sound(&index);
+        let list = snapshot.list(Path::new("/k")).unwrap();
+        let newest = list
+            .iter()
+            .map(|(n, _)| n.to_str().unwrap().parse::<u64>().unwrap())
+            .max();
+        // A commit may have been made whose line was not written.
+        let newest = newest.unwrap();
+        assert!(
+            newest == committed || newest == committed + 1,
+            "{newest} after {committed}"
+        );
+        assert_eq!(list.len() as u64, (newest + 1).min(10));
+        assert_eq!(snapshot.totals().unwrap().files, list.len() as u64 * 3);
+        drop(snapshot);
+        index.apply(batch(newest + 1)).unwrap();
+        sound(&index);
+    }
+}
+
+#[test]
+fn a_copy_of_the_file_of_a_living_index_is_its_last_commit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("index");
+    let index = open(&path, 1000);
+    for n in 0..12 {
+        index.apply(batch(n)).unwrap();
+        let copy = folder.path().join("copy");
+        fs::copy(&path, &copy).unwrap();
+        // Without a walk through the whole file, whatever its size: that would be refused here.
+        let database = redb::Builder::new()
+            .set_repair_callback(redb::RepairSession::abort)
+            .open(&copy)
+            .unwrap();
+        drop(database);
+        fs::copy(&path, &copy).unwrap();
+        let copied = open(&copy, 1000);
+        let snapshot = sound(&copied);
+        assert!(
+            snapshot
+                .file_at(format!("/k/{n}/2").as_ref())
+                .unwrap()
+                .is_some()
+        );
+        drop(snapshot);
+        copied.apply(batch(n + 1)).unwrap();
+        sound(&copied);
+    }
+}
+
+#[test]
+fn dropping_without_closing_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("index");
+    for n in 0..12 {
+        let index = open(&path, 1000);
+        index.apply(batch(n)).unwrap();
+        drop(index);
+    }
+    let index = open(&path, 1000);
+    assert_eq!(sound(&index).totals().unwrap().files, 30);
+}

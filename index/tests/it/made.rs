@@ -1,0 +1,135 @@
+//! Made-up files and digests.
+
+use std::path::Path;
+
+use resemble_core::{
+    ByteLen, ChunkHash, ChunkList, ChunkRun, ContentDigest, ContentKind, Digest, Fingerprint,
+    Params, Signature,
+};
+use resemble_index::{
+    Change, ContentRef, FileStat, FsId, Index, NewState, Options, Snapshot, Timestamp,
+};
+
+/// The hash of the chunk number `n`; its posting key is `n << 16`.
+pub(crate) fn chunk(n: u32) -> ChunkHash {
+    let mut bytes = [0; 16];
+    bytes[..4].copy_from_slice(&n.to_be_bytes());
+    ChunkHash(bytes)
+}
+
+pub(crate) fn chunk_key(n: u32) -> u64 {
+    chunk(n).posting_key()
+}
+
+/// The digest named by `name` with these chunks (of 1000 bytes) and fingerprints.
+pub(crate) fn digest(name: u64, chunks: &[u32], fingerprints: &[u64]) -> Digest {
+    let mut content = [0; 32];
+    // The same prefix for names that differ above bit 56: digests must be compared whole.
+    content[..8].copy_from_slice(&name.to_le_bytes());
+    content[31] = (name >> 56) as u8;
+    content[7] = 0;
+    let runs = chunks
+        .iter()
+        .map(|&n| ChunkRun {
+            hash: chunk(n),
+            len: 1000,
+            count: 1,
+            constant: false,
+        })
+        .collect();
+    Digest {
+        content: ContentDigest(content),
+        size: ByteLen(chunks.len() as u64 * 1000),
+        kind: if chunks.is_empty() {
+            ContentKind::Empty
+        } else {
+            ContentKind::Text
+        },
+        chunks: ChunkList(runs),
+        signature: Signature {
+            level: 5,
+            fingerprints: fingerprints
+                .iter()
+                .map(|&value| Fingerprint(value))
+                .collect(),
+        },
+    }
+}
+
+/// A stat with this inode number; `tick` is its time.
+pub(crate) fn stat(ino: u64, tick: i64) -> FileStat {
+    FileStat {
+        fs: FsId("uuid-1".into()),
+        ino,
+        size: ByteLen(1000),
+        mtime: Timestamp {
+            secs: tick,
+            nanos: 5,
+        },
+        ctime: Timestamp {
+            secs: tick + 1,
+            nanos: 6,
+        },
+        nlink: 1,
+    }
+}
+
+/// The file at `path` was read and has this content.
+pub(crate) fn read(path: impl AsRef<Path>, ino: u64, digest: Digest) -> Change {
+    Change::File {
+        path: path.as_ref().to_path_buf(),
+        stat: stat(ino, 1),
+        state: NewState::Settled(ContentRef::New(Box::new(digest))),
+    }
+}
+
+pub(crate) fn memory() -> Index {
+    Index::in_memory(&Params::default()).unwrap()
+}
+
+/// Opens the index at `path` as it is: nothing may be set aside.
+pub(crate) fn open(path: &Path, boilerplate_limit: u32) -> Index {
+    let options = Options {
+        cache_bytes: 8 << 20,
+        boilerplate_limit,
+    };
+    let (index, aside) = Index::open(path, &Params::default(), &options).unwrap();
+    assert_eq!(aside, None);
+    index
+}
+
+/// The index agrees with itself.
+pub(crate) fn sound(index: &Index) -> Snapshot {
+    let snapshot = index.snapshot().unwrap();
+    assert_eq!(snapshot.check().unwrap(), Vec::<String>::new());
+    snapshot
+}
+
+/// The numbers of posting rows and segments.
+pub(crate) fn posting_rows(index: &Index) -> (u64, usize) {
+    let sizes = index.table_sizes().unwrap();
+    let of = |prefix: &str| {
+        sizes
+            .iter()
+            .filter(|(name, _)| name.starts_with(prefix))
+            .map(|(_, size)| size.rows)
+            .sum::<u64>()
+    };
+    (
+        of("chunk_postings/") + of("fingerprint_postings/"),
+        of("segments") as usize,
+    )
+}
+
+/// splitmix64
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}

@@ -1,0 +1,11 @@
+//! The index through its public face: one binary, one module a theme.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
+
+mod concurrent;
+mod format_doc;
+mod killed;
+mod made;
+mod model;
+mod opening;
+mod postings;
+mod tree;

@@ -1,0 +1,542 @@
+//! Random batches against a naive model: the same tree, files, contents, references, postings and
+//! boilerplate after every batch, every merge and every reopening.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use resemble_core::{ContentId, Digest, FileId, Params};
+use resemble_index::{
+    Change, ContentRef, Entry, FileState, Index, MergeWork, NewState, Options, PostingKind,
+    Snapshot, SpecialKind,
+};
+
+use self::naive::{File, Model, ModelState, Node};
+use crate::made;
+
+mod naive;
+
+const LIMIT: u32 = 3;
+const CONTENTS: u64 = 14;
+const KEYS: u64 = 12;
+
+/// The digest number `n`; neighbours share keys, 0 is empty.
+fn digest(n: u64) -> Digest {
+    if n == 0 {
+        return made::digest(0, &[], &[]);
+    }
+    let mut random = made::Random(n);
+    let mut some = |most: u64| -> Vec<u64> {
+        (0..random.next() % most)
+            .map(|_| random.next() % KEYS)
+            .collect()
+    };
+    let chunks: Vec<u32> = some(6).into_iter().map(|key| key as u32).collect();
+    let mut prints = some(6);
+    prints.sort_unstable();
+    prints.dedup();
+    // Two pairs of digests agree in the 8 bytes that `digests` has.
+    made::digest(n % 12 + ((n / 12) << 56) + 1, &chunks, &prints)
+}
+
+fn keys(n: u64, kind: PostingKind) -> BTreeSet<u64> {
+    let digest = digest(n);
+    match kind {
+        PostingKind::Chunk => digest
+            .chunks
+            .0
+            .iter()
+            .map(|run| run.hash.posting_key())
+            .collect(),
+        PostingKind::Fingerprint => digest.signature.fingerprints.iter().map(|f| f.0).collect(),
+    }
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Settled(Content),
+    Unsettled(Content),
+    Unreadable,
+    Skipped,
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    Known(u64),
+    New(u64),
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Dir(PathBuf),
+    File(PathBuf, u64, i64, State),
+    Stat(u64, u64, i64),
+    Link(PathBuf, u64),
+    Symlink(PathBuf, u8),
+    Special(PathBuf),
+    Remove(PathBuf),
+    Rename(PathBuf, PathBuf),
+}
+
+#[derive(Clone, Debug)]
+enum After {
+    Nothing,
+    Finish,
+    Merge,
+    Reopen,
+    CloseAndReopen,
+}
+
+fn paths() -> impl Strategy<Value = PathBuf> {
+    let name = prop::sample::select(vec!["a", "b", "a-b", "a.c", "a0", "\u{e9}"]);
+    prop::collection::vec(name, 1..4).prop_map(|names| {
+        let mut path = PathBuf::from("/");
+        path.extend(names);
+        path
+    })
+}
+
+fn contents() -> impl Strategy<Value = Content> {
+    prop_oneof![
+        3 => (0..CONTENTS).prop_map(Content::New),
+        1 => (0..CONTENTS).prop_map(Content::Known),
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Step> {
+    let state = prop_oneof![
+        6 => contents().prop_map(State::Settled),
+        1 => contents().prop_map(State::Unsettled),
+        1 => Just(State::Unreadable),
+        1 => Just(State::Skipped),
+    ];
+    let ino = 1u64..10;
+    prop_oneof![
+        1 => paths().prop_map(Step::Dir),
+        10 => (paths(), ino.clone(), 0i64..9, state).prop_map(|(p, i, t, s)| Step::File(p, i, t, s)),
+        1 => (ino.clone(), 1u64..14, 0i64..9).prop_map(|(i, j, t)| Step::Stat(i, j, t)),
+        2 => (paths(), ino).prop_map(|(p, i)| Step::Link(p, i)),
+        1 => (paths(), any::<u8>()).prop_map(|(p, t)| Step::Symlink(p, t)),
+        1 => paths().prop_map(Step::Special),
+        3 => prop_oneof![9 => paths(), 1 => Just(PathBuf::from("/"))].prop_map(Step::Remove),
+        4 => (paths(), paths()).prop_map(|(from, to)| Step::Rename(from, to)),
+    ]
+}
+
+fn batches(afters: Vec<After>) -> impl Strategy<Value = Vec<(Vec<Step>, After)>> {
+    let batch = (
+        prop::collection::vec(steps(), 1..12),
+        prop::sample::select(afters),
+    );
+    prop::collection::vec(batch, 1..14)
+}
+
+/// The index next to the model.
+struct Pair {
+    index: Option<Index>,
+    model: Model,
+    /// Where the file is; in memory without one.
+    path: Option<PathBuf>,
+}
+
+impl Pair {
+    fn index(&self) -> &Index {
+        self.index.as_ref().unwrap()
+    }
+
+    fn open(path: Option<&Path>) -> Index {
+        let options = Options {
+            cache_bytes: 4 << 20,
+            boilerplate_limit: LIMIT,
+        };
+        match path {
+            Some(path) => {
+                let (index, aside) = Index::open(path, &Params::default(), &options).unwrap();
+                assert_eq!(aside, None);
+                index
+            }
+            None => Index::in_memory_with(&Params::default(), &options).unwrap(),
+        }
+    }
+
+    fn apply(&mut self, steps: Vec<Step>) {
+        let before = self.index().snapshot().unwrap();
+        let known = |n: u64| before.content_by_digest(&digest(n).content).unwrap();
+        let start = self.model.live();
+        let mut current = start.clone();
+        let mut changes = Vec::new();
+        let mut gone = Vec::new();
+        let mut expected = Vec::new();
+        // Ids and model files as of the start of the batch: that is what a caller can name.
+        let inodes = self.model.inodes.clone();
+        let ids: BTreeMap<usize, FileId> =
+            self.model.files.iter().map(|(&k, f)| (k, f.id)).collect();
+        for step in steps {
+            let model = &mut self.model;
+            match step {
+                Step::Dir(path) => {
+                    if model.tree.get(&path) != Some(&Node::Dir) {
+                        model.put(&path, &Node::Dir);
+                    }
+                    changes.push(Change::Dir(path));
+                }
+                Step::File(path, ino, tick, state) => {
+                    let mut missing = false;
+                    let mut content = |content: Content| match content {
+                        Content::Known(n) if start.contains(&n) => {
+                            (n, ContentRef::Known(known(n).unwrap()))
+                        }
+                        Content::Known(n) => {
+                            missing = true;
+                            (n, ContentRef::Known(ContentId(u32::MAX - 7)))
+                        }
+                        Content::New(n) => (n, ContentRef::New(Box::new(digest(n)))),
+                    };
+                    let (state, new) = match state {
+                        State::Settled(c) => {
+                            let (n, reference) = content(c);
+                            (ModelState::Settled(n), NewState::Settled(reference))
+                        }
+                        State::Unsettled(c) => {
+                            let (n, reference) = content(c);
+                            (ModelState::Unsettled(n), NewState::Unsettled(reference))
+                        }
+                        State::Unreadable => (ModelState::Unreadable, NewState::Unreadable(13)),
+                        State::Skipped => (ModelState::Skipped, NewState::Skipped("size".into())),
+                    };
+                    let stat = made::stat(ino, tick);
+                    changes.push(Change::File {
+                        path: path.clone(),
+                        stat: stat.clone(),
+                        state: new,
+                    });
+                    if missing {
+                        gone.push(path);
+                        continue;
+                    }
+                    current.extend(state.content());
+                    expected.push((path.clone(), state.content()));
+                    model.parents(&path);
+                    let file = model.inodes.get(&ino).copied();
+                    let here = model.tree.get(&path).cloned();
+                    if file.is_none() || here != file.map(Node::File) {
+                        model.clear(&path);
+                        let file = model.inodes.get(&ino).copied().unwrap_or_else(|| {
+                            model.born += 1;
+                            let id = FileId(u32::MAX);
+                            let file = File {
+                                id,
+                                stat: stat.clone(),
+                                state: state.clone(),
+                            };
+                            model.files.insert(model.born, file);
+                            model.inodes.insert(ino, model.born);
+                            model.born
+                        });
+                        model.tree.insert(path, Node::File(file));
+                    }
+                    let file = model.files.get_mut(&model.inodes[&ino]).unwrap();
+                    file.stat = stat;
+                    file.state = state;
+                }
+                Step::Stat(ino, new_ino, tick) => {
+                    let Some(&file) = inodes.get(&ino) else {
+                        continue;
+                    };
+                    let stat = made::stat(new_ino, tick);
+                    changes.push(Change::Stat {
+                        file: ids[&file],
+                        stat: stat.clone(),
+                    });
+                    // An inode number that another file has is left to the unit tests.
+                    if model
+                        .inodes
+                        .get(&new_ino)
+                        .is_some_and(|other| *other != file)
+                    {
+                        changes.pop();
+                        continue;
+                    }
+                    if let Some(row) = model.files.get_mut(&file) {
+                        model.inodes.remove(&row.stat.ino);
+                        model.inodes.insert(new_ino, file);
+                        row.stat = stat;
+                    }
+                }
+                Step::Link(path, ino) => {
+                    let Some(&file) = inodes.get(&ino) else {
+                        continue;
+                    };
+                    changes.push(Change::Link {
+                        path: path.clone(),
+                        file: ids[&file],
+                    });
+                    if !model.files.contains_key(&file) {
+                        gone.push(path);
+                        continue;
+                    }
+                    if model.tree.get(&path) != Some(&Node::File(file)) {
+                        // What gives way above may be the file's only other name: then the
+                        // index answers like for a file that is gone.
+                        model.parents(&path);
+                        if !model.files.contains_key(&file) {
+                            gone.push(path);
+                            continue;
+                        }
+                        model.put(&path, &Node::File(file));
+                    }
+                }
+                Step::Symlink(path, target) => {
+                    model.put(&path, &Node::Symlink(target));
+                    changes.push(Change::Symlink {
+                        path,
+                        target: vec![target, 0xff],
+                    });
+                }
+                Step::Special(path) => {
+                    model.put(&path, &Node::Special);
+                    changes.push(Change::Special {
+                        path,
+                        kind: SpecialKind::Fifo,
+                    });
+                }
+                Step::Remove(path) => {
+                    model.clear(&path);
+                    changes.push(Change::Remove(path));
+                }
+                Step::Rename(from, to) => {
+                    model.rename(&from, &to);
+                    changes.push(Change::Rename { from, to });
+                }
+            }
+        }
+        drop(before);
+        let applied = self.index().apply(changes).unwrap();
+        assert_eq!(applied.gone, gone);
+        let contents: Vec<_> = applied.contents.iter().map(|c| c.path.clone()).collect();
+        assert_eq!(
+            contents,
+            expected.iter().map(|e| e.0.clone()).collect::<Vec<_>>()
+        );
+        for (applied, expected) in applied.contents.iter().zip(&expected) {
+            assert_eq!(applied.content.is_some(), expected.1.is_some());
+        }
+        // New files have ids now; old ones keep theirs.
+        let after = self.index().snapshot().unwrap();
+        for file in self.model.files.values_mut() {
+            let id = after
+                .file_by_inode(&file.stat.fs, file.stat.ino)
+                .unwrap()
+                .unwrap();
+            assert!(file.id == FileId(u32::MAX) || file.id == id, "ids stay");
+            file.id = id;
+        }
+    }
+
+    fn compare(&self) {
+        let snapshot = made::sound(self.index());
+        self.compare_tree(&snapshot);
+        self.compare_files(&snapshot);
+        self.compare_contents(&snapshot);
+    }
+
+    fn entry(&self, node: &Node, got: &Entry) -> bool {
+        match (node, got) {
+            (Node::File(file), Entry::File(id)) => self.model.files[file].id == *id,
+            (Node::Symlink(target), Entry::Symlink(got)) => got[..] == [*target, 0xff],
+            (Node::Dir, Entry::Dir(_)) | (Node::Special, Entry::Special(SpecialKind::Fifo)) => true,
+            _ => false,
+        }
+    }
+
+    fn compare_tree(&self, snapshot: &Snapshot) {
+        let mut expected: Vec<_> = self.model.tree.iter().collect();
+        expected.sort_by_key(|(path, _)| path.as_os_str().as_bytes());
+        let mut walked = Vec::new();
+        let root = Path::new("/");
+        snapshot
+            .walk(root, &mut |path, entry| {
+                walked.push((path.to_path_buf(), entry.clone()));
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        assert_eq!(walked.remove(0).0, root);
+        assert_eq!(
+            walked.iter().map(|(path, _)| path).collect::<Vec<_>>(),
+            expected.iter().map(|(path, _)| *path).collect::<Vec<_>>()
+        );
+        for ((path, got), (_, node)) in walked.iter().zip(&expected) {
+            assert!(
+                self.entry(node, got),
+                "{}: {node:?}, {got:?}",
+                path.display()
+            );
+            assert_eq!(snapshot.entry(path).unwrap().as_ref(), Some(got));
+            let list = snapshot.list(path).unwrap();
+            let below = expected
+                .iter()
+                .filter(|(at, _)| at.parent() == Some(path))
+                .count();
+            assert_eq!(list.len(), below);
+            assert!(list.is_sorted_by(|a, b| a.0.as_bytes() < b.0.as_bytes()));
+            assert!(matches!(snapshot.entry(&path.join("none")), Ok(None)));
+        }
+    }
+
+    fn compare_files(&self, snapshot: &Snapshot) {
+        let totals = snapshot.totals().unwrap();
+        assert_eq!(totals.files, self.model.files.len() as u64);
+        for (number, file) in &self.model.files {
+            let row = snapshot.file(file.id).unwrap().unwrap();
+            assert_eq!((row.id, &row.stat), (file.id, &file.stat));
+            let content = |n: u64| {
+                snapshot
+                    .content_by_digest(&digest(n).content)
+                    .unwrap()
+                    .unwrap()
+            };
+            let state = match file.state {
+                ModelState::Settled(n) => FileState::Settled(content(n)),
+                ModelState::Unsettled(n) => FileState::Unsettled(content(n)),
+                ModelState::Unreadable => FileState::Unreadable(13),
+                ModelState::Skipped => FileState::Skipped("size".into()),
+            };
+            assert_eq!(row.state, state);
+            let mut paths: Vec<_> = self
+                .model
+                .tree
+                .iter()
+                .filter(|(_, node)| **node == Node::File(*number))
+                .map(|(path, _)| path.clone())
+                .collect();
+            paths.sort_by(|a, b| a.as_os_str().as_bytes().cmp(b.as_os_str().as_bytes()));
+            assert_eq!(snapshot.paths(file.id).unwrap(), paths);
+            assert_eq!(snapshot.file_at(&paths[0]).unwrap().unwrap(), row);
+        }
+        for ino in 0..15 {
+            let id = snapshot.file_by_inode(&made::stat(0, 0).fs, ino).unwrap();
+            assert_eq!(
+                id,
+                self.model
+                    .inodes
+                    .get(&ino)
+                    .map(|file| self.model.files[file].id)
+            );
+        }
+    }
+
+    fn compare_contents(&self, snapshot: &Snapshot) {
+        let live = self.model.live();
+        let mut ids = BTreeMap::new();
+        for n in 0..CONTENTS {
+            let digest = digest(n);
+            let id = snapshot.content_by_digest(&digest.content).unwrap();
+            assert_eq!(id.is_some(), live.contains(&n), "content {n}");
+            let Some(id) = id else { continue };
+            ids.insert(n, id);
+            let row = snapshot.content(id).unwrap().unwrap();
+            let mut files: Vec<_> = self
+                .model
+                .files
+                .values()
+                .filter(|file| file.state.content() == Some(n))
+                .map(|file| file.id)
+                .collect();
+            files.sort_unstable();
+            assert_eq!(snapshot.files_of(id).unwrap(), files);
+            assert_eq!(row.files as usize, files.len());
+            assert_eq!(
+                (row.digest, row.size, row.kind),
+                (digest.content, digest.size, digest.kind)
+            );
+            assert_eq!(snapshot.chunks(id).unwrap(), digest.chunks);
+            assert_eq!(snapshot.signature(id).unwrap(), digest.signature);
+        }
+        assert_eq!(snapshot.totals().unwrap().contents, live.len() as u64);
+        for kind in PostingKind::ALL {
+            let all: Vec<u64> = match kind {
+                PostingKind::Chunk => (0..KEYS).map(|n| made::chunk_key(n as u32)).collect(),
+                PostingKind::Fingerprint => (0..KEYS + 2).collect(),
+            };
+            let mut found = vec![Vec::new(); all.len()];
+            snapshot
+                .postings(kind, &all, &mut |index, list| found[index] = list.to_vec())
+                .unwrap();
+            let mut few = vec![Vec::new(); all.len()];
+            snapshot
+                .postings_up_to(kind, &all, 2, &mut |index, list| few[index] = list.to_vec())
+                .unwrap();
+            for (index, key) in all.iter().enumerate() {
+                let mut expected: Vec<_> = ids
+                    .iter()
+                    .filter(|(n, _)| keys(**n, kind).contains(key))
+                    .map(|(_, id)| *id)
+                    .collect();
+                expected.sort_unstable();
+                assert_eq!(found[index], expected, "{kind:?} {key}");
+                let boilerplate = expected.len() > LIMIT as usize;
+                assert_eq!(snapshot.is_boilerplate(kind, *key).unwrap(), boilerplate);
+                if expected.len() > 2 {
+                    expected.clear();
+                }
+                assert_eq!(few[index], expected, "{kind:?} {key} up to 2");
+            }
+        }
+    }
+
+    fn after(&mut self, after: &After) {
+        match after {
+            After::Nothing => return,
+            After::Finish => self.index().finish_bulk().unwrap(),
+            After::Merge => self.index().merge(MergeWork::IfUseful).unwrap(),
+            After::Reopen => {
+                self.index = None;
+                self.index = Some(Self::open(self.path.as_deref()));
+            }
+            After::CloseAndReopen => {
+                self.index.take().unwrap().close().unwrap();
+                self.index = Some(Self::open(self.path.as_deref()));
+            }
+        }
+        self.compare();
+    }
+}
+
+fn run(path: Option<PathBuf>, batches: Vec<(Vec<Step>, After)>) {
+    let index = Some(Pair::open(path.as_deref()));
+    let mut pair = Pair {
+        index,
+        model: Model::default(),
+        path,
+    };
+    for (steps, after) in batches {
+        pair.apply(steps);
+        pair.compare();
+        pair.after(&after);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #[test]
+    fn the_index_is_the_model(
+        batches in batches(vec![After::Nothing, After::Nothing, After::Finish, After::Merge])
+    ) {
+        run(None, batches);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+    #[test]
+    fn and_stays_it_when_reopened(
+        batches in batches(vec![
+            After::Nothing, After::Finish, After::Reopen, After::CloseAndReopen,
+        ])
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        run(Some(folder.path().join("index")), batches);
+    }
+}

@@ -1,0 +1,290 @@
+//! Posting lists at sizes where blocks, segments, merges and boilerplate matter.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use resemble_core::{ChunkRun, ContentId, Params};
+use resemble_index::{Change, Index, MergeWork, Options, PostingKind, Snapshot};
+
+use crate::made::{Random, chunk_key, digest, memory, open, posting_rows, read, sound};
+
+fn lists(snapshot: &Snapshot, kind: PostingKind, keys: &[u64]) -> BTreeMap<u64, Vec<ContentId>> {
+    let mut found = BTreeMap::new();
+    let mut last = None;
+    snapshot
+        .postings(kind, keys, &mut |index, list| {
+            assert!(last < Some(index), "in the order of the keys");
+            last = Some(index);
+            assert!(list.is_sorted_by(|a, b| a < b));
+            found.insert(keys[index], list.to_vec());
+        })
+        .unwrap();
+    found
+}
+
+#[test]
+fn a_list_may_span_blocks_and_segments() {
+    let options = Options {
+        boilerplate_limit: 1428,
+        ..Options::default()
+    };
+    let index = Index::in_memory_with(&Params::default(), &options).unwrap();
+    // Every content has fingerprint 500, a seventh of them each of 0 to 6.
+    let file =
+        |n: u64, prints: &[u64]| read(format!("/f/{n}"), n + 1, digest(n, &[n as u32], prints));
+    for batch in 0..5u64 {
+        let files = (batch * 2000..(batch + 1) * 2000).map(|n| file(n, &[n % 7, 500, 1000 + n]));
+        index.apply(files.collect()).unwrap();
+        let snapshot = sound(&index);
+        let found = lists(
+            &snapshot,
+            PostingKind::Fingerprint,
+            &[3, 499, 500, 501, 1000 + batch],
+        );
+        assert_eq!(found[&500].len() as u64, (batch + 1) * 2000);
+        assert_eq!(
+            found.keys().copied().collect::<Vec<_>>(),
+            [3, 500, 1000 + batch]
+        );
+        assert!(
+            snapshot
+                .is_boilerplate(PostingKind::Fingerprint, 500)
+                .unwrap()
+        );
+        // Neither by the set nor by counting is a long list handed out.
+        for most in [5, 1999] {
+            snapshot
+                .postings_up_to(PostingKind::Fingerprint, &[500], most, &mut |_, _| panic!())
+                .unwrap();
+        }
+    }
+    index.finish_bulk().unwrap();
+    let boilerplate = || sound(&index).boilerplate(PostingKind::Fingerprint);
+    let snapshot = index.snapshot().unwrap();
+    assert_eq!(
+        lists(&snapshot, PostingKind::Fingerprint, &[500])[&500].len(),
+        10_000
+    );
+    assert!(snapshot.boilerplate(PostingKind::Chunk).is_empty());
+    drop(snapshot);
+    let four = [(0, 1429), (1, 1429), (2, 1429), (3, 1429)];
+    assert_eq!(boilerplate(), [&four[..], &[(500, 10_000)]].concat());
+    // Small batches count just what they touch: one more, one fewer, either side of the limit.
+    index.apply(vec![file(20_000, &[5, 500])]).unwrap();
+    assert_eq!(
+        boilerplate(),
+        [&four[..], &[(5, 1429), (500, 10_001)]].concat()
+    );
+    index
+        .apply(vec![Change::Remove("/f/20000".into())])
+        .unwrap();
+    assert_eq!(boilerplate(), [&four[..], &[(500, 10_000)]].concat());
+    index
+        .apply(vec![Change::Remove("/f/0".into()), file(20_001, &[500])])
+        .unwrap();
+    assert_eq!(boilerplate(), [&four[1..], &[(500, 10_000)]].concat());
+    index
+        .apply(
+            (1..9000)
+                .map(|n| Change::Remove(format!("/f/{n}").into()))
+                .collect(),
+        )
+        .unwrap();
+    assert!(boilerplate().is_empty());
+}
+
+#[test]
+fn keys_may_be_asked_in_any_order_and_often() {
+    let index = memory();
+    let mut random = Random(3);
+    let mut model: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+    for batch in 0..12u64 {
+        let files = (0..300).map(|n| {
+            let name = batch * 300 + n;
+            let prints: BTreeSet<u64> = (0..40).map(|_| random.next() % 30_000).collect();
+            for print in &prints {
+                model.entry(*print).or_default().insert(name);
+            }
+            let prints: Vec<_> = prints.into_iter().collect();
+            read(format!("/{name}"), name, digest(name, &[], &prints))
+        });
+        index.apply(files.collect()).unwrap();
+    }
+    let snapshot = sound(&index);
+    assert!(posting_rows(&index).1 <= 8);
+    let mut keys: Vec<u64> = (0..5000).map(|_| random.next() % 31_000).collect();
+    for _ in 0..3 {
+        let mut found = vec![0; keys.len()];
+        snapshot
+            .postings(PostingKind::Fingerprint, &keys, &mut |at, list| {
+                found[at] = list.len();
+            })
+            .unwrap();
+        let expected: Vec<_> = keys
+            .iter()
+            .map(|key| model.get(key).map_or(0, BTreeSet::len))
+            .collect();
+        assert_eq!(found, expected);
+        // Unsorted, then sorted, then backwards.
+        if keys.is_sorted() {
+            keys.reverse();
+        } else {
+            keys.sort_unstable();
+        }
+    }
+}
+
+#[test]
+fn constant_and_tiny_chunks_have_no_postings() {
+    let index = memory();
+    let mut made = digest(1, &[1, 2, 3, 3], &[]);
+    made.chunks.0[0].constant = true;
+    made.chunks.0[0].count = 1 << 40;
+    made.chunks.0[1].len = 63;
+    made.chunks.0.push(ChunkRun {
+        len: 64,
+        ..made.chunks.0[2]
+    });
+    index.apply(vec![read("/a", 1, made.clone())]).unwrap();
+    let snapshot = sound(&index);
+    let keys = [1, 2, 3].map(chunk_key);
+    let found = lists(&snapshot, PostingKind::Chunk, &keys);
+    assert_eq!(found.keys().copied().collect::<Vec<_>>(), [chunk_key(3)]);
+    assert_eq!(found[&chunk_key(3)].len(), 1);
+    assert_eq!(snapshot.totals().unwrap().chunks, (1 << 40) + 4);
+    assert_eq!(
+        snapshot.chunks(found[&chunk_key(3)][0]).unwrap(),
+        made.chunks
+    );
+}
+
+#[test]
+fn hundreds_of_tiny_batches_leave_few_segments() {
+    let index = memory();
+    for n in 0..300u64 {
+        let mut changes = vec![read(
+            format!("/{n}"),
+            n + 1,
+            digest(n, &[n as u32, 5], &[n, 77]),
+        )];
+        if n % 3 == 2 {
+            changes.push(Change::Remove(format!("/{}", n - 1).into()));
+        }
+        index.apply(changes).unwrap();
+        assert!(posting_rows(&index).1 <= 8);
+    }
+    let snapshot = sound(&index);
+    let found = lists(&snapshot, PostingKind::Fingerprint, &[76, 77, 78]);
+    // 77 is a name too, of a content that is still there.
+    assert_eq!(found[&77].len(), 200);
+    index.merge(MergeWork::IfUseful).unwrap();
+    index.finish_bulk().unwrap();
+    assert_eq!(posting_rows(&index).1, 1);
+    assert_eq!(sound(&index).totals().unwrap().contents, 200);
+}
+
+#[test]
+fn the_dead_leave_with_the_merge() {
+    let index = memory();
+    let all = |range: std::ops::Range<u64>| {
+        range
+            .map(|n| read(format!("/d/{n}"), n + 1, digest(n, &[n as u32], &[n, 9])))
+            .collect()
+    };
+    index.apply(all(0..3000)).unwrap();
+    let rows = posting_rows(&index).0;
+    index
+        .apply(
+            (500..3000)
+                .map(|n| Change::Remove(format!("/d/{n}").into()))
+                .collect(),
+        )
+        .unwrap();
+    // So many that the batch itself merged.
+    let snapshot = sound(&index);
+    assert!(posting_rows(&index).0 < rows);
+    assert_eq!(
+        lists(&snapshot, PostingKind::Fingerprint, &[9])[&9].len(),
+        500
+    );
+    index.apply(vec![Change::Remove("/".into())]).unwrap();
+    index.finish_bulk().unwrap();
+    assert_eq!(posting_rows(&index), (0, 0));
+    sound(&index);
+    index.apply(all(0..10)).unwrap();
+    sound(&index);
+}
+
+/// More than 200,000 postings in a batch: boilerplate waits, postings do not.
+#[test]
+fn a_bulk_load_answers_at_once_and_counts_at_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("index");
+    let index = open(&path, 1000);
+    let batch = |batch: u64| -> Vec<Change> {
+        (batch * 3000..(batch + 1) * 3000)
+            .map(|n| {
+                let mut prints: Vec<u64> = (0..90).map(|k| 1000 + n * 90 + k).collect();
+                prints.push(n % 2);
+                prints.push(5 + n % 5);
+                read(
+                    format!("/{}/{n}", n % 50),
+                    n + 1,
+                    digest(n, &[n as u32, 1 << 20], &prints),
+                )
+            })
+            .collect()
+    };
+    let odd = |index: &Index| {
+        index
+            .snapshot()
+            .unwrap()
+            .is_boilerplate(PostingKind::Fingerprint, 1)
+    };
+    index.apply(batch(0)).unwrap();
+    assert!(!odd(&index).unwrap(), "not counted yet");
+    let snapshot = sound(&index);
+    assert_eq!(
+        lists(&snapshot, PostingKind::Fingerprint, &[1])[&1].len(),
+        1500
+    );
+    snapshot
+        .postings_up_to(PostingKind::Fingerprint, &[1], 1000, &mut |_, _| panic!())
+        .unwrap();
+    drop(snapshot);
+    // The note that it is not counted survives.
+    drop(index);
+    let index = open(&path, 1000);
+    // A small batch counts what the large one left.
+    index
+        .apply(vec![read("/one", 1 << 40, digest(1 << 40, &[3], &[1]))])
+        .unwrap();
+    let snapshot = sound(&index);
+    assert_eq!(
+        snapshot.boilerplate(PostingKind::Fingerprint),
+        [(0, 1500), (1, 1501)]
+    );
+    assert_eq!(
+        snapshot.boilerplate(PostingKind::Chunk),
+        [(chunk_key(1 << 20), 3000)]
+    );
+    drop(snapshot);
+    index.apply(batch(1)).unwrap();
+    index.finish_bulk().unwrap();
+    let snapshot = sound(&index);
+    let counts: Vec<_> = (5..10).map(|key| (key, 1200)).collect();
+    assert_eq!(
+        snapshot.boilerplate(PostingKind::Fingerprint)[..2],
+        [(0, 3000), (1, 3001)]
+    );
+    assert_eq!(snapshot.boilerplate(PostingKind::Fingerprint)[2..], counts);
+    drop(snapshot);
+    index.close().unwrap();
+    // Another limit counts anew, nothing is read again.
+    let index = open(&path, 1200);
+    let snapshot = sound(&index);
+    assert_eq!(
+        snapshot.boilerplate(PostingKind::Fingerprint),
+        [(0, 3000), (1, 3001)]
+    );
+    assert_eq!(snapshot.boilerplate_limit(), 1200);
+}
