@@ -1,1 +1,46 @@
-//! cli
+//! `resemble-cli`: the command line.
+//!
+//! Everything that decides an answer is elsewhere; this crate turns arguments into a request,
+//! finds somebody to answer it, and prints what comes back:
+//!
+//! ```text
+//! args ─► commands::VERB ─► names (what is named, where it leads) ─► backend ─┬─► daemon (socket)
+//!                                                                            └─► local (engine, cache)
+//!                              ui (text, JSON, tables; quoting, colour) ◄─ the same proto answer
+//! ```
+//!
+//! * [`args`] is every option, with the help texts; parsing touches nothing of the system.
+//! * [`commands`] has one file per verb.
+//! * [`backend`] knows who answers, and hides who it was.
+//! * [`ui`] is the only place that prints; [`error`] the only one that knows exit codes.
+#![forbid(unsafe_code)]
+
+pub mod args;
+pub mod backend;
+pub mod commands;
+pub mod error;
+pub mod names;
+pub mod quote;
+pub mod reference;
+pub mod rows;
+pub mod table;
+pub mod ui;
+pub mod values;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+use resemble_proto::places::Env;
+
+/// Runs the program with these arguments (the first is its name) and says how it ended.
+pub fn run(args: impl IntoIterator<Item = OsString>, env: &Env) -> ExitCode {
+    let cli = match args::Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        // Help and version are answers (0), all else is usage (2); clap prints both itself.
+        Err(error) => return ui::print_usage(&error),
+    };
+    let mut ui = ui::Ui::of_process(&cli.global);
+    let outcome = commands::run(&mut ui, env, cli);
+    ui.finish(outcome)
+}

@@ -1,2 +1,10 @@
-//! main
-fn main() {}
+//! `resemble`: see `resemble --help`.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let uid = rustix::process::geteuid().as_raw();
+    let env = resemble_proto::places::Env::gather(|name| std::env::var_os(name), uid);
+    resemble_cli::run(std::env::args_os(), &env)
+}

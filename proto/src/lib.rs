@@ -1,2 +1,36 @@
 //! `resemble-proto`: what the daemon and the command line say to each other.
-//! (Interface agreed; owner fills in.)
+//!
+//! One question may be answered by the daemon over its socket or by the command itself from its
+//! own cache; scripts must not be able to tell. So the *answers* are types of this crate, both ways
+//! build the same ones, and only one piece of code prints them. From the bottom up:
+//!
+//! * [`number`] and [`path`]: the two values that JSON does not carry by itself, a share with six
+//!   decimals and a name of any bytes;
+//! * [`message`]: requests and answers as plain data;
+//! * [`report`]: the JSON documents that `--format json` and the overlay's `.report.json` share;
+//! * [`frame`]: lines with a hard size limit and a total decoder;
+//! * [`client`]: the blocking client;
+//! * [`places`]: where socket, state and cache are, from an explicit environment.
+//!
+//! The crate does I/O in `client` and `places` only, reads no environment variable and prints
+//! nothing. The conversation itself is described with a session in `docs/protocol.md`.
+#![forbid(unsafe_code)]
+
+pub mod client;
+pub mod frame;
+pub mod message;
+pub mod number;
+pub mod path;
+pub mod places;
+pub mod report;
+
+/// The number of the protocol, the `resemble` field of [`message::Hello`]. It rises only when an
+/// old client would misread a new daemon; new optional fields do not count.
+pub const PROTOCOL: u32 = 1;
+
+/// The number of the JSON documents' layout, the `schema` field of every document. Additive
+/// changes keep it.
+pub const SCHEMA: u32 = 1;
+
+/// The version of resemble, as `--version` and every document print it.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

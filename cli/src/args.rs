@@ -1,0 +1,491 @@
+//! Every option. The doc comments are the help texts, and so the manual: man pages, completions
+//! and `docs/cli-reference.md` are made from them.
+//!
+//! Parsing only checks what can be checked without looking at the system.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::styling::{AnsiColor, Effects, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use resemble_proto::message::{MountView, PairScore};
+use resemble_proto::number::Fraction;
+
+use crate::values;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
+    .usage(AnsiColor::Green.on_default().effects(Effects::BOLD))
+    .literal(AnsiColor::Cyan.on_default());
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  the asked-for state holds: something found, live, in sync, done
+  1  it does not: nothing found, still scanning or degraded, out of time
+  2  trouble: wrong usage, no daemon where one is needed, or some files could
+     not be read (what was found is printed all the same)";
+
+const FIND_EXAMPLES: &str = "\
+Examples:
+  resemble find report.txt
+      What resembles report.txt among everything the daemon watches.
+  resemble find report.txt --in ~/Documents --min 70%
+      The same among the files of one directory; needs no daemon.
+  curl -s https://example.org/licence.txt | resemble find - --in .
+      Where is that text, or most of it?
+  resemble find *.c --in ../old --format tsv | sort -k5,5
+      For another program: tab-separated, fractions instead of percents.
+
+The percentage is the larger of two: how much of FILE is in the other file, and how much of the
+other file is in FILE. 100% is kept for files with equal bytes.";
+
+const PAIRS_EXAMPLES: &str = "\
+Examples:
+  resemble pairs ~/Documents --min 80% --top 20
+      The twenty most alike pairs of a collection.
+  resemble pairs old new --score resemblance --format tsv
+      Every pair among the files of both, for a script.
+  resemble pairs . --include '*.c' --exclude 'vendor/' --exact
+      Measured on the files themselves instead of estimated from samples.";
+
+const WATCH_EXAMPLES: &str = "\
+Examples:
+  resemble watch add ~/Documents
+  resemble watch add ~/src --ignore
+      Without what .gitignore files name, and without .git.
+  resemble watch list";
+
+/// Find the files that share content with a file, how much, and where
+///
+/// Asks the daemon `resembled` if one runs and watches what is asked about; reads the named files
+/// itself otherwise, and remembers what it read. Both give the same answers. Nothing of what is
+/// looked at is ever changed.
+#[derive(Debug, Parser)]
+#[command(name = "resemble", bin_name = "resemble", version, styles = STYLES, after_help = EXIT_CODES)]
+#[command(max_term_width = 100, disable_help_subcommand = true)]
+pub struct Cli {
+    /// What holds for all commands.
+    #[command(flatten)]
+    pub global: Global,
+    /// The command.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of all commands.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// `--socket`.
+    #[arg(long, global = true, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    #[arg(help = "The daemon's socket [env: RESEMBLE_SOCKET]; nobody there is then an error")]
+    pub socket: Option<PathBuf>,
+    /// `--state`.
+    #[arg(help = "The daemon's state folder [env: RESEMBLE_STATE]; only to find its socket")]
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub state: Option<PathBuf>,
+    /// Say nothing on standard error but errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more: further columns, and who answered
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    /// `--color`.
+    #[arg(help = "Use colours; NO_COLOR in the environment switches `auto` off")]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorWhen,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorWhen {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Find the files similar to a file, or to what standard input holds
+    #[command(after_help = FIND_EXAMPLES)]
+    Find(FindArgs),
+    /// List every pair of files with something in common
+    #[command(after_help = PAIRS_EXAMPLES)]
+    Pairs(PairsArgs),
+    /// Show what the daemon watches, and whether its answers are up to date
+    ///
+    /// Ends with 0 when every root is live, with 1 while one is scanned or anything is degraded.
+    Status(StatusArgs),
+    /// Wait until every change made so far is in the daemon's index
+    ///
+    /// Every change by any process before this command, in every root: the first scan, a rescan
+    /// under way and files that are still being written are waited for.
+    Sync(SyncArgs),
+    /// Print the index in a form that can be compared
+    ///
+    /// One line a path, sorted by bytes: path, type, size, digest of the content, the chunks as
+    /// MD5:length, target of a link; separated by tabs. Two states of one tree print the same.
+    Dump(DumpArgs),
+    /// Add, remove or list the directories that the daemon watches
+    #[command(after_help = WATCH_EXAMPLES)]
+    Watch(WatchArgs),
+    /// Mount the overlay: `ls MOUNT/FILE/.similar` in any shell
+    Mount(MountArgs),
+    /// Take the overlay away
+    Unmount(UnmountArgs),
+    /// Show when a change made a file resemble another
+    Alerts(AlertsArgs),
+    /// Print a completion script for a shell
+    ///
+    /// For bash: resemble completions bash > ~/.local/share/bash-completion/completions/resemble
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write all of them into a directory
+    Man(ManArgs),
+}
+
+/// How rows are printed.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct RowOutput {
+    /// How to print the answer
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: RowFormat,
+    /// Write into FILE instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// End rows (text, tsv) and names read by --files-from with NUL instead of a newline
+    #[arg(short = '0', long)]
+    pub null: bool,
+}
+
+/// How a single answer is printed.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct DocumentOutput {
+    /// How to print the answer
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: DocumentFormat,
+    /// Write into FILE instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+}
+
+/// Formats of rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum RowFormat {
+    /// For people: whole percents, names quoted on a terminal.
+    #[default]
+    Text,
+    /// One object with parameters, rows and errors.
+    Json,
+    /// The same with an object a line: header, rows, errors.
+    Jsonl,
+    /// Comma-separated, with a header row.
+    Csv,
+    /// Tab-separated, no header row; \t, \n and \\ in names.
+    Tsv,
+}
+
+/// Formats of single answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum DocumentFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One object.
+    Json,
+}
+
+/// Which files take part, and which rows are shown.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Selection")]
+pub struct Selection {
+    /// Only files that match GLOB (as in .gitignore); may be repeated
+    #[arg(long, value_name = "GLOB")]
+    pub include: Vec<String>,
+    /// No files that match GLOB (as in .gitignore); may be repeated
+    #[arg(long, value_name = "GLOB")]
+    pub exclude: Vec<String>,
+    /// Only files of at least SIZE bytes: 4096, 10K, 1.5M
+    #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "0")]
+    pub min_size: u64,
+    /// Only rows with at least this score: 70%, 70 and .7 are the same
+    #[arg(long, value_name = "SHARE", value_parser = values::share)]
+    pub min: Option<Fraction>,
+    /// Only rows with at least so many bytes in common chunks, identical files aside [default: 256]
+    #[arg(long, value_name = "BYTES", value_parser = values::size)]
+    pub min_shared: Option<u64>,
+    /// Only the first N rows, after sorting
+    #[arg(long, value_name = "N")]
+    pub top: Option<u64>,
+    /// Measure on the files themselves instead of estimating from samples
+    #[arg(long)]
+    pub exact: bool,
+}
+
+/// Who answers, and how the command reads files if it does so itself.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Who answers")]
+pub struct Answering {
+    /// Do not ask the daemon: read the named files
+    #[arg(long, conflicts_with = "socket")]
+    pub local: bool,
+    /// Average chunk size in bytes, another index than the usual; the daemon answers only if its
+    /// own is built so
+    #[arg(long, value_name = "BYTES", value_parser = values::size)]
+    pub chunk_size: Option<u64>,
+    /// Neither use nor keep the command's own cache
+    #[arg(long)]
+    pub no_cache: bool,
+    /// Keep the command's own cache below SIZE
+    #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "1G")]
+    pub cache_size: u64,
+}
+
+/// `find`
+#[derive(Debug, Args)]
+pub struct FindArgs {
+    /// Files to find similar ones of; - is standard input
+    #[arg(value_name = "FILE", required_unless_present = "files_from", value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+    /// Look among the files of DIR instead of the daemon's roots; may be repeated
+    #[arg(long = "in", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub within: Vec<PathBuf>,
+    /// Read further FILE names from a file, one a line; - is standard input
+    #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
+    pub files_from: Option<PathBuf>,
+    /// Rows.
+    #[command(flatten)]
+    pub selection: Selection,
+    /// Format.
+    #[command(flatten)]
+    pub output: RowOutput,
+    /// Who answers.
+    #[command(flatten)]
+    pub answering: Answering,
+}
+
+/// `pairs`
+#[derive(Debug, Args)]
+pub struct PairsArgs {
+    /// Directories whose files are compared, each with each
+    #[arg(value_name = "DIR", required_unless_present = "files_from", value_hint = ValueHint::DirPath)]
+    pub dirs: Vec<PathBuf>,
+    /// What sorts the pairs, and what --min bounds
+    #[arg(long, value_name = "SCORE", default_value = "containment")]
+    pub score: Score,
+    /// Read further names from a file, one a line; - is standard input
+    #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
+    pub files_from: Option<PathBuf>,
+    /// Rows.
+    #[command(flatten)]
+    pub selection: Selection,
+    /// Format.
+    #[command(flatten)]
+    pub output: RowOutput,
+    /// Who answers.
+    #[command(flatten)]
+    pub answering: Answering,
+}
+
+/// The score of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Score {
+    /// The larger share of one file that is in the other.
+    Containment,
+    /// What both have over what either has.
+    Resemblance,
+}
+
+impl From<Score> for PairScore {
+    fn from(score: Score) -> Self {
+        match score {
+            Score::Containment => Self::Containment,
+            Score::Resemblance => Self::Resemblance,
+        }
+    }
+}
+
+/// `status`
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Format.
+    #[command(flatten)]
+    pub output: DocumentOutput,
+}
+
+/// `sync`
+#[derive(Debug, Args)]
+pub struct SyncArgs {
+    /// Give up after TIME: 30, 500ms, 2m (exit code 1)
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    pub timeout: Option<Duration>,
+}
+
+/// `dump`
+#[derive(Debug, Args)]
+pub struct DumpArgs {
+    /// The form that holds nothing but the state of the tree (the only one)
+    #[arg(long, required = true)]
+    pub canonical: bool,
+    /// Only what lies under ROOT; without, all that the daemon watches
+    #[arg(value_name = "ROOT", value_hint = ValueHint::DirPath)]
+    pub roots: Vec<PathBuf>,
+    /// Write into FILE instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// Who answers.
+    #[command(flatten)]
+    pub answering: Answering,
+}
+
+/// `watch`
+#[derive(Debug, Args)]
+pub struct WatchArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: WatchAction,
+}
+
+/// The actions of `watch`.
+#[derive(Debug, Subcommand)]
+pub enum WatchAction {
+    /// Watch a directory from now on, and after every restart
+    Add {
+        /// The directory
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+        /// Honour .gitignore and .ignore files, and skip .git
+        #[arg(long)]
+        ignore: bool,
+        /// Do not enter other file systems below DIR
+        #[arg(long)]
+        one_file_system: bool,
+    },
+    /// Stop watching a directory and forget its content
+    Remove {
+        /// The directory
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+    },
+    /// List what is watched
+    List {
+        /// Format.
+        #[command(flatten)]
+        output: RowOutput,
+    },
+}
+
+/// `mount`
+#[derive(Debug, Args)]
+pub struct MountArgs {
+    /// Where; made if it is not there, and removed at the end
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+    /// How the tree is shown
+    #[arg(long, value_name = "VIEW", default_value = "folders")]
+    pub view: View,
+}
+
+/// The views of the overlay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum View {
+    /// Each file is a folder: `ls MOUNT/report.txt/.similar`.
+    Folders,
+    /// The tree as it is: `ls MOUNT/.similar/report.txt`.
+    Files,
+}
+
+impl From<View> for MountView {
+    fn from(view: View) -> Self {
+        match view {
+            View::Folders => Self::Folders,
+            View::Files => Self::Files,
+        }
+    }
+}
+
+/// `unmount`
+#[derive(Debug, Args)]
+pub struct UnmountArgs {
+    /// The mount point; may be left out if there is only one
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+}
+
+/// `alerts`
+#[derive(Debug, Args)]
+pub struct AlertsArgs {
+    /// Go on with new ones as they happen
+    #[arg(short, long)]
+    pub follow: bool,
+    /// Format.
+    #[command(flatten)]
+    pub output: RowOutput,
+}
+
+/// `completions`
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// Which shell
+    #[arg(value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+/// Shells with completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+/// `man`
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Where to write resemble.1, resemble-find.1 …; without, resemble.1 is printed
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn clap_finds_nothing_wrong() {
+        Cli::command().debug_assert();
+    }
+
+    /// Every option and argument of every command says what it is for, and none ends in a period
+    /// (as in the help of other programs).
+    #[test]
+    fn everything_has_help() {
+        fn check(command: &clap::Command) {
+            for arg in command.get_arguments() {
+                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                assert!(!help.is_empty(), "{} {}", command.get_name(), arg.get_id());
+                assert!(
+                    !help.ends_with('.'),
+                    "{} {}: {help}",
+                    command.get_name(),
+                    arg.get_id()
+                );
+                assert!(
+                    arg.is_positional() || arg.get_long().is_some(),
+                    "{} has no long name",
+                    arg.get_id()
+                );
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
+}

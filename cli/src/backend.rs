@@ -1,0 +1,357 @@
+//! Who answers: the daemon, or this process from its own cache.
+//!
+//! The rule is the contract's: the daemon, if one answers at the socket and watches every path
+//! that the question names; else the command itself. Both give proto answers about real paths, so the
+//! rest of the program cannot tell them apart, and neither can the reader of its output.
+//!
+//! 1. `--local` never asks; `--socket` on the command line never falls back: who names a socket
+//!    means that daemon. `RESEMBLE_SOCKET` only says where to look.
+//! 2. A question that names nothing to look in (`find FILE`, `dump`) is about the daemon's roots.
+//!    Without a daemon it has no answer.
+//! 3. A daemon of another protocol, or one whose index is chunked otherwise than `--chunk-size`
+//!    asks, counts as none, and `-v` says so.
+
+mod local;
+
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use resemble_core::params::ChunkParams;
+use resemble_core::{Digest, Digester, Params};
+use resemble_engine::AskError;
+use resemble_engine::find::read_now;
+use resemble_proto::client::{Client, ClientError, Timeouts};
+use resemble_proto::message::{
+    Answer, FailureKind, FindRequest, FindRow, Inode, PairRow, PairsRequest, Scope, SoftError,
+    Subject, WireDigest,
+};
+use resemble_proto::path::PathText;
+use resemble_proto::places::{self, Env};
+
+use crate::args::{Answering, Global};
+use crate::error::{CliError, CliResult};
+use crate::names::Named;
+use crate::ui::Ui;
+
+use local::Local;
+
+/// Somebody who answers.
+#[derive(Debug)]
+pub enum Backend {
+    /// The daemon.
+    Daemon {
+        /// The way to it.
+        client: Box<Client>,
+        /// What its index is built with.
+        params: Params,
+    },
+    /// This process.
+    Local(Box<Local>),
+}
+
+/// What `find` looks for.
+#[derive(Clone, Debug)]
+pub enum Sought {
+    /// A file.
+    File(Named),
+    /// What standard input held.
+    Stdin(Box<Digest>),
+}
+
+impl Sought {
+    /// The real path, if it is a file.
+    pub fn path(&self) -> Option<PathText> {
+        match self {
+            Self::File(file) => Some(PathText::from(file.real.as_path())),
+            Self::Stdin(_) => None,
+        }
+    }
+}
+
+/// The options of a find besides its subject.
+#[derive(Clone, Debug)]
+pub struct FindOptions {
+    /// See [`FindRequest`].
+    pub scope: Scope,
+    /// See [`FindRequest`].
+    pub min: resemble_proto::number::Fraction,
+    /// See [`FindRequest`].
+    pub min_shared: Option<u64>,
+    /// See [`FindRequest`].
+    pub top: Option<u64>,
+    /// See [`FindRequest`].
+    pub exact: bool,
+}
+
+/// The daemon, or the reason why there is none.
+pub fn daemon(env: &Env, global: &Global) -> CliResult<Client> {
+    let socket = places::socket_path(env, global.socket.as_deref(), global.state.as_deref())?;
+    Client::connect(&socket, Timeouts::default()).map_err(|error| match error {
+        ClientError::NoDaemon { .. } => CliError::NobodyAnswers(format!(
+            "{error}; start one with `resembled DIR` or `systemctl --user start resembled`"
+        )),
+        other => other.into(),
+    })
+}
+
+impl Backend {
+    /// Who answers a question about these paths (none: about the daemon's roots).
+    pub fn choose(
+        ui: &mut Ui,
+        env: &Env,
+        global: &Global,
+        answering: &Answering,
+        named: &[Named],
+    ) -> CliResult<Self> {
+        let asked = asked_params(answering)?;
+        if !answering.local {
+            match Self::ask_daemon(ui, env, global, asked.as_ref(), named) {
+                Ok(Some(backend)) => return Ok(backend),
+                Ok(None) => {}
+                Err(error) if global.socket.is_some() => return Err(error),
+                Err(error) => ui.detail(&error.to_string()),
+            }
+        }
+        if named.is_empty() {
+            let socket =
+                places::socket_path(env, global.socket.as_deref(), global.state.as_deref())?;
+            return Err(CliError::NobodyAnswers(nothing_named(&socket, answering)));
+        }
+        ui.detail("reading the named files");
+        let params = asked.unwrap_or_default();
+        Ok(Self::Local(Box::new(Local::open(
+            ui, env, answering, &params,
+        )?)))
+    }
+
+    /// The daemon, if it can answer this.
+    fn ask_daemon(
+        ui: &mut Ui,
+        env: &Env,
+        global: &Global,
+        asked: Option<&Params>,
+        named: &[Named],
+    ) -> CliResult<Option<Self>> {
+        let client = daemon(env, global)?;
+        let params = client.params()?;
+        if asked.is_some_and(|asked| *asked != params) {
+            ui.detail(&format!("the daemon's index is built otherwise: {params}"));
+            return Ok(None);
+        }
+        let paths: Vec<PathText> = named
+            .iter()
+            .map(|one| PathText::from(one.real.as_path()))
+            .collect();
+        if !paths.is_empty() && !client.covers_all(paths)? {
+            ui.detail("the daemon does not watch all of these paths");
+            return Ok(None);
+        }
+        ui.detail(&format!(
+            "the daemon answers (process {})",
+            client.hello().pid
+        ));
+        let client = Box::new(client);
+        Ok(Some(Self::Daemon { client, params }))
+    }
+
+    /// What contents are digested with.
+    pub fn params(&self) -> &Params {
+        match self {
+            Self::Daemon { params, .. } => params,
+            Self::Local(local) => local.params(),
+        }
+    }
+
+    /// Looks at every path of the question anew, where that is this process's business.
+    ///
+    /// What could not be read is part of the answers that follow, and of [`Self::dump`].
+    pub fn refresh(&mut self, ui: &mut Ui, paths: &[PathText]) -> CliResult<()> {
+        match self {
+            Self::Daemon { .. } => Ok(()),
+            Self::Local(local) => local.refresh(ui, paths),
+        }
+    }
+
+    /// Files similar to one. `name` is what the rows call it.
+    ///
+    /// # Errors
+    ///
+    /// The inner error is the subject's own: it cannot be read, and other subjects may still be.
+    pub fn find(
+        &mut self,
+        sought: &Sought,
+        name: &PathText,
+        options: &FindOptions,
+    ) -> CliResult<Result<Answer<FindRow>, SoftError>> {
+        match self {
+            Self::Daemon { client, params } => {
+                find_by_daemon(client, params, sought, name, options)
+            }
+            Self::Local(local) => local.find(sought, name, options),
+        }
+    }
+
+    /// Whether it is the daemon that answers.
+    pub const fn is_daemon(&self) -> bool {
+        matches!(self, Self::Daemon { .. })
+    }
+
+    /// Puts the cache in order, after the answer was printed.
+    pub fn close(self) {
+        if let Self::Local(local) = self {
+            local.close();
+        }
+    }
+
+    /// All pairs.
+    pub fn pairs(&mut self, ui: &Ui, request: PairsRequest) -> CliResult<Answer<PairRow>> {
+        let _progress = ui.progress("comparing");
+        match self {
+            Self::Daemon { client, .. } => Ok(client.pairs(request)?.collect_answer()?),
+            Self::Local(local) => local.pairs(&request),
+        }
+    }
+
+    /// The canonical dump of these roots, handed to `sink` piece by piece; empty: all roots.
+    pub fn dump(
+        &mut self,
+        roots: Vec<PathText>,
+        sink: &mut dyn FnMut(&[u8]) -> CliResult<()>,
+    ) -> CliResult<Vec<SoftError>> {
+        match self {
+            Self::Daemon { client, .. } => {
+                let mut rows = client.dump(roots)?;
+                for row in rows.by_ref() {
+                    sink(row?.text.as_bytes())?;
+                }
+                Ok(rows.errors().to_vec())
+            }
+            Self::Local(local) => local.dump(&roots, sink),
+        }
+    }
+}
+
+/// The sentence for a question about the daemon's roots without a daemon.
+fn nothing_named(socket: &Path, answering: &Answering) -> String {
+    if answering.local {
+        return "nothing to look in: with --local, name directories (find: --in DIR)".to_owned();
+    }
+    if answering.chunk_size.is_some() {
+        return "nothing to look in: no daemon has an index with this chunk size; name \
+                directories (find: --in DIR)"
+            .to_owned();
+    }
+    format!(
+        "nothing to look in: no daemon answers at {}; start one with `resembled DIR`, or name \
+         directories (find: --in DIR)",
+        crate::quote::quoted(socket)
+    )
+}
+
+fn asked_params(answering: &Answering) -> CliResult<Option<Params>> {
+    let Some(size) = answering.chunk_size else {
+        return Ok(None);
+    };
+    let chunk = u32::try_from(size).ok().and_then(ChunkParams::scaled);
+    match chunk {
+        Some(chunk) => Ok(Some(Params {
+            chunk,
+            ..Params::default()
+        })),
+        None => Err(CliError::Usage(format!(
+            "--chunk-size {size}: must be between {} and {}",
+            ChunkParams::LEAST_AVERAGE,
+            ChunkParams::GREATEST_AVERAGE
+        ))),
+    }
+}
+
+fn find_by_daemon(
+    client: &Client,
+    params: &Params,
+    sought: &Sought,
+    name: &PathText,
+    options: &FindOptions,
+) -> CliResult<Result<Answer<FindRow>, SoftError>> {
+    let request = |subject| FindRequest {
+        subject,
+        scope: options.scope.clone(),
+        min: options.min,
+        min_shared: options.min_shared,
+        top: options.top,
+        exact: options.exact,
+    };
+    let content = |digest: &Digest, inode| Subject::Content {
+        digest: WireDigest::from(digest),
+        name: name.clone(),
+        inode,
+    };
+    let file = match sought {
+        Sought::Stdin(digest) => return Ok(Ok(client.find(request(content(digest, None)))?)),
+        Sought::File(file) => file,
+    };
+    let subject = Subject::File(PathText::from(file.real.as_path()));
+    let mut answer = match client.find(request(subject)) {
+        Err(error)
+            if matches!(
+                error.failure(),
+                // Internal: the daemon could not read it, which this process may find out better.
+                Some(FailureKind::NotIndexed | FailureKind::NotWatched | FailureKind::Internal)
+            ) =>
+        {
+            let digest = match digest_of(file, params) {
+                Ok(digest) => digest,
+                Err(error) => return Ok(Err(error)),
+            };
+            client.find(request(content(&digest, inode_of(&file.real))))?
+        }
+        other => other?,
+    };
+    for row in &mut answer.rows {
+        row.file = name.clone();
+    }
+    Ok(Ok(answer))
+}
+
+/// The digest of a file that no index has.
+pub(crate) fn digest_of(file: &Named, params: &Params) -> Result<Digest, SoftError> {
+    read_now(&file.real, params).map_err(|error| subject_error(file, error))
+}
+
+/// Why the subject of a find has no answer, by the name it was given.
+pub(crate) fn subject_error(file: &Named, error: AskError) -> SoftError {
+    let error = match error {
+        AskError::Unreadable { source, .. } => source,
+        other => io::Error::other(other),
+    };
+    SoftError::of_io(PathText::from(file.shown.as_path()), &error)
+}
+
+fn inode_of(path: &Path) -> Option<Inode> {
+    let meta = std::fs::metadata(path).ok()?;
+    Some(Inode {
+        dev: meta.dev(),
+        ino: meta.ino(),
+    })
+}
+
+/// What standard input holds, to its end.
+pub fn digest_stdin(params: &Params) -> CliResult<Digest> {
+    let failed = |source| CliError::File {
+        verb: "read",
+        path: PathBuf::from("-"),
+        source,
+    };
+    let mut digester = Digester::new(params);
+    let mut stdin = io::stdin().lock();
+    let mut piece = vec![0; 1 << 18];
+    loop {
+        match stdin.read(&mut piece) {
+            Ok(0) => return Ok(digester.finish()),
+            Ok(count) => digester.update(&piece[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+}

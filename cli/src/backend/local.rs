@@ -1,0 +1,206 @@
+//! The command as its own daemon: looks at the named paths, then answers from its index.
+//!
+//! 1. The subjects of a find are looked at together with the directories, so that a hard link of an
+//!    indexed file is known to be that file, and a second question about a large file reads nothing.
+//! 2. Files that cannot be read are named by the answers themselves, which know what `--exclude`
+//!    leaves out; directories that cannot be listed are in no index and are added here.
+//! 3. A cache that cannot be used costs time and nothing else; `-v` says why.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use resemble_core::{ByteLen, Params};
+use resemble_engine::find::{self, Subject};
+use resemble_engine::ingest::{Observer, Progress as Reading, Report};
+use resemble_engine::local::{LocalIndex, LocalOptions};
+use resemble_engine::pairs::{self, PairsOptions};
+use resemble_engine::{AskError, dump};
+use resemble_proto::message::{Answer, FindRow, PairRow, PairsRequest, SoftError};
+use resemble_proto::path::PathText;
+use resemble_proto::places::{self, Env};
+
+use super::{FindOptions, Sought, subject_error};
+use crate::args::Answering;
+use crate::error::CliResult;
+use crate::ui::{Progress, Ui};
+
+/// Answers from the command's own cache.
+#[derive(Debug)]
+pub struct Local {
+    index: LocalIndex,
+    params: Params,
+    /// What the last look could not look at.
+    errors: Vec<SoftError>,
+    /// Files that changed while they were read.
+    moving: u64,
+}
+
+impl Local {
+    pub(super) fn open(
+        ui: &mut Ui,
+        env: &Env,
+        answering: &Answering,
+        params: &Params,
+    ) -> CliResult<Self> {
+        let cache = if answering.no_cache {
+            None
+        } else {
+            places::cache_file(env, params)
+                .map_err(|error| ui.detail(&error.to_string()))
+                .ok()
+        };
+        let options = LocalOptions {
+            cache,
+            cache_bytes: answering.cache_size,
+            params: *params,
+        };
+        let index = LocalIndex::open(options)?;
+        if let Some(note) = index.note() {
+            ui.detail(note);
+        }
+        Ok(Self {
+            index,
+            params: *params,
+            errors: Vec::new(),
+            moving: 0,
+        })
+    }
+
+    pub(super) const fn params(&self) -> &Params {
+        &self.params
+    }
+
+    pub(super) fn refresh(&mut self, ui: &mut Ui, paths: &[PathText]) -> CliResult<()> {
+        let paths: Vec<PathBuf> = paths.iter().map(|path| path.as_path().to_owned()).collect();
+        let report = self
+            .index
+            .refresh(&paths, &mut Shown(ui.progress("looking at the files")))?;
+        self.moving = report.moving.len() as u64;
+        self.errors = errors_of(&report);
+        let unnamed = report
+            .error_count
+            .saturating_sub(report.errors.len() as u64);
+        if unnamed > 0 {
+            ui.note(&format!(
+                "{unnamed} further files or directories could not be read"
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn find(
+        &self,
+        sought: &Sought,
+        name: &PathText,
+        options: &FindOptions,
+    ) -> CliResult<Result<Answer<FindRow>, SoftError>> {
+        let snapshot = self.index.snapshot().map_err(AskError::from)?;
+        let subject = match sought {
+            Sought::Stdin(digest) => Subject::of_digest((**digest).clone()),
+            Sought::File(file) => {
+                let known = Subject::indexed(&snapshot, &file.real, &self.params);
+                let subject = match known {
+                    Ok(Some(subject)) => Ok(subject),
+                    // On a file system that is never indexed.
+                    Ok(None) => find::read_now(&file.real, &self.params)
+                        .map(|digest| Subject::of_file(digest, file.real.clone())),
+                    Err(error) => Err(error),
+                };
+                match subject {
+                    Ok(subject) => subject,
+                    Err(error @ AskError::Unreadable { .. }) => {
+                        return Ok(Err(subject_error(file, error)));
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        };
+        let options = find::FindOptions {
+            scope: options.scope.clone(),
+            min: options.min.score(),
+            min_shared: options.min_shared.map(ByteLen),
+            top: options.top,
+            exact: options.exact,
+        };
+        let answer = find::find(&snapshot, &subject, name, &options)?;
+        let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
+        Ok(Ok(self.with_own(answer, is_dir)))
+    }
+
+    pub(super) fn pairs(&self, request: &PairsRequest) -> CliResult<Answer<PairRow>> {
+        let snapshot = self.index.snapshot().map_err(AskError::from)?;
+        let options = PairsOptions {
+            scope: request.scope.clone(),
+            score: request.score,
+            min: request.min.score(),
+            min_shared: request.min_shared.map(ByteLen),
+            top: request.top,
+            exact: request.exact,
+        };
+        let answer = pairs::pairs(&snapshot, &options)?;
+        let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
+        Ok(self.with_own(answer, is_dir))
+    }
+
+    pub(super) fn dump(
+        &self,
+        roots: &[PathText],
+        sink: &mut dyn FnMut(&[u8]) -> CliResult<()>,
+    ) -> CliResult<Vec<SoftError>> {
+        let snapshot = self.index.snapshot().map_err(AskError::from)?;
+        let roots: Vec<PathBuf> = roots.iter().map(|root| root.as_path().to_owned()).collect();
+        let mut result = Ok(());
+        let dumped = dump::dump(&snapshot, &roots, &mut |mut line| {
+            line.push('\n');
+            result = sink(line.as_bytes());
+            if result.is_ok() {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        });
+        result?;
+        dumped.map_err(AskError::from)?;
+        Ok(self.errors.clone())
+    }
+
+    pub(super) fn close(self) {
+        self.index.close();
+    }
+
+    /// The answer with what this look at the files adds to it.
+    fn with_own<R>(&self, mut answer: Answer<R>, is_dir: impl Fn(&SoftError) -> bool) -> Answer<R> {
+        answer.header.fresh = self.moving == 0;
+        answer.header.pending = self.moving;
+        answer
+            .errors
+            .extend(self.errors.iter().filter(|error| is_dir(error)).cloned());
+        answer
+    }
+}
+
+/// What could not be read or reached, by path.
+fn errors_of(report: &Report) -> Vec<SoftError> {
+    let unread = report.errors.iter().map(|error| {
+        let source = io::Error::from_raw_os_error(error.errno);
+        SoftError::of_io(PathText::from(error.path.as_path()), &source)
+    });
+    let away = report.unavailable.iter().map(|path| {
+        let source = io::Error::other("cannot be reached; what is known of it may be old");
+        SoftError::of_io(PathText::from(path.as_path()), &source)
+    });
+    let mut errors: Vec<SoftError> = unread.chain(away).collect();
+    errors.sort();
+    errors
+}
+
+/// Hands the progress of the reading to the display.
+struct Shown(Progress);
+
+impl Observer for Shown {
+    fn progress(&mut self, reading: &Reading) {
+        self.0
+            .update(reading.files, reading.files_read, reading.bytes_read);
+    }
+}

@@ -1,0 +1,189 @@
+//! `resemble find`: the files similar to some file, or to what standard input holds.
+//!
+//! Each FILE is a question of its own; the answers stand one after the other in the order of the
+//! arguments, and `--top` cuts each. A FILE that cannot be read is a soft error: the others are
+//! answered.
+
+use std::path::{Path, PathBuf};
+
+use resemble_core::Params;
+use resemble_proto::message::{FindRow, Header, Scope, SoftError};
+use resemble_proto::path::PathText;
+use resemble_proto::places::Env;
+use resemble_proto::report::{FindParameters, Head};
+
+use crate::args::{FindArgs, Global};
+use crate::backend::{Backend, FindOptions, Sought, digest_stdin};
+use crate::commands::common_parameters;
+use crate::error::{CliError, CliResult, Outcome};
+use crate::names::{self, Named};
+use crate::rows;
+use crate::ui::Ui;
+
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> CliResult {
+    let files = all_files(args)?;
+    let (within, mut errors) = names::resolve(&args.within);
+    let mut found = Found::default();
+    let mut params = Params::default();
+    // With every directory of --in missing, the question has no files: not those of the daemon.
+    let mut backend = None;
+    if args.within.is_empty() || !within.is_empty() {
+        let chosen = Backend::choose(ui, env, global, &args.answering, &within)?;
+        params = *chosen.params();
+        errors.extend(found.ask(ui, args, &files, &within, backend.insert(chosen))?);
+    }
+    for row in &mut found.rows {
+        row.path = names::shown_as(&within, &row.path);
+    }
+    let errors = names::tidy(errors, &within);
+
+    ui.redirect(args.output.output.as_deref());
+    let text = |paths: &[PathBuf]| {
+        paths
+            .iter()
+            .map(|path| PathText::from(path.as_path()))
+            .collect()
+    };
+    let parameters = FindParameters {
+        files: text(&files),
+        within: text(&args.within),
+        common: common_parameters(&args.selection, &params),
+    };
+    let header = found.header.unwrap_or(Header {
+        fresh: true,
+        ..Header::default()
+    });
+    let head = Head::new("find", parameters, header);
+    let grouped = files.len() > 1;
+    rows::print(
+        ui,
+        &args.output,
+        &head,
+        "results",
+        &found.rows,
+        &errors,
+        grouped,
+    )?;
+    let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
+    rows::note_limits(ui, &header, args.selection.top, by_daemon);
+    ui.soft_errors(&errors);
+    ui.flush()?;
+    if let Some(backend) = backend {
+        backend.close();
+    }
+    Ok(Outcome::of(header.total > 0).with_errors(!errors.is_empty()))
+}
+
+/// The rows of all subjects.
+#[derive(Default)]
+struct Found {
+    header: Option<Header>,
+    rows: Vec<FindRow>,
+}
+
+impl Found {
+    /// Asks for each file; what could not be looked at is returned.
+    fn ask(
+        &mut self,
+        ui: &mut Ui,
+        args: &FindArgs,
+        files: &[PathBuf],
+        within: &[Named],
+        backend: &mut Backend,
+    ) -> CliResult<Vec<SoftError>> {
+        let mut errors = Vec::new();
+        let mut subjects = Vec::with_capacity(files.len());
+        for file in files {
+            match sought(file, backend) {
+                Ok(subject) => subjects.push((PathText::from(file.as_path()), subject?)),
+                Err(error) => errors.push(error),
+            }
+        }
+        let real = names::real_paths(within);
+        let mut looked_at = real.clone();
+        looked_at.extend(subjects.iter().filter_map(|(_, subject)| subject.path()));
+        backend.refresh(ui, &looked_at)?;
+        let selection = &args.selection;
+        let options = FindOptions {
+            scope: Scope {
+                within: real,
+                include: selection.include.clone(),
+                exclude: selection.exclude.clone(),
+                min_size: selection.min_size,
+            },
+            min: selection.min.unwrap_or_default(),
+            min_shared: selection.min_shared,
+            top: selection.top,
+            exact: selection.exact,
+        };
+        for (name, subject) in &subjects {
+            match backend.find(subject, name, &options)? {
+                Ok(answer) => {
+                    self.add(answer.header);
+                    self.rows.extend(answer.rows);
+                    errors.extend(answer.errors);
+                }
+                Err(error) => errors.push(error),
+            }
+        }
+        Ok(errors)
+    }
+
+    fn add(&mut self, next: Header) {
+        self.header = Some(match self.header {
+            None => next,
+            Some(sum) => Header {
+                fresh: sum.fresh && next.fresh,
+                pending: sum.pending.max(next.pending),
+                total: sum.total + next.total,
+                shown: sum.shown + next.shown,
+            },
+        });
+    }
+}
+
+fn all_files(args: &FindArgs) -> CliResult<Vec<PathBuf>> {
+    let mut files = args.files.clone();
+    let is_stdin = |path: &PathBuf| path == Path::new("-");
+    if let Some(list) = &args.files_from {
+        if is_stdin(list) && files.iter().any(is_stdin) {
+            return Err(CliError::Usage(
+                "standard input cannot be both a FILE and the list of --files-from".to_owned(),
+            ));
+        }
+        files.extend(names::read_list(list, args.output.null)?);
+    }
+    if files.iter().filter(|file| is_stdin(file)).count() > 1 {
+        return Err(CliError::Usage(
+            "standard input can be read only once".to_owned(),
+        ));
+    }
+    if args.selection.exact && files.iter().any(is_stdin) {
+        return Err(CliError::Usage(
+            "--exact needs files: standard input cannot be read again".to_owned(),
+        ));
+    }
+    Ok(files)
+}
+
+/// What a FILE argument means; the outer error is the file's own.
+fn sought(file: &Path, backend: &Backend) -> Result<CliResult<Sought>, SoftError> {
+    if file == Path::new("-") {
+        return Ok(digest_stdin(backend.params()).map(|digest| Sought::Stdin(Box::new(digest))));
+    }
+    let failed = |error| SoftError::of_io(PathText::from(file), &error);
+    let real = std::fs::canonicalize(file).map_err(failed)?;
+    let meta = std::fs::metadata(&real).map_err(failed)?;
+    if !meta.is_file() {
+        let what = if meta.is_dir() {
+            "is a directory"
+        } else {
+            "is not a regular file"
+        };
+        return Err(failed(std::io::Error::other(what)));
+    }
+    Ok(Ok(Sought::File(Named {
+        shown: file.to_owned(),
+        real,
+    })))
+}

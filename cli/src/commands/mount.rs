@@ -1,0 +1,16 @@
+//! `resemble mount`: asks the daemon for the overlay.
+
+use resemble_proto::places::Env;
+
+use crate::args::{Global, MountArgs};
+use crate::backend;
+use crate::commands::watch::absolute;
+use crate::error::{CliResult, Outcome};
+
+pub(super) fn run(env: &Env, global: &Global, args: &MountArgs) -> CliResult {
+    // Not resolved to its end: the mount point need not be there, and a dead mount cannot be
+    // looked at.
+    let path = absolute(&args.dir)?;
+    backend::daemon(env, global)?.mount(path, args.view.into())?;
+    Ok(Outcome::Holds)
+}

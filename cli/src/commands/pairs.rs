@@ -1,0 +1,84 @@
+//! `resemble pairs`: every pair among the files of some directories.
+
+use resemble_core::Params;
+use resemble_proto::message::{Answer, PairRow, PairsRequest, Scope};
+use resemble_proto::path::PathText;
+use resemble_proto::places::Env;
+use resemble_proto::report::{Head, PairsParameters};
+
+use crate::args::{Global, PairsArgs};
+use crate::backend::Backend;
+use crate::commands::common_parameters;
+use crate::error::{CliError, CliResult, Outcome};
+use crate::names;
+use crate::rows;
+use crate::ui::Ui;
+
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> CliResult {
+    let mut dirs = args.dirs.clone();
+    if let Some(list) = &args.files_from {
+        dirs.extend(names::read_list(list, args.output.null)?);
+    }
+    if dirs.is_empty() {
+        return Err(CliError::Usage("no directories to look in".to_owned()));
+    }
+    let (named, mut errors) = names::resolve(&dirs);
+    let mut answer = Answer::<PairRow>::fresh(Vec::new(), Vec::new());
+    let mut params = Params::default();
+    let mut backend = None;
+    if !named.is_empty() {
+        let chosen = backend.insert(Backend::choose(ui, env, global, &args.answering, &named)?);
+        params = *chosen.params();
+        let real = names::real_paths(&named);
+        chosen.refresh(ui, &real)?;
+        answer = chosen.pairs(
+            ui,
+            PairsRequest {
+                scope: Scope {
+                    within: real,
+                    include: args.selection.include.clone(),
+                    exclude: args.selection.exclude.clone(),
+                    min_size: args.selection.min_size,
+                },
+                score: args.score.into(),
+                min: args.selection.min.unwrap_or_default(),
+                min_shared: args.selection.min_shared,
+                top: args.selection.top,
+                exact: args.selection.exact,
+            },
+        )?;
+    }
+    ui.redirect(args.output.output.as_deref());
+    for row in &mut answer.rows {
+        row.a = names::shown_as(&named, &row.a);
+        row.b = names::shown_as(&named, &row.b);
+    }
+    errors.append(&mut answer.errors);
+    let errors = names::tidy(errors, &named);
+    let parameters = PairsParameters {
+        dirs: dirs
+            .iter()
+            .map(|dir| PathText::from(dir.as_path()))
+            .collect(),
+        score: args.score.into(),
+        common: common_parameters(&args.selection, &params),
+    };
+    let head = Head::new("pairs", parameters, answer.header);
+    rows::print(
+        ui,
+        &args.output,
+        &head,
+        "pairs",
+        &answer.rows,
+        &errors,
+        false,
+    )?;
+    let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
+    rows::note_limits(ui, &answer.header, args.selection.top, by_daemon);
+    ui.soft_errors(&errors);
+    ui.flush()?;
+    if let Some(backend) = backend {
+        backend.close();
+    }
+    Ok(Outcome::of(answer.header.total > 0).with_errors(!errors.is_empty()))
+}

@@ -1,0 +1,140 @@
+//! `resemble status`: what the daemon watches and whether its answers are up to date.
+
+use resemble_proto::message::{RootState, StatusAnswer};
+use resemble_proto::places::Env;
+use serde::Serialize;
+
+use crate::args::{DocumentFormat, Global, StatusArgs};
+use crate::backend;
+use crate::error::{CliResult, Outcome};
+use crate::quote::harmless;
+use crate::ui::{Cell, Tint, Ui};
+use crate::values::{human_count, human_size};
+
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &StatusArgs) -> CliResult {
+    let status = backend::daemon(env, global)?.status()?;
+    ui.redirect(args.output.output.as_deref());
+    match args.output.format {
+        DocumentFormat::Json => ui.write(|out| {
+            serde_json::to_writer(&mut *out, &Document::of(&status))?;
+            out.write_all(b"\n")
+        })?,
+        DocumentFormat::Text => print(ui, &status)?,
+    }
+    Ok(Outcome::of(status.is_live()))
+}
+
+/// The JSON of `status`: the answer with the fields that every document has.
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    version: &'static str,
+    command: &'static str,
+    parameters: Nothing,
+    pending: u64,
+    #[serde(flatten)]
+    status: &'a StatusAnswer,
+    errors: [(); 0],
+}
+
+#[derive(Serialize)]
+struct Nothing {}
+
+impl<'a> Document<'a> {
+    fn of(status: &'a StatusAnswer) -> Self {
+        Self {
+            schema: resemble_proto::SCHEMA,
+            version: resemble_proto::VERSION,
+            command: "status",
+            parameters: Nothing {},
+            pending: status.roots.iter().map(|root| root.pending).sum(),
+            status,
+            errors: [],
+        }
+    }
+}
+
+const fn tint(state: RootState) -> Tint {
+    match state {
+        RootState::Live => Tint::Good,
+        RootState::Scanning | RootState::Degraded | RootState::Unavailable => Tint::Notable,
+    }
+}
+
+fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
+    let mut lines = Vec::new();
+    for root in &status.roots {
+        let mut line = vec![
+            ui.name(&root.path, Tint::Heading),
+            Cell::left(root.state.word(), tint(root.state)),
+            Cell::right(format!("{} files", human_count(root.files)), Tint::Plain),
+            Cell::right(human_size(root.bytes), Tint::Plain),
+        ];
+        let counts = [
+            (root.pending, "to be read", Tint::Plain),
+            (root.unreadable, "unreadable", Tint::Notable),
+            (root.skipped, "left out", Tint::Faint),
+            (root.hidden, "called .similar and hidden", Tint::Faint),
+        ];
+        for (count, what, tint) in counts.into_iter().filter(|(count, ..)| *count > 0) {
+            line.push(Cell::left(format!("{} {what}", human_count(count)), tint));
+        }
+        if root.ignore {
+            line.push(Cell::left("without ignored files", Tint::Faint));
+        }
+        lines.push(line);
+    }
+    ui.lines(&lines, b'\n')?;
+
+    let mut lines = vec![vec![Cell::left(
+        format!(
+            "index: {} contents, {} chunks, {}",
+            human_count(status.index.contents),
+            human_count(status.index.chunks),
+            human_size(status.index.bytes)
+        ),
+        Tint::Faint,
+    )]];
+    if ui.is_verbose() {
+        let since = format!(
+            "since its start (process {}): {} files read, {}; {} directories watched, {} polled, \
+             {} queue overflows",
+            status.pid,
+            human_count(status.index.files_read),
+            human_size(status.index.bytes_read),
+            human_count(status.watch.directories),
+            human_count(status.watch.polled),
+            human_count(status.watch.overflows)
+        );
+        lines.push(vec![Cell::left(since, Tint::Faint)]);
+    }
+    for mount in &status.mounts {
+        lines.push(vec![
+            Cell::left("overlay:", Tint::Faint),
+            ui.name(&mount.path, Tint::Plain),
+        ]);
+    }
+    for trouble in &status.degraded {
+        let path = ui.name(&trouble.path, Tint::Heading);
+        lines.push(vec![
+            Cell::left("degraded:", Tint::Notable),
+            path,
+            Cell::left(harmless(&trouble.reason), Tint::Plain),
+        ]);
+        if let Some(remedy) = &trouble.remedy {
+            lines.push(vec![
+                Cell::left("  to mend it:", Tint::Faint),
+                Cell::left(harmless(remedy), Tint::Plain),
+            ]);
+        }
+    }
+    for line in lines {
+        // Each on its own: these lines are sentences, not a table.
+        ui.lines(&[line], b'\n')?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "status_tests.rs"]
+mod tests;

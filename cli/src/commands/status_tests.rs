@@ -1,0 +1,85 @@
+//! What `resemble status` prints.
+
+use super::*;
+use crate::ui::tests::ui;
+use resemble_proto::message::{
+    Degraded, IndexStatus, MountStatus, MountView, RootStatus, WatchStatus,
+};
+
+fn status() -> StatusAnswer {
+    let root = |path: &str, state| RootStatus {
+        path: path.into(),
+        files: 12_345,
+        bytes: 1 << 30,
+        state,
+        pending: 3,
+        skipped: 0,
+        unreadable: 1,
+        hidden: 0,
+        ignore: false,
+    };
+    StatusAnswer {
+        roots: vec![
+            root("/srv/docs", RootState::Live),
+            root("/a b", RootState::Degraded),
+        ],
+        index: IndexStatus {
+            bytes: 5 << 20,
+            contents: 11_000,
+            chunks: 1_000_000,
+            files_read: 12_000,
+            bytes_read: 1 << 30,
+        },
+        watch: WatchStatus {
+            directories: 800,
+            polled: 5,
+            overflows: 0,
+        },
+        clock: 17,
+        fresh: false,
+        degraded: vec![Degraded {
+            path: "/a b".into(),
+            reason: "no inotify watches are left: polled every minute".into(),
+            remedy: Some("sudo sysctl fs.inotify.max_user_watches=1048576".into()),
+        }],
+        mounts: vec![MountStatus {
+            path: "/home/me/Similar".into(),
+            view: MountView::Folders,
+        }],
+        pid: 42,
+    }
+}
+
+#[test]
+fn text() {
+    let (mut ui, out, _) = ui(true);
+    print(&mut ui, &status()).unwrap();
+    assert_eq!(
+        out.text(),
+        "/srv/docs  live      12,345 files  1.0 GiB  3 to be read  1 unreadable\n\
+         '/a b'     degraded  12,345 files  1.0 GiB  3 to be read  1 unreadable\n\
+         index: 11,000 contents, 1,000,000 chunks, 5.0 MiB\n\
+         overlay:  /home/me/Similar\n\
+         degraded:  '/a b'  no inotify watches are left: polled every minute\n  \
+           to mend it:  sudo sysctl fs.inotify.max_user_watches=1048576\n"
+    );
+}
+
+#[test]
+fn json() {
+    let text = serde_json::to_string(&Document::of(&status())).unwrap();
+    let expected = concat!(
+        r#"{"schema":1,"version":"VERSION","command":"status","parameters":{},"pending":6,"#,
+        r#""roots":[{"path":"/srv/docs","files":12345,"bytes":1073741824,"state":"live","#,
+        r#""pending":3,"skipped":0,"unreadable":1,"hidden":0,"ignore":false},"#,
+        r#"{"path":"/a b","files":12345,"bytes":1073741824,"state":"degraded","#,
+        r#""pending":3,"skipped":0,"unreadable":1,"hidden":0,"ignore":false}],"#,
+        r#""index":{"bytes":5242880,"contents":11000,"chunks":1000000,"files_read":12000,"#,
+        r#""bytes_read":1073741824},"clock":17,"fresh":false,"#,
+        r#""degraded":[{"path":"/a b","reason":"no inotify watches are left: polled every minute","#,
+        r#""remedy":"sudo sysctl fs.inotify.max_user_watches=1048576"}],"#,
+        r#""mounts":[{"path":"/home/me/Similar","view":"folders"}],"#,
+        r#""watch":{"directories":800,"polled":5,"overflows":0},"pid":42,"errors":[]}"#,
+    );
+    assert_eq!(text, expected.replace("VERSION", resemble_proto::VERSION));
+}

@@ -1,0 +1,19 @@
+//! `resemble sync`: waits until every change made so far is in the daemon's index.
+
+use resemble_proto::message::FailureKind;
+use resemble_proto::places::Env;
+
+use crate::args::{Global, SyncArgs};
+use crate::backend;
+use crate::error::{CliResult, Outcome};
+use crate::ui::Ui;
+
+pub(super) fn run(ui: &Ui, env: &Env, global: &Global, args: &SyncArgs) -> CliResult {
+    let daemon = backend::daemon(env, global)?;
+    let _progress = ui.progress("waiting for the daemon to see every change");
+    match daemon.sync(args.timeout) {
+        Ok(()) => Ok(Outcome::Holds),
+        Err(error) if error.failure() == Some(FailureKind::Timeout) => Ok(Outcome::DoesNot),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,100 @@
+//! How a command ends.
+//!
+//! The contract has three exit codes and no others. [`Outcome`] is the good part of the table (the
+//! asked-for state holds, or it does not); every [`CliError`] is trouble, except a reader that went
+//! away: `resemble find … | head -1` did what it was asked to.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use resemble_engine::AskError;
+use resemble_engine::local::LocalError;
+use resemble_proto::client::ClientError;
+use resemble_proto::message::{BadParams, reason};
+use resemble_proto::places::PlaceError;
+
+use crate::quote::quoted;
+
+/// How a command that did its work ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The asked-for state holds: something found, live, in sync, done.
+    Holds,
+    /// It does not: nothing found, scanning or degraded, out of time.
+    DoesNot,
+    /// The answer was given, and something could not be looked at.
+    Incomplete,
+}
+
+impl Outcome {
+    /// `Holds` if `yes`, else `DoesNot`.
+    pub const fn of(yes: bool) -> Self {
+        if yes { Self::Holds } else { Self::DoesNot }
+    }
+
+    /// Trouble weighs more than the answer.
+    #[must_use]
+    pub const fn with_errors(self, some: bool) -> Self {
+        if some { Self::Incomplete } else { self }
+    }
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        Self::from(match outcome {
+            Outcome::Holds => 0u8,
+            Outcome::DoesNot => 1,
+            Outcome::Incomplete => 2,
+        })
+    }
+}
+
+/// Why a command did not do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// Options that cannot be meant together, or a value that cannot be meant.
+    #[error("{0}")]
+    Usage(String),
+    /// Nobody can answer; the sentence says how that is mended.
+    #[error("{0}")]
+    NobodyAnswers(String),
+    /// The daemon did not answer, or refused.
+    #[error(transparent)]
+    Daemon(#[from] ClientError),
+    /// The files cannot be looked at.
+    #[error(transparent)]
+    Local(#[from] LocalError),
+    /// The question cannot be answered from what was seen.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// The daemon's index cannot be asked with a digest of ours.
+    #[error(transparent)]
+    Params(#[from] BadParams),
+    /// No socket or cache can be named.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// A file that the command itself needs.
+    #[error("cannot {verb} {}: {}", quoted(path), reason(source))]
+    File {
+        /// `read`, `write` …
+        verb: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Standard output takes no more.
+    #[error("cannot write the output: {}", reason(_0))]
+    Output(#[source] io::Error),
+}
+
+impl CliError {
+    /// A reader that has seen enough: no error at all.
+    pub fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// The result of a command.
+pub type CliResult<T = Outcome> = Result<T, CliError>;

@@ -1,0 +1,193 @@
+//! What is named on the command line, and where it leads.
+//!
+//! Questions carry real paths: absolute, without symbolic links. Answers are printed as the arguments lead
+//! to them: `pairs old new` prints `old/x` and `new/x`, wherever the directories are. [`Named`]
+//! keeps both sides of that translation.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use resemble_proto::message::{SoftError, reason};
+use resemble_proto::path::PathText;
+
+use crate::error::{CliError, CliResult};
+
+/// A path as it was given and as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// As given.
+    pub shown: PathBuf,
+    /// Absolute, without symbolic links.
+    pub real: PathBuf,
+}
+
+/// The paths that are there; the others are soft errors.
+pub fn resolve(paths: &[PathBuf]) -> (Vec<Named>, Vec<SoftError>) {
+    let mut named = Vec::with_capacity(paths.len());
+    let mut errors = Vec::new();
+    for shown in paths {
+        match fs::canonicalize(shown) {
+            Ok(real) => named.push(Named {
+                shown: shown.clone(),
+                real,
+            }),
+            Err(error) => errors.push(SoftError::of_io(PathText::from(shown.as_path()), &error)),
+        }
+    }
+    (named, errors)
+}
+
+/// The real paths, each once.
+pub fn real_paths(named: &[Named]) -> Vec<PathText> {
+    let mut seen = HashSet::new();
+    named
+        .iter()
+        .filter(|one| seen.insert(&one.real))
+        .map(|one| PathText::from(one.real.as_path()))
+        .collect()
+}
+
+/// A real path as the first argument that leads there leads there; itself if none does.
+pub fn shown_as(named: &[Named], real: &PathText) -> PathText {
+    let path = real.as_path();
+    named
+        .iter()
+        .find_map(|one| {
+            let rest = path.strip_prefix(&one.real).ok()?;
+            let empty = rest.as_os_str().is_empty();
+            Some(if empty {
+                one.shown.clone()
+            } else {
+                one.shown.join(rest)
+            })
+        })
+        .map_or_else(|| real.clone(), PathText::from)
+}
+
+/// The errors of an answer for people and documents: named as the arguments lead to them, in
+/// order, each once.
+pub fn tidy(mut errors: Vec<SoftError>, named: &[Named]) -> Vec<SoftError> {
+    for error in &mut errors {
+        error.path = shown_as(named, &error.path);
+        error.message = reason(&io::Error::other(std::mem::take(&mut error.message)));
+    }
+    errors.sort();
+    errors.dedup_by(|a, b| a.path == b.path);
+    errors
+}
+
+/// The names of `--files-from`: one a line, or ended by NUL. Empty lines name nothing.
+pub fn read_list(list: &Path, null: bool) -> CliResult<Vec<PathBuf>> {
+    let failed = |source| CliError::File {
+        verb: "read",
+        path: list.to_owned(),
+        source,
+    };
+    let mut bytes = Vec::new();
+    if list == Path::new("-") {
+        io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
+    } else {
+        File::open(list)
+            .and_then(|mut file| file.read_to_end(&mut bytes))
+            .map_err(failed)?;
+    }
+    Ok(split_list(&bytes, null))
+}
+
+fn split_list(bytes: &[u8], null: bool) -> Vec<PathBuf> {
+    let end = if null { b'\0' } else { b'\n' };
+    bytes
+        .split(|byte| *byte == end)
+        .filter(|name| !name.is_empty())
+        .map(|name| PathBuf::from(std::ffi::OsString::from_vec(name.to_vec())))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use resemble_proto::message::SoftErrorKind;
+
+    fn named(shown: &str, real: &str) -> Named {
+        Named {
+            shown: shown.into(),
+            real: real.into(),
+        }
+    }
+
+    #[test]
+    fn answers_are_shown_as_the_arguments_lead_to_them() {
+        let dirs = [
+            named("old", "/srv/old"),
+            named(".", "/home/me"),
+            named("up/..", "/"),
+        ];
+        let cases = [
+            ("/srv/old/a/b", "old/a/b"),
+            ("/srv/old", "old"),
+            ("/srv/older", "up/../srv/older"),
+            ("/home/me/x", "./x"),
+        ];
+        for (real, shown) in cases {
+            assert_eq!(shown_as(&dirs, &real.into()), shown.into(), "{real}");
+        }
+        assert_eq!(shown_as(&dirs[..1], &"/etc/x".into()), "/etc/x".into());
+        assert_eq!(shown_as(&[], &"/etc/x".into()), "/etc/x".into());
+    }
+
+    #[test]
+    fn names_that_are_not_there_are_soft_errors() {
+        let temp = tempfile::tempdir().unwrap();
+        let real = temp.path().canonicalize().unwrap();
+        std::os::unix::fs::symlink(&real, temp.path().join("link")).unwrap();
+        let absent = temp.path().join("absent");
+        let (found, errors) = resolve(&[temp.path().join("link"), absent.clone(), real.clone()]);
+        assert_eq!(
+            real_paths(&found),
+            [PathText::from(real.as_path())],
+            "each once"
+        );
+        assert_eq!(errors.len(), 1);
+        assert_eq!(errors[0].path, PathText::from(absent));
+        assert_eq!(errors[0].kind, SoftErrorKind::NotFound);
+        assert_eq!(errors[0].message, "No such file or directory");
+    }
+
+    #[test]
+    fn errors_are_named_as_given_and_each_once() {
+        let error = |path: &str, message: &str| SoftError {
+            path: path.into(),
+            kind: SoftErrorKind::Unreadable,
+            message: message.into(),
+        };
+        let raw = vec![
+            error("/srv/old/z", "Permission denied (os error 13)"),
+            error("/srv/old/a", "Permission denied"),
+            error("/srv/old/z", "Permission denied"),
+        ];
+        let tidied = tidy(raw, &[named("old", "/srv/old")]);
+        assert_eq!(
+            tidied,
+            [
+                error("old/a", "Permission denied"),
+                error("old/z", "Permission denied")
+            ]
+        );
+    }
+
+    #[test]
+    fn lists() {
+        let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
+        assert_eq!(split_list(b"a\nb c\n\nd", false), paths(&["a", "b c", "d"]));
+        assert_eq!(split_list(b"a\nb\0c\0", true), paths(&["a\nb", "c"]));
+        assert_eq!(split_list(b"", true), paths(&[]));
+        let bytes = split_list(b"\xff\n", false);
+        assert_eq!(
+            std::os::unix::ffi::OsStrExt::as_bytes(bytes[0].as_os_str()),
+            b"\xff"
+        );
+    }
+}

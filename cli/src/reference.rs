@@ -1,0 +1,37 @@
+//! `docs/cli-reference.md`: the help of every command on one page.
+//!
+//! The page is made from the help texts and a test compares it with the file, so a change of any
+//! option shows in review as a change of the manual.
+
+use std::fmt::Write as _;
+
+use clap::CommandFactory;
+
+use crate::args::Cli;
+
+/// The page.
+pub fn page() -> String {
+    let mut page = String::from(
+        "# The command line\n\n\
+         Made from `resemble --help` and the help of each command by `cargo test -p resemble-cli` \
+         with `UPDATE_REFERENCE=1`; do not edit.\n",
+    );
+    let mut root = Cli::command().term_width(100);
+    root.build();
+    add(&mut root, "resemble", &mut page);
+    page
+}
+
+fn add(command: &mut clap::Command, name: &str, page: &mut String) {
+    let help = command.render_long_help().to_string();
+    let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
+    // Writing to a string does not fail.
+    write!(page, "\n## {name}\n\n```text\n{}\n```\n", lines.join("\n")).unwrap_or_default();
+    for sub in command
+        .get_subcommands_mut()
+        .filter(|sub| !sub.is_hide_set())
+    {
+        let name = format!("{name} {}", sub.get_name());
+        add(sub, &name, page);
+    }
+}

@@ -1,0 +1,299 @@
+//! Every format against what it must be, byte for byte.
+
+use super::*;
+use crate::ui::tests::ui;
+use resemble_proto::message::{Layer, SoftErrorKind, WatchOrigin};
+use resemble_proto::path::PathText;
+
+fn find_rows() -> Vec<FindRow> {
+    let row = |file: &str, path: &[u8], relation, a: u32, b: u32| FindRow {
+        file: file.into(),
+        path: PathText::from_bytes(path),
+        relation,
+        layer: Layer::Bytes,
+        a_in_b: Fraction::from_millionths(a),
+        b_in_a: Fraction::from_millionths(b),
+        resemblance: Fraction::from_millionths(500_000),
+        shared_bytes: 4096,
+    };
+    vec![
+        row(
+            "a.txt",
+            b"same.txt",
+            Some(Relation::Identical),
+            1_000_000,
+            1_000_000,
+        ),
+        row(
+            "a.txt",
+            b"new\nline, \"x\"\xff",
+            Some(Relation::Contained),
+            1_000_000,
+            90_000,
+        ),
+        FindRow {
+            b_in_a: Fraction::NONE,
+            ..row("#b", b"tab\there\\", None, 129_999, 0)
+        },
+    ]
+}
+
+fn pair() -> PairRow {
+    PairRow {
+        a: "x".into(),
+        b: "y z".into(),
+        score: Fraction::ONE,
+        a_in_b: Fraction::ONE,
+        b_in_a: Fraction::from_millionths(123_456),
+        resemblance: Fraction::ZERO,
+        shared_bytes: 7,
+        identical: false,
+    }
+}
+
+fn errors() -> Vec<SoftError> {
+    vec![SoftError {
+        path: "/x".into(),
+        kind: SoftErrorKind::Unreadable,
+        message: "Permission denied".into(),
+    }]
+}
+
+fn printed<R: Row>(
+    rows: &[R],
+    format: RowFormat,
+    null: bool,
+    terminal: bool,
+    grouped: bool,
+) -> String {
+    let (mut ui, out, _) = ui(terminal);
+    let output = RowOutput {
+        format,
+        output: None,
+        null,
+    };
+    let count = rows.len() as u64;
+    let header = Header {
+        fresh: true,
+        pending: 0,
+        total: count + 1,
+        shown: count,
+    };
+    let head = Head::new("find", serde_json::json!({"top": 3}), header);
+    print(&mut ui, &output, &head, "results", rows, &errors(), grouped).unwrap();
+    out.text()
+}
+
+#[test]
+fn text_on_a_terminal() {
+    assert_eq!(
+        printed(&find_rows(), RowFormat::Text, false, true, false),
+        "100%  identical  same.txt\n \
+          99%  contained  'new'$'\\n''line, \"x\"'$'\\377'\n \
+          12%  -          'tab'$'\\t''here\\'\n"
+    );
+    assert_eq!(
+        printed(&[pair()], RowFormat::Text, false, true, false),
+        "99%  x  'y z'\n"
+    );
+    let identical = PairRow {
+        identical: true,
+        ..pair()
+    };
+    assert_eq!(
+        printed(&[identical], RowFormat::Text, false, false, false),
+        "100%  x  y z\n"
+    );
+}
+
+#[test]
+fn text_in_a_pipe() {
+    assert_eq!(
+        printed(&find_rows(), RowFormat::Text, false, false, true),
+        "a.txt:\n100%  identical  same.txt\n99%  contained  new\nline, \"x\"\u{fffd}\n\
+         #b:\n12%  -  tab\there\\\n"
+    );
+    assert_eq!(
+        printed(&find_rows()[..1], RowFormat::Text, true, false, false),
+        "100%  identical  same.txt\0"
+    );
+}
+
+#[test]
+fn tsv() {
+    assert_eq!(
+        printed(&find_rows(), RowFormat::Tsv, false, false, false),
+        "a.txt\tsame.txt\tidentical\tbytes\t1.000000\t1.000000\t0.500000\t4096\n\
+         a.txt\tnew\\nline, \"x\"\u{fffd}\tcontained\tbytes\t1.000000\t0.090000\t0.500000\t4096\n\
+         ./#b\ttab\\there\\\\\t\tbytes\t0.129999\t\t0.500000\t4096\n"
+    );
+    assert_eq!(
+        printed(&[pair()], RowFormat::Tsv, true, false, false),
+        "x\ty z\t1.000000\t1.000000\t0.123456\t0.000000\t7\0"
+    );
+}
+
+#[test]
+fn csv() {
+    assert_eq!(
+        printed(&find_rows(), RowFormat::Csv, false, false, false),
+        "file,path,relation,layer,a_in_b,b_in_a,resemblance,shared_bytes\n\
+         a.txt,same.txt,identical,bytes,1.000000,1.000000,0.500000,4096\n\
+         a.txt,\"new\nline, \"\"x\"\"\u{fffd}\",contained,bytes,1.000000,0.090000,0.500000,4096\n\
+         #b,tab\there\\,,bytes,0.129999,,0.500000,4096\n"
+    );
+    assert_eq!(
+        printed::<PairRow>(&[], RowFormat::Csv, false, false, false),
+        "a,b,score,a_in_b,b_in_a,resemblance,shared_bytes\n"
+    );
+}
+
+#[test]
+fn json() {
+    let expected = concat!(
+        r#"{"schema":1,"version":"VERSION","command":"find","parameters":{"top":3},"fresh":true,"#,
+        r#""pending":0,"total":2,"shown":1,"results":["#,
+        "\n",
+        r#"{"a":"x","b":"y z","score":1.000000,"a_in_b":1.000000,"b_in_a":0.123456,"#,
+        r#""resemblance":0.000000,"shared_bytes":7}"#,
+        "\n",
+        r#"],"errors":[{"path":"/x","kind":"unreadable","message":"Permission denied"}]}"#,
+        "\n",
+    );
+    assert_eq!(
+        printed(&[pair()], RowFormat::Json, false, false, false),
+        expected.replace("VERSION", resemble_proto::VERSION)
+    );
+}
+
+#[test]
+fn jsonl() {
+    let expected = concat!(
+        r#"{"schema":1,"version":"VERSION","command":"find","parameters":{"top":3},"fresh":true,"#,
+        r#""pending":0,"total":4,"shown":3}"#,
+        "\n",
+        r#"{"file":"a.txt","path":"same.txt","relation":"identical","layer":"bytes","#,
+        r#""a_in_b":1.000000,"b_in_a":1.000000,"resemblance":0.500000,"shared_bytes":4096}"#,
+        "\n",
+        "{\"file\":\"a.txt\",\"path\":\"new\\nline, \\\"x\\\"\u{fffd}\",",
+        r#""path_b64":"bmV3CmxpbmUsICJ4Iv8=","relation":"contained","layer":"bytes","#,
+        r#""a_in_b":1.000000,"b_in_a":0.090000,"resemblance":0.500000,"shared_bytes":4096}"#,
+        "\n",
+        r##"{"file":"#b","path":"tab\there\\","relation":null,"layer":"bytes","##,
+        r#""a_in_b":0.129999,"b_in_a":null,"resemblance":0.500000,"shared_bytes":4096}"#,
+        "\n",
+        r#"{"error":{"path":"/x","kind":"unreadable","message":"Permission denied"}}"#,
+        "\n",
+    );
+    assert_eq!(
+        printed(&find_rows(), RowFormat::Jsonl, false, false, false),
+        expected.replace("VERSION", resemble_proto::VERSION)
+    );
+}
+
+#[test]
+fn alerts_and_roots() {
+    let alert = AlertRow {
+        seq: 1,
+        time: 1_788_266_096,
+        kind: AlertKind::File,
+        a: "/a".into(),
+        b: "/b".into(),
+        relation: Some(Relation::Near),
+        a_in_b: Fraction::from_millionths(920_000),
+        b_in_a: Fraction::from_millionths(900_000),
+        shared_bytes: 5000,
+        files: 1,
+    };
+    let tree = AlertRow {
+        kind: AlertKind::Tree,
+        files: 312,
+        ..alert.clone()
+    };
+    let rows = [alert, tree];
+    assert_eq!(
+        printed(&rows, RowFormat::Text, false, false, false),
+        "2026-09-01T12:34:56Z  92%  near  /a  /b\n\
+         2026-09-01T12:34:56Z  /a  312 files, a copy of  /b\n"
+    );
+    assert_eq!(
+        printed(&rows[..1], RowFormat::Tsv, false, false, false),
+        "1\t1788266096\tfile\t/a\t/b\tnear\t0.920000\t0.900000\t5000\t1\n"
+    );
+    let root = WatchRow {
+        path: "/srv".into(),
+        origin: WatchOrigin::Kept,
+        ignore: true,
+        one_file_system: false,
+    };
+    assert_eq!(
+        printed(
+            std::slice::from_ref(&root),
+            RowFormat::Text,
+            false,
+            false,
+            false
+        ),
+        "/srv  without ignored files\n"
+    );
+    assert_eq!(
+        printed(&[root], RowFormat::Csv, false, false, false),
+        "path,origin,ignore,one_file_system\n/srv,kept,true,false\n"
+    );
+}
+
+#[test]
+fn dates() {
+    let cases = [
+        (0, "1970-01-01T00:00:00Z"),
+        (951_782_399, "2000-02-28T23:59:59Z"),
+        (951_782_400, "2000-02-29T00:00:00Z"),
+        (951_868_800, "2000-03-01T00:00:00Z"),
+        (4_107_542_399, "2100-02-28T23:59:59Z"),
+        (4_107_542_400, "2100-03-01T00:00:00Z"),
+    ];
+    for (seconds, date) in cases {
+        assert_eq!(utc(seconds), date);
+    }
+}
+
+#[test]
+fn limits_are_said_aloud() {
+    let (mut ui, _, err) = ui(false);
+    let whole = Header {
+        fresh: true,
+        pending: 0,
+        total: 3,
+        shown: 3,
+    };
+    note_limits(&mut ui, &whole, Some(3), true);
+    assert_eq!(err.text(), "");
+    note_limits(&mut ui, &Header { shown: 2, ..whole }, Some(2), true);
+    note_limits(
+        &mut ui,
+        &Header {
+            fresh: false,
+            pending: 4,
+            ..whole
+        },
+        None,
+        true,
+    );
+    note_limits(
+        &mut ui,
+        &Header {
+            fresh: false,
+            pending: 1,
+            ..whole
+        },
+        None,
+        false,
+    );
+    assert_eq!(
+        err.text(),
+        "resemble: 2 of 3 rows shown (--top 2)\n\
+         resemble: the daemon has not seen everything yet (4 files to be read); `resemble sync` \
+         waits for it\n\
+         resemble: 1 file changed while being read: the answer may be out of date\n"
+    );
+}

@@ -1,0 +1,326 @@
+//! The only place that prints.
+//!
+//! Results go to standard output (or the file of `-o`), everything else to standard error. What
+//! depends on a terminal is decided here, once: quoting of names, padding of columns, colours and
+//! progress.
+//!
+//! 1. The file of `-o` is made when the first byte is written, after the files were looked at: it
+//!    must not be found by its own search.
+//! 2. Output is buffered and flushed by [`Ui::finish`], so that a full disk is an error and not
+//!    a lost last page.
+//! 3. Text from outside never reaches a terminal raw: names are quoted, messages of the system or
+//!    the daemon go through [`crate::quote::harmless`].
+
+mod progress;
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use resemble_proto::message::SoftError;
+use resemble_proto::path::PathText;
+
+pub use progress::Progress;
+
+use crate::args::{ColorWhen, Global};
+use crate::error::{CliError, CliResult, Outcome};
+use crate::quote::{harmless, quoted_bytes};
+
+/// How much is said on standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Talk {
+    Errors,
+    Notes,
+    Details,
+}
+
+/// Where results go.
+enum Target {
+    Stream(Box<dyn Write>),
+    File {
+        path: PathBuf,
+        file: Option<BufWriter<File>>,
+    },
+}
+
+/// Standard output and standard error.
+pub struct Ui {
+    out: Target,
+    err: Box<dyn Write>,
+    /// Standard output is a terminal, and results go there.
+    terminal: bool,
+    err_terminal: bool,
+    color: bool,
+    talk: Talk,
+}
+
+impl std::fmt::Debug for Ui {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ui")
+            .field("terminal", &self.terminal)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a word of the output is, for colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tint {
+    /// As it is.
+    Plain,
+    /// A heading.
+    Heading,
+    /// Good: identical, live.
+    Good,
+    /// To be looked at: degraded, scanning.
+    Notable,
+    /// Less important.
+    Faint,
+}
+
+impl Tint {
+    const fn style(self) -> Style {
+        match self {
+            Self::Plain => Style::new(),
+            Self::Heading => Style::new().bold(),
+            Self::Good => AnsiColor::Green.on_default(),
+            Self::Notable => AnsiColor::Yellow.on_default(),
+            Self::Faint => Style::new().dimmed(),
+        }
+    }
+}
+
+/// One cell of a line of text.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    text: Vec<u8>,
+    tint: Tint,
+    right: bool,
+}
+
+impl Cell {
+    /// Text of ours, flush left.
+    pub fn left(text: impl Into<String>, tint: Tint) -> Self {
+        Self {
+            text: text.into().into_bytes(),
+            tint,
+            right: false,
+        }
+    }
+
+    /// Text of ours, flush right.
+    pub fn right(text: impl Into<String>, tint: Tint) -> Self {
+        Self {
+            right: true,
+            ..Self::left(text, tint)
+        }
+    }
+
+    /// The cell with something of ours behind it.
+    #[must_use]
+    pub fn followed_by(mut self, text: &str) -> Self {
+        self.text.extend_from_slice(text.as_bytes());
+        self
+    }
+
+    /// What is printed, without colour.
+    pub fn bytes(&self) -> &[u8] {
+        &self.text
+    }
+
+    fn width(&self) -> usize {
+        String::from_utf8_lossy(&self.text).chars().count()
+    }
+}
+
+impl Ui {
+    /// The standard streams of this process.
+    pub fn of_process(global: &Global) -> Self {
+        let terminal = io::stdout().is_terminal();
+        let env = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let plain = env("NO_COLOR").is_some() || env("TERM").is_some_and(|term| term == "dumb");
+        Self {
+            out: Target::Stream(Box::new(BufWriter::new(io::stdout()))),
+            err: Box::new(io::stderr()),
+            terminal,
+            err_terminal: io::stderr().is_terminal(),
+            color: match global.color {
+                ColorWhen::Always => true,
+                ColorWhen::Never => false,
+                ColorWhen::Auto => terminal && !plain,
+            },
+            talk: match (global.quiet, global.verbose) {
+                (true, _) => Talk::Errors,
+                (false, false) => Talk::Notes,
+                (false, true) => Talk::Details,
+            },
+        }
+    }
+
+    /// Sends results to a file, which is made with the first byte.
+    pub fn redirect(&mut self, output: Option<&Path>) {
+        if let Some(path) = output {
+            self.out = Target::File {
+                path: path.to_owned(),
+                file: None,
+            };
+            self.terminal = false;
+            self.color = false;
+        }
+    }
+
+    /// Whether `-v` was given.
+    pub fn is_verbose(&self) -> bool {
+        self.talk >= Talk::Details
+    }
+
+    /// Writes results.
+    pub fn write(&mut self, body: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> CliResult<()> {
+        match &mut self.out {
+            Target::Stream(stream) => body(stream).map_err(CliError::Output),
+            Target::File { path, file } => {
+                let failed = |source| CliError::File {
+                    verb: "write",
+                    path: path.clone(),
+                    source,
+                };
+                let file = match file {
+                    Some(file) => file,
+                    None => file.insert(BufWriter::new(File::create(&*path).map_err(failed)?)),
+                };
+                body(file).map_err(failed)
+            }
+        }
+    }
+
+    /// Hands on what was written so far, for output that a person follows.
+    pub fn flush(&mut self) -> CliResult<()> {
+        // Opening the file of `-o` here too: an empty answer is an empty file.
+        self.write(|out| out.flush())
+    }
+
+    /// A name as a cell: quoted on a terminal, raw elsewhere.
+    pub fn name(&self, name: &PathText, tint: Tint) -> Cell {
+        let text = if self.terminal {
+            quoted_bytes(name.as_bytes()).into_bytes()
+        } else {
+            name.as_bytes().to_vec()
+        };
+        Cell {
+            text,
+            tint,
+            right: false,
+        }
+    }
+
+    /// Prints lines of cells, two blanks between; on a terminal in columns.
+    pub fn lines(&mut self, lines: &[Vec<Cell>], end: u8) -> CliResult<()> {
+        let mut widths: Vec<usize> = Vec::new();
+        if self.terminal {
+            for line in lines {
+                widths.resize(widths.len().max(line.len()), 0);
+                for (width, cell) in widths.iter_mut().zip(line) {
+                    *width = (*width).max(cell.width());
+                }
+            }
+        }
+        let color = self.color;
+        self.write(|out| {
+            for line in lines {
+                for (i, cell) in line.iter().enumerate() {
+                    let width = widths.get(i).copied().unwrap_or(0);
+                    let blanks = width.saturating_sub(cell.width());
+                    let is_last = i + 1 == line.len();
+                    let before = if cell.right { blanks } else { 0 };
+                    let after = if cell.right || is_last { 0 } else { blanks };
+                    write!(out, "{:before$}", "")?;
+                    paint(out, color, cell)?;
+                    write!(out, "{:after$}", "")?;
+                    if !is_last {
+                        out.write_all(b"  ")?;
+                    }
+                }
+                out.write_all(&[end])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Says something on standard error, unless `-q`.
+    pub fn note(&mut self, text: &str) {
+        if self.talk >= Talk::Notes {
+            self.say(text);
+        }
+    }
+
+    /// Says something on standard error with `-v`.
+    pub fn detail(&mut self, text: &str) {
+        if self.talk >= Talk::Details {
+            self.say(text);
+        }
+    }
+
+    /// Names the files that could not be looked at.
+    pub fn soft_errors(&mut self, errors: &[SoftError]) {
+        for error in errors {
+            let path = quoted_bytes(error.path.as_bytes());
+            self.say(&format!("{path}: {}", harmless(&error.message)));
+        }
+    }
+
+    /// A progress display; silent unless standard error is a terminal and a second has passed.
+    pub fn progress(&self, what: &str) -> Progress {
+        Progress::new(what, self.err_terminal && self.talk >= Talk::Notes)
+    }
+
+    fn say(&mut self, text: &str) {
+        // Nobody is left to tell when standard error is closed.
+        writeln!(self.err, "resemble: {text}").unwrap_or_default();
+    }
+
+    /// Flushes, says what went wrong, and gives the exit code.
+    pub fn finish(&mut self, result: CliResult) -> ExitCode {
+        // What was printed before trouble stays printed.
+        let flushed = match &mut self.out {
+            Target::File { file: None, .. } => Ok(()),
+            _ => self.flush(),
+        };
+        match result.and_then(|outcome| flushed.map(|()| outcome)) {
+            Ok(outcome) => outcome.into(),
+            Err(error) if error.is_broken_pipe() => Outcome::Holds.into(),
+            Err(error) => {
+                self.say(&harmless(&error.to_string()));
+                Outcome::Incomplete.into()
+            }
+        }
+    }
+}
+
+fn paint(out: &mut dyn Write, color: bool, cell: &Cell) -> io::Result<()> {
+    let style = cell.tint.style();
+    if color && style != Style::new() {
+        write!(out, "{style}")?;
+        out.write_all(&cell.text)?;
+        write!(out, "{style:#}")
+    } else {
+        out.write_all(&cell.text)
+    }
+}
+
+/// Prints what clap has to say: help and version on standard output (0), usage on standard
+/// error (2).
+pub fn print_usage(error: &clap::Error) -> ExitCode {
+    // As elsewhere: a reader that went away is no error.
+    error.print().unwrap_or_default();
+    if error.use_stderr() {
+        Outcome::Incomplete
+    } else {
+        Outcome::Holds
+    }
+    .into()
+}
+
+#[cfg(test)]
+#[path = "ui/tests.rs"]
+pub(crate) mod tests;

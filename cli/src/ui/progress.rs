@@ -1,0 +1,83 @@
+//! Progress on standard error, for anything over a second.
+//!
+//! A thread of its own draws: reading reports figures a few times a second, but comparing, or
+//! waiting for the daemon, reports nothing, and a line that stands still looks like a program that
+//! hangs.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::values::{human_count, human_size};
+
+/// Work that takes less is not worth a flicker.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Between two pictures.
+const PACE: Duration = Duration::from_millis(125);
+
+/// A line that says what is going on. Gone when dropped.
+#[derive(Debug)]
+pub struct Progress {
+    message: Arc<Mutex<String>>,
+    drawing: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
+}
+
+impl Progress {
+    pub(super) fn new(what: &str, shown: bool) -> Self {
+        let message = Arc::new(Mutex::new(what.to_owned()));
+        let drawing = shown.then(|| {
+            let (stop, stopped) = mpsc::channel();
+            let message = Arc::clone(&message);
+            (stop, std::thread::spawn(move || draw(&message, &stopped)))
+        });
+        Self { message, drawing }
+    }
+
+    /// So many files seen, so many files and bytes read.
+    pub fn update(&mut self, seen: u64, read: u64, bytes: u64) {
+        if self.drawing.is_some() {
+            let (seen, read, bytes) = (human_count(seen), human_count(read), human_size(bytes));
+            let text = format!("{seen} files, {read} read, {bytes}");
+            *self.message.lock().unwrap_or_else(PoisonError::into_inner) = text;
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.drawing.take() {
+            drop(stop);
+            // A thread that failed has drawn its last picture; there is nothing to be done.
+            thread.join().unwrap_or_default();
+        }
+    }
+}
+
+/// Draws until the other end of `stopped` is dropped.
+fn draw(message: &Mutex<String>, stopped: &mpsc::Receiver<()>) {
+    let goes_on = |wait| stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout);
+    if !goes_on(PATIENCE) {
+        return;
+    }
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    // The template is a constant; the plain spinner would do as well.
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+        bar.set_style(style);
+    }
+    bar.set_elapsed(PATIENCE);
+    loop {
+        bar.set_message(
+            message
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone(),
+        );
+        bar.tick();
+        if !goes_on(PACE) {
+            return bar.finish_and_clear();
+        }
+    }
+}

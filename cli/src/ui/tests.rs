@@ -1,0 +1,128 @@
+//! What is printed on a terminal and what in a pipe.
+
+use super::*;
+use resemble_proto::message::SoftErrorKind;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// What a [`Ui`] wrote.
+#[derive(Clone, Default)]
+pub(crate) struct Written(Rc<RefCell<Vec<u8>>>);
+
+impl Written {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.borrow()).into_owned()
+    }
+}
+
+impl Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A [`Ui`] on a terminal or in a pipe, and what it writes to both streams.
+pub(crate) fn ui(terminal: bool) -> (Ui, Written, Written) {
+    let (out, err) = (Written::default(), Written::default());
+    let ui = Ui {
+        out: Target::Stream(Box::new(out.clone())),
+        err: Box::new(err.clone()),
+        terminal,
+        err_terminal: false,
+        color: false,
+        talk: Talk::Notes,
+    };
+    (ui, out, err)
+}
+
+fn rows(ui: &Ui) -> Vec<Vec<Cell>> {
+    let name = |bytes: &[u8]| ui.name(&PathText::from_bytes(bytes), Tint::Plain);
+    vec![
+        vec![
+            Cell::right("100%", Tint::Good),
+            Cell::left("identical", Tint::Good),
+            name(b"a b"),
+        ],
+        vec![
+            Cell::right("7%", Tint::Plain),
+            Cell::left("near", Tint::Plain),
+            name(b"x\x1b[2J\n\xff"),
+        ],
+    ]
+}
+
+#[test]
+fn a_terminal_gets_columns_and_quoted_names() {
+    let (mut ui, out, _) = ui(true);
+    let rows = rows(&ui);
+    ui.lines(&rows, b'\n').unwrap();
+    assert_eq!(
+        out.text(),
+        "100%  identical  'a b'\n  7%  near       'x'$'\\033''[2J'$'\\n\\377'\n"
+    );
+}
+
+#[test]
+fn a_pipe_gets_bytes() {
+    let (mut ui, out, _) = ui(false);
+    let rows = rows(&ui);
+    ui.lines(&rows, b'\0').unwrap();
+    let expected = b"100%  identical  a b\x007%  near  x\x1b[2J\n\xff\x00";
+    assert_eq!(*out.0.borrow(), expected);
+}
+
+#[test]
+fn colours_only_where_asked_for() {
+    let (mut ui, out, _) = ui(true);
+    ui.color = true;
+    ui.lines(
+        &[vec![
+            Cell::left("x", Tint::Good),
+            Cell::left("y", Tint::Plain),
+        ]],
+        b'\n',
+    )
+    .unwrap();
+    assert_eq!(out.text(), "\u{1b}[32mx\u{1b}[0m  y\n");
+}
+
+#[test]
+fn messages_cannot_paint_the_screen() {
+    let (mut ui, _, err) = ui(false);
+    ui.soft_errors(&[SoftError {
+        path: PathText::from_bytes(*b"a\nb"),
+        kind: SoftErrorKind::Unreadable,
+        message: "no\x1b[2J".into(),
+    }]);
+    assert_eq!(err.text(), "resemble: 'a'$'\\n''b': no\u{fffd}[2J\n");
+}
+
+#[test]
+fn quiet_is_quiet_but_errors_are_said() {
+    let (mut ui, _, err) = ui(false);
+    ui.talk = Talk::Errors;
+    ui.note("note");
+    ui.detail("detail");
+    let code = ui.finish(Err(CliError::Usage("wrong".into())));
+    assert_eq!(err.text(), "resemble: wrong\n");
+    assert_eq!(format!("{code:?}"), format!("{:?}", ExitCode::from(2)));
+}
+
+#[test]
+fn the_output_file_is_made_with_the_first_byte() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = temp.path().join("out");
+    let (mut ui, out, err) = ui(true);
+    ui.redirect(Some(&path));
+    assert!(!path.exists());
+    let name = ui.name(&"a b".into(), Tint::Plain);
+    ui.lines(&[vec![name]], b'\n').unwrap();
+    ui.finish(Ok(Outcome::Holds));
+    assert_eq!(std::fs::read(&path).unwrap(), b"a b\n");
+    assert_eq!((out.text(), err.text()), (String::new(), String::new()));
+}

@@ -1,0 +1,210 @@
+//! The values of options: shares, sizes, times.
+
+use std::time::Duration;
+
+use resemble_proto::number::Fraction;
+
+/// A share: `70%`, `70` and `.7` are the same; a bare number up to 1 is a fraction.
+pub fn share(text: &str) -> Result<Fraction, String> {
+    let (number, is_percent) = match text.strip_suffix('%') {
+        Some(number) => (number, true),
+        None => (text, false),
+    };
+    let value =
+        decimal(number).ok_or("neither a percentage such as 70% nor a fraction such as .7")?;
+    let millionths = if is_percent || value > 1.0 {
+        value * 1e4
+    } else {
+        value * 1e6
+    };
+    if millionths > 1e6 {
+        return Err("more than 100%".to_owned());
+    }
+    Ok(Fraction::from_millionths(millionths.round() as u32))
+}
+
+/// A number of bytes: `4096`, `10K` and `10KiB` (1024), `10KB` (1000), up to T; `1.5M`.
+pub fn size(text: &str) -> Result<u64, String> {
+    let wrong = "not a size such as 4096, 10K or 1.5MB";
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let value = decimal(number).ok_or(wrong)?;
+    let unit = unit.to_ascii_lowercase();
+    let (base, prefix) = match unit.strip_suffix("ib") {
+        Some(prefix) if !prefix.is_empty() => (1024u64, prefix),
+        _ => match unit.strip_suffix('b') {
+            Some(prefix) => (1000, prefix),
+            None => (1024, unit.as_str()),
+        },
+    };
+    let power = ["", "k", "m", "g", "t"]
+        .iter()
+        .position(|p| *p == prefix)
+        .ok_or(wrong)?;
+    let bytes = value * base.pow(power as u32) as f64;
+    if bytes > 2f64.powi(53) {
+        return Err("more than any file can have".to_owned());
+    }
+    Ok(bytes.round() as u64)
+}
+
+/// A time: `30`, `30s`, `500ms`, `2m`, `1h`; `1.5s`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let seconds = match unit {
+        "" | "s" => Some(1.0),
+        "ms" => Some(1e-3),
+        "m" => Some(60.0),
+        "h" => Some(3600.0),
+        _ => None,
+    };
+    let value = decimal(number)
+        .zip(seconds)
+        .map(|(value, unit)| value * unit);
+    value
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| "not a time such as 30, 500ms or 2m".to_owned())
+}
+
+/// Digits with at most one point among them; no sign, no exponent, no `inf`.
+fn decimal(text: &str) -> Option<f64> {
+    let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    if plain && text.bytes().any(|b| b.is_ascii_digit()) {
+        text.parse().ok()
+    } else {
+        None
+    }
+}
+
+/// A number of bytes for people: `999 B`, `1.2 KiB`, `34 MiB`.
+pub fn human_size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 1000.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if value < 10.0 {
+        format!("{value:.1} {}", UNITS[unit])
+    } else {
+        format!("{value:.0} {}", UNITS[unit])
+    }
+}
+
+/// A count for people: `12,345`.
+pub fn human_count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares() {
+        let cases = [
+            ("70%", 700_000),
+            ("70", 700_000),
+            (".7", 700_000),
+            ("0.7", 700_000),
+            ("0", 0),
+            ("0%", 0),
+            ("1", 1_000_000),
+            ("1.0", 1_000_000),
+            ("1%", 10_000),
+            ("1.5", 15_000),
+            ("2", 20_000),
+            ("100", 1_000_000),
+            ("100%", 1_000_000),
+            (".5%", 5_000),
+            ("99.9%", 999_000),
+            ("33.3333", 333_333),
+            ("70.%", 700_000),
+        ];
+        for (text, millionths) in cases {
+            assert_eq!(
+                share(text),
+                Ok(Fraction::from_millionths(millionths)),
+                "{text}"
+            );
+        }
+        for text in [
+            "", "%", ".", "101", "100.1%", "-1", "+1", "1e1", "inf", "nan", "70 %", "7.0.0", "x",
+            "70%%",
+        ] {
+            assert!(share(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes() {
+        let cases = [
+            ("0", 0),
+            ("4096", 4096),
+            ("100B", 100),
+            ("10K", 10_240),
+            ("10k", 10_240),
+            ("10KiB", 10_240),
+            ("10KB", 10_000),
+            ("1.5M", 1_572_864),
+            ("2g", 2 << 30),
+            ("1T", 1 << 40),
+            ("1tb", 1_000_000_000_000),
+        ];
+        for (text, bytes) in cases {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in [
+            "", "K", "-1", "1X", "1 K", "1iB", "99999T", "1.2.3", "1KK", "0x10",
+        ] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn times() {
+        let cases = [
+            ("30", 30_000),
+            ("0", 0),
+            ("1.5s", 1500),
+            ("500ms", 500),
+            ("2m", 120_000),
+            ("1h", 3_600_000),
+        ];
+        for (text, millis) in cases {
+            assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["", "s", "-1", "1d", "1e9", "9999999999999999999999h"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn for_people() {
+        assert_eq!(human_size(0), "0 B");
+        assert_eq!(human_size(1023), "1023 B");
+        assert_eq!(human_size(1234), "1.2 KiB");
+        assert_eq!(human_size(35_651_584), "34 MiB");
+        assert_eq!(human_size(u64::MAX), "16384 PiB");
+        assert_eq!(human_count(0), "0");
+        assert_eq!(human_count(999), "999");
+        assert_eq!(human_count(1_234_567), "1,234,567");
+    }
+}

@@ -1,0 +1,380 @@
+//! What the command makes of a daemon, well or badly behaved.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::thread::JoinHandle;
+
+use resemble_core::Params;
+use resemble_core::params::ChunkParams;
+use resemble_proto::message::{Hello, Request};
+
+use crate::environment::{Environment, prose};
+
+/// A daemon that answers each request with the lines that `answer` has for it, as long as there
+/// are connections; what was asked comes back from `join`.
+struct Daemon {
+    thread: JoinHandle<Vec<Request>>,
+    socket: std::path::PathBuf,
+}
+
+impl Daemon {
+    fn start(
+        socket: &Path,
+        hello: &Hello,
+        mut answer: impl FnMut(&Request) -> String + Send + 'static,
+    ) -> Self {
+        std::fs::create_dir_all(socket.parent().unwrap()).unwrap();
+        let listener = UnixListener::bind(socket).unwrap();
+        let hello = serde_json::to_string(hello).unwrap() + "\n";
+        let thread = std::thread::spawn(move || {
+            let mut asked = Vec::new();
+            loop {
+                let (mut stream, _) = listener.accept().unwrap();
+                stream.write_all(hello.as_bytes()).unwrap();
+                let mut line = String::new();
+                BufReader::new(&stream).read_line(&mut line).unwrap();
+                if line == "stop\n" {
+                    return asked;
+                }
+                if !line.is_empty() {
+                    let request = serde_json::from_str(&line).unwrap();
+                    // The command may have seen enough before the end.
+                    stream
+                        .write_all(answer(&request).as_bytes())
+                        .unwrap_or_default();
+                    asked.push(request);
+                }
+            }
+        });
+        Self {
+            thread,
+            socket: socket.to_owned(),
+        }
+    }
+
+    fn stop(self) -> Vec<Request> {
+        let mut stream = std::os::unix::net::UnixStream::connect(&self.socket).unwrap();
+        stream.write_all(b"stop\n").unwrap();
+        self.thread.join().unwrap()
+    }
+}
+
+fn hello() -> Hello {
+    Hello::new(&Params::default())
+}
+
+const HEADER: &str = r#"{"header":{"fresh":true,"pending":0,"total":1,"shown":1}}"#;
+
+fn rows(rows: &[&str]) -> String {
+    let mut lines = vec![HEADER.to_owned()];
+    lines.extend(rows.iter().map(|row| format!("{{\"row\":{row}}}")));
+    lines.push(format!(
+        "{{\"end\":{{\"rows\":{},\"errors\":0}}}}\n",
+        rows.len()
+    ));
+    lines.join("\n")
+}
+
+fn failed(kind: &str, message: &str) -> String {
+    format!("{{\"failed\":{{\"kind\":\"{kind}\",\"message\":\"{message}\"}}}}\n")
+}
+
+fn row(path: &Path) -> String {
+    format!(
+        r#"{{"file":"/real","path":"{}","relation":"near","layer":"bytes","a_in_b":0.970000,"b_in_a":0.880000,"resemblance":0.85,"shared_bytes":4096}}"#,
+        path.display()
+    )
+}
+
+fn covers(yes: bool) -> String {
+    rows(&[&format!(r#"{{"path":"/","covered":{yes}}}"#)])
+}
+
+#[test]
+fn find_asks_the_daemon_and_prints_names_as_given() {
+    let env = Environment::new();
+    let file = env.write("a.txt", "x");
+    let found = row(&env.path("docs/b.txt"));
+    std::fs::create_dir(env.path("docs")).unwrap();
+    let daemon = Daemon::start(&env.socket(), &hello(), move |request| match request {
+        Request::Covers { .. } => covers(true),
+        _ => rows(&[&found]),
+    });
+    env.run(["find", "a.txt", "--in", "docs"])
+        .is(0, "97%  near  docs/b.txt\n", "");
+    let whole = env.run(["find", "a.txt"]);
+    let absolute = env.path("docs/b.txt");
+    whole.is(0, &format!("97%  near  {}\n", absolute.display()), "");
+    env.run(["find", "a.txt", "--in", "docs", "--format", "tsv"])
+        .is(
+            0,
+            "a.txt\tdocs/b.txt\tnear\tbytes\t0.970000\t0.880000\t0.850000\t4096\n",
+            "",
+        );
+    let asked = daemon.stop();
+    let text = serde_json::to_string(&asked[1]).unwrap();
+    let expected = format!(
+        r#"{{"request":"find","subject":{{"file":"{}"}},"within":["{}"],"min_size":0,"min":null,"min_shared":null,"top":null,"exact":false}}"#,
+        file.display(),
+        env.path("docs").display()
+    );
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn a_file_that_the_daemon_does_not_know_is_digested_for_it() {
+    let env = Environment::new();
+    env.write("a.txt", prose(1, 20));
+    let found = row(Path::new("/srv/b.txt"));
+    let daemon = Daemon::start(&env.socket(), &hello(), move |request| {
+        let text = serde_json::to_string(request).unwrap();
+        if text.contains("\"subject\":{\"file\"") {
+            failed("not-watched", "no root holds it")
+        } else {
+            rows(&[&found])
+        }
+    });
+    env.run(["find", "a.txt"])
+        .is(0, "97%  near  /srv/b.txt\n", "");
+    env.feed(["find", "-"], prose(1, 20).as_bytes())
+        .is(0, "97%  near  /srv/b.txt\n", "");
+    let asked: Vec<String> = daemon
+        .stop()
+        .iter()
+        .map(|request| serde_json::to_string(request).unwrap())
+        .collect();
+    let digest = |text: &str| {
+        let from = text.find("\"digest\":").unwrap();
+        text[from..text.find("\"name\"").unwrap()].to_owned()
+    };
+    assert_eq!(
+        digest(&asked[1]),
+        digest(&asked[2]),
+        "of the file and of the same on stdin"
+    );
+    assert!(asked[1].contains("\"inode\":{\"dev\":"), "{}", asked[1]);
+    assert!(
+        asked[2].contains("\"name\":\"-\",\"inode\":null"),
+        "{}",
+        asked[2]
+    );
+}
+
+#[test]
+fn what_it_does_not_watch_it_is_not_asked_about() {
+    let env = Environment::new();
+    env.write("docs/a.txt", prose(1, 20));
+    env.write("docs/b.txt", prose(1, 20));
+    let daemon = Daemon::start(&env.socket(), &hello(), |_| covers(false));
+    env.run(["find", "docs/a.txt", "--in", "docs"])
+        .is(0, "100%  identical  docs/b.txt\n", "");
+    assert_eq!(daemon.stop().len(), 1, "only what it covers");
+}
+
+#[test]
+fn another_chunk_size_is_another_index() {
+    let env = Environment::new();
+    env.write("docs/a.txt", prose(1, 20));
+    env.write("docs/b.txt", prose(1, 20));
+    let small = Params {
+        chunk: ChunkParams::scaled(256).unwrap(),
+        ..Params::default()
+    };
+    let daemon = Daemon::start(
+        &env.socket(),
+        &Hello::new(&small),
+        |request| match request {
+            Request::Covers { .. } => covers(true),
+            _ => rows(&[]),
+        },
+    );
+    let mine = env.run(["pairs", "docs", "--chunk-size", "512"]);
+    mine.is(0, "100%  docs/a.txt  docs/b.txt\n", "");
+    // Its rows are none, whatever its header says.
+    let theirs = env.run(["pairs", "docs", "--chunk-size", "256"]);
+    theirs.is(0, "", "");
+    assert_eq!(daemon.stop().len(), 2);
+}
+
+#[test]
+fn a_dead_socket_is_no_daemon_unless_it_was_named() {
+    let env = Environment::new();
+    env.write("docs/a.txt", prose(1, 20));
+    env.write("docs/b.txt", prose(1, 20));
+    let dead = env.path("dead");
+    drop(UnixListener::bind(&dead).unwrap());
+    let ask = ["pairs", "docs"];
+    let by_variable =
+        crate::environment::finish(env.command(ask).env("RESEMBLE_SOCKET", &dead), b"");
+    by_variable.is(0, "100%  docs/a.txt  docs/b.txt\n", "");
+    let named = env.run(["pairs", "docs", "--socket", dead.to_str().unwrap()]);
+    assert_eq!((named.code, named.text()), (2, String::new()));
+    assert!(
+        named.err.starts_with("resemble: no daemon answers at "),
+        "{}",
+        named.err
+    );
+    assert!(
+        named.err.contains("start one with `resembled DIR`"),
+        "{}",
+        named.err
+    );
+}
+
+#[test]
+fn another_protocol_counts_as_none_and_is_said_with_v() {
+    let env = Environment::new();
+    env.write("docs/a.txt", prose(1, 20));
+    env.write("docs/b.txt", prose(1, 20));
+    let stranger = Hello {
+        resemble: 99,
+        ..hello()
+    };
+    let daemon = Daemon::start(&env.socket(), &stranger, |_| String::new());
+    let found = env.run(["-v", "pairs", "docs"]);
+    assert_eq!(found.code, 0);
+    assert!(found.err.contains("speaks protocol 99"), "{}", found.err);
+    let status = env.run(["status"]);
+    assert_eq!(status.code, 2);
+    assert!(
+        status.err.contains("use the two programs of one version"),
+        "{}",
+        status.err
+    );
+    daemon.stop();
+}
+
+#[test]
+fn status_sync_and_alerts() {
+    let env = Environment::new();
+    let status = |state: &str| {
+        format!(
+            r#"{{"roots":[{{"path":"/srv","files":2,"bytes":10,"state":"{state}","pending":0,"skipped":0,"unreadable":0}}],"index":{{"bytes":0,"contents":2,"chunks":2}},"clock":1,"fresh":true,"degraded":[]}}"#
+        )
+    };
+    let alert = r#"{"seq":1,"time":0,"kind":"file","a":"/a","b":"/b","relation":"near","a_in_b":0.9,"b_in_a":0.9,"shared_bytes":5000,"files":1}"#;
+    let mut states = ["live", "scanning", "degraded"].into_iter();
+    let daemon = Daemon::start(&env.socket(), &hello(), move |request| match request {
+        Request::Status => rows(&[&status(states.next().unwrap())]),
+        Request::Sync {
+            timeout_ms: Some(_),
+        } => failed("timeout", "not yet"),
+        // A follower's answer has no end until the daemon ends.
+        Request::Alerts { follow: true } => format!(
+            "{HEADER}\n{{\"row\":{alert}}}\n{}",
+            failed("shutting-down", "the daemon ends")
+        ),
+        Request::Sync { timeout_ms: None } | Request::Alerts { follow: false } => rows(&[]),
+        _ => failed("refused", "a root inside a root"),
+    });
+    env.run(["status"]).is(
+        0,
+        "/srv  live  2 files  10 B\nindex: 2 contents, 2 chunks, 0 B\n",
+        "",
+    );
+    assert_eq!(env.run(["status"]).code, 1);
+    let json = env.run(["status", "--format", "json"]);
+    assert_eq!(json.code, 1);
+    assert_eq!(json.json()["roots"][0]["state"], "degraded");
+    env.run(["sync"]).is(0, "", "");
+    env.run(["sync", "--timeout", "1s"]).is(1, "", "");
+    env.run(["alerts"]).is(1, "", "");
+    env.run(["alerts", "--follow"]).is(
+        2,
+        "1970-01-01T00:00:00Z  90%  near  /a  /b\n",
+        "resemble: the daemon ends\n",
+    );
+    env.run(["watch", "add", "."])
+        .is(2, "", "resemble: a root inside a root\n");
+    let asked = daemon.stop();
+    assert_eq!(
+        asked[4],
+        Request::Sync {
+            timeout_ms: Some(1000)
+        }
+    );
+}
+
+#[test]
+fn orders_carry_absolute_paths() {
+    let env = Environment::new();
+    std::fs::create_dir(env.path("docs")).unwrap();
+    std::os::unix::fs::symlink("docs", env.path("link")).unwrap();
+    let root = r#"{"path":"/srv","origin":"kept"}"#;
+    let daemon = Daemon::start(&env.socket(), &hello(), move |_| rows(&[root]));
+    env.run(["watch", "add", "link", "--ignore"]).is(0, "", "");
+    env.run(["watch", "remove", "gone"]).is(0, "", "");
+    env.run(["watch", "list"]).is(0, "/srv\n", "");
+    env.run(["mount", "new/M", "--view", "files"]).is(0, "", "");
+    env.run(["unmount"]).is(0, "", "");
+    let asked: Vec<String> = daemon
+        .stop()
+        .iter()
+        .map(|request| serde_json::to_string(request).unwrap())
+        .collect();
+    let at = |name| env.path(name).display().to_string();
+    assert_eq!(
+        asked,
+        [
+            format!(
+                r#"{{"request":"watch-add","path":"{}","ignore":true,"one_file_system":false}}"#,
+                at("docs")
+            ),
+            format!(r#"{{"request":"watch-remove","path":"{}"}}"#, at("gone")),
+            r#"{"request":"watch-list"}"#.to_owned(),
+            format!(
+                r#"{{"request":"mount","path":"{}","view":"files"}}"#,
+                at("new/M")
+            ),
+            r#"{"request":"unmount","path":null}"#.to_owned(),
+        ]
+    );
+}
+
+#[test]
+fn a_daemon_that_dies_in_the_middle_is_trouble() {
+    let env = Environment::new();
+    env.write("a.txt", "x");
+    let found = row(Path::new("/srv/b.txt"));
+    let daemon = Daemon::start(&env.socket(), &hello(), move |_| {
+        format!("{HEADER}\n{{\"row\":{found}}}\n")
+    });
+    env.run(["find", "a.txt"]).is(
+        2,
+        "",
+        "resemble: the daemon went away in the middle of its answer\n",
+    );
+    daemon.stop();
+}
+
+#[test]
+fn a_scan_under_way_and_a_cut_are_said_on_standard_error() {
+    let env = Environment::new();
+    env.write("a.txt", "x");
+    let found = row(Path::new("/srv/b.txt"));
+    let daemon = Daemon::start(&env.socket(), &hello(), move |_| {
+        rows(&[&found]).replace(
+            HEADER,
+            r#"{"header":{"fresh":false,"pending":7,"total":9,"shown":1}}"#,
+        )
+    });
+    let found = env.run(["find", "a.txt", "--top", "1"]);
+    found.is(
+        0,
+        "97%  near  /srv/b.txt\n",
+        "resemble: 1 of 9 rows shown (--top 1)\n\
+         resemble: the daemon has not seen everything yet (7 files to be read); `resemble sync` \
+         waits for it\n",
+    );
+    env.run(["-q", "find", "a.txt", "--top", "1"])
+        .is(0, "97%  near  /srv/b.txt\n", "");
+    let json = env
+        .run(["find", "a.txt", "--top", "1", "--format", "json"])
+        .json();
+    assert_eq!(json["total"], 9);
+    assert_eq!(json["shown"], 1);
+    assert_eq!(json["fresh"], false);
+    assert_eq!(json["pending"], 7);
+    daemon.stop();
+}

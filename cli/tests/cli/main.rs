@@ -1,0 +1,25 @@
+//! The command as scripts and people meet it: the built binary, in an environment of its own.
+
+// Clippy knows test functions, not what they call: a stage that cannot be set is a failed test.
+#![allow(clippy::unwrap_used)]
+
+mod daemon; // against a daemon that says what the test wants
+mod environment; // the private home, and how the binary is run
+mod local; // without a daemon: real trees, every format
+mod streams; // terminals, pipes that close, full disks
+mod usage; // wrong arguments, the manual
+
+/// A test file that is not named above would never run.
+#[test]
+fn every_file_is_part_of_the_tests() {
+    let this = include_str!("main.rs");
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli");
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let module = name.strip_suffix(".rs").unwrap();
+        assert!(
+            module == "main" || this.contains(&format!("mod {module};")),
+            "{name}"
+        );
+    }
+}

@@ -1,0 +1,169 @@
+//! Wrong arguments, and the manual.
+
+use crate::environment::Environment;
+
+#[test]
+fn wrong_usage_ends_with_2_and_one_clear_line() {
+    let env = Environment::new();
+    env.write("a.txt", "x");
+    let cases: [(&[&str], &str); 14] = [
+        (&[], "Usage: resemble"),
+        (&["frob"], "unrecognized subcommand 'frob'"),
+        (&["why", "a", "b"], "unrecognized subcommand 'why'"),
+        (&["find"], "required arguments"),
+        (&["find", "a.txt", "--min", "101"], "more than 100%"),
+        (
+            &["find", "a.txt", "--min", "x"],
+            "neither a percentage such as 70%",
+        ),
+        (
+            &["find", "a.txt", "--min-size", "10X"],
+            "not a size such as 4096",
+        ),
+        (
+            &["find", "a.txt", "--format", "xml"],
+            "possible values: text, json, jsonl, csv, tsv",
+        ),
+        (
+            &["find", "a.txt", "--local", "--socket", "x"],
+            "cannot be used with",
+        ),
+        (
+            &["find", "-", "-", "--in", "."],
+            "standard input can be read only once",
+        ),
+        (
+            &["find", "-", "--exact", "--in", "."],
+            "--exact needs files",
+        ),
+        (
+            &["pairs", ".", "--chunk-size", "10"],
+            "--chunk-size 10: must be between 145 and 16777216",
+        ),
+        (&["dump"], "--canonical"),
+        (
+            &["alerts", "--follow", "--format", "json"],
+            "use --format jsonl",
+        ),
+    ];
+    for (args, expected) in cases {
+        let ran = env.run(args);
+        assert_eq!(
+            (ran.code, ran.text()),
+            (2, String::new()),
+            "{args:?}: {}",
+            ran.err
+        );
+        assert!(ran.err.contains(expected), "{args:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn without_a_daemon_what_needs_one_ends_with_2_and_says_how_to_start_one() {
+    let env = Environment::new();
+    env.write("a.txt", "x");
+    for args in [
+        &["status"][..],
+        &["sync"],
+        &["alerts"],
+        &["watch", "list"],
+        &["watch", "add", "."],
+        &["mount", "M"],
+        &["unmount"],
+        &["find", "a.txt"],
+        &["dump", "--canonical"],
+    ] {
+        let ran = env.run(args);
+        assert_eq!((ran.code, ran.text()), (2, String::new()), "{args:?}");
+        assert!(
+            ran.err.contains("start one with `resembled DIR`"),
+            "{args:?}: {}",
+            ran.err
+        );
+        assert_eq!(ran.err.lines().count(), 1, "{args:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn help_and_version_are_answers() {
+    let env = Environment::new();
+    let version = format!("resemble {}\n", env!("CARGO_PKG_VERSION"));
+    env.run(["--version"]).is(0, &version, "");
+    let help = env.run(["--help"]);
+    assert_eq!((help.code, help.err.as_str()), (0, ""));
+    assert!(help.text().contains("Exit codes:"), "{}", help.text());
+    // Verbs of later releases are not promised.
+    for verb in [
+        "why",
+        "compare",
+        "covered",
+        "dirs",
+        "groups",
+        "templates",
+        "history",
+        "eval",
+    ] {
+        assert!(!help.text().contains(&format!("\n  {verb}")), "{verb}");
+    }
+}
+
+#[test]
+fn completions_and_manual_pages() {
+    let env = Environment::new();
+    for (shell, expected) in [
+        ("bash", "complete -F"),
+        ("zsh", "#compdef resemble"),
+        ("fish", "complete -c resemble"),
+    ] {
+        let ran = env.run(["completions", shell]);
+        assert_eq!(ran.code, 0);
+        assert!(ran.text().contains(expected), "{shell}");
+    }
+    assert_eq!(env.run(["completions", "tcsh"]).code, 2);
+    let page = env.run(["man"]);
+    assert!(page.text().contains(".TH resemble 1"), "{}", page.text());
+    env.run(["man", "pages"]).is(0, "", "");
+    let mut names: Vec<_> = std::fs::read_dir(env.path("pages"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "resemble-alerts.1",
+            "resemble-completions.1",
+            "resemble-dump.1",
+            "resemble-find.1",
+            "resemble-man.1",
+            "resemble-mount.1",
+            "resemble-pairs.1",
+            "resemble-status.1",
+            "resemble-sync.1",
+            "resemble-unmount.1",
+            "resemble-watch-add.1",
+            "resemble-watch-list.1",
+            "resemble-watch-remove.1",
+            "resemble-watch.1",
+            "resemble.1",
+        ]
+    );
+    let find = std::fs::read_to_string(env.path("pages/resemble-find.1")).unwrap();
+    assert!(find.contains(".TH resemble-find 1"), "{find}");
+    assert!(find.contains("\\fBresemble find\\fR"), "{find}");
+}
+
+/// `docs/cli-reference.md` is the help of every command.
+#[test]
+fn the_reference_is_up_to_date() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/cli-reference.md");
+    let page = resemble_cli::reference::page();
+    if std::env::var_os("UPDATE_REFERENCE").is_some() {
+        std::fs::write(path, &page).unwrap();
+    }
+    let file = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        file == page,
+        "docs/cli-reference.md is old: run the test with UPDATE_REFERENCE=1"
+    );
+}

@@ -1,0 +1,412 @@
+//! The blocking client.
+//!
+//! A [`Client`] is a socket that has been seen to answer: [`Client::connect`] reads the hello line
+//! and checks the protocol number, so "is there a daemon" is one question with one answer. Each
+//! request has a connection of its own (see [`crate::message`]); the one that read the hello line
+//! serves the first.
+//!
+//! Nothing waits for ever that need not: connecting, the hello line and short requests have time
+//! limits. Requests that compute (`pairs`) or wait by nature (`sync` without a time-out, `alerts`
+//! with `follow`) have none; a daemon that dies closes the connection, which ends them.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::io::{self, Write};
+use std::marker::PhantomData;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use resemble_core::Params;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
+use serde::de::DeserializeOwned;
+
+use crate::frame::{self, FrameError, LineReader};
+use crate::message::{
+    AlertRow, Answer, BadParams, CoverRow, DumpRow, Failure, FailureKind, FindRequest, FindRow,
+    Header, Hello, MountView, PairRow, PairsRequest, Reply, Request, SoftError, StatusAnswer,
+    WatchRow, reason,
+};
+use crate::path::PathText;
+
+/// How long the client waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For the connection and for the hello line.
+    pub connect: Duration,
+    /// For each line of the answer to a short request.
+    pub answer: Duration,
+}
+
+impl Default for Timeouts {
+    /// Five seconds to connect, two minutes for an answer.
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            answer: Duration::from_secs(120),
+        }
+    }
+}
+
+/// Why a question got no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// Nothing answers at the socket.
+    #[error("no daemon answers at {}: {reason}", socket.display())]
+    NoDaemon {
+        /// The socket.
+        socket: PathBuf,
+        /// What connecting said.
+        reason: String,
+    },
+    /// Something answers, in a language of its own.
+    #[error(
+        "the daemon at {} speaks protocol {theirs} (version {version}), this command protocol {}; \
+         use the two programs of one version",
+        socket.display(), crate::PROTOCOL
+    )]
+    Protocol {
+        /// The socket.
+        socket: PathBuf,
+        /// Its protocol number.
+        theirs: u32,
+        /// Its version.
+        version: String,
+    },
+    /// The daemon said that and why it does not answer.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+    /// The daemon stopped talking.
+    #[error("the daemon did not answer within {0:?}")]
+    Slow(Duration),
+    /// The connection ended before the answer did.
+    #[error("the daemon went away in the middle of its answer")]
+    CutOff,
+    /// The request does not fit into a line.
+    #[error("the question is too large for the daemon ({limit} bytes); ask with --local")]
+    TooLarge {
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// The answer cannot be understood.
+    #[error("cannot understand the daemon: {0}")]
+    Frame(FrameError),
+}
+
+impl ClientError {
+    /// The kind, if the daemon itself refused.
+    pub const fn failure(&self) -> Option<FailureKind> {
+        match self {
+            Self::Failed(failure) => Some(failure.kind),
+            _ => None,
+        }
+    }
+
+    fn of(error: FrameError, limit: Option<Duration>) -> Self {
+        match error {
+            FrameError::Truncated => Self::CutOff,
+            FrameError::Io(error) => match (error.kind(), limit) {
+                (io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut, Some(limit)) => {
+                    Self::Slow(limit)
+                }
+                (io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe, _) => Self::CutOff,
+                _ => Self::Frame(FrameError::Io(error)),
+            },
+            other => Self::Frame(other),
+        }
+    }
+}
+
+/// A daemon that answers.
+#[derive(Debug)]
+pub struct Client {
+    socket: PathBuf,
+    timeouts: Timeouts,
+    hello: Hello,
+    /// The connection of the hello line, until the first request takes it.
+    ready: RefCell<Option<LineReader<UnixStream>>>,
+}
+
+impl Client {
+    /// Connects and reads the hello line.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::NoDaemon`] if there is none: no socket, nobody behind it, or nobody who says
+    /// hello. [`ClientError::Protocol`] if it is of another kind.
+    pub fn connect(socket: &Path, timeouts: Timeouts) -> Result<Self, ClientError> {
+        let (ready, hello) = greet(socket, timeouts)?;
+        Ok(Self {
+            socket: socket.to_owned(),
+            timeouts,
+            hello,
+            ready: RefCell::new(Some(ready)),
+        })
+    }
+
+    /// What the daemon said of itself.
+    pub const fn hello(&self) -> &Hello {
+        &self.hello
+    }
+
+    /// What the daemon's index is built with, to digest bytes for it.
+    pub fn params(&self) -> Result<Params, BadParams> {
+        Params::try_from(&self.hello.params)
+    }
+
+    /// Files similar to one.
+    pub fn find(&self, request: FindRequest) -> Result<Answer<FindRow>, ClientError> {
+        self.stream(&Request::Find(request), None)?.collect_answer()
+    }
+
+    /// All pairs among files.
+    pub fn pairs(&self, request: PairsRequest) -> Result<Rows<PairRow>, ClientError> {
+        self.stream(&Request::Pairs(request), None)
+    }
+
+    /// The state of the daemon.
+    pub fn status(&self) -> Result<StatusAnswer, ClientError> {
+        self.one(&Request::Status)
+    }
+
+    /// Returns when every change made before is in the index.
+    ///
+    /// # Errors
+    ///
+    /// [`FailureKind::Timeout`] as [`ClientError::Failed`] if that took longer than `timeout`.
+    pub fn sync(&self, timeout: Option<Duration>) -> Result<(), ClientError> {
+        let timeout_ms = timeout.map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX));
+        // The daemon keeps the time; the client's own limit only catches a daemon that hangs.
+        let limit = timeout.and_then(|t| t.checked_add(self.timeouts.connect));
+        self.stream::<()>(&Request::Sync { timeout_ms }, limit)?
+            .collect_answer()
+            .map(drop)
+    }
+
+    /// The canonical dump of these roots, or of all.
+    pub fn dump(&self, roots: Vec<PathText>) -> Result<Rows<DumpRow>, ClientError> {
+        self.stream(&Request::Dump { roots }, None)
+    }
+
+    /// Adds a root.
+    pub fn watch_add(
+        &self,
+        path: PathText,
+        ignore: bool,
+        one_file_system: bool,
+    ) -> Result<WatchRow, ClientError> {
+        self.one(&Request::WatchAdd {
+            path,
+            ignore,
+            one_file_system,
+        })
+    }
+
+    /// Removes a root and forgets its content.
+    pub fn watch_remove(&self, path: PathText) -> Result<(), ClientError> {
+        self.order(&Request::WatchRemove { path })
+    }
+
+    /// The roots.
+    pub fn watch_list(&self) -> Result<Vec<WatchRow>, ClientError> {
+        self.short(&Request::WatchList).map(|answer| answer.rows)
+    }
+
+    /// The alerts; with `follow` the rows never end by themselves.
+    pub fn alerts(&self, follow: bool) -> Result<Rows<AlertRow>, ClientError> {
+        self.stream(
+            &Request::Alerts { follow },
+            (!follow).then_some(self.timeouts.answer),
+        )
+    }
+
+    /// Mounts the overlay.
+    pub fn mount(&self, path: PathText, view: MountView) -> Result<(), ClientError> {
+        self.order(&Request::Mount { path, view })
+    }
+
+    /// Unmounts the overlay.
+    pub fn unmount(&self, path: Option<PathText>) -> Result<(), ClientError> {
+        self.order(&Request::Unmount { path })
+    }
+
+    /// Whether the daemon watches every one of these paths.
+    pub fn covers_all(&self, paths: Vec<PathText>) -> Result<bool, ClientError> {
+        let asked = paths.len();
+        let rows = self.short::<CoverRow>(&Request::Covers { paths })?.rows;
+        Ok(rows.len() == asked && rows.iter().all(|row| row.covered))
+    }
+
+    fn short<R: DeserializeOwned>(&self, request: &Request) -> Result<Answer<R>, ClientError> {
+        self.stream(request, Some(self.timeouts.answer))?
+            .collect_answer()
+    }
+
+    fn one<R: DeserializeOwned>(&self, request: &Request) -> Result<R, ClientError> {
+        self.short(request)?.rows.pop().ok_or(ClientError::CutOff)
+    }
+
+    fn order(&self, request: &Request) -> Result<(), ClientError> {
+        self.short::<serde::de::IgnoredAny>(request).map(drop)
+    }
+
+    /// Sends any request and reads the header of its answer. `limit` is the time for each line.
+    pub fn stream<R: DeserializeOwned>(
+        &self,
+        request: &Request,
+        limit: Option<Duration>,
+    ) -> Result<Rows<R>, ClientError> {
+        let line = match frame::encode(request, frame::MAX_REQUEST) {
+            Ok(line) => line,
+            Err(FrameError::TooLong { limit }) => return Err(ClientError::TooLarge { limit }),
+            Err(error) => return Err(ClientError::Frame(error)),
+        };
+        let ready = self.ready.borrow_mut().take();
+        let lines = match ready {
+            Some(lines) => lines,
+            None => greet(&self.socket, self.timeouts)?.0,
+        };
+        let mut stream = lines.get_ref();
+        let io = |error: io::Error| ClientError::of(error.into(), limit);
+        stream.set_read_timeout(limit).map_err(io)?;
+        match stream.write_all(&line) {
+            Ok(()) => {}
+            // The daemon may have refused before it read all: what it said is what counts.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            Err(error) => return Err(io(error)),
+        }
+        Rows::start(lines, limit)
+    }
+}
+
+/// Connects and reads the hello line.
+fn greet(
+    socket: &Path,
+    timeouts: Timeouts,
+) -> Result<(LineReader<UnixStream>, Hello), ClientError> {
+    let none = |reason: &dyn fmt::Display| ClientError::NoDaemon {
+        socket: socket.to_owned(),
+        reason: reason.to_string(),
+    };
+    let stream = connect(socket, timeouts.connect).map_err(|error| none(&reason(&error)))?;
+    let mut lines = LineReader::new(stream, frame::MAX_ANSWER);
+    match lines.next_value::<Hello>() {
+        Ok(Some(hello)) if hello.resemble == crate::PROTOCOL => Ok((lines, hello)),
+        Ok(Some(hello)) => Err(ClientError::Protocol {
+            socket: socket.to_owned(),
+            theirs: hello.resemble,
+            version: hello.version,
+        }),
+        Ok(None) => Err(none(&"it closed the connection without a word")),
+        Err(error) => Err(match ClientError::of(error, Some(timeouts.connect)) {
+            ClientError::Slow(_) => none(&"it accepts connections but says nothing"),
+            other => none(&other),
+        }),
+    }
+}
+
+/// `connect(2)` with a time limit: a daemon that hangs with a full backlog would block it for ever.
+fn connect(socket: &Path, limit: Duration) -> io::Result<UnixStream> {
+    let fd = rustix::net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    for direction in [sockopt::Timeout::Send, sockopt::Timeout::Recv] {
+        sockopt::set_socket_timeout(&fd, direction, Some(limit))?;
+    }
+    rustix::net::connect(&fd, &SocketAddrUnix::new(socket)?)?;
+    Ok(UnixStream::from(fd))
+}
+
+/// The rows of an answer as they arrive.
+///
+/// An iterator that ends after the last row; a failure or a cut-off answer is its last item. Soft
+/// errors are kept aside for [`Self::errors`].
+#[derive(Debug)]
+pub struct Rows<R> {
+    lines: LineReader<UnixStream>,
+    limit: Option<Duration>,
+    header: Header,
+    errors: Vec<SoftError>,
+    received: u64,
+    done: bool,
+    row: PhantomData<fn() -> R>,
+}
+
+impl<R: DeserializeOwned> Rows<R> {
+    fn start(
+        mut lines: LineReader<UnixStream>,
+        limit: Option<Duration>,
+    ) -> Result<Self, ClientError> {
+        let header = match lines.next_value::<Reply<R>>() {
+            Ok(Some(Reply::Header(header))) => header,
+            Ok(Some(Reply::Failed(failure))) => return Err(failure.into()),
+            Ok(Some(_) | None) => return Err(ClientError::CutOff),
+            Err(error) => return Err(ClientError::of(error, limit)),
+        };
+        Ok(Self {
+            lines,
+            limit,
+            header,
+            errors: Vec::new(),
+            received: 0,
+            done: false,
+            row: PhantomData,
+        })
+    }
+
+    /// What holds for all rows.
+    pub const fn header(&self) -> Header {
+        self.header
+    }
+
+    /// The soft errors; complete when the rows have ended.
+    pub fn errors(&self) -> &[SoftError] {
+        &self.errors
+    }
+
+    /// Everything at once.
+    pub fn collect_answer(mut self) -> Result<Answer<R>, ClientError> {
+        let rows = self.by_ref().collect::<Result<_, _>>()?;
+        Ok(Answer {
+            header: self.header,
+            rows,
+            errors: self.errors,
+        })
+    }
+
+    fn advance(&mut self) -> Result<Option<R>, ClientError> {
+        loop {
+            let reply = self.lines.next_value::<Reply<R>>();
+            match reply.map_err(|error| ClientError::of(error, self.limit))? {
+                Some(Reply::Row(row)) => {
+                    self.received += 1;
+                    return Ok(Some(row));
+                }
+                Some(Reply::Error(error)) => self.errors.push(error),
+                Some(Reply::End(end)) if end.rows == self.received => return Ok(None),
+                Some(Reply::Failed(failure)) => return Err(failure.into()),
+                Some(Reply::Header(_) | Reply::End(_)) | None => return Err(ClientError::CutOff),
+            }
+        }
+    }
+}
+
+impl<R: DeserializeOwned> Iterator for Rows<R> {
+    type Item = Result<R, ClientError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let item = self.advance().transpose();
+        self.done = !matches!(item, Some(Ok(_)));
+        item
+    }
+}
+
+#[cfg(test)]
+#[path = "client_tests.rs"]
+mod tests;

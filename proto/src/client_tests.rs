@@ -1,0 +1,204 @@
+//! The client against daemons that behave, and against those that do not.
+
+use super::*;
+use crate::message::{IndexStatus, SoftErrorKind, WatchStatus};
+use std::io::{BufRead, BufReader};
+use std::os::unix::net::UnixListener;
+use std::thread::JoinHandle;
+
+/// A daemon that says its piece on each connection: one script a connection. `<` waits for a line.
+fn daemon(scripts: Vec<Vec<String>>) -> (tempfile::TempDir, PathBuf, JoinHandle<Vec<String>>) {
+    let temp = tempfile::tempdir().unwrap();
+    let socket = temp.path().join("socket");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let thread = std::thread::spawn(move || {
+        let mut heard = Vec::new();
+        for script in scripts {
+            let (stream, _) = listener.accept().unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap());
+            for line in script {
+                if line == "<" {
+                    let mut text = String::new();
+                    lines.read_line(&mut text).unwrap();
+                    heard.push(text);
+                } else {
+                    (&stream).write_all(line.as_bytes()).unwrap();
+                }
+            }
+        }
+        heard
+    });
+    (temp, socket, thread)
+}
+
+fn hello() -> String {
+    line(&Hello::new(&Params::default()))
+}
+
+fn line<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_string(value).unwrap() + "\n"
+}
+
+fn script(rest: &[&str]) -> Vec<String> {
+    let mut script = vec![hello(), "<".to_owned()];
+    script.extend(rest.iter().map(|line| format!("{line}\n")));
+    script
+}
+
+const HEADER: &str = r#"{"header":{"fresh":true,"pending":0,"total":1,"shown":1}}"#;
+
+fn quick() -> Timeouts {
+    Timeouts {
+        connect: Duration::from_millis(300),
+        answer: Duration::from_millis(300),
+    }
+}
+
+#[test]
+fn typed_questions_and_answers() {
+    let status = StatusAnswer {
+        roots: Vec::new(),
+        index: IndexStatus::default(),
+        clock: 3,
+        fresh: true,
+        degraded: Vec::new(),
+        mounts: Vec::new(),
+        watch: WatchStatus::default(),
+        pid: 1,
+    };
+    let row = line(&Reply::Row(&status));
+    let (_temp, socket, thread) = daemon(vec![
+        script(&[HEADER, row.trim(), r#"{"end":{"rows":1,"errors":0}}"#]),
+        script(&[
+            HEADER,
+            r#"{"row":{"path":"/a","covered":true}}"#,
+            r#"{"row":{"path":"/b","covered":false}}"#,
+            r#"{"end":{"rows":2,"errors":0}}"#,
+        ]),
+        script(&[
+            HEADER,
+            r#"{"row":{"text":"x\n"}}"#,
+            r#"{"error":{"path":"/x","kind":"unreadable","message":"m"}}"#,
+            r#"{"end":{"rows":1,"errors":1}}"#,
+        ]),
+        script(&[HEADER, r#"{"end":{"rows":0,"errors":0}}"#]),
+    ]);
+    let client = Client::connect(&socket, Timeouts::default()).unwrap();
+    assert_eq!(client.params(), Ok(Params::default()));
+    assert_eq!(client.status().unwrap(), status);
+    assert!(!client.covers_all(vec!["/a".into(), "/b".into()]).unwrap());
+    let dump = client.dump(Vec::new()).unwrap().collect_answer().unwrap();
+    assert_eq!(dump.rows, [DumpRow { text: "x\n".into() }]);
+    assert_eq!(dump.errors[0].kind, SoftErrorKind::Unreadable);
+    client.sync(Some(Duration::from_secs(3))).unwrap();
+    assert_eq!(
+        thread.join().unwrap(),
+        [
+            "{\"request\":\"status\"}\n",
+            "{\"request\":\"covers\",\"paths\":[\"/a\",\"/b\"]}\n",
+            "{\"request\":\"dump\",\"roots\":[]}\n",
+            "{\"request\":\"sync\",\"timeout_ms\":3000}\n",
+        ]
+    );
+}
+
+#[test]
+fn nobody_there() {
+    let temp = tempfile::tempdir().unwrap();
+    let none = |socket: &Path| {
+        let error = Client::connect(socket, quick()).unwrap_err();
+        assert!(matches!(error, ClientError::NoDaemon { .. }), "{error}");
+        error.to_string()
+    };
+    // Absent, a plain file, a socket that nobody listens to, a path that is too long for a socket.
+    none(&temp.path().join("absent"));
+    let file = temp.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    none(&file);
+    let dead = temp.path().join("dead");
+    drop(UnixListener::bind(&dead).unwrap());
+    none(&dead);
+    none(&temp.path().join("x".repeat(200)));
+    // Somebody listens and never accepts.
+    let deaf = temp.path().join("deaf");
+    let _listener = UnixListener::bind(&deaf).unwrap();
+    assert!(none(&deaf).contains("says nothing"));
+    // Somebody hangs up, or talks rubbish.
+    for words in ["", "220 mail.example.org\n", "{\"resemble\":1"] {
+        let (_temp, socket, thread) = daemon(vec![vec![words.to_owned()]]);
+        none(&socket);
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn another_protocol_is_told_from_none() {
+    let stranger = hello().replace("\"resemble\":1", "\"resemble\":2");
+    let (_temp, socket, thread) = daemon(vec![vec![stranger]]);
+    let error = Client::connect(&socket, quick()).unwrap_err();
+    assert!(
+        matches!(error, ClientError::Protocol { theirs: 2, .. }),
+        "{error}"
+    );
+    thread.join().unwrap();
+}
+
+#[test]
+fn failures_and_half_answers() {
+    type Expected = fn(&ClientError) -> bool;
+    let cases: [(&[&str], Expected); 7] = [
+        (&[r#"{"failed":{"kind":"busy","message":"later"}}"#], |e| {
+            e.failure() == Some(FailureKind::Busy) && e.to_string() == "later"
+        }),
+        (
+            &[HEADER, r#"{"failed":{"kind":"internal","message":"x"}}"#],
+            |e| e.failure() == Some(FailureKind::Internal),
+        ),
+        (&[HEADER], |e| matches!(e, ClientError::CutOff)),
+        (&[], |e| matches!(e, ClientError::CutOff)),
+        (&[r#"{"end":{"rows":0,"errors":0}}"#], |e| {
+            matches!(e, ClientError::CutOff)
+        }),
+        // A row went missing.
+        (&[HEADER, r#"{"end":{"rows":1,"errors":0}}"#], |e| {
+            matches!(e, ClientError::CutOff)
+        }),
+        (&[HEADER, "rubbish"], |e| {
+            matches!(e, ClientError::Frame(FrameError::Json(_)))
+        }),
+    ];
+    for (lines, expected) in cases {
+        let (_temp, socket, thread) = daemon(vec![script(lines)]);
+        let client = Client::connect(&socket, quick()).unwrap();
+        let error = client.watch_list().unwrap_err();
+        assert!(expected(&error), "{lines:?}: {error:?}");
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn a_daemon_that_hangs_is_given_up() {
+    let temp = tempfile::tempdir().unwrap();
+    let socket = temp.path().join("socket");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let thread = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(hello().as_bytes()).unwrap();
+        stream
+    });
+    let client = Client::connect(&socket, quick()).unwrap();
+    let _silent = thread.join().unwrap();
+    assert!(matches!(client.status(), Err(ClientError::Slow(_))));
+}
+
+#[test]
+fn a_question_too_large_is_not_sent() {
+    let (_temp, socket, thread) = daemon(vec![vec![hello()]]);
+    let client = Client::connect(&socket, quick()).unwrap();
+    thread.join().unwrap();
+    let path = PathText::from_bytes(vec![b'x'; frame::MAX_REQUEST]);
+    assert!(matches!(
+        client.covers_all(vec![path]),
+        Err(ClientError::TooLarge { .. })
+    ));
+}

@@ -1,0 +1,39 @@
+//! Requests and answers, as plain data.
+//!
+//! A conversation is lines of JSON:
+//!
+//! ```text
+//! server   {"resemble":1,"version":"0.1.0","params":{…},"pid":4711}      Hello, at once
+//! client   {"request":"find",…}                                          Request
+//! server   {"header":{…}}                                                Reply::Header, exactly one
+//!          {"row":{…}} …                                                 Reply::Row, any number
+//!          {"error":{…}} …                                               Reply::Error: soft ones
+//!          {"end":{"rows":2,"errors":0}}                                 Reply::End
+//! or       {"failed":{"kind":"not-watched","message":"…"}}               Reply::Failed, at any point
+//! ```
+//!
+//! and then the server closes. Why it is so:
+//!
+//! 1. **One question a connection.** A Unix socket costs microseconds; in return no answer can be
+//!    taken for another's, and closing the connection cancels a question.
+//! 2. **The end is a line.** A stream that stops without it was cut off, and the client says so
+//!    instead of passing off half an answer.
+//! 3. **Soft errors travel beside the rows.** A file that could not be read spoils neither the
+//!    answer nor the knowledge that it is incomplete.
+//! 4. **Every path on the wire is absolute and free of symbolic links.** How the arguments of a
+//!    command line lead to a file is known, and put back, by the command line alone.
+//! 5. **Unknown fields are ignored, absent ones have defaults**, so both sides may grow.
+
+mod answer;
+mod digest;
+mod request;
+
+pub use answer::{
+    AlertKind, AlertRow, Answer, CoverRow, Degraded, DumpRow, End, Failure, FailureKind, FindRow,
+    Header, Hello, IndexStatus, Layer, MountStatus, PairRow, Reply, RootState, RootStatus,
+    SoftError, SoftErrorKind, StatusAnswer, WatchOrigin, WatchRow, WatchStatus, reason,
+};
+pub use digest::{BadDigest, BadParams, WireDigest, WireParams};
+pub use request::{
+    FindRequest, Inode, MountView, PairScore, PairsRequest, Request, Scope, Subject,
+};

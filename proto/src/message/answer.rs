@@ -1,0 +1,597 @@
+//! What the daemon, or the local engine in its place, answers.
+
+use std::fmt;
+use std::io;
+
+use resemble_core::Relation;
+use serde::{Deserialize, Serialize};
+
+use crate::message::{MountView, WireParams};
+use crate::number::Fraction;
+use crate::path::{PathText, fields};
+
+/// The first line of a connection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// [`crate::PROTOCOL`] of the server.
+    pub resemble: u32,
+    /// Its version, for people.
+    pub version: String,
+    /// What its index was built with: a client that sends a digest must use the same.
+    pub params: WireParams,
+    /// Its process id.
+    pub pid: u32,
+}
+
+impl Hello {
+    /// The hello line of this process, for an index with these parameters.
+    pub fn new(params: &resemble_core::Params) -> Self {
+        Self {
+            resemble: crate::PROTOCOL,
+            version: crate::VERSION.to_owned(),
+            params: WireParams::from(params),
+            pid: std::process::id(),
+        }
+    }
+}
+
+/// One line of an answer. `R` is the type of the request's rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reply<R> {
+    /// First, exactly once.
+    Header(Header),
+    /// A row.
+    Row(R),
+    /// Something that could not be looked at; after the rows.
+    Error(SoftError),
+    /// Last, unless the answer failed.
+    End(End),
+    /// Last instead of `End`: no answer, or no whole one.
+    Failed(Failure),
+}
+
+/// What holds for the answer as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// The answer is that of the files as they are: no scan under way, nothing known to be stale.
+    pub fresh: bool,
+    /// Files known to be changed and not read yet.
+    pub pending: u64,
+    /// Rows that the question has, before `top`.
+    pub total: u64,
+    /// Rows that follow.
+    pub shown: u64,
+}
+
+/// The last line of a whole answer, to tell it from one that was cut off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct End {
+    /// Rows that were sent.
+    pub rows: u64,
+    /// Soft errors that were sent.
+    pub errors: u64,
+}
+
+/// A whole answer in memory: what the engine returns, and what the daemon turns into lines.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer<R> {
+    /// What holds for all rows.
+    pub header: Header,
+    /// The rows, in the order of the request.
+    pub rows: Vec<R>,
+    /// What could not be looked at, by path.
+    pub errors: Vec<SoftError>,
+}
+
+impl<R> Answer<R> {
+    /// A fresh answer of these rows, all of them shown.
+    pub fn fresh(rows: Vec<R>, errors: Vec<SoftError>) -> Self {
+        let count = rows.len() as u64;
+        let header = Header {
+            fresh: true,
+            pending: 0,
+            total: count,
+            shown: count,
+        };
+        Self {
+            header,
+            rows,
+            errors,
+        }
+    }
+
+    /// Keeps the first `top` rows; the header says so.
+    #[must_use]
+    pub fn cut(mut self, top: Option<u64>) -> Self {
+        if let Some(top) = top {
+            self.rows
+                .truncate(usize::try_from(top).unwrap_or(usize::MAX));
+        }
+        self.header.shown = self.rows.len() as u64;
+        self
+    }
+
+    /// The lines of the answer, in order.
+    pub fn into_replies(self) -> impl Iterator<Item = Reply<R>> {
+        let end = End {
+            rows: self.rows.len() as u64,
+            errors: self.errors.len() as u64,
+        };
+        std::iter::once(Reply::Header(self.header))
+            .chain(self.rows.into_iter().map(Reply::Row))
+            .chain(self.errors.into_iter().map(Reply::Error))
+            .chain(std::iter::once(Reply::End(end)))
+    }
+}
+
+/// A file that could not be looked at. The rest of the answer stands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SoftError {
+    /// Which path.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// What kind of trouble, for scripts.
+    pub kind: SoftErrorKind,
+    /// What the system said, for people; without the path.
+    pub message: String,
+}
+
+impl SoftError {
+    /// What the system said about a path.
+    pub fn of_io(path: PathText, error: &io::Error) -> Self {
+        let kind = match error.kind() {
+            io::ErrorKind::NotFound => SoftErrorKind::NotFound,
+            io::ErrorKind::PermissionDenied => SoftErrorKind::Unreadable,
+            _ => SoftErrorKind::Other,
+        };
+        Self {
+            path,
+            kind,
+            message: reason(error),
+        }
+    }
+}
+
+/// An error of the system in words, without the number that Rust adds and that helps nobody.
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" (os error ") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
+/// What kept a file from being looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SoftErrorKind {
+    /// It does not exist, or vanished while it was looked at.
+    NotFound,
+    /// It could not be opened or read.
+    Unreadable,
+    /// It changed all the time while it was read.
+    Changing,
+    /// Anything else, and what a newer server may say.
+    #[serde(other)]
+    Other,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// For programs.
+    pub kind: FailureKind,
+    /// One sentence for people, with the remedy where there is one.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure of this kind.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+        }
+    }
+}
+
+/// The kinds of [`Failure`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureKind {
+    /// The request is no valid one.
+    BadRequest,
+    /// The asker may not ask.
+    Denied,
+    /// Too many questions at once; ask again later.
+    Busy,
+    /// A path lies under no root.
+    NotWatched,
+    /// The subject of a find is not in the index.
+    NotIndexed,
+    /// The time given was not enough (sync).
+    Timeout,
+    /// An order that cannot be followed as things are: a root inside a root, a mount point that is
+    /// not empty, nothing mounted.
+    Refused,
+    /// The daemon is about to end.
+    ShuttingDown,
+    /// Trouble inside: the index cannot be read, the disk is full.
+    Internal,
+    /// What a newer server may say.
+    #[serde(other)]
+    Other,
+}
+
+/// Which layer gave the figures of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// The bytes as they are.
+    #[default]
+    Bytes,
+    /// Canonical text, because it says more than the bytes.
+    Text,
+}
+
+impl Layer {
+    /// The word in every output.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Text => "text",
+        }
+    }
+}
+
+/// A file similar to the subject (a: the subject, b: this file).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FindRow {
+    /// The subject as the request named it.
+    #[serde(flatten, with = "fields::file")]
+    pub file: PathText,
+    /// The similar file; of several hard links the least path.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// How they relate; `null` below every threshold (with a low `min` only).
+    #[serde(with = "relation_word")]
+    pub relation: Option<Relation>,
+    /// Which layer the figures are from.
+    #[serde(default)]
+    pub layer: Layer,
+    /// How much of the subject is in this file.
+    pub a_in_b: Fraction,
+    /// How much of this file is in the subject.
+    pub b_in_a: Fraction,
+    /// Shared over union.
+    pub resemblance: Fraction,
+    /// Proven common bytes, a lower bound.
+    pub shared_bytes: u64,
+}
+
+impl FindRow {
+    /// Whether both have equal bytes.
+    pub fn is_identical(&self) -> bool {
+        self.relation == Some(Relation::Identical)
+    }
+
+    /// The score that sorts and that `min` bounds: the larger containment.
+    pub fn score(&self) -> Fraction {
+        self.a_in_b.max(self.b_in_a)
+    }
+}
+
+/// A pair of files with something in common; `a` has the lesser path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairRow {
+    /// One file.
+    #[serde(flatten, with = "fields::a")]
+    pub a: PathText,
+    /// The other.
+    #[serde(flatten, with = "fields::b")]
+    pub b: PathText,
+    /// The score asked for; what sorts.
+    pub score: Fraction,
+    /// How much of a is in b.
+    pub a_in_b: Fraction,
+    /// How much of b is in a.
+    pub b_in_a: Fraction,
+    /// Shared over union.
+    pub resemblance: Fraction,
+    /// Proven common bytes, a lower bound.
+    pub shared_bytes: u64,
+    /// Both have equal bytes: the only pairs that text shows as 100 %. In JSON only if true.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub identical: bool,
+}
+
+/// The state of the daemon.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusAnswer {
+    /// The roots, in the order given.
+    pub roots: Vec<RootStatus>,
+    /// The index.
+    pub index: IndexStatus,
+    /// Rises with every change that reached the index; equal clocks, equal answers.
+    pub clock: u64,
+    /// No scan under way and nothing known to be stale.
+    pub fresh: bool,
+    /// What keeps answers from being as quick or as certain as promised; empty is good.
+    pub degraded: Vec<Degraded>,
+    /// Overlays that are mounted.
+    #[serde(default)]
+    pub mounts: Vec<MountStatus>,
+    /// How the roots are watched.
+    #[serde(default)]
+    pub watch: WatchStatus,
+    /// The daemon's process id.
+    #[serde(default)]
+    pub pid: u32,
+}
+
+impl StatusAnswer {
+    /// Whether everything is as it should be: `resemble status` ends with 0.
+    pub fn is_live(&self) -> bool {
+        self.degraded.is_empty() && self.roots.iter().all(|root| root.state == RootState::Live)
+    }
+}
+
+/// The state of one root.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RootStatus {
+    /// The root.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// Regular files in the index, hard links once.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// What is going on.
+    pub state: RootState,
+    /// Files known to be changed and not read yet.
+    pub pending: u64,
+    /// Files left out on purpose.
+    pub skipped: u64,
+    /// Files that could not be read.
+    pub unreadable: u64,
+    /// Real entries called `.similar`, which the overlay hides.
+    #[serde(default)]
+    pub hidden: u64,
+    /// Ignore files are honoured and `.git` is skipped.
+    #[serde(default)]
+    pub ignore: bool,
+}
+
+/// What goes on with a root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RootState {
+    /// The first scan, or a rescan, is under way; old answers stay.
+    Scanning,
+    /// Watched, and every change reaches the index within seconds.
+    Live,
+    /// Answers are right, but changes take longer to be seen.
+    Degraded,
+    /// The root cannot be reached; its last answers stay.
+    Unavailable,
+}
+
+impl RootState {
+    /// The word in every output.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Scanning => "scanning",
+            Self::Live => "live",
+            Self::Degraded => "degraded",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
+
+/// Whole-index figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexStatus {
+    /// Bytes of the index file.
+    pub bytes: u64,
+    /// Contents.
+    pub contents: u64,
+    /// Chunks, repeats counted.
+    pub chunks: u64,
+    /// Files read since the daemon started; a restart reads only what changed.
+    #[serde(default)]
+    pub files_read: u64,
+    /// Bytes read since the daemon started.
+    #[serde(default)]
+    pub bytes_read: u64,
+}
+
+/// How the roots are watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchStatus {
+    /// Directories with a watch.
+    pub directories: u64,
+    /// Directories without one, which are looked at from time to time.
+    pub polled: u64,
+    /// Times that the kernel's event queue ran over since the daemon started.
+    pub overflows: u64,
+}
+
+/// One thing that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Degraded {
+    /// The subtree concerned.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// One sentence: what is wrong and what it means.
+    pub reason: String,
+    /// What to type to mend it, if there is such a thing.
+    #[serde(default)]
+    pub remedy: Option<String>,
+}
+
+/// A mounted overlay.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MountStatus {
+    /// Its mount point.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// Its view.
+    pub view: MountView,
+}
+
+/// An alert: a change made `a` resemble `b`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AlertRow {
+    /// Counts up from 1 in one state folder.
+    pub seq: u64,
+    /// When, in seconds since 1970.
+    pub time: u64,
+    /// One file, or a tree as a whole.
+    pub kind: AlertKind,
+    /// Who changed.
+    #[serde(flatten, with = "fields::a")]
+    pub a: PathText,
+    /// Whom it resembles.
+    #[serde(flatten, with = "fields::b")]
+    pub b: PathText,
+    /// How they relate.
+    #[serde(with = "relation_word")]
+    pub relation: Option<Relation>,
+    /// How much of a is in b.
+    pub a_in_b: Fraction,
+    /// How much of b is in a.
+    pub b_in_a: Fraction,
+    /// Proven common bytes, a lower bound.
+    pub shared_bytes: u64,
+    /// How many files the alert stands for: 1, or those of a copied tree.
+    pub files: u64,
+}
+
+/// What an alert is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AlertKind {
+    /// Two files.
+    File,
+    /// A copied tree: two directories.
+    Tree,
+}
+
+/// A root of the daemon.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchRow {
+    /// The root.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// Who asked for it.
+    pub origin: WatchOrigin,
+    /// Ignore files are honoured and `.git` is skipped.
+    #[serde(default)]
+    pub ignore: bool,
+    /// Other file systems below are not entered.
+    #[serde(default)]
+    pub one_file_system: bool,
+}
+
+/// Where a root comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WatchOrigin {
+    /// The command line or configuration of this start.
+    Start,
+    /// `watch add`: kept in the state folder.
+    Kept,
+}
+
+impl WatchOrigin {
+    /// The word in every output.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Kept => "kept",
+        }
+    }
+}
+
+/// Whether the daemon can answer for a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CoverRow {
+    /// The path asked about.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// It lies under a root that is there, and is not left out by rule.
+    pub covered: bool,
+}
+
+/// A piece of the canonical dump. The pieces, one after the other, are the dump's text: a file of
+/// many chunks has a line of any length, a line of the protocol has not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DumpRow {
+    /// ASCII, with the dump's own newlines.
+    pub text: String,
+}
+
+impl DumpRow {
+    /// Bytes of text in a row, at most.
+    pub const PIECE: usize = 64 * 1024;
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = match self {
+            Self::BadRequest => "bad-request",
+            Self::Denied => "denied",
+            Self::Busy => "busy",
+            Self::NotWatched => "not-watched",
+            Self::NotIndexed => "not-indexed",
+            Self::Timeout => "timeout",
+            Self::Refused => "refused",
+            Self::ShuttingDown => "shutting-down",
+            Self::Internal => "internal",
+            Self::Other => "other",
+        };
+        f.write_str(word)
+    }
+}
+
+/// A relation as its word of the contract, or `null`.
+mod relation_word {
+    use resemble_core::Relation;
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::{Serialize, Serializer};
+
+    const ALL: [Relation; 6] = [
+        Relation::Identical,
+        Relation::SameText,
+        Relation::Near,
+        Relation::Contains,
+        Relation::Contained,
+        Relation::Shares,
+    ];
+
+    #[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref)] // the signature that serde's `with` asks for
+    pub(super) fn serialize<S: Serializer>(
+        relation: &Option<Relation>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        relation.map(Relation::word).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Relation>, D::Error> {
+        let Some(word) = Option::<String>::deserialize(deserializer)? else {
+            return Ok(None);
+        };
+        match ALL.into_iter().find(|relation| relation.word() == word) {
+            Some(relation) => Ok(Some(relation)),
+            None => Err(Error::custom(format_args!("{word:?} is no relation"))),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

@@ -1,0 +1,236 @@
+//! The wire's bytes: what is written here is the protocol.
+
+use super::*;
+use crate::message::{FindRequest, PairScore, PairsRequest, Request, Scope, Subject};
+
+fn json<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).unwrap()
+}
+
+fn request(text: &str) -> Request {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn rows_read_as_the_contract_says() {
+    let find = FindRow {
+        file: "report.txt".into(),
+        path: PathText::from_bytes(*b"/srv/\xff"),
+        relation: Some(Relation::SameText),
+        layer: Layer::Text,
+        a_in_b: Fraction::ONE,
+        b_in_a: Fraction::from_millionths(970_001),
+        resemblance: Fraction::ZERO,
+        shared_bytes: 0,
+    };
+    let expected = "{\"row\":{\"file\":\"report.txt\",\"path\":\"/srv/\u{fffd}\",\
+        \"path_b64\":\"L3Nydi//\",\"relation\":\"same-text\",\"layer\":\"text\",\
+        \"a_in_b\":1.000000,\"b_in_a\":0.970001,\"resemblance\":0.000000,\"shared_bytes\":0}}";
+    assert_eq!(json(&Reply::Row(&find)), expected);
+    assert_eq!(
+        serde_json::from_str::<Reply<FindRow>>(expected).unwrap(),
+        Reply::Row(find)
+    );
+
+    let pair = PairRow {
+        a: "x".into(),
+        b: "y".into(),
+        score: Fraction::ONE,
+        a_in_b: Fraction::ONE,
+        b_in_a: Fraction::NONE,
+        resemblance: Fraction::NONE,
+        shared_bytes: 9,
+        identical: false,
+    };
+    let expected = r#"{"a":"x","b":"y","score":1.000000,"a_in_b":1.000000,"b_in_a":null,"resemblance":null,"shared_bytes":9}"#;
+    assert_eq!(json(&pair), expected);
+    assert_eq!(serde_json::from_str::<PairRow>(expected).unwrap(), pair);
+}
+
+#[test]
+fn every_relation_survives() {
+    for word in [
+        "identical",
+        "same-text",
+        "near",
+        "contains",
+        "contained",
+        "shares",
+    ] {
+        let text = format!(
+            r#"{{"file":"a","path":"b","relation":"{word}","a_in_b":0.5,"b_in_a":0.5,"resemblance":0.5,"shared_bytes":1}}"#
+        );
+        let row: FindRow = serde_json::from_str(&text).unwrap();
+        assert_eq!(row.relation.unwrap().word(), word);
+    }
+    assert!(serde_json::from_str::<FindRow>(r#"{"file":"a","path":"b","relation":"alike","a_in_b":0.5,"b_in_a":0.5,"resemblance":0.5,"shared_bytes":1}"#).is_err());
+}
+
+#[test]
+fn requests_as_a_newcomer_would_type_them() {
+    assert_eq!(request(r#"{"request":"status"}"#), Request::Status);
+    assert_eq!(
+        request(r#"{"request":"sync"}"#),
+        Request::Sync { timeout_ms: None }
+    );
+    assert_eq!(
+        request(r#"{"request":"watch-list","later":1}"#),
+        Request::WatchList
+    );
+    assert_eq!(
+        request(r#"{"request":"find","subject":{"file":"/a"}}"#),
+        Request::Find(FindRequest {
+            subject: Subject::File("/a".into()),
+            scope: Scope::default(),
+            min: Fraction::NONE,
+            min_shared: None,
+            top: None,
+            exact: false,
+        })
+    );
+    assert_eq!(
+        request(
+            r#"{"request":"pairs","within":["/a",{"b64":"/w=="}],"score":"resemblance","min":0.5}"#
+        ),
+        Request::Pairs(PairsRequest {
+            scope: Scope {
+                within: vec!["/a".into(), PathText::from_bytes(*b"\xff")],
+                ..Scope::default()
+            },
+            score: PairScore::Resemblance,
+            min: Fraction::from_millionths(500_000),
+            min_shared: None,
+            top: None,
+            exact: false,
+        })
+    );
+    for bad in [
+        "{}",
+        r#"{"request":"delete"}"#,
+        r#"{"request":"find"}"#,
+        r#"{"request":1}"#,
+    ] {
+        assert!(serde_json::from_str::<Request>(bad).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn a_request_survives_the_wire() {
+    let all = [
+        Request::Pairs(PairsRequest {
+            scope: Scope {
+                within: vec!["/a".into()],
+                include: vec!["*.c".into()],
+                exclude: vec!["b".into()],
+                min_size: 10,
+            },
+            score: PairScore::Containment,
+            min: Fraction::ONE,
+            min_shared: Some(1),
+            top: Some(2),
+            exact: true,
+        }),
+        Request::Alerts { follow: true },
+        Request::Mount {
+            path: "/m".into(),
+            view: MountView::Files,
+        },
+        Request::Unmount { path: None },
+        Request::Covers {
+            paths: vec!["/a".into()],
+        },
+        Request::WatchAdd {
+            path: "/a".into(),
+            ignore: true,
+            one_file_system: false,
+        },
+        Request::Dump { roots: vec![] },
+    ];
+    for request in all {
+        let text = json(&request);
+        assert!(
+            text.starts_with(&format!("{{\"request\":\"{}\"", request.word())),
+            "{text}"
+        );
+        assert_eq!(serde_json::from_str::<Request>(&text).unwrap(), request);
+    }
+}
+
+#[test]
+fn what_a_newer_daemon_says_is_not_an_error() {
+    let failed: Reply<()> =
+        serde_json::from_str(r#"{"failed":{"kind":"tired","message":"zzz"}}"#).unwrap();
+    assert_eq!(
+        failed,
+        Reply::Failed(Failure::new(FailureKind::Other, "zzz"))
+    );
+    let error: Reply<()> =
+        serde_json::from_str(r#"{"error":{"path":"x","kind":"odd","message":"m"}}"#).unwrap();
+    assert!(matches!(
+        error,
+        Reply::Error(SoftError {
+            kind: SoftErrorKind::Other,
+            ..
+        })
+    ));
+}
+
+#[test]
+fn an_answer_is_these_lines() {
+    let mut answer = Answer::fresh(vec![1, 2, 3], Vec::new()).cut(Some(2));
+    answer.header.pending = 4;
+    let lines: Vec<String> = answer.into_replies().map(|reply| json(&reply)).collect();
+    assert_eq!(
+        lines,
+        [
+            r#"{"header":{"fresh":true,"pending":4,"total":3,"shown":2}}"#,
+            r#"{"row":1}"#,
+            r#"{"row":2}"#,
+            r#"{"end":{"rows":2,"errors":0}}"#,
+        ]
+    );
+}
+
+#[test]
+fn live_means_all_roots_and_nothing_degraded() {
+    let root = |state| RootStatus {
+        path: "/r".into(),
+        files: 1,
+        bytes: 2,
+        state,
+        pending: 0,
+        skipped: 0,
+        unreadable: 0,
+        hidden: 0,
+        ignore: false,
+    };
+    let status = |state| StatusAnswer {
+        roots: vec![root(RootState::Live), root(state)],
+        index: IndexStatus::default(),
+        clock: 1,
+        fresh: true,
+        degraded: Vec::new(),
+        mounts: Vec::new(),
+        watch: WatchStatus::default(),
+        pid: 1,
+    };
+    assert!(status(RootState::Live).is_live());
+    for state in [
+        RootState::Scanning,
+        RootState::Degraded,
+        RootState::Unavailable,
+    ] {
+        assert!(!status(state).is_live());
+    }
+}
+
+#[test]
+fn errors_of_the_system_are_words() {
+    let error = SoftError::of_io("x".into(), &io::Error::from_raw_os_error(13));
+    assert_eq!(
+        (error.kind, &*error.message),
+        (SoftErrorKind::Unreadable, "Permission denied")
+    );
+    assert_eq!(reason(&io::Error::other("odd (os error 7)")), "odd");
+    assert_eq!(reason(&io::Error::other("plain")), "plain");
+}

@@ -1,0 +1,366 @@
+//! A digest and its parameters on the wire.
+//!
+//! Standard input can be gigabytes, so a digest may have millions of chunks: runs and fingerprints
+//! travel packed, base64 of fixed-width little-endian records, about 40 characters a run. The decoder
+//! is total and believes nothing: what it returns satisfies the invariants of
+//! [`resemble_core::Digest`] (lengths that add up to the size, distinct fingerprints of the level
+//! claimed), so that the engine need not check again.
+
+use std::collections::HashSet;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use resemble_core::params::{ChunkParams, SamplingParams};
+use resemble_core::{
+    ByteLen, ChunkHash, ChunkList, ChunkRun, ContentDigest, ContentKind, Digest, Fingerprint,
+    Params, Signature,
+};
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a run on the wire: hash, length, count, one byte of flags.
+const RUN: usize = 16 + 4 + 8 + 1;
+/// Bytes of a fingerprint on the wire: its 40 bits.
+const FINGERPRINT: usize = 5;
+/// Flag of a run: all bytes of the chunk are equal.
+const CONSTANT: u8 = 1;
+
+/// [`Params`] on the wire: the figures to compute with, and the id that proves them complete.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WireParams {
+    /// [`Params`] as it prints.
+    pub id: String,
+    /// Tmin, Tmax, D and D' of TTTD.
+    pub chunk: [u32; 4],
+    /// The least sampling level.
+    pub least_level: u8,
+    /// The greatest number of fingerprints a file.
+    pub cap: u32,
+}
+
+impl From<&Params> for WireParams {
+    fn from(params: &Params) -> Self {
+        let ChunkParams {
+            min,
+            max,
+            main_divisor,
+            backup_divisor,
+        } = params.chunk;
+        Self {
+            id: params.to_string(),
+            chunk: [min, max, main_divisor, backup_divisor],
+            least_level: params.sampling.least_level,
+            cap: params.sampling.cap,
+        }
+    }
+}
+
+/// The other side digests by rules that this build does not know.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the daemon digests files as `{0}`, which this version of resemble cannot; use the two \
+     programs of one version"
+)]
+pub struct BadParams(pub String);
+
+impl TryFrom<&WireParams> for Params {
+    type Error = BadParams;
+
+    fn try_from(wire: &WireParams) -> Result<Self, BadParams> {
+        let [min, max, main_divisor, backup_divisor] = wire.chunk;
+        let params = Self {
+            chunk: ChunkParams {
+                min,
+                max,
+                main_divisor,
+                backup_divisor,
+            },
+            sampling: SamplingParams {
+                least_level: wire.least_level,
+                cap: wire.cap,
+            },
+        };
+        // The id also names what the figures do not: window, hash tables, formats.
+        if params.to_string() == wire.id && main_divisor > 0 && backup_divisor > 0 && min <= max {
+            Ok(params)
+        } else {
+            Err(BadParams(wire.id.clone()))
+        }
+    }
+}
+
+/// [`Digest`] on the wire.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WireDigest {
+    /// The content digest, 64 hex digits.
+    pub content: String,
+    /// Bytes.
+    pub size: u64,
+    /// `empty`, `text` or `binary`.
+    pub kind: WireKind,
+    /// Base64 of the runs of chunks, 29 bytes each: MD5, length u32, count u64, flags.
+    pub chunks: String,
+    /// The sampling level.
+    pub level: u8,
+    /// Base64 of the fingerprints, 5 bytes each.
+    pub fingerprints: String,
+}
+
+/// [`ContentKind`] on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum WireKind {
+    Empty,
+    Text,
+    Binary,
+}
+
+/// Why a digest on the wire is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadDigest {
+    /// Not 64 hex digits, or no base64 of whole records.
+    #[error("the {0} of the digest are malformed")]
+    Malformed(&'static str),
+    /// The chunks do not add up to the size, or a chunk or count is zero.
+    #[error("the chunks of the digest do not add up to its size")]
+    Size,
+    /// A fingerprint is repeated or of a lower level than claimed.
+    #[error("the fingerprints of the digest do not fit its level")]
+    Level,
+}
+
+impl From<&Digest> for WireDigest {
+    fn from(digest: &Digest) -> Self {
+        let mut runs = Vec::with_capacity(digest.chunks.0.len() * RUN);
+        for run in &digest.chunks.0 {
+            runs.extend_from_slice(&run.hash.0);
+            runs.extend_from_slice(&run.len.to_le_bytes());
+            runs.extend_from_slice(&run.count.to_le_bytes());
+            runs.push(if run.constant { CONSTANT } else { 0 });
+        }
+        let fingerprints: Vec<u8> = digest
+            .signature
+            .fingerprints
+            .iter()
+            .flat_map(|fingerprint| fingerprint.0.to_le_bytes().into_iter().take(FINGERPRINT))
+            .collect();
+        Self {
+            content: digest.content.to_string(),
+            size: digest.size.get(),
+            kind: match digest.kind {
+                ContentKind::Empty => WireKind::Empty,
+                ContentKind::Text => WireKind::Text,
+                ContentKind::Binary => WireKind::Binary,
+            },
+            chunks: BASE64.encode(runs),
+            level: digest.signature.level,
+            fingerprints: BASE64.encode(fingerprints),
+        }
+    }
+}
+
+impl TryFrom<&WireDigest> for Digest {
+    type Error = BadDigest;
+
+    fn try_from(wire: &WireDigest) -> Result<Self, BadDigest> {
+        Ok(Self {
+            content: ContentDigest(unhex(&wire.content).ok_or(BadDigest::Malformed("hex digits"))?),
+            size: ByteLen(wire.size),
+            kind: match wire.kind {
+                WireKind::Empty => ContentKind::Empty,
+                WireKind::Text => ContentKind::Text,
+                WireKind::Binary => ContentKind::Binary,
+            },
+            chunks: ChunkList(runs(&wire.chunks, wire.size)?),
+            signature: Signature {
+                level: wire.level,
+                fingerprints: fingerprints(&wire.fingerprints, wire.level)?,
+            },
+        })
+    }
+}
+
+fn runs(text: &str, size: u64) -> Result<Vec<ChunkRun>, BadDigest> {
+    let bytes = BASE64
+        .decode(text)
+        .map_err(|_| BadDigest::Malformed("chunks"))?;
+    let (records, rest) = bytes.as_chunks::<RUN>();
+    if !rest.is_empty() {
+        return Err(BadDigest::Malformed("chunks"));
+    }
+    let mut left = size;
+    let mut runs = Vec::with_capacity(records.len());
+    for record in records {
+        let mut at = 0;
+        let run = ChunkRun {
+            hash: ChunkHash(take(record, &mut at)),
+            len: u32::from_le_bytes(take(record, &mut at)),
+            count: u64::from_le_bytes(take(record, &mut at)),
+            constant: record[at] & CONSTANT != 0,
+        };
+        let bytes = u64::from(run.len)
+            .checked_mul(run.count)
+            .filter(|bytes| *bytes > 0);
+        left = bytes
+            .and_then(|bytes| left.checked_sub(bytes))
+            .ok_or(BadDigest::Size)?;
+        runs.push(run);
+    }
+    if left == 0 {
+        Ok(runs)
+    } else {
+        Err(BadDigest::Size)
+    }
+}
+
+fn fingerprints(text: &str, level: u8) -> Result<Vec<Fingerprint>, BadDigest> {
+    let bytes = BASE64
+        .decode(text)
+        .map_err(|_| BadDigest::Malformed("fingerprints"))?;
+    let (records, rest) = bytes.as_chunks::<FINGERPRINT>();
+    if !rest.is_empty() {
+        return Err(BadDigest::Malformed("fingerprints"));
+    }
+    let mut seen = HashSet::with_capacity(records.len());
+    let mut list = Vec::with_capacity(records.len());
+    for &[a, b, c, d, e] in records {
+        let fingerprint = Fingerprint(u64::from_le_bytes([a, b, c, d, e, 0, 0, 0]));
+        if fingerprint.level() < level || !seen.insert(fingerprint) {
+            return Err(BadDigest::Level);
+        }
+        list.push(fingerprint);
+    }
+    Ok(list)
+}
+
+/// The next `N` bytes of a record. `N` and the record's width are constants of this file.
+fn take<const N: usize>(record: &[u8; RUN], at: &mut usize) -> [u8; N] {
+    let from = *at;
+    *at += N;
+    std::array::from_fn(|i| record[from + i])
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if pairs.len() != 32 || !rest.is_empty() {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    for (byte, &[high, low]) in bytes.iter_mut().zip(pairs) {
+        let digit = |c: u8| char::from(c).to_digit(16);
+        *byte = (digit(high)? << 4 | digit(low)?) as u8;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn digest(runs: Vec<(u8, u32, u64, bool)>, fingerprints: &[u64], level: u8) -> Digest {
+        let chunks: Vec<_> = runs
+            .into_iter()
+            .map(|(byte, len, count, constant)| ChunkRun {
+                hash: ChunkHash([byte; 16]),
+                len,
+                count,
+                constant,
+            })
+            .collect();
+        Digest {
+            content: ContentDigest([0xab; 32]),
+            size: chunks
+                .iter()
+                .map(|run| ByteLen(u64::from(run.len) * run.count))
+                .sum(),
+            kind: ContentKind::Binary,
+            chunks: ChunkList(chunks),
+            signature: Signature {
+                level,
+                fingerprints: fingerprints.iter().map(|f| Fingerprint(*f)).collect(),
+            },
+        }
+    }
+
+    #[test]
+    fn a_digest_survives_json() {
+        let digest = digest(
+            vec![(1, 500, 1, false), (2, 2800, 1 << 30, true)],
+            &[7, 9],
+            5,
+        );
+        let json = serde_json::to_string(&WireDigest::from(&digest)).unwrap();
+        let wire: WireDigest = serde_json::from_str(&json).unwrap();
+        assert_eq!(Digest::try_from(&wire), Ok(digest));
+    }
+
+    #[test]
+    fn a_lie_is_found() {
+        let good = WireDigest::from(&digest(vec![(1, 500, 2, false)], &[7, 9], 5));
+        let try_with = |change: &dyn Fn(&mut WireDigest)| {
+            let mut wire = good.clone();
+            change(&mut wire);
+            Digest::try_from(&wire).unwrap_err()
+        };
+        assert_eq!(try_with(&|w| w.size = 999), BadDigest::Size);
+        assert_eq!(try_with(&|w| w.size = 1001), BadDigest::Size);
+        assert_eq!(
+            try_with(&|w| w.content.push('0')),
+            BadDigest::Malformed("hex digits")
+        );
+        assert_eq!(
+            try_with(&|w| w.content = "zz".repeat(32)),
+            BadDigest::Malformed("hex digits")
+        );
+        assert_eq!(
+            try_with(&|w| w.chunks.push('?')),
+            BadDigest::Malformed("chunks")
+        );
+        assert_eq!(
+            try_with(&|w| w.chunks = "AAAA".into()),
+            BadDigest::Malformed("chunks")
+        );
+        assert_eq!(
+            try_with(&|w| w.fingerprints = "AAAA".into()),
+            BadDigest::Malformed("fingerprints")
+        );
+        assert_eq!(try_with(&|w| w.level = 43), BadDigest::Level);
+        let twice = WireDigest::from(&digest(vec![], &[7, 7], 5));
+        assert_eq!(Digest::try_from(&twice), Err(BadDigest::Level));
+        let nothing = WireDigest::from(&digest(vec![(1, 0, 2, false)], &[], 5));
+        assert_eq!(Digest::try_from(&nothing), Err(BadDigest::Size));
+    }
+
+    #[test]
+    fn params_survive_and_strangers_are_refused() {
+        let params = Params {
+            chunk: ChunkParams::scaled(4096).unwrap(),
+            ..Params::default()
+        };
+        let mut wire = WireParams::from(&params);
+        assert_eq!(Params::try_from(&wire), Ok(params));
+        wire.id = wire.id.replace(".v1", ".v2");
+        assert_eq!(Params::try_from(&wire), Err(BadParams(wire.id.clone())));
+    }
+
+    proptest! {
+        #[test]
+        fn any_digest_survives(
+            runs in proptest::collection::vec((any::<u8>(), 1u32.., 1u64..1 << 20, any::<bool>()), 0..40),
+            fingerprints in proptest::collection::hash_set(0u64..1 << 35, 0..200),
+        ) {
+            let fingerprints: Vec<u64> = fingerprints.into_iter().collect();
+            let digest = digest(runs, &fingerprints, 3);
+            prop_assert_eq!(Digest::try_from(&WireDigest::from(&digest)), Ok(digest));
+        }
+
+        #[test]
+        fn any_text_is_a_digest_or_an_error(chunks: String, fingerprints: String, size: u64) {
+            let wire = WireDigest {
+                content: "00".repeat(32), size, kind: WireKind::Text, chunks, level: 3, fingerprints,
+            };
+            let _any = Digest::try_from(&wire);
+        }
+    }
+}

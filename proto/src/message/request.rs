@@ -1,0 +1,210 @@
+//! What a client asks.
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::WireDigest;
+use crate::number::Fraction;
+use crate::path::PathText;
+
+/// A question or an order to the daemon.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "kebab-case")]
+pub enum Request {
+    /// Files similar to one. Rows: [`crate::message::FindRow`], best first.
+    Find(FindRequest),
+    /// All pairs among files. Rows: [`crate::message::PairRow`], best first.
+    Pairs(PairsRequest),
+    /// The state of the daemon. One row: [`crate::message::StatusAnswer`].
+    Status,
+    /// Answered when every change made before the question is in the index, the overlay and the
+    /// alert queue; no rows. Fails with [`crate::message::FailureKind::Timeout`].
+    Sync {
+        /// Give up after so many milliseconds; `None`: never.
+        #[serde(default)]
+        timeout_ms: Option<u64>,
+    },
+    /// The canonical dump. Rows: [`crate::message::DumpRow`].
+    Dump {
+        /// Only what lies under these; empty: all roots.
+        #[serde(default)]
+        roots: Vec<PathText>,
+    },
+    /// Adds a root, and keeps it over restarts. One row: [`crate::message::WatchRow`].
+    WatchAdd {
+        /// The directory, absolute.
+        path: PathText,
+        /// Honour ignore files and skip `.git`.
+        #[serde(default)]
+        ignore: bool,
+        /// Do not enter other file systems below.
+        #[serde(default)]
+        one_file_system: bool,
+    },
+    /// Stops watching a root and forgets its content; no rows.
+    WatchRemove {
+        /// The root, absolute.
+        path: PathText,
+    },
+    /// The roots. Rows: [`crate::message::WatchRow`].
+    WatchList,
+    /// The alerts that are kept, oldest first. Rows: [`crate::message::AlertRow`].
+    Alerts {
+        /// Go on with new ones until the connection is closed.
+        #[serde(default)]
+        follow: bool,
+    },
+    /// Mounts the overlay; answered when the mount point answers; no rows.
+    Mount {
+        /// The mount point, absolute.
+        path: PathText,
+        /// Which view.
+        #[serde(default)]
+        view: MountView,
+    },
+    /// Takes the overlay away; no rows.
+    Unmount {
+        /// The mount point; `None`: the only one.
+        #[serde(default)]
+        path: Option<PathText>,
+    },
+    /// Which of the paths lie under a root and outside what is left out. One
+    /// [`crate::message::CoverRow`] for each, in the order asked.
+    Covers {
+        /// Absolute paths.
+        paths: Vec<PathText>,
+    },
+}
+
+impl Request {
+    /// The word on the wire and in logs.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Find(_) => "find",
+            Self::Pairs(_) => "pairs",
+            Self::Status => "status",
+            Self::Sync { .. } => "sync",
+            Self::Dump { .. } => "dump",
+            Self::WatchAdd { .. } => "watch-add",
+            Self::WatchRemove { .. } => "watch-remove",
+            Self::WatchList => "watch-list",
+            Self::Alerts { .. } => "alerts",
+            Self::Mount { .. } => "mount",
+            Self::Unmount { .. } => "unmount",
+            Self::Covers { .. } => "covers",
+        }
+    }
+}
+
+/// The files that take part in a question: as candidates and in the boilerplate statistics alike,
+/// so that the daemon, which knows more, and the command, which reads just these, agree.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scope {
+    /// Files at or below these paths, absolute. Empty (in find only): all roots of the daemon.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub within: Vec<PathText>,
+    /// Only files whose path matches one of these globs; empty: all. Globs are those of ignore
+    /// files, matched below the path of `within` (or root) that holds the file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
+    /// No file whose path matches one of these globs, included or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+    /// Only files of at least so many bytes.
+    #[serde(default)]
+    pub min_size: u64,
+}
+
+/// `find`: one subject and the files it is compared with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FindRequest {
+    /// What to find similar files of.
+    pub subject: Subject,
+    /// Among which files. The subject itself need not be one of them.
+    #[serde(flatten)]
+    pub scope: Scope,
+    /// Only rows whose larger containment is at least this; absent: those with a relation.
+    #[serde(default)]
+    pub min: Fraction,
+    /// Only rows with at least so many shared bytes, identical files aside; absent: 256.
+    #[serde(default)]
+    pub min_shared: Option<u64>,
+    /// Only the first so many rows; the header still counts all.
+    #[serde(default)]
+    pub top: Option<u64>,
+    /// Compute the measures on the bytes of both files. Only for [`Subject::File`].
+    #[serde(default)]
+    pub exact: bool,
+}
+
+/// The one that others are compared with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subject {
+    /// An indexed file. Fails with [`crate::message::FailureKind::NotIndexed`] if it is not.
+    File(PathText),
+    /// Bytes that the client has read: standard input, or a file outside the roots.
+    Content {
+        /// What was read, digested with the parameters of [`crate::message::Hello`].
+        digest: WireDigest,
+        /// The name that rows carry in `file`.
+        name: PathText,
+        /// The file the bytes came from, if it was one: files with this inode are the subject
+        /// itself and are left out.
+        #[serde(default)]
+        inode: Option<Inode>,
+    },
+}
+
+/// A file as `stat` names it; meant for two processes on one machine at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inode {
+    /// `st_dev`.
+    pub dev: u64,
+    /// `st_ino`.
+    pub ino: u64,
+}
+
+/// `pairs`: every pair among the files of some directories.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PairsRequest {
+    /// The files; `within` is not empty.
+    #[serde(flatten)]
+    pub scope: Scope,
+    /// What sorts, and what `min` bounds.
+    #[serde(default)]
+    pub score: PairScore,
+    /// Only pairs whose score is at least this; absent: every pair with enough evidence.
+    #[serde(default)]
+    pub min: Fraction,
+    /// Only pairs with at least so many shared bytes, identical files aside; absent: 256.
+    #[serde(default)]
+    pub min_shared: Option<u64>,
+    /// Only the first so many rows; the header still counts all.
+    #[serde(default)]
+    pub top: Option<u64>,
+    /// Compute the measures on the bytes of both files.
+    #[serde(default)]
+    pub exact: bool,
+}
+
+/// The score of a pair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PairScore {
+    /// The larger of both containments.
+    #[default]
+    Containment,
+    /// Shared over union.
+    Resemblance,
+}
+
+/// How the overlay shows the tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MountView {
+    /// Each file is a folder with the file and `.similar/`.
+    #[default]
+    Folders,
+    /// The tree as it is; each directory answers `.similar/NAME/`.
+    Files,
+}

@@ -1,0 +1,179 @@
+//! Shares as every output prints them: six decimals, or nothing at all.
+//!
+//! A [`Fraction`] is a whole number of millionths, not a float, for three reasons. It is `Eq`, `Ord`
+//! and `Hash`, so rows can be compared exactly. It survives any number of trips through JSON, so
+//! the daemon's answer and the command's own are the same bytes. And it is cut *down* once, at the
+//! border, by the rule of [`Score::percent`]: a share that prints as `0.699999` is below `--min 70%`
+//! and shows 69 %, in every format and in the overlay.
+
+use std::fmt;
+
+use resemble_core::Score;
+use serde::de::{self, Deserialize, Deserializer};
+use serde::ser::{self, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// A share between 0 and 1 in millionths, or "too small to judge".
+///
+/// In JSON a number with exactly six decimals (`0.970000`), or `null`. Serialising to anything but
+/// JSON text is not supported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fraction(Option<u32>);
+
+impl Fraction {
+    /// Too small to judge: `null`.
+    pub const NONE: Self = Self(None);
+    /// Nothing shared: `0.000000`.
+    pub const ZERO: Self = Self(Some(0));
+    /// Everything shared: `1.000000`.
+    pub const ONE: Self = Self(Some(Self::MILLION));
+
+    const MILLION: u32 = 1_000_000;
+
+    /// The share as a score; `None` if it was too small to judge.
+    pub fn score(self) -> Option<Score> {
+        self.0
+            .map(|millionths| Score::new(f64::from(millionths) / f64::from(Self::MILLION)))
+    }
+
+    /// The share in millionths, 0..=1,000,000.
+    pub const fn millionths(self) -> Option<u32> {
+        self.0
+    }
+
+    /// A share of so many millionths; more than a million is one.
+    pub fn from_millionths(millionths: u32) -> Self {
+        Self(Some(millionths.min(Self::MILLION)))
+    }
+
+    /// Whole percents, rounded down; 100 only for `identical`. Equals [`Score::percent`] of the
+    /// score this fraction was made of.
+    pub fn percent(self, identical: bool) -> Option<u8> {
+        let percent = (self.0? / (Self::MILLION / 100)) as u8;
+        Some(if identical { 100 } else { percent.min(99) })
+    }
+}
+
+impl From<Score> for Fraction {
+    fn from(score: Score) -> Self {
+        // The lift is the one of `Score::percent`, in millionths.
+        Self::from_millionths((score.get() * f64::from(Self::MILLION) + 1e-3).floor() as u32)
+    }
+}
+
+impl From<Option<Score>> for Fraction {
+    fn from(score: Option<Score>) -> Self {
+        score.map_or(Self::NONE, Self::from)
+    }
+}
+
+/// Six decimals, or nothing at all for "too small to judge".
+impl fmt::Display for Fraction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(n) => write!(f, "{}.{:06}", n / Self::MILLION, n % Self::MILLION),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Serialize for Fraction {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.is_none() {
+            return serializer.serialize_none();
+        }
+        RawValue::from_string(self.to_string())
+            .map_err(ser::Error::custom)?
+            .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Fraction {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Some(value) = Option::<f64>::deserialize(deserializer)? else {
+            return Ok(Self::NONE);
+        };
+        if !(0.0..=1.0).contains(&value) {
+            return Err(de::Error::custom(format_args!(
+                "{value} is not a share between 0 and 1"
+            )));
+        }
+        // Six decimals are far apart for a float: rounding finds the number that was written.
+        Ok(Self::from_millionths(
+            (value * f64::from(Self::MILLION)).round() as u32,
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn six_decimals_always() {
+        let cases = [
+            (0.0, "0.000000"),
+            (1.0, "1.000000"),
+            (0.5, "0.500000"),
+            (0.29, "0.290000"),
+        ];
+        for (score, text) in cases {
+            let fraction = Fraction::from(Score::new(score));
+            assert_eq!(fraction.to_string(), text);
+            assert_eq!(serde_json::to_string(&fraction).unwrap(), text);
+        }
+        assert_eq!(serde_json::to_string(&Fraction::NONE).unwrap(), "null");
+        assert_eq!(Fraction::NONE.to_string(), "");
+    }
+
+    #[test]
+    fn every_millionth_survives_json() {
+        for millionths in (0..=1_000_000).step_by(7).chain([999_999, 1_000_000]) {
+            let fraction = Fraction::from_millionths(millionths);
+            let json = serde_json::to_string(&fraction).unwrap();
+            assert_eq!(
+                serde_json::from_str::<Fraction>(&json).unwrap(),
+                fraction,
+                "{json}"
+            );
+            assert_eq!(
+                Fraction::from(fraction.score()),
+                fraction,
+                "{json} by score"
+            );
+        }
+    }
+
+    #[test]
+    fn percents_agree_with_the_overlay() {
+        for numerator in 0..=3000u32 {
+            for denominator in [3000.0, 3001.0, 7777.0, 1e6, 12_345_678.0] {
+                let score = Score::new(f64::from(numerator) / denominator);
+                for identical in [false, true] {
+                    let fraction = Fraction::from(score);
+                    assert_eq!(fraction.percent(identical), Some(score.percent(identical)));
+                }
+            }
+        }
+        assert_eq!(Fraction::NONE.percent(false), None);
+    }
+
+    #[test]
+    fn a_share_is_never_rounded_up() {
+        assert_eq!(
+            Fraction::from(Score::new(0.699_999_9)).to_string(),
+            "0.699999"
+        );
+        assert_eq!(
+            Fraction::from(Score::new(0.999_999_99)).percent(false),
+            Some(99)
+        );
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for json in ["-0.1", "1.1", "\"0.5\"", "[]", "1e400", "true"] {
+            assert!(serde_json::from_str::<Fraction>(json).is_err(), "{json}");
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Names of any bytes in JSON, which knows only Unicode.
+//!
+//! A Unix name is bytes. In a row it stands as two fields: `path`, the text with U+FFFD where the
+//! bytes are no UTF-8, for people and for the nearly all scripts that meet only UTF-8; and
+//! `path_b64`, base64 of the true bytes, present only when the text is not faithful. Together they
+//! are lossless, so the wire uses the same form as the documents and nothing is translated in
+//! between. Rows with other names for their paths (`a`, `b`, `file`) follow the same rule; see
+//! [`fields`].
+//!
+//! Where a path stands alone (a list of directories in a request), it is a string, or an object
+//! `{"b64": …}`.
+
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::de::{self, Deserializer};
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
+
+/// A path or name: raw bytes, ordered by them.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathText(Vec<u8>);
+
+impl PathText {
+    /// A path of these bytes.
+    pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(bytes.into())
+    }
+
+    /// The raw bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The path.
+    pub fn as_path(&self) -> &Path {
+        Path::new(OsStr::from_bytes(&self.0))
+    }
+
+    /// The text if the bytes are UTF-8.
+    pub fn as_utf8(&self) -> Option<&str> {
+        std::str::from_utf8(&self.0).ok()
+    }
+
+    /// The text, with U+FFFD for what is not UTF-8.
+    pub fn lossy(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.0)
+    }
+
+    fn b64(&self) -> String {
+        BASE64.encode(&self.0)
+    }
+
+    fn from_b64<E: de::Error>(text: &str) -> Result<Self, E> {
+        BASE64
+            .decode(text)
+            .map(Self)
+            .map_err(|_| E::custom("a path is not base64"))
+    }
+}
+
+impl From<&Path> for PathText {
+    fn from(path: &Path) -> Self {
+        Self(path.as_os_str().as_bytes().to_vec())
+    }
+}
+
+impl From<PathBuf> for PathText {
+    fn from(path: PathBuf) -> Self {
+        Self(path.into_os_string().into_vec())
+    }
+}
+
+impl From<&str> for PathText {
+    fn from(path: &str) -> Self {
+        Self(path.as_bytes().to_vec())
+    }
+}
+
+impl From<PathText> for PathBuf {
+    fn from(path: PathText) -> Self {
+        Self::from(OsString::from_vec(path.0))
+    }
+}
+
+impl AsRef<Path> for PathText {
+    fn as_ref(&self) -> &Path {
+        self.as_path()
+    }
+}
+
+impl fmt::Debug for PathText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_path(), f)
+    }
+}
+
+impl Serialize for PathText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let Some(text) = self.as_utf8() {
+            return serializer.serialize_str(text);
+        }
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry("b64", &self.b64())?;
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for PathText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = PathText;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a path: a string or {\"b64\": string}")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<PathText, E> {
+                Ok(PathText::from(text))
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<PathText, A::Error> {
+                let mut path = None;
+                while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+                    if key == "b64" {
+                        path = Some(PathText::from_b64(&map.next_value::<Cow<'de, str>>()?)?);
+                    } else {
+                        map.next_value::<de::IgnoredAny>()?;
+                    }
+                }
+                path.ok_or_else(|| de::Error::missing_field("b64"))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+/// `#[serde(flatten, with = "fields::NAME")]`: a path as the two fields `NAME` and `NAME_b64`.
+///
+/// The modules differ only in the names of the fields.
+pub mod fields {
+    use super::{Deserialize, Deserializer, PathText, SerializeMap, Serializer, de};
+
+    macro_rules! path_fields {
+        ($module:ident, $text:literal, $b64:literal) => {
+            #[doc = concat!("A path as `", $text, "` and, when it is not UTF-8, `", $b64, "`.")]
+            pub mod $module {
+                use super::{Deserialize, Deserializer, PathText, SerializeMap, Serializer, de};
+
+                #[derive(Deserialize)]
+                struct Fields {
+                    #[serde(rename = $text)]
+                    text: String,
+                    #[serde(rename = $b64, default)]
+                    b64: Option<String>,
+                }
+
+                /// Writes the fields.
+                pub fn serialize<S: Serializer>(
+                    path: &PathText,
+                    serializer: S,
+                ) -> Result<S::Ok, S::Error> {
+                    let faithful = path.as_utf8().is_some();
+                    let mut map = serializer.serialize_map(Some(2 - usize::from(faithful)))?;
+                    map.serialize_entry($text, &path.lossy())?;
+                    if !faithful {
+                        map.serialize_entry($b64, &path.b64())?;
+                    }
+                    map.end()
+                }
+
+                /// Reads them; the base64 wins.
+                pub fn deserialize<'de, D: Deserializer<'de>>(
+                    deserializer: D,
+                ) -> Result<PathText, D::Error> {
+                    let fields = Fields::deserialize(deserializer)?;
+                    match fields.b64 {
+                        Some(b64) => {
+                            PathText::from_b64::<de::value::Error>(&b64).map_err(de::Error::custom)
+                        }
+                        None => Ok(PathText(fields.text.into_bytes())),
+                    }
+                }
+            }
+        };
+    }
+
+    path_fields!(path, "path", "path_b64");
+    path_fields!(file, "file", "file_b64");
+    path_fields!(a, "a", "a_b64");
+    path_fields!(b, "b", "b_b64");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+    struct Row {
+        #[serde(flatten, with = "fields::a")]
+        a: PathText,
+        #[serde(flatten, with = "fields::path")]
+        path: PathText,
+        n: u64,
+    }
+
+    fn json<T: Serialize>(value: &T) -> String {
+        serde_json::to_string(value).unwrap()
+    }
+
+    #[test]
+    fn utf8_is_one_field() {
+        let row = Row {
+            a: "ä\n".into(),
+            path: "/x".into(),
+            n: 1,
+        };
+        assert_eq!(json(&row), r#"{"a":"ä\n","path":"/x","n":1}"#);
+    }
+
+    #[test]
+    fn other_bytes_are_two() {
+        let row = Row {
+            a: "x".into(),
+            path: PathText::from_bytes(*b"/a\xff"),
+            n: 1,
+        };
+        let text = json(&row);
+        assert_eq!(
+            text,
+            "{\"a\":\"x\",\"path\":\"/a\u{fffd}\",\"path_b64\":\"L2H/\",\"n\":1}"
+        );
+        assert_eq!(serde_json::from_str::<Row>(&text).unwrap(), row);
+    }
+
+    #[test]
+    fn alone_it_is_a_string_or_an_object() {
+        assert_eq!(json(&PathText::from("/x")), "\"/x\"");
+        assert_eq!(json(&PathText::from_bytes(*b"\xff")), r#"{"b64":"/w=="}"#);
+    }
+
+    #[test]
+    fn bad_base64_is_an_error() {
+        assert!(serde_json::from_str::<PathText>(r#"{"b64":"?"}"#).is_err());
+        assert!(serde_json::from_str::<PathText>(r"{}").is_err());
+        assert!(serde_json::from_str::<Row>(r#"{"a":"","path":"","path_b64":"?","n":1}"#).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_survive(a: Vec<u8>, path: Vec<u8>) {
+            let row = Row { a: PathText(a.clone()), path: PathText(path), n: 7 };
+            prop_assert_eq!(&serde_json::from_str::<Row>(&json(&row)).unwrap(), &row);
+            let alone = PathText(a);
+            prop_assert_eq!(&serde_json::from_str::<PathText>(&json(&alone)).unwrap(), &alone);
+        }
+    }
+}

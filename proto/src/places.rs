@@ -1,0 +1,331 @@
+//! Where the socket, the state and the cache are.
+//!
+//! Both programs must come to the same places, so the rules stand here, once, as pure functions of
+//! an [`Env`] that `main` fills in. XDG variables count only if they are absolute, as the XDG
+//! base directory specification demands: a relative one would name another place in each working
+//! directory.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// The environment of a process, as far as places depend on it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Env {
+    /// `HOME`.
+    pub home: Option<PathBuf>,
+    /// `XDG_STATE_HOME`.
+    pub xdg_state_home: Option<PathBuf>,
+    /// `XDG_RUNTIME_DIR`.
+    pub xdg_runtime_dir: Option<PathBuf>,
+    /// `XDG_CACHE_HOME`.
+    pub xdg_cache_home: Option<PathBuf>,
+    /// `RESEMBLE_SOCKET`.
+    pub resemble_socket: Option<PathBuf>,
+    /// `RESEMBLE_STATE`.
+    pub resemble_state: Option<PathBuf>,
+    /// The effective user id.
+    pub uid: u32,
+    /// Where the system keeps users' runtime folders: `/run/user`, elsewhere only in tests.
+    pub run_user: PathBuf,
+}
+
+impl Env {
+    /// Asks `variable` for each variable (`std::env::var_os` in a program).
+    pub fn gather(variable: impl Fn(&str) -> Option<OsString>, uid: u32) -> Self {
+        let path = |name| {
+            variable(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
+        let absolute = |name| path(name).filter(|path| path.is_absolute());
+        Self {
+            home: absolute("HOME"),
+            xdg_state_home: absolute("XDG_STATE_HOME"),
+            xdg_runtime_dir: absolute("XDG_RUNTIME_DIR"),
+            xdg_cache_home: absolute("XDG_CACHE_HOME"),
+            resemble_socket: path("RESEMBLE_SOCKET"),
+            resemble_state: path("RESEMBLE_STATE"),
+            uid,
+            run_user: PathBuf::from("/run/user"),
+        }
+    }
+}
+
+/// Why a place cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// No variable says where.
+    #[error("no place for {what}: neither {variable} nor HOME is set to an absolute path")]
+    Nowhere {
+        /// What was to be placed.
+        what: &'static str,
+        /// The variable that would say so.
+        variable: &'static str,
+    },
+    /// The folder belongs to somebody else.
+    #[error("{} belongs to user {owner}, not to user {uid}: choose another with --state", path.display())]
+    NotOurs {
+        /// The folder.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+        /// Who asks.
+        uid: u32,
+    },
+    /// There is something else at the place.
+    #[error("{} is not a folder", path.display())]
+    NotAFolder {
+        /// The place.
+        path: PathBuf,
+    },
+    /// The system refused.
+    #[error("cannot make the folder {}: {source}", path.display())]
+    Io {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// The state folder: `explicit` (`--state`), `RESEMBLE_STATE`, `$XDG_STATE_HOME/resemble`,
+/// `~/.local/state/resemble`.
+pub fn state_dir(env: &Env, explicit: Option<&Path>) -> Result<PathBuf, PlaceError> {
+    if let Some(dir) = explicit.or(env.resemble_state.as_deref()) {
+        return Ok(dir.to_owned());
+    }
+    base(
+        env.xdg_state_home.as_deref(),
+        env.home.as_deref(),
+        ".local/state",
+    )
+    .ok_or(PlaceError::Nowhere {
+        what: "the state",
+        variable: "XDG_STATE_HOME",
+    })
+}
+
+/// The socket: `explicit` (`--socket`), `RESEMBLE_SOCKET`, `$XDG_RUNTIME_DIR/resemble/socket`,
+/// `/run/user/UID/resemble/socket` if that runtime folder is ours, else `socket` in the state
+/// folder (where `state` is what `--state` said).
+pub fn socket_path(
+    env: &Env,
+    explicit: Option<&Path>,
+    state: Option<&Path>,
+) -> Result<PathBuf, PlaceError> {
+    if let Some(socket) = explicit.or(env.resemble_socket.as_deref()) {
+        return Ok(socket.to_owned());
+    }
+    let runtime = env.xdg_runtime_dir.clone().or_else(|| {
+        let folder = env.run_user.join(env.uid.to_string());
+        let ours = fs::symlink_metadata(&folder).is_ok_and(|m| m.is_dir() && m.uid() == env.uid);
+        ours.then_some(folder)
+    });
+    match runtime {
+        Some(folder) => Ok(folder.join("resemble/socket")),
+        None => Ok(state_dir(env, state)?.join("socket")),
+    }
+}
+
+/// The command's own cache for these parameters: `$XDG_CACHE_HOME/resemble/cache.redb`, in
+/// `~/.cache` without the variable. Other parameters than the default have a file of their own,
+/// `cache-ID.redb`: one file would be rebuilt at each change of mind.
+pub fn cache_file(env: &Env, params: &resemble_core::Params) -> Result<PathBuf, PlaceError> {
+    let folder = base(env.xdg_cache_home.as_deref(), env.home.as_deref(), ".cache").ok_or(
+        PlaceError::Nowhere {
+            what: "the cache",
+            variable: "XDG_CACHE_HOME",
+        },
+    )?;
+    Ok(if *params == resemble_core::Params::default() {
+        folder.join("cache.redb")
+    } else {
+        folder.join(format!("cache-{params}.redb"))
+    })
+}
+
+fn base(xdg: Option<&Path>, home: Option<&Path>, below_home: &str) -> Option<PathBuf> {
+    let base = xdg
+        .map(Path::to_owned)
+        .or_else(|| home.map(|home| home.join(below_home)))?;
+    Some(base.join("resemble"))
+}
+
+/// Makes a folder and those above it, with mode 0700. One that is there already must be ours and
+/// keeps its mode: it may have been made for a purpose.
+pub fn private_dir(path: &Path, uid: u32) -> Result<(), PlaceError> {
+    let io = |source| PlaceError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|error| {
+            if error.kind() == io::ErrorKind::AlreadyExists {
+                PlaceError::NotAFolder {
+                    path: path.to_owned(),
+                }
+            } else {
+                io(error)
+            }
+        })?;
+    let owner = fs::metadata(path).map_err(io)?.uid();
+    if owner == uid {
+        Ok(())
+    } else {
+        Err(PlaceError::NotOurs {
+            path: path.to_owned(),
+            owner,
+            uid,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    type Variables = &'static [(&'static str, &'static str)];
+
+    fn env(variables: &[(&str, &str)], run_user: &Path, uid: u32) -> Env {
+        let lookup = |name: &str| {
+            variables
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| OsString::from(value))
+        };
+        Env {
+            run_user: run_user.to_owned(),
+            ..Env::gather(lookup, uid)
+        }
+    }
+
+    fn nowhere() -> PathBuf {
+        PathBuf::from("/nonexistent")
+    }
+
+    #[test]
+    fn the_state_folder() {
+        const HOME: (&str, &str) = ("HOME", "/h");
+        let cases: [(Variables, Option<&str>, &str); 5] = [
+            (&[HOME], None, "/h/.local/state/resemble"),
+            (&[HOME, ("XDG_STATE_HOME", "/s")], None, "/s/resemble"),
+            (
+                &[HOME, ("XDG_STATE_HOME", "relative")],
+                None,
+                "/h/.local/state/resemble",
+            ),
+            (
+                &[HOME, ("XDG_STATE_HOME", "/s"), ("RESEMBLE_STATE", "/r")],
+                None,
+                "/r",
+            ),
+            (&[HOME, ("RESEMBLE_STATE", "/r")], Some("/x"), "/x"),
+        ];
+        for (variables, explicit, expected) in cases {
+            let dir = state_dir(&env(variables, &nowhere(), 0), explicit.map(Path::new));
+            assert_eq!(dir.unwrap(), Path::new(expected), "{variables:?}");
+        }
+        assert!(matches!(
+            state_dir(&env(&[], &nowhere(), 0), None),
+            Err(PlaceError::Nowhere { .. })
+        ));
+    }
+
+    #[test]
+    fn the_socket() {
+        const HOME: (&str, &str) = ("HOME", "/h");
+        let cases: [(Variables, Option<&str>, Option<&str>, &str); 6] = [
+            (&[HOME], None, None, "/h/.local/state/resemble/socket"),
+            (&[HOME], None, Some("/s"), "/s/socket"),
+            (
+                &[HOME, ("XDG_RUNTIME_DIR", "/run/x")],
+                None,
+                None,
+                "/run/x/resemble/socket",
+            ),
+            (
+                &[HOME, ("XDG_RUNTIME_DIR", "/run/x")],
+                None,
+                Some("/s"),
+                "/run/x/resemble/socket",
+            ),
+            (&[HOME, ("RESEMBLE_SOCKET", "/sock")], None, None, "/sock"),
+            (
+                &[HOME, ("RESEMBLE_SOCKET", "/sock")],
+                Some("/mine"),
+                None,
+                "/mine",
+            ),
+        ];
+        for (variables, explicit, state, expected) in cases {
+            let env = env(variables, &nowhere(), 0);
+            let socket = socket_path(&env, explicit.map(Path::new), state.map(Path::new));
+            assert_eq!(socket.unwrap(), Path::new(expected), "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn the_systems_runtime_folder_counts_only_if_it_is_ours() {
+        let temp = tempfile::tempdir().unwrap();
+        let uid = rustix::process::geteuid().as_raw();
+        let home = [("HOME", "/h")];
+        let missing = socket_path(&env(&home, temp.path(), uid), None, None).unwrap();
+        assert_eq!(missing, Path::new("/h/.local/state/resemble/socket"));
+        let folder = temp.path().join(uid.to_string());
+        fs::create_dir(&folder).unwrap();
+        let ours = socket_path(&env(&home, temp.path(), uid), None, None).unwrap();
+        assert_eq!(ours, folder.join("resemble/socket"));
+        fs::create_dir(temp.path().join((uid + 1).to_string())).unwrap();
+        let theirs = socket_path(&env(&home, temp.path(), uid + 1), None, None).unwrap();
+        assert_eq!(theirs, Path::new("/h/.local/state/resemble/socket"));
+    }
+
+    #[test]
+    fn the_cache() {
+        let env = env(&[("HOME", "/h")], &nowhere(), 0);
+        let mut params = resemble_core::Params::default();
+        assert_eq!(
+            cache_file(&env, &params).unwrap(),
+            Path::new("/h/.cache/resemble/cache.redb")
+        );
+        params.sampling.cap = 64;
+        let other = cache_file(&env, &params).unwrap();
+        assert_eq!(
+            other,
+            Path::new(&format!("/h/.cache/resemble/cache-{params}.redb"))
+        );
+    }
+
+    #[test]
+    fn private_folders() {
+        let temp = tempfile::tempdir().unwrap();
+        let uid = rustix::process::geteuid().as_raw();
+        let folder = temp.path().join("a/b");
+        private_dir(&folder, uid).unwrap();
+        private_dir(&folder, uid).unwrap();
+        for made in [&folder, &temp.path().join("a")] {
+            assert_eq!(
+                fs::metadata(made).unwrap().permissions().mode() & 0o777,
+                0o700
+            );
+        }
+        let theirs = private_dir(&folder, uid + 1);
+        assert!(
+            matches!(theirs, Err(PlaceError::NotOurs { .. })),
+            "{theirs:?}"
+        );
+        fs::write(temp.path().join("file"), "").unwrap();
+        let file = private_dir(&temp.path().join("file"), uid);
+        assert!(
+            matches!(file, Err(PlaceError::NotAFolder { .. })),
+            "{file:?}"
+        );
+    }
+}

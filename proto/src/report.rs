@@ -1,0 +1,251 @@
+//! The JSON documents: `--format json` and `jsonl`, and the overlay's `.report.json`.
+//!
+//! A document is one object: what it is (`schema`, `version`, `command`), what was asked
+//! (`parameters`), how far the answer holds (`fresh`, `pending`, `total`, `shown`), the rows and, last, the
+//! errors. It is written row by row, each on a line of its own: `grep` and `diff` work on it, and a
+//! million pairs need no million rows in memory. `jsonl` is the same without the brackets: the
+//! header object, a row a line, then `{"error":…}` lines.
+//!
+//! It lives beside the messages and not in the command line because the daemon must print the very
+//! bytes of `resemble find FILE --format json` when somebody reads `.similar/.report.json`.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::message::{Answer, FindRow, Header, PairScore, SoftError};
+use crate::number::Fraction;
+use crate::path::PathText;
+
+/// What the rows of a document are called: `"results"`, `"pairs"`, `"roots"` …
+pub type RowsName = &'static str;
+
+/// The first fields of a document.
+#[derive(Clone, Debug, Serialize)]
+pub struct Head<'a, P> {
+    schema: u32,
+    version: &'static str,
+    command: &'a str,
+    parameters: P,
+    #[serde(flatten)]
+    header: Header,
+}
+
+impl<'a, P: Serialize> Head<'a, P> {
+    /// The head of the answer to `command` with these parameters.
+    pub const fn new(command: &'a str, parameters: P, header: Header) -> Self {
+        Self {
+            schema: crate::SCHEMA,
+            version: crate::VERSION,
+            command,
+            parameters,
+            header,
+        }
+    }
+}
+
+/// The `parameters` of a find document: everything that changes the answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FindParameters {
+    /// The files, as named.
+    pub files: Vec<PathText>,
+    /// `--in`, as named; empty: the daemon's roots.
+    #[serde(rename = "in")]
+    pub within: Vec<PathText>,
+    /// The rest.
+    #[serde(flatten)]
+    pub common: CommonParameters,
+}
+
+/// The `parameters` of a pairs document.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PairsParameters {
+    /// The directories, as named.
+    pub dirs: Vec<PathText>,
+    /// What sorts.
+    pub score: PairScore,
+    /// The rest.
+    #[serde(flatten)]
+    pub common: CommonParameters,
+}
+
+/// Parameters of find and pairs alike.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CommonParameters {
+    /// The least score, `null` without.
+    pub min: Fraction,
+    /// The least number of shared bytes.
+    pub min_shared: u64,
+    /// The least size of a file.
+    pub min_size: u64,
+    /// Globs of files that take part.
+    pub include: Vec<String>,
+    /// Globs of files that do not.
+    pub exclude: Vec<String>,
+    /// At most so many rows, `null` without.
+    pub top: Option<u64>,
+    /// Whether the measures are those of the bytes and no estimates.
+    pub exact: bool,
+    /// The id of chunking and sampling.
+    pub params: String,
+}
+
+impl CommonParameters {
+    /// The least number of shared bytes of a relation, unless another is asked for.
+    pub const MIN_SHARED: u64 = 256;
+
+    /// What holds when nothing is asked for.
+    pub fn plain(params: &resemble_core::Params) -> Self {
+        Self {
+            min: Fraction::NONE,
+            min_shared: Self::MIN_SHARED,
+            min_size: 0,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            top: None,
+            exact: false,
+            params: params.to_string(),
+        }
+    }
+}
+
+/// Writes a whole document.
+pub fn write_json<P: Serialize, R: Serialize>(
+    out: &mut dyn Write,
+    head: &Head<'_, P>,
+    name: RowsName,
+    rows: impl IntoIterator<Item = R>,
+    errors: &[SoftError],
+) -> io::Result<()> {
+    let mut document = Document::open(out, head, name)?;
+    for row in rows {
+        document.row(&row)?;
+    }
+    document.close(errors)
+}
+
+/// A document being written.
+pub struct Document<'a> {
+    out: &'a mut dyn Write,
+    rows: bool,
+}
+
+impl std::fmt::Debug for Document<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Document")
+            .field("rows", &self.rows)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Document<'a> {
+    /// Writes the head.
+    pub fn open<P: Serialize>(
+        out: &'a mut dyn Write,
+        head: &Head<'_, P>,
+        name: RowsName,
+    ) -> io::Result<Self> {
+        let head = serde_json::to_vec(head)?;
+        // The head is an object with fields: everything but its closing brace.
+        out.write_all(&head[..head.len() - 1])?;
+        write!(out, ",\"{name}\":[")?;
+        Ok(Self { out, rows: false })
+    }
+
+    /// Writes a row.
+    pub fn row<R: Serialize>(&mut self, row: &R) -> io::Result<()> {
+        self.out.write_all(if self.rows { b",\n" } else { b"\n" })?;
+        self.rows = true;
+        serde_json::to_writer(&mut *self.out, row)?;
+        Ok(())
+    }
+
+    /// Writes the errors and ends the document.
+    pub fn close(self, errors: &[SoftError]) -> io::Result<()> {
+        self.out.write_all(if self.rows {
+            b"\n],\"errors\":"
+        } else {
+            b"],\"errors\":"
+        })?;
+        serde_json::to_writer(&mut *self.out, errors)?;
+        self.out.write_all(b"}\n")
+    }
+}
+
+/// What `resemble find FILE --format json` prints for one file and its answer from the whole index:
+/// the bytes of the overlay's `.report.json`.
+pub fn find_json(
+    file: &PathText,
+    answer: &Answer<FindRow>,
+    params: &resemble_core::Params,
+) -> Vec<u8> {
+    let parameters = FindParameters {
+        files: vec![file.clone()],
+        within: Vec::new(),
+        common: CommonParameters::plain(params),
+    };
+    let head = Head::new("find", parameters, answer.header);
+    let mut out = Vec::new();
+    match write_json(&mut out, &head, "results", &answer.rows, &answer.errors) {
+        Ok(()) => out,
+        // Writing to memory does not fail, and rows are maps with text keys.
+        Err(error) => format!("{{\"errors\":[\"{error}\"]}}\n").into_bytes(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Layer, SoftErrorKind};
+    use resemble_core::{Params, Relation};
+
+    fn row(path: &str) -> FindRow {
+        FindRow {
+            file: "/a".into(),
+            path: path.into(),
+            relation: Some(Relation::Near),
+            layer: Layer::Bytes,
+            a_in_b: Fraction::from_millionths(970_000),
+            b_in_a: Fraction::NONE,
+            resemblance: Fraction::from_millionths(1),
+            shared_bytes: 4096,
+        }
+    }
+
+    #[test]
+    fn a_find_document() {
+        let error = SoftError {
+            path: "/x".into(),
+            kind: SoftErrorKind::Unreadable,
+            message: "Permission denied".into(),
+        };
+        let answer = Answer::fresh(vec![row("/b"), row("/c\n")], vec![error]);
+        let text = String::from_utf8(find_json(&"/a".into(), &answer, &Params::default())).unwrap();
+        let expected = concat!(
+            r#"{"schema":1,"version":"0.1.0","command":"find","parameters":{"files":["/a"],"in":[],"#,
+            r#""min":null,"min_shared":256,"min_size":0,"include":[],"exclude":[],"top":null,"#,
+            r#""exact":false,"params":"tttd-460-2800-540-270.w64-l5-c128.v1"},"#,
+            r#""fresh":true,"pending":0,"total":2,"shown":2,"results":["#,
+            "\n",
+            r#"{"file":"/a","path":"/b","relation":"near","layer":"bytes","a_in_b":0.970000,"#,
+            r#""b_in_a":null,"resemblance":0.000001,"shared_bytes":4096},"#,
+            "\n",
+            r#"{"file":"/a","path":"/c\n","relation":"near","layer":"bytes","a_in_b":0.970000,"#,
+            r#""b_in_a":null,"resemblance":0.000001,"shared_bytes":4096}"#,
+            "\n",
+            r#"],"errors":[{"path":"/x","kind":"unreadable","message":"Permission denied"}]}"#,
+            "\n",
+        );
+        assert_eq!(text, expected.replace("0.1.0", crate::VERSION));
+    }
+
+    #[test]
+    fn an_empty_document() {
+        let answer = Answer::<FindRow>::fresh(Vec::new(), Vec::new());
+        let text = find_json(&"/a".into(), &answer, &Params::default());
+        let value: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        assert_eq!(value["results"], serde_json::json!([]));
+        assert_eq!(value["errors"], serde_json::json!([]));
+        assert!(text.ends_with(b"\"results\":[],\"errors\":[]}\n"));
+    }
+}
