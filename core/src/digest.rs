@@ -1,7 +1,15 @@
 //! What one pass over a file's bytes leaves behind.
+//!
+//! A [`Digest`] is everything the index keeps of a content; [`Digester`] makes it.
+
+mod digester;
+
+pub use digester::Digester;
 
 use crate::ids::{ByteLen, ChunkHash, ContentDigest};
+use crate::params::Params;
 use crate::signature::Signature;
+use crate::similarity::Sketch;
 
 /// A run of equal consecutive chunks: almost always one, but a hole of a sparse file is millions
 /// of equal chunks and must cost one entry.
@@ -21,6 +29,46 @@ pub struct ChunkRun {
 /// The chunks of a content in file order; their lengths add up to its size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChunkList(pub Vec<ChunkRun>);
+
+impl ChunkList {
+    /// Appends a chunk, or several equal ones, and joins them with the last run if they are the same.
+    pub fn push(&mut self, run: ChunkRun) {
+        match self.0.last_mut() {
+            Some(last) if last.hash == run.hash && last.len == run.len => last.count += run.count,
+            _ => self.0.push(run),
+        }
+    }
+
+    /// How many chunks there are, each repetition counted.
+    pub fn len_chunks(&self) -> u64 {
+        self.0.iter().map(|run| run.count).sum()
+    }
+
+    /// The bytes of all chunks: the size of the content.
+    pub fn total_len(&self) -> ByteLen {
+        self.0
+            .iter()
+            .map(|run| ByteLen(u64::from(run.len) * run.count))
+            .sum()
+    }
+
+    /// The runs with the position of their first byte in the content.
+    pub fn positions(&self) -> impl Iterator<Item = (u64, &ChunkRun)> {
+        self.0.iter().scan(0, |at, run| {
+            let start = *at;
+            *at += u64::from(run.len) * run.count;
+            Some((start, run))
+        })
+    }
+
+    /// Every chunk with the position of its first byte: (position, hash, length). A hole of a sparse
+    /// file makes this long; [`Self::positions`] does not grow with it.
+    pub fn expanded(&self) -> impl Iterator<Item = (u64, ChunkHash, u32)> {
+        self.positions().flat_map(|(start, run)| {
+            (0..run.count).map(move |i| (start + i * u64::from(run.len), run.hash, run.len))
+        })
+    }
+}
 
 /// Text or not, as the contract defines it: no NUL in the first 8 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +96,40 @@ pub struct Digest {
     pub signature: Signature,
 }
 
-/// Makes a [`Digest`] of bytes handed over in pieces of any size. STUB.
-#[derive(Debug)]
-pub struct Digester {}
+impl Digest {
+    /// The digest of bytes in memory. For many small files one after another
+    /// [`Digester::digest`] saves setting up.
+    pub fn of(bytes: &[u8], params: &Params) -> Self {
+        Digester::new(params).digest(bytes)
+    }
+
+    /// What comparing needs of it.
+    pub const fn sketch(&self) -> Sketch<'_> {
+        Sketch {
+            size: self.size,
+            chunks: &self.chunks,
+            signature: &self.signature,
+        }
+    }
+}
+
+impl ContentKind {
+    /// How many bytes tell text from binary.
+    pub const LOOKED_AT: usize = 8 << 10;
+
+    /// The kind of a content that starts with these bytes: the first [`Self::LOOKED_AT`], or all
+    /// there are.
+    pub fn of(head: &[u8]) -> Self {
+        let head = &head[..head.len().min(Self::LOOKED_AT)];
+        if head.is_empty() {
+            Self::Empty
+        } else if head.contains(&0) {
+            Self::Binary
+        } else {
+            Self::Text
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

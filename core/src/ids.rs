@@ -156,7 +156,11 @@ impl Score {
 
     /// Clamps to 0..=1; not-a-number becomes 0.
     pub fn new(value: f64) -> Self {
-        Self(if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) })
+        Self(if value.is_nan() {
+            0.0
+        } else {
+            value.clamp(0.0, 1.0)
+        })
     }
 
     /// The share as a fraction.

@@ -19,6 +19,7 @@ pub mod digest;
 pub mod hash;
 pub mod ids;
 pub mod params;
+pub mod rank;
 pub mod signature;
 pub mod similarity;
 

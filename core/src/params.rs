@@ -28,7 +28,12 @@ pub struct ChunkParams {
 
 impl ChunkParams {
     /// The paper's optimum: 460, 2800, 540, 270; chunks of 1015 bytes on its data.
-    pub const PAPER: Self = Self { min: 460, max: 2800, main_divisor: 540, backup_divisor: 270 };
+    pub const PAPER: Self = Self {
+        min: 460,
+        max: 2800,
+        main_divisor: 540,
+        backup_divisor: 270,
+    };
     /// The average chunk size that [`Self::PAPER`] is said to give.
     pub const PAPER_AVERAGE: u32 = 1015;
     /// The smallest average that can be asked for: Tmin must exceed the hash window (64 bytes).
@@ -46,8 +51,11 @@ impl ChunkParams {
             return None;
         }
         let scale = |n: u32| {
-            let (n, average, paper) =
-                (u64::from(n), u64::from(average), u64::from(Self::PAPER_AVERAGE));
+            let (n, average, paper) = (
+                u64::from(n),
+                u64::from(average),
+                u64::from(Self::PAPER_AVERAGE),
+            );
             ((n * average + paper / 2) / paper) as u32
         };
         let backup_divisor = scale(Self::PAPER.backup_divisor);
@@ -75,7 +83,10 @@ impl Default for Params {
     fn default() -> Self {
         Self {
             chunk: ChunkParams::PAPER,
-            sampling: SamplingParams { least_level: 5, cap: 128 },
+            sampling: SamplingParams {
+                least_level: 5,
+                cap: 128,
+            },
         }
     }
 }
@@ -90,7 +101,12 @@ impl Params {
 /// of the pieces.
 impl fmt::Display for Params {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ChunkParams { min, max, main_divisor, backup_divisor } = self.chunk;
+        let ChunkParams {
+            min,
+            max,
+            main_divisor,
+            backup_divisor,
+        } = self.chunk;
         let SamplingParams { least_level, cap } = self.sampling;
         write!(
             f,

@@ -1,6 +1,27 @@
-//! The measures of a pair and the relation they make. STUB HEADER — owner writes the argument.
+//! The measures of a pair and the relation they make.
+//!
+//! Two kinds of evidence meet here. **Common chunks** prove: their bytes are shared, so their sum is
+//! a lower bound ([`shared_chunk_bytes`]); but one edit spoils a whole chunk. **Common
+//! fingerprints** measure: their ratio is an unbiased estimate of the shared windows, whatever the
+//! edits; but a ratio of few samples is noise. [`estimate()`] weighs both, [`runs`] computes the same
+//! measures from the bytes, and [`relation`] names the result.
 
-use crate::ids::{ByteLen, Score};
+use crate::ids::{ByteLen, Fingerprint, Score};
+use crate::params::Params;
+use crate::{ChunkList, Signature};
+
+mod chunks;
+mod estimate;
+mod gaps;
+mod pattern;
+pub mod runs;
+
+pub use chunks::shared_chunk_bytes;
+pub use estimate::{estimate, estimate_texts};
+
+/// A file of fewer bytes is too small to judge: its few windows say nothing, and an estimate of
+/// 0 or 100 % would be taken at its word.
+pub const LEAST_JUDGED: ByteLen = ByteLen(256);
 
 /// What is known of a pair (a, b).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,6 +35,56 @@ pub struct Measures {
     pub resemblance: Option<Score>,
     /// Proven lower bound: bytes of common chunks, each the smaller number of times it occurs.
     pub shared_bytes: ByteLen,
+}
+
+impl Measures {
+    /// The greater containment, the score that sorts answers. `None` if neither is known.
+    pub fn containment(&self) -> Option<Score> {
+        self.a_in_b.max(self.b_in_a)
+    }
+
+    /// The same pair seen from b.
+    #[must_use]
+    pub fn swapped(self) -> Self {
+        Self {
+            a_in_b: self.b_in_a,
+            b_in_a: self.a_in_b,
+            ..self
+        }
+    }
+}
+
+/// What is kept of a content to compare it.
+#[derive(Clone, Copy, Debug)]
+pub struct Sketch<'a> {
+    /// Its size.
+    pub size: ByteLen,
+    /// Its chunks.
+    pub chunks: &'a ChunkList,
+    /// Its signature.
+    pub signature: &'a Signature,
+}
+
+/// Knows the pieces that so many contents have that they are no evidence of anything.
+pub trait Boilerplate {
+    /// Whether the chunks with this [`crate::ChunkHash::posting_key`] are.
+    fn chunk(&self, key: u64) -> bool;
+    /// Whether this fingerprint is.
+    fn fingerprint(&self, fingerprint: Fingerprint) -> bool;
+}
+
+/// Nothing is boilerplate.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoBoilerplate;
+
+impl Boilerplate for NoBoilerplate {
+    fn chunk(&self, _key: u64) -> bool {
+        false
+    }
+
+    fn fingerprint(&self, _fingerprint: Fingerprint) -> bool {
+        false
+    }
 }
 
 /// How two contents relate; `docs/design.md`, section "Words".
@@ -34,6 +105,13 @@ pub enum Relation {
 }
 
 impl Relation {
+    /// From this containment on a file counts as lying in the other.
+    pub const MOSTLY: f64 = 0.7;
+    /// From this containment on a pair counts as sharing.
+    pub const PARTLY: f64 = 0.25;
+    /// The shared bytes that any relation but identity needs, unless the user says otherwise.
+    pub const MIN_SHARED: ByteLen = ByteLen(256);
+
     /// The word of the contract: `identical`, `same-text`, `near`, `contains`, `contained`, `shares`.
     pub const fn word(self) -> &'static str {
         match self {
@@ -46,3 +124,47 @@ impl Relation {
         }
     }
 }
+
+/// The relation of a pair by its measures, or `None` if it has none worth a word.
+///
+/// `identical` is for the caller to know (equal [`crate::ContentDigest`]); it holds for files of any
+/// size. Everything else needs files of at least [`LEAST_JUDGED`] bytes and `min_shared` shared
+/// bytes, proven by chunks or estimated (a containment times its file's size), whichever is more.
+pub fn relation(
+    identical: bool,
+    a_size: ByteLen,
+    b_size: ByteLen,
+    m: &Measures,
+    min_shared: ByteLen,
+) -> Option<Relation> {
+    if identical {
+        return Some(Relation::Identical);
+    }
+    if too_small(a_size) || too_small(b_size) {
+        return None;
+    }
+    let share = |score: Option<Score>| score.map_or(0.0, Score::get);
+    let (a_in_b, b_in_a) = (share(m.a_in_b), share(m.b_in_a));
+    let estimated = (a_in_b * a_size.0 as f64).max(b_in_a * b_size.0 as f64);
+    if (m.shared_bytes.0 as f64).max(estimated) < min_shared.0 as f64 {
+        return None;
+    }
+    match (a_in_b >= Relation::MOSTLY, b_in_a >= Relation::MOSTLY) {
+        (true, true) => Some(Relation::Near),
+        (false, true) => Some(Relation::Contains),
+        (true, false) => Some(Relation::Contained),
+        (false, false) if a_in_b.max(b_in_a) >= Relation::PARTLY => Some(Relation::Shares),
+        (false, false) => None,
+    }
+}
+
+/// Whether a file of this size is too small to judge.
+pub const fn too_small(size: ByteLen) -> bool {
+    size.0 < LEAST_JUDGED.0
+}
+
+/// Bytes of the window that fingerprints are taken of.
+const WINDOW: f64 = Params::WINDOW as f64;
+
+#[cfg(test)]
+mod tests;

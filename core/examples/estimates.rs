@@ -1,0 +1,249 @@
+//! How good the estimates are: random edits of real files, estimated and exact.
+//!
+//!     cargo run --release -p resemble-core --example estimates -- DIR [FILES]
+//!
+//! For each kind of edit and class of sizes: the number of containments looked at, and then bias and
+//! mean absolute error of the estimate, of the plain ratio of samples, and of the chunks' bound;
+//! the last two columns are those of the resemblance of texts.
+#![allow(clippy::print_stdout, missing_docs)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use resemble_core::similarity::{NoBoilerplate, estimate_texts, runs};
+use resemble_core::{ContentKind, Digest, Params, Score};
+
+/// A small generator of pseudo-random numbers (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n.max(1) as u64) as usize
+    }
+
+    /// Random words of some five letters.
+    fn words(&mut self, len: usize) -> Vec<u8> {
+        let letter = |random: &mut Self| match random.below(32) {
+            letter @ 0..26 => b'a' + letter as u8,
+            _ => b' ',
+        };
+        (0..len).map(|_| letter(self)).collect()
+    }
+}
+
+/// One edit every so many bytes: replace, insert or delete one to eight bytes.
+fn scattered(data: &[u8], every: usize, random: &mut Random) -> Vec<u8> {
+    let mut at: Vec<usize> = (0..data.len() / every)
+        .map(|_| random.below(data.len()))
+        .collect();
+    at.sort_unstable();
+    let (mut out, mut from) = (Vec::with_capacity(data.len()), 0);
+    for at in at {
+        if at < from {
+            continue;
+        }
+        out.extend_from_slice(&data[from..at]);
+        let len = 1 + random.below(8);
+        match random.below(3) {
+            0 => from = at,
+            1 => {
+                from = (at + len).min(data.len());
+                continue;
+            }
+            _ => from = (at + len).min(data.len()),
+        }
+        out.extend(random.words(len));
+    }
+    out.extend_from_slice(&data[from..]);
+    out
+}
+
+/// A block of this share of the file replaced by other bytes.
+fn block(data: &[u8], percent: usize, random: &mut Random) -> Vec<u8> {
+    let len = data.len() * percent / 100;
+    let at = random.below(data.len() - len + 1);
+    [&data[..at], &random.words(len), &data[at + len..]].concat()
+}
+
+/// A piece of this share of the file among other bytes, as many as the file has.
+fn fragment(data: &[u8], percent: usize, random: &mut Random) -> Vec<u8> {
+    let len = data.len() * percent / 100;
+    let at = random.below(data.len() - len + 1);
+    let head = random.below(data.len() - len + 1);
+    let tail = data.len() - len - head;
+    [
+        &random.words(head),
+        &data[at..at + len],
+        &random.words(tail),
+    ]
+    .concat()
+}
+
+/// The pieces of the file in another order.
+fn shuffled(data: &[u8], pieces: usize, random: &mut Random) -> Vec<u8> {
+    let mut order: Vec<&[u8]> = data.chunks(data.len().div_ceil(pieces).max(1)).collect();
+    for i in (1..order.len()).rev() {
+        order.swap(i, random.below(i + 1));
+    }
+    order.concat()
+}
+
+fn edits(data: &[u8], random: &mut Random) -> Vec<(&'static str, Vec<u8>)> {
+    let mut half = data[..data.len() / 2].to_vec();
+    half.extend(random.words(data.len() / 2));
+    vec![
+        ("edit/5000", scattered(data, 5000, random)),
+        ("edit/1000", scattered(data, 1000, random)),
+        ("edit/500", scattered(data, 500, random)),
+        ("edit/200", scattered(data, 200, random)),
+        ("edit/100", scattered(data, 100, random)),
+        ("block 5%", block(data, 5, random)),
+        ("block 20%", block(data, 20, random)),
+        ("block 50%", block(data, 50, random)),
+        ("block 80%", block(data, 80, random)),
+        (
+            "4 blocks 10%",
+            (0..4).fold(data.to_vec(), |data, _| block(&data, 10, random)),
+        ),
+        (
+            "20% + edit/1000",
+            scattered(&block(data, 20, random), 1000, random),
+        ),
+        ("50% + edit/300", scattered(&half, 300, random)),
+        ("fragment 10%", fragment(data, 10, random)),
+        ("fragment 30%", fragment(data, 30, random)),
+        ("fragment 70%", fragment(data, 70, random)),
+        (
+            "part 10%",
+            fragment(data, 10, random).split_off(data.len() / 20),
+        ),
+        ("shuffle 16", shuffled(data, 16, random)),
+        ("twice", [data, data].concat()),
+        (
+            "in 20 x",
+            [
+                &random.words(data.len() * 10),
+                data,
+                &random.words(data.len() * 10),
+            ]
+            .concat(),
+        ),
+    ]
+}
+
+fn files(top: &Path, out: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(top) else {
+        return;
+    };
+    let mut entries: Vec<_> = entries.flatten().collect();
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => files(&entry.path(), out),
+            Ok(kind) if kind.is_file() => out.push(entry.path()),
+            _ => {}
+        }
+    }
+}
+
+#[derive(Default)]
+struct Errors {
+    count: usize,
+    /// Sum and sum of absolute values, by kind of estimate.
+    sums: [(f64, f64); 4],
+}
+
+impl Errors {
+    fn add(&mut self, errors: [f64; 4]) {
+        self.count += 1;
+        for (sum, error) in self.sums.iter_mut().zip(errors) {
+            sum.0 += error;
+            sum.1 += error.abs();
+        }
+    }
+}
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let top = args.next().unwrap_or_else(|| ".".to_owned());
+    let most: usize = args.next().and_then(|n| n.parse().ok()).unwrap_or(100);
+    let params = Params::default();
+    let mut paths = Vec::new();
+    files(Path::new(&top), &mut paths);
+    let mut random = Random(1);
+    for i in (1..paths.len()).rev() {
+        paths.swap(i, random.below(i + 1));
+    }
+    let mut table: BTreeMap<(usize, usize, &str), Errors> = BTreeMap::new();
+    let mut done = [0; 4];
+    for path in paths {
+        let Ok(data) = std::fs::read(&path) else {
+            continue;
+        };
+        let class = match data.len() {
+            300..2000 => 0,
+            2000..16_000 => 1,
+            16_000..100_000 => 2,
+            100_000..3_000_000 => 3,
+            _ => continue,
+        };
+        if done[class] == most {
+            continue;
+        }
+        done[class] += 1;
+        let a = Digest::of(&data, &params);
+        for (order, (kind, other)) in edits(&data, &mut random).into_iter().enumerate() {
+            let b = Digest::of(&other, &params);
+            let exact = runs::exact(&data, &other, (a.kind, b.kind));
+            let found = estimate_texts(&a.sketch(), &b.sketch(), &NoBoilerplate);
+            let level = a.signature.level.max(b.signature.level);
+            let bound = found.shared_bytes.0 as f64;
+            let share = |score: Option<Score>| score.map_or(0.0, Score::get);
+            let resemblance = if (a.kind, b.kind) == (ContentKind::Text, ContentKind::Text) {
+                share(found.resemblance) - share(exact.resemblance)
+            } else {
+                0.0
+            };
+            for (one, other, truth, found) in [
+                (&a, &b, exact.a_in_b, found.a_in_b),
+                (&b, &a, exact.b_in_a, found.b_in_a),
+            ] {
+                let mine: Vec<_> = one.signature.at_level(level).collect();
+                let shared = mine
+                    .iter()
+                    .filter(|f| other.signature.fingerprints.contains(f))
+                    .count();
+                let ratio = shared as f64 / mine.len().max(1) as f64;
+                let bound = bound / one.size.0 as f64;
+                let (truth, found) = (share(truth), share(found));
+                let errors = [found - truth, ratio - truth, bound - truth, resemblance];
+                for (order, kind) in [(order, kind), (99, "all")] {
+                    table.entry((class, order, kind)).or_default().add(errors);
+                }
+            }
+        }
+    }
+    println!(
+        "size\tkind\tcount\tbias\tMAE\tbias(ratio)\tMAE(ratio)\tbias(chunks)\tMAE(chunks)\tbias(words)\tMAE(words)"
+    );
+    for ((class, _, kind), errors) in table {
+        let class = ["<2K", "2-16K", "16-100K", "100K-3M"][class];
+        print!("{class}\t{kind}\t{}", errors.count);
+        for (sum, absolute) in errors.sums {
+            print!(
+                "\t{:+.4}\t{:.4}",
+                sum / errors.count as f64,
+                absolute / errors.count as f64
+            );
+        }
+        println!();
+    }
+}

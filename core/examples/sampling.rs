@@ -1,0 +1,111 @@
+//! What sampling costs and finds: the experiment behind the constants of `SamplingParams`.
+//!
+//!     cargo run --release -p resemble-core --example sampling -- DIR [OUT]
+//!
+//! Digests every file under DIR with several least levels and caps, and prints for each the number of
+//! fingerprints and how many bytes of content there are to one. With OUT also writes all pairs with
+//! enough evidence to OUT/LEVEL-CAP.tsv: path, path (relative to DIR), the greater containment,
+//! `a_in_b`, `b_in_a`, resemblance, shared bytes.
+#![allow(clippy::print_stdout, missing_docs)]
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use resemble_core::digest::Digester;
+use resemble_core::params::{ChunkParams, SamplingParams};
+use resemble_core::similarity::{NoBoilerplate, estimate};
+use resemble_core::{Digest, Params, Score};
+
+fn files(top: &Path, out: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(top) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => files(&entry.path(), out),
+            Ok(kind) if kind.is_file() => out.push(entry.path()),
+            _ => {}
+        }
+    }
+}
+
+/// All pairs that share a fingerprint or a chunk.
+fn candidates(digests: &[Digest]) -> BTreeSet<(usize, usize)> {
+    let mut by_key: HashMap<(bool, u64), Vec<usize>> = HashMap::new();
+    for (file, digest) in digests.iter().enumerate() {
+        let fingerprints = digest.signature.fingerprints.iter().map(|f| (true, f.0));
+        let chunks = digest.chunks.0.iter().filter(|run| !run.constant);
+        for key in fingerprints.chain(chunks.map(|run| (false, run.hash.posting_key()))) {
+            let files = by_key.entry(key).or_default();
+            if files.last() != Some(&file) {
+                files.push(file);
+            }
+        }
+    }
+    let mut pairs = BTreeSet::new();
+    for files in by_key.values().filter(|files| files.len() <= 1000) {
+        for (i, &a) in files.iter().enumerate() {
+            pairs.extend(files[i + 1..].iter().map(|&b| (a, b)));
+        }
+    }
+    pairs
+}
+
+fn main() -> std::io::Result<()> {
+    let mut args = std::env::args_os().skip(1).map(PathBuf::from);
+    let top = args.next().unwrap_or_else(|| ".".into());
+    let out = args.next();
+    let mut paths = Vec::new();
+    files(&top, &mut paths);
+    paths.sort();
+    println!("level\tcap\tfiles\tbytes\tfingerprints\tbytes per fingerprint\tpairs");
+    for least_level in [4, 5, 6] {
+        for cap in [64, 128, 192, 256, 512] {
+            let sampling = SamplingParams { least_level, cap };
+            let params = Params {
+                chunk: ChunkParams::PAPER,
+                sampling,
+            };
+            let mut digester = Digester::new(&params);
+            let (mut bytes, mut fingerprints) = (0, 0);
+            let mut digests = Vec::new();
+            for path in &paths {
+                let digest = digester.digest(&std::fs::read(path)?);
+                bytes += digest.size.0;
+                fingerprints += digest.signature.fingerprints.len();
+                if out.is_some() {
+                    digests.push(digest);
+                }
+            }
+            let mut text = String::new();
+            let mut pairs = 0;
+            for (a, b) in candidates(&digests) {
+                let found = estimate(&digests[a].sketch(), &digests[b].sketch(), &NoBoilerplate);
+                let score = found.containment().map_or(0.0, Score::get);
+                if score == 0.0 {
+                    continue;
+                }
+                pairs += 1;
+                for path in [&paths[a], &paths[b]] {
+                    let path = path.strip_prefix(&top).unwrap_or(path);
+                    let _ = write!(text, "{}\t", path.display());
+                }
+                let share = |score: Option<Score>| score.map_or(-1.0, Score::get);
+                let (a_in_b, b_in_a) = (share(found.a_in_b), share(found.b_in_a));
+                let (resemblance, bytes) = (share(found.resemblance), found.shared_bytes);
+                let _ = writeln!(
+                    text,
+                    "{score:.6}\t{a_in_b:.6}\t{b_in_a:.6}\t{resemblance:.6}\t{bytes}"
+                );
+            }
+            if let Some(out) = &out {
+                std::fs::write(out.join(format!("{least_level}-{cap}.tsv")), text)?;
+            }
+            let count = paths.len();
+            let each = bytes as f64 / f64::from(fingerprints.max(1) as u32);
+            println!("{least_level}\t{cap}\t{count}\t{bytes}\t{fingerprints}\t{each:.1}\t{pairs}");
+        }
+    }
+    Ok(())
+}

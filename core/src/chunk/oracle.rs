@@ -1,0 +1,51 @@
+//! TTTD by its definition, for tests: slow, and too plain to be wrong.
+//!
+//! Nothing here is shared with the fast path but the definition of the window's hash, which is
+//! computed anew at every byte. The text of [`crate::chunk`] stands beside each line.
+
+use crate::hash::rolling::hash_window;
+use crate::params::{ChunkParams, Params};
+
+/// The lengths of the chunks of `data`; none if it is empty.
+pub fn chunks(data: &[u8], params: &ChunkParams) -> Vec<usize> {
+    chunks_by(data.len(), params, |p| {
+        let window = data[..p].last_chunk::<{ Params::WINDOW }>()?;
+        Some((hash_window(window) >> 32) as u32)
+    })
+}
+
+/// The same for any function from positions 1..=`size` to H, so that matches can be put where a
+/// test wants them. `None`: no window ends there yet, no match.
+pub fn chunks_by(
+    size: usize,
+    params: &ChunkParams,
+    hash: impl Fn(usize) -> Option<u32>,
+) -> Vec<usize> {
+    let (min, max) = (params.min as usize, params.max as usize);
+    let mut lens = Vec::new();
+    let mut l = 0;
+    let mut backup = None;
+    for p in 1..=size {
+        if p - l < min {
+            continue;
+        }
+        let matches = |divisor: u32| hash(p).is_some_and(|h| h % divisor == divisor - 1);
+        if matches(params.backup_divisor) {
+            backup = Some(p);
+        }
+        let cut = if matches(params.main_divisor) {
+            p
+        } else if p - l < max {
+            continue;
+        } else {
+            backup.unwrap_or(p)
+        };
+        lens.push(cut - l);
+        l = cut;
+        backup = None;
+    }
+    if l < size {
+        lens.push(size - l);
+    }
+    lens
+}

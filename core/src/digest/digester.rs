@@ -1,0 +1,298 @@
+//! One pass over a content.
+
+use std::mem;
+
+use crate::chunk::{Chunker, Cut};
+use crate::digest::{ChunkList, ChunkRun, ContentKind, Digest};
+use crate::hash::content::ContentHasher;
+use crate::hash::md5_many;
+use crate::ids::{ByteLen, ChunkHash};
+use crate::params::Params;
+use crate::signature::Sampler;
+
+/// Makes the [`Digest`] of bytes handed over in pieces of any size.
+///
+/// # How the bytes go through
+///
+/// 1. In blocks of `BLOCK` bytes, each scanned for cuts and samples, hashed whole, and then hashed
+///    chunk by chunk while it is still in the processor's cache.
+/// 2. MD5 wants many chunks at a time. Chunks are kept pending until `BATCH` bytes of them are
+///    together or the content ends; a small file is one batch.
+/// 3. A chunk is hashed where its bytes lie: in the caller's piece if it lies there whole, and from
+///    `kept` only if it began in an earlier piece. So pieces of a batch and more are hardly copied.
+/// 4. All memory stays for the next file: a digester that has seen a large file allocates for a
+///    small one only what its digest holds.
+///
+/// Invariant between calls: `kept` are the bytes from `kept_from` up to the position; all pending
+/// chunks and the chunk under way lie in it.
+#[derive(Debug)]
+pub struct Digester {
+    chunker: Chunker,
+    sampler: Sampler,
+    content: ContentHasher,
+    kind: Kind,
+    kept: Vec<u8>,
+    kept_from: u64,
+    /// Complete, not hashed yet, in order; each is one chunk.
+    pending: Vec<Cut>,
+    hashes: Vec<ChunkHash>,
+    chunks: ChunkList,
+}
+
+/// Bytes scanned and hashed in one go.
+const BLOCK: usize = 256 << 10;
+
+/// Bytes of pending chunks that are enough for a batch: some 130 of the usual size, and half a
+/// block, so that a whole block never waits for the next one.
+const BATCH: usize = BLOCK / 2;
+
+/// What the first bytes have said so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Kind {
+    looked_at: usize,
+    nul: bool,
+}
+
+impl Kind {
+    #[inline]
+    fn update(&mut self, bytes: &[u8]) {
+        if self.looked_at < ContentKind::LOOKED_AT {
+            let head = &bytes[..bytes.len().min(ContentKind::LOOKED_AT - self.looked_at)];
+            self.nul |= head.contains(&0);
+            self.looked_at += head.len();
+        }
+    }
+
+    fn update_zeros(&mut self, count: u64) {
+        if self.looked_at < ContentKind::LOOKED_AT && count > 0 {
+            self.nul = true;
+            self.looked_at += 1;
+        }
+    }
+
+    const fn finish(self) -> ContentKind {
+        match self {
+            Self { looked_at: 0, .. } => ContentKind::Empty,
+            Self { nul: true, .. } => ContentKind::Binary,
+            Self { nul: false, .. } => ContentKind::Text,
+        }
+    }
+}
+
+impl Digester {
+    /// A digester at the start of a content.
+    pub fn new(params: &Params) -> Self {
+        Self {
+            chunker: Chunker::sampling(params),
+            sampler: Sampler::new(&params.sampling),
+            content: ContentHasher::new(),
+            kind: Kind::default(),
+            kept: Vec::new(),
+            kept_from: 0,
+            pending: Vec::new(),
+            hashes: Vec::new(),
+            chunks: ChunkList::default(),
+        }
+    }
+
+    /// Bytes taken since the start of the content.
+    pub const fn position(&self) -> u64 {
+        self.chunker.position()
+    }
+
+    /// Takes the next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        for block in bytes.chunks(BLOCK) {
+            self.scan(block);
+            self.content.update(block);
+            self.hash(block, self.pending_len() >= BATCH);
+        }
+    }
+
+    /// Takes `count` zero bytes: a hole of a sparse file. The same as [`Self::update`] with that
+    /// many zeros, but O(1) in time and memory beyond a few chunks.
+    pub fn update_zeros(&mut self, count: u64) {
+        let from = self.position();
+        self.kind.update_zeros(count);
+        self.content.update_zeros(count);
+        let Self {
+            chunker,
+            sampler,
+            pending,
+            ..
+        } = self;
+        let mut hole = None;
+        chunker.scan_zeros(
+            count,
+            &mut |cut| {
+                if cut.count > 1 {
+                    hole = Some(cut);
+                } else {
+                    pending.push(cut);
+                }
+            },
+            &mut |sample| sampler.push(sample),
+        );
+        let Some(hole) = hole else {
+            self.keep_zeros(count);
+            return self.hash(&[], self.pending_len() >= BATCH);
+        };
+        // No chunk ends between the hole's own chunks and the position, and those before them end
+        // where they start; so only a few chunks of zeros are ever kept.
+        self.keep_zeros(hole.start - from);
+        self.flush(&[]);
+        self.push_hole(hole);
+        self.kept.clear();
+        self.kept_from = hole.end();
+        self.keep_zeros(self.position() - hole.end());
+    }
+
+    /// The digest of what was taken. The digester is then at the start of another content.
+    pub fn finish(&mut self) -> Digest {
+        self.finish_with(&[])
+    }
+
+    /// The digest of a whole content in memory; drops what was taken before.
+    ///
+    /// As [`Self::update`] and [`Self::finish`], with one copy less.
+    pub fn digest(&mut self, bytes: &[u8]) -> Digest {
+        self.reset();
+        let last = bytes.len() - bytes.len().min(BLOCK);
+        self.update(&bytes[..last]);
+        self.scan(&bytes[last..]);
+        self.content.update(&bytes[last..]);
+        self.finish_with(&bytes[last..])
+    }
+
+    /// Drops what was taken, keeps the memory.
+    pub fn reset(&mut self) {
+        self.chunker.reset();
+        self.sampler.reset();
+        self.content = ContentHasher::new();
+        self.kind = Kind::default();
+        self.kept.clear();
+        self.kept_from = 0;
+        self.pending.clear();
+        self.chunks.0.clear();
+    }
+
+    /// Finds the chunks and samples that end in `block`.
+    fn scan(&mut self, block: &[u8]) {
+        self.kind.update(block);
+        let Self {
+            chunker,
+            sampler,
+            pending,
+            ..
+        } = self;
+        chunker.raise_level(sampler.level());
+        chunker.scan(block, &mut |cut| pending.push(cut), &mut |sample| {
+            sampler.push(sample);
+        });
+    }
+
+    /// Bytes of the pending chunks.
+    fn pending_len(&self) -> usize {
+        self.pending
+            .first()
+            .map_or(0, |first| (self.chunker.start() - first.start) as usize)
+    }
+
+    /// Deals with `block`, the bytes up to the position that are not in `kept`: hashes the pending
+    /// chunks if it is `time`, and keeps what is needed later.
+    fn hash(&mut self, block: &[u8], time: bool) {
+        let mut block = block;
+        if time {
+            self.flush(block);
+            let start = self.chunker.start();
+            let block_from = self.position() - block.len() as u64;
+            if start >= block_from {
+                self.kept.clear();
+                block = &block[(start - block_from) as usize..];
+            } else {
+                // The chunk under way began before the block, so none ended in it.
+                self.kept.drain(..(start - self.kept_from) as usize);
+            }
+            self.kept_from = start;
+        }
+        self.kept.extend_from_slice(block);
+    }
+
+    /// Keeps zeros that are not handed over as bytes.
+    fn keep_zeros(&mut self, count: u64) {
+        self.kept.resize(self.kept.len() + count as usize, 0);
+    }
+
+    /// Hashes all pending chunks; `block` are the bytes behind the kept ones. Afterwards the bytes of a
+    /// chunk that began in `kept` and ended in `block` lie in `kept` too.
+    fn flush(&mut self, block: &[u8]) {
+        let block_from = self.kept_from + self.kept.len() as u64;
+        if let Some(seam) = self.pending.iter().rfind(|cut| cut.start < block_from)
+            && seam.end() > block_from
+        {
+            self.kept
+                .extend_from_slice(&block[..(seam.end() - block_from) as usize]);
+        }
+        let (kept, kept_from) = (&self.kept, self.kept_from);
+        let bytes_of = |cut: &Cut| {
+            let (bytes, from) = if cut.start < block_from {
+                (&kept[..], kept_from)
+            } else {
+                (block, block_from)
+            };
+            &bytes[(cut.start - from) as usize..(cut.end() - from) as usize]
+        };
+        let messages: Vec<&[u8]> = self.pending.iter().map(bytes_of).collect();
+        self.hashes.clear();
+        md5_many(&messages, &mut self.hashes);
+        for (bytes, &hash) in messages.iter().zip(&self.hashes) {
+            let run = ChunkRun {
+                hash,
+                len: bytes.len() as u32,
+                count: 1,
+                constant: constant(bytes),
+            };
+            self.chunks.push(run);
+        }
+        self.pending.clear();
+    }
+
+    /// Adds the chunks of a hole.
+    fn push_hole(&mut self, hole: Cut) {
+        let zeros = vec![0; hole.len as usize];
+        self.hashes.clear();
+        md5_many(&[&zeros], &mut self.hashes);
+        for &hash in &self.hashes {
+            self.chunks.push(ChunkRun {
+                hash,
+                len: hole.len,
+                count: hole.count,
+                constant: true,
+            });
+        }
+    }
+
+    /// The digest; `block` are the last bytes, scanned already, that are not in `kept`.
+    fn finish_with(&mut self, block: &[u8]) -> Digest {
+        let size = ByteLen(self.position());
+        let Self {
+            chunker, pending, ..
+        } = self;
+        chunker.finish(&mut |cut| pending.push(cut));
+        self.flush(block);
+        let digest = Digest {
+            content: mem::take(&mut self.content).finish(),
+            size,
+            kind: self.kind.finish(),
+            chunks: ChunkList(self.chunks.0.as_slice().into()),
+            signature: self.sampler.take(),
+        };
+        self.reset();
+        digest
+    }
+}
+
+/// Whether all bytes are equal.
+fn constant(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| Some(byte) == bytes.first())
+}

@@ -1,0 +1,251 @@
+//! The one pass against doing each thing on its own.
+
+use md5::{Digest as _, Md5};
+use proptest::prelude::*;
+
+use super::*;
+use crate::chunk::oracle;
+use crate::hash::content;
+use crate::hash::rolling::hash_window;
+use crate::ids::Fingerprint;
+use crate::params::{ChunkParams, SamplingParams};
+use crate::signature::Sampler;
+
+/// Everything by its definition.
+fn plainly(bytes: &[u8], params: &Params) -> Digest {
+    let mut chunks = ChunkList::default();
+    let mut at = 0;
+    for len in oracle::chunks(bytes, &params.chunk) {
+        let chunk = &bytes[at..at + len];
+        chunks.push(ChunkRun {
+            hash: ChunkHash(Md5::digest(chunk).into()),
+            len: len as u32,
+            count: 1,
+            constant: chunk.iter().all(|&byte| byte == chunk[0]),
+        });
+        at += len;
+    }
+    let mut sampler = Sampler::new(&params.sampling);
+    for window in bytes.windows(Params::WINDOW) {
+        if window.iter().all(|&byte| byte == window[0]) {
+            continue;
+        }
+        if let Some(fingerprint) = Fingerprint::of_hash(hash_window(window.try_into().unwrap())) {
+            sampler.push(fingerprint);
+        }
+    }
+    Digest {
+        content: content::digest(bytes),
+        size: ByteLen(bytes.len() as u64),
+        kind: ContentKind::of(bytes),
+        chunks,
+        signature: sampler.take(),
+    }
+}
+
+fn params() -> impl Strategy<Value = Params> {
+    let averages = [ChunkParams::LEAST_AVERAGE, 1015, 4096];
+    (
+        proptest::sample::select(averages.to_vec()),
+        3..7u8,
+        0..200u32,
+    )
+        .prop_map(|(average, least_level, cap)| Params {
+            chunk: ChunkParams::scaled(average).unwrap(),
+            sampling: SamplingParams { least_level, cap },
+        })
+}
+
+fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed | 1;
+    (0..len)
+        .map(|_| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 40) as u8
+        })
+        .collect()
+}
+
+/// A part of a file and how it is handed over.
+#[derive(Clone, Debug)]
+enum Part {
+    Bytes(Vec<u8>),
+    Hole(u64),
+}
+
+fn parts() -> impl Strategy<Value = Vec<Part>> {
+    let part = (0..5usize, any::<u64>(), 0..9000usize).prop_map(|(kind, seed, len)| match kind {
+        0 => Part::Hole(len as u64 * 3),
+        1 => Part::Bytes(vec![seed as u8; len]),
+        2 => Part::Bytes(noise(seed, len * 40)),
+        3 => Part::Bytes(noise(seed % 3, len)),
+        _ => Part::Bytes(noise(seed, len % 50)),
+    });
+    proptest::collection::vec(part, 0..8)
+}
+
+fn whole(parts: &[Part]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for part in parts {
+        match part {
+            Part::Bytes(part) => bytes.extend_from_slice(part),
+            Part::Hole(count) => bytes.resize(bytes.len() + *count as usize, 0),
+        }
+    }
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn a_digest_is_its_parts(files in proptest::collection::vec(parts(), 1..3), params in params()) {
+        let mut digester = Digester::new(&params);
+        // One digester for all: nothing of a file may be left when the next begins.
+        for parts in files {
+            let bytes = whole(&parts);
+            let expected = plainly(&bytes, &params);
+            prop_assert_eq!(expected.chunks.total_len(), expected.size);
+            for part in &parts {
+                match part {
+                    Part::Bytes(bytes) => digester.update(bytes),
+                    Part::Hole(count) => digester.update_zeros(*count),
+                }
+            }
+            prop_assert_eq!(digester.finish(), expected.clone());
+            digester.update(b"left over");
+            prop_assert_eq!(digester.digest(&bytes), expected.clone());
+            for piece in bytes.chunks(1 + bytes.len() / 7) {
+                digester.update(piece);
+            }
+            prop_assert_eq!(digester.finish(), expected);
+        }
+    }
+}
+
+#[test]
+fn single_bytes_make_the_same_digest() {
+    let params = Params::default();
+    let bytes = noise(5, 20_000);
+    let mut digester = Digester::new(&params);
+    for byte in &bytes {
+        digester.update(std::slice::from_ref(byte));
+    }
+    assert_eq!(digester.finish(), Digest::of(&bytes, &params));
+}
+
+#[test]
+fn an_enormous_hole_is_a_few_entries() {
+    let params = Params::default();
+    let mut digester = Digester::new(&params);
+    digester.update(&noise(1, 5000));
+    digester.update_zeros(1 << 44);
+    digester.update(&noise(2, 5000));
+    let digest = digester.finish();
+    assert_eq!(digest.size, ByteLen((1 << 44) + 10_000));
+    assert_eq!(digest.chunks.total_len(), digest.size);
+    assert!(digest.chunks.0.len() < 30, "{}", digest.chunks.0.len());
+    assert!(digest.chunks.len_chunks() > 1 << 32);
+    assert!(
+        digest
+            .chunks
+            .0
+            .iter()
+            .any(|run| run.count > 1 << 32 && run.constant)
+    );
+    // The hole begins within the first 8 KiB.
+    assert_eq!(digest.kind, ContentKind::Binary);
+}
+
+#[test]
+fn kinds() {
+    let kind = |bytes: &[u8]| {
+        assert_eq!(
+            Digest::of(bytes, &Params::default()).kind,
+            ContentKind::of(bytes)
+        );
+        ContentKind::of(bytes)
+    };
+    assert_eq!(kind(b""), ContentKind::Empty);
+    assert_eq!(kind(b"text"), ContentKind::Text);
+    assert_eq!(kind(b"te\0t"), ContentKind::Binary);
+    let mut late = vec![b'x'; 8192];
+    late.push(0);
+    assert_eq!(kind(&late), ContentKind::Text);
+    late[8191] = 0;
+    assert_eq!(kind(&late), ContentKind::Binary);
+}
+
+#[test]
+fn files_below_a_window_have_no_signature() {
+    for len in [0, 1, 63] {
+        assert_eq!(
+            Digest::of(&noise(1, len), &Params::default())
+                .signature
+                .fingerprints,
+            []
+        );
+    }
+}
+
+#[test]
+fn windows_of_equal_bytes_are_never_sampled() {
+    let params = Params {
+        sampling: SamplingParams {
+            least_level: 3,
+            cap: 10_000,
+        },
+        ..Params::default()
+    };
+    for byte in 0..=255 {
+        assert_eq!(Digest::of(&[byte; 500], &params).signature.fingerprints, []);
+    }
+}
+
+/// The level property on real digests: what two files share, their samples share at the greater
+/// level, however much larger one is.
+#[test]
+fn samples_of_small_and_large_files_nest() {
+    let params = Params::default();
+    let small = noise(7, 3000);
+    let large = [noise(8, 200_000), small.clone(), noise(9, 200_000)].concat();
+    let (small, large) = (Digest::of(&small, &params), Digest::of(&large, &params));
+    assert!(large.signature.level > small.signature.level);
+    let at_level: Vec<_> = small.signature.at_level(large.signature.level).collect();
+    assert!(!at_level.is_empty());
+    assert!(
+        at_level
+            .iter()
+            .all(|f| large.signature.fingerprints.contains(f))
+    );
+}
+
+#[test]
+fn positions_and_expansion_of_chunks() {
+    let run = |byte: u8, len, count| ChunkRun {
+        hash: ChunkHash([byte; 16]),
+        len,
+        count,
+        constant: false,
+    };
+    let mut list = ChunkList::default();
+    for one in [run(1, 10, 1), run(2, 5, 2), run(2, 5, 1), run(1, 10, 1)] {
+        list.push(one);
+    }
+    assert_eq!(list.0, [run(1, 10, 1), run(2, 5, 3), run(1, 10, 1)]);
+    assert_eq!((list.len_chunks(), list.total_len()), (5, ByteLen(35)));
+    assert_eq!(
+        list.positions().map(|(at, _)| at).collect::<Vec<_>>(),
+        [0, 10, 25]
+    );
+    let expanded: Vec<_> = list
+        .expanded()
+        .map(|(at, hash, len)| (at, hash.0[0], len))
+        .collect();
+    assert_eq!(
+        expanded,
+        [(0, 1, 10), (10, 2, 5), (15, 2, 5), (20, 2, 5), (25, 1, 10)]
+    );
+}

@@ -1,0 +1,128 @@
+//! Evidence from chunks that two files have in common.
+
+use crate::digest::{ChunkList, ChunkRun};
+use crate::ids::{ByteLen, ChunkHash};
+use crate::params::Params;
+use crate::similarity::Boilerplate;
+use crate::similarity::pattern::Pattern;
+
+/// Bytes that common chunks prove to be shared: a lower bound of the bytes of a that lie in runs
+/// of at least 64 bytes that b has too, and of those of b.
+///
+/// A chunk that occurs m times in a and n times in b counts min(m, n) times. Left out are
+/// boilerplate, chunks of fewer than 64 bytes (they are no run) and chunks whose bytes are all
+/// equal (padding and holes would tie everything to everything).
+pub fn shared_chunk_bytes(a: &ChunkList, b: &ChunkList, boilerplate: &dyn Boilerplate) -> ByteLen {
+    Common::of(a, b, boilerplate).bytes
+}
+
+/// The chunks that two lists have in common, as far as they are evidence.
+#[derive(Debug)]
+pub(super) struct Common {
+    /// Sorted, distinct.
+    chunks: Vec<(ChunkHash, u32)>,
+    /// Common, but boilerplate; sorted, distinct.
+    boilerplate: Vec<(ChunkHash, u32)>,
+    /// Their bytes, each the smaller number of times it occurs.
+    pub(super) bytes: ByteLen,
+}
+
+/// Whether a chunk can be evidence at all.
+const fn is_evidence(run: &ChunkRun) -> bool {
+    !run.constant && run.len as usize >= Params::WINDOW
+}
+
+impl Common {
+    pub(super) fn of(a: &ChunkList, b: &ChunkList, boilerplate: &dyn Boilerplate) -> Self {
+        let (few, many) = if a.0.len() <= b.0.len() {
+            (a, b)
+        } else {
+            (b, a)
+        };
+        // (chunk, how often in the shorter list, how often in the longer), by chunk.
+        let mut counts: Vec<((ChunkHash, u32), u64, u64)> = few
+            .0
+            .iter()
+            .filter(|run| is_evidence(run))
+            .map(|run| ((run.hash, run.len), run.count, 0))
+            .collect();
+        counts.sort_unstable_by_key(|&(chunk, ..)| chunk);
+        counts.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            kept.1 += if same { next.1 } else { 0 };
+            same
+        });
+        if !counts.is_empty() {
+            for run in many.0.iter().filter(|run| is_evidence(run)) {
+                if let Ok(at) =
+                    counts.binary_search_by_key(&(run.hash, run.len), |&(chunk, ..)| chunk)
+                {
+                    counts[at].2 += run.count;
+                }
+            }
+        }
+        let mut common = Self {
+            chunks: Vec::new(),
+            boilerplate: Vec::new(),
+            bytes: ByteLen::ZERO,
+        };
+        for (chunk, m, n) in counts {
+            if n == 0 {
+            } else if boilerplate.chunk(chunk.0.posting_key()) {
+                common.boilerplate.push(chunk);
+            } else {
+                common.chunks.push(chunk);
+                common.bytes += ByteLen(u64::from(chunk.1) * m.min(n));
+            }
+        }
+        common
+    }
+
+    /// Whether no chunk is common.
+    pub(super) fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// How the common chunks lie in one of the two lists.
+    pub(super) fn layout(&self, list: &ChunkList) -> Layout {
+        let mut layout = Layout::default();
+        layout.pattern = Pattern::of(list.0.iter().filter(|run| is_evidence(run)).filter_map(
+            |run| {
+                let chunk = (run.hash, run.len);
+                if self.boilerplate.binary_search(&chunk).is_ok() {
+                    return None;
+                }
+                let shared = self.chunks.binary_search(&chunk).is_ok();
+                let bytes = u64::from(run.len) * run.count;
+                layout.bytes += bytes;
+                layout.shared += if shared { bytes } else { 0 };
+                Some((run.count, shared))
+            },
+        ));
+        layout
+    }
+}
+
+/// How common chunks lie in a file. Boilerplate among them, and what is no evidence, is left out
+/// altogether.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Layout {
+    /// Their order.
+    pub(super) pattern: Pattern,
+    /// Bytes of all chunks.
+    pub(super) bytes: u64,
+    /// Bytes of the shared chunks, every occurrence counted.
+    pub(super) shared: u64,
+}
+
+impl Layout {
+    /// Mean length of a chunk in bytes.
+    pub(super) fn mean_len(&self) -> f64 {
+        self.bytes as f64 / self.pattern.total.max(1) as f64
+    }
+
+    /// The share of the bytes that lies in shared chunks.
+    pub(super) fn share(&self) -> f64 {
+        self.shared as f64 / self.bytes.max(1) as f64
+    }
+}

@@ -1,0 +1,175 @@
+//! The measures of a pair from what the index keeps of both files.
+//!
+//! 1. **A common level.** Samples of files of different sizes are compared at the greater of both levels,
+//!    where both are complete. Boilerplate leaves numerator and denominator alike.
+//! 2. **Containment** is meant of bytes in runs of at least 64, and estimated so: [`super::gaps`]
+//!    has the derivation. It is never less than what common chunks prove,
+//!    `shared_bytes / size`.
+//! 3. **Resemblance** is shared / union. For sets of windows that is the plain (unbiased) ratio
+//!    of the samples. For the word-5-shingles of two texts ([`estimate_texts`]) it follows from the
+//!    same fit: a gap of g windows spoils the shingles of about g - 63 + 27 bytes, the bytes edited and
+//!    four to five words around them; each shingle stands for as many bytes in either file.
+//! 4. **Too little evidence is none.** One common window is a phrase, a path, a line of a licence. A
+//!    pair with fewer than two common fingerprints and no common chunk shares nothing (0). A file
+//!    with fewer than two usable samples could never show more, so unless a chunk speaks for it
+//!    nothing is said of it: `None`, as for files under 256 bytes.
+//! 5. **Few samples are weighed down**, by half a sample of prior expectation: 2 of 2 is
+//!    80 %, 8 of 8 is 94 %, 128 of 128 is 99.6 %, unless common chunks promise more. This ranks a scrap
+//!    that shares one line below a file that shares pages.
+
+use crate::ids::{ByteLen, Fingerprint, Score};
+use crate::similarity::chunks::{Common, Layout};
+use crate::similarity::gaps::{Evidence, Fit};
+use crate::similarity::pattern::Pattern;
+use crate::similarity::{Boilerplate, Measures, Sketch, WINDOW, too_small};
+
+/// Fewest common fingerprints that are evidence without a common chunk.
+const LEAST_SHARED: u64 = 2;
+
+/// What a gap takes from the word-5-shingles beyond the bytes edited: those of four to five words
+/// of six bytes, blank included.
+const SPOILT_WORDS: f64 = 27.0;
+
+/// Estimates the measures of a pair; the resemblance is that of the sets of 64-byte windows.
+pub fn estimate(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -> Measures {
+    Pair::of(a, b, boilerplate).measures(Unit::Windows)
+}
+
+/// As [`estimate`], of two texts: the resemblance is that of the sets of word-5-shingles.
+pub fn estimate_texts(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -> Measures {
+    Pair::of(a, b, boilerplate).measures(Unit::Words)
+}
+
+/// What resemblance is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Windows,
+    Words,
+}
+
+/// What two sketches have in common.
+struct Pair {
+    common: Common,
+    a: Side,
+    b: Side,
+}
+
+/// The evidence as it lies in one of the files.
+struct Side {
+    size: ByteLen,
+    /// Windows per sample.
+    spacing: f64,
+    samples: Pattern,
+    chunks: Layout,
+}
+
+/// What a side's evidence comes to, in shares of the file.
+#[derive(Clone, Copy, Default)]
+struct Shares {
+    /// Bytes in shared runs of at least 64 bytes.
+    bytes: f64,
+    /// Word-5-shingles.
+    words: f64,
+}
+
+impl Pair {
+    fn of(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -> Self {
+        let level = a.signature.level.max(b.signature.level);
+        let usable = |sketch: &Sketch<'_>| -> Vec<Fingerprint> {
+            sketch
+                .signature
+                .at_level(level)
+                .filter(|&f| !boilerplate.fingerprint(f))
+                .collect()
+        };
+        let (in_a, in_b) = (usable(a), usable(b));
+        let mut sorted = in_b.clone();
+        sorted.sort_unstable();
+        let mut shared: Vec<Fingerprint> = in_a
+            .iter()
+            .copied()
+            .filter(|f| sorted.binary_search(f).is_ok())
+            .collect();
+        shared.sort_unstable();
+        let common = Common::of(a.chunks, b.chunks, boilerplate);
+        let side = |sketch: &Sketch<'_>, samples: &[Fingerprint]| Side {
+            size: sketch.size,
+            spacing: 2f64.powi(i32::from(level)),
+            samples: Pattern::of(samples.iter().map(|f| (1, shared.binary_search(f).is_ok()))),
+            chunks: common.layout(sketch.chunks),
+        };
+        let (a, b) = (side(a, &in_a), side(b, &in_b));
+        Self { common, a, b }
+    }
+
+    fn measures(&self, unit: Unit) -> Measures {
+        let Self { common, a, b } = self;
+        let shared_bytes = common.bytes;
+        if too_small(a.size) || too_small(b.size) {
+            return Measures {
+                a_in_b: None,
+                b_in_a: None,
+                resemblance: None,
+                shared_bytes,
+            };
+        }
+        let unrelated = common.is_empty() && a.samples.shared < LEAST_SHARED;
+        let shares = |side: &Side| {
+            if unrelated {
+                return (side.samples.total >= LEAST_SHARED).then(Shares::default);
+            }
+            Some(side.shares(shared_bytes))
+        };
+        let (of_a, of_b) = (shares(a), shares(b));
+        let resemblance = match (of_a, of_b) {
+            (None, None) => None,
+            _ if unrelated => Some(0.0),
+            (Some(of_a), Some(of_b)) if unit == Unit::Words => {
+                let sizes = [a.size.0 as f64, b.size.0 as f64];
+                let shared = 0.5 * (of_a.words * sizes[0] + of_b.words * sizes[1]);
+                Some(shared / (sizes[0] + sizes[1] - shared))
+            }
+            _ => {
+                let union = a.samples.total + b.samples.missing();
+                Some(a.samples.shared as f64 / union.max(1) as f64)
+            }
+        };
+        Measures {
+            a_in_b: of_a.map(|shares| Score::new(shares.bytes)),
+            b_in_a: of_b.map(|shares| Score::new(shares.bytes)),
+            resemblance: resemblance.map(Score::new),
+            shared_bytes,
+        }
+    }
+}
+
+impl Side {
+    fn shares(&self, proven: ByteLen) -> Shares {
+        let size = self.size.0 as f64;
+        let windows = (size - WINDOW + 1.0).max(1.0);
+        let Self {
+            samples,
+            chunks,
+            spacing,
+            ..
+        } = self;
+        let Fit {
+            missing,
+            gaps,
+            ends,
+        } = Evidence {
+            samples,
+            chunks,
+            spacing: *spacing,
+            windows,
+        }
+        .fit();
+        let uncovered = windows * (missing - gaps * (WINDOW - 1.0));
+        let spoilt = uncovered + SPOILT_WORDS * (windows * gaps + ends);
+        let proven = (proven.0 as f64 / size).min(1.0);
+        Shares {
+            bytes: (1.0 - uncovered / size).clamp(proven, 1.0),
+            words: (1.0 - spoilt / size).clamp(0.0, 1.0),
+        }
+    }
+}

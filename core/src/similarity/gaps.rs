@@ -1,0 +1,379 @@
+//! From samples and chunks to bytes: how much of a file is shared, and in how many pieces.
+//!
+//! # Windows are not bytes
+//!
+//! Let a file have W windows of 64 bytes, of which the other file has a part p. A maximal run of
+//! shared windows of length m covers m + 63 bytes, so what counts is how the missing windows lie. Call a
+//! maximal run of g missing windows between two shared ones a *gap*. It leaves g - 63 bytes
+//! uncovered: one replaced byte makes a gap of 64 windows and costs 1 byte, a replaced block of
+//! 10,000 bytes a gap of 10,063 and costs 10,000. Missing windows at either end of the file cost one
+//! byte each. With N = (1-p)·W missing windows, G gaps in all,
+//!
+//! ```text
+//! uncovered bytes = N - 63·G                                                        (1)
+//! ```
+//!
+//! The ratio of samples gives p without bias but says nothing of G. At one edit in 100 bytes p is
+//! 0.53 where 0.98 of the bytes are shared, so G decides.
+//!
+//! # What knows G
+//!
+//! Model: gaps begin at random, λ per shared window, with a mean length of ḡ windows. Then
+//! (1-p)/p = λ·ḡ, and for a given p either of λ and ḡ determines the other. Three observations
+//! depend on λ:
+//!
+//! 1. *Breaks in the order of samples.* Samples come at a rate of r = 2^-level per window. After a
+//!    shared sample the next is missing with chance
+//!
+//!    ```text
+//!    t = λ(1-u) / (r + λ(1-u)),        u = e^(-63r) / (1 + r(ḡ-63))                 (2)
+//!    ```
+//!
+//!    u being the chance that a gap holds no sample, for gaps of 63 windows and an exponential rest. (From a
+//!    shared window on, either a sample comes first, rate r, or a gap, rate λ; the gap is seen with
+//!    chance 1-u, and otherwise all starts again.) So (2) tells edits from blocks as long as r·ḡ is not small:
+//!    in files up to some 10 KB, where samples stand 32 to 64 windows apart. In larger files each
+//!    gap has at most one sample and the order says nothing, but for those files there are
+//! 2. *breaks in the order of chunks*: a chunk of length L after a shared chunk is shared too if no
+//!    gap begins in it, and
+//! 3. *the share c of bytes in shared chunks*: c = p·s(λL). For chunks of TTTD, with lengths
+//!    between 0.45 L and 2.8 L, s(x) = e^(-0.6x) / (1 + 0.75x) fits the survival of bytes, resynchronising
+//!    included, within some percent from x = 0.2 to 5; for 2. the same form with 0.55 and 0.5.
+//!
+//! Observation 3 is also one of p: solved for p at a given ḡ it is an estimate whose error is that of the
+//! chunks cut by gaps, about 0.7 L each. Where few blocks differ it is several times as precise as
+//! any affordable number of samples; where no chunk survives it is silent. Both estimates of p are
+//! averaged by their variances, and their disagreement counts against that ḡ.
+//!
+//! # The answer
+//!
+//! The likelihood of 1 to 3 is computed for ḡ - 63 = 1, 2, 4, … up to all missing windows in one gap,
+//! each as likely beforehand as any other, and (1) is averaged over them. A single best ḡ would be
+//! wrong by a lot whenever the evidence is thin; the average is then in the middle.
+//!
+//! Real changes are mixtures: a few typing errors and one new paragraph. Runs of missing samples too
+//! long to belong to the others are therefore taken out first as *solid* ([`Split`]): each is one
+//! gap and fully missing. The ends of the file are judged in the same way.
+//!
+//! Checked in `tests/estimates.rs`; `examples/estimates.rs` prints bias and error by kind of edit.
+
+use crate::similarity::WINDOW;
+use crate::similarity::chunks::Layout;
+use crate::similarity::pattern::Pattern;
+
+/// Missing windows of a gap that cost no byte.
+const FREE: f64 = WINDOW - 1.0;
+
+/// How many samples the expectation from chunks alone is worth: half a one, after Jeffreys. It keeps
+/// two samples of two from being 100 %.
+const PRIOR_WEIGHT: f64 = 0.5;
+
+/// Standard deviation of the bytes of chunks that a gap spoils, in chunk lengths.
+const SPOILT_DEVIATION: f64 = 0.7;
+
+/// Relative error of s(x), per unit of -ln s.
+const SURVIVAL_ERROR: f64 = 0.1;
+
+/// A run of missing samples is solid if chance makes one as long less often than this.
+const SOLID_CHANCE: f64 = 0.05;
+
+/// Steps in which p is solved for: 2^-14 is far below any error that matters.
+const BISECTIONS: u32 = 14;
+
+/// What a file shows of the other one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Evidence<'a> {
+    /// Its samples.
+    pub(super) samples: &'a Pattern,
+    /// Its chunks.
+    pub(super) chunks: &'a Layout,
+    /// Windows per sample: 1/r.
+    pub(super) spacing: f64,
+    /// Its windows: W.
+    pub(super) windows: f64,
+}
+
+/// The windows that are missing, N, and the gaps they make, G; both per window of the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Fit {
+    /// N / W = 1 - p.
+    pub(super) missing: f64,
+    /// G / W.
+    pub(super) gaps: f64,
+    /// Ends of the file that are missing, 0 to 2 (not divided by W).
+    pub(super) ends: f64,
+}
+
+/// Missing samples, divided into those of the random process and those of solid runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Split {
+    /// Share of the missing windows that lies in scattered gaps.
+    scattered: f64,
+    /// Scattered breaks.
+    breaks: u64,
+    /// Solid gaps.
+    solid: f64,
+    /// Solid ends.
+    ends: f64,
+}
+
+/// An estimate and its variance.
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    value: f64,
+    variance: f64,
+}
+
+impl Evidence<'_> {
+    /// The expected missing windows and gaps, given everything seen.
+    pub(super) fn fit(&self) -> Fit {
+        let split = Split::of(self.samples, FREE / self.spacing);
+        let ratio = self.ratio();
+        let most = (self.windows * (1.0 - ratio.value) * split.scattered).max(1.0);
+        let mut sum = Fit::default();
+        let (mut weights, mut best) = (0.0, f64::NEG_INFINITY);
+        let mut rest = 1.0;
+        while rest <= most {
+            let (likelihood, fit) = self.given(FREE + rest, ratio, &split);
+            // All sums are relative to the greatest likelihood so far.
+            if likelihood > best {
+                let shrink = (best - likelihood).exp();
+                weights *= shrink;
+                sum.missing *= shrink;
+                sum.gaps *= shrink;
+                best = likelihood;
+            }
+            let weight = (likelihood - best).exp();
+            weights += weight;
+            sum.missing += weight * fit.missing;
+            sum.gaps += weight * fit.gaps;
+            rest *= 2.0;
+        }
+        Fit {
+            missing: sum.missing / weights,
+            gaps: sum.gaps / weights + split.solid / self.windows,
+            ends: split.ends,
+        }
+    }
+
+    /// p from the samples. Without any, it is what chunks alone let expect: their share, and half
+    /// of the rest when that is large, since most of what they miss then lies beside small edits.
+    fn ratio(&self) -> Estimate {
+        let c = self.chunks.share();
+        let expected = c + (1.0 - c) * 0.5 * c.sqrt();
+        let count = self.samples.total as f64 + PRIOR_WEIGHT;
+        let value = (self.samples.shared as f64 + PRIOR_WEIGHT * expected) / count;
+        let value = inside(value);
+        // At 0 and 1 a binomial's variance vanishes, its uncertainty does not.
+        let variance = (value * (1.0 - value)).max(0.2 / (count + 1.0)) / count;
+        Estimate { value, variance }
+    }
+
+    /// The logarithm of the likelihood of gaps of `gap` windows on average, and what follows from
+    /// them (scattered gaps only).
+    fn given(&self, gap: f64, ratio: Estimate, split: &Split) -> (f64, Fit) {
+        let length = self.chunks.mean_len();
+        let scattered = |p: f64| (1.0 - p) * split.scattered / (p * gap);
+        // For chunks a solid gap is a gap like any other, and a missing end half a one.
+        let all = |p: f64| scattered(p) + (split.solid + 0.5 * split.ends) / (p * self.windows);
+        let predict = |p: f64| p * survival(all(p) * length, 0.6, 0.75);
+
+        let mut likelihood = 0.0;
+        let mut p = ratio.value;
+        if self.chunks.shared > 0 {
+            let chunks = self.solve(predict, |p| all(p) * p * self.windows + 1.0);
+            let variance = ratio.variance + chunks.variance;
+            likelihood -= 0.5 * ((p - chunks.value).powi(2) / variance + variance.ln());
+            p = (p * chunks.variance + chunks.value * ratio.variance) / variance;
+        } else {
+            // No chunk survived; so many were expected to.
+            likelihood -= self.chunks.pattern.total as f64 * predict(p);
+        }
+        let p = inside(p);
+        let density = scattered(p);
+
+        let rate = 1.0 / self.spacing;
+        let unseen = (-FREE * rate).exp() / (1.0 + (gap - FREE) * rate);
+        let seen = density * (1.0 - unseen);
+        likelihood += binomial(split.breaks, self.samples.steps(), seen / (rate + seen));
+
+        let chunks = &self.chunks.pattern;
+        let breaks = (chunks.breaks.len() as u64).saturating_sub(split.solid as u64);
+        let whole = survival(density * length, 0.55, 0.5);
+        likelihood += binomial(breaks, chunks.steps(), 1.0 - whole);
+
+        let missing = 1.0 - p;
+        (
+            likelihood,
+            Fit {
+                missing,
+                gaps: missing * split.scattered / gap,
+                ends: 0.0,
+            },
+        )
+    }
+
+    /// p from the share c of bytes in shared chunks, given c as a function of p (rising) and the number
+    /// of shared runs as another.
+    fn solve(&self, predict: impl Fn(f64) -> f64, runs: impl Fn(f64) -> f64) -> Estimate {
+        let c = self.chunks.share();
+        // Never below c: all that is in shared chunks is shared.
+        let (mut low, mut high) = (c.min(0.9999), 1.0);
+        for _ in 0..BISECTIONS {
+            let middle = 0.5 * (low + high);
+            *(if predict(middle) < c {
+                &mut low
+            } else {
+                &mut high
+            }) = middle;
+        }
+        let value = 0.5 * (low + high);
+        let step = (0.5 * (1.0 - value)).clamp(1e-7, 1e-3);
+        let slope = ((predict(value + step) - predict(value)) / step).max(0.05);
+        let survived = c / value;
+        let one = SPOILT_DEVIATION * self.chunks.mean_len() / self.chunks.bytes as f64;
+        // The last term: cut points in bytes that no gap spoils may differ once in a while.
+        let deviation = runs(value).sqrt() * one * survived
+            + SURVIVAL_ERROR * c * (1.0 / survived).ln()
+            + 0.003;
+        Estimate {
+            value,
+            variance: (deviation / slope).powi(2),
+        }
+    }
+}
+
+impl Split {
+    /// `mean`: samples that a gap of the least length holds on average.
+    fn of(samples: &Pattern, mean: f64) -> Self {
+        if samples.shared == 0 {
+            return Self {
+                scattered: 0.0,
+                breaks: 0,
+                solid: 0.0,
+                ends: 2.0,
+            };
+        }
+        let mut runs = samples.breaks.clone();
+        runs.sort_unstable();
+        let mut rest: u64 = runs.iter().sum();
+        // Longer than one edit explains (Poisson, three deviations) with as many edits in a row as
+        // there are likely to be, by the other runs.
+        let is_solid = |run: u64, rest: u64, among: usize| {
+            let missing = (rest as f64 + 0.5) / ((rest + samples.shared) as f64 + 1.0);
+            let in_a_row = (SOLID_CHANCE / (among as f64 + 1.0)).ln() / missing.min(0.99).ln();
+            run as f64 > mean + 3.0 * mean.sqrt() + 1.0 + in_a_row
+        };
+        let mut solid = 0.0;
+        while let Some(&run) = runs.last() {
+            if !is_solid(run, rest - run, runs.len()) {
+                break;
+            }
+            runs.pop();
+            rest -= run;
+            solid += 1.0;
+        }
+        let mut ends = 0.0;
+        for end in [samples.before, samples.after] {
+            // Without any scattered gap there is nothing that a short end could belong to.
+            let alone = rest == 0 && end as f64 > mean;
+            if alone || is_solid(end, rest, runs.len()) {
+                ends += 1.0;
+            } else {
+                rest += end;
+            }
+        }
+        let scattered = match samples.missing() {
+            0 => 1.0,
+            missing => rest as f64 / missing as f64,
+        };
+        Self {
+            scattered,
+            breaks: runs.len() as u64,
+            solid,
+            ends,
+        }
+    }
+}
+
+/// s(x) of the module's text.
+fn survival(x: f64, decay: f64, spread: f64) -> f64 {
+    (-decay * x).exp() / (1.0 + spread * x)
+}
+
+/// A chance that is neither impossible nor certain.
+fn inside(p: f64) -> f64 {
+    p.clamp(1e-6, 1.0 - 1e-6)
+}
+
+/// Logarithm of the chance of `hits` in `trials` at a chance of `p` each, without the constant.
+fn binomial(hits: u64, trials: u64, p: f64) -> f64 {
+    let p = inside(p);
+    hits as f64 * p.ln() + (trials - hits) as f64 * (1.0 - p).ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(text: &str, mean: f64) -> Split {
+        Split::of(&Pattern::of(text.chars().map(|c| (1, c == '1'))), mean)
+    }
+
+    #[test]
+    fn one_long_run_among_short_ones_is_solid() {
+        let edits = "1101110111101110111".repeat(4);
+        let s = split(&edits, 0.2);
+        assert_eq!((s.solid, s.ends, s.breaks), (0.0, 0.0, 16));
+        assert!((s.scattered - 1.0).abs() < 1e-9);
+        let s = split(&format!("{edits}{}{edits}", "0".repeat(15)), 0.2);
+        assert_eq!((s.solid, s.ends, s.breaks), (1.0, 0.0, 32));
+        assert!((s.scattered - 32.0 / 47.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn several_blocks_are_all_solid() {
+        let s = split(
+            "1111111111000000000011111111110000000000111111111100000000001111111111",
+            0.2,
+        );
+        assert_eq!((s.solid, s.breaks, s.scattered), (3.0, 0, 0.0));
+    }
+
+    #[test]
+    fn a_fragment_has_solid_ends() {
+        let s = split("0000000000111111100000", 2.0);
+        assert_eq!((s.solid, s.ends, s.scattered), (0.0, 2.0, 0.0));
+        let s = split("0000", 2.0);
+        assert_eq!((s.ends, s.scattered), (2.0, 0.0));
+    }
+
+    /// Without chunks, on patterns drawn from the model itself: the fit finds the gaps again.
+    #[test]
+    fn dense_samples_tell_edits_from_blocks() {
+        let chunks = Layout::default();
+        let fit = |text: &str| {
+            let samples = Pattern::of(text.chars().map(|c| (1, c == '1')));
+            let windows = 32.0 * text.len() as f64;
+            Evidence {
+                samples: &samples,
+                chunks: &chunks,
+                spacing: 32.0,
+                windows,
+            }
+            .fit()
+        };
+        // Gaps of 64 windows have two samples each.
+        let edits = fit(&"111111110011111111111100".repeat(6));
+        let bytes = |fit: Fit| fit.missing - FREE * fit.gaps;
+        assert!(bytes(edits) < 0.05 && edits.missing > 0.13, "{edits:?}");
+        // As many missing in one block.
+        let block = fit(&format!(
+            "{}{}{}",
+            "1".repeat(60),
+            "0".repeat(24),
+            "1".repeat(60)
+        ));
+        assert!((bytes(block) - 24.0 / 144.0).abs() < 0.02, "{block:?}");
+    }
+}

@@ -1,0 +1,247 @@
+//! The exact answers against their definitions, computed naively.
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// `cover` as defined: a byte counts if any window of 64 over it occurs in b.
+fn naive_cover(a: &[u8], b: &[u8]) -> usize {
+    let of_b: HashSet<&[u8]> = b.windows(LEAST_RUN).collect();
+    let mut covered = vec![false; a.len()];
+    for (at, window) in a.windows(LEAST_RUN).enumerate() {
+        if of_b.contains(window) {
+            covered[at..at + LEAST_RUN].fill(true);
+        }
+    }
+    covered.iter().filter(|&&byte| byte).count()
+}
+
+fn naive_resemblance(a: &[u8], b: &[u8]) -> f64 {
+    let a: HashSet<&[u8]> = a.windows(LEAST_RUN).collect();
+    let b: HashSet<&[u8]> = b.windows(LEAST_RUN).collect();
+    a.intersection(&b).count() as f64 / a.union(&b).count().max(1) as f64
+}
+
+fn naive_words(a: &[u8], b: &[u8]) -> f64 {
+    fn set(data: &[u8]) -> HashSet<Vec<String>> {
+        let text: String = data
+            .iter()
+            .map(|&byte| char::from(byte).to_ascii_lowercase())
+            .collect();
+        let words: Vec<String> = text
+            .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect();
+        match words.len() {
+            0 => HashSet::new(),
+            1..5 => HashSet::from([words]),
+            _ => words.windows(5).map(<[String]>::to_vec).collect(),
+        }
+    }
+    let (a, b) = (set(a), set(b));
+    a.intersection(&b).count() as f64 / a.union(&b).count().max(1) as f64
+}
+
+/// Two strings made of pieces of a few common sources, some of them repetitive, and of own bytes.
+fn related() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
+    let piece = (0..5usize, 0..400usize, 1..300usize);
+    let pieces = || proptest::collection::vec(piece.clone(), 0..8);
+    (pieces(), pieces(), any::<u64>(), 1..80usize).prop_map(|(a, b, seed, period)| {
+        let mut state = seed | 1;
+        let mut random = move || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) as u8
+        };
+        let one: Vec<u8> = (0..700).map(|_| random()).collect();
+        let few: Vec<u8> = (0..700).map(|_| b' ' + random() % 2).collect();
+        let mut build = |pieces: Vec<(usize, usize, usize)>| {
+            let mut data = Vec::new();
+            for (kind, from, len) in pieces {
+                match kind {
+                    0 => data.extend_from_slice(&one[from..from + len]),
+                    1 => data.extend_from_slice(&few[from..from + len]),
+                    2 => data.extend((0..len).map(|i| one[i % period])),
+                    3 => data.extend(std::iter::repeat_n(0u8, len)),
+                    _ => data.extend((0..len).map(|_| random())),
+                }
+            }
+            data
+        };
+        (build(a), build(b))
+    })
+}
+
+fn check_runs(a: &[u8], b: &[u8], runs: &[CommonRun]) -> Result<usize, TestCaseError> {
+    let mut end = 0;
+    let mut total = 0;
+    for run in runs {
+        prop_assert!(run.a.start >= end && run.a.start < run.a.end, "{:?}", runs);
+        prop_assert_eq!(run.a.end - run.a.start, run.b.end - run.b.start);
+        let (in_a, in_b) = (
+            &a[run.a.start as usize..run.a.end as usize],
+            &b[run.b.start as usize..run.b.end as usize],
+        );
+        prop_assert_eq!(in_a, in_b);
+        end = run.a.end;
+        total += in_a.len();
+    }
+    Ok(total)
+}
+
+proptest! {
+    #[test]
+    fn cover_is_its_definition((a, b) in related()) {
+        prop_assert_eq!(cover::covered(&a, &b), (naive_cover(&a, &b), naive_cover(&b, &a)));
+    }
+
+    #[test]
+    fn runs_cover_what_cover_counts((a, b) in related()) {
+        let runs = common_runs(&a, &b);
+        prop_assert_eq!(check_runs(&a, &b, &runs)?, naive_cover(&a, &b));
+        let runs = common_runs(&b, &a);
+        prop_assert_eq!(check_runs(&b, &a, &runs)?, naive_cover(&b, &a));
+    }
+
+    #[test]
+    fn runs_of_large_files_are_sound((a, b) in related()) {
+        let runs = runs_with(&a, &b, SPARSE_WIDTH, SPARSE_STEP);
+        prop_assert!(check_runs(&a, &b, &runs)? <= naive_cover(&a, &b));
+    }
+
+    #[test]
+    fn exact_is_its_definition((mut a, mut b) in related(), text in any::<bool>()) {
+        a.extend((0..=255u8).map(|i| i.wrapping_mul(7)));
+        b.extend((0..=255u8).map(|i| i.wrapping_mul(11)));
+        let kind = if text { ContentKind::Text } else { ContentKind::Binary };
+        let measures = exact(&a, &b, (kind, ContentKind::Text));
+        let expected = if text { naive_words(&a, &b) } else { naive_resemblance(&a, &b) };
+        let (in_a, in_b) = (naive_cover(&a, &b), naive_cover(&b, &a));
+        prop_assert_eq!(measures.a_in_b, Some(Score::new(in_a as f64 / a.len() as f64)));
+        prop_assert_eq!(measures.b_in_a, Some(Score::new(in_b as f64 / b.len() as f64)));
+        prop_assert_eq!(measures.resemblance, Some(Score::new(expected)));
+        prop_assert_eq!(measures.shared_bytes, ByteLen(in_a.min(in_b) as u64));
+    }
+}
+
+fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed;
+    (0..len)
+        .map(|_| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u8
+        })
+        .collect()
+}
+
+#[test]
+fn an_edit_splits_a_run_in_two() {
+    let a = noise(1, 1000);
+    let mut b = noise(2, 100);
+    b.extend_from_slice(&a);
+    b[600] ^= 1;
+    assert_eq!(
+        common_runs(&a, &b),
+        [
+            CommonRun {
+                a: 0..500,
+                b: 100..600
+            },
+            CommonRun {
+                a: 501..1000,
+                b: 601..1100
+            }
+        ]
+    );
+    assert_eq!(cover(&a, &b).0, Score::new(0.999));
+}
+
+#[test]
+fn a_run_of_63_bytes_is_none() {
+    let a = noise(3, 500);
+    let mut b = noise(4, 500);
+    b[100..163].copy_from_slice(&a[200..263]);
+    assert_eq!(common_runs(&a, &b), []);
+    b[163] = a[263];
+    assert_eq!(
+        common_runs(&a, &b),
+        [CommonRun {
+            a: 200..264,
+            b: 100..164
+        }]
+    );
+}
+
+#[test]
+fn distinctive_runs_are_found_in_large_files_too() {
+    let a = noise(5, DENSE + 5000);
+    let mut b = noise(6, 2 * DENSE);
+    b[1234..1298].copy_from_slice(&a[77..141]);
+    b[90_000..1_090_000].copy_from_slice(&a[3_000_000..4_000_000]);
+    let expected = [
+        CommonRun {
+            a: 77..141,
+            b: 1234..1298,
+        },
+        CommonRun {
+            a: 3_000_000..4_000_000,
+            b: 90_000..1_090_000,
+        },
+    ];
+    assert_eq!(common_runs(&a, &b), expected);
+    let mut swapped = expected.map(|run| CommonRun { a: run.b, b: run.a });
+    swapped.sort_by_key(|run| run.a.start);
+    assert_eq!(common_runs(&b, &a), swapped);
+}
+
+/// Work is bounded on the data that defeats naive matching: it ends, and quickly.
+#[test]
+fn constant_and_periodic_data_take_linear_time() {
+    let zeros = vec![0u8; 3 << 20];
+    let runs = common_runs(&zeros, &zeros[..1 << 20]);
+    assert_eq!(
+        runs.iter().map(|run| run.a.end - run.a.start).sum::<u64>(),
+        3 << 20
+    );
+    let mut broken = zeros.clone();
+    broken.iter_mut().step_by(100).for_each(|byte| *byte = 1);
+    // 99 zeros after each of 31,457 ones; the 27 at the end are no run of 64.
+    let covered = 31_457 * 99;
+    assert_eq!(
+        cover(&broken, &zeros).0,
+        Score::new(f64::from(covered) / f64::from(3 << 20))
+    );
+    let runs = common_runs(&broken, &zeros);
+    assert_eq!(
+        runs.iter().map(|run| run.a.end - run.a.start).sum::<u64>(),
+        covered as u64
+    );
+    let long: Vec<u8> = noise(7, 50).repeat((DENSE + 1_000_000) / 50);
+    let runs = common_runs(&long, &long);
+    assert_eq!(
+        runs,
+        [CommonRun {
+            a: 0..long.len() as u64,
+            b: 0..long.len() as u64
+        }]
+    );
+}
+
+#[test]
+fn files_too_small_for_a_window_share_nothing() {
+    assert_eq!(common_runs(b"abc", b"abc"), []);
+    assert_eq!(cover(b"", b""), (Score::ZERO, Score::ZERO));
+    let small = [7u8; 200];
+    let measures = exact(&small, &[7u8; 300], (ContentKind::Text, ContentKind::Text));
+    assert_eq!(
+        (measures.a_in_b, measures.b_in_a, measures.resemblance),
+        (None, None, None)
+    );
+    assert_eq!(measures.shared_bytes, ByteLen(200));
+}

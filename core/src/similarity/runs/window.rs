@@ -1,0 +1,154 @@
+//! Hashed windows of a byte string: a rolling hash and a table of the distinct windows.
+
+/// How many windows of this width a byte string has.
+pub(super) fn windows(data: &[u8], width: usize) -> usize {
+    (data.len() + 1).saturating_sub(width)
+}
+
+/// A Karp-Rabin hash of the window at a position, mod 2^64.
+///
+/// Only used within one call and always verified, so it need not agree with the fingerprints of
+/// the index; it is its own because it comes in two widths and restarts anywhere.
+pub(super) struct Roll<'s> {
+    data: &'s [u8],
+    width: usize,
+    at: usize,
+    hash: u64,
+    /// `MULTIPLIER` to the power of the width: takes the oldest byte out.
+    out: u64,
+}
+
+impl<'s> Roll<'s> {
+    const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    /// A hash at position 0. `data` has at least `width` bytes or the hash is never asked for.
+    pub(super) fn new(data: &'s [u8], width: usize) -> Self {
+        let out = (0..width).fold(1u64, |power, _| power.wrapping_mul(Self::MULTIPLIER));
+        let mut roll = Self {
+            data,
+            width,
+            at: 0,
+            hash: 0,
+            out,
+        };
+        if data.len() >= width {
+            roll.start(0);
+        }
+        roll
+    }
+
+    fn start(&mut self, at: usize) {
+        self.at = at;
+        self.hash = self.data[at..at + self.width]
+            .iter()
+            .fold(0u64, |hash, &byte| {
+                hash.wrapping_mul(Self::MULTIPLIER)
+                    .wrapping_add(Self::value(byte))
+            });
+    }
+
+    /// 1..=256, so that leading zero bytes count.
+    const fn value(byte: u8) -> u64 {
+        byte as u64 + 1
+    }
+
+    /// Moves to the window at `at`; cheapest one step on from the last.
+    #[inline]
+    pub(super) fn seek(&mut self, at: usize) {
+        if at == self.at + 1 {
+            let old = Self::value(self.data[self.at]).wrapping_mul(self.out);
+            let new = Self::value(self.data[self.at + self.width]);
+            self.hash = self
+                .hash
+                .wrapping_mul(Self::MULTIPLIER)
+                .wrapping_add(new)
+                .wrapping_sub(old);
+            self.at = at;
+        } else if at != self.at {
+            self.start(at);
+        }
+    }
+
+    /// The hash, with the bits of a polynomial (the low ones depend on little) spread evenly.
+    #[inline]
+    pub(super) fn hash(&self) -> u64 {
+        let mixed = (self.hash ^ (self.hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        mixed ^ (mixed >> 32)
+    }
+}
+
+/// The distinct windows of one byte string, each with the place of its first occurrence.
+///
+/// Open addressing, at most half full, entries of 8 bytes (32 bits of the hash, 32 of the place).
+pub(super) struct WindowTable<'s> {
+    data: &'s [u8],
+    width: usize,
+    /// Only windows at multiples of this are put in.
+    step: usize,
+    /// (tag, place / step + 1); 0 there means free.
+    entries: Vec<(u32, u32)>,
+}
+
+impl<'s> WindowTable<'s> {
+    /// No honest table ever probes this far; strings made to collide cost this much and no more, and
+    /// lose what lies beyond.
+    const LONGEST_PROBE: usize = 256;
+
+    /// A table for the windows at every multiple of `step` in `data`: fewer than 2^32.
+    pub(super) fn new(data: &'s [u8], width: usize, step: usize) -> Self {
+        let count = windows(data, width).div_ceil(step).max(1);
+        Self {
+            data,
+            width,
+            step,
+            entries: vec![(0, 0); (2 * count).next_power_of_two()],
+        }
+    }
+
+    /// How many slots there are: what [`Self::insert`] and [`Self::find`] return is below that.
+    pub(super) fn slots(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The slot of the window at `at` of the table's own data, new or not. `None`: dropped.
+    #[inline]
+    pub(super) fn insert(&mut self, hash: u64, at: usize) -> Option<usize> {
+        let window = &self.data[at..at + self.width];
+        match self.probe(hash, window) {
+            (slot, true) => Some(slot?),
+            (slot, false) => {
+                let slot = slot?;
+                self.entries[slot] = ((hash >> 32) as u32, (at / self.step) as u32 + 1);
+                Some(slot)
+            }
+        }
+    }
+
+    /// The slot of a window equal to this one.
+    #[inline]
+    pub(super) fn find(&self, hash: u64, window: &[u8]) -> Option<usize> {
+        match self.probe(hash, window) {
+            (slot, true) => slot,
+            (_, false) => None,
+        }
+    }
+
+    /// Where the window is (true) or would be put (false); `None`: nowhere.
+    #[inline]
+    fn probe(&self, hash: u64, window: &[u8]) -> (Option<usize>, bool) {
+        let mask = self.entries.len() - 1;
+        let mut slot = hash as usize & mask;
+        for _ in 0..Self::LONGEST_PROBE {
+            let (tag, place) = self.entries[slot];
+            if place == 0 {
+                return (Some(slot), false);
+            }
+            let place = (place as usize - 1) * self.step;
+            if tag == (hash >> 32) as u32 && self.data[place..place + self.width] == *window {
+                return (Some(slot), true);
+            }
+            slot = (slot + 1) & mask;
+        }
+        (None, false)
+    }
+}
