@@ -1,1 +1,33 @@
-//! engine
+//! `resemble-engine`: from bytes on a disk to answers.
+//!
+//! Two halves that meet in the index:
+//!
+//! ```text
+//! walk ─► ingest ─► read (worker pool) ─► index          the only writer
+//!                                          │ snapshot
+//!            find, pairs, why, dump, status ◄┘            any number of readers
+//! ```
+//!
+//! * [`fsid`] names file systems so that a reboot changes nothing, and knows which are never entered;
+//! * [`walk`] lists one directory without following anything; [`read`] reads one file without ever
+//!   opening what is no file, and notices when it moved meanwhile;
+//! * [`ingest`] brings the index in line with the tree: the one algorithm behind the first scan, a
+//!   restart, an event and a rescan;
+//! * one module per question, each a function of a snapshot that builds the answer types of
+//!   `resemble-proto`; the daemon and the command line call the same ones.
+#![forbid(unsafe_code)]
+
+mod ask;
+pub mod dump;
+mod evidence;
+pub mod find;
+pub mod fsid;
+pub mod ingest;
+pub mod local;
+pub mod members;
+pub mod pairs;
+pub mod read;
+pub mod walk;
+pub mod why;
+
+pub use ask::{AskError, LARGEST_READ};

@@ -1,0 +1,164 @@
+//! A whole tree: the first scan, a second look, the size of the index, and how long a question
+//! takes, beside `cat`, `md5sum` and (if it is installed) `ssdeep` on the same files in the same run.
+//!
+//! ```sh
+//! RESEMBLE_BENCH_TREE=/usr/src/linux cargo bench -p resemble-benches --bench tree
+//! ```
+//!
+//! Without the variable it takes `/usr/share/doc`. Everything is run twice and the second time
+//! counts, so that the page cache is warm for all.
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use resemble_core::Params;
+use resemble_engine::find::{Subject, listing};
+use resemble_engine::ingest::{Ingest, IngestOptions, Report, RootOptions, Target, Unobserved};
+use resemble_index::{Entry, Index, Options};
+
+/// Questions asked.
+const ASKED: usize = 2_000;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let tree = std::env::var_os("RESEMBLE_BENCH_TREE").unwrap_or(OsString::from("/usr/share/doc"));
+    let tree = std::fs::canonicalize(tree)?;
+    println!("tree {}", tree.display());
+    for (name, script) in [
+        ("stat walk (find -size -0)", "find \"$1\" -type f -size -0"),
+        ("xargs -P2 cat", "find \"$1\" -type f -print0 | xargs -0 -P2 -n 500 cat"),
+        ("xargs -P2 md5sum", "find \"$1\" -type f -print0 | xargs -0 -P2 -n 500 md5sum"),
+        ("ssdeep -r", "command -v ssdeep >/dev/null && ssdeep -r \"$1\""),
+    ] {
+        match peer(script, &tree) {
+            Some(time) => println!("{name:32} {:9.2} s", time.as_secs_f64()),
+            None => println!("{name:32}  not here"),
+        }
+    }
+
+    let state = tempfile::tempdir()?;
+    let file = state.path().join("index.redb");
+    let mut last = None;
+    for _ in 0..2 {
+        drop(std::fs::remove_file(&file));
+        let begin = Instant::now();
+        let index = open(&file)?;
+        let report = scan(&index, &tree)?;
+        let scanned = begin.elapsed();
+        let begin = Instant::now();
+        close(index)?;
+        last = Some((scanned, begin.elapsed(), report));
+    }
+    let Some((scanned, closed, report)) = last else { return Ok(()) };
+    let bytes = report.progress.bytes_read;
+    println!(
+        "{:32} {:9.2} s  {} files, {:.1} MB read, {} errors",
+        "resemble: first scan",
+        scanned.as_secs_f64(),
+        report.progress.files,
+        bytes as f64 / 1e6,
+        report.error_count,
+    );
+    println!("{:32} {:9.2} s", "resemble: close", closed.as_secs_f64());
+    println!("{:32} {:9.1} MiB", "resemble: peak memory", peak_memory_kib()? as f64 / 1024.0);
+    let disk = std::fs::metadata(&file)?.blocks() * 512;
+    println!(
+        "{:32} {:9.1} MB  {:.2} % of the bytes read",
+        "resemble: index on disk",
+        disk as f64 / 1e6,
+        disk as f64 * 100.0 / bytes.max(1) as f64
+    );
+
+    let begin = Instant::now();
+    let index = open(&file)?;
+    let report = scan(&index, &tree)?;
+    println!(
+        "{:32} {:9.2} s  {} files read",
+        "resemble: restart",
+        begin.elapsed().as_secs_f64(),
+        report.progress.files_read
+    );
+    questions(&index, &tree)?;
+    close(index)
+}
+
+fn open(file: &Path) -> Result<Arc<Index>, Box<dyn Error>> {
+    let (index, _) = Index::open(file, &Params::default(), &Options::default())?;
+    Ok(Arc::new(index))
+}
+
+fn close(index: Arc<Index>) -> Result<(), Box<dyn Error>> {
+    Arc::try_unwrap(index).map_err(|_| "the index is still in use")?.close()?;
+    Ok(())
+}
+
+fn scan(index: &Arc<Index>, tree: &Path) -> Result<Report, Box<dyn Error>> {
+    let options =
+        IngestOptions { roots: vec![RootOptions::new(tree)], ..IngestOptions::default() };
+    let mut ingest = Ingest::new(Arc::clone(index), options);
+    Ok(ingest.reconcile(&[Target::subtree(tree)], &mut Unobserved)?)
+}
+
+/// The time of the second run; `None` if the program is not here.
+fn peer(script: &str, tree: &Path) -> Option<Duration> {
+    let mut time = None;
+    for _ in 0..2 {
+        let begin = Instant::now();
+        let mut command = Command::new("sh");
+        command.args(["-c", script, "sh"]).arg(tree).stdout(Stdio::null()).stderr(Stdio::null());
+        if !command.status().ok()?.success() {
+            return None;
+        }
+        time = Some(begin.elapsed());
+    }
+    time
+}
+
+/// Asks for the listing of files spread over the tree, each with a fresh snapshot, as the overlay does.
+fn questions(index: &Arc<Index>, tree: &Path) -> Result<(), Box<dyn Error>> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    index.snapshot()?.walk(tree, &mut |path, entry| {
+        if matches!(entry, Entry::File(_)) {
+            paths.push(path.to_path_buf());
+        }
+        ControlFlow::Continue(())
+    })?;
+    let step = (paths.len() / ASKED).max(1);
+    let mut times: Vec<(Duration, usize, &PathBuf)> = Vec::new();
+    for path in paths.iter().step_by(step) {
+        let begin = Instant::now();
+        let snapshot = index.snapshot()?;
+        let Some(subject) = Subject::remembered(&snapshot, path)? else { continue };
+        let (_, total) = listing(&snapshot, &subject)?;
+        times.push((begin.elapsed(), total, path));
+    }
+    times.sort();
+    let at = |share: f64| {
+        times[((times.len() - 1) as f64 * share) as usize].0.as_secs_f64() * 1e3
+    };
+    println!(
+        "{:32} p50 {:.2} ms, p90 {:.2} ms, p99 {:.2} ms, most {:.2} ms ({} asked)",
+        "resemble: listing of one file",
+        at(0.5),
+        at(0.9),
+        at(0.99),
+        at(1.0),
+        times.len()
+    );
+    if let Some((time, total, path)) = times.last() {
+        println!("{:32} {:.2?}, {total} neighbours: {}", "  the slowest", time, path.display());
+    }
+    Ok(())
+}
+
+/// The high-water mark of this process's memory in KiB.
+fn peak_memory_kib() -> Result<u64, Box<dyn Error>> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    Ok(line.and_then(|line| line.trim().split(' ').next()).ok_or("no VmHWM")?.parse()?)
+}

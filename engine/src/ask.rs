@@ -1,0 +1,113 @@
+//! What every question has in common: how it can fail, and how it reads a file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use resemble_core::{ByteLen, ContentKind, Measures, similarity};
+use resemble_index::ReadError;
+use resemble_proto::message::{SoftError, SoftErrorKind};
+use resemble_proto::path::PathText;
+use rustix::io::Errno;
+
+use crate::read::{ReadFailure, open_regular};
+use crate::walk::Anchor;
+
+/// Why a question has no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AskError {
+    /// The index cannot be read.
+    #[error(transparent)]
+    Index(#[from] ReadError),
+    /// The file that was asked about cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A pattern of `--include` or `--exclude` is none.
+    #[error("the pattern {pattern:?} cannot be understood: {reason}")]
+    Pattern {
+        /// As it was given.
+        pattern: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// Files larger than this are compared by their chunks where their bytes would be read otherwise:
+/// both files of a pair are in memory at once.
+pub const LARGEST_READ: ByteLen = ByteLen(64 << 20);
+
+/// The bytes of a regular file of at most [`LARGEST_READ`], read as carefully as an indexed one.
+///
+/// The file may end while it is read; what was there is returned.
+pub(crate) fn bytes_of(path: &Path) -> Result<Vec<u8>, AskError> {
+    let fail = |errno: Errno| AskError::Unreadable {
+        path: path.to_owned(),
+        source: errno.into(),
+    };
+    let anchor = anchor_of(path)?;
+    let (fd, stat) = open_regular(&anchor, path).map_err(|failure| unreadable(path, failure))?;
+    let size = stat.size.min(LARGEST_READ.0) as usize;
+    let mut bytes = vec![0; size];
+    let mut filled = 0;
+    while filled < size {
+        match rustix::io::read(&fd, &mut bytes[filled..]) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(fail(errno)),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}
+
+/// The folder of a file, opened.
+pub(crate) fn anchor_of(path: &Path) -> Result<Anchor, AskError> {
+    Anchor::open(path.parent().unwrap_or(Path::new("/"))).map_err(|errno| AskError::Unreadable {
+        path: path.to_owned(),
+        source: errno.into(),
+    })
+}
+
+/// The failure to read a file as the answer to a question.
+pub(crate) fn unreadable(path: &Path, failure: ReadFailure) -> AskError {
+    let source = match failure {
+        ReadFailure::Gone => Errno::NOENT.into(),
+        ReadFailure::Errno(errno) => io::Error::from_raw_os_error(errno),
+        ReadFailure::NotRegular | ReadFailure::Stopped => io::Error::other(failure.to_string()),
+    };
+    AskError::Unreadable {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// The measures of two files by their bytes, both of at most [`LARGEST_READ`].
+pub(crate) fn exact_measures(a: &[u8], b: &[u8]) -> Measures {
+    similarity::runs::exact(a, b, (ContentKind::of(a), ContentKind::of(b)))
+}
+
+/// The error row of a file that could not be looked at.
+pub(crate) fn soft_error(path: &Path, error: &AskError) -> SoftError {
+    let kind = match error {
+        AskError::Unreadable { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            SoftErrorKind::NotFound
+        }
+        AskError::Unreadable { .. } => SoftErrorKind::Unreadable,
+        _ => SoftErrorKind::Other,
+    };
+    let message = match error {
+        AskError::Unreadable { source, .. } => source.to_string(),
+        other => other.to_string(),
+    };
+    SoftError {
+        path: PathText::from(path),
+        kind,
+        message,
+    }
+}

@@ -1,0 +1,152 @@
+//! `dump --canonical`: what the index knows of a tree, in a form that two states of one tree share.
+//!
+//! One line for each path (each hard link has its own), in the order of the paths' raw bytes,
+//! fields separated by tabs: path, type, size, content digest, chunks, link target. Nothing in it depends on ids, times,
+//! devices, inodes or on when a file was read, so that the dump of a live index can be compared with
+//! that of a fresh scan: the oracle of the tests.
+
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use resemble_index::{Entry, FileState, ReadError, Snapshot, SpecialKind};
+
+/// Runs of more equal chunks than this are written once with their number: `MD5:length*count`.
+pub const LONGEST_RUN: u64 = 4096;
+
+/// Hands the lines of everything at and below `roots` to `line`, without the line feed, until it
+/// breaks. Roots that lie in one another are dumped once.
+pub fn dump(
+    snapshot: &Snapshot,
+    roots: &[PathBuf],
+    line: &mut dyn FnMut(String) -> ControlFlow<()>,
+) -> Result<(), ReadError> {
+    let mut roots: Vec<&PathBuf> = roots.iter().collect();
+    roots.sort_by(|a, b| {
+        a.as_os_str()
+            .as_encoded_bytes()
+            .cmp(b.as_os_str().as_encoded_bytes())
+    });
+    roots.dedup_by(|next, kept| next.starts_with(kept.as_path()));
+    for root in roots {
+        let mut failure = None;
+        let mut ended = false;
+        snapshot.walk(
+            root,
+            &mut |path, entry| match line_of(snapshot, path, entry) {
+                Ok(text) => {
+                    let flow = line(text);
+                    ended = flow.is_break();
+                    flow
+                }
+                Err(e) => {
+                    failure = Some(e);
+                    ControlFlow::Break(())
+                }
+            },
+        )?;
+        if let Some(e) = failure {
+            return Err(e);
+        }
+        if ended {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn line_of(snapshot: &Snapshot, path: &Path, entry: &Entry) -> Result<String, ReadError> {
+    let mut text = escaped(path.as_os_str().as_encoded_bytes());
+    match entry {
+        Entry::Dir(_) => text.push_str("\td\t\t\t\t"),
+        Entry::Symlink(target) => {
+            text.push_str("\tl\t\t\t\t");
+            text.push_str(&escaped(target));
+        }
+        Entry::Special(kind) => {
+            let letter = match kind {
+                SpecialKind::Fifo => 'p',
+                SpecialKind::Socket => 's',
+                SpecialKind::Block => 'b',
+                SpecialKind::Character => 'c',
+                SpecialKind::Other => '?',
+            };
+            text.push('\t');
+            text.push(letter);
+            text.push_str("\t\t\t\t");
+        }
+        Entry::File(file) => {
+            let Some(row) = snapshot.file(*file)? else {
+                text.push_str("\tf\t\t!lost\t\t");
+                return Ok(text);
+            };
+            match row.state {
+                FileState::Settled(content) | FileState::Unsettled(content) => {
+                    let digest = snapshot.content(content)?;
+                    // The size of what was read, whatever `stat` said then.
+                    match digest {
+                        Some(digest) => {
+                            let _ = write!(text, "\tf\t{}\t{}\t", digest.size, digest.digest);
+                        }
+                        None => text.push_str("\tf\t\t!lost\t"),
+                    }
+                    push_chunks(snapshot, content, &mut text)?;
+                    text.push('\t');
+                }
+                FileState::Unreadable(errno) => {
+                    let _ = write!(text, "\tf\t\t!unreadable:{errno}\t\t");
+                }
+                FileState::Skipped(reason) => {
+                    let _ = write!(text, "\tf\t\t!skipped:{reason}\t\t");
+                }
+            }
+        }
+    }
+    Ok(text)
+}
+
+fn push_chunks(
+    snapshot: &Snapshot,
+    content: resemble_core::ContentId,
+    text: &mut String,
+) -> Result<(), ReadError> {
+    let mut first = true;
+    for run in snapshot.chunks(content)?.0 {
+        let (times, suffix) = match run.count {
+            count if count > LONGEST_RUN => (1, format!("*{count}")),
+            count => (count, String::new()),
+        };
+        for _ in 0..times {
+            let blank = if first { "" } else { " " };
+            let _ = write!(text, "{blank}{}:{}{suffix}", run.hash, run.len);
+            first = false;
+        }
+    }
+    Ok(())
+}
+
+/// The bytes as printable ASCII: everything else, and the backslash, as `\xNN`.
+pub fn escaped(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for &byte in bytes {
+        if (byte.is_ascii_graphic() || byte == b' ') && byte != b'\\' {
+            text.push(char::from(byte));
+        } else {
+            let _ = write!(text, "\\x{byte:02x}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_printable_ascii_and_stay_distinct() {
+        assert_eq!(escaped(b"/a b/c.txt"), "/a b/c.txt");
+        assert_eq!(escaped(b"\\x41"), "\\x5cx41");
+        assert_eq!(escaped(b"\t\n\xff\x1b[m"), "\\x09\\x0a\\xff\\x1b[m");
+        assert_eq!(escaped("é".as_bytes()), "\\xc3\\xa9");
+    }
+}

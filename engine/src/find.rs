@@ -1,0 +1,464 @@
+//! `find`: which files are similar to one.
+//!
+//! 1. **Subject.** An indexed file is compared by what the index keeps of it if its `stat` is still
+//!    the one in the index; one that changed a moment ago is read now, so the answer is about the
+//!    bytes that are there. Other files and standard input come as a digest.
+//! 2. **Nomination** by posting lists (`evidence`).
+//! 3. **A cheap bound.** A nominee whose common pieces could not reach the threshold under any
+//!    distribution of edits is dropped before its signature is fetched: thousands share a phrase,
+//!    few share a file.
+//! 4. **Measures** from both full signatures, then the relation, then a row for each file that holds
+//!    the content. No file is opened for this (unless exact measures are asked for).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use resemble_core::similarity::{self, Sketch};
+use resemble_core::{
+    ByteLen, ContentId, ContentKind, Digest, FileId, Measures, Params, Relation, Score, rank,
+};
+use resemble_index::{ContentRow, FileRow, ReadError, Snapshot};
+use resemble_proto::message::{Answer, FindRow, Layer, Scope, SoftError};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
+
+use crate::ask::{
+    AskError, LARGEST_READ, anchor_of, bytes_of, exact_measures, soft_error, unreadable,
+};
+use crate::evidence::{self, Known, Nominee};
+use crate::ingest::StopFlag;
+use crate::members::Members;
+use crate::read::{Content, Reader};
+
+/// The most entries of one `.similar` listing.
+pub const LISTED: usize = 100;
+
+/// The file or the bytes that others are compared with.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    digest: Arc<Digest>,
+    file: Option<FileId>,
+    path: Option<PathBuf>,
+}
+
+impl Subject {
+    /// Bytes that are no indexed file: standard input, or a file outside the index.
+    pub fn of_digest(digest: Digest) -> Self {
+        Self {
+            digest: Arc::new(digest),
+            file: None,
+            path: None,
+        }
+    }
+
+    /// The same, read from a file, so that exact measures can be asked for.
+    pub fn of_file(digest: Digest, path: PathBuf) -> Self {
+        Self {
+            digest: Arc::new(digest),
+            file: None,
+            path: Some(path),
+        }
+    }
+
+    /// Leaves this file out of the answer: the digest was made of it.
+    #[must_use]
+    pub fn is_file(self, file: FileId) -> Self {
+        Self {
+            file: Some(file),
+            ..self
+        }
+    }
+
+    /// The indexed file at `path`, as it is now; `None` if the index has no such file.
+    pub fn indexed(
+        snapshot: &Snapshot,
+        path: &Path,
+        params: &Params,
+    ) -> Result<Option<Self>, AskError> {
+        let Some(row) = snapshot.file_at(path)? else {
+            return Ok(None);
+        };
+        let stored = match row.state.content() {
+            Some(content) if is_current(path, &row) => stored(snapshot, content)?,
+            _ => None,
+        };
+        let digest = match stored {
+            Some(digest) => digest,
+            None => read_now(path, params)?,
+        };
+        Ok(Some(Self {
+            digest: Arc::new(digest),
+            file: Some(row.id),
+            path: Some(path.to_owned()),
+        }))
+    }
+
+    /// The indexed file at `path` as the index has it, whatever happened since; `None` if it has not
+    /// been read.
+    pub fn remembered(snapshot: &Snapshot, path: &Path) -> Result<Option<Self>, ReadError> {
+        let Some(row) = snapshot.file_at(path)? else {
+            return Ok(None);
+        };
+        let Some(content) = row.state.content() else {
+            return Ok(None);
+        };
+        let digest = stored(snapshot, content)?;
+        Ok(digest.map(|digest| Self {
+            digest: Arc::new(digest),
+            file: Some(row.id),
+            path: Some(path.to_owned()),
+        }))
+    }
+}
+
+/// Whether the file is still what the index says.
+fn is_current(path: &Path, row: &FileRow) -> bool {
+    let Ok(anchor) = anchor_of(path) else {
+        return false;
+    };
+    anchor.stat_at(path).is_ok_and(|now| {
+        let then = &row.stat;
+        (now.ino, now.size, now.mtime, now.ctime) == (then.ino, then.size.0, then.mtime, then.ctime)
+    })
+}
+
+/// The digest of a file, read for a question.
+pub fn read_now(path: &Path, params: &Params) -> Result<Digest, AskError> {
+    let anchor = anchor_of(path)?;
+    let read = Reader::new(params, StopFlag::default())
+        .digest(&anchor, path)
+        .map_err(|failure| unreadable(path, failure))?;
+    match read.content {
+        Content::New(digest) => Ok(*digest),
+        // Nothing is known to a reader without an index.
+        Content::Known(_) | Content::InFlight(_) => Ok(Digest::of(&bytes_of(path)?, params)),
+    }
+}
+
+/// What the index keeps of a content.
+fn stored(snapshot: &Snapshot, content: ContentId) -> Result<Option<Digest>, ReadError> {
+    let Some(row) = snapshot.content(content)? else {
+        return Ok(None);
+    };
+    Ok(Some(Digest {
+        content: row.digest,
+        size: row.size,
+        kind: row.kind,
+        chunks: snapshot.chunks(content)?,
+        signature: snapshot.signature(content)?,
+    }))
+}
+
+/// Which rows an answer has.
+#[derive(Clone, Debug, Default)]
+pub struct FindOptions {
+    /// The files that take part; without a path: the whole index.
+    pub scope: Scope,
+    /// Only rows whose larger containment is at least this; `None`: those with a relation.
+    pub min: Option<Score>,
+    /// The least number of shared bytes of a row, identical files aside.
+    pub min_shared: Option<ByteLen>,
+    /// Only the first so many rows.
+    pub top: Option<u64>,
+    /// Measure on the bytes of both files where they can be read.
+    pub exact: bool,
+}
+
+/// One similar file before it is a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Similar {
+    /// The least path of the file.
+    pub path: PathBuf,
+    /// How it relates; `None` below every threshold.
+    pub relation: Option<Relation>,
+    /// a is the subject.
+    pub measures: Measures,
+}
+
+impl Similar {
+    fn score(&self) -> Score {
+        self.measures.containment().unwrap_or(Score::ZERO)
+    }
+
+    /// What its place in an answer depends on.
+    fn place(&self) -> (Score, &Measures, &[u8]) {
+        (
+            self.score(),
+            &self.measures,
+            self.path.as_os_str().as_encoded_bytes(),
+        )
+    }
+
+    /// Whether the overlay lists it: identical, or a quarter of the subject lies in it, or most of
+    /// it lies in the subject.
+    pub fn is_listed(&self) -> bool {
+        let share = |score: Option<Score>| score.map_or(0.0, Score::get);
+        self.relation.is_some_and(|relation| {
+            relation == Relation::Identical
+                || share(self.measures.a_in_b) >= Relation::PARTLY
+                || share(self.measures.b_in_a) >= Relation::MOSTLY
+        })
+    }
+}
+
+/// The files similar to `subject`, best first, as rows that name the subject `name`.
+pub fn find(
+    snapshot: &Snapshot,
+    subject: &Subject,
+    name: &PathText,
+    options: &FindOptions,
+) -> Result<Answer<FindRow>, AskError> {
+    let (similar, errors) = search(snapshot, subject, options)?;
+    let rows = similar.into_iter().map(|similar| FindRow {
+        file: name.clone(),
+        path: PathText::from(similar.path),
+        relation: similar.relation,
+        layer: Layer::Bytes,
+        a_in_b: Fraction::from(similar.measures.a_in_b),
+        b_in_a: Fraction::from(similar.measures.b_in_a),
+        resemblance: Fraction::from(similar.measures.resemblance),
+        shared_bytes: similar.measures.shared_bytes.0,
+    });
+    Ok(Answer::fresh(rows.collect(), errors).cut(options.top))
+}
+
+/// The listing of the overlay: at most [`LISTED`] of the listed files, best first, and how many
+/// there are.
+pub fn listing(snapshot: &Snapshot, subject: &Subject) -> Result<(Vec<Similar>, usize), AskError> {
+    let (mut similar, _) = search(snapshot, subject, &FindOptions::default())?;
+    similar.retain(Similar::is_listed);
+    let total = similar.len();
+    similar.truncate(LISTED);
+    Ok((similar, total))
+}
+
+fn search(
+    snapshot: &Snapshot,
+    subject: &Subject,
+    options: &FindOptions,
+) -> Result<(Vec<Similar>, Vec<SoftError>), AskError> {
+    let digest = &*subject.digest;
+    let members = if options.scope.within.is_empty() {
+        None
+    } else {
+        Some(Members::of(snapshot, &options.scope)?)
+    };
+    let mut errors = members
+        .as_ref()
+        .map_or(Vec::new(), |members| members.errors.clone());
+    let mut found = Vec::new();
+    // Empty files are counted, not grouped.
+    if digest.size == ByteLen::ZERO {
+        return Ok((found, errors));
+    }
+    let bytes = match (&subject.path, options.exact) {
+        (Some(path), true) if digest.size <= LARGEST_READ => Some(bytes_of(path)?),
+        _ => None,
+    };
+    let known = Known::new(snapshot, members.as_ref());
+    let sketch = digest.sketch();
+    let bound = Bound::new(&sketch, options);
+    let own = snapshot.content_by_digest(&digest.content)?;
+    for nominee in nominated(snapshot, &sketch, own, members.as_ref())? {
+        let Some(row) = snapshot.content(nominee.content)? else {
+            continue;
+        };
+        let identical = row.digest == digest.content;
+        if !identical && !bound.could_pass(&nominee, &row) {
+            continue;
+        }
+        let holders = holders(snapshot, &row, members.as_ref(), subject.file)?;
+        let Some(first) = holders.first() else {
+            continue;
+        };
+        let mut measures = measure(snapshot, (&sketch, digest.kind), &row, identical, &known)?;
+        if let Some(bytes) = &bytes
+            && !identical
+            && row.size <= LARGEST_READ
+        {
+            match bytes_of(first) {
+                Ok(other) => measures = exact_measures(bytes, &other),
+                Err(error) => errors.push(soft_error(first, &error)),
+            }
+        }
+        let sizes = (digest.size, row.size);
+        let min_shared = options.min_shared.unwrap_or(Relation::MIN_SHARED);
+        let relation = similarity::relation(identical, sizes.0, sizes.1, &measures, min_shared);
+        let passes = match options.min {
+            None => relation.is_some(),
+            Some(min) => {
+                measures.containment().is_some_and(|score| score >= min)
+                    && (identical || enough_shared(sizes, &measures, min_shared))
+            }
+        };
+        if !passes {
+            continue;
+        }
+        found.extend(holders.into_iter().map(|path| Similar {
+            path,
+            relation,
+            measures,
+        }));
+    }
+    known.failure()?;
+    found.sort_by(|a, b| rank::compare(a.place(), b.place()));
+    Ok((found, errors))
+}
+
+/// The nominees, with the subject's own content among them: identical files need no evidence.
+fn nominated(
+    snapshot: &Snapshot,
+    sketch: &Sketch<'_>,
+    own: Option<ContentId>,
+    members: Option<&Members>,
+) -> Result<Vec<Nominee>, ReadError> {
+    let mut nominees = evidence::nominate(snapshot, sketch, members)?;
+    if let Some(own) = own
+        && let Err(at) = nominees.binary_search_by_key(&own, |nominee| nominee.content)
+    {
+        nominees.insert(
+            at,
+            Nominee {
+                content: own,
+                fingerprints: 0,
+                chunks: 0,
+            },
+        );
+    }
+    Ok(nominees)
+}
+
+/// The least path of each file that holds the content and takes part.
+fn holders(
+    snapshot: &Snapshot,
+    row: &ContentRow,
+    members: Option<&Members>,
+    leave_out: Option<FileId>,
+) -> Result<Vec<PathBuf>, ReadError> {
+    if let Some(members) = members {
+        let holders = members
+            .holders(row.id)
+            .filter(|member| Some(member.file) != leave_out);
+        return Ok(holders.map(|member| member.path.clone()).collect());
+    }
+    let mut paths = Vec::new();
+    for file in snapshot.files_of(row.id)? {
+        if Some(file) != leave_out {
+            paths.extend(snapshot.paths(file)?.into_iter().next());
+        }
+    }
+    Ok(paths)
+}
+
+/// The measures of the subject and a content.
+fn measure(
+    snapshot: &Snapshot,
+    (subject, kind): (&Sketch<'_>, ContentKind),
+    row: &ContentRow,
+    identical: bool,
+    known: &Known<'_>,
+) -> Result<Measures, ReadError> {
+    if identical {
+        return Ok(identical_measures(row.size));
+    }
+    let (chunks, signature) = (snapshot.chunks(row.id)?, snapshot.signature(row.id)?);
+    let other = Sketch {
+        size: row.size,
+        chunks: &chunks,
+        signature: &signature,
+    };
+    Ok(estimate((subject, kind), (&other, row.kind), known))
+}
+
+/// The measures of equal contents.
+pub(crate) fn identical_measures(size: ByteLen) -> Measures {
+    let all = Some(Score::ONE);
+    Measures {
+        a_in_b: all,
+        b_in_a: all,
+        resemblance: all,
+        shared_bytes: size,
+    }
+}
+
+/// The estimate that fits the kinds: shingles of words for two texts, windows for the rest.
+pub(crate) fn estimate(
+    (a, a_kind): (&Sketch<'_>, ContentKind),
+    (b, b_kind): (&Sketch<'_>, ContentKind),
+    boilerplate: &dyn similarity::Boilerplate,
+) -> Measures {
+    if (a_kind, b_kind) == (ContentKind::Text, ContentKind::Text) {
+        similarity::estimate_texts(a, b, boilerplate)
+    } else {
+        similarity::estimate(a, b, boilerplate)
+    }
+}
+
+/// Whether a pair shares at least so many bytes, proven or estimated.
+pub(crate) fn enough_shared(
+    (a, b): (ByteLen, ByteLen),
+    measures: &Measures,
+    min_shared: ByteLen,
+) -> bool {
+    let bytes = |score: Option<Score>, size: ByteLen| score.map_or(0.0, Score::get) * size.0 as f64;
+    let estimated = bytes(measures.a_in_b, a).max(bytes(measures.b_in_a, b));
+    estimated.max(measures.shared_bytes.0 as f64) >= min_shared.0 as f64
+}
+
+/// What a nominee's common pieces can come to at most.
+struct Bound {
+    /// Distinct fingerprints of the subject at each level: `at_least[k]` have level ≥ k.
+    at_least: [u32; 64],
+    level: u8,
+    size: ByteLen,
+    /// Bytes of the subject's longest chunk.
+    longest_chunk: f64,
+    /// The least share of windows in common with which the threshold can be reached.
+    least: f64,
+}
+
+/// Scattered edits spoil 64 windows each but one byte: with a share p of the windows in common the
+/// containment is at most about p·(1 − ln p), which is below 6·p for every p ≥ 0.007. The factor
+/// 8 leaves room for the error of small samples.
+const MOST_PER_WINDOW: f64 = 8.0;
+
+impl Bound {
+    fn new(sketch: &Sketch<'_>, options: &FindOptions) -> Self {
+        let mut at_least = [0; 64];
+        for fingerprint in &sketch.signature.fingerprints {
+            for count in &mut at_least[..=usize::from(fingerprint.level()).min(63)] {
+                *count += 1;
+            }
+        }
+        let threshold = options.min.map_or(Relation::PARTLY, Score::get);
+        let least = if options.exact {
+            0.0
+        } else {
+            threshold / MOST_PER_WINDOW
+        };
+        let longest_chunk = sketch.chunks.0.iter().map(|run| run.len).max().unwrap_or(0);
+        Self {
+            at_least,
+            level: sketch.signature.level,
+            size: sketch.size,
+            longest_chunk: f64::from(longest_chunk),
+            least,
+        }
+    }
+
+    fn could_pass(&self, nominee: &Nominee, row: &ContentRow) -> bool {
+        // A chunk may prove what few samples hide.
+        let chunks = f64::from(nominee.chunks) * self.longest_chunk;
+        let smaller = self.size.0.min(row.size.0).max(1) as f64;
+        if nominee.chunks > 0 && chunks / smaller >= self.least {
+            return true;
+        }
+        if nominee.fingerprints < 2 {
+            return nominee.chunks > 0 && self.least <= 0.0;
+        }
+        let level = self.level.max(row.level);
+        let a = f64::from(self.at_least[usize::from(level).min(63)]);
+        let b = f64::from(row.fingerprints) / 2f64.powi(i32::from(level - row.level));
+        f64::from(nominee.fingerprints) / a.min(b).max(1.0) >= self.least
+    }
+}

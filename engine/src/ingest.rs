@@ -1,0 +1,107 @@
+//! Bringing the index in line with the tree.
+//!
+//! One algorithm serves the first scan, a restart, an event and a rescan: **look, compare, read
+//! what differs, apply**. Events only say where to look; `lstat` says what is there; the index says
+//! what was known; and whatever is equal costs nothing more.
+//!
+//! ```text
+//! targets ─► visit (list, compare) ─► jobs ─► pool (threads: read, digest) ─► batch ─► index
+//!              │ new name of a known inode: a link, no read                     ▲
+//!              └────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! 1. **Watch, then list.** The observer is told of a directory before it is listed. A name made
+//!    before the listing is in the listing, one made after it has an event.
+//! 2. **Nothing is removed early.** A name that is not there goes at the end of the round, when the
+//!    same file may have been met under a new name, and only after one more look. So a move
+//!    across directories is a link and a removal in whatever order the walk meets them, and reads
+//!    nothing.
+//! 3. **Absent is not the same as failed.** Only `ENOENT`, `ENOTDIR` and `ELOOP` mean that a name
+//!    is gone. No descriptors, a stale handle or a disk error keep what is known. What may not be read
+//!    any more is not shown any more: a file becomes *unreadable*, a directory loses what is below.
+//! 4. **A root never vanishes with its files.** If it is missing, may not be opened, or is
+//!    suddenly an empty directory on another file system (not mounted), it is *unavailable* and its
+//!    entries stay. Neither is anything removed when a root was replaced while it was looked at.
+//! 5. **What changes while it is looked at** is looked at again in further rounds, a few, and then
+//!    handed back as *moving*.
+//! 6. **Bounded.** The files under way are bounded in number and bytes, the batch in weight; a
+//!    directory's listing and one file's digest are what must fit in memory as a whole.
+//! 7. **Order of a batch**: links, stats, the rest, and removals when the round ends; see `batch`.
+
+mod area;
+mod batch;
+mod pool;
+mod report;
+mod rules;
+mod run;
+mod target;
+mod visit;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use resemble_index::{Change, Index};
+
+use self::pool::Pool;
+use self::run::Run;
+
+pub use report::{
+    Committed, IngestError, Listing, Observer, Progress, Report, SoftError, Unobserved,
+};
+pub use target::{Cause, IngestOptions, RootOptions, Scope, StopFlag, Target};
+
+/// The writer of an index. One thread uses it; its reading threads start with the first file.
+#[derive(Debug)]
+pub struct Ingest {
+    index: Arc<Index>,
+    options: IngestOptions,
+    pool: Pool,
+}
+
+impl Ingest {
+    /// Takes over the writing of `index`.
+    pub fn new(index: Arc<Index>, options: IngestOptions) -> Self {
+        let pool = Pool::new(*index.params(), options.threads, options.stop.child());
+        Self {
+            index,
+            options,
+            pool,
+        }
+    }
+
+    /// The index that is written.
+    pub fn index(&self) -> &Arc<Index> {
+        &self.index
+    }
+
+    /// How it works.
+    pub const fn options(&self) -> &IngestOptions {
+        &self.options
+    }
+
+    /// Other roots or rules from now on; what lies under a root no longer named stays in the index.
+    pub fn set_roots(&mut self, roots: Vec<RootOptions>) {
+        self.options.roots = roots;
+    }
+
+    /// Other excluded paths from now on.
+    pub fn set_exclude(&mut self, exclude: Vec<PathBuf>) {
+        self.options.exclude = exclude;
+    }
+
+    /// Brings the index in line with what is at the targets now. Failures of single files are no
+    /// errors; after an error the index has what was applied before.
+    pub fn reconcile(
+        &mut self,
+        targets: &[Target],
+        observer: &mut dyn Observer,
+    ) -> Result<Report, IngestError> {
+        Run::new(&self.index, &self.options, &mut self.pool, observer)?.run(targets)
+    }
+
+    /// Removes `path` and all below from the index: a root that is no longer watched.
+    pub fn forget(&mut self, path: &Path) -> Result<(), IngestError> {
+        self.index.apply(vec![Change::Remove(path.to_owned())])?;
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! What belongs to the roots and what is left out.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use crate::fsid::{FsIds, MountTable, is_under_any};
+use crate::ingest::target::{RootOptions, root_of};
+use crate::walk::{Anchor, Kind};
+
+/// The roots as they are open for one reconcile.
+#[derive(Debug)]
+pub(super) struct Area {
+    roots: Vec<RootOptions>,
+    exclude: Vec<PathBuf>,
+    mounts: MountTable,
+    /// By root; `None`: unavailable.
+    anchors: HashMap<PathBuf, Option<Arc<Anchor>>>,
+    pub(super) fs: FsIds,
+}
+
+impl Area {
+    pub(super) fn new(roots: Vec<RootOptions>, exclude: Vec<PathBuf>) -> Self {
+        let mounts = MountTable::load();
+        Self {
+            roots,
+            exclude,
+            mounts,
+            anchors: HashMap::new(),
+            fs: FsIds::default(),
+        }
+    }
+
+    /// The root that holds the path.
+    pub(super) fn root_of(&self, path: &Path) -> Option<RootOptions> {
+        root_of(&self.roots, path).cloned()
+    }
+
+    /// The open root. A root that is a file is reached from its directory. `Err` once per root,
+    /// with the reason; later `Ok(None)`.
+    pub(super) fn anchor(&mut self, root: &Path) -> Result<Option<Arc<Anchor>>, Errno> {
+        if let Some(anchor) = self.anchors.get(root) {
+            return Ok(anchor.clone());
+        }
+        let opened = Anchor::open(root).or_else(|errno| {
+            let parent = root
+                .parent()
+                .filter(|_| errno == Errno::NOTDIR)
+                .ok_or(errno)?;
+            let anchor = Anchor::open(parent)?;
+            match anchor.stat_at(root)?.kind {
+                Kind::File => Ok(anchor),
+                Kind::Dir | Kind::Symlink | Kind::Special(_) => Err(errno),
+            }
+        });
+        let (anchor, result) = match opened {
+            Ok(anchor) => {
+                let anchor = Arc::new(anchor);
+                (Some(Arc::clone(&anchor)), Ok(Some(anchor)))
+            }
+            Err(errno) => (None, Err(errno)),
+        };
+        self.anchors.insert(root.to_owned(), anchor);
+        result
+    }
+
+    /// From now on the root is unavailable.
+    pub(super) fn lose(&mut self, root: &Path) {
+        self.anchors.insert(root.to_owned(), None);
+    }
+
+    /// The roots that are open, with what they were opened as.
+    pub(super) fn open_roots(&self) -> impl Iterator<Item = (&Path, &Anchor)> {
+        self.anchors
+            .iter()
+            .filter_map(|(root, a)| Some((root.as_path(), a.as_deref()?)))
+    }
+
+    /// Whether a path (without looking at it) is excluded, lies on what is never entered, or
+    /// below a directory of snapshots.
+    pub(super) fn left_out(&self, root: &Path, path: &Path) -> bool {
+        if is_under_any(path, &self.exclude) {
+            return true;
+        }
+        let below = path.ancestors().take_while(|above| *above != root);
+        below.enumerate().any(|(up, above)| {
+            let snapshots = [".snapshot", ".zfs"]
+                .iter()
+                .any(|n| above.file_name() == Some(n.as_ref()));
+            self.mounts.never_entered(above) || (snapshots && up > 0)
+        })
+    }
+
+    /// The names in a directory that may not be looked at.
+    pub(super) fn names_to_skip(&self, dir: &Path) -> Vec<OsString> {
+        let excluded = self
+            .exclude
+            .iter()
+            .filter(|path| path.parent() == Some(dir));
+        let mut names: Vec<OsString> = excluded
+            .filter_map(|path| path.file_name().map(OsStr::to_owned))
+            .collect();
+        if let Some(mounted) = self.mounts.names_in(dir) {
+            names.extend(mounted.iter().cloned());
+        }
+        names
+    }
+}

@@ -1,0 +1,200 @@
+//! Changes on their way into the index.
+//!
+//! The order within a batch is what makes renames cost no read. A file keeps its row as long as it
+//! has a name, so its new name must be there before the old one goes: links come first (and of
+//! those that push each other along, `a → b → c`, the last one), then everything that may replace a
+//! name. Removals wait for the end of the whole reconcile.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use resemble_core::{ContentDigest, ContentId, FileId};
+use resemble_index::{Change, ContentRef, FileStat, NewState};
+
+use crate::ingest::Committed;
+
+/// A name for a file that the index knows.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) path: PathBuf,
+    pub(super) file: FileId,
+    /// The file that has the path in the index.
+    pub(super) occupant: Option<FileId>,
+    pub(super) content: Option<ContentId>,
+    pub(super) was: Option<ContentId>,
+}
+
+/// Changes that are not applied yet.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    links: Vec<Link>,
+    stats: Vec<Change>,
+    others: Vec<Change>,
+    /// Contents that come with the batch.
+    contents: Vec<ContentDigest>,
+    /// Chunks and fingerprints of those.
+    postings: u64,
+    /// Rough memory, in bytes.
+    weight: usize,
+}
+
+/// What a batch comes to.
+#[derive(Debug)]
+pub(super) struct Taken {
+    /// In order.
+    pub(super) changes: Vec<Change>,
+    /// To tell of the links once they are applied.
+    pub(super) told: Vec<Committed>,
+    /// Contents that come with them.
+    pub(super) contents: Vec<ContentDigest>,
+    /// Chunks and fingerprints of those.
+    pub(super) postings: u64,
+}
+
+/// A batch is applied when it weighs this much, in bytes …
+const HEAVY: usize = 64 << 20;
+
+/// … or brings so many chunks and fingerprints.
+const MANY_POSTINGS: u64 = 300_000;
+
+/// Bytes of a change with its path, roughly.
+const CHANGE: usize = 300;
+
+impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.links.is_empty() && self.stats.is_empty() && self.others.is_empty()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.weight >= HEAVY || self.postings >= MANY_POSTINGS
+    }
+
+    pub(super) fn link(&mut self, link: Link, stat: FileStat) {
+        self.stats.push(Change::Stat {
+            file: link.file,
+            stat,
+        });
+        self.links.push(link);
+        self.weight += 2 * CHANGE;
+    }
+
+    pub(super) fn stat(&mut self, file: FileId, stat: FileStat) {
+        self.stats.push(Change::Stat { file, stat });
+        self.weight += CHANGE;
+    }
+
+    pub(super) fn push(&mut self, change: Change) {
+        self.weight += CHANGE;
+        if let Change::File {
+            state:
+                NewState::Settled(ContentRef::New(digest))
+                | NewState::Unsettled(ContentRef::New(digest)),
+            ..
+        } = &change
+        {
+            let (chunks, prints) = (digest.chunks.0.len(), digest.signature.fingerprints.len());
+            self.weight += chunks * 32 + prints * 8;
+            self.postings += (chunks + prints) as u64;
+            self.contents.push(digest.content);
+        }
+        self.others.push(change);
+    }
+
+    /// Empties the batch.
+    pub(super) fn take(&mut self) -> Taken {
+        let Self {
+            links,
+            stats,
+            others,
+            contents,
+            postings,
+            ..
+        } = std::mem::take(self);
+        let mut changes = Vec::with_capacity(links.len() + stats.len() + others.len());
+        let mut told = Vec::with_capacity(links.len());
+        for Link {
+            path,
+            file,
+            content,
+            was,
+            ..
+        } in pushed_along_first(links)
+        {
+            told.push(Committed {
+                path: path.clone(),
+                file,
+                content,
+                was,
+            });
+            changes.push(Change::Link { path, file });
+        }
+        changes.extend(stats);
+        changes.extend(others);
+        Taken {
+            changes,
+            told,
+            contents,
+            postings,
+        }
+    }
+}
+
+/// Orders links so that a file gets its new name before another takes its old one. In a circle
+/// (two files exchanged) one of them comes too late, and is read again.
+fn pushed_along_first(links: Vec<Link>) -> Vec<Link> {
+    let by_file: HashMap<FileId, usize> = links
+        .iter()
+        .enumerate()
+        .map(|(at, link)| (link.file, at))
+        .collect();
+    let mut links: Vec<Option<Link>> = links.into_iter().map(Some).collect();
+    let mut ordered = Vec::with_capacity(links.len());
+    for start in 0..links.len() {
+        let (mut chain, mut at) = (Vec::new(), Some(start));
+        while let Some(link) = at.and_then(|at| links[at].take()) {
+            at = link
+                .occupant
+                .filter(|o| *o != link.file)
+                .and_then(|o| by_file.get(&o).copied());
+            chain.push(link);
+        }
+        ordered.extend(chain.into_iter().rev());
+    }
+    ordered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(path: &str, file: u32, occupant: Option<u32>) -> Link {
+        Link {
+            path: path.into(),
+            file: FileId(file),
+            occupant: occupant.map(FileId),
+            content: None,
+            was: None,
+        }
+    }
+
+    #[test]
+    fn a_rotation_is_linked_from_its_end() {
+        // log → log.1 → log.2: files 0 and 1 move up.
+        let links = vec![
+            link("log.1", 0, Some(1)),
+            link("log.2", 1, Some(2)),
+            link("x", 9, None),
+        ];
+        let order: Vec<_> = pushed_along_first(links)
+            .into_iter()
+            .map(|l| l.path)
+            .collect();
+        assert_eq!(order, ["log.2", "log.1", "x"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_circle_loses_no_link() {
+        let links = vec![link("a", 1, Some(0)), link("b", 0, Some(1))];
+        assert_eq!(pushed_along_first(links).len(), 2);
+    }
+}

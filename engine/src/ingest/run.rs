@@ -1,0 +1,669 @@
+//! One reconcile: its rounds, its commits and its end.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use resemble_core::ContentDigest;
+use resemble_index::{Change, ContentRef, Entry, Index, NewState, Snapshot};
+
+use super::area::Area;
+use super::batch::Batch;
+use super::pool::{Done, Job, Pool};
+use super::report::{Committed, IngestError, Observer, Report};
+use super::target::{Cause, IngestOptions, RootOptions, Scope, Target};
+use super::visit::Visit;
+use crate::ingest::rules::Rules;
+use crate::read::{Content, FileRead, ReadFailure, age};
+use crate::walk::{Anchor, Kind, means_absent, means_denied};
+
+/// Rounds of looking again at what changed under our eyes.
+const ROUNDS: u32 = 4;
+
+/// A batch is applied at the latest after this.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Progress is told at most this often.
+const TELL: Duration = Duration::from_millis(200);
+
+/// From this many new postings on, merging them at the end pays.
+const BULK: u64 = 200_000;
+
+/// Why a name is to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// It was not there. It is looked at once more before it goes.
+    Vanished,
+    /// It is there but left out, or below a directory that may not be read.
+    LeftOut,
+}
+
+/// What the files of a place have in common.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) root: Arc<RootOptions>,
+    pub(super) anchor: Arc<Anchor>,
+}
+
+pub(super) struct Run<'a> {
+    pub(super) index: &'a Index,
+    pub(super) options: &'a IngestOptions,
+    pub(super) observer: &'a mut dyn Observer,
+    pub(super) pool: &'a mut Pool,
+    pub(super) snapshot: Snapshot,
+    pub(super) area: Area,
+    pub(super) batch: Batch,
+    pub(super) report: Report,
+    /// Names that go at the end of the round.
+    removals: BTreeMap<PathBuf, Why>,
+    /// To be looked at in the next round.
+    again: BTreeSet<PathBuf>,
+    /// The same with all below.
+    again_below: BTreeSet<PathBuf>,
+    /// Files that were named by themselves in this round: a listing need not look again.
+    pub(super) named: HashSet<PathBuf>,
+    /// Inodes with several names that are being read.
+    pub(super) being_read: HashSet<(u64, u64)>,
+    /// Files whose content another file is just bringing.
+    waiting: Vec<(Job, FileRead, ContentDigest)>,
+    /// Directories that the index did not have.
+    new_dirs: Vec<PathBuf>,
+    /// Postings written.
+    postings: u64,
+    last_commit: Instant,
+    last_told: Instant,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        index: &'a Index,
+        options: &'a IngestOptions,
+        pool: &'a mut Pool,
+        observer: &'a mut dyn Observer,
+    ) -> Result<Self, IngestError> {
+        let snapshot = index.snapshot()?;
+        pool.known.clear();
+        pool.known.set_snapshot(Some(snapshot.clone()));
+        pool.stop.clear();
+        Ok(Self {
+            index,
+            options,
+            observer,
+            pool,
+            snapshot,
+            area: Area::new(options.roots.clone(), options.exclude.clone()),
+            batch: Batch::default(),
+            report: Report::default(),
+            removals: BTreeMap::new(),
+            again: BTreeSet::new(),
+            again_below: BTreeSet::new(),
+            named: HashSet::new(),
+            being_read: HashSet::new(),
+            waiting: Vec::new(),
+            new_dirs: Vec::new(),
+            postings: 0,
+            last_commit: Instant::now(),
+            last_told: Instant::now(),
+        })
+    }
+
+    pub(super) fn run(mut self, targets: &[Target]) -> Result<Report, IngestError> {
+        let result = self.rounds(targets);
+        // Whatever happened: no snapshot outlives the reconcile, no read goes on after it.
+        if result.is_err() || self.report.stopped {
+            self.pool.stop.set();
+        }
+        while self.pool.under_way() > 0 {
+            self.pool.take(TELL);
+        }
+        self.pool.known.set_snapshot(None);
+        result?;
+        let Self {
+            index,
+            snapshot,
+            postings,
+            mut report,
+            observer,
+            ..
+        } = self;
+        drop(snapshot);
+        if postings > BULK && !report.stopped {
+            index.finish_bulk()?;
+        }
+        report.progress.pending = 0;
+        report.progress.pending_dirs = 0;
+        observer.progress(&report.progress);
+        Ok(report)
+    }
+
+    fn rounds(&mut self, targets: &[Target]) -> Result<(), IngestError> {
+        // What is named by itself first: a listing above it then leaves it alone.
+        let mut ordered: Vec<&Target> = targets.iter().collect();
+        ordered.sort_by_key(|t| {
+            matches!(
+                t,
+                Target::Path {
+                    scope: Scope::Subtree,
+                    ..
+                }
+            )
+        });
+        for target in ordered {
+            if self.should_stop() {
+                break;
+            }
+            self.target(target)?;
+        }
+        for round in 1.. {
+            self.finish_round()?;
+            if self.report.stopped || (self.again.is_empty() && self.again_below.is_empty()) {
+                break;
+            }
+            let (again, below) = (
+                std::mem::take(&mut self.again),
+                std::mem::take(&mut self.again_below),
+            );
+            if round == ROUNDS {
+                self.report.moving.extend(again);
+                self.report.moving.extend(below);
+                break;
+            }
+            for path in again.iter().filter(|path| !below.contains(*path)) {
+                self.target(&Target::entry(path, Cause::Unknown))?;
+            }
+            for path in &below {
+                self.target(&Target::subtree(path))?;
+            }
+        }
+        let replaced = self
+            .area
+            .open_roots()
+            .filter(|(_, anchor)| anchor.was_replaced());
+        let mut replaced: Vec<PathBuf> = replaced.map(|(root, _)| root.to_owned()).collect();
+        replaced.sort();
+        self.report.replaced = replaced;
+        Ok(())
+    }
+
+    fn target(&mut self, target: &Target) -> Result<(), IngestError> {
+        match target {
+            Target::Path {
+                path,
+                scope,
+                cause,
+                read_now,
+            } => self.path(path, *scope, *cause, *read_now),
+            Target::Renamed { from, to, modified } => self.renamed(from, to, *modified),
+        }
+    }
+
+    /// Files need no rename: their inode is known, and the new name is a link. A directory moves
+    /// as one row if that is what happened, and is then compared like any other.
+    fn renamed(&mut self, from: &Path, to: &Path, modified: bool) -> Result<(), IngestError> {
+        let is_dir = |run: &mut Self, path: &Path| -> Result<bool, IngestError> {
+            Ok(match run.place(path)? {
+                Some(place) => place
+                    .anchor
+                    .stat_at(path)
+                    .is_ok_and(|stat| stat.kind == Kind::Dir),
+                None => false,
+            })
+        };
+        let moved_dir = is_dir(self, to)?
+            && !is_dir(self, from)?
+            && self
+                .area
+                .root_of(from)
+                .is_some_and(|root| root.path != from);
+        if moved_dir {
+            // What is under way may concern names in there.
+            self.drain()?;
+            self.commit()?;
+            if matches!(self.snapshot.entry(from)?, Some(Entry::Dir(_))) {
+                self.observer.directory_gone(from);
+                let change = Change::Rename {
+                    from: from.to_owned(),
+                    to: to.to_owned(),
+                };
+                self.index.apply(vec![change])?;
+                self.report.changes += 1;
+                self.renew_snapshot()?;
+            }
+        }
+        let cause = if modified {
+            Cause::Modified
+        } else {
+            Cause::Unknown
+        };
+        let scope = if moved_dir {
+            Scope::Subtree
+        } else {
+            Scope::Entry
+        };
+        self.path(
+            to,
+            scope,
+            if moved_dir { Cause::Unknown } else { cause },
+            false,
+        )?;
+        self.path(from, Scope::Entry, Cause::Unknown, false)
+    }
+
+    /// The open root of a path, unless it is in none or that is unavailable.
+    fn place(&mut self, path: &Path) -> Result<Option<Place>, IngestError> {
+        let Some(root) = self.area.root_of(path) else {
+            tracing::debug!(?path, "not in a root; left alone");
+            return Ok(None);
+        };
+        match self.area.anchor(&root.path) {
+            Ok(anchor) => Ok(anchor.map(|anchor| Place {
+                root: Arc::new(root),
+                anchor,
+            })),
+            Err(errno) if means_absent(errno) && self.file_vanished(&root.path)? => {
+                self.batch.push(Change::Remove(root.path));
+                self.report.removed += 1;
+                Ok(None)
+            }
+            Err(errno) => {
+                self.report.error(&root.path, errno.raw_os_error());
+                self.report.unavailable.push(root.path);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Whether a root that is not there was a single file: that is then gone, as any file.
+    fn file_vanished(&self, root: &Path) -> Result<bool, IngestError> {
+        let was_file = matches!(self.snapshot.entry(root)?, Some(Entry::File(_)));
+        Ok(was_file
+            && root
+                .parent()
+                .is_some_and(|parent| Anchor::open(parent).is_ok()))
+    }
+
+    fn path(
+        &mut self,
+        path: &Path,
+        scope: Scope,
+        cause: Cause,
+        read_now: bool,
+    ) -> Result<(), IngestError> {
+        let Some(place) = self.place(path)? else {
+            return Ok(());
+        };
+        if self.area.left_out(&place.root.path, path) {
+            return self.remove(path, Why::LeftOut);
+        }
+        let stat = match place.anchor.stat_at(path) {
+            Ok(stat) => stat,
+            Err(errno) if means_absent(errno) => {
+                if self.snapshot.entry(path)?.is_some() {
+                    self.rules_changed(&place, path, false);
+                }
+                return self.remove(path, Why::Vanished);
+            }
+            Err(errno) if means_denied(errno) => {
+                self.report.error(path, errno.raw_os_error());
+                return self.remove(path, Why::LeftOut);
+            }
+            Err(errno) => {
+                self.report.error(path, errno.raw_os_error());
+                return Ok(());
+            }
+        };
+        let mut rules = None;
+        if place.root.ignore && path != place.root.path {
+            let Some(above) = rules_above(&place, path) else {
+                return self.remove(path, Why::LeftOut);
+            };
+            if Rules::ignore(above.as_ref(), path, stat.kind == Kind::Dir) {
+                self.report.ignored += 1;
+                return self.remove(path, Why::LeftOut);
+            }
+            rules = above;
+        }
+        let known = self.snapshot.entry(path)?;
+        if stat.kind == Kind::Dir {
+            if path != place.root.path
+                && matches!(path.file_name(), Some(name) if name == ".zfs" || name == ".snapshot")
+            {
+                return self.remove(path, Why::LeftOut);
+            }
+            let is_known = matches!(known, Some(Entry::Dir(_)));
+            let below = scope == Scope::Subtree;
+            let start = Visit {
+                path: path.to_owned(),
+                depth: 0,
+                below: below || !is_known,
+                known: is_known,
+                device_above: None,
+                rules,
+                cause: if below && cause == Cause::Modified {
+                    cause
+                } else {
+                    Cause::Unknown
+                },
+                read_now,
+            };
+            return self.walk(&place, start);
+        }
+        self.named.insert(path.to_owned());
+        self.entry(&place, path, &stat, known.as_ref(), cause, read_now, None)?;
+        self.make_progress()
+    }
+
+    /// A name of the index is to go. Directories are told at once: a watch that was taken over by
+    /// the same directory's new name must not be removed after that was set.
+    pub(super) fn remove(&mut self, path: &Path, why: Why) -> Result<(), IngestError> {
+        let Some(known) = self.snapshot.entry(path)? else {
+            return Ok(());
+        };
+        if matches!(known, Entry::Dir(_)) {
+            self.observer.directory_gone(path);
+            // They may be this one, moved: list them once more, with their watches set anew.
+            self.again.extend(self.new_dirs.drain(..));
+        }
+        self.removals.insert(path.to_owned(), why);
+        Ok(())
+    }
+
+    /// A directory was entered that the index did not have.
+    pub(super) fn entered_new(&mut self, dir: PathBuf) {
+        self.new_dirs.push(dir);
+    }
+
+    /// Looks at a path once more when all else is done.
+    pub(super) fn look_again(&mut self, path: PathBuf) {
+        self.again.insert(path);
+    }
+
+    /// The same for all below a path.
+    pub(super) fn look_again_below(&mut self, path: PathBuf) {
+        self.again_below.insert(path);
+    }
+
+    pub(super) fn should_stop(&mut self) -> bool {
+        if !self.report.stopped && (self.options.stop.is_set() || self.observer.should_stop()) {
+            self.report.stopped = true;
+            self.pool.stop.set();
+        }
+        self.report.stopped
+    }
+
+    /// Hands a file to the readers.
+    pub(super) fn read(&mut self, job: Job) -> Result<(), IngestError> {
+        while self.pool.is_full() && !self.should_stop() {
+            if let Some(done) = self.pool.take(TELL) {
+                self.done(done)?;
+            }
+            self.tell();
+        }
+        if self.report.stopped {
+            return Ok(());
+        }
+        if job.seen.nlink > 1 {
+            self.being_read.insert((job.seen.dev, job.seen.ino));
+        }
+        self.pool.give(job).map_err(IngestError::Threads)
+    }
+
+    /// Takes what is ready, tells, and applies what has gathered.
+    pub(super) fn make_progress(&mut self) -> Result<(), IngestError> {
+        while let Some(done) = self.pool.take_ready() {
+            self.done(done)?;
+        }
+        self.tell();
+        if self.batch.is_full() || self.last_commit.elapsed() >= PATIENCE {
+            self.commit()?;
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self) {
+        if self.last_told.elapsed() >= TELL {
+            self.last_told = Instant::now();
+            self.report.progress.pending = self.pool.under_way() as u64;
+            self.observer.progress(&self.report.progress);
+        }
+    }
+
+    /// Waits for all files under way.
+    fn drain(&mut self) -> Result<(), IngestError> {
+        while self.pool.under_way() > 0 {
+            self.should_stop();
+            if let Some(done) = self.pool.take(TELL) {
+                self.done(done)?;
+            }
+            self.tell();
+            if self.batch.is_full() {
+                self.commit()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn done(&mut self, done: Done) -> Result<(), IngestError> {
+        let Done { job, result } = done;
+        match result {
+            Ok(read) if read.stat.dev != job.seen.dev => self.look_again(job.path),
+            Ok(read) => {
+                self.report.progress.files_read += 1;
+                self.report.progress.bytes_read += read.bytes;
+                self.arrived(job, read)?;
+            }
+            Err(ReadFailure::Gone | ReadFailure::NotRegular) => self.look_again(job.path),
+            Err(ReadFailure::Stopped) => self.report.stopped = true,
+            Err(ReadFailure::Errno(errno)) => {
+                self.report.error(&job.path, errno);
+                self.unreadable(job.path, job.seen.row(job.fs), errno)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Records a file that cannot be read, unless that is what is known of it.
+    pub(super) fn unreadable(
+        &mut self,
+        path: PathBuf,
+        stat: resemble_index::FileStat,
+        errno: i32,
+    ) -> Result<(), IngestError> {
+        let state = NewState::Unreadable(errno);
+        let same = self.snapshot.file_at(&path)?.is_some_and(|row| {
+            row.stat == stat && row.state == resemble_index::FileState::Unreadable(errno)
+        });
+        if !same {
+            self.batch.push(Change::File { path, stat, state });
+        }
+        Ok(())
+    }
+
+    fn arrived(&mut self, job: Job, read: FileRead) -> Result<(), IngestError> {
+        match read.content.clone() {
+            Content::Known(id) => self.settle(job, &read, ContentRef::Known(id)),
+            Content::New(digest) => self.settle(job, &read, ContentRef::New(digest)),
+            Content::InFlight(digest) => {
+                self.waiting.push((job, read, digest));
+                Ok(())
+            }
+        }
+    }
+
+    fn settle(
+        &mut self,
+        job: Job,
+        read: &FileRead,
+        content: ContentRef,
+    ) -> Result<(), IngestError> {
+        let Job {
+            path,
+            fs,
+            second_look,
+            ..
+        } = job;
+        let settled = self.is_settled(&path, read, second_look);
+        let stat = read.stat.row(fs);
+        if let ContentRef::Known(id) = content {
+            use resemble_index::FileState;
+            let state = if settled {
+                FileState::Settled(id)
+            } else {
+                FileState::Unsettled(id)
+            };
+            let same = |row: resemble_index::FileRow| row.stat == stat && row.state == state;
+            if self.snapshot.file_at(&path)?.is_some_and(same) {
+                return Ok(());
+            }
+        }
+        let state = if settled {
+            NewState::Settled(content)
+        } else {
+            NewState::Unsettled(content)
+        };
+        self.batch.push(Change::File { path, stat, state });
+        Ok(())
+    }
+
+    /// The rule of [`crate::read`], number 5; what is not settled is noted for later.
+    fn is_settled(&mut self, path: &Path, read: &FileRead, second_look: bool) -> bool {
+        if read.moving {
+            self.report.moving.push(path.to_owned());
+            return false;
+        }
+        let window = self.options.settle_window.as_nanos() as i128;
+        let age = read.age();
+        // A time in the future says nothing and may stay there for years: two looks must do.
+        if age >= window || (second_look && age < -window) {
+            return true;
+        }
+        self.recheck(path, read.stat.ctime);
+        false
+    }
+
+    /// Notes that a file's directory is to be looked at when the file's window is over.
+    pub(super) fn recheck(&mut self, path: &Path, ctime: resemble_index::Timestamp) {
+        let window = self.options.settle_window;
+        let now = SystemTime::now();
+        let left = window.as_nanos() as i128 - age(ctime, now);
+        let left = u64::try_from(left)
+            .map_or(Duration::ZERO, Duration::from_nanos)
+            .min(window);
+        let dir = path.parent().unwrap_or(path).to_owned();
+        let when = now + left;
+        let latest = self.report.recheck.entry(dir).or_insert(when);
+        *latest = when.max(*latest);
+    }
+
+    fn finish_round(&mut self) -> Result<(), IngestError> {
+        self.drain()?;
+        self.commit()?;
+        // Nobody brings these any more: their bringer moved, or the reconcile was stopped.
+        for (job, _, _) in std::mem::take(&mut self.waiting) {
+            self.again.insert(job.path);
+        }
+        self.pool.known.clear();
+        self.named.clear();
+        self.being_read.clear();
+        if self.report.stopped {
+            return Ok(());
+        }
+        self.apply_removals()?;
+        self.commit()
+    }
+
+    fn apply_removals(&mut self) -> Result<(), IngestError> {
+        let replaced: HashSet<PathBuf> = {
+            let gone = self
+                .area
+                .open_roots()
+                .filter(|(_, anchor)| anchor.was_replaced());
+            gone.map(|(root, _)| root.to_owned()).collect()
+        };
+        for (path, why) in std::mem::take(&mut self.removals) {
+            let Some(place) = self.place(&path)? else {
+                continue;
+            };
+            // What an anchor shows that is no longer the root says nothing.
+            if replaced.contains(&place.root.path) {
+                continue;
+            }
+            let back = why == Why::Vanished
+                && !self.area.left_out(&place.root.path, &path)
+                && match place.anchor.stat_at(&path) {
+                    Ok(_) => true,
+                    Err(errno) => !means_absent(errno) && !means_denied(errno),
+                };
+            if back {
+                self.again_below.insert(path);
+            } else {
+                self.batch.push(Change::Remove(path));
+                self.report.removed += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn renew_snapshot(&mut self) -> Result<(), IngestError> {
+        self.snapshot = self.index.snapshot()?;
+        self.pool.known.set_snapshot(Some(self.snapshot.clone()));
+        Ok(())
+    }
+
+    pub(super) fn commit(&mut self) -> Result<(), IngestError> {
+        self.last_commit = Instant::now();
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let taken = self.batch.take();
+        self.report.changes += taken.changes.len() as u64;
+        self.postings += taken.postings;
+        let applied = self.index.apply(taken.changes)?;
+        self.renew_snapshot()?;
+        self.pool.known.landed(taken.contents.iter());
+        let gone: HashSet<PathBuf> = applied.gone.into_iter().collect();
+        let links = taken
+            .told
+            .into_iter()
+            .filter(|told| !gone.contains(&told.path));
+        let files = applied.contents.into_iter().map(|file| Committed {
+            path: file.path,
+            file: file.file,
+            content: file.content,
+            was: file.was,
+        });
+        let told: Vec<Committed> = links.chain(files).collect();
+        self.again.extend(gone);
+        if !told.is_empty() {
+            self.observer.committed(&told);
+        }
+        for (job, read, digest) in std::mem::take(&mut self.waiting) {
+            match self.snapshot.content_by_digest(&digest)? {
+                Some(id) => self.settle(job, &read, ContentRef::Known(id))?,
+                None => self.waiting.push((job, read, digest)),
+            }
+        }
+        if self.batch.is_empty() {
+            Ok(())
+        } else {
+            self.commit()
+        }
+    }
+}
+
+/// The rules of the directories above a path within its root; `None` if one of these is ignored.
+#[allow(clippy::option_option)]
+fn rules_above(place: &Place, path: &Path) -> Option<Option<Arc<Rules>>> {
+    let below = path.strip_prefix(&place.root.path).ok()?;
+    let mut dir = place.root.path.clone();
+    let mut rules = Rules::enter(&place.anchor, &dir, None);
+    for name in below.parent().unwrap_or(Path::new("")) {
+        dir.push(name);
+        if Rules::ignore(rules.as_ref(), &dir, true) {
+            return None;
+        }
+        rules = Rules::enter(&place.anchor, &dir, rules.as_ref());
+    }
+    Some(rules)
+}

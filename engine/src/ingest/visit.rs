@@ -1,0 +1,468 @@
+//! Comparing directories and entries with what the index has of them.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use resemble_index::{Change, Entry, FileRow, FileState};
+
+use super::batch::Link;
+use super::pool::Job;
+use super::report::{IngestError, Listing};
+use super::rules::{self, Rules};
+use super::run::{Place, Run, Why};
+use super::target::Cause;
+use crate::fsid::{FsClass, class_of};
+use crate::read::{ReadFailure, age, open_regular};
+use crate::walk::{Found, Kind, OpenDir, Stat, means_absent, means_denied};
+
+/// A directory to compare.
+#[derive(Debug)]
+pub(super) struct Visit {
+    pub(super) path: PathBuf,
+    /// Directories between this one and where the walk began.
+    pub(super) depth: usize,
+    /// Enter known directories below, too.
+    pub(super) below: bool,
+    /// The index has it as a directory.
+    pub(super) known: bool,
+    /// `st_dev` of the directory it is in; `None` where the walk began.
+    pub(super) device_above: Option<u64>,
+    /// The rules of the directories above, if there are any.
+    pub(super) rules: Option<Arc<Rules>>,
+    /// For the files in it.
+    pub(super) cause: Cause,
+    pub(super) read_now: bool,
+}
+
+/// Entries between two looks at the results.
+const OFTEN: usize = 64;
+
+impl Run<'_> {
+    /// Depth first, in raw-byte order, with the stack on the heap: a tree may be deeper than a
+    /// thread's stack.
+    pub(super) fn walk(&mut self, place: &Place, start: Visit) -> Result<(), IngestError> {
+        // A bind mount may show a directory inside itself; nothing else can. The chain from the
+        // root to the directory being visited ends that.
+        let mut chain = chain_above(place, &start.path);
+        let base = chain.len();
+        let mut stack = vec![start];
+        while let Some(visit) = stack.pop() {
+            if self.should_stop() {
+                return Ok(());
+            }
+            self.report.progress.pending_dirs = stack.len() as u64;
+            chain.truncate(base + visit.depth);
+            self.visit(place, visit, &mut chain, &mut stack)?;
+            self.make_progress()?;
+        }
+        Ok(())
+    }
+
+    fn visit(
+        &mut self,
+        place: &Place,
+        visit: Visit,
+        chain: &mut Vec<(u64, u64)>,
+        stack: &mut Vec<Visit>,
+    ) -> Result<(), IngestError> {
+        if self.observer.before_listing(&visit.path) == Listing::Skip {
+            return Ok(());
+        }
+        let dir = match place.anchor.dir(&visit.path) {
+            Ok(dir) => dir,
+            Err(errno) if means_absent(errno) => {
+                self.look_again(visit.path);
+                return Ok(());
+            }
+            Err(errno) => {
+                self.report.error(&visit.path, errno.raw_os_error());
+                return if means_denied(errno) {
+                    self.denied(place, visit)
+                } else {
+                    Ok(())
+                };
+            }
+        };
+        let identity = (dir.stat.dev, dir.stat.ino);
+        if chain.contains(&identity) || may_not_enter(place, &visit, &dir) {
+            self.report.mounts_skipped.push(visit.path.clone());
+            return self.remove(&visit.path, Why::LeftOut);
+        }
+        chain.push(identity);
+        let skip = self.area.names_to_skip(&visit.path);
+        let found = match dir.list(&|name| skip.iter().any(|skipped| skipped == name)) {
+            Ok(found) => found,
+            Err(errno) => {
+                self.report.error(&visit.path, errno.raw_os_error());
+                return Ok(());
+            }
+        };
+        let known = if visit.known {
+            self.snapshot.list(&visit.path)?
+        } else {
+            Vec::new()
+        };
+        if visit.path == place.root.path
+            && found.is_empty()
+            && !known.is_empty()
+            && self.lies_unmounted(place, &dir)?
+        {
+            self.area.lose(&place.root.path);
+            self.report.unavailable.push(visit.path);
+            return Ok(());
+        }
+        self.report.progress.dirs += 1;
+        if !visit.known {
+            self.batch.push(Change::Dir(visit.path.clone()));
+            self.entered_new(visit.path.clone());
+        }
+        self.compare(place, &visit, &dir, found, known, stack)
+    }
+
+    /// A directory that may not be read: it is there, nothing below it is known any more.
+    fn denied(&mut self, place: &Place, visit: Visit) -> Result<(), IngestError> {
+        if visit.path == place.root.path {
+            self.area.lose(&place.root.path);
+            self.report.unavailable.push(visit.path);
+            return Ok(());
+        }
+        if !visit.known {
+            self.batch.push(Change::Dir(visit.path));
+            return Ok(());
+        }
+        for (name, _) in self.snapshot.list(&visit.path)? {
+            self.remove(&visit.path.join(name), Why::LeftOut)?;
+        }
+        Ok(())
+    }
+
+    /// A root that is empty now, on another file system than its files were: its own is not
+    /// mounted.
+    fn lies_unmounted(&mut self, place: &Place, dir: &OpenDir) -> Result<bool, IngestError> {
+        let mut first = None;
+        self.snapshot
+            .walk(&place.root.path, &mut |_, entry| match entry {
+                Entry::File(file) => {
+                    first = Some(*file);
+                    std::ops::ControlFlow::Break(())
+                }
+                _ => std::ops::ControlFlow::Continue(()),
+            })?;
+        let Some(row) = first
+            .map(|file| self.snapshot.file(file))
+            .transpose()?
+            .flatten()
+        else {
+            return Ok(false);
+        };
+        Ok(row.stat.fs != self.area.fs.id_of(dir.as_fd(), dir.stat.dev))
+    }
+
+    /// Both lists are sorted by raw bytes.
+    fn compare(
+        &mut self,
+        place: &Place,
+        visit: &Visit,
+        dir: &OpenDir,
+        found: Vec<Found>,
+        known: Vec<(OsString, Entry)>,
+        stack: &mut Vec<Visit>,
+    ) -> Result<(), IngestError> {
+        let above = visit.rules.as_ref();
+        let ignores = place.root.ignore;
+        let rules = if ignores {
+            Rules::enter(&place.anchor, &visit.path, above)
+        } else {
+            None
+        };
+        let found: Vec<Found> = if ignores {
+            let keep = |found: &Found| {
+                let is_dir = found.stat.is_ok_and(|stat| stat.kind == Kind::Dir);
+                !Rules::ignore(rules.as_ref(), &visit.path.join(&found.name), is_dir)
+            };
+            let all = found.len();
+            let kept: Vec<Found> = found.into_iter().filter(keep).collect();
+            self.report.ignored += (all - kept.len()) as u64;
+            kept
+        } else {
+            found
+        };
+        // First what went: see `remove`.
+        let here: HashSet<&OsStr> = if known.is_empty() {
+            HashSet::new()
+        } else {
+            found.iter().map(|found| found.name.as_os_str()).collect()
+        };
+        for (name, _) in known
+            .iter()
+            .filter(|(name, _)| !here.contains(name.as_os_str()))
+        {
+            let gone = visit.path.join(name);
+            self.rules_changed(place, &gone, visit.below);
+            self.remove(&gone, Why::Vanished)?;
+        }
+        let mut below = Vec::new();
+        let mut known = known.into_iter().peekable();
+        for (count, Found { name, stat }) in found.into_iter().enumerate() {
+            if count % OFTEN == 0 {
+                self.make_progress()?;
+                if self.should_stop() {
+                    return Ok(());
+                }
+            }
+            while known.next_if(|(known, _)| *known < name).is_some() {}
+            let known = known
+                .next_if(|(known, _)| *known == name)
+                .map(|(_, entry)| entry);
+            let path = visit.path.join(&name);
+            self.report.progress.entries += 1;
+            let stat = match stat {
+                Ok(stat) => stat,
+                Err(errno) => {
+                    self.report.error(&path, errno.raw_os_error());
+                    if known.is_some() && means_denied(errno) {
+                        self.remove(&path, Why::LeftOut)?;
+                    }
+                    continue;
+                }
+            };
+            if stat.kind != Kind::Dir {
+                if self.named.is_empty() || !self.named.contains(&path) {
+                    let (cause, now) = (visit.cause, visit.read_now);
+                    let parent = Some((dir, visit.below));
+                    self.entry(place, &path, &stat, known.as_ref(), cause, now, parent)?;
+                }
+                continue;
+            }
+            let known = matches!(known, Some(Entry::Dir(_)));
+            if visit.below || !known {
+                below.push(Visit {
+                    path,
+                    depth: visit.depth + 1,
+                    below: true,
+                    known,
+                    device_above: Some(dir.stat.dev),
+                    rules: rules.clone(),
+                    cause: visit.cause,
+                    read_now: visit.read_now,
+                });
+            }
+        }
+        stack.extend(below.into_iter().rev());
+        Ok(())
+    }
+
+    /// An entry that is no directory. `listed`: the open directory it was found in, and whether
+    /// that is being compared with all below.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn entry(
+        &mut self,
+        place: &Place,
+        path: &Path,
+        stat: &Stat,
+        known: Option<&Entry>,
+        cause: Cause,
+        read_now: bool,
+        listed: Option<(&OpenDir, bool)>,
+    ) -> Result<(), IngestError> {
+        if matches!(known, Some(Entry::Dir(_))) {
+            self.observer.directory_gone(path);
+        }
+        match stat.kind {
+            Kind::Dir => {}
+            Kind::File => self.file(place, path, stat, known, cause, read_now, listed)?,
+            Kind::Symlink => {
+                let name = path.file_name().unwrap_or_default();
+                let target = match listed {
+                    Some((dir, _)) => dir.read_link(name),
+                    None => place.anchor.read_link(path),
+                };
+                match target {
+                    Ok(target) => {
+                        let entry = Entry::Symlink(target.clone());
+                        if known != Some(&entry) {
+                            self.batch.push(Change::Symlink {
+                                path: path.to_owned(),
+                                target,
+                            });
+                        }
+                    }
+                    Err(_) => self.look_again(path.to_owned()),
+                }
+            }
+            Kind::Special(kind) => {
+                if known != Some(&Entry::Special(kind)) {
+                    self.batch.push(Change::Special {
+                        path: path.to_owned(),
+                        kind,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn file(
+        &mut self,
+        place: &Place,
+        path: &Path,
+        stat: &Stat,
+        known: Option<&Entry>,
+        cause: Cause,
+        read_now: bool,
+        listed: Option<(&OpenDir, bool)>,
+    ) -> Result<(), IngestError> {
+        self.report.progress.files += 1;
+        let fs = match listed {
+            // Overlayfs shows files of several devices in one directory; the inode numbers of
+            // two of those may be equal.
+            Some((dir, _)) if dir.stat.dev == stat.dev => self.area.fs.id_of(dir.as_fd(), stat.dev),
+            _ => {
+                let Ok(fd) = place.anchor.open_at(path, rustix::fs::OFlags::PATH) else {
+                    self.look_again(path.to_owned());
+                    return Ok(());
+                };
+                self.area.fs.id_of(fd.as_fd(), stat.dev)
+            }
+        };
+        let row = stat.row(fs.clone());
+        let there = match known {
+            Some(Entry::File(file)) => self.snapshot.file(*file)?,
+            _ => None,
+        };
+        let same_file = |known: &FileRow| known.stat.fs == row.fs && known.stat.ino == row.ino;
+        let same_bytes = |known: &FileRow| {
+            same_file(known) && known.stat.size == row.size && known.stat.mtime == row.mtime
+        };
+        let job = |known_size, second_look| Job {
+            anchor: Arc::clone(&place.anchor),
+            path: path.to_owned(),
+            fs: fs.clone(),
+            seen: *stat,
+            known_size,
+            second_look,
+        };
+        if let Some(known) = there.as_ref().filter(|known| same_file(known)) {
+            let unsettled = matches!(known.state, FileState::Unsettled(_));
+            if same_bytes(known) && known.stat.ctime == row.ctime {
+                let young = age(row.ctime, std::time::SystemTime::now())
+                    < self.options.settle_window.as_nanos() as i128;
+                let wait = young && !read_now && !self.options.distrust_unsettled;
+                match &known.state {
+                    _ if cause == Cause::Modified => {}
+                    FileState::Settled(_) => return Ok(()),
+                    FileState::Unsettled(_) if wait => {
+                        self.recheck(path, row.ctime);
+                        return Ok(());
+                    }
+                    // Whatever kept it from being read may have ended.
+                    FileState::Unsettled(_) | FileState::Unreadable(_) | FileState::Skipped(_) => {}
+                }
+            } else if same_bytes(known)
+                && cause == Cause::AttributesOnly
+                && known.state.content().is_some()
+            {
+                match may_be_read(place, path) {
+                    Ok(()) => {
+                        if unsettled {
+                            self.recheck(path, row.ctime);
+                        }
+                        self.batch.stat(known.id, row);
+                    }
+                    Err(ReadFailure::Errno(errno)) => {
+                        self.report.error(path, errno);
+                        self.unreadable(path.to_owned(), row, errno)?;
+                    }
+                    Err(_) => self.look_again(path.to_owned()),
+                }
+                return Ok(());
+            }
+            self.rules_changed(place, path, listed.is_some_and(|(_, below)| below));
+            let same_stat = known.stat == row;
+            let size = known.state.content().map(|_| known.stat.size);
+            return self.read(job(size, unsettled && same_stat));
+        }
+        self.rules_changed(place, path, listed.is_some_and(|(_, below)| below));
+        if self.being_read.contains(&(stat.dev, stat.ino)) {
+            self.look_again(path.to_owned());
+            return Ok(());
+        }
+        let moved = match self.snapshot.file_by_inode(&row.fs, row.ino)? {
+            Some(file) => self.snapshot.file(file)?,
+            None => None,
+        };
+        if let Some(moved) = moved {
+            let trusted = same_bytes(&moved)
+                && cause != Cause::Modified
+                && moved.state.content().is_some()
+                && (moved.stat.ctime == row.ctime || may_be_read(place, path).is_ok());
+            if trusted {
+                if matches!(moved.state, FileState::Unsettled(_)) {
+                    self.recheck(path, row.ctime);
+                }
+                let content = moved.state.content();
+                let was = there
+                    .as_ref()
+                    .map_or(content, |there| there.state.content());
+                let occupant = there.map(|there| there.id);
+                let link = Link {
+                    path: path.to_owned(),
+                    file: moved.id,
+                    occupant,
+                    content,
+                    was,
+                };
+                self.batch.link(link, row);
+                return Ok(());
+            }
+            return self.read(job(moved.state.content().map(|_| moved.stat.size), false));
+        }
+        self.read(job(None, false))
+    }
+}
+
+impl Run<'_> {
+    /// If the path is an ignore file that counts, what it rules is compared anew, unless that is
+    /// just being done.
+    pub(super) fn rules_changed(&mut self, place: &Place, path: &Path, all_below: bool) {
+        let name = path.file_name();
+        if place.root.ignore && !all_below && rules::NAMES.iter().any(|n| name == Some(n.as_ref()))
+        {
+            self.look_again_below(path.parent().unwrap_or(path).to_owned());
+        }
+    }
+}
+
+fn may_be_read(place: &Place, path: &Path) -> Result<(), ReadFailure> {
+    open_regular(&place.anchor, path).map(drop)
+}
+
+/// Identities of the directories above `path`, from its root on.
+fn chain_above(place: &Place, path: &Path) -> Vec<(u64, u64)> {
+    let root = place.anchor.path();
+    let above: Vec<&Path> = path
+        .ancestors()
+        .skip(1)
+        .take_while(|p| p.starts_with(root))
+        .collect();
+    let stats = above
+        .into_iter()
+        .rev()
+        .filter_map(|dir| place.anchor.stat_at(dir).ok());
+    stats.map(|stat| (stat.dev, stat.ino)).collect()
+}
+
+/// Whether what is mounted at a directory keeps us out.
+fn may_not_enter(place: &Place, visit: &Visit, dir: &OpenDir) -> bool {
+    // A root is entered whatever it is on; whoever named it decided that.
+    if visit.path == place.root.path || visit.device_above == Some(dir.stat.dev) {
+        return false;
+    }
+    let other = dir.stat.dev != place.anchor.stat().dev;
+    (place.root.one_file_system && other)
+        || !class_of(dir.as_fd()).is_ok_and(|class| class == FsClass::Real)
+}

@@ -1,0 +1,298 @@
+//! The command line's own index: the paths it is asked about, remembered between questions.
+//!
+//! Every named path is looked at anew before an answer, so the answer is as right as a daemon's; what
+//! the cache saves is reading files whose stat has not changed. The cache may be missing, in use by
+//! another command, damaged or on a full disk: then the index is made in memory for this one question
+//! ([`LocalIndex::note`] says so). Nothing ever depends on the cache but time.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use resemble_core::Params;
+use resemble_index::{ApplyError, Index, OpenError, Options, ReadError, Snapshot};
+
+use crate::ingest::{Ingest, IngestError, IngestOptions, Observer, Report, RootOptions, Target};
+
+/// How a local index is opened.
+#[derive(Clone, Debug)]
+pub struct LocalOptions {
+    /// The cache file; `None`: in memory.
+    pub cache: Option<PathBuf>,
+    /// A cache file of more bytes than this is begun anew.
+    pub cache_bytes: u64,
+    /// Parameters of chunking and sampling.
+    pub params: Params,
+}
+
+impl LocalOptions {
+    /// A cache is begun anew beyond this size unless the user says otherwise: 1 GiB.
+    pub const CACHE_BYTES: u64 = 1 << 30;
+}
+
+/// Why there is no local answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LocalError {
+    /// Not even an index in memory can be made.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The index cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The files could not be brought into the index.
+    #[error(transparent)]
+    Ingest(#[from] IngestError),
+    /// A named path is not there or cannot be looked at.
+    #[error("cannot look at {}: {source}", path.display())]
+    Path {
+        /// As it was named, made absolute.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+/// An index for one command.
+#[derive(Debug)]
+pub struct LocalIndex {
+    ingest: Ingest,
+    cache: Option<PathBuf>,
+    note: Option<String>,
+    changes: u64,
+    options: LocalOptions,
+}
+
+impl LocalIndex {
+    /// Opens the cache, or an index in memory if that is asked for or the cache cannot be had.
+    pub fn open(options: LocalOptions) -> Result<Self, LocalError> {
+        let mut note = None;
+        let cached = options
+            .cache
+            .as_ref()
+            .and_then(|path| match open_cache(path, &options) {
+                Ok(index) => Some(index),
+                Err(reason) => {
+                    note = Some(format!("the cache is not used: {reason}"));
+                    None
+                }
+            });
+        let cache = cached.as_ref().and(options.cache.clone());
+        let index = match cached {
+            Some(index) => index,
+            None => Index::in_memory(&options.params)?,
+        };
+        let ingest = Ingest::new(Arc::new(index), ingest_options(&options, &[]));
+        Ok(Self {
+            ingest,
+            cache,
+            note,
+            changes: 0,
+            options,
+        })
+    }
+
+    /// Why the cache is not used, if it should have been.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// Parameters of chunking and sampling.
+    pub fn params(&self) -> &Params {
+        self.ingest.index().params()
+    }
+
+    /// Brings the index in line with everything at and below `paths`, which are absolute and without
+    /// symbolic links. What the index has of other paths is left as it is.
+    ///
+    /// If the cache fails half-way (a full disk), it is given up and the work is done in memory.
+    pub fn refresh(
+        &mut self,
+        paths: &[PathBuf],
+        observer: &mut dyn Observer,
+    ) -> Result<Report, LocalError> {
+        for path in paths {
+            fs::symlink_metadata(path).map_err(|source| LocalError::Path {
+                path: path.clone(),
+                source,
+            })?;
+        }
+        match self.reconcile(paths, observer) {
+            Err(LocalError::Ingest(IngestError::Apply(e))) if self.cache.is_some() => {
+                self.give_up_cache(&e)?;
+                self.reconcile(paths, observer)
+            }
+            done => done,
+        }
+    }
+
+    fn reconcile(
+        &mut self,
+        paths: &[PathBuf],
+        observer: &mut dyn Observer,
+    ) -> Result<Report, LocalError> {
+        let outermost = outermost(paths);
+        self.ingest
+            .set_roots(outermost.iter().map(RootOptions::new).collect());
+        let targets: Vec<Target> = outermost.into_iter().map(Target::subtree).collect();
+        let report = self.ingest.reconcile(&targets, observer)?;
+        self.changes += report.changes;
+        Ok(report)
+    }
+
+    fn give_up_cache(&mut self, why: &ApplyError) -> Result<(), LocalError> {
+        self.note = Some(format!("the cache is not used: {why}"));
+        self.cache = None;
+        let index = Index::in_memory(&self.options.params)?;
+        self.ingest = Ingest::new(Arc::new(index), ingest_options(&self.options, &[]));
+        Ok(())
+    }
+
+    /// What is known now.
+    pub fn snapshot(&self) -> Result<Snapshot, ReadError> {
+        self.ingest.index().snapshot()
+    }
+
+    /// Closes the cache; compacts it if much was written to it. No snapshot may be alive.
+    ///
+    /// Everything is durable before this; a failure only leaves the file larger than it could be.
+    pub fn close(self) {
+        /// Fewer changes than this are not worth compacting for.
+        const MANY: u64 = 1000;
+        if self.cache.is_none() || self.changes < MANY {
+            return;
+        }
+        let index = Arc::clone(self.ingest.index());
+        drop(self.ingest);
+        if let Some(Err(e)) = Arc::into_inner(index).map(Index::close) {
+            tracing::debug!("the cache was not compacted: {e}");
+        }
+    }
+}
+
+/// The rules for reading: nothing but our own cache is left out, and no stat is trusted that is too
+/// young, since nobody will tell of a later change.
+fn ingest_options(options: &LocalOptions, roots: &[RootOptions]) -> IngestOptions {
+    let own = options
+        .cache
+        .as_deref()
+        .and_then(Path::parent)
+        .map(Path::to_path_buf);
+    IngestOptions {
+        roots: roots.to_vec(),
+        exclude: own.into_iter().collect(),
+        distrust_unsettled: true,
+        ..IngestOptions::default()
+    }
+}
+
+fn open_cache(path: &Path, options: &LocalOptions) -> Result<Index, String> {
+    use std::os::unix::fs::DirBuilderExt;
+    let folder = path.parent().ok_or("it has no folder")?;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(|e| format!("{}: {e}", folder.display()))?;
+    if fs::metadata(path).is_ok_and(|meta| meta.len() > options.cache_bytes) {
+        // Removing the file of a running command is harmless to it: it keeps its own.
+        fs::remove_file(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
+    match Index::open(path, &options.params, &Options::default()) {
+        Ok((index, set_aside)) => {
+            if let Some(set_aside) = set_aside {
+                tracing::debug!(reason = %set_aside.reason, "the cache was begun anew");
+            }
+            Ok(index)
+        }
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+/// The paths that lie in no other.
+fn outermost(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let mut sorted: Vec<PathBuf> = paths.to_vec();
+    sorted.sort();
+    sorted.dedup_by(|next, kept| next.starts_with(kept.as_path()));
+    sorted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ingest::Unobserved;
+
+    fn options(cache: Option<PathBuf>) -> LocalOptions {
+        LocalOptions {
+            cache,
+            cache_bytes: LocalOptions::CACHE_BYTES,
+            params: Params::default(),
+        }
+    }
+
+    #[test]
+    fn paths_within_others_are_looked_at_once() {
+        let paths = ["/b", "/a/x", "/a", "/ab", "/a"].map(PathBuf::from);
+        assert_eq!(outermost(&paths), ["/a", "/ab", "/b"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_second_command_reads_nothing_that_has_not_changed() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let (tree, cache) = (
+            temp.path().join("tree"),
+            temp.path().join("cache/cache.redb"),
+        );
+        fs::create_dir(&tree).expect("a folder");
+        for n in 0..20 {
+            let path = tree.join(format!("{n}.txt"));
+            fs::write(&path, vec![n; 5000]).expect("a file");
+            let old = fs::File::options().write(true).open(&path).expect("a file");
+            old.set_modified(std::time::SystemTime::UNIX_EPOCH)
+                .expect("an old file");
+        }
+        let read = |paths: &[PathBuf]| {
+            let mut local = LocalIndex::open(options(Some(cache.clone()))).expect("open");
+            assert_eq!(local.note(), None);
+            let report = local.refresh(paths, &mut Unobserved).expect("looked at");
+            let files = local
+                .snapshot()
+                .expect("a snapshot")
+                .totals()
+                .expect("totals")
+                .files;
+            local.close();
+            (report.progress.files_read, files)
+        };
+        let tree = [tree];
+        assert_eq!(read(&tree).0, 20);
+        // Files changed a moment ago are not trusted; nothing is new all the same.
+        assert_eq!(read(&tree).1, 20);
+    }
+
+    #[test]
+    fn a_cache_in_use_or_without_a_place_is_done_without() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let cache = temp.path().join("cache.redb");
+        let first = LocalIndex::open(options(Some(cache.clone()))).expect("open");
+        let second = LocalIndex::open(options(Some(cache))).expect("open all the same");
+        assert!(first.note().is_none());
+        assert!(
+            second.note().is_some_and(|note| note.contains("in use")),
+            "{:?}",
+            second.note()
+        );
+        let nowhere = PathBuf::from("/dev/null/cache.redb");
+        let third = LocalIndex::open(options(Some(nowhere))).expect("open all the same");
+        assert!(third.note().is_some());
+    }
+
+    #[test]
+    fn a_missing_path_is_named() {
+        let mut local = LocalIndex::open(options(None)).expect("open");
+        let failure = local.refresh(&["/no/such/path".into()], &mut Unobserved);
+        let said = failure.expect_err("missing").to_string();
+        assert!(said.contains("/no/such/path"), "{said}");
+    }
+}
