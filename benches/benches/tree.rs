@@ -8,6 +8,8 @@
 //! Without the variable it takes `/usr/share/doc`. Everything is run twice and the second time
 //! counts, so that the page cache is warm for all.
 
+#![allow(clippy::print_stdout)]
+
 use std::error::Error;
 use std::ffi::OsString;
 use std::ops::ControlFlow;
@@ -31,9 +33,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("tree {}", tree.display());
     for (name, script) in [
         ("stat walk (find -size -0)", "find \"$1\" -type f -size -0"),
-        ("xargs -P2 cat", "find \"$1\" -type f -print0 | xargs -0 -P2 -n 500 cat"),
-        ("xargs -P2 md5sum", "find \"$1\" -type f -print0 | xargs -0 -P2 -n 500 md5sum"),
-        ("ssdeep -r", "command -v ssdeep >/dev/null && ssdeep -r \"$1\""),
+        (
+            "xargs -P2 cat",
+            "find \"$1\" -type f -print0 | xargs -0 -P2 -n 500 cat",
+        ),
+        (
+            "xargs -P2 md5sum",
+            "find \"$1\" -type f -print0 | xargs -0 -P2 -n 500 md5sum",
+        ),
+        (
+            "ssdeep -r",
+            "command -v ssdeep >/dev/null && ssdeep -r \"$1\"",
+        ),
     ] {
         match peer(script, &tree) {
             Some(time) => println!("{name:32} {:9.2} s", time.as_secs_f64()),
@@ -54,7 +65,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         close(index)?;
         last = Some((scanned, begin.elapsed(), report));
     }
-    let Some((scanned, closed, report)) = last else { return Ok(()) };
+    let Some((scanned, closed, report)) = last else {
+        return Ok(());
+    };
     let bytes = report.progress.bytes_read;
     println!(
         "{:32} {:9.2} s  {} files, {:.1} MB read, {} errors",
@@ -65,7 +78,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         report.error_count,
     );
     println!("{:32} {:9.2} s", "resemble: close", closed.as_secs_f64());
-    println!("{:32} {:9.1} MiB", "resemble: peak memory", peak_memory_kib()? as f64 / 1024.0);
+    println!(
+        "{:32} {:9.1} MiB",
+        "resemble: peak memory",
+        peak_memory_kib()? as f64 / 1024.0
+    );
     let disk = std::fs::metadata(&file)?.blocks() * 512;
     println!(
         "{:32} {:9.1} MB  {:.2} % of the bytes read",
@@ -93,13 +110,17 @@ fn open(file: &Path) -> Result<Arc<Index>, Box<dyn Error>> {
 }
 
 fn close(index: Arc<Index>) -> Result<(), Box<dyn Error>> {
-    Arc::try_unwrap(index).map_err(|_| "the index is still in use")?.close()?;
+    Arc::try_unwrap(index)
+        .map_err(|_| "the index is still in use")?
+        .close()?;
     Ok(())
 }
 
 fn scan(index: &Arc<Index>, tree: &Path) -> Result<Report, Box<dyn Error>> {
-    let options =
-        IngestOptions { roots: vec![RootOptions::new(tree)], ..IngestOptions::default() };
+    let options = IngestOptions {
+        roots: vec![RootOptions::new(tree)],
+        ..IngestOptions::default()
+    };
     let mut ingest = Ingest::new(Arc::clone(index), options);
     Ok(ingest.reconcile(&[Target::subtree(tree)], &mut Unobserved)?)
 }
@@ -110,7 +131,11 @@ fn peer(script: &str, tree: &Path) -> Option<Duration> {
     for _ in 0..2 {
         let begin = Instant::now();
         let mut command = Command::new("sh");
-        command.args(["-c", script, "sh"]).arg(tree).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .args(["-c", script, "sh"])
+            .arg(tree)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         if !command.status().ok()?.success() {
             return None;
         }
@@ -133,13 +158,18 @@ fn questions(index: &Arc<Index>, tree: &Path) -> Result<(), Box<dyn Error>> {
     for path in paths.iter().step_by(step) {
         let begin = Instant::now();
         let snapshot = index.snapshot()?;
-        let Some(subject) = Subject::remembered(&snapshot, path)? else { continue };
+        let Some(subject) = Subject::remembered(&snapshot, path)? else {
+            continue;
+        };
         let (_, total) = listing(&snapshot, &subject)?;
         times.push((begin.elapsed(), total, path));
     }
     times.sort();
     let at = |share: f64| {
-        times[((times.len() - 1) as f64 * share) as usize].0.as_secs_f64() * 1e3
+        times[((times.len() - 1) as f64 * share) as usize]
+            .0
+            .as_secs_f64()
+            * 1e3
     };
     println!(
         "{:32} p50 {:.2} ms, p90 {:.2} ms, p99 {:.2} ms, most {:.2} ms ({} asked)",
@@ -151,7 +181,12 @@ fn questions(index: &Arc<Index>, tree: &Path) -> Result<(), Box<dyn Error>> {
         times.len()
     );
     if let Some((time, total, path)) = times.last() {
-        println!("{:32} {:.2?}, {total} neighbours: {}", "  the slowest", time, path.display());
+        println!(
+            "{:32} {:.2?}, {total} neighbours: {}",
+            "  the slowest",
+            time,
+            path.display()
+        );
     }
     Ok(())
 }
@@ -160,5 +195,8 @@ fn questions(index: &Arc<Index>, tree: &Path) -> Result<(), Box<dyn Error>> {
 fn peak_memory_kib() -> Result<u64, Box<dyn Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    Ok(line.and_then(|line| line.trim().split(' ').next()).ok_or("no VmHWM")?.parse()?)
+    Ok(line
+        .and_then(|line| line.trim().split(' ').next())
+        .ok_or("no VmHWM")?
+        .parse()?)
 }

@@ -1,1 +1,468 @@
-//! daemon
+//! `resembled`: watches, indexes, answers, shows and warns.
+//!
+//! ```text
+//!             ┌───────────────── indexer (one thread) ─────────────────┐
+//! inotify ──► │ watch ─hints─► coalesce ─jobs─► Ingest ─► index        │ ─changes─► alerts (thread)
+//!             └───────────────▲───────────────────────────┬────────────┘              │
+//!                             │ commands                  │ snapshots                 ▼
+//!                          server (socket) ◄──────────────┼──────────► overlay    log, journal
+//! ```
+//!
+//! * [`watch`]: hints about changes; [`coalesce`]: hints and time into jobs; [`indexer`]: the thread
+//!   that owns both and the writer of the index;
+//! * [`state`]: what all threads know; [`server`]: the socket; [`neighbours`] and [`overlays`]: the
+//!   overlay; [`alerts`]: what came to resemble what;
+//! * [`config`]: what to do; [`Daemon`]: the order in which all of it begins and ends.
+//!
+//! The library prints nothing, reads no environment variable and never exits; `main` does.
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::Sender;
+use resemble_engine::ingest::{RootOptions, StopFlag};
+use resemble_fs::MountError;
+use resemble_index::{Index, OpenError, ReadError};
+use resemble_proto::message::{RootState, WatchOrigin};
+use resemble_proto::places::{self, PlaceError};
+use tokio::net::UnixListener;
+use tokio::runtime::Runtime;
+use tokio::sync::{oneshot, watch as signal};
+
+pub mod alerts;
+pub mod coalesce;
+pub mod config;
+pub mod indexer;
+pub mod journal;
+pub mod neighbours;
+pub mod overlays;
+pub(crate) mod questions;
+pub mod server;
+pub mod service;
+pub mod state;
+pub mod watch;
+
+use alerts::log::AlertLog;
+use config::{Config, RootError, not_nested};
+use indexer::{Command, Indexer, roots};
+use neighbours::IndexNeighbours;
+use overlays::Overlays;
+use server::{Context, Limits, socket};
+use state::{Root, Shared};
+use watch::SourceError;
+use watch::notify::NotifySource;
+
+/// The file of the index in the state folder.
+pub const INDEX_FILE: &str = "index.redb";
+/// The file of the alerts in the state folder.
+pub const ALERTS_FILE: &str = "alerts.jsonl";
+/// The folder of barriers in the state folder.
+const COOKIES: &str = "cookies";
+/// How long the end waits for questions that are being computed.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
+
+/// Why the daemon did not start. One sentence each, and exit status 2.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Nothing to watch.
+    #[error(
+        "nothing to watch: name a folder, in the command line, the configuration or with `resemble watch add`"
+    )]
+    NoRoots,
+    /// The state folder cannot be used.
+    #[error(transparent)]
+    State(#[from] PlaceError),
+    /// Others may write there.
+    #[error("{} may be written by others (mode {mode:o}); make it yours: chmod 700", .path.display())]
+    Writable {
+        /// The state folder.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// Another daemon has the index.
+    #[error(
+        "another resembled uses the state folder {}; use that one, or give this one another --state",
+        .state.display()
+    )]
+    InUse {
+        /// The state folder.
+        state: PathBuf,
+    },
+    /// The index cannot be opened.
+    #[error(transparent)]
+    Index(#[from] OpenError),
+    /// The index cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A root lies in another.
+    #[error(transparent)]
+    Root(#[from] RootError),
+    /// No events.
+    #[error(transparent)]
+    Watch(#[from] SourceError),
+    /// No socket.
+    #[error(transparent)]
+    Socket(#[from] socket::SocketError),
+    /// No overlay.
+    #[error("cannot mount the overlay: {0}")]
+    Mount(#[from] MountError),
+    /// No threads.
+    #[error("cannot start a thread: {0}")]
+    Thread(io::Error),
+}
+
+/// Starts daemons.
+#[derive(Clone, Copy, Debug)]
+pub struct Daemon;
+
+/// A running daemon. Dropping it without [`Handle::stop`] ends it less orderly.
+#[derive(Debug)]
+pub struct Handle {
+    shared: Arc<Shared>,
+    overlays: Arc<Overlays>,
+    commands: Sender<Command>,
+    stop: StopFlag,
+    indexer: Option<JoinHandle<()>>,
+    alerts: Option<JoinHandle<()>>,
+    ending: signal::Sender<bool>,
+    runtime: Option<Runtime>,
+    server: Option<tokio::task::JoinHandle<()>>,
+    socket: Option<socket::Socket>,
+    ended: signal::Receiver<bool>,
+    indexer_gone: Option<oneshot::Receiver<()>>,
+}
+
+impl Daemon {
+    /// Starts everything; when this returns, the socket answers and the overlay is mounted. With
+    /// `wait` that is after the first scan, or when a signal says that it is not wanted any more.
+    pub fn start(config: &Config) -> Result<Handle, StartError> {
+        prepare_state(&config.state)?;
+        let index = open(&config.state, config, true)?;
+        let roots = all_roots(config, &index)?;
+        let source = NotifySource::start(&config.state.join(COOKIES))?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .max_blocking_threads(32)
+            .thread_name("resembled-server")
+            .enable_all()
+            .build()
+            .map_err(StartError::Thread)?;
+        // From here on a signal is an ordered end, also in the middle of starting.
+        let ended = runtime
+            .block_on(async { end_signals() })
+            .map_err(StartError::Thread)?;
+
+        let shared = Arc::new(Shared::new(index));
+        shared.set_roots(roots);
+        let log = Arc::new(Mutex::new(AlertLog::open(&config.state.join(ALERTS_FILE))));
+        let (commands, orders) = crossbeam_channel::unbounded();
+        let overlays = Arc::new(Overlays::new(
+            Arc::clone(&shared),
+            commands.clone(),
+            config.state.clone(),
+            config.show,
+        ));
+        let (news, alert_messages) = crossbeam_channel::unbounded();
+        let stop = StopFlag::default();
+        let indexer = Indexer::new(
+            Arc::clone(&shared),
+            Box::new(source),
+            orders,
+            news,
+            opener(config),
+            indexer::Options {
+                timing: coalesce::Timing::default(),
+                reconcile: config.reconcile,
+                exclude: overlays::excluded_always(&config.state)
+                    .into_iter()
+                    .chain(config.mount.as_deref().map(overlays::resolved))
+                    .collect(),
+                stop: stop.clone(),
+            },
+        );
+        let (alive, indexer_gone) = oneshot::channel::<()>();
+        let mut handle = Handle {
+            shared: Arc::clone(&shared),
+            overlays: Arc::clone(&overlays),
+            commands: commands.clone(),
+            stop,
+            indexer: None,
+            alerts: None,
+            ending: signal::Sender::new(false),
+            runtime: Some(runtime),
+            server: None,
+            socket: None,
+            ended,
+            indexer_gone: Some(indexer_gone),
+        };
+        let for_alerts = (Arc::clone(&shared), Arc::clone(&log));
+        handle.alerts = Some(spawn("resembled-alerts", move || {
+            alerts::run(&alert_messages, &for_alerts.0, &for_alerts.1);
+        })?);
+        handle.indexer = Some(spawn("resembled-index", move || {
+            indexer.run();
+            drop(alive);
+        })?);
+        if config.wait {
+            let patience = Duration::from_millis(100);
+            while !*handle.ended.borrow() && !shared.wait_first_scan(patience) {}
+        }
+        let context = Context::new(
+            Arc::clone(&shared),
+            commands,
+            log,
+            overlays,
+            config.state.clone(),
+        );
+        match handle.open_doors(config, context) {
+            Ok(()) => Ok(handle),
+            Err(error) => {
+                handle.stop();
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Handle {
+    /// Socket and overlay.
+    fn open_doors(&mut self, config: &Config, context: Context) -> Result<(), StartError> {
+        let (listener, socket) = socket::bind(&config.socket)?;
+        self.socket = Some(socket);
+        if let Some(point) = &config.mount {
+            let neighbours = Arc::new(IndexNeighbours::new(Arc::clone(&self.shared)));
+            self.overlays.mount(point, config.view, neighbours)?;
+        }
+        let Some(runtime) = &self.runtime else {
+            return Ok(());
+        };
+        let guard = runtime.enter();
+        listener.set_nonblocking(true).map_err(StartError::Thread)?;
+        let listener = UnixListener::from_std(listener).map_err(StartError::Thread)?;
+        drop(guard);
+        let limits = Limits::of_user(rustix::process::geteuid().as_raw());
+        let ending = self.ending.subscribe();
+        self.server =
+            Some(runtime.spawn(server::serve(listener, Arc::new(context), limits, ending)));
+        let (shared, overlays) = (Arc::clone(&self.shared), Arc::clone(&self.overlays));
+        runtime.spawn(service::report(shared, overlays, self.ending.subscribe()));
+        tracing::info!(socket = ?config.socket, mount = ?config.mount, "answering");
+        Ok(())
+    }
+
+    /// What all threads know.
+    pub const fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Returns `true` when SIGTERM or SIGINT comes, and `false` if the indexer ended by itself
+    /// instead, which it never should.
+    pub fn wait_for_signal(&mut self) -> bool {
+        let Some(runtime) = &self.runtime else {
+            return true;
+        };
+        let gone = self.indexer_gone.take();
+        let mut ended = self.ended.clone();
+        runtime.block_on(async {
+            let gone = async {
+                match gone {
+                    Some(gone) => drop(gone.await),
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                _ = ended.wait_for(|ended| *ended) => true,
+                () = gone => false,
+            }
+        })
+    }
+
+    /// Ends everything in order: no more changes, the overlay, the answers, the index, the socket.
+    pub fn stop(mut self) {
+        let began = Instant::now();
+        self.stop.set();
+        let _told = self.commands.send(Command::Stop);
+        let _heard = self.ending.send(true);
+        for thread in [self.indexer.take(), self.alerts.take()]
+            .into_iter()
+            .flatten()
+        {
+            if thread.join().is_err() {
+                tracing::error!("a thread had panicked");
+            }
+        }
+        self.overlays.unmount_all();
+        if let Some(runtime) = self.runtime.take() {
+            if let Some(server) = self.server.take() {
+                let ended = async { tokio::time::timeout(LAST_ANSWERS, server).await };
+                if runtime.block_on(ended).is_err() {
+                    tracing::debug!("the last answers are cut off");
+                }
+            }
+            runtime.shutdown_timeout(LAST_ANSWERS);
+        }
+        if let Some(index) = self.shared.close_index(None) {
+            close(index);
+        }
+        drop(self.socket.take());
+        tracing::info!(seconds = began.elapsed().as_secs_f32(), "ended");
+    }
+}
+
+/// Becomes true with SIGTERM or SIGINT.
+fn end_signals() -> io::Result<signal::Receiver<bool>> {
+    use tokio::signal::unix::{SignalKind, signal as on};
+    let (mut terminate, mut interrupt) =
+        (on(SignalKind::terminate())?, on(SignalKind::interrupt())?);
+    let (ended, watched) = signal::channel(false);
+    tokio::spawn(async move {
+        let name = tokio::select! {
+            _ = terminate.recv() => "SIGTERM",
+            _ = interrupt.recv() => "SIGINT",
+        };
+        tracing::info!(signal = name, "ending");
+        ended.send_replace(true);
+        // Kept, so that a second signal does not become a first one of a new listener.
+        std::future::pending::<()>().await;
+    });
+    Ok(watched)
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, StartError> {
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(work)
+        .map_err(StartError::Thread)
+}
+
+/// The state folder: there, ours, and nobody else's to write.
+fn prepare_state(state: &Path) -> Result<(), StartError> {
+    places::private_dir(state, rustix::process::geteuid().as_raw())?;
+    let mode = fs::metadata(state)
+        .map_err(|source| PlaceError::Io {
+            path: state.to_path_buf(),
+            source,
+        })?
+        .mode()
+        & 0o7777;
+    if mode & 0o022 != 0 {
+        return Err(StartError::Writable {
+            path: state.to_path_buf(),
+            mode,
+        });
+    }
+    Ok(())
+}
+
+fn open(state: &Path, config: &Config, first: bool) -> Result<Arc<Index>, StartError> {
+    let options = resemble_index::Options {
+        boilerplate_limit: config.boilerplate,
+        ..resemble_index::Options::default()
+    };
+    let path = state.join(INDEX_FILE);
+    match Index::open(&path, &config.params, &options) {
+        Ok((index, set_aside)) => {
+            if let Some(aside) = set_aside {
+                tracing::warn!(
+                    reason = aside.reason,
+                    moved_to = ?aside.moved_to,
+                    "the index could not be used; it is set aside and built anew"
+                );
+            }
+            Ok(Arc::new(index))
+        }
+        Err(OpenError::InUse { .. }) if first => Err(StartError::InUse {
+            state: state.to_path_buf(),
+        }),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Opens the index again after a failure.
+fn opener(config: &Config) -> indexer::Opener {
+    let config = config.clone();
+    Box::new(move || match open(&config.state, &config, false) {
+        Ok(index) => Ok(index),
+        Err(StartError::Index(error)) => Err(error),
+        // `open` has no other errors.
+        Err(other) => Err(OpenError::Io {
+            path: config.state.join(INDEX_FILE),
+            source: io::Error::other(other.to_string()),
+        }),
+    })
+}
+
+/// Closes the index when the last question has let go of it.
+fn close(mut index: Arc<Index>) {
+    let patience = Instant::now() + LAST_ANSWERS;
+    let index = loop {
+        match Arc::try_unwrap(index) {
+            Ok(index) => break index,
+            Err(shared) if Instant::now() < patience => {
+                index = shared;
+                thread::sleep(Duration::from_millis(10));
+            }
+            // Every commit is on disk; only compaction is skipped.
+            Err(_) => {
+                return tracing::warn!("a question still holds the index; it is not compacted");
+            }
+        }
+    };
+    if let Err(error) = index.close() {
+        tracing::warn!(%error, "the index was not compacted");
+    }
+}
+
+/// The roots of this start and those that are kept.
+fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
+    let scanning = |options: RootOptions, origin| Root {
+        options,
+        origin,
+        state: RootState::Scanning,
+    };
+    let kept = roots::kept(&index.snapshot()?);
+    let is_kept = |root: &RootOptions| kept.iter().any(|kept| kept.path == root.path);
+    let mut all: Vec<Root> = config
+        .roots
+        .iter()
+        .map(|root| {
+            // Named here too, it stays kept.
+            let origin = if is_kept(root) {
+                WatchOrigin::Kept
+            } else {
+                WatchOrigin::Start
+            };
+            scanning(root.clone(), origin)
+        })
+        .collect();
+    for root in kept {
+        if all.iter().any(|other| other.options.path == root.path) {
+            continue;
+        }
+        if let Some(outer) = config
+            .roots
+            .iter()
+            .find(|other| root.path.starts_with(&other.path))
+        {
+            tracing::warn!(root = ?root.path, outer = ?outer.path, "a kept root lies in another now, and is dropped");
+            continue;
+        }
+        not_nested(
+            &root.path,
+            all.iter().map(|other| other.options.path.as_path()),
+        )?;
+        all.push(scanning(root, WatchOrigin::Kept));
+    }
+    if all.is_empty() {
+        return Err(StartError::NoRoots);
+    }
+    Ok(all)
+}

@@ -1,2 +1,55 @@
-//! main
-fn main() {}
+//! `resembled`: see the library.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+use resemble_daemon::config::{Args, Config};
+use resemble_daemon::{Daemon, journal, service};
+use resemble_proto::places::Env;
+
+/// The command line, the configuration or the surroundings are at fault.
+const TROUBLE: u8 = 2;
+/// The daemon ended by itself, which it never should.
+const BROKEN: u8 = 1;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let verbosity = journal::Verbosity {
+        verbose: args.verbose,
+        quiet: args.quiet,
+    };
+    let filter = std::env::var("RUST_LOG").ok();
+    journal::start(
+        verbosity,
+        filter.as_deref(),
+        std::env::var_os("JOURNAL_STREAM").is_none(),
+    );
+    // Index, alerts and socket are nobody else's to read, whatever folder they are in.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    match run(&args) {
+        Ok(code) => code,
+        Err(error) => {
+            let line = journal::one_line(&error.to_string());
+            // Nowhere to say that standard error is closed.
+            let _said = writeln!(std::io::stderr(), "resembled: {line}");
+            ExitCode::from(TROUBLE)
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    let uid = rustix::process::geteuid().as_raw();
+    let env = Env::gather(|name| std::env::var_os(name), uid);
+    let config = Config::load(args, &env)?;
+    let mut daemon = Daemon::start(&config)?;
+    service::ready();
+    let ordered = daemon.wait_for_signal();
+    service::stopping();
+    daemon.stop();
+    Ok(if ordered {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(BROKEN)
+    })
+}

@@ -23,7 +23,7 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        Self::with(|root| RootOptions::new(root))
+        Self::with(RootOptions::new)
     }
 
     fn with(options: impl Fn(PathBuf) -> RootOptions) -> Self {

@@ -1,1 +1,46 @@
-//! system
+//! The whole system: real processes, real mounts, real faults. One binary, one module a theme.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stderr)] // a test that is skipped says so
+
+/// The main job: watch, index, `ls FILE/.similar`, right after every change.
+mod main_job;
+
+/// How editors, version control and people change files.
+mod changes;
+
+/// Storms of changes, overflow of the event queue, deep trees made at once.
+mod storms;
+
+/// Kill, restart, a second daemon, damaged state.
+mod restarts;
+
+/// What bad input gets: one clear sentence, an exit code, nothing lost.
+mod bad_input;
+
+/// The same question with and without a daemon has the same bytes for an answer.
+mod two_ways;
+
+/// A settled change that makes a duplicate is told.
+mod alerts;
+
+/// The daemon of an ordinary user, mounted by fusermount3.
+mod unprivileged;
+
+/// Dependencies point one way; foreign crates are named in one place each.
+mod layering;
+
+/// The pages say what the programs do: README, units, promises of the overlay.
+mod pages;
+
+/// No test file is forgotten in the list above.
+#[test]
+fn every_test_file_is_in_the_list() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("system");
+    let list = std::fs::read_to_string(folder.join("main.rs")).expect("this file");
+    for entry in std::fs::read_dir(folder).expect("the folder of the tests") {
+        let name = entry.expect("an entry").file_name();
+        let module = name.to_string_lossy().replace(".rs", "");
+        let listed = module == "main" || list.contains(&format!("\nmod {module};"));
+        assert!(listed, "{module} is not in tests/system/main.rs");
+    }
+}

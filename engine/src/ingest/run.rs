@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use resemble_core::ContentDigest;
+use resemble_core::{ContentDigest, FileId};
 use resemble_index::{Change, ContentRef, Entry, Index, NewState, Snapshot};
 
 use super::area::Area;
@@ -59,6 +59,9 @@ pub(super) struct Run<'a> {
     removals: BTreeMap<PathBuf, Why>,
     /// To be looked at in the next round.
     again: BTreeSet<PathBuf>,
+    /// Files that lost a name: they may have been written to under it, of which nobody told their
+    /// other names.
+    pub(super) lost_a_name: BTreeSet<FileId>,
     /// The same with all below.
     again_below: BTreeSet<PathBuf>,
     /// Files that were named by themselves in this round: a listing need not look again.
@@ -97,6 +100,7 @@ impl<'a> Run<'a> {
             report: Report::default(),
             removals: BTreeMap::new(),
             again: BTreeSet::new(),
+            lost_a_name: BTreeSet::new(),
             again_below: BTreeSet::new(),
             named: HashSet::new(),
             being_read: HashSet::new(),
@@ -236,18 +240,11 @@ impl<'a> Run<'a> {
         } else {
             Cause::Unknown
         };
-        let scope = if moved_dir {
-            Scope::Subtree
-        } else {
-            Scope::Entry
-        };
-        self.path(
-            to,
-            scope,
-            if moved_dir { Cause::Unknown } else { cause },
-            false,
-        )?;
-        self.path(from, Scope::Entry, Cause::Unknown, false)
+        // All of both: a directory that is at either end by now may be another one than the index
+        // has there, with equal names below.
+        let cause = if moved_dir { Cause::Unknown } else { cause };
+        self.path(to, Scope::Subtree, cause, false)?;
+        self.path(from, Scope::Subtree, Cause::Unknown, false)
     }
 
     /// The open root of a path, unless it is in none or that is unavailable.
@@ -364,6 +361,9 @@ impl<'a> Run<'a> {
             self.observer.directory_gone(path);
             // They may be this one, moved: list them once more, with their watches set anew.
             self.again.extend(self.new_dirs.drain(..));
+        }
+        if let Entry::File(file) = known {
+            self.lost_a_name.insert(file);
         }
         self.removals.insert(path.to_owned(), why);
         Ok(())
@@ -570,7 +570,12 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         self.apply_removals()?;
-        self.commit()
+        self.commit()?;
+        // Only now are names that were found in this round known, too.
+        for file in std::mem::take(&mut self.lost_a_name) {
+            self.again.extend(self.snapshot.paths(file)?);
+        }
+        Ok(())
     }
 
     fn apply_removals(&mut self) -> Result<(), IngestError> {

@@ -271,6 +271,11 @@ impl Run<'_> {
         if matches!(known, Some(Entry::Dir(_))) {
             self.observer.directory_gone(path);
         }
+        if let Some(Entry::File(file)) = known
+            && stat.kind != Kind::File
+        {
+            self.lost_a_name.insert(*file);
+        }
         match stat.kind {
             Kind::Dir => {}
             Kind::File => self.file(place, path, stat, known, cause, read_now, listed)?,
@@ -338,6 +343,9 @@ impl Run<'_> {
         let same_bytes = |known: &FileRow| {
             same_file(known) && known.stat.size == row.size && known.stat.mtime == row.mtime
         };
+        if let Some(other) = there.as_ref().filter(|there| !same_file(there)) {
+            self.lost_a_name.insert(other.id);
+        }
         let job = |known_size, second_look| Job {
             anchor: Arc::clone(&place.anchor),
             path: path.to_owned(),

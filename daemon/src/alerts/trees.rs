@@ -1,0 +1,180 @@
+//! Finds copied trees among copied files: pure.
+//!
+//! A file of a copied tree lies at the same place below the copy as its original lies below the
+//! original: `/mail/2024/a.eml` and `/backup/2024/a.eml` end in the same components, and what stands
+//! before them is the same pair of directories for every file of the tree. So each pair of paths
+//! votes for the pair of directories that is left when the longest common ending is taken away, and
+//! the pair with the most votes is the tree. What its files have in common below that pair belongs
+//! to it too: the tree is named as deep as it can be.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// A tree is at least this many files; one file is a file.
+pub const LEAST_FILES: usize = 2;
+
+/// More trees than this at once are no longer looked for: their files count one by one, and the
+/// rate limit counts them together.
+const MOST_TREES: usize = 64;
+
+/// A directory whose files are like the files at the same places below another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tree {
+    /// The new directory.
+    pub copy: PathBuf,
+    /// The one that was there before.
+    pub original: PathBuf,
+    /// What was left of the paths' pairs; [`Self::copy`] or above it. While files appear anywhere
+    /// below it, the tree may grow.
+    pub above: PathBuf,
+    /// Its files, as numbers of the input.
+    pub members: Vec<usize>,
+}
+
+/// Groups findings, each a path with the paths it resembles. A finding is in one tree at most.
+pub fn group(findings: &[(&Path, Vec<&Path>)]) -> Vec<Tree> {
+    let mut votes: BTreeMap<(PathBuf, PathBuf), BTreeSet<usize>> = BTreeMap::new();
+    for (at, (path, partners)) in findings.iter().enumerate() {
+        for partner in partners {
+            if let Some((copy, original)) = split(path, partner) {
+                votes
+                    .entry((copy.to_path_buf(), original.to_path_buf()))
+                    .or_default()
+                    .insert(at);
+            }
+        }
+    }
+    let mut trees = Vec::new();
+    while trees.len() < MOST_TREES {
+        // The least path among equals, so that equal input gives equal output.
+        let Some(best) = votes
+            .iter()
+            .rev()
+            .max_by_key(|(_, members)| members.len())
+            .filter(|(_, members)| members.len() >= LEAST_FILES)
+            .map(|(pair, _)| pair.clone())
+        else {
+            break;
+        };
+        let Some(members) = votes.remove(&best) else {
+            break;
+        };
+        for others in votes.values_mut() {
+            others.retain(|member| !members.contains(member));
+        }
+        votes.retain(|_, others| others.len() >= LEAST_FILES);
+        trees.push(named_deep(&best, findings, members));
+    }
+    trees
+}
+
+/// Takes the longest common ending away; `None` if not even the names are equal.
+fn split<'a>(a: &'a Path, b: &'a Path) -> Option<(&'a Path, &'a Path)> {
+    let (mut left, mut right) = (a, b);
+    while let (Some(x), Some(y)) = (left.file_name(), right.file_name()) {
+        if x != y {
+            break;
+        }
+        left = left.parent()?;
+        right = right.parent()?;
+    }
+    (left != a).then_some((left, right))
+}
+
+/// Moves the pair down as far as all members go the same way.
+fn named_deep(
+    (copy, original): &(PathBuf, PathBuf),
+    findings: &[(&Path, Vec<&Path>)],
+    members: BTreeSet<usize>,
+) -> Tree {
+    let mut common: Option<PathBuf> = None;
+    for member in &members {
+        let Some(dir) = findings
+            .get(*member)
+            .and_then(|(path, _)| path.strip_prefix(copy).ok())
+            .and_then(Path::parent)
+        else {
+            continue;
+        };
+        common = Some(match common {
+            None => dir.to_path_buf(),
+            Some(so_far) => so_far
+                .components()
+                .zip(dir.components())
+                .take_while(|(x, y)| x == y)
+                .map(|(x, _)| x)
+                .collect(),
+        });
+    }
+    let common = common.unwrap_or_default();
+    let down = |dir: &Path| {
+        if common.as_os_str().is_empty() {
+            dir.to_path_buf()
+        } else {
+            dir.join(&common)
+        }
+    };
+    Tree {
+        copy: down(copy),
+        original: down(original),
+        above: copy.clone(),
+        members: members.into_iter().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trees(findings: &[(&str, &[&str])]) -> Vec<(String, String, usize)> {
+        let findings: Vec<(&Path, Vec<&Path>)> = findings
+            .iter()
+            .map(|(path, partners)| (Path::new(*path), partners.iter().map(Path::new).collect()))
+            .collect();
+        group(&findings)
+            .into_iter()
+            .map(|tree| {
+                let text = |path: PathBuf| path.into_os_string().into_string().unwrap();
+                (text(tree.copy), text(tree.original), tree.members.len())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_copy_beside_the_original() {
+        assert_eq!(
+            trees(&[
+                ("/r/proj2/a", &["/r/proj/a"]),
+                ("/r/proj2/d/b", &["/r/proj/d/b", "/r/proj2/a"]),
+                ("/r/proj2/d/c", &["/r/proj/d/c"]),
+            ]),
+            [("/r/proj2".into(), "/r/proj".into(), 3)]
+        );
+    }
+
+    #[test]
+    fn a_copy_of_the_same_name_elsewhere_is_named_deep() {
+        assert_eq!(
+            trees(&[("/y/p/d/a", &["/x/p/d/a"]), ("/y/p/b", &["/x/p/b"])]),
+            [("/y/p".into(), "/x/p".into(), 2)]
+        );
+    }
+
+    #[test]
+    fn a_file_counts_in_the_larger_tree() {
+        assert_eq!(
+            trees(&[
+                ("/n/a", &["/o/a", "/z/a"]),
+                ("/n/b", &["/o/b", "/z/b"]),
+                ("/n/c", &["/o/c"]),
+            ]),
+            [("/n".into(), "/o".into(), 3)]
+        );
+    }
+
+    #[test]
+    fn files_of_other_names_are_no_tree() {
+        assert_eq!(trees(&[("/n/a", &["/o/x"]), ("/n/b", &["/o/y"])]), []);
+        assert_eq!(trees(&[("/n/a", &["/o/a"])]), []);
+    }
+}

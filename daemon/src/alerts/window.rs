@@ -1,0 +1,511 @@
+//! When an alert is due, what is one alert, and how many there may be: pure, in virtual time.
+//!
+//! 1. A changed file is judged [`SETTLE`] after its last reading: within that time a save dance is
+//!    over, and what was a temporary file is gone.
+//! 2. Findings that make up a copied tree are one alert. While files below the same directory are
+//!    still waiting to be judged the tree may grow, so it is held back until [`HOLD_FILE`] after its
+//!    last member, at most [`HOLD_TREE`] after its first; a single file is held for the same reason
+//!    at most [`HOLD_FILE`]. What arrives of a tree after its
+//!    alert is counted with it and said later in the summary.
+//! 3. At most [`RATE`] alerts in [`RATE_TIME`]. What is beyond is counted, and the count is an alert
+//!    of its own when the time is over. So is the rest when too many files wait at once: nothing is
+//!    lost silently.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use resemble_core::{ByteLen, Relation, Score};
+
+use super::trees;
+
+/// From the reading of a file to its judgement.
+pub const SETTLE: Duration = Duration::from_secs(2);
+/// The longest a single file waits for a tree that it may belong to, and a tree for its next file.
+pub const HOLD_FILE: Duration = Duration::from_secs(10);
+/// The longest a growing tree waits to be complete.
+pub const HOLD_TREE: Duration = Duration::from_secs(300);
+/// Alerts in [`RATE_TIME`].
+pub const RATE: u32 = 30;
+/// See [`RATE`].
+pub const RATE_TIME: Duration = Duration::from_secs(60);
+/// How often what is held back is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// With more than this held back, no more often.
+const MANY: usize = 500;
+/// How long a told tree remembers that it was told.
+const TOLD: Duration = Duration::from_secs(600);
+/// More changed files than this are not kept apart.
+const MOST_WAITING: usize = 200_000;
+
+/// A file that resembles the changed one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Partner {
+    /// Where.
+    pub path: PathBuf,
+    /// How they relate.
+    pub relation: Relation,
+    /// Containment of the changed file in this one.
+    pub a_in_b: Option<Score>,
+    /// Containment of this one in the changed file.
+    pub b_in_a: Option<Score>,
+    /// What common chunks prove.
+    pub shared_bytes: ByteLen,
+}
+
+impl Partner {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// What judging a changed file came to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// It resembles nothing new.
+    Nothing,
+    /// It does, but by a cause that is nobody's news: a check-out, a build.
+    Quiet,
+    /// It does. Best first, never empty.
+    Resembles {
+        /// Whom.
+        partners: Vec<Partner>,
+        /// Too small, or in a place of builds: counts in a tree, but is no alert by itself.
+        only_in_tree: bool,
+    },
+}
+
+/// An alert.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Alert {
+    /// A file came to resemble another.
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Whom it resembles most.
+        partner: Partner,
+        /// How many more it resembles.
+        others: usize,
+    },
+    /// A tree came to resemble another.
+    Tree {
+        /// The new directory.
+        copy: PathBuf,
+        /// The one it resembles.
+        original: PathBuf,
+        /// How many of its files have their like in the other.
+        files: usize,
+        /// How many of those are equal to it.
+        identical: usize,
+    },
+    /// More than can be told one by one.
+    Summary {
+        /// How many alerts were left out.
+        left_out: u64,
+    },
+}
+
+#[derive(Clone, Debug)]
+struct Held {
+    partners: Vec<Partner>,
+    only_in_tree: bool,
+    since: Instant,
+}
+
+/// The state machine.
+#[derive(Debug, Default)]
+pub struct Window {
+    /// Read but not judged: when due.
+    waiting: BTreeMap<PathBuf, Instant>,
+    held: BTreeMap<PathBuf, Held>,
+    /// When to look at `held` again, and when it was looked at last.
+    look: Option<Instant>,
+    looked: Option<Instant>,
+    /// Trees that an alert named: (copy, original).
+    told: BTreeMap<(PathBuf, PathBuf), Instant>,
+    rate_began: Option<Instant>,
+    in_rate: u32,
+    left_out: u64,
+}
+
+impl Window {
+    /// A changed file was read; again, if it was read before: the wait begins anew.
+    pub fn read(&mut self, path: PathBuf, now: Instant) {
+        if self.waiting.len() >= MOST_WAITING && !self.waiting.contains_key(&path) {
+            self.leave_out(1, now);
+            return;
+        }
+        self.held.remove(&path);
+        self.waiting.insert(path, now + SETTLE);
+    }
+
+    /// When to ask again; may be too early.
+    pub fn deadline(&self) -> Option<Instant> {
+        let waiting = self.waiting.values().min().copied();
+        let held = self.look.filter(|_| !self.held.is_empty());
+        let summary = self
+            .rate_began
+            .filter(|_| self.left_out > 0)
+            .map(|at| at + RATE_TIME);
+        [waiting, held, summary].into_iter().flatten().min()
+    }
+
+    /// Whether nothing waits and nothing is held.
+    pub fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.held.is_empty()
+    }
+
+    /// How many files wait to be judged.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// The files to judge now, at most so many; `all` does not wait.
+    pub fn due(&mut self, now: Instant, all: bool, most: usize) -> Vec<PathBuf> {
+        let due: Vec<PathBuf> = (self.waiting.iter())
+            .filter(|(_, at)| all || **at <= now)
+            .take(most)
+            .map(|(path, _)| path.clone())
+            .collect();
+        for path in &due {
+            self.waiting.remove(path);
+        }
+        due
+    }
+
+    /// What a due file came to.
+    pub fn judged(&mut self, path: PathBuf, verdict: Verdict, now: Instant) {
+        if let Verdict::Resembles {
+            partners,
+            only_in_tree,
+        } = verdict
+            && !partners.is_empty()
+        {
+            self.held.insert(
+                path,
+                Held {
+                    partners,
+                    only_in_tree,
+                    since: now,
+                },
+            );
+            self.look = Some(now);
+        }
+    }
+
+    /// The alerts of what was judged; `all` holds nothing back.
+    pub fn alerts(&mut self, now: Instant, all: bool) -> Vec<Alert> {
+        // Grouping takes time in proportion to what is held.
+        let early = self.looked.is_some_and(|at| now < at + LOOK);
+        if !all && early && self.held.len() > MANY {
+            self.look = Some(now + LOOK);
+            return Vec::new();
+        }
+        self.looked = Some(now);
+        self.told.retain(|_, at| *at + TOLD > now);
+        let mut alerts = Vec::new();
+        let growing = self.trees(now, all, &mut alerts);
+        self.files(now, all, &growing, &mut alerts);
+        self.look = Some(now + LOOK);
+        self.limit(alerts, now)
+    }
+
+    /// Takes the complete trees out and returns the members of the others.
+    fn trees(&mut self, now: Instant, all: bool, alerts: &mut Vec<Alert>) -> BTreeSet<PathBuf> {
+        let findings: Vec<(&Path, Vec<&Path>)> = (self.held.iter())
+            .map(|(path, held)| {
+                (
+                    path.as_path(),
+                    held.partners.iter().map(Partner::path).collect(),
+                )
+            })
+            .collect();
+        let mut growing = BTreeSet::new();
+        let mut complete = Vec::new();
+        for tree in trees::group(&findings) {
+            let members: Vec<PathBuf> = (tree.members.iter())
+                .filter_map(|member| findings.get(*member))
+                .map(|(path, _)| path.to_path_buf())
+                .collect();
+            let since = || {
+                members
+                    .iter()
+                    .filter_map(|path| self.held.get(path))
+                    .map(|h| h.since)
+            };
+            let (first, last) = (since().min().unwrap_or(now), since().max().unwrap_or(now));
+            let holds = now < last + HOLD_FILE && now < first + HOLD_TREE;
+            if !all && holds && self.grows(&tree.above) {
+                growing.extend(members);
+            } else {
+                complete.push((tree, members));
+            }
+        }
+        for (tree, members) in complete {
+            let held: Vec<Held> = members
+                .iter()
+                .filter_map(|path| self.held.remove(path))
+                .collect();
+            if self.told_already(&tree.copy, &tree.original) {
+                self.leave_out(held.len() as u64, now);
+            } else if held.iter().any(|held| !held.only_in_tree) {
+                self.told
+                    .insert((tree.copy.clone(), tree.original.clone()), now);
+                let is_identical = |held: &&Held| {
+                    held.partners
+                        .iter()
+                        .any(|partner| partner.relation == Relation::Identical)
+                };
+                alerts.push(Alert::Tree {
+                    copy: tree.copy,
+                    original: tree.original,
+                    files: held.len(),
+                    identical: held.iter().filter(is_identical).count(),
+                });
+            }
+        }
+        growing
+    }
+
+    fn files(
+        &mut self,
+        now: Instant,
+        all: bool,
+        growing: &BTreeSet<PathBuf>,
+        alerts: &mut Vec<Alert>,
+    ) {
+        let due: Vec<PathBuf> = (self.held.iter())
+            .filter(|(path, held)| {
+                !growing.contains(*path)
+                    && (all
+                        || now >= held.since + HOLD_FILE
+                        || !path.parent().is_some_and(|dir| self.grows(dir)))
+            })
+            .map(|(path, _)| path.clone())
+            .collect();
+        // Two files that came to resemble each other are told once.
+        let mut pairs = BTreeSet::new();
+        for path in due {
+            let Some(held) = self.held.remove(&path) else {
+                continue;
+            };
+            let others = held.partners.len() - 1;
+            let Some(partner) = held.partners.into_iter().next() else {
+                continue;
+            };
+            if held.only_in_tree || pairs.contains(&(partner.path.clone(), path.clone())) {
+                continue;
+            }
+            if self.told_already(&path, &partner.path) {
+                self.leave_out(1, now);
+                continue;
+            }
+            pairs.insert((path.clone(), partner.path.clone()));
+            alerts.push(Alert::File {
+                path,
+                partner,
+                others,
+            });
+        }
+    }
+
+    /// Whether a tree that contains the pair was told lately.
+    fn told_already(&self, copy: &Path, original: &Path) -> bool {
+        self.told.keys().any(|(told_copy, told_original)| {
+            copy.starts_with(told_copy) && original.starts_with(told_original)
+        })
+    }
+
+    /// Whether files below the directory are still to be judged.
+    fn grows(&self, dir: &Path) -> bool {
+        self.waiting
+            .range::<Path, _>((std::ops::Bound::Included(dir), std::ops::Bound::Unbounded))
+            .next()
+            .is_some_and(|(path, _)| path.starts_with(dir))
+    }
+
+    /// Keeps to the rate; adds the summary when its time has come.
+    fn limit(&mut self, alerts: Vec<Alert>, now: Instant) -> Vec<Alert> {
+        if self.rate_began.is_none_or(|at| at + RATE_TIME <= now) {
+            let left_out = std::mem::take(&mut self.left_out);
+            self.rate_began = None;
+            self.in_rate = 0;
+            if left_out > 0 {
+                let mut told = vec![Alert::Summary { left_out }];
+                told.extend(self.limit(alerts, now));
+                return told;
+            }
+        }
+        let mut told = Vec::new();
+        for alert in alerts {
+            if self.in_rate < RATE {
+                self.rate_began.get_or_insert(now);
+                self.in_rate += 1;
+                told.push(alert);
+            } else {
+                self.leave_out(1, now);
+            }
+        }
+        told
+    }
+
+    fn leave_out(&mut self, count: u64, now: Instant) {
+        self.rate_began.get_or_insert(now);
+        self.left_out += count;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn partner(path: &str) -> Partner {
+        Partner {
+            path: path.into(),
+            relation: Relation::Identical,
+            a_in_b: Some(Score::ONE),
+            b_in_a: Some(Score::ONE),
+            shared_bytes: ByteLen(5000),
+        }
+    }
+
+    fn like(path: &str) -> Verdict {
+        Verdict::Resembles {
+            partners: vec![partner(path)],
+            only_in_tree: false,
+        }
+    }
+
+    fn run(window: &mut Window, now: Instant, verdict: &dyn Fn(&Path) -> Verdict) -> Vec<Alert> {
+        for path in window.due(now, false, usize::MAX) {
+            let verdict = verdict(&path);
+            window.judged(path, verdict, now);
+        }
+        window.alerts(now, false)
+    }
+
+    #[test]
+    fn one_alert_two_seconds_after_the_last_reading() {
+        let start = Instant::now();
+        let mut window = Window::default();
+        window.read("/r/a".into(), start);
+        window.read("/r/a".into(), start + Duration::from_secs(1));
+        let due = start + Duration::from_secs(3);
+        assert_eq!(window.deadline(), Some(due));
+        assert_eq!(
+            run(&mut window, start + Duration::from_millis(2999), &|_| like(
+                "/r/b"
+            )),
+            []
+        );
+        assert_eq!(
+            run(&mut window, due, &|_| like("/r/b")),
+            [Alert::File {
+                path: "/r/a".into(),
+                partner: partner("/r/b"),
+                others: 0
+            }]
+        );
+        assert!(window.is_idle());
+        assert_eq!(window.deadline(), None);
+    }
+
+    #[test]
+    fn a_copied_tree_is_one_alert_however_long_it_takes() {
+        let start = Instant::now();
+        let mut window = Window::default();
+        let mut told = Vec::new();
+        let original = |path: &Path| {
+            let rest = path.strip_prefix("/r/proj2").unwrap();
+            like(Path::new("/r/proj").join(rest).to_str().unwrap())
+        };
+        for step in 0..312u64 {
+            let now = start + Duration::from_millis(step * 100);
+            window.read(format!("/r/proj2/d{}/f{step}", step % 7).into(), now);
+            told.extend(run(&mut window, now, &original));
+        }
+        assert_eq!(told, [], "it still grows");
+        told.extend(run(&mut window, start + Duration::from_secs(60), &original));
+        assert_eq!(
+            told,
+            [Alert::Tree {
+                copy: "/r/proj2".into(),
+                original: "/r/proj".into(),
+                files: 312,
+                identical: 312
+            }]
+        );
+        // A late file of the same tree is counted, not told.
+        let late = start + Duration::from_secs(70);
+        window.read("/r/proj2/late".into(), late);
+        assert_eq!(run(&mut window, late + SETTLE, &original), []);
+        assert_eq!(
+            run(&mut window, late + SETTLE + RATE_TIME, &original),
+            [Alert::Summary { left_out: 1 }]
+        );
+    }
+
+    #[test]
+    fn other_changes_nearby_hold_a_file_for_ten_seconds_and_no_longer() {
+        let start = Instant::now();
+        let mut window = Window::default();
+        window.read("/r/a".into(), start);
+        let mut told = None;
+        for second in 0..40 {
+            let now = start + Duration::from_secs(second);
+            window.read("/r/log".into(), now);
+            let alerts = run(&mut window, now, &|_| like("/s/b"));
+            if !alerts.is_empty() {
+                told.get_or_insert(second);
+            }
+        }
+        assert_eq!(told, Some(12));
+    }
+
+    #[test]
+    fn beyond_the_rate_there_is_a_count() {
+        let start = Instant::now();
+        let mut window = Window::default();
+        for file in 0..100 {
+            window.read(format!("/r/{file}").into(), start);
+        }
+        let now = start + SETTLE;
+        let other = |path: &Path| like(&format!("/s/of-{}", path.file_name().unwrap().display()));
+        assert_eq!(run(&mut window, now, &other).len(), RATE as usize);
+        assert_eq!(window.deadline(), Some(now + RATE_TIME));
+        assert_eq!(
+            run(&mut window, now + RATE_TIME, &other),
+            [Alert::Summary {
+                left_out: 100 - u64::from(RATE)
+            }]
+        );
+        assert_eq!(window.deadline(), None);
+    }
+
+    #[test]
+    fn two_files_that_resemble_each_other_are_one_alert() {
+        let start = Instant::now();
+        let mut window = Window::default();
+        window.read("/r/a".into(), start);
+        window.read("/r/b".into(), start);
+        let other = |path: &Path| like(if path.ends_with("a") { "/r/b" } else { "/r/a" });
+        assert_eq!(run(&mut window, start + SETTLE, &other).len(), 1);
+    }
+
+    #[test]
+    fn quiet_verdicts_say_nothing() {
+        let start = Instant::now();
+        let mut window = Window::default();
+        window.read("/r/a".into(), start);
+        window.read("/r/b".into(), start);
+        let verdict = |path: &Path| {
+            if path.ends_with("a") {
+                Verdict::Quiet
+            } else {
+                Verdict::Nothing
+            }
+        };
+        assert_eq!(run(&mut window, start + SETTLE, &verdict), []);
+        assert!(window.is_idle());
+    }
+}

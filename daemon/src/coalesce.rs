@@ -1,0 +1,389 @@
+//! Turns hints and time into jobs: a pure state machine without clock, tree or thread.
+//!
+//! The problem: a file is written in many pieces, and reading it between two pieces costs a read
+//! and yields a content that never was meant to be. Waiting too long makes answers stale. So:
+//!
+//! 1. A changed file is read [`Timing::settle`] after its last write or close, at the latest
+//!    [`Timing::cap`] after the first: a log that grows without pause is still read.
+//! 2. What needs no reading does not wait. A directory that appeared is listed at once (its watch
+//!    comes with the listing, and every moment without it is one in which changes are found only by
+//!    that listing); a name that went is removed at once; links, pipes and devices too.
+//! 3. A rename passes at once with its pair. A file that waited is read then and not later: whoever
+//!    renames a file has finished it, so the save dance "write a temporary file, rename it over the
+//!    old one" is one read of one file, and the waiting below a renamed directory moves along.
+//! 4. A change of nothing but attributes is looked at without waiting, and known as such.
+//! 5. After an overflow nothing that waits is worth keeping: the rescan looks at everything.
+//!
+//! `drain_all` is for the barrier: whatever waits is due now.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use resemble_engine::ingest::Cause;
+
+use crate::watch::{Hint, Marks, Rename};
+
+/// How long things wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// From the last write or close of a file to its reading.
+    pub settle: Duration,
+    /// From the first of them to its reading at the latest.
+    pub cap: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            settle: Duration::from_millis(500),
+            cap: Duration::from_secs(10),
+        }
+    }
+}
+
+/// What `lstat` said of a hinted path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing is there.
+    Absent,
+    /// A directory.
+    Directory,
+    /// A regular file.
+    File,
+    /// Anything else: a link, a pipe, a socket, a device.
+    Other,
+}
+
+/// What to do now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Jobs {
+    /// Everything is to be looked at; nothing else is set.
+    pub rescan: bool,
+    /// Entries that moved with all below them, in the order of the moves; whether the entry was
+    /// written to before. To be done first.
+    pub renames: Vec<(Rename, bool)>,
+    /// Directories to list with all below them, and what is gone; none is inside another.
+    pub subtrees: BTreeSet<PathBuf>,
+    /// Single entries to look at, and why; none is inside a subtree.
+    pub entries: BTreeMap<PathBuf, Cause>,
+}
+
+impl Jobs {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        !self.rescan
+            && self.renames.is_empty()
+            && self.subtrees.is_empty()
+            && self.entries.is_empty()
+    }
+
+    /// How many paths are named.
+    pub fn len(&self) -> usize {
+        self.renames.len() + self.subtrees.len() + self.entries.len()
+    }
+
+    /// Keeps only renames that have nothing to do with each other or with a subtree. Of the others
+    /// the order would matter, and the tree may have gone on since: what is at their ends is
+    /// looked at instead, which finds a moved file by its inode and reads nothing either.
+    fn untangle(&mut self) {
+        let mut ends: BTreeMap<&Path, usize> = BTreeMap::new();
+        for (rename, _) in &self.renames {
+            *ends.entry(&rename.from).or_default() += 1;
+            *ends.entry(&rename.to).or_default() += 1;
+        }
+        let below = |path: &Path| {
+            let after = (std::ops::Bound::Excluded(path), std::ops::Bound::Unbounded);
+            ends.range::<Path, _>(after)
+                .next()
+                .is_some_and(|(next, _)| next.starts_with(path))
+                || self
+                    .subtrees
+                    .range::<Path, _>(after)
+                    .next()
+                    .is_some_and(|n| n.starts_with(path))
+        };
+        let alone = |path: &Path| {
+            ends.get(path) == Some(&1)
+                && !path.ancestors().any(|above| self.subtrees.contains(above))
+                && !path
+                    .ancestors()
+                    .skip(1)
+                    .any(|above| ends.contains_key(above))
+                && !below(path)
+        };
+        let tangled: Vec<bool> = (self.renames.iter())
+            .map(|(rename, _)| !alone(&rename.from) || !alone(&rename.to))
+            .collect();
+        let renames = std::mem::take(&mut self.renames);
+        for ((rename, modified), tangled) in renames.into_iter().zip(tangled) {
+            if !tangled {
+                self.renames.push((rename, modified));
+                continue;
+            }
+            if modified {
+                self.look_at(&rename.to, Cause::Modified);
+            }
+            self.subtrees.insert(rename.from);
+            self.subtrees.insert(rename.to);
+        }
+    }
+
+    /// The stronger cause counts.
+    fn look_at(&mut self, path: &Path, cause: Cause) {
+        if let Some(known) = self.entries.get_mut(path) {
+            *known = match (*known, cause) {
+                (Cause::Modified, _) | (_, Cause::Modified) => Cause::Modified,
+                (Cause::Unknown, _) | (_, Cause::Unknown) => Cause::Unknown,
+                (Cause::AttributesOnly, Cause::AttributesOnly) => Cause::AttributesOnly,
+            };
+        } else {
+            self.entries.insert(path.to_path_buf(), cause);
+        }
+    }
+}
+
+impl Timing {
+    fn due_at(self, waiting: &Waiting) -> Instant {
+        (waiting.last + self.settle).min(waiting.first + self.cap)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    first: Instant,
+    last: Instant,
+    cause: Cause,
+}
+
+/// The state machine.
+#[derive(Debug, Default)]
+pub struct Coalescer {
+    timing: Timing,
+    /// Sorted by path, so that what is below a directory is one range.
+    waiting: BTreeMap<PathBuf, Waiting>,
+    /// No waiting file is due before this; it may be too early, never too late. Saves looking at
+    /// all that wait after every event.
+    earliest: Option<Instant>,
+    jobs: Jobs,
+    /// Old names of the renames in `jobs`.
+    moved_from: BTreeSet<PathBuf>,
+    /// Their new names.
+    moved_to: BTreeSet<PathBuf>,
+}
+
+impl Coalescer {
+    /// Nothing waits.
+    pub fn new(timing: Timing) -> Self {
+        Self {
+            timing,
+            ..Self::default()
+        }
+    }
+
+    /// An entry moved. To be told before the hints of the same batch.
+    pub fn rename(&mut self, rename: Rename) {
+        // What stood at the new name is gone, and what waited there with it.
+        self.forget(&rename.to);
+        let mut written = false;
+        for (path, waiting) in take_below(&mut self.waiting, &rename.from) {
+            match path.strip_prefix(&rename.from) {
+                Ok(rest) if !rest.as_os_str().is_empty() => {
+                    self.waiting.insert(rename.to.join(rest), waiting);
+                }
+                _ => written |= waiting.cause == Cause::Modified,
+            }
+        }
+        // `a` to `b` to `c` is one move; where it passed is looked at.
+        let earlier = self
+            .jobs
+            .renames
+            .iter()
+            .rposition(|(earlier, _)| earlier.to == rename.from);
+        let Some(earlier) = earlier else {
+            self.moved_from.insert(rename.from.clone());
+            self.moved_to.insert(rename.to.clone());
+            self.jobs.renames.push((rename, written));
+            return;
+        };
+        self.moved_to.remove(&rename.from);
+        self.jobs.subtrees.insert(rename.from.clone());
+        let (first, modified) = &mut self.jobs.renames[earlier];
+        *modified |= written;
+        if first.from == rename.to {
+            // There and back is no move. The hints say what to look at: the watches went with
+            // the first step.
+            self.moved_from.remove(&rename.to);
+            self.jobs.renames.remove(earlier);
+        } else {
+            first.to.clone_from(&rename.to);
+            self.moved_to.insert(rename.to);
+        }
+    }
+
+    /// Something was heard of a path, and this is what is there now.
+    pub fn hint(&mut self, path: &Path, hint: Hint, kind: Kind) {
+        let Hint { marks, first, last } = hint;
+        // The looks at both ends of a rename are part of it. Whoever was heard of in another way
+        // too, or twice, is looked at by itself.
+        let arrived = marks == Marks::APPEARED
+            && self.moved_to.contains(path)
+            && !self.moved_from.contains(path);
+        if arrived {
+            return;
+        }
+        if kind == Kind::Absent && self.moved_from.contains(path) && !self.moved_to.contains(path) {
+            if marks.any(Marks::WRITTEN.and(Marks::CLOSED)) {
+                for (rename, modified) in &mut self.jobs.renames {
+                    *modified |= rename.from == path;
+                }
+            }
+            return;
+        }
+        match kind {
+            // Nothing to read: done at once. What is gone may be back before that, with other things
+            // below it.
+            Kind::Absent => {
+                self.forget(path);
+                self.jobs.subtrees.insert(path.to_path_buf());
+            }
+            Kind::Other => {
+                self.forget(path);
+                self.jobs.look_at(path, Cause::Unknown);
+            }
+            Kind::Directory => {
+                if marks.any(Marks::APPEARED.and(Marks::GONE).and(Marks::UNKNOWN)) {
+                    self.jobs.subtrees.insert(path.to_path_buf());
+                } else {
+                    self.jobs.look_at(path, Cause::AttributesOnly);
+                }
+            }
+            Kind::File if marks.only_attributes() => {
+                // A file that waits to be read is looked at then.
+                if !self.waiting.contains_key(path) {
+                    self.jobs.look_at(path, Cause::AttributesOnly);
+                }
+            }
+            Kind::File => {
+                let waiting = self.waiting.entry(path.to_path_buf()).or_insert(Waiting {
+                    first,
+                    last,
+                    cause: Cause::Unknown,
+                });
+                waiting.first = waiting.first.min(first);
+                waiting.last = waiting.last.max(last);
+                if marks.any(Marks::WRITTEN.and(Marks::CLOSED)) {
+                    waiting.cause = Cause::Modified;
+                }
+                let due = self.timing.due_at(waiting);
+                self.earliest = Some(self.earliest.map_or(due, |earliest| earliest.min(due)));
+            }
+        }
+    }
+
+    /// Events were lost.
+    pub fn overflow(&mut self) {
+        self.waiting.clear();
+        self.earliest = None;
+        self.moved_from.clear();
+        self.moved_to.clear();
+        self.jobs = Jobs {
+            rescan: true,
+            ..Jobs::default()
+        };
+    }
+
+    /// The directory and all below are not watched any more.
+    pub fn forget(&mut self, path: &Path) {
+        take_below(&mut self.waiting, path);
+    }
+
+    /// How many files wait to be read.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// When [`Self::due`] may have something to say next, never too late but perhaps too early; a
+    /// time in the past means at once.
+    pub fn deadline(&self, now: Instant) -> Option<Instant> {
+        if !self.jobs.is_empty() {
+            return Some(now);
+        }
+        self.earliest
+    }
+
+    /// The jobs that are due at `now`.
+    pub fn due(&mut self, now: Instant) -> Jobs {
+        if self.earliest.is_some_and(|earliest| earliest <= now) {
+            let timing = self.timing;
+            let jobs = &mut self.jobs;
+            let mut earliest: Option<Instant> = None;
+            self.waiting.retain(|path, waiting| {
+                let due = timing.due_at(waiting);
+                if due <= now {
+                    jobs.look_at(path, waiting.cause);
+                } else {
+                    earliest = Some(earliest.map_or(due, |earliest| earliest.min(due)));
+                }
+                due > now
+            });
+            self.earliest = earliest;
+        }
+        self.finish()
+    }
+
+    /// All jobs, however short their wait was.
+    pub fn drain_all(&mut self) -> Jobs {
+        self.earliest = None;
+        let waiting = std::mem::take(&mut self.waiting);
+        for (path, waiting) in waiting {
+            self.jobs.look_at(&path, waiting.cause);
+        }
+        self.finish()
+    }
+
+    /// Hands the jobs out, folded: nothing is named that a subtree covers.
+    fn finish(&mut self) -> Jobs {
+        let mut jobs = std::mem::take(&mut self.jobs);
+        self.moved_from.clear();
+        self.moved_to.clear();
+        if jobs.rescan {
+            return jobs;
+        }
+        jobs.untangle();
+        // Sorted by components, a directory comes right before everything below it.
+        let mut last: Option<PathBuf> = None;
+        jobs.subtrees.retain(|path| {
+            let covered = last.as_ref().is_some_and(|above| path.starts_with(above));
+            if !covered {
+                last = Some(path.clone());
+            }
+            !covered
+        });
+        if !jobs.subtrees.is_empty() {
+            // A written file is named all the same: the listing trusts equal stats, and a write
+            // through a mapping leaves them equal.
+            let covered = |path: &Path| path.ancestors().any(|a| jobs.subtrees.contains(a));
+            jobs.entries
+                .retain(|path, cause| *cause == Cause::Modified || !covered(path));
+        }
+        jobs
+    }
+}
+
+/// Removes the path and all below it from a map sorted by path, and returns them.
+pub(crate) fn take_below<T>(map: &mut BTreeMap<PathBuf, T>, path: &Path) -> Vec<(PathBuf, T)> {
+    let names: Vec<PathBuf> = map
+        .range::<Path, _>((std::ops::Bound::Included(path), std::ops::Bound::Unbounded))
+        .map(|(name, _)| name)
+        .take_while(|name| name.starts_with(path))
+        .cloned()
+        .collect();
+    names
+        .into_iter()
+        .filter_map(|name| map.remove_entry(&name))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,570 @@
+//! Command line and configuration file: what a daemon is to do, checked before it does anything.
+//!
+//! The keys of the file are the long options without the dashes; a root is a table `[[root]]` with
+//! its own rules. What both name, the command line decides. Everything that can be found wrong
+//! without an index is found here, as one sentence, and ends the program with status 2:
+//!
+//! ```toml
+//! mount = "~/Similar"
+//! view = "folders"
+//!
+//! [[root]]
+//! path = "~/Documents"
+//!
+//! [[root]]
+//! path = "/srv/projects"
+//! ignore = true
+//! one-file-system = true
+//! ```
+//!
+//! Relative paths of the command line start at the working directory, those of the file at the
+//! file's folder; `~/` at the start of a path of the file is the home folder (the shell expands it
+//! on the command line).
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{ArgAction, Parser, ValueEnum};
+use resemble_core::Params;
+use resemble_core::params::ChunkParams;
+use resemble_engine::ingest::RootOptions;
+use resemble_fs::{Show, View};
+use resemble_proto::places::{self, Env, PlaceError};
+use serde::Deserialize;
+
+/// How often the whole tree is compared with the index, changes or not.
+const RECONCILE: Duration = Duration::from_secs(3600);
+/// Contents that share a piece of text before it counts as boilerplate.
+const BOILERPLATE: u32 = 1000;
+
+/// The command line.
+#[derive(Clone, Debug, Default, Parser)]
+#[allow(clippy::struct_excessive_bools)] // switches of a command line
+#[command(
+    name = "resembled",
+    version,
+    about = "Watches folders, indexes their files by content, and answers what resembles what",
+    after_help = "Runs in the foreground until SIGTERM or SIGINT. `resemble status` shows what it does."
+)]
+pub struct Args {
+    /// Folders to watch, besides those of the configuration and of `resemble watch add`
+    #[arg(value_name = "ROOT")]
+    pub roots: Vec<PathBuf>,
+    /// Mount the overlay here
+    #[arg(long, value_name = "DIR")]
+    pub mount: Option<PathBuf>,
+    /// How the overlay shows the tree [default: folders]
+    #[arg(long, value_enum)]
+    pub view: Option<ViewArg>,
+    /// Whether listings of the overlay show `.similar` [default: as the view has it]
+    #[arg(long, value_enum)]
+    pub show: Option<ShowArg>,
+    /// Where index, alerts and the list of kept roots live
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// The socket to answer at
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+    /// Read options and roots from a TOML file
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Honour ignore files and skip `.git` in the roots of the command line
+    #[arg(long)]
+    pub ignore: bool,
+    /// Do not enter other file systems below the roots of the command line
+    #[arg(long)]
+    pub one_file_system: bool,
+    /// Average size of chunks in bytes [default: 1015]
+    #[arg(long, value_name = "N")]
+    pub chunk_size: Option<u32>,
+    /// What more contents than this have is boilerplate [default: 1000]
+    #[arg(long, value_name = "N")]
+    pub boilerplate: Option<u32>,
+    /// Open the socket and mount the overlay only when the first scan is done
+    #[arg(long)]
+    pub wait: bool,
+    /// Compare the whole tree with the index every so many seconds; 0 never [default: 3600]
+    #[arg(long, value_name = "SECS")]
+    pub reconcile: Option<u64>,
+    /// Say more; twice for everything
+    #[arg(short, long, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// Say only what is wrong
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub quiet: bool,
+}
+
+/// `--view`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ViewArg {
+    /// Each file is a folder with the file itself and `.similar/`.
+    Folders,
+    /// The tree as it is; each folder answers `.similar/NAME/`.
+    Files,
+}
+
+/// `--show`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ShowArg {
+    /// Listed wherever it is.
+    Always,
+    /// Never listed; it answers all the same.
+    Never,
+}
+
+/// The file.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct FileConfig {
+    mount: Option<PathBuf>,
+    view: Option<ViewArg>,
+    show: Option<ShowArg>,
+    state: Option<PathBuf>,
+    socket: Option<PathBuf>,
+    ignore: Option<bool>,
+    one_file_system: Option<bool>,
+    chunk_size: Option<u32>,
+    boilerplate: Option<u32>,
+    wait: Option<bool>,
+    reconcile: Option<u64>,
+    #[serde(default)]
+    root: Vec<FileRoot>,
+}
+
+/// A `[[root]]` of the file.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct FileRoot {
+    path: PathBuf,
+    ignore: Option<bool>,
+    one_file_system: Option<bool>,
+}
+
+/// What the daemon is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The roots of this start, in the order given: those of the file, then those of the command line.
+    pub roots: Vec<RootOptions>,
+    /// Where to mount the overlay.
+    pub mount: Option<PathBuf>,
+    /// Its view.
+    pub view: View,
+    /// Whether it lists `.similar`.
+    pub show: Show,
+    /// The state folder.
+    pub state: PathBuf,
+    /// The socket.
+    pub socket: PathBuf,
+    /// How files are cut and sampled.
+    pub params: Params,
+    /// See [`resemble_index::Options::boilerplate_limit`].
+    pub boilerplate: u32,
+    /// Socket and overlay only after the first scan.
+    pub wait: bool,
+    /// The period of the full comparison; `None`: never.
+    pub reconcile: Option<Duration>,
+}
+
+/// What is wrong with the command line or the file.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read the configuration {}: {source}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file is not what it should be. The message of the parser names line and column.
+    #[error("in the configuration {}: {}", .path.display(), .message.trim_end())]
+    Parse {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and where.
+        message: String,
+    },
+    /// A chunk size without parameters.
+    #[error(
+        "--chunk-size {size}: the average must be from {} to {} bytes",
+        ChunkParams::LEAST_AVERAGE,
+        ChunkParams::GREATEST_AVERAGE
+    )]
+    ChunkSize {
+        /// What was asked for.
+        size: u32,
+    },
+    /// A place cannot be had.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// The working directory is gone.
+    #[error("cannot tell the working directory: {0}")]
+    WorkingDirectory(io::Error),
+    /// A root is no directory that can be watched.
+    #[error(transparent)]
+    Root(#[from] RootError),
+}
+
+/// Why a directory cannot be a root.
+#[derive(Debug, thiserror::Error)]
+pub enum RootError {
+    /// It is not there, or not for us.
+    #[error("cannot watch {}: {source}", .path.display())]
+    Missing {
+        /// The path as given.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is a file.
+    #[error("cannot watch {}: it is no directory", .path.display())]
+    NoDirectory {
+        /// The path.
+        path: PathBuf,
+    },
+    /// It lies in another root, or is it.
+    #[error(
+        "cannot watch {}: it lies in {}, which is watched already",
+        .inner.display(), .outer.display()
+    )]
+    Nested {
+        /// The inner one.
+        inner: PathBuf,
+        /// The outer one.
+        outer: PathBuf,
+    },
+    /// Its files are not on a disk.
+    #[error(
+        "cannot watch {}: it is on a file system of type {kind}, which {}",
+        .path.display(), .what
+    )]
+    FileSystem {
+        /// The root.
+        path: PathBuf,
+        /// The type.
+        kind: &'static str,
+        /// What that means.
+        what: &'static str,
+    },
+    /// It is an overlay of resemble.
+    #[error("cannot watch {}: it lies in an overlay of resemble", .path.display())]
+    Overlay {
+        /// The root.
+        path: PathBuf,
+    },
+    /// It is our own state.
+    #[error("cannot watch {}: it is the state folder of this daemon", .path.display())]
+    State {
+        /// The root.
+        path: PathBuf,
+    },
+}
+
+impl Config {
+    /// Puts the command line, the file that it names and the environment together.
+    pub fn load(args: &Args, env: &Env) -> Result<Self, ConfigError> {
+        let here = std::env::current_dir().map_err(ConfigError::WorkingDirectory)?;
+        let (file, folder) = match &args.config {
+            None => (FileConfig::default(), here.clone()),
+            Some(path) => {
+                let path = here.join(path);
+                let text = fs::read_to_string(&path).map_err(|source| ConfigError::Read {
+                    path: path.clone(),
+                    source,
+                })?;
+                let file = toml::from_str(&text).map_err(|error| ConfigError::Parse {
+                    path: path.clone(),
+                    message: error.to_string(),
+                })?;
+                (file, path.parent().unwrap_or(Path::new("/")).to_path_buf())
+            }
+        };
+        let in_file = |path: &Path| in_folder(&folder, env.home.as_deref(), path);
+        let mut roots = Vec::new();
+        for root in &file.root {
+            roots.push(RootOptions {
+                path: in_file(&root.path),
+                ignore: root.ignore.or(file.ignore).unwrap_or(false),
+                one_file_system: root
+                    .one_file_system
+                    .or(file.one_file_system)
+                    .unwrap_or(false),
+            });
+        }
+        for root in &args.roots {
+            roots.push(RootOptions {
+                path: here.join(root),
+                ignore: args.ignore || file.ignore.unwrap_or(false),
+                one_file_system: args.one_file_system || file.one_file_system.unwrap_or(false),
+            });
+        }
+        let of_both = |line: &Option<PathBuf>, in_the_file: &Option<PathBuf>| {
+            line.as_ref()
+                .map(|path| here.join(path))
+                .or_else(|| in_the_file.as_ref().map(|path| in_file(path)))
+        };
+        let state_given = of_both(&args.state, &file.state);
+        let state = here.join(places::state_dir(env, state_given.as_deref())?);
+        let socket_given = of_both(&args.socket, &file.socket);
+        let socket = places::socket_path(env, socket_given.as_deref(), Some(&state))?;
+        let mut params = Params::default();
+        if let Some(size) = args.chunk_size.or(file.chunk_size) {
+            params.chunk = ChunkParams::scaled(size).ok_or(ConfigError::ChunkSize { size })?;
+        }
+        let reconcile = args
+            .reconcile
+            .or(file.reconcile)
+            .map_or(RECONCILE, Duration::from_secs);
+        let mut config = Self {
+            roots: Vec::new(),
+            mount: of_both(&args.mount, &file.mount),
+            view: match args.view.or(file.view) {
+                None | Some(ViewArg::Folders) => View::Folders,
+                Some(ViewArg::Files) => View::Files,
+            },
+            show: match args.show.or(file.show) {
+                None => Show::default(),
+                Some(ShowArg::Always) => Show::Always,
+                Some(ShowArg::Never) => Show::Never,
+            },
+            state,
+            socket: here.join(socket),
+            params,
+            boilerplate: args.boilerplate.or(file.boilerplate).unwrap_or(BOILERPLATE),
+            wait: args.wait || file.wait.unwrap_or(false),
+            reconcile: (!reconcile.is_zero()).then_some(reconcile),
+        };
+        for root in roots {
+            let root = checked_root(root, &config.state)?;
+            not_nested(
+                &root.path,
+                config.roots.iter().map(|other| other.path.as_path()),
+            )?;
+            config.roots.push(root);
+        }
+        Ok(config)
+    }
+}
+
+/// A root as it can be watched: absolute, without symbolic links, a directory on a real file
+/// system and not our own.
+pub fn checked_root(root: RootOptions, state: &Path) -> Result<RootOptions, RootError> {
+    // Before anything is asked of the path itself: a dead overlay would hang or fail with a message
+    // that helps nobody.
+    if resemble_fs::is_inside_resemble_mount(&root.path) {
+        return Err(RootError::Overlay { path: root.path });
+    }
+    let missing = |source| RootError::Missing {
+        path: root.path.clone(),
+        source,
+    };
+    let path = fs::canonicalize(&root.path).map_err(missing)?;
+    if resemble_fs::is_inside_resemble_mount(&path) {
+        return Err(RootError::Overlay { path });
+    }
+    if !fs::metadata(&path).map_err(missing)?.is_dir() {
+        return Err(RootError::NoDirectory { path });
+    }
+    if fs::canonicalize(state).is_ok_and(|state| path.starts_with(state)) {
+        return Err(RootError::State { path });
+    }
+    file_system(&path)?;
+    Ok(RootOptions { path, ..root })
+}
+
+/// Refuses what holds no files of its own.
+fn file_system(path: &Path) -> Result<(), RootError> {
+    use resemble_engine::fsid::{FsClass, class_of};
+    use std::os::fd::AsFd;
+
+    let missing = |source| RootError::Missing {
+        path: path.to_path_buf(),
+        source,
+    };
+    let dir = fs::File::open(path).map_err(missing)?;
+    let class = class_of(dir.as_fd()).map_err(|error| missing(error.into()))?;
+    let (kind, what) = match class {
+        FsClass::Real => return Ok(()),
+        FsClass::Pseudo => ("pseudo", "holds no files of its own"),
+        FsClass::Fuse => ("FUSE", "tells nobody about changes"),
+    };
+    Err(RootError::FileSystem {
+        path: path.to_path_buf(),
+        kind,
+        what,
+    })
+}
+
+/// Refuses a root that lies in one of the others or holds one.
+pub fn not_nested<'a>(
+    root: &Path,
+    others: impl Iterator<Item = &'a Path>,
+) -> Result<(), RootError> {
+    for other in others {
+        if root.starts_with(other) {
+            return Err(RootError::Nested {
+                inner: root.to_path_buf(),
+                outer: other.to_path_buf(),
+            });
+        }
+        if other.starts_with(root) {
+            return Err(RootError::Nested {
+                inner: other.to_path_buf(),
+                outer: root.to_path_buf(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn in_folder(folder: &Path, home: Option<&Path>, path: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), home) {
+        (Ok(rest), Some(home)) if rest.as_os_str().is_empty() => home.to_path_buf(),
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => folder.join(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Place {
+        dir: tempfile::TempDir,
+        env: Env,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            for name in ["docs", "docs/inner", "mail", "home/tree"] {
+                fs::create_dir_all(dir.path().join(name)).unwrap();
+            }
+            let env = Env {
+                home: Some(dir.path().join("home")),
+                run_user: "/nonexistent".into(),
+                ..Env::default()
+            };
+            Self { dir, env }
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            fs::canonicalize(self.dir.path()).unwrap().join(name)
+        }
+
+        fn load(&self, args: &[&str]) -> Result<Config, ConfigError> {
+            let args = args.iter().map(|arg| match arg.strip_prefix('@') {
+                Some(name) => self.path(name).into_os_string(),
+                None => (*arg).into(),
+            });
+            let args = Args::parse_from(std::iter::once("resembled".into()).chain(args));
+            Config::load(&args, &self.env)
+        }
+
+        fn load_file(&self, text: &str, args: &[&str]) -> Result<Config, ConfigError> {
+            fs::write(self.path("c.toml"), text).unwrap();
+            self.load(&[&["--config", "@c.toml"], args].concat())
+        }
+    }
+
+    #[test]
+    fn the_command_line_alone() {
+        let place = Place::new();
+        let config = place
+            .load(&["--ignore", "--mount", "@m", "@docs", "@mail"])
+            .unwrap();
+        assert_eq!(config.roots.len(), 2);
+        assert!(
+            config
+                .roots
+                .iter()
+                .all(|root| root.ignore && !root.one_file_system)
+        );
+        assert_eq!(config.mount, Some(place.path("m")));
+        assert_eq!(
+            config.state,
+            place.dir.path().join("home/.local/state/resemble")
+        );
+        assert_eq!(config.socket, config.state.join("socket"));
+        assert_eq!(config.view, View::Folders);
+        assert_eq!(config.reconcile, Some(RECONCILE));
+    }
+
+    #[test]
+    fn the_file_has_the_same_keys_and_the_command_line_decides() {
+        let place = Place::new();
+        let text = "view = \"files\"\nshow = \"never\"\nreconcile = 0\nchunk-size = 4096\n\
+                    mount = \"m\"\nstate = \"~/st\"\n\
+                    [[root]]\npath = \"docs\"\nignore = true\n[[root]]\npath = \"~/tree\"\n";
+        let config = place
+            .load_file(text, &["--view", "folders", "@mail"])
+            .unwrap();
+        let paths: Vec<_> = config.roots.iter().map(|root| root.path.clone()).collect();
+        assert_eq!(
+            paths,
+            [
+                place.path("docs"),
+                place.path("home/tree"),
+                place.path("mail")
+            ]
+        );
+        assert!(config.roots[0].ignore && !config.roots[1].ignore);
+        assert_eq!((config.view, config.show), (View::Folders, Show::Never));
+        assert_eq!(config.reconcile, None);
+        assert_eq!(config.mount, Some(place.path("m")));
+        assert_eq!(config.state, place.dir.path().join("home/st"));
+        assert_ne!(config.params, Params::default());
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_line() {
+        let place = Place::new();
+        for (text, line) in [
+            ("view = \"files\"\nviw = 1\n", "line 2"),
+            ("[[root]]\npath = \"docs\"\nignor = true\n", "line 3"),
+            ("view = \"file\"\n", "line 1"),
+        ] {
+            let error = place.load_file(text, &[]).unwrap_err().to_string();
+            assert!(error.contains(line) && error.contains("c.toml"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_watched_is_said_in_a_sentence() {
+        let place = Place::new();
+        fs::write(place.path("file"), "").unwrap();
+        for (args, part) in [
+            (&["@none"][..], "No such file"),
+            (&["@file"], "no directory"),
+            (&["@docs", "@docs/inner"], "lies in"),
+            (&["@docs/inner", "@docs"], "lies in"),
+            (&["@docs", "@docs"], "lies in"),
+            (&["/proc"], "pseudo"),
+            (&["--state", "@docs", "@docs/inner"], "state folder"),
+            (&["--chunk-size", "10", "@docs"], "from 145"),
+        ] {
+            let error = place.load(args).unwrap_err().to_string();
+            assert!(error.contains(part), "{args:?}: {error}");
+            assert!(!error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_root_is_known_by_its_real_path() {
+        let place = Place::new();
+        std::os::unix::fs::symlink(place.path("docs"), place.path("link")).unwrap();
+        let config = place.load(&["@link"]).unwrap();
+        assert_eq!(config.roots[0].path, place.path("docs"));
+        assert!(place.load(&["@link", "@docs"]).is_err());
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        use clap::CommandFactory;
+        Args::command().debug_assert();
+    }
+}

@@ -1,0 +1,91 @@
+//! An index that cannot be written or read: closed, answered for by its last view, opened again.
+
+use std::path::Path;
+use std::time::Instant;
+
+use resemble_engine::ingest::IngestError;
+use resemble_index::{ApplyError, ReadError};
+
+use super::{Indexer, RETRY, Retry};
+use crate::state::Topic;
+
+impl Indexer {
+    pub(super) fn broken(&mut self, error: &IngestError) {
+        let pause = self
+            .retry
+            .as_ref()
+            .map_or(RETRY.0, |retry| (retry.pause * 2).min(RETRY.1));
+        self.shared.set_scanning(0);
+        self.shared.trouble(
+            Topic::Index,
+            Path::new("/"),
+            &format!("{error}; answers are those of before, and it is tried again"),
+            None,
+        );
+        self.ingest = None;
+        if let IngestError::Apply(ApplyError::Damaged { path, .. })
+        | IngestError::Read(ReadError::Damaged { path, .. }) = error
+        {
+            set_damaged_aside(path);
+        }
+        self.retry = Some(Retry {
+            at: Instant::now() + pause,
+            pause,
+        });
+        // Opened again at once if that can be, so that questions are answered; written to only
+        // after the pause.
+        self.swap_index();
+    }
+
+    /// Closes the index and opens it again; says whether that went well.
+    pub(super) fn swap_index(&mut self) -> bool {
+        let last = self.shared.snapshot().ok();
+        drop(self.shared.close_index(last));
+        match (self.opener)() {
+            Ok(index) => {
+                self.shared.open_index(index);
+                true
+            }
+            Err(error) => {
+                tracing::debug!(%error, "the index stays closed");
+                false
+            }
+        }
+    }
+
+    pub(super) fn reopen(&mut self) {
+        let Some(retry) = &self.retry else { return };
+        if Instant::now() < retry.at {
+            return;
+        }
+        let pause = (retry.pause * 2).min(RETRY.1);
+        if self.shared.index().is_none() && !self.swap_index() {
+            self.retry = Some(Retry {
+                at: Instant::now() + pause,
+                pause,
+            });
+            return;
+        }
+        let Some(index) = self.shared.index() else {
+            return;
+        };
+        self.start_ingest(index);
+        // What was heard meanwhile is scanned; the pause grows on until a scan succeeds.
+        self.scan_all();
+        if self.run_scans() {
+            // The next failure begins with the first pause again.
+            self.retry = None;
+            self.shared.mended(Topic::Index);
+            self.shared.open_first_scan();
+        }
+    }
+}
+
+/// A damaged index is derived data: it is put aside and built anew.
+fn set_damaged_aside(path: &Path) {
+    let aside = path.with_extension("redb.damaged");
+    match std::fs::rename(path, &aside) {
+        Ok(()) => tracing::warn!(path = ?aside, "the damaged index is set aside and built anew"),
+        Err(error) => tracing::warn!(path = ?path, %error, "the damaged index cannot be set aside"),
+    }
+}

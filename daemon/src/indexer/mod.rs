@@ -1,0 +1,411 @@
+//! The thread that keeps the index in line with the tree.
+//!
+//! ```text
+//! source ──hints──► coalescer ──jobs──► Ingest::reconcile ──► index
+//!    ▲                                       │  │
+//!    └──── watch, then list (Watching) ◄─────┘  └──► alerts
+//! ```
+//!
+//! One thread owns the source, the table of watches, the coalescer and the writer of the index, so
+//! that what is known of the tree has one owner and no lock. It waits for a hint, a command or a
+//! deadline, and then does what is due. Choices and subtleties:
+//!
+//! 1. **Events are hints.** Each hinted path is looked at (`lstat`) before it is a job, and reconciled
+//!    with the tree when it is one. No event's word is taken for anything.
+//! 2. **Watch, then list.** `Ingest` tells before it lists a directory; the watch is made there. What
+//!    changes after that moment is heard, what was there before is listed: nothing is lost between.
+//! 3. **A barrier** (`sync`) is a cookie in the source. When it comes back, every change before it is
+//!    in the coalescer or beyond; all that waits is read at once, polled directories are looked
+//!    at, and the answer goes through the thread of alerts, so that these are raised too.
+//! 4. **Lost events** (overflow): source and table start anew and everything is scanned. Old answers
+//!    stay meanwhile, marked not fresh.
+//! 5. **An index that cannot be written** (full disk) is closed, and questions are answered from the
+//!    last view of it; it is opened again with growing pauses, and then everything is scanned,
+//!    because what was heard meanwhile is lost.
+//! 6. **A root that cannot be reached** keeps its content and is *unavailable*; its return is a scan,
+//!    which reads nothing that is as it was.
+//! 7. The slow comparison of everything goes directory by directory, between other work.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender, after, never, select};
+use resemble_engine::ingest::{Cause, Ingest, IngestOptions, RootOptions, StopFlag, Target};
+use resemble_index::{Index, OpenError};
+use resemble_proto::message::{Failure, FailureKind};
+use tokio::sync::oneshot;
+
+use crate::alerts;
+use crate::coalesce::{Coalescer, Kind, Timing};
+use crate::state::Shared;
+use crate::watch::{Batch, Cookie, Marks, Source};
+
+mod broken;
+mod observer;
+mod orders;
+pub(crate) mod roots;
+mod scan;
+mod watches;
+mod work;
+
+use watches::{Watches, look};
+
+/// Between two looks at the roots themselves: a mount over a root makes no event.
+const ROOTS: Duration = Duration::from_secs(10);
+/// Between two looks at a directory that cannot be watched, at least.
+const POLL: Duration = Duration::from_secs(10);
+/// Polling takes at most this share of the time: one part in so many.
+const POLL_SHARE: u32 = 20;
+/// Between two reconciles for events, so that a storm is a few large transactions.
+const BREATH: Duration = Duration::from_millis(50);
+/// Before a file that was written to all the time while it was read is read again.
+const MOVING: Duration = Duration::from_secs(5);
+/// Files to look at again are gathered for so long: each look is a transaction.
+const GATHER: Duration = Duration::from_secs(2);
+/// So many of them are looked at between two looks at what is new.
+const RECHECKS: usize = 256;
+/// Before a broken index is opened again: at first, and at most.
+const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+
+/// What the thread is asked to do. Answers are dropped if nobody waits for them any more.
+#[derive(Debug)]
+pub enum Command {
+    /// Answer when every change made before is in the index and its alerts are raised.
+    Sync(oneshot::Sender<Result<(), Failure>>),
+    /// Watch one more root, and keep it over restarts.
+    AddRoot(RootOptions, oneshot::Sender<Result<(), Failure>>),
+    /// Stop watching a root and forget its content.
+    RemoveRoot(PathBuf, oneshot::Sender<Result<(), Failure>>),
+    /// Other excluded paths from now on.
+    Exclude(Vec<PathBuf>, oneshot::Sender<()>),
+    /// End.
+    Stop,
+}
+
+/// How the thread works.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// When a changed file is read.
+    pub timing: Timing,
+    /// The period of the full comparison; `None`: never.
+    pub reconcile: Option<Duration>,
+    /// Paths that are never looked at.
+    pub exclude: Vec<PathBuf>,
+    /// Ends a scan under way.
+    pub stop: StopFlag,
+}
+
+/// Opens the index again after a failure.
+pub type Opener = Box<dyn Fn() -> Result<Arc<Index>, OpenError> + Send>;
+
+struct PendingSync {
+    cookie: Option<Cookie>,
+    reply: oneshot::Sender<Result<(), Failure>>,
+}
+
+struct Retry {
+    at: Instant,
+    pause: Duration,
+}
+
+/// The thread's state.
+pub struct Indexer {
+    shared: Arc<Shared>,
+    source: Box<dyn Source>,
+    commands: Receiver<Command>,
+    alerts: Sender<alerts::Message>,
+    opener: Opener,
+    options: Options,
+    ingest: Option<Ingest>,
+    coalescer: Coalescer,
+    watches: Watches,
+    /// Roots whose first scan is done, in this run or an earlier one: only their changes are news.
+    complete: BTreeSet<PathBuf>,
+    /// The inode of each root at its last scan.
+    identities: BTreeMap<PathBuf, watches::Identity>,
+    syncs: Vec<PendingSync>,
+    /// Directories and files to look at again, because what was read was too young or in motion.
+    recheck: BTreeMap<PathBuf, (Instant, Cause)>,
+    /// Directories of the slow comparison that are still to be done.
+    slow: VecDeque<Target>,
+    /// Roots to scan, whole.
+    scans: VecDeque<PathBuf>,
+    rescan_source: bool,
+    retry: Option<Retry>,
+    again: Option<Instant>,
+    next_roots: Instant,
+    next_poll: Instant,
+    next_slow: Option<Instant>,
+    not_before: Instant,
+    stopping: bool,
+}
+
+impl std::fmt::Debug for Indexer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Indexer")
+            .field("watches", &self.watches.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Indexer {
+    /// Everything the thread owns. The roots are those of `shared`.
+    pub fn new(
+        shared: Arc<Shared>,
+        source: Box<dyn Source>,
+        commands: Receiver<Command>,
+        alerts: Sender<alerts::Message>,
+        opener: Opener,
+        options: Options,
+    ) -> Self {
+        let now = Instant::now();
+        shared.set_excluded(options.exclude.clone());
+        Self {
+            coalescer: Coalescer::new(options.timing),
+            next_slow: options.reconcile.map(|period| now + period),
+            shared,
+            source,
+            commands,
+            alerts,
+            opener,
+            options,
+            ingest: None,
+            watches: Watches::default(),
+            complete: BTreeSet::new(),
+            identities: BTreeMap::new(),
+            syncs: Vec::new(),
+            recheck: BTreeMap::new(),
+            slow: VecDeque::new(),
+            scans: VecDeque::new(),
+            rescan_source: false,
+            retry: None,
+            again: None,
+            next_roots: now + ROOTS,
+            next_poll: now + POLL,
+            not_before: now,
+            stopping: false,
+        }
+    }
+
+    /// Works until told to stop. The index is free when this returns.
+    pub fn run(mut self) {
+        self.begin();
+        while !self.stopping && !self.options.stop.is_set() {
+            self.wait();
+            if self.stopping {
+                break;
+            }
+            self.listen();
+            self.work();
+        }
+        for sync in self.syncs.drain(..) {
+            reply(sync.reply, Err(ending()));
+        }
+    }
+
+    fn begin(&mut self) {
+        if let Some(index) = self.shared.index() {
+            self.complete = roots::complete(&self.shared);
+            self.start_ingest(index);
+        }
+        self.forget_former_roots();
+        for root in self.shared.roots() {
+            self.watches.guard(self.source.as_mut(), &root.options.path);
+            self.scans.push_back(root.options.path);
+        }
+        self.run_scans();
+        if self.retry.is_none() {
+            self.shared.open_first_scan();
+        }
+    }
+
+    fn start_ingest(&mut self, index: Arc<Index>) {
+        self.ingest = Some(Ingest::new(
+            index,
+            IngestOptions {
+                exclude: self.options.exclude.clone(),
+                roots: self.root_options(),
+                stop: self.options.stop.clone(),
+                ..IngestOptions::default()
+            },
+        ));
+    }
+
+    fn root_options(&self) -> Vec<RootOptions> {
+        self.shared
+            .roots()
+            .into_iter()
+            .map(|root| root.options)
+            .collect()
+    }
+
+    fn deadline(&self, now: Instant) -> Instant {
+        if let Some(retry) = &self.retry {
+            return retry.at;
+        }
+        let mut deadline = self.next_roots;
+        let mut at_the_latest = |at: Option<Instant>| {
+            deadline = at.map_or(deadline, |at| deadline.min(at));
+        };
+        at_the_latest(
+            self.coalescer
+                .deadline(now)
+                .map(|at| at.max(self.not_before)),
+        );
+        at_the_latest(self.again);
+        at_the_latest(self.recheck.values().map(|(at, _)| *at + GATHER).min());
+        at_the_latest(self.watches.polled().next().map(|_| self.next_poll));
+        at_the_latest(if self.slow.is_empty() {
+            self.next_slow
+        } else {
+            Some(now)
+        });
+        at_the_latest((!self.scans.is_empty() || self.rescan_source).then_some(now));
+        at_the_latest(
+            self.syncs
+                .iter()
+                .any(|sync| sync.cookie.is_none())
+                .then_some(now),
+        );
+        deadline
+    }
+
+    fn wait(&mut self) {
+        let now = Instant::now();
+        let deadline = self.deadline(now);
+        let bell = self.source.bell();
+        let commands = self.commands.clone();
+        let timer = match deadline.checked_duration_since(now) {
+            Some(rest) if !rest.is_zero() => after(rest),
+            _ => after(Duration::ZERO),
+        };
+        // While the index is broken, hints gather in the source: the scan afterwards needs none.
+        let bell = if self.retry.is_some() { never() } else { bell };
+        let first = select! {
+            recv(commands) -> command => Some(command.unwrap_or(Command::Stop)),
+            recv(bell) -> _ => None,
+            recv(timer) -> _ => None,
+        };
+        for command in first
+            .into_iter()
+            .chain(std::iter::from_fn(|| commands.try_recv().ok()))
+        {
+            self.obey(command);
+        }
+    }
+
+    /// Takes what the source heard and turns it into jobs.
+    fn listen(&mut self) {
+        if self.retry.is_some() {
+            return;
+        }
+        let now = Instant::now();
+        let batch = self.source.take(now, false);
+        self.again = batch.again;
+        if batch.overflow {
+            self.shared.count_overflow();
+            tracing::warn!("events were lost; everything is looked at again");
+            self.coalescer.overflow();
+            self.rescan_source = true;
+            return;
+        }
+        for cookie in &batch.cookies {
+            for sync in &mut self.syncs {
+                if sync.cookie == Some(*cookie) {
+                    sync.cookie = None;
+                }
+            }
+        }
+        self.digest(batch);
+        if self.watches.is_stale() {
+            tracing::debug!("many directories came and went; the watches are made anew");
+            self.rescan_source = true;
+        }
+        self.shared.set_pending(self.coalescer.waiting() as u64);
+    }
+
+    fn digest(&mut self, batch: Batch) {
+        let roots: Vec<PathBuf> = self
+            .root_options()
+            .into_iter()
+            .map(|root| root.path)
+            .collect();
+        let exclude = &self.options.exclude;
+        let is_ours = |path: &Path| {
+            roots.iter().any(|root| path.starts_with(root))
+                && !exclude.iter().any(|excluded| path.starts_with(excluded))
+        };
+        for rename in batch.renames {
+            if is_ours(&rename.from) && is_ours(&rename.to) {
+                tracing::trace!(from = ?rename.from, to = ?rename.to, "heard");
+                self.coalescer.rename(rename);
+            }
+        }
+        for (path, hint) in batch.hints {
+            if roots.iter().any(|root| root.starts_with(&path)) {
+                // A root itself, or its parent: looked at with the roots.
+                self.next_roots = Instant::now();
+                if hint.marks.any(Marks::GONE) {
+                    self.watches.dropped(&path);
+                }
+                continue;
+            }
+            if !is_ours(&path) {
+                continue;
+            }
+            let there = look(&path);
+            if hint.marks.any(Marks::GONE) {
+                self.watches.dropped(&path);
+            } else if let Some((Kind::Directory, identity)) = there
+                && hint.marks.any(Marks::APPEARED)
+                && !hint.marks.any(Marks::UNKNOWN)
+            {
+                if self.watches.has(&path, identity) {
+                    // Found, watched and listed before its own event was heard.
+                    continue;
+                }
+                self.watches.dropped(&path);
+            }
+            let kind = there.map_or(Kind::Absent, |(kind, _)| kind);
+            tracing::trace!(path = ?path, marks = ?hint.marks, ?kind, "heard");
+            self.coalescer.hint(&path, hint, kind);
+        }
+    }
+
+    fn forget_former_roots(&mut self) {
+        let Some(ingest) = &mut self.ingest else {
+            return;
+        };
+        let forgotten = roots::former(&self.shared)
+            .into_iter()
+            .try_for_each(|path| {
+                tracing::info!(root = ?path, "no root any more; its content is forgotten");
+                ingest.forget(&path)
+            })
+            .map_err(|error| self.broken(&error));
+        if forgotten.is_ok()
+            && let Err(error) = roots::keep(&self.shared, &self.shared.roots(), &self.complete)
+        {
+            tracing::warn!(%error, "the list of roots is not kept");
+        }
+    }
+}
+
+fn internal(error: &dyn std::error::Error) -> Failure {
+    Failure::new(FailureKind::Internal, error.to_string())
+}
+
+fn ending() -> Failure {
+    Failure::new(FailureKind::ShuttingDown, "the daemon is ending")
+}
+
+fn reply<T>(answer: oneshot::Sender<T>, value: T) {
+    if answer.send(value).is_err() {
+        tracing::trace!("nobody waits for the answer");
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! What happens while a reconcile runs: watches before listings, news after commits.
+
+use std::path::Path;
+
+use crossbeam_channel::Sender;
+use resemble_engine::ingest::{Committed, Listing, Observer, Progress, StopFlag};
+use resemble_index::Snapshot;
+
+use super::watches::Watches;
+use crate::alerts;
+use crate::state::Shared;
+use crate::watch::Source;
+
+/// Sees one reconcile through.
+pub(super) struct Watching<'a> {
+    pub(super) source: &'a mut dyn Source,
+    pub(super) watches: &'a mut Watches,
+    pub(super) shared: &'a Shared,
+    pub(super) stop: &'a StopFlag,
+    /// Every directory is listed with all below it.
+    pub(super) deep: bool,
+    /// Where news go, and the index as it was before, to tell what is new; `None`: nothing is.
+    pub(super) alerts: Option<(&'a Sender<alerts::Message>, Snapshot)>,
+}
+
+impl Observer for Watching<'_> {
+    fn before_listing(&mut self, dir: &Path) -> Listing {
+        // An overlay that was mounted while the scan is under way: its order waits for the end of
+        // the scan, its path is known already.
+        if self.shared.is_excluded(dir) {
+            return Listing::Skip;
+        }
+        self.watches.arm(self.source, dir, self.deep);
+        Listing::Go
+    }
+
+    fn directory_gone(&mut self, dir: &Path) {
+        self.watches.disarm(self.source, dir);
+    }
+
+    fn committed(&mut self, files: &[Committed]) {
+        self.shared.tick();
+        let Some((alerts, before)) = &self.alerts else {
+            return;
+        };
+        let changed: Vec<_> = files
+            .iter()
+            .filter(|file| file.content.is_some() && file.content != file.was)
+            .map(|file| file.path.clone())
+            .collect();
+        if !changed.is_empty()
+            && alerts
+                .send(alerts::Message::Read {
+                    paths: changed,
+                    before: before.clone(),
+                })
+                .is_err()
+        {
+            tracing::debug!("nobody raises alerts any more");
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        self.shared.set_scanning(progress.pending);
+    }
+
+    fn should_stop(&mut self) -> bool {
+        self.stop.is_set()
+    }
+}

@@ -1,0 +1,155 @@
+//! What the indexer is asked to do, and the answers.
+
+use std::path::Path;
+
+use resemble_engine::ingest::RootOptions;
+use resemble_proto::message::{Failure, FailureKind, RootState, WatchOrigin};
+
+use super::{Command, Indexer, PendingSync, internal, reply, roots};
+use crate::alerts;
+use crate::config::{RootError, not_nested};
+use crate::state::Root;
+
+impl Indexer {
+    pub(super) fn obey(&mut self, command: Command) {
+        match command {
+            Command::Sync(reply) => {
+                let mut sync = PendingSync {
+                    cookie: None,
+                    reply,
+                };
+                self.issue_cookie(&mut sync);
+                self.syncs.push(sync);
+            }
+            Command::AddRoot(root, answer) => {
+                let done = self.add_root(root);
+                reply(answer, done);
+            }
+            Command::RemoveRoot(path, answer) => {
+                let done = self.remove_root(&path);
+                reply(answer, done);
+            }
+            Command::Exclude(paths, answer) => {
+                self.options.exclude = paths;
+                self.shared.set_excluded(self.options.exclude.clone());
+                if let Some(ingest) = &mut self.ingest {
+                    ingest.set_exclude(self.options.exclude.clone());
+                }
+                for path in &self.options.exclude {
+                    self.coalescer.forget(path);
+                    self.watches.disarm(self.source.as_mut(), path);
+                }
+                if answer.send(()).is_err() {
+                    tracing::trace!("nobody waits for the exclusion");
+                }
+            }
+            Command::Stop => self.stopping = true,
+        }
+    }
+
+    /// Without a cookie a full scan is the barrier.
+    pub(super) fn issue_cookie(&mut self, sync: &mut PendingSync) {
+        match self.source.cookie() {
+            Ok(cookie) => sync.cookie = Some(cookie),
+            Err(error) => {
+                tracing::warn!(%error, "no cookie; everything is looked at instead");
+                sync.cookie = None;
+                self.scan_all();
+            }
+        }
+    }
+
+    pub(super) fn add_root(&mut self, root: RootOptions) -> Result<(), Failure> {
+        let mut roots = self.shared.roots();
+        not_nested(
+            &root.path,
+            roots.iter().map(|other| other.options.path.as_path()),
+        )
+        .map_err(|error: RootError| Failure::new(FailureKind::Refused, error.to_string()))?;
+        let path = root.path.clone();
+        roots.push(Root {
+            options: root,
+            origin: WatchOrigin::Kept,
+            state: RootState::Scanning,
+        });
+        roots::keep(&self.shared, &roots, &self.complete).map_err(|error| internal(&error))?;
+        self.shared.set_roots(roots);
+        if let Some(ingest) = &mut self.ingest {
+            ingest.set_roots(
+                self.shared
+                    .roots()
+                    .into_iter()
+                    .map(|root| root.options)
+                    .collect(),
+            );
+        }
+        self.watches.guard(self.source.as_mut(), &path);
+        tracing::info!(root = ?path, "watched from now on");
+        self.scans.push_back(path);
+        Ok(())
+    }
+
+    pub(super) fn remove_root(&mut self, path: &Path) -> Result<(), Failure> {
+        let mut roots = self.shared.roots();
+        let Some(at) = roots.iter().position(|root| root.options.path == path) else {
+            let text = format!(
+                "{} is no root; `resemble watch list` names them",
+                path.display()
+            );
+            return Err(Failure::new(FailureKind::Refused, text));
+        };
+        roots.remove(at);
+        self.complete.remove(path);
+        roots::keep(&self.shared, &roots, &self.complete).map_err(|error| internal(&error))?;
+        self.shared.set_roots(roots);
+        self.coalescer.forget(path);
+        self.watches.disarm(self.source.as_mut(), path);
+        self.identities.remove(path);
+        self.scans.retain(|other| other != path);
+        self.slow.clear();
+        self.recheck.retain(|other, _| !other.starts_with(path));
+        let options = self.root_options();
+        let forgotten = match &mut self.ingest {
+            Some(ingest) => {
+                ingest.set_roots(options);
+                ingest.forget(path)
+            }
+            None => {
+                return Err(Failure::new(
+                    FailureKind::Internal,
+                    "the index is closed just now",
+                ));
+            }
+        };
+        match forgotten {
+            Ok(()) => {
+                self.shared.tick();
+                tracing::info!(root = ?path, "no longer watched; its content is forgotten");
+                Ok(())
+            }
+            Err(error) => {
+                let failure = internal(&error);
+                self.broken(&error);
+                Err(failure)
+            }
+        }
+    }
+
+    pub(super) fn answer_syncs(&mut self) {
+        let (done, waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut self.syncs)
+            .into_iter()
+            .partition(|sync| sync.cookie.is_none());
+        self.syncs = waiting;
+        if done.is_empty() {
+            return;
+        }
+        let replies = done.into_iter().map(|sync| sync.reply).collect();
+        if let Err(unsent) = self.alerts.send(alerts::Message::Flush(replies))
+            && let alerts::Message::Flush(replies) = unsent.into_inner()
+        {
+            for answer in replies {
+                reply(answer, Ok(()));
+            }
+        }
+    }
+}

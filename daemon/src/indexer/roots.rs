@@ -1,0 +1,162 @@
+//! The list of roots that outlives a run, and the questions about it.
+//!
+//! One record of the index holds every root of the last run: the kept ones are watched again, the
+//! others tell the next run what it need not keep any more. A root whose first scan was finished says
+//! so, because only then a changed file is news.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use resemble_engine::ingest::{Cause, RootOptions, Target};
+use resemble_index::{ApplyError, Snapshot};
+use resemble_proto::message::WatchOrigin;
+use resemble_proto::path::PathText;
+use serde::{Deserialize, Serialize};
+
+use crate::state::{Root, Shared};
+
+/// The record's name.
+const RECORD: &str = "daemon/roots";
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools)] // a record: each says one thing of a root
+struct KeptRoot {
+    path: PathText,
+    #[serde(default)]
+    ignore: bool,
+    #[serde(default)]
+    one_file_system: bool,
+    /// Asked for by `watch add`.
+    #[serde(default)]
+    kept: bool,
+    /// Scanned once.
+    #[serde(default)]
+    complete: bool,
+}
+
+fn read(snapshot: &Snapshot) -> Vec<KeptRoot> {
+    match snapshot.record(RECORD) {
+        Ok(Some(text)) => serde_json::from_slice(&text).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the list of roots cannot be understood");
+            Vec::new()
+        }),
+        Ok(None) => Vec::new(),
+        Err(error) => {
+            tracing::warn!(%error, "the list of roots cannot be read");
+            Vec::new()
+        }
+    }
+}
+
+fn recorded(shared: &Shared) -> Vec<KeptRoot> {
+    shared
+        .snapshot()
+        .map(|snapshot| read(&snapshot))
+        .unwrap_or_default()
+}
+
+/// The roots that `watch add` asked for.
+pub(crate) fn kept(snapshot: &Snapshot) -> Vec<RootOptions> {
+    read(snapshot)
+        .into_iter()
+        .filter(|root| root.kept)
+        .map(|root| RootOptions {
+            path: root.path.into(),
+            ignore: root.ignore,
+            one_file_system: root.one_file_system,
+        })
+        .collect()
+}
+
+/// The roots whose first scan is done.
+pub(super) fn complete(shared: &Shared) -> BTreeSet<PathBuf> {
+    recorded(shared)
+        .into_iter()
+        .filter(|root| root.complete)
+        .map(|root| root.path.into())
+        .collect()
+}
+
+/// What earlier runs indexed and no root holds now.
+pub(super) fn former(shared: &Shared) -> Vec<PathBuf> {
+    let roots: Vec<PathBuf> = shared
+        .roots()
+        .into_iter()
+        .map(|root| root.options.path)
+        .collect();
+    let Ok(snapshot) = shared.snapshot() else {
+        return Vec::new();
+    };
+    let mut former = Vec::new();
+    for root in read(&snapshot) {
+        outside(&snapshot, root.path.into(), &roots, &mut former);
+    }
+    former
+}
+
+/// The topmost paths at and below `path` that no root holds.
+fn outside(snapshot: &Snapshot, path: PathBuf, roots: &[PathBuf], found: &mut Vec<PathBuf>) {
+    if roots.iter().any(|root| path.starts_with(root)) {
+        return;
+    }
+    if !roots.iter().any(|root| root.starts_with(&path)) {
+        found.push(path);
+        return;
+    }
+    // A present root lies deeper: what is beside it goes.
+    for (name, _) in snapshot.list(&path).unwrap_or_default() {
+        outside(snapshot, path.join(name), roots, found);
+    }
+}
+
+/// Records the roots.
+pub(super) fn keep(
+    shared: &Shared,
+    roots: &[Root],
+    complete: &BTreeSet<PathBuf>,
+) -> Result<(), ApplyError> {
+    let Some(index) = shared.index() else {
+        return Ok(());
+    };
+    let list: Vec<KeptRoot> = roots
+        .iter()
+        .map(|root| KeptRoot {
+            path: root.options.path.as_path().into(),
+            ignore: root.options.ignore,
+            one_file_system: root.options.one_file_system,
+            kept: root.origin == WatchOrigin::Kept,
+            complete: complete.contains(&root.options.path),
+        })
+        .collect();
+    match serde_json::to_vec(&list) {
+        Ok(text) => index.put_record(RECORD, &text),
+        Err(error) => {
+            tracing::warn!(%error, "the list of roots is not kept");
+            Ok(())
+        }
+    }
+}
+
+/// A root in pieces for the slow comparison: its own entries, then each of its sub-directories.
+pub(super) fn pieces(root: &Path) -> Vec<Target> {
+    let mut pieces = vec![Target::entry(root, Cause::Unknown)];
+    let Ok(entries) = std::fs::read_dir(root) else {
+        return pieces;
+    };
+    let mut below: Vec<PathBuf> = entries
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
+        .collect();
+    below.sort();
+    pieces.extend(below.into_iter().map(Target::subtree));
+    pieces
+}
+
+/// Whether a piece belongs to the root.
+pub(super) fn is_under(piece: &Target, root: &Path) -> bool {
+    match piece {
+        Target::Path { path, .. } => path.starts_with(root),
+        Target::Renamed { to, .. } => to.starts_with(root),
+    }
+}

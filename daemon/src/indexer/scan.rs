@@ -1,0 +1,193 @@
+//! Scans of whole roots, and what follows from any reconcile.
+
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+use resemble_engine::ingest::{Cause, Report, Scope, Target};
+use resemble_proto::message::RootState;
+
+use super::observer::Watching;
+use super::watches::look;
+use super::{Indexer, MOVING, ROOTS, roots};
+use crate::coalesce::Kind;
+use crate::state::Topic;
+
+impl Indexer {
+    /// Scans what is to be scanned whole; says whether the index is still usable.
+    pub(super) fn run_scans(&mut self) -> bool {
+        while let Some(root) = self.scans.pop_front() {
+            let state = self.shared.set_root_state(&root, RootState::Scanning);
+            self.slow.retain(|target| !roots::is_under(target, &root));
+            let began = Instant::now();
+            let identity = look(&root).map(|(_, identity)| identity);
+            // In a first scan everything is new and nothing is news.
+            let news = self.complete.contains(&root);
+            let Some(report) = self.reconcile(&[Target::subtree(root.clone())], news) else {
+                return false;
+            };
+            self.shared.set_scanning(0);
+            if report.stopped {
+                return false;
+            }
+            if report.unavailable.contains(&root) {
+                self.shared.set_root_state(&root, RootState::Unavailable);
+                self.identities.remove(&root);
+                self.watches.disarm(self.source.as_mut(), &root);
+                if state != Some(RootState::Unavailable) {
+                    tracing::warn!(root = ?root, "cannot be reached; its last answers stay");
+                }
+                continue;
+            }
+            match identity {
+                Some(identity) => self.identities.insert(root.clone(), identity),
+                None => self.identities.remove(&root),
+            };
+            self.shared.set_root_state(&root, RootState::Live);
+            if self.complete.insert(root.clone())
+                && let Err(error) = roots::keep(&self.shared, &self.shared.roots(), &self.complete)
+            {
+                tracing::warn!(%error, "the list of roots is not kept");
+            }
+            tracing::info!(
+                root = ?root,
+                files = report.progress.files,
+                read = report.progress.files_read,
+                bytes = report.progress.bytes_read,
+                unreadable = report.error_count,
+                watches = self.watches.len(),
+                seconds = began.elapsed().as_secs_f32(),
+                "scanned"
+            );
+        }
+        true
+    }
+
+    pub(super) fn scan_all(&mut self) {
+        self.slow.clear();
+        self.scans = self
+            .root_options()
+            .into_iter()
+            .map(|root| root.path)
+            .collect();
+        for root in &self.scans {
+            self.shared.set_root_state(root, RootState::Scanning);
+        }
+    }
+
+    /// Starts source and table anew after lost events.
+    pub(super) fn restart_source(&mut self) {
+        if let Err(error) = self.source.reset() {
+            self.shared.trouble(
+                Topic::Events,
+                Path::new("/"),
+                &format!("{error}; changes are found by scanning only"),
+                Some("sysctl fs.inotify.max_user_instances=1024"),
+            );
+        } else {
+            self.shared.mended(Topic::Events);
+        }
+        self.rescan_source = false;
+        self.again = None;
+        self.watches.clear();
+        for root in self.root_options() {
+            self.watches.guard(self.source.as_mut(), &root.path);
+        }
+        self.scan_all();
+        // Their cookies went with the old source. The scan that follows sees what they ask for,
+        // but it may be split by another overflow, so they wait for an event of the new source.
+        let mut syncs = std::mem::take(&mut self.syncs);
+        for sync in &mut syncs {
+            self.issue_cookie(sync);
+        }
+        self.syncs = syncs;
+    }
+
+    /// Runs a reconcile and draws the consequences. `None`: the index is broken.
+    pub(super) fn reconcile(&mut self, targets: &[Target], news: bool) -> Option<Report> {
+        let before = if news {
+            self.shared.snapshot().ok()
+        } else {
+            None
+        };
+        let deep = targets.iter().all(|target| match target {
+            Target::Path { scope, .. } => *scope == Scope::Subtree,
+            Target::Renamed { .. } => true,
+        });
+        let ingest = self.ingest.as_mut()?;
+        let mut observer = Watching {
+            source: self.source.as_mut(),
+            watches: &mut self.watches,
+            shared: &self.shared,
+            stop: &self.options.stop,
+            deep,
+            alerts: before.map(|before| (&self.alerts, before)),
+        };
+        match ingest.reconcile(targets, &mut observer) {
+            Ok(report) => {
+                self.consequences(&report);
+                Some(report)
+            }
+            Err(error) => {
+                self.broken(&error);
+                None
+            }
+        }
+    }
+
+    pub(super) fn consequences(&mut self, report: &Report) {
+        self.shared
+            .count_read(report.progress.files_read, report.progress.bytes_read);
+        self.shared
+            .set_watched(self.watches.len(), self.watches.polled().count());
+        if report.changes > 0 || report.removed > 0 {
+            self.shared.tick();
+        }
+        let (now, wall) = (Instant::now(), SystemTime::now());
+        for (dir, at) in &report.recheck {
+            let rest = at.duration_since(wall).unwrap_or(Duration::ZERO);
+            self.recheck
+                .insert(dir.clone(), (now + rest, Cause::Unknown));
+        }
+        for path in &report.moving {
+            self.recheck
+                .insert(path.clone(), (now + MOVING, Cause::Modified));
+        }
+        for root in &report.replaced {
+            if !self.scans.contains(root) {
+                self.watches.disarm(self.source.as_mut(), root);
+                self.scans.push_back(root.clone());
+            }
+        }
+        for error in &report.errors {
+            tracing::debug!(path = ?error.path, errno = error.errno, "unreadable");
+        }
+        for mount in &report.mounts_skipped {
+            tracing::debug!(path = ?mount, "not entered: what is mounted there holds no files");
+        }
+    }
+
+    /// Looks at the roots themselves: gone, back, or another directory.
+    pub(super) fn check_roots(&mut self) {
+        self.next_roots = Instant::now() + ROOTS;
+        for root in self.shared.roots() {
+            let path = root.options.path;
+            let identity = match look(&path) {
+                Some((Kind::Directory, identity)) => Some(identity),
+                _ => None,
+            };
+            let known = self.identities.get(&path).copied();
+            if identity == known && (identity.is_none() || self.watches.covers(&path)) {
+                continue;
+            }
+            if self.scans.contains(&path) {
+                continue;
+            }
+            if identity.is_some() || known.is_some() {
+                tracing::info!(root = ?path, "went, came back or was replaced");
+                self.watches.disarm(self.source.as_mut(), &path);
+                self.watches.guard(self.source.as_mut(), &path);
+                self.scans.push_back(path);
+            }
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! Which directories are watched, and which had to be left to polling.
+//!
+//! The table says what the source was told; it is keyed by path and remembers the inode behind it,
+//! because a path that leads to another directory needs another watch. Three rules keep it true:
+//!
+//! 1. A name that went takes the watches at and below it out of the table, so whatever is found there
+//!    later is watched anew.
+//! 2. Whether notify has forgotten them too depends on what it knew when it heard of that name, and a
+//!    path that it remembers wrongly it would not watch again ("already done"). So a path that was
+//!    told once and dropped is *suspect*: it is unwatched before it is watched again. So is a
+//!    directory found with another inode than in the table.
+//! 3. After an overflow the table is emptied together with the source.
+//!
+//! A directory that is in the table was listed after its watch was made, or will be before the
+//! reconcile that put it there ends; whether with all below it is remembered.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::coalesce::{Kind, take_below};
+use crate::watch::{Source, WatchError};
+
+/// Suspect paths that are kept in any case.
+const MOST_SUSPECT: usize = 50_000;
+
+/// An inode of this boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Identity {
+    /// `st_dev`.
+    pub(crate) dev: u64,
+    /// `st_ino`.
+    pub(crate) ino: u64,
+}
+
+/// A watched directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Watched {
+    identity: Identity,
+    /// It was listed with all below it after its watch was made, not only for its own names.
+    deep: bool,
+}
+
+/// Why a directory is polled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Polled {
+    /// The kernel gives no more watches.
+    Limit,
+    /// The kernel refused this one.
+    Refused,
+    /// Others change it without our kernel knowing.
+    Remote,
+}
+
+/// The table.
+#[derive(Debug, Default)]
+pub(crate) struct Watches {
+    watched: BTreeMap<PathBuf, Watched>,
+    /// Dropped, but perhaps still in the source's own table.
+    suspect: BTreeSet<PathBuf>,
+    polled: BTreeMap<PathBuf, Polled>,
+    /// Parents of roots: watched for the roots' own names, not for their entries.
+    guards: BTreeSet<PathBuf>,
+    /// Whether a file system is one that others change; by `st_dev`, asked once.
+    remote: BTreeMap<u64, bool>,
+}
+
+impl Watches {
+    /// Makes sure that the directory is watched, or polled, before it is listed; `deep`: with all
+    /// below it.
+    pub(crate) fn arm(&mut self, source: &mut dyn Source, dir: &Path, deep: bool) {
+        // Gone meanwhile: the listing will find that out.
+        let Some((Kind::Directory, identity)) = look(dir) else {
+            return;
+        };
+        let remote = *self
+            .remote
+            .entry(identity.dev)
+            .or_insert_with(|| is_remote(dir));
+        match self.watched.get_mut(dir) {
+            Some(known) if known.identity == identity => {
+                known.deep |= deep;
+                return;
+            }
+            Some(_) => source.unwatch(dir),
+            None if self.suspect.remove(dir) => source.unwatch(dir),
+            None => {}
+        }
+        self.watched.remove(dir);
+        match source.watch(dir) {
+            Ok(()) => {
+                self.watched
+                    .insert(dir.to_path_buf(), Watched { identity, deep });
+                if remote {
+                    self.polled.insert(dir.to_path_buf(), Polled::Remote);
+                } else {
+                    self.polled.remove(dir);
+                }
+            }
+            Err(WatchError::Gone { .. }) => {}
+            Err(error @ WatchError::Limit { .. }) => {
+                tracing::debug!(dir = ?dir, %error, "polled");
+                self.polled.insert(dir.to_path_buf(), Polled::Limit);
+            }
+            // Nobody lists what he may not read, and its mode is heard of in its parent.
+            Err(WatchError::Refused { .. }) if !is_readable(dir) => {}
+            Err(error @ WatchError::Refused { .. }) => {
+                tracing::debug!(dir = ?dir, %error, "polled");
+                self.polled.insert(dir.to_path_buf(), Polled::Refused);
+            }
+        }
+    }
+
+    /// Watches the parent of a root, to hear of the root itself.
+    pub(crate) fn guard(&mut self, source: &mut dyn Source, root: &Path) {
+        let Some(parent) = root.parent() else { return };
+        match source.watch(parent) {
+            Ok(()) => {
+                self.guards.insert(parent.to_path_buf());
+            }
+            // The root is looked at now and then all the same.
+            Err(error) => tracing::debug!(root = ?root, %error, "its parent is not watched"),
+        }
+    }
+
+    /// The source forgot what is at and below the path, because the name went.
+    pub(crate) fn dropped(&mut self, path: &Path) {
+        self.suspect.extend(
+            take_below(&mut self.watched, path)
+                .into_iter()
+                .map(|(dir, _)| dir),
+        );
+        take_below(&mut self.polled, path);
+        self.guards.retain(|guard| !guard.starts_with(path));
+    }
+
+    /// Whether so much is suspect that it is better to start anew.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.suspect.len() > MOST_SUSPECT.max(4 * self.watched.len())
+    }
+
+    /// What is at and below the path is not to be watched any more.
+    pub(crate) fn disarm(&mut self, source: &mut dyn Source, path: &Path) {
+        for (dir, _) in take_below(&mut self.watched, path) {
+            source.unwatch(&dir);
+        }
+        take_below(&mut self.polled, path);
+    }
+
+    /// Forgets everything, together with the source.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Whether the directory with this inode is watched and was listed with all below it.
+    pub(crate) fn has(&self, dir: &Path, identity: Identity) -> bool {
+        self.watched.get(dir)
+            == Some(&Watched {
+                identity,
+                deep: true,
+            })
+    }
+
+    /// Whether changes in the directory are found one way or the other.
+    pub(crate) fn covers(&self, dir: &Path) -> bool {
+        self.watched.contains_key(dir) || self.polled.contains_key(dir)
+    }
+
+    /// How many directories are watched.
+    pub(crate) fn len(&self) -> usize {
+        self.watched.len()
+    }
+
+    /// The directories to look at now and then.
+    pub(crate) fn polled(&self) -> impl Iterator<Item = (&Path, Polled)> {
+        self.polled.iter().map(|(path, why)| (path.as_path(), *why))
+    }
+}
+
+/// What is at the path, without following a link, mounting anything or asking a server.
+pub(crate) fn look(path: &Path) -> Option<(Kind, Identity)> {
+    use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev, statx};
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
+    let (mode, identity) = match statx(CWD, path, flags, StatxFlags::TYPE | StatxFlags::INO) {
+        Ok(stat) => {
+            let dev = makedev(stat.stx_dev_major, stat.stx_dev_minor);
+            (
+                u32::from(stat.stx_mode),
+                Identity {
+                    dev,
+                    ino: stat.stx_ino,
+                },
+            )
+        }
+        Err(rustix::io::Errno::NOSYS) => {
+            let stat = std::fs::symlink_metadata(path).ok()?;
+            (
+                stat.mode(),
+                Identity {
+                    dev: stat.dev(),
+                    ino: stat.ino(),
+                },
+            )
+        }
+        Err(_) => return None,
+    };
+    let kind = match FileType::from_raw_mode(mode) {
+        FileType::Directory => Kind::Directory,
+        FileType::RegularFile => Kind::File,
+        _ => Kind::Other,
+    };
+    Some((kind, identity))
+}
+
+fn is_readable(dir: &Path) -> bool {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    accessat(
+        CWD,
+        dir,
+        Access::READ_OK | Access::EXEC_OK,
+        AtFlags::EACCESS,
+    )
+    .is_ok()
+}
+
+/// Whether other machines may change files there, of which our kernel hears nothing.
+fn is_remote(dir: &Path) -> bool {
+    /// `f_type` of statfs(2), from the kernel's `magic.h`.
+    const REMOTE: &[u32] = &[
+        0x0000_6969, // nfs
+        0xff53_4d42, // cifs
+        0xfe53_4d42, // smb2
+        0x0000_517b, // smb
+        0x0102_1997, // 9p
+        0x5346_414f, // afs
+        0x6b41_4653, // kafs
+        0x00c3_6400, // ceph
+        0x7375_7245, // coda
+        0x0bd0_0bd0, // lustre
+        0x4750_4653, // gpfs
+        0x0116_1970, // gfs2
+        0x7461_636f, // ocfs2
+    ];
+    rustix::fs::statfs(dir).is_ok_and(|fs| REMOTE.contains(&(fs.f_type as u32)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::watch::Marks;
+    use crate::watch::script::script;
+
+    #[test]
+    fn a_directory_is_watched_once_and_anew_when_it_is_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut source, script) = script();
+        let mut watches = Watches::default();
+        let a = dir.path().join("a");
+        fs::create_dir(&a).unwrap();
+        watches.arm(&mut source, &a, true);
+        let (_, identity) = look(&a).unwrap();
+        assert!(watches.has(&a, identity));
+        // Replaced without any event: found by the inode.
+        fs::rename(&a, dir.path().join("b")).unwrap();
+        fs::create_dir(&a).unwrap();
+        watches.arm(&mut source, &a, true);
+        assert!(!watches.has(&a, identity));
+        assert!(script.watched().contains(&a));
+        // With an event: forgotten, and watched when it is listed again.
+        script.tell(&a, Marks::GONE);
+        watches.dropped(&a);
+        assert_eq!(watches.len(), 0);
+        watches.arm(&mut source, &a, true);
+        assert!(script.watched().contains(&a));
+        watches.disarm(&mut source, dir.path());
+        assert!(script.watched().is_empty());
+    }
+
+    #[test]
+    fn beyond_the_limit_directories_are_polled_until_there_is_room() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut source, script) = script();
+        let mut watches = Watches::default();
+        script.limit(0);
+        watches.arm(&mut source, dir.path(), true);
+        assert_eq!(
+            watches.polled().collect::<Vec<_>>(),
+            [(dir.path(), Polled::Limit)]
+        );
+        script.limit(1);
+        watches.arm(&mut source, dir.path(), true);
+        assert_eq!(watches.polled().count(), 0);
+        assert_eq!(watches.len(), 1);
+    }
+}

@@ -1,0 +1,199 @@
+//! One round of work: what is due is put together and reconciled.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use resemble_engine::ingest::{Cause, Scope, Target};
+
+use super::watches::Polled;
+use super::{BREATH, GATHER, Indexer, POLL, POLL_SHARE, RECHECKS, roots};
+use crate::coalesce::Jobs;
+use crate::state::Topic;
+
+impl Indexer {
+    pub(super) fn work(&mut self) {
+        if self.ingest.is_none() {
+            self.reopen();
+            if self.ingest.is_none() {
+                return;
+            }
+        }
+        if self.rescan_source {
+            self.restart_source();
+        }
+        let reached = self.syncs.iter().any(|sync| sync.cookie.is_none());
+        let now = Instant::now();
+        if reached || now >= self.next_roots {
+            self.check_roots();
+        }
+        if !self.run_scans() {
+            return;
+        }
+        let jobs = if reached {
+            self.coalescer.drain_all()
+        } else if now >= self.not_before {
+            self.coalescer.due(now)
+        } else {
+            Jobs::default()
+        };
+        let Jobs {
+            renames,
+            subtrees,
+            mut entries,
+            ..
+        } = jobs;
+        // Two rounds. A file that is named is read before a listing above it that would set its
+        // directory's watch, and what is written in between would be heard by nobody: so whole
+        // directories come first, and single entries when everything is watched.
+        self.drop_listed(&subtrees, &mut entries);
+        let mut targets: Vec<Target> = Vec::new();
+        for (rename, modified) in renames {
+            targets.push(Target::Renamed {
+                from: rename.from,
+                to: rename.to,
+                modified,
+            });
+        }
+        targets.extend(subtrees.into_iter().map(Target::subtree));
+        if !self.look_at(&targets) {
+            return;
+        }
+        targets.clear();
+        for (path, cause) in entries {
+            targets.push(Target::Path {
+                path,
+                scope: Scope::Entry,
+                cause,
+                read_now: reached,
+            });
+        }
+        if !reached {
+            self.add_rechecks(&mut targets, now);
+        }
+        let began = Instant::now();
+        let polls = self.add_polls(&mut targets, now, reached);
+        if !self.look_at(&targets) {
+            return;
+        }
+        if polls {
+            self.next_poll = Instant::now() + POLL.max(began.elapsed() * POLL_SHARE);
+        }
+        self.shared.set_pending(self.coalescer.waiting() as u64);
+        self.tell_troubles();
+        if self.scans.is_empty() && !self.rescan_source {
+            self.answer_syncs();
+        }
+        self.slow_step(now);
+    }
+
+    /// Leaves out the entries that a listing finds new and reads anyway.
+    fn drop_listed(&self, subtrees: &BTreeSet<PathBuf>, entries: &mut BTreeMap<PathBuf, Cause>) {
+        if subtrees.is_empty() {
+            return;
+        }
+        let Ok(snapshot) = self.shared.snapshot() else {
+            return;
+        };
+        entries.retain(|path, _| {
+            let listed = path.ancestors().any(|above| subtrees.contains(above));
+            !listed || !matches!(snapshot.entry(path), Ok(None))
+        });
+    }
+
+    /// One round; says whether the index is still usable.
+    fn look_at(&mut self, targets: &[Target]) -> bool {
+        if targets.is_empty() {
+            return true;
+        }
+        tracing::debug!(targets = targets.len(), "looking at changes");
+        tracing::trace!(?targets);
+        let done = self.reconcile(targets, true).is_some();
+        self.not_before = Instant::now() + BREATH;
+        done
+    }
+
+    pub(super) fn add_rechecks(&mut self, targets: &mut Vec<Target>, now: Instant) {
+        let first = self.recheck.values().map(|(at, _)| *at).min();
+        if first.is_none_or(|at| at + GATHER > now) {
+            return;
+        }
+        let due: Vec<PathBuf> = (self.recheck.iter())
+            .filter(|(_, (at, _))| *at <= now)
+            .take(RECHECKS)
+            .map(|(path, _)| path.clone())
+            .collect();
+        for path in due {
+            if let Some((_, cause)) = self.recheck.remove(&path) {
+                targets.push(Target::entry(path, cause));
+            }
+        }
+    }
+
+    pub(super) fn add_polls(&mut self, targets: &mut Vec<Target>, now: Instant, all: bool) -> bool {
+        let mut any = false;
+        if all || now >= self.next_poll {
+            for (dir, _) in self.watches.polled() {
+                any = true;
+                targets.push(Target::entry(dir, Cause::Unknown));
+            }
+        }
+        any
+    }
+
+    /// One step of the slow comparison.
+    pub(super) fn slow_step(&mut self, now: Instant) {
+        if let Some(target) = self.slow.pop_front() {
+            self.reconcile(&[target], true);
+            if self.slow.is_empty() {
+                tracing::debug!("the slow comparison is done");
+            }
+        } else if self.next_slow.is_some_and(|at| at <= now) {
+            self.next_slow = self.options.reconcile.map(|period| now + period);
+            tracing::debug!("comparing everything, slowly");
+            for root in self.root_options() {
+                self.slow.extend(roots::pieces(&root.path));
+            }
+        }
+    }
+
+    pub(super) fn tell_troubles(&self) {
+        let mut counts: BTreeMap<Polled, (usize, PathBuf)> = BTreeMap::new();
+        for (dir, why) in self.watches.polled() {
+            counts
+                .entry(why)
+                .or_insert_with(|| (0, dir.to_path_buf()))
+                .0 += 1;
+        }
+        let seconds = POLL.as_secs();
+        let limited = counts
+            .get(&Polled::Limit)
+            .or_else(|| counts.get(&Polled::Refused));
+        match limited {
+            Some((count, first)) => self.shared.trouble(
+                Topic::Watches,
+                first,
+                &format!(
+                    "{count} directories cannot be watched: changes there are looked for every \
+                     {seconds} seconds or more"
+                ),
+                counts
+                    .contains_key(&Polled::Limit)
+                    .then_some("sysctl fs.inotify.max_user_watches=1048576"),
+            ),
+            None => self.shared.mended(Topic::Watches),
+        }
+        match counts.get(&Polled::Remote) {
+            Some((_, first)) => self.shared.trouble(
+                Topic::Remote,
+                first,
+                &format!(
+                    "on a network file system: changes by others are looked for every {seconds} \
+                     seconds or more"
+                ),
+                None,
+            ),
+            None => self.shared.mended(Topic::Remote),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Messages on standard error: one line each, whatever names are in them.
+//!
+//! A file name may hold newlines and escape sequences; printed raw, it could forge a line of the
+//! journal or take over a terminal. Fields are printed in their `Debug` form, which escapes; texts of
+//! errors name paths as they are, so the last word has [`OneLine`]: whatever control byte is in a
+//! message leaves as `\xNN`.
+
+use std::io::{self, Write};
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+/// How much is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verbosity {
+    /// `-v`, counted.
+    pub verbose: u8,
+    /// `-q`.
+    pub quiet: bool,
+}
+
+/// The crates whose messages are ours.
+const OWN: [&str; 4] = [
+    "resemble_daemon",
+    "resemble_engine",
+    "resemble_fs",
+    "resemble_index",
+];
+
+/// Sends messages to standard error from now on. `filter` (`RUST_LOG`) decides over `verbosity`;
+/// `times` are left out where the journal adds its own.
+pub fn start(verbosity: Verbosity, filter: Option<&str>, times: bool) {
+    let level = match (verbosity.quiet, verbosity.verbose) {
+        (true, _) => "warn",
+        (false, 0) => "info",
+        (false, 1) => "debug",
+        (false, _) => "trace",
+    };
+    let filter = match filter.map(EnvFilter::try_new) {
+        Some(Ok(filter)) => filter,
+        // Of the libraries beneath, only what is wrong.
+        _ => EnvFilter::new(OWN.map(|name| format!("{name}={level}")).join(",") + ",warn"),
+    };
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(ToStderr)
+        .with_ansi(false)
+        .with_target(false);
+    let started = if times {
+        lines.try_init()
+    } else {
+        lines.without_time().try_init()
+    };
+    if let Err(error) = started {
+        tracing::debug!(error, "messages go where they went before");
+    }
+}
+
+/// The text as one line without control characters.
+pub fn one_line(text: &str) -> String {
+    let mut line = Vec::new();
+    escape(text.trim_end().as_bytes(), &mut line);
+    String::from_utf8_lossy(&line).into_owned()
+}
+
+fn escape(text: &[u8], into: &mut Vec<u8>) {
+    for byte in text {
+        if byte.is_ascii_control() {
+            into.extend(format!("\\x{byte:02x}").bytes());
+        } else {
+            into.push(*byte);
+        }
+    }
+}
+
+#[derive(Debug)]
+struct ToStderr;
+
+impl<'a> MakeWriter<'a> for ToStderr {
+    type Writer = OneLine<io::StderrLock<'static>>;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        OneLine(io::stderr().lock())
+    }
+}
+
+/// Writes whole messages, each as one line.
+#[derive(Debug)]
+pub struct OneLine<W>(pub W);
+
+impl<W: Write> Write for OneLine<W> {
+    /// A message arrives whole, with its newline.
+    fn write(&mut self, message: &[u8]) -> io::Result<usize> {
+        let mut line = Vec::with_capacity(message.len() + 8);
+        let text = message.strip_suffix(b"\n").unwrap_or(message);
+        escape(text, &mut line);
+        if text.len() < message.len() {
+            line.push(b'\n');
+        }
+        self.0.write_all(&line)?;
+        Ok(message.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_line_whatever_is_in_it() {
+        let mut lines = OneLine(Vec::new());
+        lines
+            .write_all(b"cannot watch /r/a\nb\x1b[31m\x7f: no\n")
+            .unwrap();
+        assert_eq!(lines.0, b"cannot watch /r/a\\x0ab\\x1b[31m\\x7f: no\n");
+        assert_eq!(one_line("a\nb\n"), "a\\x0ab");
+    }
+}

@@ -1,0 +1,99 @@
+//! What the overlay shows, asked of the index.
+//!
+//! Every answer is from a fresh view of the last commit; none waits for a scan or touches the overlay.
+//! An index that cannot be read answers with nothing, and the reason is in the journal and in
+//! `status`: a listing has no place for it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use resemble_core::{Relation, Score};
+use resemble_engine::AskError;
+use resemble_engine::find::{self, FindOptions, Similar, Subject};
+use resemble_engine::why;
+use resemble_fs::{Listing, Neighbour, Neighbours};
+use resemble_index::Snapshot;
+use resemble_proto::message::Answer;
+use resemble_proto::path::PathText;
+use resemble_proto::report;
+
+use crate::questions;
+use crate::state::Shared;
+
+/// The index as the overlay sees it.
+#[derive(Debug)]
+pub struct IndexNeighbours {
+    shared: Arc<Shared>,
+}
+
+impl IndexNeighbours {
+    /// Answers from this index.
+    pub const fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// Runs a question; a failure is logged and answered with the default.
+    fn ask<T: Default>(
+        &self,
+        path: &Path,
+        question: impl FnOnce(&Snapshot) -> Result<T, AskError>,
+    ) -> T {
+        let answer = match self.shared.snapshot() {
+            Ok(snapshot) => question(&snapshot).map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        answer.unwrap_or_else(|error| {
+            tracing::warn!(path = ?path, error, "the overlay has no answer");
+            T::default()
+        })
+    }
+}
+
+fn neighbour(similar: Similar) -> Neighbour {
+    Neighbour {
+        a_in_b: similar.measures.a_in_b.unwrap_or(Score::ZERO),
+        identical: similar.relation == Some(Relation::Identical),
+        relation: similar.relation.map_or("", Relation::word),
+        target: similar.path,
+    }
+}
+
+impl Neighbours for IndexNeighbours {
+    fn similar(&self, file: &Path) -> Listing {
+        self.ask(file, |snapshot| {
+            let (similar, total) = questions::similar(snapshot, file)?;
+            Ok(Listing {
+                neighbours: similar.into_iter().map(neighbour).collect(),
+                total,
+            })
+        })
+    }
+
+    fn similar_dirs(&self, _dir: &Path) -> Listing {
+        // The index cannot tell similar directories; the contract's place for them stays empty.
+        Listing::default()
+    }
+
+    fn why(&self, file: &Path, neighbour: &Path) -> Vec<u8> {
+        self.ask(file, |snapshot| {
+            why::explain(snapshot, file, neighbour, &self.shared.params).map(String::into_bytes)
+        })
+    }
+
+    fn report(&self, file: &Path) -> Vec<u8> {
+        self.ask(file, |snapshot| {
+            let name = PathText::from(file);
+            let mut answer = match Subject::indexed(snapshot, file, &self.shared.params)? {
+                Some(subject) => find::find(snapshot, &subject, &name, &FindOptions::default())?,
+                None => Answer::fresh(Vec::new(), Vec::new()),
+            };
+            answer.header.fresh = self.shared.fresh();
+            answer.header.pending = self.shared.pending();
+            Ok(report::find_json(&name, &answer, &self.shared.params))
+        })
+    }
+
+    fn generation(&self) -> Option<u64> {
+        Some(self.shared.clock())
+    }
+}

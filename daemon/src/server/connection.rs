@@ -1,0 +1,288 @@
+//! One connection: hello, one request, its answer.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use resemble_proto::frame::{self, LineBuffer, MAX_ANSWER, encode};
+use resemble_proto::message::{
+    AlertRow, Answer, End, Failure, FailureKind, Header, Hello, Reply, Request,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
+
+use super::context::Context;
+use super::out::{channel, failed_line};
+use super::{Limits, handlers};
+use crate::indexer::Command;
+use crate::state::lock;
+
+/// Tells one too many so.
+pub(super) async fn turn_away(mut stream: UnixStream, limits: Limits) {
+    let text = format!(
+        "{} questions are being answered; ask again in a moment",
+        limits.connections
+    );
+    let line = failed_line(Failure::new(FailureKind::Busy, text));
+    if let Ok(Err(error)) = timeout(Duration::from_secs(1), stream.write_all(&line)).await {
+        tracing::debug!(%error, "one too many is gone already");
+    }
+}
+
+/// Serves a connection to its end, and says in the journal only what matters.
+pub(super) async fn converse(
+    stream: UnixStream,
+    context: Arc<Context>,
+    limits: Limits,
+    ending: watch::Receiver<bool>,
+) {
+    let mut connection = Connection {
+        stream,
+        limits,
+        ending,
+    };
+    match connection.serve(context).await {
+        Ok(()) => {}
+        Err(Trouble::Failed(failure)) => {
+            tracing::debug!(kind = %failure.kind, message = failure.message, "no answer");
+            if connection.write(&failed_line(failure)).await.is_err() {
+                tracing::debug!("and nobody to tell it");
+            }
+        }
+        Err(Trouble::Gone(error)) => tracing::debug!(%error, "a connection ended early"),
+    }
+}
+
+/// Why a connection ends before its answer.
+#[derive(Debug)]
+enum Trouble {
+    /// To be told to the client.
+    Failed(Failure),
+    /// The client went or does not read.
+    Gone(io::Error),
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::Gone(error)
+    }
+}
+
+struct Connection {
+    stream: UnixStream,
+    limits: Limits,
+    ending: watch::Receiver<bool>,
+}
+
+impl Connection {
+    async fn serve(&mut self, context: Arc<Context>) -> Result<(), Trouble> {
+        let peer = self.stream.peer_cred()?;
+        if peer.uid() != self.limits.uid {
+            tracing::warn!(
+                uid = peer.uid(),
+                pid = peer.pid(),
+                "another user may not ask"
+            );
+            let text = format!("this daemon answers user {} only", self.limits.uid);
+            return Err(Failure::new(FailureKind::Denied, text).into());
+        }
+        let hello = encode(&Hello::new(&context.shared.params), MAX_ANSWER)
+            .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+        self.write(&hello).await?;
+        let Some(request) = self.request().await? else {
+            return Ok(());
+        };
+        tracing::debug!(request = request.word(), pid = peer.pid(), "asked");
+        match request {
+            Request::Sync { timeout_ms } => {
+                let limit = timeout_ms.map(Duration::from_millis);
+                self.order(&context, Command::Sync, limit).await?;
+                self.done().await
+            }
+            Request::WatchAdd {
+                path,
+                ignore,
+                one_file_system,
+            } => {
+                let root = handlers::new_root(&context, path.into(), ignore, one_file_system)?;
+                let row = handlers::watch_row(&root);
+                self.order(&context, |reply| Command::AddRoot(root, reply), None)
+                    .await?;
+                self.rows(vec![row]).await
+            }
+            Request::WatchRemove { path } => {
+                let path = handlers::known_root(&context, path.into())?;
+                self.order(&context, |reply| Command::RemoveRoot(path, reply), None)
+                    .await?;
+                self.done().await
+            }
+            Request::Alerts { follow } => self.alerts(&context, follow).await,
+            question => self.compute(context, question).await,
+        }
+    }
+
+    /// Reads the request; `None` if the client only wanted to know whether somebody is there.
+    async fn request(&mut self) -> Result<Option<Request>, Trouble> {
+        let mut buffer = LineBuffer::new(self.limits.request_bytes);
+        let mut piece = vec![0; 16 * 1024];
+        let bad = |text: String| Trouble::Failed(Failure::new(FailureKind::BadRequest, text));
+        let read = async {
+            loop {
+                match buffer.next_line() {
+                    Ok(Some(line)) => {
+                        return frame::decode(line)
+                            .map(Some)
+                            .map_err(|e| bad(e.to_string()));
+                    }
+                    Ok(None) => {}
+                    Err(error) => return Err(bad(error.to_string())),
+                }
+                match self.stream.read(&mut piece).await? {
+                    0 if buffer.is_empty() => return Ok(None),
+                    0 => return Err(bad("half a request".into())),
+                    count => buffer.push(&piece[..count]),
+                }
+            }
+        };
+        tokio::select! {
+            read = timeout(self.limits.request_time, read) => {
+                read.unwrap_or_else(|_| Err(bad("the request did not arrive in time".into())))
+            }
+            _ = self.ending.wait_for(|ending| *ending) => Err(ending().into()),
+        }
+    }
+
+    /// Gives the indexer an order and waits until it is carried out.
+    async fn order(
+        &mut self,
+        context: &Context,
+        command: impl FnOnce(oneshot::Sender<Result<(), Failure>>) -> Command,
+        limit: Option<Duration>,
+    ) -> Result<(), Trouble> {
+        let (reply, done) = oneshot::channel();
+        context
+            .commands
+            .send(command(reply))
+            .map_err(|_| ending())?;
+        let late = async {
+            match limit {
+                Some(limit) => tokio::time::sleep(limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        let mut byte = [0];
+        tokio::select! {
+            done = done => Ok(done.map_err(|_| ending())??),
+            () = late => {
+                let text = "the time given was not enough; changes are still being looked at";
+                Err(Failure::new(FailureKind::Timeout, text).into())
+            }
+            // A client says nothing more: if there is something to read, it is the end.
+            read = self.stream.read(&mut byte) => {
+                Err(Trouble::Gone(read.err().unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())))
+            }
+            _ = self.ending.wait_for(|ending| *ending) => Err(ending().into()),
+        }
+    }
+
+    /// Answers a question on a thread of its own.
+    async fn compute(&mut self, context: Arc<Context>, question: Request) -> Result<(), Trouble> {
+        let (mut out, mut pieces) = channel();
+        let work = tokio::task::spawn_blocking(move || {
+            if handlers::answer(&context, question, &mut out).is_err() {
+                tracing::debug!("an answer was not wanted any more");
+            }
+        });
+        while let Some(piece) = pieces.recv().await {
+            self.write(&piece).await?;
+        }
+        work.await.map_err(|error| {
+            tracing::error!(%error, "a question was not answered");
+            Failure::new(
+                FailureKind::Internal,
+                "the question could not be answered; see the journal",
+            )
+        })?;
+        Ok(())
+    }
+
+    async fn alerts(&mut self, context: &Context, follow: bool) -> Result<(), Trouble> {
+        let (kept, mut news) = lock(&context.alerts).follow();
+        if !follow {
+            return self.rows(kept).await;
+        }
+        let count = kept.len() as u64;
+        let header = Header {
+            fresh: context.shared.fresh(),
+            pending: context.shared.pending(),
+            total: count,
+            shown: count,
+        };
+        self.reply(&Reply::<AlertRow>::Header(header)).await?;
+        for row in kept {
+            self.reply(&Reply::Row(row)).await?;
+        }
+        let mut byte = [0];
+        loop {
+            let next = tokio::select! {
+                next = news.recv() => next,
+                read = self.stream.read(&mut byte) => {
+                    return Err(Trouble::Gone(
+                        read.err().unwrap_or_else(|| io::ErrorKind::BrokenPipe.into()),
+                    ));
+                }
+                _ = self.ending.wait_for(|ending| *ending) => return Err(ending().into()),
+            };
+            match next {
+                Ok(row) => self.reply(&Reply::Row(row)).await?,
+                Err(RecvError::Lagged(missed)) => {
+                    let text = format!("{missed} alerts were missed; ask for all of them again");
+                    return Err(Failure::new(FailureKind::Busy, text).into());
+                }
+                Err(RecvError::Closed) => return Err(ending().into()),
+            }
+        }
+    }
+
+    async fn rows<R: serde::Serialize>(&mut self, rows: Vec<R>) -> Result<(), Trouble> {
+        for reply in Answer::fresh(rows, Vec::new()).into_replies() {
+            self.reply(&reply).await?;
+        }
+        Ok(())
+    }
+
+    async fn done(&mut self) -> Result<(), Trouble> {
+        self.reply(&Reply::<()>::Header(Header {
+            fresh: true,
+            ..Header::default()
+        }))
+        .await?;
+        self.reply(&Reply::<()>::End(End::default())).await
+    }
+
+    async fn reply<T: serde::Serialize>(&mut self, reply: &Reply<T>) -> Result<(), Trouble> {
+        let line = encode(reply, MAX_ANSWER)
+            .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+        self.write(&line).await
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), Trouble> {
+        match timeout(self.limits.write_time, self.stream.write_all(bytes)).await {
+            Ok(written) => Ok(written?),
+            Err(_) => Err(Trouble::Gone(io::ErrorKind::TimedOut.into())),
+        }
+    }
+}
+
+fn ending() -> Failure {
+    Failure::new(FailureKind::ShuttingDown, "the daemon is ending")
+}

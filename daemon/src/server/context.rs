@@ -1,0 +1,49 @@
+//! What the handlers of requests have to hand.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use crossbeam_channel::Sender;
+
+use super::status::Figures;
+use crate::alerts::log::AlertLog;
+use crate::indexer::Command;
+use crate::overlays::Overlays;
+use crate::state::Shared;
+
+/// Shared by all connections.
+#[derive(Debug)]
+pub struct Context {
+    /// The index and its state.
+    pub shared: Arc<Shared>,
+    /// Orders to the indexer.
+    pub commands: Sender<Command>,
+    /// The alerts.
+    pub alerts: Arc<Mutex<AlertLog>>,
+    /// The mounted overlays.
+    pub overlays: Arc<Overlays>,
+    /// The state folder.
+    pub state: PathBuf,
+    /// The figures of the last `status`, with the clock they belong to.
+    pub(super) figures: Mutex<Option<(u64, Vec<Figures>)>>,
+}
+
+impl Context {
+    /// Everything a handler may use.
+    pub fn new(
+        shared: Arc<Shared>,
+        commands: Sender<Command>,
+        alerts: Arc<Mutex<AlertLog>>,
+        overlays: Arc<Overlays>,
+        state: PathBuf,
+    ) -> Self {
+        Self {
+            shared,
+            commands,
+            alerts,
+            overlays,
+            state,
+            figures: Mutex::new(None),
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! One function for each question. They run on threads of their own and may block.
+
+use std::fs::File;
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use resemble_core::{ByteLen, Digest, FileId};
+use resemble_engine::AskError;
+use resemble_engine::dump;
+use resemble_engine::find::{self, FindOptions};
+use resemble_engine::fsid::FsIds;
+use resemble_engine::ingest::RootOptions;
+use resemble_engine::pairs::{self, PairsOptions};
+use resemble_fs::View;
+use resemble_index::Snapshot;
+use resemble_proto::message::{
+    Answer, CoverRow, DumpRow, End, Failure, FailureKind, FindRequest, FindRow, Header, Inode,
+    MountView, PairRow, PairsRequest, Reply, Request, RootState, Scope, Subject, WatchOrigin,
+    WatchRow,
+};
+use resemble_proto::path::PathText;
+
+use super::context::Context;
+use super::out::{ClientGone, Out};
+use super::status;
+use crate::config::{checked_root, not_nested};
+use crate::neighbours::IndexNeighbours;
+use crate::state::{NoSnapshot, Root};
+
+/// Answers everything that is no order to the indexer.
+pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Result<(), ClientGone> {
+    match request {
+        Request::Find(request) => out.answer(find(context, &request)),
+        Request::Pairs(request) => out.answer(pairs(context, &request)),
+        Request::Status => {
+            let row = status::status(context).map_err(no_snapshot);
+            out.answer(row.map(|row| with_header(context, Answer::fresh(vec![row], Vec::new()))))
+        }
+        Request::Dump { roots } => dump(context, &roots, out),
+        Request::WatchList => {
+            let rows = context.shared.roots().iter().map(row_of).collect();
+            out.answer(Ok(Answer::fresh(rows, Vec::new())))
+        }
+        Request::Mount { path, view } => out.answer(mount(context, &path, view)),
+        Request::Unmount { path } => out.answer(unmount(context, path.as_ref())),
+        Request::Covers { paths } => out.answer(Ok(covers(context, paths))),
+        // Orders and followers are served where they can wait.
+        Request::Sync { .. }
+        | Request::WatchAdd { .. }
+        | Request::WatchRemove { .. }
+        | Request::Alerts { .. } => {
+            let text = "an order came the way of a question";
+            out.answer::<()>(Err(Failure::new(FailureKind::Internal, text)))
+        }
+    }
+}
+
+fn find(context: &Context, request: &FindRequest) -> Result<Answer<FindRow>, Failure> {
+    covered(context, &request.scope)?;
+    let snapshot = snapshot(context)?;
+    let (subject, name) = match &request.subject {
+        Subject::File(path) => {
+            if context.shared.root_of(path.as_path()).is_none() {
+                return Err(not_watched(path.as_path()));
+            }
+            let subject = find::Subject::indexed(&snapshot, path.as_path(), &context.shared.params)
+                .map_err(asked)?
+                .ok_or_else(|| not_indexed(path.as_path()))?;
+            (subject, path.clone())
+        }
+        Subject::Content {
+            digest,
+            name,
+            inode,
+        } => {
+            let digest = Digest::try_from(digest)
+                .map_err(|error| Failure::new(FailureKind::BadRequest, error.to_string()))?;
+            let mut subject = find::Subject::of_digest(digest);
+            if let Some(file) = inode.and_then(|inode| file_of(context, &snapshot, inode)) {
+                subject = subject.is_file(file);
+            }
+            (subject, name.clone())
+        }
+    };
+    let options = FindOptions {
+        scope: request.scope.clone(),
+        min: request.min.score(),
+        min_shared: request.min_shared.map(ByteLen),
+        top: request.top,
+        exact: request.exact,
+    };
+    let answer = find::find(&snapshot, &subject, &name, &options).map_err(asked)?;
+    Ok(with_header(context, answer))
+}
+
+fn pairs(context: &Context, request: &PairsRequest) -> Result<Answer<PairRow>, Failure> {
+    if request.scope.within.is_empty() {
+        return Err(Failure::new(
+            FailureKind::BadRequest,
+            "pairs needs a directory to look in",
+        ));
+    }
+    covered(context, &request.scope)?;
+    let options = PairsOptions {
+        scope: request.scope.clone(),
+        score: request.score,
+        min: request.min.score(),
+        min_shared: request.min_shared.map(ByteLen),
+        top: request.top,
+        exact: request.exact,
+    };
+    let answer = pairs::pairs(&snapshot(context)?, &options).map_err(asked)?;
+    Ok(with_header(context, answer))
+}
+
+/// Sent as it is made: the dump of a large tree is larger than the memory it should take.
+fn dump(context: &Context, roots: &[PathText], out: &mut Out) -> Result<(), ClientGone> {
+    let prepared = dump_roots(context, roots).and_then(|roots| Ok((roots, snapshot(context)?)));
+    let (roots, snapshot) = match prepared {
+        Ok(prepared) => prepared,
+        Err(failure) => return out.answer::<DumpRow>(Err(failure)),
+    };
+    // How many pieces follow is not known before the last.
+    let header = Header {
+        fresh: context.shared.fresh(),
+        pending: context.shared.pending(),
+        ..Header::default()
+    };
+    out.line(&Reply::<DumpRow>::Header(header))?;
+    let mut text = String::new();
+    let mut rows = 0;
+    let mut gone = None;
+    let mut send = |text: &mut String, out: &mut Out| {
+        while !text.is_empty() {
+            // The text is ASCII, so any place is a place to cut.
+            let rest = text.split_off(text.len().min(DumpRow::PIECE));
+            out.line(&Reply::Row(DumpRow {
+                text: std::mem::replace(text, rest),
+            }))?;
+            rows += 1;
+        }
+        Ok(())
+    };
+    let dumped = dump::dump(&snapshot, &roots, &mut |line| {
+        text.push_str(&line);
+        text.push('\n');
+        if text.len() < DumpRow::PIECE {
+            return ControlFlow::Continue(());
+        }
+        match send(&mut text, out) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                gone = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    });
+    if let Some(gone) = gone {
+        return Err(gone);
+    }
+    if let Err(error) = dumped {
+        return out.answer::<DumpRow>(Err(Failure::new(FailureKind::Internal, error.to_string())));
+    }
+    send(&mut text, out)?;
+    out.line(&Reply::<DumpRow>::End(End { rows, errors: 0 }))?;
+    out.flush()
+}
+
+fn dump_roots(context: &Context, roots: &[PathText]) -> Result<Vec<PathBuf>, Failure> {
+    if roots.is_empty() {
+        return Ok(context
+            .shared
+            .roots()
+            .into_iter()
+            .map(|root| root.options.path)
+            .collect());
+    }
+    for root in roots {
+        if context.shared.root_of(root.as_path()).is_none() {
+            return Err(not_watched(root.as_path()));
+        }
+    }
+    Ok(roots
+        .iter()
+        .map(|root| root.as_path().to_path_buf())
+        .collect())
+}
+
+fn mount(context: &Context, path: &PathText, view: MountView) -> Result<Answer<()>, Failure> {
+    let path = absolute(path)?;
+    let view = match view {
+        MountView::Folders => View::Folders,
+        MountView::Files => View::Files,
+    };
+    let neighbours = Arc::new(IndexNeighbours::new(Arc::clone(&context.shared)));
+    context
+        .overlays
+        .mount(path, view, neighbours)
+        .map_err(|error| Failure::new(FailureKind::Refused, error.to_string()))?;
+    Ok(Answer::fresh(Vec::new(), Vec::new()))
+}
+
+fn unmount(context: &Context, path: Option<&PathText>) -> Result<Answer<()>, Failure> {
+    let path = path.map(absolute).transpose()?;
+    context
+        .overlays
+        .unmount(path)
+        .map_err(|error| Failure::new(FailureKind::Refused, error.to_string()))?;
+    Ok(Answer::fresh(Vec::new(), Vec::new()))
+}
+
+fn covers(context: &Context, paths: Vec<PathText>) -> Answer<CoverRow> {
+    let rows = paths
+        .into_iter()
+        .map(|path| {
+            let root = context.shared.root_of(path.as_path());
+            let covered = root.is_some_and(|root| root.state != RootState::Unavailable);
+            CoverRow { path, covered }
+        })
+        .collect();
+    Answer::fresh(rows, Vec::new())
+}
+
+// ---- orders: what is checked before the indexer is asked ---------------------------------------
+
+/// A root to add, as it can be watched.
+pub(super) fn new_root(
+    context: &Context,
+    path: PathBuf,
+    ignore: bool,
+    one_file_system: bool,
+) -> Result<RootOptions, Failure> {
+    let refused =
+        |error: crate::config::RootError| Failure::new(FailureKind::Refused, error.to_string());
+    absolute(&PathText::from(path.as_path()))?;
+    let root = checked_root(
+        RootOptions {
+            path,
+            ignore,
+            one_file_system,
+        },
+        &context.state,
+    )
+    .map_err(refused)?;
+    let roots = context.shared.roots();
+    not_nested(
+        &root.path,
+        roots.iter().map(|other| other.options.path.as_path()),
+    )
+    .map_err(refused)?;
+    Ok(root)
+}
+
+/// The root that is meant: as named, or where the name leads.
+pub(super) fn known_root(context: &Context, path: PathBuf) -> Result<PathBuf, Failure> {
+    let roots = context.shared.roots();
+    let is_root = |path: &Path| roots.iter().any(|root| root.options.path == path);
+    if is_root(&path) {
+        return Ok(path);
+    }
+    match std::fs::canonicalize(&path) {
+        Ok(real) if is_root(&real) => Ok(real),
+        _ => {
+            let text = format!(
+                "{} is no root; `resemble watch list` names them",
+                path.display()
+            );
+            Err(Failure::new(FailureKind::Refused, text))
+        }
+    }
+}
+
+/// The row of a root that `watch add` asked for.
+pub(super) fn watch_row(root: &RootOptions) -> WatchRow {
+    WatchRow {
+        path: root.path.as_path().into(),
+        origin: WatchOrigin::Kept,
+        ignore: root.ignore,
+        one_file_system: root.one_file_system,
+    }
+}
+
+fn row_of(root: &Root) -> WatchRow {
+    WatchRow {
+        origin: root.origin,
+        ..watch_row(&root.options)
+    }
+}
+
+// ---- what the questions have in common ---------------------------------------------------------
+
+fn snapshot(context: &Context) -> Result<Snapshot, Failure> {
+    context.shared.snapshot().map_err(no_snapshot)
+}
+
+#[allow(clippy::needless_pass_by_value)] // for `map_err`
+fn no_snapshot(error: NoSnapshot) -> Failure {
+    Failure::new(FailureKind::Internal, error.to_string())
+}
+
+#[allow(clippy::needless_pass_by_value)] // for `map_err`
+fn asked(error: AskError) -> Failure {
+    let kind = match error {
+        AskError::Pattern { .. } => FailureKind::BadRequest,
+        AskError::Unreadable { .. } => FailureKind::NotIndexed,
+        _ => FailureKind::Internal,
+    };
+    Failure::new(kind, error.to_string())
+}
+
+fn not_watched(path: &Path) -> Failure {
+    let text = format!(
+        "{} is not watched; `resemble watch add` watches it, --local looks without the daemon",
+        path.display()
+    );
+    Failure::new(FailureKind::NotWatched, text)
+}
+
+fn not_indexed(path: &Path) -> Failure {
+    let text = format!(
+        "{} is not in the index (yet): there is no such file, or it was left out",
+        path.display()
+    );
+    Failure::new(FailureKind::NotIndexed, text)
+}
+
+fn absolute(path: &PathText) -> Result<&Path, Failure> {
+    let path = path.as_path();
+    if path.is_absolute() {
+        Ok(path)
+    } else {
+        let text = format!("{} is no absolute path", path.display());
+        Err(Failure::new(FailureKind::BadRequest, text))
+    }
+}
+
+/// Every path that a question names must be watched: the daemon cannot answer for part of it.
+fn covered(context: &Context, scope: &Scope) -> Result<(), Failure> {
+    for path in &scope.within {
+        match context.shared.root_of(path.as_path()) {
+            Some(root) if root.state != RootState::Unavailable => {}
+            _ => return Err(not_watched(path.as_path())),
+        }
+    }
+    Ok(())
+}
+
+fn with_header<R>(context: &Context, mut answer: Answer<R>) -> Answer<R> {
+    answer.header.fresh = context.shared.fresh();
+    answer.header.pending = context.shared.pending();
+    answer
+}
+
+/// The indexed file with this inode, if a root is on its file system.
+fn file_of(context: &Context, snapshot: &Snapshot, inode: Inode) -> Option<FileId> {
+    let mut ids = FsIds::default();
+    for root in context.shared.roots() {
+        let Ok(dir) = File::open(&root.options.path) else {
+            continue;
+        };
+        if dir.metadata().is_ok_and(|stat| stat.dev() == inode.dev) {
+            let fs = ids.id_of(dir.as_fd(), inode.dev);
+            return snapshot.file_by_inode(&fs, inode.ino).ok().flatten();
+        }
+    }
+    None
+}

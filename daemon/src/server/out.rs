@@ -1,0 +1,91 @@
+//! The way of an answer from the thread that computes it to the task that writes it.
+
+use resemble_proto::frame::{FrameError, MAX_ANSWER, encode};
+use resemble_proto::message::{Answer, Failure, FailureKind, Reply};
+use serde::Serialize;
+use tokio::sync::mpsc;
+
+/// Bytes gathered before they are handed over.
+const PIECE: usize = 64 * 1024;
+/// Pieces on the way at once.
+const ON_THE_WAY: usize = 4;
+
+/// The client is gone, nobody wants the answer any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ClientGone;
+
+/// The computing end.
+#[derive(Debug)]
+pub(super) struct Out {
+    pieces: mpsc::Sender<Vec<u8>>,
+    gathered: Vec<u8>,
+}
+
+/// Both ends.
+pub(super) fn channel() -> (Out, mpsc::Receiver<Vec<u8>>) {
+    let (pieces, receiver) = mpsc::channel(ON_THE_WAY);
+    (
+        Out {
+            pieces,
+            gathered: Vec::new(),
+        },
+        receiver,
+    )
+}
+
+impl Out {
+    /// Adds a line. Blocks while the client is slow; not for asynchronous code.
+    pub(super) fn line<T: Serialize>(&mut self, value: &T) -> Result<(), ClientGone> {
+        match encode(value, MAX_ANSWER) {
+            Ok(line) => self.gathered.extend(line),
+            Err(FrameError::TooLong { limit }) => {
+                let text = format!("a row of more than {limit} bytes");
+                let failure = Failure::new(FailureKind::Internal, text);
+                self.gathered.extend(failed_line(failure));
+                self.flush()?;
+                return Err(ClientGone);
+            }
+            Err(error) => {
+                tracing::error!(%error, "an answer cannot be written down");
+                return Err(ClientGone);
+            }
+        }
+        if self.gathered.len() >= PIECE {
+            self.flush()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Adds a whole answer, or why there is none, and hands everything over.
+    pub(super) fn answer<R: Serialize>(
+        &mut self,
+        answer: Result<Answer<R>, Failure>,
+    ) -> Result<(), ClientGone> {
+        match answer {
+            Ok(answer) => {
+                for reply in answer.into_replies() {
+                    self.line(&reply)?;
+                }
+            }
+            Err(failure) => self.gathered.extend(failed_line(failure)),
+        }
+        self.flush()
+    }
+
+    /// Hands over what was gathered.
+    pub(super) fn flush(&mut self) -> Result<(), ClientGone> {
+        if self.gathered.is_empty() {
+            return Ok(());
+        }
+        self.pieces
+            .blocking_send(std::mem::take(&mut self.gathered))
+            .map_err(|_| ClientGone)
+    }
+}
+
+/// The line of a failure.
+pub(super) fn failed_line(failure: Failure) -> Vec<u8> {
+    // A kind and a sentence are always JSON and never too long.
+    encode(&Reply::<()>::Failed(failure), MAX_ANSWER).unwrap_or_default()
+}

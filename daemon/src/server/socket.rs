@@ -1,0 +1,176 @@
+//! The socket file: made, guarded, removed.
+//!
+//! Whoever can connect can ask, so the folder is 0700, the socket 0600, and each connection's user
+//! is checked again (`server::connection`). A socket file outlives a killed process: it is replaced
+//! only if it is ours and nobody answers. Two daemons cannot race here, because the index is locked
+//! before.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// Why there is no socket.
+#[derive(Debug, thiserror::Error)]
+pub enum SocketError {
+    /// Another daemon answers.
+    #[error(
+        "another resembled answers at {}; use that one, or give this one another --socket and --state",
+        .path.display()
+    )]
+    InUse {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// Something that is not ours is in the way.
+    #[error("{} is in the way: {what}; remove it or give another --socket", .path.display())]
+    InTheWay {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
+    /// The name does not fit into a socket address.
+    #[error("{} is too long for a socket (107 bytes); give another --socket", .path.display())]
+    TooLong {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The system refused.
+    #[error("cannot make the socket {}: {source}", .path.display())]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A listening socket that removes its file when dropped, if the file is still this one.
+#[derive(Debug)]
+pub struct Socket {
+    path: PathBuf,
+    identity: (u64, u64),
+}
+
+/// Makes the socket and its folder.
+pub fn bind(path: &Path) -> Result<(UnixListener, Socket), SocketError> {
+    let io = |source| SocketError::Io {
+        path: path.to_path_buf(),
+        source,
+    };
+    if let Some(dir) = path.parent() {
+        private_dir(dir).map_err(io)?;
+    }
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(io(error)),
+        Ok(there) => {
+            let in_the_way = |what| SocketError::InTheWay {
+                path: path.to_path_buf(),
+                what,
+            };
+            if !there.file_type().is_socket() {
+                return Err(in_the_way("it is no socket"));
+            }
+            if there.uid() != rustix::process::geteuid().as_raw() {
+                return Err(in_the_way("it belongs to another user"));
+            }
+            match UnixStream::connect(path) {
+                Ok(_) => {
+                    return Err(SocketError::InUse {
+                        path: path.to_path_buf(),
+                    });
+                }
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                Err(error) => return Err(io(error)),
+            }
+            tracing::info!(path = ?path, "replacing a socket that nobody answers at");
+            fs::remove_file(path).map_err(io)?;
+        }
+    }
+    let listener = UnixListener::bind(path).map_err(|source| match source.kind() {
+        io::ErrorKind::InvalidInput => SocketError::TooLong {
+            path: path.to_path_buf(),
+        },
+        _ => io(source),
+    })?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(io)?;
+    let made = fs::symlink_metadata(path).map_err(io)?;
+    let socket = Socket {
+        path: path.to_path_buf(),
+        identity: (made.dev(), made.ino()),
+    };
+    Ok((listener, socket))
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let still_ours = fs::symlink_metadata(&self.path)
+            .is_ok_and(|there| (there.dev(), there.ino()) == self.identity);
+        if still_ours && let Err(error) = fs::remove_file(&self.path) {
+            tracing::warn!(path = ?self.path, %error, "the socket stays behind");
+        }
+    }
+}
+
+/// Makes a folder of mode 0700 with all above it; an existing one is left as it is.
+pub(crate) fn private_dir(dir: &Path) -> io::Result<()> {
+    match fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+    {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => Ok(()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folder_and_socket_are_private_and_the_socket_goes_with_its_owner() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("resemble/socket");
+        let (listener, socket) = bind(&path).unwrap();
+        let mode = |path: &Path| fs::symlink_metadata(path).unwrap().mode() & 0o777;
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+        assert!(matches!(bind(&path), Err(SocketError::InUse { .. })));
+        drop((listener, socket));
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_dead_socket_is_replaced_and_anything_else_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("socket");
+        drop(UnixListener::bind(&path).unwrap());
+        assert!(path.exists(), "a killed daemon leaves its socket");
+        drop(bind(&path).unwrap());
+        fs::write(&path, "a file").unwrap();
+        assert!(matches!(bind(&path), Err(SocketError::InTheWay { .. })));
+        assert_eq!(fs::read(&path).unwrap(), b"a file");
+    }
+
+    #[test]
+    fn a_socket_made_by_another_in_our_place_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("socket");
+        let (listener, socket) = bind(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let other = UnixListener::bind(&path).unwrap();
+        drop((listener, socket));
+        assert!(path.exists());
+        drop(other);
+    }
+
+    #[test]
+    fn a_long_name_is_said_to_be_too_long() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x".repeat(120));
+        assert!(matches!(bind(&path), Err(SocketError::TooLong { .. })));
+    }
+}

@@ -1,0 +1,143 @@
+//! `status`: figures from the index, states from the indexer.
+//!
+//! The figures of a root are counted by walking the index, which takes a fraction of a second for a
+//! hundred thousand files; they are kept until the clock moves.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use resemble_index::{Entry, FileState, ReadError, Snapshot};
+use resemble_proto::message::{Degraded, IndexStatus, RootState, RootStatus, StatusAnswer};
+
+use super::context::Context;
+use crate::state::{NoSnapshot, Root, lock};
+
+/// What is counted of a root.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Figures {
+    files: u64,
+    bytes: u64,
+    skipped: u64,
+    unreadable: u64,
+    hidden: u64,
+}
+
+/// The state of the daemon now.
+pub(super) fn status(context: &Context) -> Result<StatusAnswer, NoSnapshot> {
+    let shared = &context.shared;
+    let clock = shared.clock();
+    let snapshot = shared.snapshot()?;
+    let roots = shared.roots();
+    let figures = figures(context, clock, &snapshot, &roots)?;
+    let troubles = shared.troubles();
+    let totals = snapshot.totals()?;
+    let pending = shared.pending();
+    let mut rows: Vec<RootStatus> = roots
+        .iter()
+        .zip(figures)
+        .map(|(root, figures)| RootStatus {
+            path: root.options.path.as_path().into(),
+            files: figures.files,
+            bytes: figures.bytes,
+            state: state(root, &troubles),
+            pending: 0,
+            skipped: figures.skipped,
+            unreadable: figures.unreadable,
+            hidden: figures.hidden,
+            ignore: root.options.ignore,
+        })
+        .collect();
+    // Which root a waiting file belongs to is known to the indexer alone; with one root, or one
+    // being scanned, there is no question.
+    let scanning = rows.iter().position(|row| row.state == RootState::Scanning);
+    if let Some(row) = rows.get_mut(scanning.unwrap_or(0)) {
+        row.pending = pending;
+    }
+    Ok(StatusAnswer {
+        roots: rows,
+        index: IndexStatus {
+            bytes: totals.index_bytes,
+            contents: totals.contents,
+            chunks: totals.chunks,
+            files_read: shared.files_read(),
+            bytes_read: shared.bytes_read(),
+        },
+        clock,
+        fresh: shared.fresh(),
+        degraded: troubles,
+        mounts: context.overlays.status(),
+        watch: shared.watch_status(),
+        pid: std::process::id(),
+    })
+}
+
+/// A live root with trouble in it is degraded.
+fn state(root: &Root, troubles: &[Degraded]) -> RootState {
+    let path = root.options.path.as_path();
+    let troubled = troubles.iter().any(|trouble| {
+        let place = trouble.path.as_path();
+        place.starts_with(path) || path.starts_with(place)
+    });
+    if troubled && root.state == RootState::Live {
+        RootState::Degraded
+    } else {
+        root.state
+    }
+}
+
+fn figures(
+    context: &Context,
+    clock: u64,
+    snapshot: &Snapshot,
+    roots: &[Root],
+) -> Result<Vec<Figures>, ReadError> {
+    if let Some((then, figures)) = &*lock(&context.figures)
+        && *then == clock
+        && figures.len() == roots.len()
+    {
+        return Ok(figures.clone());
+    }
+    let counted: Vec<Figures> = roots
+        .iter()
+        .map(|root| count(snapshot, &root.options.path))
+        .collect::<Result<_, _>>()?;
+    *lock(&context.figures) = Some((clock, counted.clone()));
+    Ok(counted)
+}
+
+fn count(snapshot: &Snapshot, root: &Path) -> Result<Figures, ReadError> {
+    let mut figures = Figures::default();
+    let mut seen = HashSet::new();
+    let mut failed = None;
+    snapshot.walk(root, &mut |path, entry| {
+        if path != root && path.file_name() == Some(OsStr::new(".similar")) {
+            figures.hidden += 1;
+        }
+        let Entry::File(file) = entry else {
+            return ControlFlow::Continue(());
+        };
+        if !seen.insert(*file) {
+            return ControlFlow::Continue(());
+        }
+        match snapshot.file(*file) {
+            Ok(Some(row)) => {
+                figures.files += 1;
+                figures.bytes += row.stat.size.get();
+                match row.state {
+                    FileState::Settled(_) | FileState::Unsettled(_) => {}
+                    FileState::Unreadable(_) => figures.unreadable += 1,
+                    FileState::Skipped(_) => figures.skipped += 1,
+                }
+                ControlFlow::Continue(())
+            }
+            Ok(None) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    failed.map_or(Ok(figures), Err)
+}

@@ -1,0 +1,296 @@
+//! The socket with clients that behave and clients that do not.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use resemble_core::Params;
+use resemble_engine::ingest::RootOptions;
+use resemble_fs::Show;
+use resemble_index::Index;
+use resemble_proto::client::{Client, ClientError, Timeouts};
+use resemble_proto::message::{FailureKind, RootState, WatchOrigin};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::sync::watch;
+
+use super::*;
+use crate::alerts::log::AlertLog;
+use crate::indexer::Command;
+use crate::overlays::Overlays;
+use crate::state::{Root, Shared};
+
+/// A server without an indexer: the test has the other end of its orders.
+struct Running {
+    dir: tempfile::TempDir,
+    orders: crossbeam_channel::Receiver<Command>,
+    ending: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+fn start(change: impl FnOnce(&mut Limits)) -> Running {
+    let dir = tempfile::tempdir().unwrap();
+    let shared = Arc::new(Shared::new(Arc::new(
+        Index::in_memory(&Params::default()).unwrap(),
+    )));
+    shared.set_roots(vec![Root {
+        options: RootOptions::new(dir.path()),
+        origin: WatchOrigin::Start,
+        state: RootState::Live,
+    }]);
+    let (commands, orders) = crossbeam_channel::unbounded();
+    let state = dir.path().to_path_buf();
+    let overlays = Overlays::new(
+        Arc::clone(&shared),
+        commands.clone(),
+        state.clone(),
+        Show::default(),
+    );
+    let log = Arc::new(Mutex::new(AlertLog::open(&state.join("alerts.jsonl"))));
+    let context = Context::new(shared, commands, log, Arc::new(overlays), state);
+    let (listener, socket) = socket::bind(&dir.path().join("socket")).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let mut limits = Limits::of_user(rustix::process::geteuid().as_raw());
+    change(&mut limits);
+    let (ending, ended) = watch::channel(false);
+    let thread = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let listener = UnixListener::from_std(listener).unwrap();
+            serve(listener, Arc::new(context), limits, ended).await;
+        });
+        drop(socket);
+    });
+    Running {
+        dir,
+        orders,
+        ending,
+        thread: Some(thread),
+    }
+}
+
+impl Running {
+    fn socket(&self) -> PathBuf {
+        self.dir.path().join("socket")
+    }
+
+    fn connect(&self) -> UnixStream {
+        let stream = UnixStream::connect(self.socket()).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .unwrap();
+        stream
+    }
+
+    fn client(&self) -> Result<Client, ClientError> {
+        Client::connect(&self.socket(), Timeouts::default())
+    }
+
+    /// Sends bytes and returns all that is answered after the hello line.
+    fn say(&self, bytes: &[u8]) -> String {
+        let mut stream = self.connect();
+        // The server may have had enough before all of it is written.
+        let _sent = stream.write_all(bytes);
+        stream.shutdown(std::net::Shutdown::Write).ok();
+        // The end may be a reset: the server does not read what it has refused.
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).ok();
+        let answer = String::from_utf8(answer).unwrap();
+        answer
+            .split_once('\n')
+            .map(|(_, rest)| rest.to_owned())
+            .unwrap_or_default()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.ending.send(true).ok();
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+        assert!(!self.socket().exists(), "the socket goes with the server");
+    }
+}
+
+#[test]
+fn questions_are_answered() {
+    let running = start(|_| {});
+    let status = running.client().unwrap().status().unwrap();
+    assert_eq!(status.roots.len(), 1);
+    assert_eq!(status.pid, std::process::id());
+    let roots = running.client().unwrap().watch_list().unwrap();
+    assert_eq!(roots[0].path.as_path(), running.dir.path());
+    let inside = vec![running.dir.path().join("x").into()];
+    assert!(running.client().unwrap().covers_all(inside).unwrap());
+    assert!(
+        !running
+            .client()
+            .unwrap()
+            .covers_all(vec!["/elsewhere".into()])
+            .unwrap()
+    );
+    assert!(
+        running
+            .client()
+            .unwrap()
+            .alerts(false)
+            .unwrap()
+            .collect_answer()
+            .unwrap()
+            .rows
+            .is_empty()
+    );
+}
+
+#[test]
+fn nonsense_is_a_bad_request_and_half_a_request_is_one_too() {
+    let running = start(|limits| limits.request_bytes = 1000);
+    for bytes in [
+        &b"nonsense\n"[..],
+        b"{}\n",
+        b"{\"request\":\"dance\"}\n",
+        b"\xff\xfe\n",
+        b"{\"request\":",
+    ] {
+        assert!(running.say(bytes).contains("bad-request"), "{bytes:?}");
+    }
+    assert!(running.say(&vec![b'x'; 100_000]).contains("bad-request"));
+    assert_eq!(
+        running.say(b""),
+        "",
+        "only a look whether somebody is there"
+    );
+    assert!(
+        running
+            .say(b"{\"request\":\"status\"}\n")
+            .contains("\"end\"")
+    );
+}
+
+#[test]
+fn one_connection_too_many_is_told_so() {
+    let running = start(|limits| limits.connections = 2);
+    let mut waiting = [running.connect(), running.connect()];
+    for stream in &mut waiting {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+    }
+    let mut refused = String::new();
+    running.connect().read_to_string(&mut refused).unwrap();
+    assert!(refused.contains("\"busy\""), "{refused}");
+    drop(waiting);
+    // Their places are free again as soon as the server has seen them go.
+    let began = Instant::now();
+    while running.client().and_then(|client| client.status()).is_err() {
+        assert!(began.elapsed() < Duration::from_secs(30));
+    }
+}
+
+#[test]
+fn a_client_that_says_nothing_is_let_go() {
+    let running = start(|limits| limits.request_time = Duration::from_millis(50));
+    let mut silent = running.connect();
+    let mut answer = String::new();
+    silent.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("did not arrive in time"), "{answer}");
+}
+
+#[test]
+fn a_client_that_does_not_read_holds_up_nobody_else() {
+    let running = start(|limits| limits.write_time = Duration::from_millis(200));
+    let mut slow = running.connect();
+    let paths: Vec<String> = (0..20_000)
+        .map(|n| format!("\"/a/long/enough/path/{n:0200}\""))
+        .collect();
+    let request = format!(
+        "{{\"request\":\"covers\",\"paths\":[{}]}}\n",
+        paths.join(",")
+    );
+    slow.write_all(request.as_bytes()).unwrap();
+    for _ in 0..10 {
+        running.client().unwrap().status().unwrap();
+    }
+    // And in the end it is let go in the middle of its answer.
+    let hang_up = &mut [PollFd::new(&slow, PollFlags::empty())];
+    let patience = Timespec {
+        tv_sec: 30,
+        tv_nsec: 0,
+    };
+    assert_eq!(poll(hang_up, Some(&patience)).unwrap(), 1);
+    let mut answer = Vec::new();
+    slow.read_to_end(&mut answer).ok();
+    assert!(!String::from_utf8_lossy(&answer).contains("\"end\""));
+}
+
+#[test]
+fn another_user_may_not_ask() {
+    let running = start(|limits| limits.uid += 1);
+    let mut answer = String::new();
+    running.connect().read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("\"denied\""), "{answer}");
+    assert!(
+        !answer.contains("\"resemble\""),
+        "not even the hello line: {answer}"
+    );
+}
+
+#[test]
+fn a_barrier_waits_for_the_indexer_and_no_longer_than_asked() {
+    let running = start(|_| {});
+    let orders = running.orders.clone();
+    let indexer = std::thread::spawn(move || match orders.recv().unwrap() {
+        Command::Sync(reply) => reply.send(Ok(())).unwrap(),
+        other => panic!("{other:?}"),
+    });
+    running.client().unwrap().sync(None).unwrap();
+    indexer.join().unwrap();
+    let late = running
+        .client()
+        .unwrap()
+        .sync(Some(Duration::from_millis(50)));
+    assert!(
+        matches!(late, Err(ClientError::Failed(failure)) if failure.kind == FailureKind::Timeout)
+    );
+}
+
+#[test]
+fn what_is_not_watched_is_said_to_be_so() {
+    let running = start(|_| {});
+    let client = running.client().unwrap();
+    let failed = client
+        .dump(vec!["/elsewhere".into()])
+        .map(|_| ())
+        .unwrap_err();
+    assert!(
+        matches!(failed, ClientError::Failed(failure) if failure.kind == FailureKind::NotWatched)
+    );
+    for path in [Path::new("/proc"), Path::new("/none"), running.dir.path()] {
+        let failed = running
+            .client()
+            .unwrap()
+            .watch_add(path.into(), false, false)
+            .unwrap_err();
+        assert!(
+            matches!(failed, ClientError::Failed(failure) if failure.kind == FailureKind::Refused)
+        );
+    }
+    let failed = running.client().unwrap().unmount(None).unwrap_err();
+    assert!(matches!(failed, ClientError::Failed(failure) if failure.kind == FailureKind::Refused));
+}
+
+#[test]
+fn followers_hear_of_the_end() {
+    let running = start(|_| {});
+    let mut rows = running.client().unwrap().alerts(true).unwrap();
+    running.ending.send(true).unwrap();
+    assert!(matches!(
+        rows.next(),
+        Some(Err(ClientError::Failed(failure))) if failure.kind == FailureKind::ShuttingDown
+    ));
+}

@@ -1,0 +1,324 @@
+//! What the threads of the daemon know in common: the index as it can be asked, the roots, and
+//! what is not as it should be.
+//!
+//! The indexer writes here, everyone else reads. Locks are held for copying, never for work, and
+//! never two at a time.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use resemble_core::Params;
+use resemble_engine::ingest::RootOptions;
+use resemble_index::{Index, ReadError, Snapshot};
+use resemble_proto::message::{Degraded, RootState, WatchOrigin, WatchStatus};
+
+/// A root and how it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Root {
+    /// Where, and its rules.
+    pub options: RootOptions,
+    /// Who asked for it.
+    pub origin: WatchOrigin,
+    /// What goes on with it; never `Degraded`, which follows from the troubles below it.
+    pub state: RootState,
+}
+
+/// What a trouble is about; the order in which troubles are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Topic {
+    /// The index cannot be written or read.
+    Index,
+    /// There are no events at all.
+    Events,
+    /// Directories without a watch.
+    Watches,
+    /// Directories on a network file system.
+    Remote,
+    /// The overlay.
+    Overlay,
+    /// A scan is under way that makes answers stale.
+    Rescan,
+}
+
+/// Common knowledge.
+#[derive(Debug)]
+pub struct Shared {
+    /// How files are cut and sampled.
+    pub params: Params,
+    index: Mutex<Slot>,
+    roots: Mutex<Vec<Root>>,
+    troubles: Mutex<BTreeMap<(Topic, PathBuf), Degraded>>,
+    excluded: Mutex<Vec<PathBuf>>,
+    /// Files waiting to be read.
+    pending: AtomicU64,
+    /// Files to go in the scan under way.
+    scanning: AtomicU64,
+    clock: AtomicU64,
+    files_read: AtomicU64,
+    bytes_read: AtomicU64,
+    directories: AtomicU64,
+    polled: AtomicU64,
+    overflows: AtomicU64,
+    first_scan: Gate,
+}
+
+/// The index, or what is left of it while it cannot be opened.
+#[derive(Debug)]
+enum Slot {
+    Open(Arc<Index>),
+    Last(Option<Snapshot>),
+}
+
+/// Opens once.
+#[derive(Debug, Default)]
+struct Gate {
+    open: Mutex<bool>,
+    changed: Condvar,
+    seen: AtomicBool,
+}
+
+/// Why a question has no answer now.
+#[derive(Debug, thiserror::Error)]
+pub enum NoSnapshot {
+    /// The index is closed and nothing of it is at hand.
+    #[error("the index cannot be opened just now; `resemble status` says why")]
+    Closed,
+    /// The index cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+impl Shared {
+    /// Knows nothing but the index.
+    pub fn new(index: Arc<Index>) -> Self {
+        // Later starts begin with a greater number, so that equal clocks mean equal answers.
+        let start = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or(Duration::ZERO);
+        Self {
+            params: *index.params(),
+            index: Mutex::new(Slot::Open(index)),
+            roots: Mutex::default(),
+            troubles: Mutex::default(),
+            excluded: Mutex::default(),
+            pending: AtomicU64::new(0),
+            scanning: AtomicU64::new(0),
+            clock: AtomicU64::new(start.as_micros() as u64),
+            files_read: AtomicU64::new(0),
+            bytes_read: AtomicU64::new(0),
+            directories: AtomicU64::new(0),
+            polled: AtomicU64::new(0),
+            overflows: AtomicU64::new(0),
+            first_scan: Gate::default(),
+        }
+    }
+
+    /// A view of the last commit; while the index cannot be opened, of the last one seen.
+    pub fn snapshot(&self) -> Result<Snapshot, NoSnapshot> {
+        let index = match &*lock(&self.index) {
+            Slot::Open(index) => Arc::clone(index),
+            Slot::Last(last) => return last.clone().ok_or(NoSnapshot::Closed),
+        };
+        Ok(index.snapshot()?)
+    }
+
+    /// The open index.
+    pub(crate) fn index(&self) -> Option<Arc<Index>> {
+        match &*lock(&self.index) {
+            Slot::Open(index) => Some(Arc::clone(index)),
+            Slot::Last(_) => None,
+        }
+    }
+
+    /// Lets go of the index; questions are answered from `last` until there is a new one.
+    pub(crate) fn close_index(&self, last: Option<Snapshot>) -> Option<Arc<Index>> {
+        match std::mem::replace(&mut *lock(&self.index), Slot::Last(last)) {
+            Slot::Open(index) => Some(index),
+            Slot::Last(_) => None,
+        }
+    }
+
+    /// The index is open again.
+    pub(crate) fn open_index(&self, index: Arc<Index>) {
+        *lock(&self.index) = Slot::Open(index);
+        self.tick();
+    }
+
+    /// The roots, in the order given.
+    pub fn roots(&self) -> Vec<Root> {
+        lock(&self.roots).clone()
+    }
+
+    pub(crate) fn set_roots(&self, roots: Vec<Root>) {
+        *lock(&self.roots) = roots;
+    }
+
+    /// Returns the state until now; `None` if it is no root.
+    pub(crate) fn set_root_state(&self, path: &Path, state: RootState) -> Option<RootState> {
+        let mut roots = lock(&self.roots);
+        let root = roots.iter_mut().find(|root| root.options.path == path)?;
+        Some(std::mem::replace(&mut root.state, state))
+    }
+
+    /// The root that holds the path, if the path is not left out by rule.
+    pub fn root_of(&self, path: &Path) -> Option<Root> {
+        if lock(&self.excluded)
+            .iter()
+            .any(|excluded| path.starts_with(excluded))
+        {
+            return None;
+        }
+        lock(&self.roots)
+            .iter()
+            .find(|root| path.starts_with(&root.options.path))
+            .cloned()
+    }
+
+    /// Whether the path is never looked at.
+    pub(crate) fn is_excluded(&self, path: &Path) -> bool {
+        lock(&self.excluded)
+            .iter()
+            .any(|excluded| path.starts_with(excluded))
+    }
+
+    /// Paths that are never looked at: our own state and mounts.
+    pub fn excluded(&self) -> Vec<PathBuf> {
+        lock(&self.excluded).clone()
+    }
+
+    pub(crate) fn set_excluded(&self, paths: Vec<PathBuf>) {
+        *lock(&self.excluded) = paths;
+    }
+
+    /// What is not as it should be.
+    pub fn troubles(&self) -> Vec<Degraded> {
+        lock(&self.troubles).values().cloned().collect()
+    }
+
+    /// Something is not as it should be; said once in the journal.
+    pub(crate) fn trouble(&self, topic: Topic, path: &Path, reason: &str, remedy: Option<&str>) {
+        let trouble = Degraded {
+            path: path.into(),
+            reason: reason.to_owned(),
+            remedy: remedy.map(str::to_owned),
+        };
+        let known = lock(&self.troubles).insert((topic, path.to_path_buf()), trouble);
+        if known.is_none_or(|known| known.reason != reason) {
+            tracing::warn!(path = ?path, remedy = remedy.unwrap_or("none needed"), "degraded: {reason}");
+        }
+    }
+
+    /// All troubles of a topic are over.
+    pub(crate) fn mended(&self, topic: Topic) {
+        let mut ended = Vec::new();
+        lock(&self.troubles).retain(|(about, path), trouble| {
+            let stays = *about != topic;
+            if !stays {
+                ended.push((path.clone(), trouble.reason.clone()));
+            }
+            stays
+        });
+        for (path, reason) in ended {
+            tracing::info!(path = ?path, "no longer degraded: {reason}");
+        }
+    }
+
+    /// Files known to be changed and not read yet.
+    pub fn pending(&self) -> u64 {
+        self.pending.load(Ordering::Relaxed) + self.scanning.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_pending(&self, files: u64) {
+        self.pending.store(files, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_scanning(&self, files: u64) {
+        self.scanning.store(files, Ordering::Relaxed);
+    }
+
+    /// No scan under way and nothing known to be stale.
+    pub fn fresh(&self) -> bool {
+        self.first_scan_done()
+            && self.pending() == 0
+            && lock(&self.roots)
+                .iter()
+                .all(|root| root.state != RootState::Scanning)
+            && lock(&self.troubles)
+                .keys()
+                .all(|(topic, _)| !matches!(topic, Topic::Index | Topic::Events | Topic::Rescan))
+    }
+
+    /// Rises with every change that reached the index.
+    pub fn clock(&self) -> u64 {
+        self.clock.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn tick(&self) {
+        self.clock.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Files read since the start: after a restart, those that had changed.
+    pub fn files_read(&self) -> u64 {
+        self.files_read.load(Ordering::Relaxed)
+    }
+
+    /// Bytes read since the start.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_read(&self, files: u64, bytes: u64) {
+        self.files_read.fetch_add(files, Ordering::Relaxed);
+        self.bytes_read.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// How the roots are watched.
+    pub fn watch_status(&self) -> WatchStatus {
+        WatchStatus {
+            directories: self.directories.load(Ordering::Relaxed),
+            polled: self.polled.load(Ordering::Relaxed),
+            overflows: self.overflows.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(crate) fn set_watched(&self, directories: usize, polled: usize) {
+        self.directories
+            .store(directories as u64, Ordering::Relaxed);
+        self.polled.store(polled as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_overflow(&self) {
+        self.overflows.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn open_first_scan(&self) {
+        self.first_scan.seen.store(true, Ordering::Release);
+        *lock(&self.first_scan.open) = true;
+        self.first_scan.changed.notify_all();
+    }
+
+    /// Whether all roots were scanned once since the start.
+    pub fn first_scan_done(&self) -> bool {
+        self.first_scan.seen.load(Ordering::Acquire)
+    }
+
+    /// Waits a while for the first scan; says whether it is done.
+    pub fn wait_first_scan(&self, patience: Duration) -> bool {
+        let open = lock(&self.first_scan.open);
+        let (open, _) = self
+            .first_scan
+            .changed
+            .wait_timeout_while(open, patience, |open| !*open)
+            .unwrap_or_else(PoisonError::into_inner);
+        *open
+    }
+}
+
+/// Every value behind these locks is whole between two statements, so a panic elsewhere does not
+/// spoil it.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

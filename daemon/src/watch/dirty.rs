@@ -1,0 +1,187 @@
+//! The set that gathers hints: pure, but for the bell.
+//!
+//! The thread that reads the kernel's queue does nothing else than call the methods of [`Dirty`]
+//! under a lock that is only ever held for an insertion or a swap, so that the queue stays short.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use super::{Batch, Cookie, Hint, Marks, RENAME_WAIT, Rename};
+
+/// Hints since the last take, and half renames.
+#[derive(Debug, Default)]
+pub struct Dirty {
+    batch: Batch,
+    halves: HashMap<usize, (PathBuf, Instant)>,
+}
+
+impl Dirty {
+    /// Something happened to the path.
+    pub fn mark(&mut self, path: &Path, marks: Marks, now: Instant) {
+        note(&mut self.batch.hints, path, marks, now);
+    }
+
+    /// The first half of a rename.
+    pub fn renamed_from(&mut self, path: PathBuf, cookie: usize, now: Instant) {
+        if let Some((older, at)) = self.halves.insert(cookie, (path, now)) {
+            // The kernel's cookie counter came round: the older half was a move out.
+            note(&mut self.batch.hints, &older, Marks::GONE, at);
+        }
+    }
+
+    /// The second half of a rename; without a first one the entry came from outside.
+    pub fn renamed_to(&mut self, path: &Path, cookie: usize, now: Instant) {
+        if let Some((from, at)) = self.halves.remove(&cookie) {
+            note(&mut self.batch.hints, &from, Marks::GONE, at);
+            self.batch.renames.push(Rename {
+                from,
+                to: path.to_path_buf(),
+            });
+        }
+        note(&mut self.batch.hints, path, Marks::APPEARED, now);
+    }
+
+    /// A barrier was reached. Half renames from before it are complete: both halves of a rename
+    /// that was made before the barrier are queued before it.
+    pub fn cookie(&mut self, cookie: Cookie) {
+        self.end_halves(None);
+        self.batch.cookies.push(cookie);
+    }
+
+    /// The kernel's queue was full.
+    pub fn overflow(&mut self) {
+        self.batch.overflow = true;
+    }
+
+    /// Takes everything; half renames younger than [`RENAME_WAIT`] stay unless `all`.
+    pub fn take(&mut self, now: Instant, all: bool) -> Batch {
+        self.end_halves(if all { None } else { Some(now) });
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.again = self.halves.values().map(|(_, at)| *at + RENAME_WAIT).min();
+        batch
+    }
+
+    /// Turns half renames that have waited long enough at `now` (`None`: all) into removals.
+    fn end_halves(&mut self, now: Option<Instant>) {
+        let hints = &mut self.batch.hints;
+        self.halves.retain(|_, (path, at)| {
+            let stays = now.is_some_and(|now| *at + RENAME_WAIT > now);
+            if !stays {
+                note(hints, path, Marks::GONE, *at);
+            }
+            stays
+        });
+    }
+}
+
+fn note(hints: &mut BTreeMap<PathBuf, Hint>, path: &Path, marks: Marks, now: Instant) {
+    // Looked up by reference first: a file under steady writing allocates nothing.
+    if let Some(hint) = hints.get_mut(path) {
+        hint.marks = hint.marks.and(marks);
+        hint.first = hint.first.min(now);
+        hint.last = hint.last.max(now);
+    } else {
+        hints.insert(
+            path.to_path_buf(),
+            Hint {
+                marks,
+                first: now,
+                last: now,
+            },
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn many_events_of_a_path_are_one_hint() {
+        let start = Instant::now();
+        let mut dirty = Dirty::default();
+        for step in 0..1000 {
+            dirty.mark(
+                Path::new("/r/a"),
+                Marks::WRITTEN,
+                start + Duration::from_millis(step),
+            );
+        }
+        dirty.mark(
+            Path::new("/r/a"),
+            Marks::CLOSED,
+            start + Duration::from_secs(2),
+        );
+        let batch = dirty.take(start, false);
+        let hint = batch.hints[Path::new("/r/a")];
+        assert_eq!(batch.hints.len(), 1);
+        assert_eq!(hint.marks, Marks::WRITTEN.and(Marks::CLOSED));
+        assert_eq!(
+            (hint.first, hint.last),
+            (start, start + Duration::from_secs(2))
+        );
+        assert!(dirty.take(start, true).is_empty());
+    }
+
+    #[test]
+    fn halves_pair_by_cookie_even_when_renames_interleave() {
+        let now = Instant::now();
+        let mut dirty = Dirty::default();
+        dirty.renamed_from("/r/a".into(), 1, now);
+        dirty.renamed_from("/r/b".into(), 2, now);
+        dirty.renamed_to(Path::new("/r/a2"), 1, now);
+        dirty.renamed_to(Path::new("/r/b2"), 2, now);
+        let batch = dirty.take(now, false);
+        assert_eq!(
+            batch.renames,
+            [
+                Rename {
+                    from: "/r/a".into(),
+                    to: "/r/a2".into()
+                },
+                Rename {
+                    from: "/r/b".into(),
+                    to: "/r/b2".into()
+                }
+            ]
+        );
+        assert_eq!(batch.hints.len(), 4, "both halves are looked at");
+    }
+
+    #[test]
+    fn a_lone_first_half_waits_and_then_is_a_removal() {
+        let now = Instant::now();
+        let mut dirty = Dirty::default();
+        dirty.renamed_from("/r/out".into(), 7, now);
+        let early = dirty.take(now, false);
+        assert!(early.is_empty());
+        assert_eq!(early.again, Some(now + RENAME_WAIT));
+        let late = dirty.take(now + RENAME_WAIT, false);
+        assert_eq!(late.hints[Path::new("/r/out")].marks, Marks::GONE);
+        assert_eq!(late.again, None);
+    }
+
+    #[test]
+    fn a_half_rename_split_by_a_take_is_still_a_pair() {
+        let now = Instant::now();
+        let mut dirty = Dirty::default();
+        dirty.renamed_from("/r/a".into(), 7, now);
+        assert!(dirty.take(now, false).is_empty());
+        dirty.renamed_to(Path::new("/r/b"), 7, now);
+        assert_eq!(dirty.take(now, false).renames.len(), 1);
+    }
+
+    #[test]
+    fn a_barrier_ends_the_halves_before_it() {
+        let now = Instant::now();
+        let mut dirty = Dirty::default();
+        dirty.renamed_from("/r/out".into(), 7, now);
+        dirty.cookie(Cookie(1));
+        let batch = dirty.take(now, false);
+        assert_eq!(batch.cookies, [Cookie(1)]);
+        assert_eq!(batch.hints[Path::new("/r/out")].marks, Marks::GONE);
+    }
+}

@@ -1,0 +1,405 @@
+//! Hints from inotify through the crate notify, which no other module names.
+//!
+//! What was learnt about version 9.0.0-rc.7, and the shape it gives this module:
+//!
+//! 1. Recursive watches lose files that are made in fresh sub-directories, silently. So every
+//!    directory gets its own non-recursive watch *before* it is listed (`indexer::walker`).
+//! 2. The event mask leaves out opening and read-only closing: our own reading would otherwise fill
+//!    the kernel's queue with events about ourselves.
+//! 3. The handler runs on the one thread that reads the queue, and a watch is added by asking that
+//!    thread: a handler that blocks loses events and one that watches never returns. It only
+//!    inserts into [`Dirty`].
+//! 4. Its own pairing of renames remembers one first half at a time; renames of two processes may
+//!    interleave, so [`Dirty`] pairs by cookie and the event `Both` is left unused. A first half
+//!    without cookie (`MOVE_SELF`) says that a watched directory itself moved; the same is said by
+//!    its parent's watch.
+//! 5. Overflow is one event *without paths* and with a flag. After it the crate's map from watch to
+//!    path may be wrong for good (a lost move leaves the old path on the watch, and watching that
+//!    path again is answered "already done"). [`Source::reset`] therefore makes a new instance
+//!    instead of repairing the old one.
+//! 6. When a watched path is moved or removed the crate forgets the watches of the path and of all
+//!    below, after it has told us. So whoever hears `GONE` of a directory may watch the path anew.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
+use notify::{Config, ErrorKind, Event, EventKindMask, INotifyWatcher, RecursiveMode};
+use notify::{WatchPathConfig, Watcher};
+
+use super::dirty::Dirty;
+use super::{Batch, Cookie, Marks, Source, SourceError, WatchError};
+
+/// inotify.
+#[derive(Debug)]
+pub struct NotifySource {
+    watcher: INotifyWatcher,
+    heard: Arc<Mutex<Dirty>>,
+    ring: Sender<()>,
+    bell: Receiver<()>,
+    cookies: PathBuf,
+    next: u64,
+    last: Option<PathBuf>,
+}
+
+impl NotifySource {
+    /// Starts without watches; `cookies` is a directory of our own, made or emptied here, that must
+    /// not be indexed.
+    pub fn start(cookies: &Path) -> Result<Self, SourceError> {
+        prepare(cookies).map_err(|source| SourceError::Cookies {
+            path: cookies.to_path_buf(),
+            source,
+        })?;
+        let (ring, bell) = bounded(1);
+        let heard = Arc::new(Mutex::new(Dirty::default()));
+        let watcher = instance(&heard, &ring, cookies)?;
+        Ok(Self {
+            watcher,
+            heard,
+            ring,
+            bell,
+            cookies: cookies.to_path_buf(),
+            next: 0,
+            last: None,
+        })
+    }
+}
+
+impl Source for NotifySource {
+    fn watch(&mut self, dir: &Path) -> Result<(), WatchError> {
+        add(&mut self.watcher, dir)
+    }
+
+    fn unwatch(&mut self, dir: &Path) {
+        if let Err(error) = self.watcher.unwatch(dir) {
+            tracing::trace!(dir = ?dir, %error, "not watched");
+        }
+    }
+
+    fn take(&mut self, now: Instant, all: bool) -> Batch {
+        lock(&self.heard).take(now, all)
+    }
+
+    fn bell(&self) -> Receiver<()> {
+        self.bell.clone()
+    }
+
+    /// The event is a rename within the private directory and not a creation: it needs no space
+    /// and works when the disk is full.
+    fn cookie(&mut self) -> Result<Cookie, SourceError> {
+        self.next += 1;
+        let to = self.cookies.join(format!("cookie-{}", self.next));
+        let moved = match &self.last {
+            Some(from) => fs::rename(from, &to),
+            None => Err(io::ErrorKind::NotFound.into()),
+        };
+        match moved {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                prepare(&self.cookies).and_then(|()| fs::File::create_new(&to).map(drop))
+            }
+            other => other,
+        }
+        .map_err(|source| SourceError::Cookies {
+            path: to.clone(),
+            source,
+        })?;
+        self.last = Some(to);
+        Ok(Cookie(self.next))
+    }
+
+    fn reset(&mut self) -> Result<(), SourceError> {
+        // The old instance keeps its own set: what it still says is heard by nobody.
+        let heard = Arc::new(Mutex::new(Dirty::default()));
+        self.watcher = instance(&heard, &self.ring, &self.cookies)?;
+        self.heard = heard;
+        Ok(())
+    }
+}
+
+/// A new inotify instance that watches the directory of cookies and nothing else.
+fn instance(
+    heard: &Arc<Mutex<Dirty>>,
+    ring: &Sender<()>,
+    cookies: &Path,
+) -> Result<INotifyWatcher, SourceError> {
+    let config = Config::default()
+        .with_follow_symlinks(false)
+        .with_event_kinds(EventKindMask::CORE | EventKindMask::ACCESS_CLOSE);
+    let handler = {
+        let (heard, ring, cookies) = (Arc::clone(heard), ring.clone(), cookies.to_path_buf());
+        move |event: notify::Result<Event>| {
+            hear(&mut lock(&heard), &cookies, event, Instant::now());
+            // Full means that it has rung already.
+            let _rung = ring.try_send(());
+        }
+    };
+    let start = |error: notify::Error| SourceError::Start {
+        message: error.to_string(),
+    };
+    let mut watcher = INotifyWatcher::new(handler, config).map_err(start)?;
+    add(&mut watcher, cookies).map_err(|error| SourceError::Start {
+        message: error.to_string(),
+    })?;
+    Ok(watcher)
+}
+
+fn add(watcher: &mut INotifyWatcher, dir: &Path) -> Result<(), WatchError> {
+    let config = WatchPathConfig::new(RecursiveMode::NonRecursive).with_dereference_symlinks(false);
+    watcher
+        .watch_with(dir, config)
+        .map_err(|error| match error.kind {
+            ErrorKind::MaxFilesWatch => WatchError::Limit {
+                path: dir.to_path_buf(),
+            },
+            ErrorKind::PathNotFound => WatchError::Gone {
+                path: dir.to_path_buf(),
+            },
+            _ => WatchError::Refused {
+                path: dir.to_path_buf(),
+                message: error.to_string(),
+            },
+        })
+}
+
+/// What one event of notify means to us.
+fn hear(dirty: &mut Dirty, cookies: &Path, event: notify::Result<Event>, now: Instant) {
+    let event = match event {
+        Ok(event) => event,
+        Err(error) => {
+            // Reading the queue failed: whatever was in it is lost.
+            tracing::warn!(%error, "watching failed; everything is looked at again");
+            dirty.overflow();
+            return;
+        }
+    };
+    // Before any path is looked at: this event has none.
+    if event.need_rescan() {
+        dirty.overflow();
+        return;
+    }
+    let tracker = event.attrs.tracker();
+    let Some(path) = event.paths.first() else {
+        return;
+    };
+    if let Some(cookie) = cookie_of(path, cookies) {
+        if matches!(
+            event.kind,
+            EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_))
+        ) {
+            // A cookie's file is named once: the first half of the rename to the next name tells
+            // an old cookie again, which nobody waits for.
+            dirty.cookie(cookie);
+        }
+        return;
+    }
+    if path.starts_with(cookies) {
+        return;
+    }
+    match event.kind {
+        EventKind::Create(_) => dirty.mark(path, Marks::APPEARED, now),
+        // A directory that a file system was unmounted from says so by this too.
+        EventKind::Remove(_) => dirty.mark(path, Marks::GONE, now),
+        EventKind::Modify(ModifyKind::Name(RenameMode::From)) => match tracker {
+            Some(tracker) => dirty.renamed_from(path.clone(), tracker, now),
+            None => dirty.mark(path, Marks::GONE, now),
+        },
+        EventKind::Modify(ModifyKind::Name(RenameMode::To)) => match tracker {
+            Some(tracker) => dirty.renamed_to(path, tracker, now),
+            None => dirty.mark(path, Marks::APPEARED, now),
+        },
+        EventKind::Modify(ModifyKind::Data(_)) => dirty.mark(path, Marks::WRITTEN, now),
+        EventKind::Modify(ModifyKind::Metadata(_)) => dirty.mark(path, Marks::ATTRIBUTES, now),
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => {
+            dirty.mark(path, Marks::CLOSED, now);
+        }
+        // Told by both halves already; and what only reads changes nothing.
+        EventKind::Modify(ModifyKind::Name(RenameMode::Both)) | EventKind::Access(_) => {}
+        EventKind::Modify(_) | EventKind::Any | EventKind::Other => {
+            for path in &event.paths {
+                dirty.mark(path, Marks::UNKNOWN, now);
+            }
+        }
+    }
+}
+
+fn cookie_of(path: &Path, cookies: &Path) -> Option<Cookie> {
+    if path.parent() != Some(cookies) {
+        return None;
+    }
+    path.file_name()?
+        .to_str()?
+        .strip_prefix("cookie-")?
+        .parse()
+        .ok()
+        .map(Cookie)
+}
+
+/// Makes the directory of cookies, private and empty.
+fn prepare(cookies: &Path) -> io::Result<()> {
+    match fs::DirBuilder::new().mode(0o700).create(cookies) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    for entry in fs::read_dir(cookies)? {
+        fs::remove_file(entry?.path())?;
+    }
+    Ok(())
+}
+
+/// A panic of another thread while it held the lock leaves the set usable: every method completes
+/// its insertion or none.
+fn lock(heard: &Mutex<Dirty>) -> MutexGuard<'_, Dirty> {
+    heard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use notify::event::{CreateKind, DataChange, Flag, MetadataKind, RemoveKind};
+
+    use super::*;
+
+    const COOKIES: &str = "/state/cookies";
+
+    fn heard(events: Vec<Event>) -> Batch {
+        let now = Instant::now();
+        let mut dirty = Dirty::default();
+        for event in events {
+            hear(&mut dirty, Path::new(COOKIES), Ok(event), now);
+        }
+        dirty.take(now, true)
+    }
+
+    fn event(kind: EventKind, path: &str) -> Event {
+        Event::new(kind).add_path(path.into())
+    }
+
+    #[test]
+    fn each_kind_has_its_mark() {
+        let name = |mode| EventKind::Modify(ModifyKind::Name(mode));
+        for (kind, marks) in [
+            (EventKind::Create(CreateKind::File), Marks::APPEARED),
+            (EventKind::Remove(RemoveKind::Folder), Marks::GONE),
+            (EventKind::Remove(RemoveKind::Other), Marks::GONE),
+            (
+                EventKind::Modify(ModifyKind::Data(DataChange::Any)),
+                Marks::WRITTEN,
+            ),
+            (
+                EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any)),
+                Marks::ATTRIBUTES,
+            ),
+            (
+                EventKind::Access(AccessKind::Close(AccessMode::Write)),
+                Marks::CLOSED,
+            ),
+            (name(RenameMode::From), Marks::GONE),
+            (name(RenameMode::To), Marks::APPEARED),
+            (EventKind::Other, Marks::UNKNOWN),
+        ] {
+            assert_eq!(
+                heard(vec![event(kind, "/r/a")]).hints[Path::new("/r/a")].marks,
+                marks
+            );
+        }
+        assert!(heard(vec![event(EventKind::Access(AccessKind::Read), "/r/a")]).is_empty());
+    }
+
+    #[test]
+    fn overflow_has_no_paths_and_is_heard_all_the_same() {
+        let batch = heard(vec![Event::new(EventKind::Other).set_flag(Flag::Rescan)]);
+        assert!(batch.overflow);
+        assert!(batch.hints.is_empty());
+    }
+
+    #[test]
+    fn a_rename_is_one_pair() {
+        let name = |mode, path| event(EventKind::Modify(ModifyKind::Name(mode)), path);
+        let batch = heard(vec![
+            name(RenameMode::From, "/r/a").set_tracker(5),
+            name(RenameMode::To, "/r/b").set_tracker(5),
+            name(RenameMode::Both, "/r/a")
+                .add_path("/r/b".into())
+                .set_tracker(5),
+        ]);
+        assert_eq!(batch.renames.len(), 1);
+    }
+
+    #[test]
+    fn cookies_are_no_hints() {
+        let batch = heard(vec![
+            event(
+                EventKind::Create(CreateKind::File),
+                "/state/cookies/cookie-3",
+            ),
+            event(
+                EventKind::Modify(ModifyKind::Data(DataChange::Any)),
+                "/state/cookies/cookie-3",
+            ),
+            event(EventKind::Create(CreateKind::File), "/state/cookies/else"),
+        ]);
+        assert_eq!(batch.cookies, [Cookie(3)]);
+        assert!(batch.hints.is_empty());
+    }
+
+    /// The real thing: watch, change, cookie; the batch with the cookie has the change.
+    #[test]
+    fn a_cookie_is_heard_after_the_changes_before_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (tree, cookies) = (dir.path().join("tree"), dir.path().join("cookies"));
+        fs::create_dir(&tree).unwrap();
+        let mut source = NotifySource::start(&cookies).unwrap();
+        for round in 0..3 {
+            source.watch(&tree).unwrap();
+            let name = tree.join(format!("f{round}"));
+            fs::write(&name, "x").unwrap();
+            let cookie = source.cookie().unwrap();
+            let mut seen = Vec::new();
+            loop {
+                source
+                    .bell()
+                    .recv_timeout(std::time::Duration::from_secs(20))
+                    .unwrap();
+                let batch = source.take(Instant::now(), false);
+                seen.extend(batch.hints.into_keys());
+                if batch.cookies.contains(&cookie) {
+                    break;
+                }
+            }
+            assert!(seen.contains(&name), "round {round}: {seen:?}");
+            source.reset().unwrap();
+        }
+        assert!(matches!(
+            source.watch(&dir.path().join("none")),
+            Err(WatchError::Gone { .. })
+        ));
+    }
+
+    /// Point 2 of the header: reading a watched file says nothing.
+    #[test]
+    fn reading_makes_no_hints() {
+        let dir = tempfile::tempdir().unwrap();
+        let (tree, cookies) = (dir.path().join("tree"), dir.path().join("cookies"));
+        fs::create_dir(&tree).unwrap();
+        fs::write(tree.join("f"), "x").unwrap();
+        let mut source = NotifySource::start(&cookies).unwrap();
+        source.watch(&tree).unwrap();
+        fs::read(tree.join("f")).unwrap();
+        let cookie = source.cookie().unwrap();
+        loop {
+            source
+                .bell()
+                .recv_timeout(std::time::Duration::from_secs(20))
+                .unwrap();
+            let batch = source.take(Instant::now(), false);
+            assert!(batch.hints.is_empty(), "{batch:?}");
+            if batch.cookies.contains(&cookie) {
+                break;
+            }
+        }
+    }
+}

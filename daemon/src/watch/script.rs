@@ -1,0 +1,147 @@
+//! A source that hears only what a test says, so that lost, late and wrong events can be told.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::dirty::Dirty;
+use super::{Batch, Cookie, Marks, Source, SourceError, WatchError};
+
+/// The source as the daemon sees it.
+#[derive(Debug)]
+pub(crate) struct ScriptSource {
+    shared: Arc<Mutex<Shared>>,
+    bell: Receiver<()>,
+}
+
+/// The other end, for the test.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    shared: Arc<Mutex<Shared>>,
+    ring: Sender<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    dirty: Dirty,
+    watched: BTreeSet<PathBuf>,
+    limit: usize,
+    resets: usize,
+    cookies: u64,
+    ring: Sender<()>,
+}
+
+/// Both ends.
+pub(crate) fn script() -> (ScriptSource, Script) {
+    let (ring, bell) = bounded(1);
+    let shared = Arc::new(Mutex::new(Shared {
+        dirty: Dirty::default(),
+        watched: BTreeSet::new(),
+        limit: usize::MAX,
+        resets: 0,
+        cookies: 0,
+        ring: ring.clone(),
+    }));
+    (
+        ScriptSource {
+            shared: Arc::clone(&shared),
+            bell,
+        },
+        Script { shared, ring },
+    )
+}
+
+impl Script {
+    /// Tells of a change, whether there was one or not.
+    pub(crate) fn tell(&self, path: &Path, marks: Marks) {
+        let mut shared = self.shared.lock().unwrap();
+        if marks.any(Marks::GONE) {
+            shared.watched.retain(|dir| !dir.starts_with(path));
+        }
+        shared.dirty.mark(path, marks, Instant::now());
+        self.ring.try_send(()).ok();
+    }
+
+    /// Tells of a rename.
+    pub(crate) fn tell_rename(&self, from: &Path, to: &Path) {
+        let mut shared = self.shared.lock().unwrap();
+        // As notify does with the watches of what moves.
+        shared.watched.retain(|dir| !dir.starts_with(from));
+        shared
+            .dirty
+            .renamed_from(from.to_path_buf(), 1, Instant::now());
+        shared.dirty.renamed_to(to, 1, Instant::now());
+        self.ring.try_send(()).ok();
+    }
+
+    /// Says that events were lost.
+    pub(crate) fn overflow(&self) {
+        self.shared.lock().unwrap().dirty.overflow();
+        self.ring.try_send(()).ok();
+    }
+
+    /// From now on so many watches and no more.
+    pub(crate) fn limit(&self, watches: usize) {
+        self.shared.lock().unwrap().limit = watches;
+    }
+
+    /// What is watched.
+    pub(crate) fn watched(&self) -> BTreeSet<PathBuf> {
+        self.shared.lock().unwrap().watched.clone()
+    }
+
+    /// How often the source was started anew.
+    pub(crate) fn resets(&self) -> usize {
+        self.shared.lock().unwrap().resets
+    }
+}
+
+impl Source for ScriptSource {
+    fn watch(&mut self, dir: &Path) -> Result<(), WatchError> {
+        let mut shared = self.shared.lock().unwrap();
+        if !dir.is_dir() {
+            return Err(WatchError::Gone {
+                path: dir.to_path_buf(),
+            });
+        }
+        if shared.watched.len() >= shared.limit && !shared.watched.contains(dir) {
+            return Err(WatchError::Limit {
+                path: dir.to_path_buf(),
+            });
+        }
+        shared.watched.insert(dir.to_path_buf());
+        Ok(())
+    }
+
+    fn unwatch(&mut self, dir: &Path) {
+        self.shared.lock().unwrap().watched.remove(dir);
+    }
+
+    fn take(&mut self, now: Instant, all: bool) -> Batch {
+        self.shared.lock().unwrap().dirty.take(now, all)
+    }
+
+    fn bell(&self) -> Receiver<()> {
+        self.bell.clone()
+    }
+
+    fn cookie(&mut self) -> Result<Cookie, SourceError> {
+        let mut shared = self.shared.lock().unwrap();
+        shared.cookies += 1;
+        let cookie = Cookie(shared.cookies);
+        shared.dirty.cookie(cookie);
+        shared.ring.try_send(()).ok();
+        Ok(cookie)
+    }
+
+    fn reset(&mut self) -> Result<(), SourceError> {
+        let mut shared = self.shared.lock().unwrap();
+        shared.dirty = Dirty::default();
+        shared.watched.clear();
+        shared.resets += 1;
+        Ok(())
+    }
+}

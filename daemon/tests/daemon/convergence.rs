@@ -1,0 +1,312 @@
+//! After a barrier the live index is what a fresh scan gives: nothing lost, stale or made up.
+
+use std::fs;
+use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use resemble_proto::message::AlertKind;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use crate::support::{Place, text};
+
+#[test]
+fn each_kind_of_change_reaches_the_index() {
+    let place = Place::new();
+    for n in 0..5 {
+        place.write(&format!("d{n}/f"), n);
+    }
+    let daemon = place.start();
+    daemon.assert_converged();
+    let tree = |name: &str| place.in_tree(name);
+    let append = |name: &str, more: &str| {
+        let mut file = fs::OpenOptions::new()
+            .append(true)
+            .open(tree(name))
+            .unwrap();
+        file.write_all(more.as_bytes()).unwrap();
+    };
+    let steps: &[(&str, &dyn Fn())] = &[
+        ("create", &|| place.write("new", 10)),
+        ("append", &|| append("new", "more")),
+        ("truncate", &|| {
+            fs::File::options()
+                .write(true)
+                .open(tree("new"))
+                .unwrap()
+                .set_len(100)
+                .unwrap();
+        }),
+        ("overwrite in place", &|| {
+            let mut file = fs::File::options().write(true).open(tree("new")).unwrap();
+            file.seek(SeekFrom::Start(50)).unwrap();
+            file.write_all(b"!").unwrap();
+        }),
+        ("save by rename", &|| {
+            place.write(".new.swp", 11);
+            fs::rename(tree(".new.swp"), tree("new")).unwrap();
+        }),
+        ("save with a backup", &|| {
+            fs::rename(tree("new"), tree("new~")).unwrap();
+            place.write("new", 12);
+        }),
+        ("rename a file", &|| {
+            fs::rename(tree("new"), tree("d1/renamed")).unwrap();
+        }),
+        ("rename a directory", &|| {
+            fs::rename(tree("d1"), tree("d2/moved")).unwrap();
+        }),
+        ("change in the renamed directory", &|| {
+            append("d2/moved/renamed", "x");
+        }),
+        ("make the old name anew", &|| place.write("d1/again", 13)),
+        ("rename over a file", &|| {
+            fs::rename(tree("d3/f"), tree("d4/f")).unwrap();
+        }),
+        ("exchange two directories", &|| {
+            renameat_with(CWD, tree("d1"), CWD, tree("d2"), RenameFlags::EXCHANGE).unwrap();
+        }),
+        ("change in both", &|| {
+            place.write("d1/after", 14);
+            place.write("d2/after", 15);
+        }),
+        ("hard link", &|| {
+            fs::hard_link(tree("d4/f"), tree("linked")).unwrap();
+        }),
+        ("write through a link", &|| append("linked", "y")),
+        ("remove one name", &|| {
+            fs::remove_file(tree("d4/f")).unwrap();
+        }),
+        ("symbolic link", &|| {
+            symlink("/etc/passwd", tree("sym")).unwrap();
+        }),
+        ("file becomes directory", &|| {
+            fs::remove_file(tree("linked")).unwrap();
+            place.write("linked/inner", 16);
+        }),
+        ("directory becomes file", &|| {
+            fs::remove_dir_all(tree("linked")).unwrap();
+            place.write("linked", 17);
+        }),
+        ("mode", &|| {
+            fs::set_permissions(tree("linked"), fs::Permissions::from_mode(0o600)).unwrap();
+        }),
+        ("remove a tree", &|| fs::remove_dir_all(tree("d1")).unwrap()),
+        ("name of any bytes", &|| {
+            use std::os::unix::ffi::OsStrExt;
+            let name = std::ffi::OsStr::from_bytes(b"line\nfeed \x1b[31m \xff\xfe");
+            fs::write(place.root.join(name), text(18)).unwrap();
+        }),
+        ("empty file", &|| place.write_text("empty", "")),
+    ];
+    for (name, step) in steps {
+        step();
+        daemon.sync();
+        assert_eq!(
+            daemon.dump(),
+            place.fresh_dump(),
+            "after: {name}\n{}",
+            place.log()
+        );
+    }
+    assert!(
+        !place.log().chars().any(|c| c.is_control() && c != '\n'),
+        "names are escaped in the log"
+    );
+}
+
+#[test]
+fn what_moves_in_and_out_populated_is_found_and_gone() {
+    let place = Place::new();
+    place.write("a", 1);
+    let daemon = place.start();
+    daemon.sync();
+    let outside = place.path("outside");
+    for n in 0..50 {
+        let dir = outside.join(format!("x/{}/y", n % 7));
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join(format!("{n}")), text(100 + n)).unwrap();
+    }
+    fs::rename(&outside, place.in_tree("inside")).unwrap();
+    daemon.assert_converged();
+    assert!(daemon.dump().contains("/inside/x/3/y/3\tf"));
+    // Its directories are watched: a change deep inside is heard.
+    place.write("inside/x/3/y/new", 3);
+    daemon.assert_converged();
+    fs::rename(place.in_tree("inside"), &outside).unwrap();
+    daemon.assert_converged();
+    // And what happens there now is none of our business.
+    fs::write(outside.join("x/late"), text(4)).unwrap();
+    daemon.assert_converged();
+}
+
+#[test]
+fn what_moves_away_and_back_is_still_heard() {
+    let place = Place::new();
+    place.write("d/e/f", 1);
+    let daemon = place.start();
+    daemon.sync();
+    let (here, there) = (place.in_tree("d"), place.in_tree("x"));
+    for (round, barrier) in [false, true].into_iter().enumerate() {
+        fs::rename(&here, &there).unwrap();
+        if barrier {
+            daemon.sync();
+        }
+        fs::rename(&there, &here).unwrap();
+        daemon.assert_converged();
+        // The kernel watches the inode, the table knows the path: both must have come back.
+        place.write("d/new", 10 + round as u32);
+        place.write("d/e/new", 20 + round as u32);
+        daemon.assert_converged();
+    }
+}
+
+#[test]
+fn no_child_is_missed_between_mkdir_and_watch() {
+    let place = Place::new();
+    let daemon = place.start();
+    daemon.sync();
+    for round in 0..100 {
+        let mut dir = place.in_tree(&format!("r{round}"));
+        for level in 0..10 {
+            fs::create_dir(&dir).unwrap();
+            fs::write(dir.join("file"), text(round * 100 + level)).unwrap();
+            dir.push("d");
+        }
+    }
+    daemon.assert_converged();
+    for round in (0..100).step_by(2) {
+        fs::remove_dir_all(place.in_tree(&format!("r{round}"))).unwrap();
+    }
+    daemon.assert_converged();
+}
+
+#[test]
+fn a_barrier_reads_what_was_just_written() {
+    let place = Place::new();
+    let daemon = place.start();
+    for round in 0..50 {
+        place.write("f", round);
+        daemon.sync();
+        let expected = place.fresh_dump();
+        assert_eq!(daemon.dump(), expected, "round {round}");
+    }
+}
+
+/// Threads that do everything at once, barriers in between, and at the end the oracle.
+#[test]
+fn a_storm_leaves_the_index_as_a_fresh_scan_does() {
+    const THREADS: u32 = 4;
+    const STEPS: u32 = 1500;
+    let place = Place::new();
+    let daemon = place.start();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let storms: Vec<_> = (0..THREADS)
+            .map(|seed| {
+                scope.spawn({
+                    let root = &place.root;
+                    move || storm(root, seed, STEPS)
+                })
+            })
+            .collect();
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                daemon.sync();
+            }
+        });
+        for storm in storms {
+            storm.join().unwrap();
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    daemon.assert_converged();
+    let status = daemon.status();
+    assert!(status.fresh, "{status:?}");
+}
+
+/// Seeded: the same steps each time, in an order that the threads decide.
+fn storm(root: &Path, seed: u32, steps: u32) {
+    let mut state = u64::from(seed) + 1;
+    let mut random = move |below: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    for step in 0..steps {
+        let a = root.join(format!("{}/{}", random(4), random(6)));
+        let b = root.join(format!("{}/{}", random(4), random(6)));
+        // Threads get in each other's way: a step that fails is as good as one that works.
+        let _outcome = match random(10) {
+            0 => fs::create_dir_all(a.join("sub/deep")),
+            1 => fs::remove_dir_all(&a),
+            2 => fs::rename(&a, &b),
+            3 => fs::rename(
+                a.parent().unwrap(),
+                root.join(format!("{}/{}", random(4), random(6))),
+            ),
+            4 => fs::hard_link(&a, &b),
+            5 => fs::remove_file(&a),
+            6 => symlink("nowhere", &a),
+            7 => fs::File::options()
+                .append(true)
+                .open(&a)
+                .and_then(|mut f| f.write_all(b"appended")),
+            8 => fs::write(a.join("sub/deep/f"), text(step)),
+            _ => fs::create_dir_all(a.parent().unwrap())
+                .and_then(|()| fs::write(&a, text(step % 50))),
+        };
+    }
+}
+
+#[test]
+fn a_change_that_makes_a_file_like_another_is_one_alert() {
+    let place = Place::new();
+    place.write("report", 1);
+    place.write("other", 2);
+    let daemon = place.start();
+    daemon.sync();
+    assert_eq!(daemon.alerts(), [], "a first scan raises none");
+    place.write_text("copy", &(text(1) + "and a new end\n"));
+    daemon.sync();
+    let alerts = daemon.alerts();
+    assert_eq!(alerts.len(), 1, "{alerts:?}");
+    assert_eq!(alerts[0].kind, AlertKind::File);
+    assert_eq!(alerts[0].a.as_path(), place.in_tree("copy"));
+    assert_eq!(alerts[0].b.as_path(), place.in_tree("report"));
+    // Saved again, with and without a dance, renamed, touched: no news.
+    place.write_text("copy", &(text(1) + "and another end\n"));
+    daemon.sync();
+    place.write_text(".tmp", &(text(1) + "and a third end\n"));
+    fs::rename(place.in_tree(".tmp"), place.in_tree("copy")).unwrap();
+    daemon.sync();
+    fs::rename(place.in_tree("copy"), place.in_tree("renamed")).unwrap();
+    daemon.sync();
+    assert_eq!(daemon.alerts().len(), 1, "{:?}", daemon.alerts());
+    // They outlive a restart, and a restart raises none.
+    drop(daemon);
+    let daemon = place.start();
+    daemon.sync();
+    assert_eq!(daemon.alerts().len(), 1);
+}
+
+#[test]
+fn a_copied_tree_is_one_alert() {
+    let place = Place::new();
+    for n in 0..30 {
+        place.write(&format!("proj/d{}/f{n}", n % 4), n);
+    }
+    let daemon = place.start();
+    daemon.sync();
+    for n in 0..30 {
+        place.write(&format!("proj2/d{}/f{n}", n % 4), n);
+    }
+    daemon.sync();
+    let alerts = daemon.alerts();
+    assert_eq!(alerts.len(), 1, "{alerts:?}");
+    assert_eq!((alerts[0].kind, alerts[0].files), (AlertKind::Tree, 30));
+    assert_eq!(alerts[0].a.as_path(), place.in_tree("proj2"));
+    assert_eq!(alerts[0].b.as_path(), place.in_tree("proj"));
+}

@@ -1,0 +1,228 @@
+//! Kills, overflows, full disks, roots that go away.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use resemble_proto::message::RootState;
+use rustix::process::Signal;
+
+use crate::support::{PATIENCE, Place, text};
+
+/// A file that was read sooner after its last change is read once more when this is over, so on a
+/// very slow machine a count of readings says nothing.
+const UNSETTLED: Duration = Duration::from_secs(30);
+
+#[test]
+fn after_a_kill_only_what_changed_is_read() {
+    let place = Place::new();
+    for n in 0..300 {
+        place.write(&format!("d{}/{n}", n % 10), n);
+    }
+    let made = Instant::now();
+    let daemon = place.start();
+    daemon.sync();
+    assert_eq!(daemon.status().index.files_read, 300);
+    daemon.kill();
+    assert!(
+        place.path("socket").exists(),
+        "nobody was there to remove it"
+    );
+    place.write("d3/3", 1003);
+    fs::rename(place.in_tree("d5"), place.in_tree("d5-renamed")).unwrap();
+    let daemon = place.start();
+    daemon.assert_converged();
+    let status = daemon.status();
+    assert!(
+        status.index.files_read <= 2 || made.elapsed() > UNSETTLED,
+        "{status:?}"
+    );
+}
+
+#[test]
+fn kills_at_any_moment_leave_an_index_that_converges() {
+    let place = Place::new();
+    for n in 0..200 {
+        place.write(&format!("{n}"), n);
+    }
+    for round in 0..10u32 {
+        let daemon = place.start();
+        for n in 0..20 {
+            place.write(
+                &format!("{}", (round * 20 + n) % 200),
+                1000 + round * 20 + n,
+            );
+        }
+        // Somewhere between the first event and the last commit.
+        std::thread::sleep(Duration::from_millis(u64::from(round) * 70));
+        daemon.kill();
+    }
+    place.start().assert_converged();
+}
+
+/// The kernel's queue holds 16384 events; a stopped daemon takes none of them.
+#[test]
+fn lost_events_are_made_good() {
+    let place = Place::new();
+    place.write("before", 1);
+    let daemon = place.start();
+    daemon.sync();
+    daemon.signal(Signal::STOP);
+    for n in 0..6000u32 {
+        let dir = place.in_tree(&format!("new{}", n % 20));
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join(format!("{n}")), format!("file {n}")).unwrap();
+    }
+    fs::remove_file(place.in_tree("before")).unwrap();
+    fs::rename(place.in_tree("new3"), place.in_tree("new3-renamed")).unwrap();
+    daemon.signal(Signal::CONT);
+    daemon.assert_converged();
+    // Six thousand files in twenty fresh directories are few events; a flood in known ones is more.
+    daemon.signal(Signal::STOP);
+    for round in 0..4 {
+        for n in 0..6000u32 {
+            let dir = place.in_tree(&format!("new{}", if n % 20 == 3 { 4 } else { n % 20 }));
+            fs::write(
+                dir.join(format!("{n}")),
+                format!("file {n} in round {round}"),
+            )
+            .unwrap();
+        }
+    }
+    fs::remove_dir_all(place.in_tree("new7")).unwrap();
+    fs::rename(place.in_tree("new8"), place.in_tree("new9/new8")).unwrap();
+    daemon.signal(Signal::CONT);
+    daemon.assert_converged();
+    let status = daemon.status();
+    assert!(status.watch.overflows >= 1, "{status:?}");
+    assert!(status.fresh);
+    // And the watches are whole again.
+    place.write("new9/new8/late", 5);
+    place.write("new3-renamed/late", 6);
+    daemon.assert_converged();
+}
+
+#[test]
+fn a_root_that_goes_and_comes_back_is_not_read_again() {
+    let place = Place::new();
+    for n in 0..20 {
+        place.write(&format!("{n}"), n);
+    }
+    let made = Instant::now();
+    let daemon = place.start();
+    daemon.sync();
+    let (before, read) = (daemon.dump(), daemon.status().index.files_read);
+    let away = place.path("away");
+    fs::rename(&place.root, &away).unwrap();
+    daemon.sync();
+    let status = daemon.status();
+    assert_eq!(status.roots[0].state, RootState::Unavailable);
+    assert_eq!(daemon.dump(), before, "its last answers stay");
+    fs::rename(&away, &place.root).unwrap();
+    daemon.assert_converged();
+    let status = daemon.status();
+    assert_eq!(status.roots[0].state, RootState::Live);
+    assert!(
+        status.index.files_read == read || made.elapsed() > UNSETTLED,
+        "{status:?}"
+    );
+    place.write("late", 99);
+    daemon.assert_converged();
+}
+
+#[test]
+fn a_damaged_index_is_set_aside_and_built_anew() {
+    let place = Place::new();
+    place.write("a", 1);
+    drop(place.start());
+    fs::write(place.path("state/index.redb"), "this is no index").unwrap();
+    let daemon = place.start();
+    daemon.assert_converged();
+    assert!(place.log().contains("set aside"), "{}", place.log());
+}
+
+/// State on a small tmpfs: the index cannot grow, the old answers stay, and it goes on by itself.
+#[test]
+fn a_full_disk_degrades_and_mends_itself() {
+    let place = Place::new();
+    let Some(_mount) = Tmpfs::mount(&place.path("state"), "4m") else {
+        return;
+    };
+    for n in 0..10 {
+        place.write(&format!("{n}"), n);
+    }
+    let daemon = place.start();
+    daemon.assert_converged();
+    let before = daemon.dump();
+    // Fill it up, then let the index want more than is there.
+    let filler = place.path("state/filler");
+    fill(&filler);
+    for n in 0..2000 {
+        place.write(&format!("more/{n}"), 5000 + n);
+    }
+    let began = Instant::now();
+    let degraded = loop {
+        let status = daemon.status();
+        if let Some(first) = status.degraded.first() {
+            break first.clone();
+        }
+        assert!(began.elapsed() < PATIENCE, "{}", place.log());
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert!(
+        degraded.reason.contains("space") || degraded.reason.contains("write"),
+        "{degraded:?}"
+    );
+    assert!(
+        daemon.dump().len() >= before.len(),
+        "the old answers stay\n{}",
+        place.log()
+    );
+    assert!(!daemon.status().fresh);
+    fs::remove_file(filler).unwrap();
+    let larger = Command::new("mount")
+        .args(["-o", "remount,size=64m"])
+        .arg(place.path("state"))
+        .status();
+    assert!(larger.unwrap().success());
+    daemon.assert_converged();
+    let status = daemon.status();
+    assert!(status.degraded.is_empty(), "{status:?}");
+}
+
+/// Writes until nothing fits any more.
+fn fill(path: &Path) {
+    use std::io::Write;
+    let mut file = fs::File::create(path).unwrap();
+    while file.write_all(text(1).as_bytes()).is_ok() {}
+}
+
+/// A tmpfs that goes with the test. Needs root; without, the test says so.
+struct Tmpfs(PathBuf);
+
+impl Tmpfs {
+    fn mount(at: &Path, size: &str) -> Option<Self> {
+        fs::create_dir(at).unwrap();
+        let option = format!("size={size},mode=0700");
+        let done = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &option, "tmpfs"])
+            .arg(at)
+            .status();
+        if done.is_ok_and(|status| status.success()) {
+            return Some(Self(at.to_path_buf()));
+        }
+        assert!(
+            std::env::var_os("RESEMBLE_REQUIRE_ROOT").is_none(),
+            "cannot mount a tmpfs"
+        );
+        eprintln!("SKIPPED: a full disk needs the right to mount a tmpfs");
+        None
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        Command::new("umount").arg("-l").arg(&self.0).status().ok();
+    }
+}

@@ -1,0 +1,190 @@
+//! Starting, ending, being two.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+
+use resemble_proto::client::ClientError;
+use resemble_proto::message::{FailureKind, RootState};
+use rustix::process::Signal;
+
+use crate::support::{Place, wire};
+
+#[test]
+fn an_ordered_end_leaves_no_socket_and_status_0() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let place = Place::new();
+        place.write("a", 1);
+        let daemon = place.start();
+        daemon.sync();
+        assert_eq!(daemon.terminate(signal).code(), Some(0), "{}", place.log());
+        assert!(!place.path("socket").exists());
+        // And it can begin again.
+        let daemon = place.start();
+        daemon.assert_converged();
+    }
+}
+
+#[test]
+fn the_end_comes_in_the_middle_of_a_scan_too() {
+    let place = Place::new();
+    for n in 0..2000 {
+        place.write(&format!("{}/{n}", n % 50), n);
+    }
+    let daemon = place.start();
+    assert_eq!(
+        daemon.terminate(Signal::TERM).code(),
+        Some(0),
+        "{}",
+        place.log()
+    );
+    let daemon = place.start();
+    daemon.assert_converged();
+}
+
+#[test]
+fn answers_come_from_the_first_second_and_wait_waits() {
+    let place = Place::new();
+    for n in 0..1000 {
+        place.write(&format!("{n}"), n);
+    }
+    let daemon = place.start();
+    // Whatever the state, there is an answer that says so.
+    let early = daemon.status();
+    assert_eq!(
+        early.fresh,
+        early.roots[0].state == RootState::Live && early.roots[0].pending == 0
+    );
+    drop(daemon);
+    fs::remove_dir_all(place.path("state")).unwrap();
+    let daemon = place.start_with(&["--wait", "tree"]);
+    let status = daemon.status();
+    assert!(status.fresh && status.is_live(), "{status:?}");
+    assert_eq!(status.roots[0].files, 1000);
+}
+
+#[test]
+fn trouble_at_the_start_is_one_sentence_and_status_2() {
+    let place = Place::new();
+    place.write("file", 1);
+    fs::write(
+        place.path("bad.toml"),
+        "[[root]]\npath = \"tree\"\nfoo = 1\n",
+    )
+    .unwrap();
+    for (args, part) in [
+        (&[][..], "nothing to watch"),
+        (&["none"], "No such file"),
+        (&["tree/file"], "no directory"),
+        (&["tree", "tree"], "lies in"),
+        (&["/proc"], "pseudo"),
+        (&["--config", "bad.toml"], "line 3"),
+        (&["--config", "none.toml"], "none.toml"),
+        (&["--chunk-size", "1", "tree"], "--chunk-size"),
+    ] {
+        let (status, said) = place.fails(args);
+        assert_eq!(status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains(part), "{args:?}: {said}");
+        let own = said
+            .lines()
+            .filter(|line| line.starts_with("resembled: "))
+            .count();
+        assert!(own == 1, "{args:?}: {said}");
+    }
+    let (status, _) = place.fails(&["--frobnicate"]);
+    assert_eq!(status.code(), Some(2));
+}
+
+#[test]
+fn a_second_daemon_is_refused_and_the_first_goes_on() {
+    let place = Place::new();
+    place.write("a", 1);
+    let daemon = place.start();
+    let (status, said) = place.fails(&["tree"]);
+    assert_eq!(status.code(), Some(2));
+    assert!(
+        said.contains("another resembled uses the state folder"),
+        "{said}"
+    );
+    // Another state, the same socket.
+    let (status, said) = place.fails(&["--state", "state2", "tree"]);
+    assert_eq!(status.code(), Some(2));
+    assert!(said.contains("another"), "{said}");
+    daemon.assert_converged();
+}
+
+#[test]
+fn a_foreign_thing_at_the_socket_stays_and_a_dead_socket_is_replaced() {
+    let place = Place::new();
+    fs::write(place.path("socket"), "mine").unwrap();
+    let (status, said) = place.fails(&["tree"]);
+    assert_eq!(status.code(), Some(2));
+    assert!(said.contains("in the way"), "{said}");
+    assert_eq!(fs::read(place.path("socket")).unwrap(), b"mine");
+    fs::remove_file(place.path("socket")).unwrap();
+    drop(UnixListener::bind(place.path("socket")).unwrap());
+    place.start().assert_converged();
+}
+
+#[test]
+fn state_and_socket_are_for_nobody_else() {
+    let place = Place::new();
+    place.write("a", 1);
+    let daemon = place.start();
+    daemon.sync();
+    let mode = |name: &str| fs::metadata(place.path(name)).unwrap().mode() & 0o777;
+    assert_eq!((mode("state"), mode("socket")), (0o700, 0o600));
+    assert_eq!(mode("state/index.redb") & 0o077, 0);
+    drop(daemon);
+    fs::set_permissions(place.path("state"), fs::Permissions::from_mode(0o777)).unwrap();
+    let (status, said) = place.fails(&["tree"]);
+    assert_eq!(status.code(), Some(2));
+    assert!(said.contains("may be written by others"), "{said}");
+}
+
+#[test]
+fn added_roots_are_kept_and_removed_ones_forgotten() {
+    let place = Place::new();
+    place.write("a", 1);
+    let other = place.path("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("o"), "in the other root").unwrap();
+    let daemon = place.start();
+    let row = daemon
+        .client()
+        .watch_add(wire(&other), false, false)
+        .unwrap();
+    assert_eq!(row.path.as_path(), other);
+    daemon.sync();
+    assert!(daemon.dump().contains("/other/o\tf"));
+    let nested = daemon
+        .client()
+        .watch_add(wire(&place.root.join("x")), false, false);
+    assert!(matches!(nested, Err(ClientError::Failed(f)) if f.kind == FailureKind::Refused));
+    drop(daemon);
+    // Roots of `watch add` are enough to start.
+    let daemon = place.start_with(&[]);
+    daemon.sync();
+    assert!(daemon.dump().contains("/other/o\tf"));
+    assert!(!daemon.dump().contains("/tree/a"), "no root any more");
+    daemon.client().watch_remove(wire(&other)).unwrap();
+    daemon.sync();
+    assert_eq!(daemon.dump(), "");
+    drop(daemon);
+    let (status, _) = place.fails(&[]);
+    assert_eq!(status.code(), Some(2));
+}
+
+#[test]
+fn our_own_state_in_a_root_is_left_out() {
+    let place = Place::new();
+    place.write("a", 1);
+    let daemon = place.start_with(&["--state", "tree/state", "tree"]);
+    for _ in 0..3 {
+        daemon.sync();
+    }
+    assert!(!daemon.dump().contains("state"));
+    let clock = daemon.status().clock;
+    daemon.sync();
+    assert_eq!(daemon.status().clock, clock, "a barrier changes nothing");
+}

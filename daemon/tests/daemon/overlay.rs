@@ -1,0 +1,191 @@
+//! The overlay as the daemon runs it: with the daemon, in a watched root, after a kill, by request.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use resemble_proto::client::ClientError;
+use resemble_proto::message::{FailureKind, MountView};
+use rustix::process::Signal;
+
+use crate::support::{Place, text, wire};
+
+/// Whether overlays can be mounted here; says so loudly if not.
+fn can_mount() -> bool {
+    let can = fs::File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/fuse")
+        .is_ok();
+    if !can {
+        assert!(
+            std::env::var_os("RESEMBLE_REQUIRE_FUSE").is_none(),
+            "/dev/fuse cannot be opened"
+        );
+        eprintln!("SKIPPED: /dev/fuse cannot be opened");
+    }
+    can
+}
+
+/// Takes away what a failed test leaves mounted.
+struct Unmount(PathBuf);
+
+impl Drop for Unmount {
+    fn drop(&mut self) {
+        Command::new("umount")
+            .args(["-q", "-l"])
+            .arg(&self.0)
+            .output()
+            .ok();
+    }
+}
+
+fn is_mounted(point: &Path) -> bool {
+    let table = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    table.lines().any(|line| {
+        line.split(' ')
+            .nth(4)
+            .is_some_and(|at| Path::new(at) == point)
+    })
+}
+
+fn listing(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(dir)
+        .unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn place() -> Place {
+    let place = Place::new();
+    place.write("report.txt", 1);
+    place.write_text("old/report-1.txt", &(text(1) + "an old end\n"));
+    place.write("unlike.txt", 2);
+    place
+}
+
+#[test]
+fn the_overlay_lives_and_dies_with_the_daemon() {
+    if !can_mount() {
+        return;
+    }
+    let place = place();
+    let point = place.path("Similar");
+    let _unmount = Unmount(point.clone());
+    let daemon = place.start_with(&["--mount", "Similar", "tree"]);
+    daemon.sync();
+    let similar = point.join("report.txt/.similar");
+    assert_eq!(listing(&similar), ["099%_report-1.txt"]);
+    assert_eq!(
+        fs::read_link(similar.join("099%_report-1.txt")).unwrap(),
+        place.in_tree("old/report-1.txt")
+    );
+    let report = fs::read_to_string(similar.join(".report.json")).unwrap();
+    assert!(report.contains("\"relation\":\"near\""), "{report}");
+    let why = fs::read_to_string(similar.join(".why/099%_report-1.txt")).unwrap();
+    assert!(why.contains("near"), "{why}");
+    assert_eq!(listing(&point.join("unlike.txt/.similar")), [] as [&str; 0]);
+    // Right after the barrier, whatever happened.
+    fs::rename(
+        place.in_tree("old/report-1.txt"),
+        place.in_tree("old/final.txt"),
+    )
+    .unwrap();
+    fs::copy(place.in_tree("report.txt"), place.in_tree("copy.txt")).unwrap();
+    daemon.sync();
+    assert_eq!(listing(&similar), ["099%_final.txt", "100%_copy.txt"]);
+    assert_eq!(daemon.status().mounts.len(), 1);
+    assert_eq!(
+        daemon.terminate(Signal::TERM).code(),
+        Some(0),
+        "{}",
+        place.log()
+    );
+    assert!(!is_mounted(&point));
+    assert!(!point.exists(), "it was made by the daemon");
+}
+
+#[test]
+fn a_mount_point_in_a_watched_root_is_left_out() {
+    if !can_mount() {
+        return;
+    }
+    let place = place();
+    let point = place.in_tree("Similar");
+    let _unmount = Unmount(point.clone());
+    let daemon = place.start_with(&["--mount", "tree/Similar", "tree"]);
+    for _ in 0..3 {
+        daemon.sync();
+        assert_eq!(
+            listing(&point.join("report.txt/.similar")),
+            ["099%_report-1.txt"]
+        );
+    }
+    assert!(!daemon.dump().contains("/Similar"));
+    // A root inside the overlay is refused.
+    let inside = daemon
+        .client()
+        .watch_add(wire(&point.join("old")), false, false);
+    assert!(matches!(inside, Err(ClientError::Failed(f)) if f.kind == FailureKind::Refused));
+}
+
+#[test]
+fn after_a_kill_the_mount_point_is_repaired() {
+    if !can_mount() {
+        return;
+    }
+    let place = place();
+    let point = place.path("Similar");
+    let _unmount = Unmount(point.clone());
+    place.start_with(&["--mount", "Similar", "tree"]).kill();
+    assert!(is_mounted(&point), "a dead mount stays behind");
+    let daemon = place.start_with(&["--mount", "Similar", "tree"]);
+    daemon.sync();
+    assert_eq!(
+        listing(&point.join("report.txt/.similar")),
+        ["099%_report-1.txt"]
+    );
+    assert_eq!(daemon.terminate(Signal::TERM).code(), Some(0));
+    assert!(!is_mounted(&point));
+}
+
+#[test]
+fn overlays_come_and_go_by_request() {
+    if !can_mount() {
+        return;
+    }
+    let place = place();
+    let (one, two) = (place.path("one"), place.path("two"));
+    let _unmount = (Unmount(one.clone()), Unmount(two.clone()));
+    let daemon = place.start();
+    daemon.sync();
+    daemon
+        .client()
+        .mount(wire(&one), MountView::Folders)
+        .unwrap();
+    daemon.client().mount(wire(&two), MountView::Files).unwrap();
+    assert_eq!(
+        listing(&one.join("report.txt/.similar")),
+        ["099%_report-1.txt"]
+    );
+    assert_eq!(
+        listing(&two.join(".similar/report.txt")),
+        ["099%_report-1.txt"]
+    );
+    assert_eq!(fs::read_to_string(two.join("unlike.txt")).unwrap(), text(2));
+    let which = daemon.client().unmount(None).unwrap_err();
+    assert!(matches!(which, ClientError::Failed(f) if f.kind == FailureKind::Refused));
+    daemon.client().unmount(Some(wire(&one))).unwrap();
+    assert!(!is_mounted(&one) && is_mounted(&two));
+    daemon.client().unmount(None).unwrap();
+    assert!(!is_mounted(&two));
+    // Not empty: refused, and the daemon goes on.
+    let full = daemon
+        .client()
+        .mount(wire(&place.root), MountView::Folders)
+        .unwrap_err();
+    assert!(matches!(full, ClientError::Failed(f) if f.kind == FailureKind::Refused));
+    daemon.assert_converged();
+}

@@ -1,0 +1,257 @@
+//! A daemon in a folder of its own.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use resemble_core::Params;
+use resemble_engine::dump::dump;
+use resemble_engine::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
+use resemble_index::Index;
+use resemble_proto::client::{Client, Timeouts};
+use resemble_proto::message::{AlertRow, StatusAnswer};
+use resemble_proto::path::PathText;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Nothing takes this long, however slow the machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A folder with `tree`, `state` and `socket`.
+pub(crate) struct Place {
+    dir: tempfile::TempDir,
+    pub(crate) root: PathBuf,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap().join("tree");
+        fs::create_dir(&root).unwrap();
+        // Not beside the tree: there the daemon would hear its own messages being written.
+        fs::create_dir(root.with_file_name("logs")).unwrap();
+        Self { dir, root }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        fs::canonicalize(self.dir.path()).unwrap().join(name)
+    }
+
+    pub(crate) fn in_tree(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// Writes a text; different seeds have nothing in common.
+    pub(crate) fn write(&self, name: &str, seed: u32) {
+        self.write_text(name, &text(seed));
+    }
+
+    pub(crate) fn write_text(&self, name: &str, text: &str) {
+        let path = self.in_tree(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// The program with an empty environment; its messages are in `log`.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_resembled"));
+        let log = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.path("logs/log"))
+            .unwrap();
+        command
+            .env_clear()
+            .env("HOME", self.path("home"))
+            .env("PATH", "/usr/bin:/bin")
+            .env("RUST_LOG", "resemble_daemon=trace,notify=trace")
+            .env("RESEMBLE_STATE", self.path("state"))
+            .env("RESEMBLE_SOCKET", self.path("socket"))
+            .current_dir(self.path("."))
+            .arg("-v")
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log);
+        command
+    }
+
+    /// Starts it on the tree and waits until it answers.
+    pub(crate) fn start(&self) -> Daemon<'_> {
+        self.start_with(&["tree"])
+    }
+
+    pub(crate) fn start_with(&self, args: &[&str]) -> Daemon<'_> {
+        let child = self.command(args).spawn().unwrap();
+        let mut daemon = Daemon {
+            place: self,
+            child: Some(child),
+        };
+        let began = Instant::now();
+        while self.connect().is_err() {
+            assert_eq!(daemon.ended(), None, "{}", self.log());
+            assert!(began.elapsed() < PATIENCE, "{}", self.log());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        daemon
+    }
+
+    /// Runs it to its end: exit status and messages.
+    pub(crate) fn fails(&self, args: &[&str]) -> (ExitStatus, String) {
+        let output = self.command(args).stderr(Stdio::piped()).output().unwrap();
+        (output.status, String::from_utf8(output.stderr).unwrap())
+    }
+
+    pub(crate) fn connect(&self) -> Result<Client, resemble_proto::client::ClientError> {
+        Client::connect(
+            &self.path("socket"),
+            Timeouts {
+                connect: PATIENCE,
+                answer: PATIENCE,
+            },
+        )
+    }
+
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.path("logs/log")).unwrap_or_default()
+    }
+
+    /// The dump that a scan into a new index gives.
+    pub(crate) fn fresh_dump(&self) -> String {
+        let index = Arc::new(Index::in_memory(&Params::default()).unwrap());
+        let roots = vec![RootOptions::new(&self.root)];
+        let options = IngestOptions {
+            roots,
+            ..IngestOptions::default()
+        };
+        let targets = [Target::subtree(&self.root)];
+        Ingest::new(Arc::clone(&index), options)
+            .reconcile(&targets, &mut Unobserved)
+            .unwrap();
+        let mut lines = String::new();
+        dump(
+            &index.snapshot().unwrap(),
+            std::slice::from_ref(&self.root),
+            &mut |line| {
+                lines.push_str(&line);
+                lines.push('\n');
+                ControlFlow::Continue(())
+            },
+        )
+        .unwrap();
+        lines
+    }
+}
+
+/// Some kilobytes of text that has nothing in common with that of another seed.
+pub(crate) fn text(seed: u32) -> String {
+    let mut text = String::new();
+    for n in 0..100u32 {
+        let word = n
+            .wrapping_add(seed.wrapping_mul(7919))
+            .wrapping_mul(0x9e37_79b1);
+        let other = word.rotate_left(13) ^ seed;
+        writeln!(text, "{word:08x}{other:08x} line {n} of {seed}").unwrap();
+    }
+    text
+}
+
+/// A running daemon; killed when dropped.
+pub(crate) struct Daemon<'a> {
+    place: &'a Place,
+    child: Option<Child>,
+}
+
+impl Daemon<'_> {
+    pub(crate) fn client(&self) -> Client {
+        self.place
+            .connect()
+            .unwrap_or_else(|error| panic!("{error}\n{}", self.place.log()))
+    }
+
+    pub(crate) fn sync(&self) {
+        self.client()
+            .sync(Some(PATIENCE))
+            .unwrap_or_else(|e| panic!("{e}\n{}", self.place.log()));
+    }
+
+    pub(crate) fn status(&self) -> StatusAnswer {
+        self.client().status().unwrap()
+    }
+
+    pub(crate) fn dump(&self) -> String {
+        let rows = self.client().dump(Vec::new()).unwrap();
+        rows.map(|row| row.unwrap().text).collect()
+    }
+
+    pub(crate) fn alerts(&self) -> Vec<AlertRow> {
+        self.client()
+            .alerts(false)
+            .unwrap()
+            .collect_answer()
+            .unwrap()
+            .rows
+    }
+
+    /// Barrier, then the live index must be what a fresh scan gives.
+    pub(crate) fn assert_converged(&self) {
+        self.sync();
+        let (live, fresh) = (self.dump(), self.place.fresh_dump());
+        if live != fresh {
+            let lines = |dump: &str| {
+                dump.lines()
+                    .map(str::to_owned)
+                    .collect::<std::collections::BTreeSet<_>>()
+            };
+            let (live, fresh) = (lines(&live), lines(&fresh));
+            let short = |line: &String| line.chars().take(200).collect::<String>();
+            let extra: Vec<_> = live.difference(&fresh).map(short).take(10).collect();
+            let lost: Vec<_> = fresh.difference(&live).map(short).take(10).collect();
+            panic!(
+                "only live: {extra:#?}\nonly fresh: {lost:#?}\n{}",
+                self.place.log()
+            );
+        }
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(self.child.as_ref().unwrap())
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).unwrap();
+    }
+
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.as_mut()?.try_wait().unwrap()
+    }
+
+    /// Ends it in order and returns how it went.
+    pub(crate) fn terminate(mut self, signal: Signal) -> ExitStatus {
+        self.signal(signal);
+        self.child.take().unwrap().wait().unwrap()
+    }
+
+    pub(crate) fn kill(mut self) {
+        let mut child = self.child.take().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+impl Drop for Daemon<'_> {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            // Stopped by a test, it would not hear anything but this.
+            child.kill().ok();
+            child.wait().ok();
+        }
+    }
+}
+
+pub(crate) fn wire(path: &Path) -> PathText {
+    PathText::from(path)
+}

@@ -1,0 +1,126 @@
+//! A seeded storm of changes on a tree: what editors, builds and people do, faster.
+
+use std::fs;
+use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use crate::text::{Random, prose};
+
+/// A storm over one tree. It keeps no model: the file system is the model.
+#[derive(Debug)]
+pub struct Storm {
+    root: PathBuf,
+    random: Random,
+    texts: Vec<Vec<u8>>,
+}
+
+impl Storm {
+    /// A storm with a seed; the same seed on an empty tree does the same things.
+    pub fn new(root: &Path, seed: u64) -> Self {
+        let texts = (0..24).map(|i| prose(i, 600 + 700 * i as usize)).collect();
+        Self {
+            root: root.to_path_buf(),
+            random: Random::new(seed),
+            texts,
+        }
+    }
+
+    /// Does `count` operations. Those that cannot be done (the file is gone, the name is a folder)
+    /// count too: errors are part of a storm.
+    pub fn blow(&mut self, count: usize) {
+        for _ in 0..count {
+            drop(self.one());
+        }
+    }
+
+    fn folder(&mut self) -> PathBuf {
+        let mut path = self.root.clone();
+        for _ in 0..self.random.below(4) {
+            path.push(format!("d{}", self.random.below(6)));
+        }
+        path
+    }
+
+    fn file(&mut self) -> PathBuf {
+        let n = self.random.below(40);
+        self.folder().join(format!("f{n}.txt"))
+    }
+
+    fn text(&mut self) -> Vec<u8> {
+        let n = self.random.below(self.texts.len());
+        let mut text = self.texts[n].clone();
+        if self.random.below(2) == 0 {
+            let at = self.random.below(text.len());
+            text.splice(
+                at..at,
+                format!("<{}>", self.random.below(1000)).into_bytes(),
+            );
+        }
+        text
+    }
+
+    fn one(&mut self) -> std::io::Result<()> {
+        match self.random.below(20) {
+            0..=5 => {
+                let (path, text) = (self.file(), self.text());
+                fs::create_dir_all(path.parent().unwrap_or(&self.root))?;
+                fs::write(path, text)
+            }
+            6 => {
+                let path = self.file();
+                fs::OpenOptions::new()
+                    .append(true)
+                    .open(path)?
+                    .write_all(b"one line more\n")
+            }
+            7 => {
+                let (path, at) = (self.file(), self.random.below(500) as u64);
+                let mut file = fs::OpenOptions::new().write(true).open(path)?;
+                file.seek(SeekFrom::Start(at))?;
+                file.write_all(b"overwritten in place")
+            }
+            8 => {
+                let (path, len) = (self.file(), self.random.below(2000) as u64);
+                fs::OpenOptions::new().write(true).open(path)?.set_len(len)
+            }
+            9 | 10 => fs::rename(self.file(), self.file()),
+            11 => fs::rename(self.folder(), self.folder().join("moved")),
+            12 | 13 => fs::remove_file(self.file()),
+            14 => match self.folder() {
+                folder if folder == self.root => Ok(()),
+                folder => fs::remove_dir_all(folder),
+            },
+            15 => {
+                // Linked files are replaced and never written in place: what is written through a
+                // name that is gone before anybody looks is a known limit (docs/design.md).
+                let (a, b) = (self.random.below(6), self.random.below(6));
+                let (from, to) = (self.folder().join(format!("h{a}")), self.folder());
+                let text = self.text();
+                fs::write(to.join("h.new"), text)?;
+                fs::rename(to.join("h.new"), to.join(format!("h{b}")))?;
+                fs::hard_link(from, to.join(format!("h{b}.link")))
+            }
+            16 => symlink(self.file(), self.file()),
+            17 => {
+                let (path, mode) = (self.file(), 0o600 + self.random.below(2) as u32 * 0o44);
+                fs::set_permissions(path, fs::Permissions::from_mode(mode))
+            }
+            18 => {
+                // As editors save: a new file takes the old one's name.
+                let (path, text) = (self.file(), self.text());
+                let new = path.with_extension("new");
+                fs::write(&new, text)?;
+                fs::rename(new, path)
+            }
+            _ => {
+                let path = self.file();
+                if path.is_dir() {
+                    fs::remove_dir_all(path)
+                } else {
+                    fs::create_dir_all(path)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,98 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn page(name: &str) -> String {
+    fs::read_to_string(workspace().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+/// Every relative link of the README and of docs/ leads somewhere.
+#[test]
+fn links_between_pages_lead_somewhere() {
+    let mut pages = vec![
+        PathBuf::from("README.md"),
+        "CONTRIBUTING.md".into(),
+        "systemd/README.md".into(),
+    ];
+    for folder in ["docs", "docs/decisions"] {
+        for entry in fs::read_dir(workspace().join(folder)).expect(folder) {
+            let name = entry.expect("an entry").file_name();
+            if Path::new(&name).extension().is_some_and(|e| e == "md") {
+                pages.push(Path::new(folder).join(name));
+            }
+        }
+    }
+    for name in pages {
+        let text = page(&name.to_string_lossy());
+        for link in text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next())
+        {
+            if link.contains("://") || link.starts_with('#') {
+                continue;
+            }
+            let target = link.split('#').next().unwrap_or(link);
+            let folder = workspace()
+                .join(&name)
+                .parent()
+                .map(Path::to_path_buf)
+                .unwrap_or_default();
+            assert!(
+                folder.join(target).exists(),
+                "{} links to {link}",
+                name.display()
+            );
+        }
+    }
+}
+
+/// The unit files are ones that systemd understands.
+#[test]
+fn units_pass_systemd_analyze() {
+    let unit = workspace().join("systemd/resembled.service");
+    let text = fs::read_to_string(&unit).expect("the unit");
+    // What these directives would break stands in the unit's comments.
+    for directive in [
+        "ProtectSystem=",
+        "PrivateTmp=",
+        "PrivateMounts=",
+        "NoNewPrivileges=",
+    ] {
+        let set = text.lines().any(|line| line.starts_with(directive));
+        assert!(
+            !set,
+            "{directive} would hide the mount or break fusermount3"
+        );
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    // The unit names an installed program; here it stands for one that exists.
+    let copy = folder.path().join("resembled.service");
+    let here = text.lines().map(|line| match line.split_once('=') {
+        Some((key, value)) if key.starts_with("Exec") => {
+            let args = value
+                .split_once(' ')
+                .map(|(_, args)| args)
+                .unwrap_or_default();
+            format!("{key}=/bin/true {args}\n")
+        }
+        _ => format!("{line}\n"),
+    });
+    fs::write(&copy, here.collect::<String>()).expect("a copy");
+    let verify = Command::new("systemd-analyze")
+        .args(["--user", "verify"])
+        .arg(&copy)
+        .env("XDG_RUNTIME_DIR", folder.path())
+        .output();
+    match verify {
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success() && said.trim().is_empty(), "{said}");
+        }
+        Err(e) => eprintln!("\n*** SKIPPED, NOT TESTED: systemd-analyze: {e} ***\n"),
+    }
+}

@@ -1,0 +1,138 @@
+use std::ffi::{OsStr, OsString};
+
+use resemble_tests::Sandbox;
+use resemble_tests::text::{edited, prose};
+
+/// A small collection: versions, parts, copies, hard links, boilerplate, hostile names.
+fn collection(sandbox: &Sandbox) {
+    let header = prose(100, 1_200);
+    for family in 0..6 {
+        let base = [
+            header.clone(),
+            prose(family, 4_000 + 3_000 * family as usize),
+        ]
+        .concat();
+        for version in 0..5 {
+            let name = format!("family {family}/v{version}.txt");
+            sandbox.write(name, edited(&base, version, version as usize * 3));
+        }
+        sandbox.write(format!("parts/{family}.part"), &base[..base.len() / 3]);
+        sandbox.write(format!("copies/{family}.copy"), &base);
+    }
+    sandbox.write("odd/tab\tname.txt", prose(3, 13_000));
+    let (from, to) = (sandbox.tree("copies/1.copy"), sandbox.tree("copies/1.link"));
+    std::fs::hard_link(from, to).expect("a hard link");
+    sandbox.write("empty", b"");
+}
+
+#[test]
+fn the_same_question_has_the_same_bytes_for_an_answer() {
+    let sandbox = Sandbox::new();
+    collection(&sandbox);
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    let tree = sandbox.path("tree").into_os_string();
+    let file = sandbox.tree("family 2/v1.txt").into_os_string();
+    let parts = sandbox.tree("parts").into_os_string();
+    let questions: Vec<Vec<OsString>> = vec![
+        vec!["find".into(), file.clone(), "--in".into(), tree.clone()],
+        vec!["find".into(), file.clone(), "--in".into(), parts.clone()],
+        vec![
+            "find".into(),
+            file,
+            "--in".into(),
+            tree.clone(),
+            "--min".into(),
+            "90%".into(),
+        ],
+        vec!["pairs".into(), tree.clone()],
+        vec!["pairs".into(), parts, tree.clone()],
+        vec![
+            "pairs".into(),
+            tree.clone(),
+            "--score".into(),
+            "resemblance".into(),
+        ],
+        vec!["dump".into(), "--canonical".into(), tree],
+    ];
+    for question in questions {
+        let formats: &[&str] = match question[0].to_str() {
+            Some("dump") => &[""],
+            _ => &["text", "json", "jsonl", "csv", "tsv"],
+        };
+        for format in formats {
+            let mut args = question.clone();
+            if !format.is_empty() {
+                args.extend(["--format".into(), OsString::from(format)]);
+            }
+            let asked = sandbox.resemble(&args);
+            let local = sandbox.resemble(
+                args.iter()
+                    .map(OsString::as_os_str)
+                    .chain([OsStr::new("--local")]),
+            );
+            let again = sandbox.resemble(
+                args.iter()
+                    .map(OsString::as_os_str)
+                    .chain([OsStr::new("--local"), OsStr::new("--no-cache")]),
+            );
+            assert_eq!(
+                asked.code(),
+                local.code(),
+                "{args:?} {}",
+                asked.err() + &local.err()
+            );
+            assert!(!asked.0.stdout.is_empty(), "{args:?}: {}", asked.err());
+            assert_eq!(asked.out(), local.out(), "{args:?}");
+            assert_eq!(local.out(), again.out(), "{args:?} without the cache");
+        }
+    }
+}
+
+#[test]
+fn the_cache_is_right_after_changes() {
+    let sandbox = Sandbox::new();
+    collection(&sandbox);
+    let tree = sandbox.path("tree").into_os_string();
+    let ask = |extra: &[&str]| {
+        let args = [
+            OsStr::new("pairs"),
+            &tree,
+            OsStr::new("--format"),
+            OsStr::new("tsv"),
+        ];
+        sandbox
+            .resemble(args.into_iter().chain(extra.iter().map(OsStr::new)))
+            .success()
+            .out()
+    };
+    assert_eq!(ask(&[]), ask(&["--no-cache"]));
+    sandbox.write("family 1/v1.txt", prose(4_000, 9_000));
+    std::fs::remove_dir_all(sandbox.tree("family 2")).expect("gone");
+    std::fs::rename(sandbox.tree("family 3"), sandbox.tree("three")).expect("renamed");
+    assert_eq!(ask(&[]), ask(&["--no-cache"]));
+}
+
+#[test]
+fn standard_input_and_unwatched_files_are_looked_up() {
+    let sandbox = Sandbox::new();
+    collection(&sandbox);
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    let text = std::fs::read(sandbox.tree("family 4/v2.txt")).expect("a file");
+    let outside = sandbox.path("outside.txt");
+    std::fs::write(&outside, edited(&text, 9, 2)).expect("a file");
+    let found = sandbox
+        .resemble([OsStr::new("find"), outside.as_os_str()])
+        .success()
+        .out();
+    assert!(found.contains("family 4/v2.txt"), "{found}");
+    let input = std::fs::File::open(&outside).expect("a file");
+    let mut command = sandbox.program("resemble");
+    let piped = command
+        .args(["find", "-"])
+        .stdin(input)
+        .output()
+        .expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&piped.stdout), found);
+}
