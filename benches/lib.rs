@@ -1,1 +1,1 @@
-//! b
+//! Benchmarks live in `benches/`; this library is empty. See docs/benchmarks.md.

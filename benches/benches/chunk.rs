@@ -1,0 +1,81 @@
+//! Chunking and the whole digest of a file in memory, beside `md-5` over the same bytes.
+//!
+//! `cargo bench -p resemble-benches --bench chunk`
+#![allow(clippy::print_stdout)]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use md5::{Digest as _, Md5};
+use resemble_core::chunk::cut;
+use resemble_core::params::ChunkParams;
+use resemble_core::{Digester, Params};
+
+/// Bytes of the large file.
+const LARGE: usize = 64 << 20;
+/// Bytes of one of the small files.
+const SMALL: usize = 16 << 10;
+/// Passes; the best one counts.
+const PASSES: usize = 5;
+
+fn main() {
+    let data = lines(LARGE);
+    let params = Params::default();
+    report("md-5, the whole", &data, |data| {
+        black_box(Md5::digest(data));
+    });
+    for average in [1015, 4096, 16384] {
+        let Some(chunk) = ChunkParams::scaled(average) else {
+            continue;
+        };
+        report(
+            &format!("cut points only, average {average}"),
+            &data,
+            |data| {
+                let mut rest = data;
+                while !rest.is_empty() {
+                    rest = &rest[black_box(cut(rest, &chunk))..];
+                }
+            },
+        );
+    }
+    report("digest, one file of 64 MiB", &data, |data| {
+        let mut digester = Digester::new(&params);
+        for piece in data.chunks(1 << 20) {
+            digester.update(piece);
+        }
+        black_box(digester.finish());
+    });
+    let mut digester = Digester::new(&params);
+    report("digest, files of 16 KiB", &data, |data| {
+        for file in data.chunks(SMALL) {
+            black_box(digester.digest(file));
+        }
+    });
+}
+
+fn report(name: &str, data: &[u8], mut work: impl FnMut(&[u8])) {
+    let mut best = f64::INFINITY;
+    for _ in 0..PASSES {
+        let begin = Instant::now();
+        work(data);
+        best = best.min(begin.elapsed().as_secs_f64());
+    }
+    println!("{name:36} {:8.0} MB/s", data.len() as f64 / 1e6 / best);
+}
+
+/// Lines of seeded words.
+fn lines(len: usize) -> Vec<u8> {
+    let mut state = 1u64;
+    let mut text = Vec::with_capacity(len + 16);
+    while text.len() < len {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let word = (state >> 33) % 5000;
+        text.extend_from_slice(format!("w{word:x}").as_bytes());
+        text.push(if state >> 60 == 0 { b'\n' } else { b' ' });
+    }
+    text.truncate(len);
+    text
+}
