@@ -84,6 +84,9 @@ pub struct Global {
     #[arg(help = "The daemon's state folder [env: RESEMBLE_STATE]; only to find its socket")]
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub state: Option<PathBuf>,
+    /// Do not ask the daemon: read the named files
+    #[arg(long, global = true, conflicts_with = "socket")]
+    pub local: bool,
     /// Say nothing on standard error but errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
@@ -146,6 +149,25 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Print the manual page, or write all of them into a directory
     Man(ManArgs),
+}
+
+impl Command {
+    /// The verb, if only the daemon can answer it.
+    pub const fn of_the_daemon(&self) -> Option<&'static str> {
+        match self {
+            Self::Status(_) => Some("status"),
+            Self::Sync(_) => Some("sync"),
+            Self::Watch(_) => Some("watch"),
+            Self::Mount(_) => Some("mount"),
+            Self::Unmount(_) => Some("unmount"),
+            Self::Alerts(_) => Some("alerts"),
+            Self::Find(_)
+            | Self::Pairs(_)
+            | Self::Dump(_)
+            | Self::Completions(_)
+            | Self::Man(_) => None,
+        }
+    }
 }
 
 /// How rows are printed.
@@ -232,9 +254,6 @@ pub struct Selection {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Who answers")]
 pub struct Answering {
-    /// Do not ask the daemon: read the named files
-    #[arg(long, conflicts_with = "socket")]
-    pub local: bool,
     /// Average chunk size in bytes, another index than the usual; the daemon answers only if its
     /// own is built so
     #[arg(long, value_name = "BYTES", value_parser = values::size)]

@@ -105,7 +105,7 @@ impl Backend {
         named: &[Named],
     ) -> CliResult<Self> {
         let asked = asked_params(answering)?;
-        if !answering.local {
+        if !global.local {
             match Self::ask_daemon(ui, env, global, asked.as_ref(), named) {
                 Ok(Some(backend)) => return Ok(backend),
                 Ok(None) => {}
@@ -116,7 +116,9 @@ impl Backend {
         if named.is_empty() {
             let socket =
                 places::socket_path(env, global.socket.as_deref(), global.state.as_deref())?;
-            return Err(CliError::NobodyAnswers(nothing_named(&socket, answering)));
+            return Err(CliError::NobodyAnswers(nothing_named(
+                &socket, global, answering,
+            )));
         }
         ui.detail("reading the named files");
         let params = asked.unwrap_or_default();
@@ -233,8 +235,8 @@ impl Backend {
 }
 
 /// The sentence for a question about the daemon's roots without a daemon.
-fn nothing_named(socket: &Path, answering: &Answering) -> String {
-    if answering.local {
+fn nothing_named(socket: &Path, global: &Global, answering: &Answering) -> String {
+    if global.local {
         return "nothing to look in: with --local, name directories (find: --in DIR)".to_owned();
     }
     if answering.chunk_size.is_some() {

@@ -16,7 +16,7 @@ use resemble_proto::places::Env;
 use resemble_proto::report::CommonParameters;
 
 use crate::args::{Cli, Command, Selection};
-use crate::error::CliResult;
+use crate::error::{CliError, CliResult};
 use crate::ui::Ui;
 
 pub use man::pages;
@@ -24,6 +24,13 @@ pub use man::pages;
 /// Runs the command.
 pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
     let global = &cli.global;
+    if let Some(verb) = cli.command.of_the_daemon()
+        && global.local
+    {
+        return Err(CliError::Usage(format!(
+            "`{verb}` is for the daemon; with --local there is none to ask"
+        )));
+    }
     match cli.command {
         Command::Find(args) => find::run(ui, env, global, &args),
         Command::Pairs(args) => pairs::run(ui, env, global, &args),

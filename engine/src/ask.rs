@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::{ByteLen, ContentKind, Measures, similarity};
 use resemble_index::ReadError;
-use resemble_proto::message::{SoftError, SoftErrorKind};
+use resemble_proto::message::{SoftError, SoftErrorKind, reason};
 use resemble_proto::path::PathText;
 use rustix::io::Errno;
 
@@ -102,7 +102,7 @@ pub(crate) fn soft_error(path: &Path, error: &AskError) -> SoftError {
         _ => SoftErrorKind::Other,
     };
     let message = match error {
-        AskError::Unreadable { source, .. } => source.to_string(),
+        AskError::Unreadable { source, .. } => reason(source),
         other => other.to_string(),
     };
     SoftError {

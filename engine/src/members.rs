@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use resemble_core::{ContentId, FileId};
 use resemble_index::{Entry, FileState, Snapshot};
-use resemble_proto::message::{Scope, SoftError, SoftErrorKind};
+use resemble_proto::message::{Scope, SoftError, SoftErrorKind, reason};
 use resemble_proto::path::PathText;
 
 use crate::ask::AskError;
@@ -133,7 +133,7 @@ fn unreadable(path: &Path, errno: i32) -> SoftError {
     SoftError {
         path: PathText::from(path),
         kind: SoftErrorKind::Unreadable,
-        message: std::io::Error::from_raw_os_error(errno).to_string(),
+        message: reason(&std::io::Error::from_raw_os_error(errno)),
     }
 }
 
