@@ -67,7 +67,6 @@ impl Place {
             .env_clear()
             .env("HOME", self.path("home"))
             .env("PATH", "/usr/bin:/bin")
-            .env("RUST_LOG", "resemble_daemon=trace,notify=trace")
             .env("RESEMBLE_STATE", self.path("state"))
             .env("RESEMBLE_SOCKET", self.path("socket"))
             .current_dir(self.path("."))
