@@ -178,6 +178,8 @@ fn main() {
     let params = Params::default();
     let mut paths = Vec::new();
     files(Path::new(&top), &mut paths);
+    // A misspelt path must not look like a result.
+    assert!(!paths.is_empty(), "no files under {top}");
     let mut random = Random(1);
     for i in (1..paths.len()).rev() {
         paths.swap(i, random.below(i + 1));

@@ -58,6 +58,8 @@ fn main() -> std::io::Result<()> {
     let out = args.next();
     let mut paths = Vec::new();
     files(&top, &mut paths);
+    // A misspelt path must not look like a result.
+    assert!(!paths.is_empty(), "no files under {}", top.display());
     paths.sort();
     println!("level\tcap\tfiles\tbytes\tfingerprints\tbytes per fingerprint\tpairs");
     for least_level in [4, 5, 6] {

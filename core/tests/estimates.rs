@@ -1,7 +1,9 @@
 //! Estimates against exact answers on edited texts: bias and mean absolute error by kind of edit.
 //!
-//! The bounds are about twice what is measured; the plain ratio of samples, which this is to improve on,
-//! is wrong by .05 to .35 on scattered edits.
+//! The bound of the mean absolute error is twice what was measured when it was set, that of the bias
+//! what was measured of the error (both rounded up). The plain ratio of samples, which this is to improve
+//! on, is wrong by .05 to .35 on scattered edits. These texts are kinder than real ones, which repeat
+//! themselves and mix kinds of edits: `examples/estimates.rs` shows larger errors there.
 
 #![allow(clippy::print_stdout)]
 
@@ -138,22 +140,22 @@ fn small_texts() {
             (
                 "an edit in 1000",
                 |data, r| scattered(data, 1000, r),
-                [0.03, 0.03, 0.04, 0.05],
+                [0.010, 0.015, 0.010, 0.020],
             ),
             (
                 "an edit in 300",
                 |data, r| scattered(data, 300, r),
-                [0.05, 0.08, 0.06, 0.09],
+                [0.030, 0.060, 0.045, 0.090],
             ),
             (
                 "a block of 50 %",
                 |data, r| block(data, 50, r),
-                [0.08, 0.18, 0.06, 0.10],
+                [0.055, 0.105, 0.045, 0.090],
             ),
             (
                 "a fragment of 30 %",
                 |data, r| fragment(data, 30, r),
-                [0.07, 0.15, 0.06, 0.08],
+                [0.070, 0.140, 0.050, 0.100],
             ),
         ],
     );
@@ -167,37 +169,37 @@ fn texts_of_some_pages() {
             (
                 "an edit in 1000",
                 |data, r| scattered(data, 1000, r),
-                [0.02, 0.02, 0.03, 0.04],
+                [0.010, 0.015, 0.015, 0.025],
             ),
             (
                 "an edit in 300",
                 |data, r| scattered(data, 300, r),
-                [0.03, 0.04, 0.04, 0.06],
+                [0.010, 0.020, 0.030, 0.060],
             ),
             (
                 "an edit in 100",
                 |data, r| scattered(data, 100, r),
-                [0.07, 0.10, 0.05, 0.08],
+                [0.050, 0.095, 0.035, 0.070],
             ),
             (
                 "a block of 20 %",
                 |data, r| block(data, 20, r),
-                [0.03, 0.07, 0.04, 0.06],
+                [0.040, 0.075, 0.045, 0.090],
             ),
             (
                 "a block of 50 %",
                 |data, r| block(data, 50, r),
-                [0.04, 0.09, 0.04, 0.06],
+                [0.040, 0.080, 0.035, 0.065],
             ),
             (
                 "a fragment of 10 %",
                 |data, r| fragment(data, 10, r),
-                [0.04, 0.06, 0.03, 0.03],
+                [0.025, 0.045, 0.015, 0.025],
             ),
             (
                 "a block and edits",
                 |data, r| scattered(&block(data, 20, r), 1000, r),
-                [0.05, 0.08, 0.04, 0.08],
+                [0.030, 0.060, 0.035, 0.065],
             ),
         ],
     );
@@ -211,43 +213,43 @@ fn large_texts() {
             (
                 "an edit in 1000",
                 |data, r| scattered(data, 1000, r),
-                [0.02, 0.02, 0.02, 0.02],
+                [0.005, 0.005, 0.015, 0.025],
             ),
             (
                 "an edit in 300",
                 |data, r| scattered(data, 300, r),
-                [0.03, 0.05, 0.03, 0.04],
+                [0.015, 0.025, 0.025, 0.045],
             ),
             (
                 "an edit in 100",
                 |data, r| scattered(data, 100, r),
-                [0.08, 0.11, 0.05, 0.08],
+                [0.030, 0.060, 0.030, 0.060],
             ),
             (
                 "a block of 20 %",
                 |data, r| block(data, 20, r),
-                [0.02, 0.02, 0.03, 0.03],
+                [0.005, 0.010, 0.005, 0.010],
             ),
             (
                 "a block of 50 %",
                 |data, r| block(data, 50, r),
-                [0.02, 0.02, 0.03, 0.03],
+                [0.005, 0.010, 0.005, 0.005],
             ),
             (
                 "a fragment of 10 %",
                 |data, r| fragment(data, 10, r),
-                [0.02, 0.02, 0.01, 0.01],
+                [0.005, 0.010, 0.005, 0.005],
             ),
             (
                 "a fragment of 70 %",
                 |data, r| fragment(data, 70, r),
-                [0.02, 0.02, 0.03, 0.03],
+                [0.005, 0.010, 0.005, 0.010],
             ),
             (
                 "a block and edits",
-                // The one weak spot: in a large file a paragraph of many edits looks like a block.
+                // The weak spot: few samples say how much of what is missing is scattered.
                 |data, r| scattered(&block(data, 20, r), 1000, r),
-                [0.08, 0.12, 0.09, 0.11],
+                [0.040, 0.075, 0.035, 0.070],
             ),
         ],
     );
