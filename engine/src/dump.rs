@@ -5,6 +5,7 @@
 //! devices, inodes or on when a file was read, so that the dump of a live index can be compared with
 //! that of a fresh scan: the oracle of the tests.
 
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -21,38 +22,49 @@ pub fn dump(
     roots: &[PathBuf],
     line: &mut dyn FnMut(String) -> ControlFlow<()>,
 ) -> Result<(), ReadError> {
-    let mut roots: Vec<&PathBuf> = roots.iter().collect();
-    roots.sort_by(|a, b| {
-        a.as_os_str()
-            .as_encoded_bytes()
-            .cmp(b.as_os_str().as_encoded_bytes())
-    });
-    roots.dedup_by(|next, kept| next.starts_with(kept.as_path()));
-    for root in roots {
-        let mut failure = None;
-        let mut ended = false;
-        snapshot.walk(
-            root,
-            &mut |path, entry| match line_of(snapshot, path, entry) {
-                Ok(text) => {
-                    let flow = line(text);
-                    ended = flow.is_break();
-                    flow
-                }
-                Err(e) => {
-                    failure = Some(e);
-                    ControlFlow::Break(())
-                }
-            },
-        )?;
-        if let Some(e) = failure {
-            return Err(e);
-        }
-        if ended {
+    // In the order of paths, what lies below a root follows it at once; raw bytes are the order of
+    // the lines.
+    let mut roots: Vec<&Path> = roots.iter().map(PathBuf::as_path).collect();
+    roots.sort();
+    roots.dedup_by(|next, kept| next.starts_with(kept));
+    roots.sort_by_key(|root| raw(root));
+    let mut waiting = VecDeque::from(roots);
+    while let Some(root) = waiting.pop_front() {
+        if below(snapshot, root, &mut waiting, line)?.is_break() {
             break;
         }
     }
     Ok(())
+}
+
+fn raw(path: &Path) -> &[u8] {
+    path.as_os_str().as_encoded_bytes()
+}
+
+/// The lines of a root and, where they sort in between, of other roots: `/a-b` comes after `/a`
+/// and before `/a/c`.
+fn below(
+    snapshot: &Snapshot,
+    root: &Path,
+    waiting: &mut VecDeque<&Path>,
+    line: &mut dyn FnMut(String) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>, ReadError> {
+    let mut result = Ok(ControlFlow::Continue(()));
+    let mut visit = |path: &Path, entry: &Entry| {
+        while waiting.front().is_some_and(|other| raw(other) < raw(path)) {
+            if let Some(other) = waiting.pop_front()
+                && below(snapshot, other, waiting, line)?.is_break()
+            {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(line(line_of(snapshot, path, entry)?))
+    };
+    snapshot.walk(root, &mut |path, entry| {
+        result = visit(path, entry);
+        result.as_ref().map_or(ControlFlow::Break(()), |flow| *flow)
+    })?;
+    result
 }
 
 fn line_of(snapshot: &Snapshot, path: &Path, entry: &Entry) -> Result<String, ReadError> {
@@ -141,6 +153,39 @@ pub fn escaped(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use resemble_core::Params;
+    use resemble_index::{Change, Index};
+
+    #[test]
+    fn lines_are_in_the_order_of_raw_bytes_whatever_the_roots() {
+        let index = Index::in_memory(&Params::default()).expect("an index");
+        let link = |path: &str| Change::Symlink {
+            path: path.into(),
+            target: Vec::new(),
+        };
+        let paths = ["/a-b/x", "/a-c", "/a/b", "/a/b!", "/a/b/c", "/a0", "/b/x"];
+        let links = paths.iter().filter(|path| **path != "/a/b");
+        index
+            .apply(links.map(|p| link(p)).collect())
+            .expect("applied");
+        let snapshot = index.snapshot().expect("a snapshot");
+        let of = |roots: &[&str]| {
+            let roots: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
+            let mut lines = Vec::new();
+            let mut line = |line: String| {
+                lines.push(line.split('\t').next().unwrap_or_default().to_owned());
+                ControlFlow::Continue(())
+            };
+            dump(&snapshot, &roots, &mut line).expect("dumped");
+            lines
+        };
+        let expected = [
+            "/a", "/a-b", "/a-b/x", "/a-c", "/a/b", "/a/b!", "/a/b/c", "/a0", "/b", "/b/x",
+        ];
+        let shuffled = ["/b", "/a/b", "/a0", "/a", "/a-c", "/a-b", "/a", "/none"];
+        assert_eq!(of(&shuffled), expected);
+        assert_eq!(of(&["/"])[1..], expected);
+    }
 
     #[test]
     fn names_become_printable_ascii_and_stay_distinct() {
