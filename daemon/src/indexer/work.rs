@@ -65,7 +65,9 @@ impl Indexer {
                 path,
                 scope: Scope::Entry,
                 cause,
-                read_now: reached,
+                // Events tell of every write that a barrier is for; files that are looked at once more
+                // because they are young can wait.
+                read_now: false,
             });
         }
         if !reached {
