@@ -197,8 +197,8 @@ fn a_barrier_reads_what_was_just_written() {
 /// Threads that do everything at once, barriers in between, and at the end the oracle.
 #[test]
 fn a_storm_leaves_the_index_as_a_fresh_scan_does() {
-    const THREADS: u32 = 12;
-    const STEPS: u32 = 15000;
+    const THREADS: u32 = 4;
+    const STEPS: u32 = 1500;
     let place = Place::new();
     let daemon = place.start();
     let done = AtomicBool::new(false);
