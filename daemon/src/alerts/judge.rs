@@ -15,7 +15,7 @@
 //!    other; news is what they resemble that was there before.
 //! 6. **Small files** (under 1 KiB) count in a copied tree, if they are identical.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -42,7 +42,6 @@ const GIT_FRESH: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub struct Judge {
     after: Snapshot,
-    in_numbers: bool,
     /// Ignore files by directory.
     ignores: HashMap<PathBuf, Option<Gitignore>>,
     /// Work trees in which git is at work, by directory.
@@ -50,31 +49,35 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Judges `files` files by this view of the index.
-    pub fn new(after: Snapshot, files: usize) -> Self {
+    /// Judges by this view of the index.
+    pub fn new(after: Snapshot) -> Self {
         Self {
             after,
-            in_numbers: files >= IN_NUMBERS,
             ignores: HashMap::new(),
             git: HashMap::new(),
         }
     }
 
     /// Goes on with another view of the index.
-    pub fn look_at(&mut self, after: Snapshot, files: usize) {
+    pub fn look_at(&mut self, after: Snapshot) {
         self.after = after;
-        self.in_numbers = files >= IN_NUMBERS;
     }
 
-    /// Judges one file; `before` is the index before it changed.
-    pub fn judge(&mut self, path: &Path, before: &Snapshot) -> Verdict {
-        self.try_judge(path, before).unwrap_or_else(|error| {
+    /// Judges one file; `before` is the index before it changed, `burst` are the files that changed
+    /// since the last quiet moment, this one among them.
+    pub fn judge(&mut self, path: &Path, before: &Snapshot, burst: &HashSet<PathBuf>) -> Verdict {
+        self.try_judge(path, before, burst).unwrap_or_else(|error| {
             tracing::warn!(path = ?path, %error, "not judged");
             Verdict::Nothing
         })
     }
 
-    fn try_judge(&mut self, path: &Path, before: &Snapshot) -> Result<Verdict, AskError> {
+    fn try_judge(
+        &mut self,
+        path: &Path,
+        before: &Snapshot,
+        burst: &HashSet<PathBuf>,
+    ) -> Result<Verdict, AskError> {
         let Some(file) = self.after.file_at(path)? else {
             return Ok(Verdict::Nothing);
         };
@@ -99,7 +102,7 @@ impl Judge {
         };
         let mut news = Vec::new();
         for partner in partners {
-            if !self.is_known(&partner, before, was, &known)? {
+            if !self.is_known(&partner, before, was, &known, burst)? {
                 news.push(partner);
             }
         }
@@ -152,6 +155,7 @@ impl Judge {
         before: &Snapshot,
         was: Option<ContentId>,
         known: &[Partner],
+        burst: &HashSet<PathBuf>,
     ) -> Result<bool, ReadError> {
         let there = self
             .after
@@ -164,7 +168,8 @@ impl Judge {
         let resembled = known
             .iter()
             .any(|old| old.path == partner.path && share(old) >= LEAST_SHARE);
-        let together = self.in_numbers && there_before.is_none();
+        let together =
+            burst.len() >= IN_NUMBERS && (there_before.is_none() || burst.contains(&partner.path));
         Ok(itself || resembled || together)
     }
 
@@ -310,7 +315,8 @@ mod tests {
 
         fn judge(&mut self, name: &str, before: &Snapshot, files: usize) -> Verdict {
             let after = self.scan();
-            Judge::new(after, files).judge(&self.path(name), before)
+            let burst = (0..files).map(|n| self.path(&format!("new/{n}"))).collect();
+            Judge::new(after).judge(&self.path(name), before, &burst)
         }
     }
 

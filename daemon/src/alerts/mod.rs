@@ -8,7 +8,7 @@
 //! [`trees`] finds copied trees, [`log`] keeps. This module is the thread that joins them. It reads
 //! snapshots only and never holds up the indexer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -51,6 +51,10 @@ const AT_ONCE: usize = 64;
 const FLUSH: Duration = Duration::from_secs(2);
 /// With more files than this a barrier does not wait: they are in the queue.
 const FLUSHED: usize = 2000;
+/// How long files of a burst that does not end count as having come together.
+const TOGETHER: Duration = Duration::from_secs(600);
+/// Files of one burst that are remembered.
+const MOST_TOGETHER: usize = 200_000;
 /// How long what was learnt of ignore files and git holds.
 const CACHED: Duration = Duration::from_secs(5);
 
@@ -61,7 +65,8 @@ pub fn run(messages: &Receiver<Message>, shared: &Shared, log: &Arc<Mutex<AlertL
         befores: HashMap::new(),
         shared,
         log,
-        most: 0,
+        burst: HashSet::new(),
+        burst_order: VecDeque::new(),
         judge: None,
     };
     loop {
@@ -109,21 +114,35 @@ struct Raiser<'a> {
     befores: HashMap<PathBuf, Snapshot>,
     shared: &'a Shared,
     log: &'a Mutex<AlertLog>,
-    /// How many files waited at once since the last time that none did.
-    most: usize,
+    /// What was read since the last time that nothing waited, but not longer than [`TOGETHER`] ago.
+    burst: HashSet<PathBuf>,
+    /// The same in the order of reading.
+    burst_order: VecDeque<(Instant, PathBuf)>,
     judge: Option<(Judge, Instant)>,
 }
 
 impl Raiser<'_> {
     fn read(&mut self, paths: Vec<PathBuf>, before: &Snapshot) {
         let now = Instant::now();
+        while self
+            .burst_order
+            .front()
+            .is_some_and(|(at, _)| *at + TOGETHER < now)
+        {
+            let Some((_, old)) = self.burst_order.pop_front() else {
+                break;
+            };
+            self.burst.remove(&old);
+        }
         for path in paths {
             self.befores
                 .entry(path.clone())
                 .or_insert_with(|| before.clone());
+            if self.burst.len() < MOST_TOGETHER && self.burst.insert(path.clone()) {
+                self.burst_order.push_back((now, path.clone()));
+            }
             self.window.read(path, now);
         }
-        self.most = self.most.max(self.window.waiting());
     }
 
     /// Raises what waits, as far as the time allows.
@@ -154,16 +173,17 @@ impl Raiser<'_> {
                     .as_ref()
                     .is_none_or(|(_, since)| *since + CACHED < now)
                 {
-                    self.judge = Some((Judge::new(after.clone(), self.most), now));
+                    self.judge = Some((Judge::new(after.clone()), now));
                 }
                 let Some((judge, _)) = &mut self.judge else {
                     return;
                 };
-                judge.look_at(after, self.most);
+                judge.look_at(after);
                 for path in due {
                     let before = self.befores.remove(&path);
-                    let verdict =
-                        before.map_or(Verdict::Nothing, |before| judge.judge(&path, &before));
+                    let verdict = before.map_or(Verdict::Nothing, |before| {
+                        judge.judge(&path, &before, &self.burst)
+                    });
                     self.window.judged(path, verdict, Instant::now());
                 }
             }
@@ -175,7 +195,8 @@ impl Raiser<'_> {
             }
         }
         if self.window.waiting() == 0 {
-            self.most = 0;
+            self.burst.clear();
+            self.burst_order.clear();
             self.judge = None;
         }
     }
