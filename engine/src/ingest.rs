@@ -32,6 +32,7 @@ mod area;
 mod batch;
 mod pool;
 mod report;
+mod results;
 mod rules;
 mod run;
 mod target;

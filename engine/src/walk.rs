@@ -277,6 +277,12 @@ fn open_piece(at: BorrowedFd<'_>, piece: &OsStr, flags: OFlags) -> rustix::io::R
     Err(Errno::AGAIN)
 }
 
+impl AsFd for Anchor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
 /// A directory open for listing.
 #[derive(Debug)]
 pub struct OpenDir {
@@ -304,6 +310,21 @@ impl AsFd for OpenDir {
 const LISTING_BUFFER: usize = 64 << 10;
 
 impl OpenDir {
+    /// Whether it has no names at all; `false` if that cannot be told. For a directory that is not
+    /// listed otherwise: a listing begins where this ended.
+    pub fn is_empty(&self) -> bool {
+        let mut buffer = Vec::with_capacity(1 << 10);
+        let mut entries = RawDir::new(&self.fd, buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            match entry {
+                Ok(entry) if matches!(entry.file_name().to_bytes(), b"." | b"..") => {}
+                Err(Errno::INTR) => {}
+                Ok(_) | Err(_) => return false,
+            }
+        }
+        true
+    }
+
     /// All names but `.`, `..`, snapshot directories and those that `skip` says, sorted by raw
     /// bytes. Any failure of the listing itself fails it as a whole: half a listing would look
     /// like deletions.

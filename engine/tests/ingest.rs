@@ -1,124 +1,15 @@
 //! Reconciling real trees: what is read, what is kept, what is left out.
 
+mod scene;
+
 use std::fs;
-use std::ops::ControlFlow;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use resemble_core::{ByteLen, Params};
-use resemble_engine::dump::dump;
-use resemble_engine::ingest::{
-    Cause, Ingest, IngestOptions, Report, RootOptions, Target, Unobserved,
-};
-use resemble_index::{Entry, FileState, Index};
+use resemble_core::ByteLen;
+use resemble_engine::ingest::{Cause, Target};
+use resemble_index::{Entry, FileState};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-
-/// A tree on disk and the index of it.
-struct Scene {
-    temp: tempfile::TempDir,
-    index: Arc<Index>,
-    ingest: Ingest,
-}
-
-impl Scene {
-    fn new() -> Self {
-        Self::with(RootOptions::new)
-    }
-
-    fn with(options: impl Fn(PathBuf) -> RootOptions) -> Self {
-        let temp = tempfile::tempdir().expect("a folder");
-        fs::create_dir(temp.path().join("tree")).expect("a folder");
-        let index = Arc::new(Index::in_memory(&Params::default()).expect("an index"));
-        let roots = vec![options(temp.path().join("tree"))];
-        let ingest = Ingest::new(
-            Arc::clone(&index),
-            IngestOptions {
-                roots,
-                ..IngestOptions::default()
-            },
-        );
-        Self {
-            temp,
-            index,
-            ingest,
-        }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.temp.path().join("tree").join(name)
-    }
-
-    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
-        let path = self.path(name);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
-        fs::write(path, bytes).expect("a file");
-    }
-
-    fn look(&mut self, targets: &[Target]) -> Report {
-        self.ingest
-            .reconcile(targets, &mut Unobserved)
-            .expect("reconciled")
-    }
-
-    fn scan(&mut self) -> Report {
-        let root = self.temp.path().join("tree");
-        self.look(&[Target::subtree(root)])
-    }
-
-    fn dump(&self) -> String {
-        dump_of(&self.index, &self.temp.path().join("tree"))
-    }
-
-    fn fresh_dump(&self) -> String {
-        let root = self.temp.path().join("tree");
-        let index = Arc::new(Index::in_memory(&Params::default()).expect("an index"));
-        let options = IngestOptions {
-            roots: vec![RootOptions::new(&root)],
-            ..IngestOptions::default()
-        };
-        let mut ingest = Ingest::new(Arc::clone(&index), options);
-        ingest
-            .reconcile(&[Target::subtree(&root)], &mut Unobserved)
-            .expect("scanned");
-        dump_of(&index, &root)
-    }
-
-    fn state(&self, name: &str) -> Option<FileState> {
-        let snapshot = self.index.snapshot().expect("a snapshot");
-        snapshot
-            .file_at(&self.path(name))
-            .expect("readable")
-            .map(|row| row.state)
-    }
-}
-
-fn dump_of(index: &Index, root: &Path) -> String {
-    let mut text = String::new();
-    dump(
-        &index.snapshot().expect("a snapshot"),
-        &[root.to_path_buf()],
-        &mut |line| {
-            text.push_str(&line);
-            text.push('\n');
-            ControlFlow::Continue(())
-        },
-    )
-    .expect("dumped");
-    text
-}
-
-fn text(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    (0..len)
-        .map(|_| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            b'a' + (state >> 33) as u8 % 26
-        })
-        .collect()
-}
+use scene::{Scene, text};
 
 #[test]
 fn a_second_look_reads_nothing() {
@@ -261,10 +152,7 @@ fn a_root_that_vanishes_keeps_its_entries_until_it_is_back() {
 
 #[test]
 fn ignore_rules_leave_out_what_they_name_and_git() {
-    let mut scene = Scene::with(|root| RootOptions {
-        ignore: true,
-        ..RootOptions::new(root)
-    });
+    let mut scene = Scene::with_ignore_rules();
     scene.write(".gitignore", b"*.o\nbuild/\n");
     scene.write("a.c", text(1, 500));
     scene.write("a.o", text(2, 500));

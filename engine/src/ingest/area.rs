@@ -67,6 +67,11 @@ impl Area {
         result
     }
 
+    /// Whether the root was asked for before.
+    pub(super) fn was_opened(&self, root: &Path) -> bool {
+        self.anchors.contains_key(root)
+    }
+
     /// From now on the root is unavailable.
     pub(super) fn lose(&mut self, root: &Path) {
         self.anchors.insert(root.to_owned(), None);

@@ -1,31 +1,33 @@
 //! One reconcile: its rounds, its commits and its end.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use resemble_core::{ContentDigest, FileId};
-use resemble_index::{Change, ContentRef, Entry, Index, NewState, Snapshot};
+use resemble_index::{Change, ContentRef, Entry, Index, Snapshot};
 
 use super::area::Area;
 use super::batch::Batch;
-use super::pool::{Done, Job, Pool};
+use super::pool::{Job, Pool};
 use super::report::{Committed, IngestError, Observer, Report};
 use super::target::{Cause, IngestOptions, RootOptions, Scope, Target};
 use super::visit::Visit;
 use crate::ingest::rules::Rules;
-use crate::read::{Content, FileRead, ReadFailure, age};
+use crate::read::FileRead;
 use crate::walk::{Anchor, Kind, means_absent, means_denied};
 
 /// Rounds of looking again at what changed under our eyes.
 const ROUNDS: u32 = 4;
 
 /// A batch is applied at the latest after this.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Progress is told at most this often.
-const TELL: Duration = Duration::from_millis(200);
+pub(super) const TELL: Duration = Duration::from_millis(200);
 
 /// From this many new postings on, merging them at the end pays.
 const BULK: u64 = 200_000;
@@ -62,20 +64,23 @@ pub(super) struct Run<'a> {
     /// Files that lost a name: they may have been written to under it, of which nobody told their
     /// other names.
     pub(super) lost_a_name: BTreeSet<FileId>,
-    /// The same with all below.
+    /// Files that were written to, by the names that the index has of them: wherever they are found
+    /// by now, their times are not trusted.
+    pub(super) written_to: HashSet<FileId>,
+    /// The same as `again` with all below.
     again_below: BTreeSet<PathBuf>,
     /// Files that were named by themselves in this round: a listing need not look again.
     pub(super) named: HashSet<PathBuf>,
     /// Inodes with several names that are being read.
     pub(super) being_read: HashSet<(u64, u64)>,
     /// Files whose content another file is just bringing.
-    waiting: Vec<(Job, FileRead, ContentDigest)>,
+    pub(super) waiting: Vec<(Job, FileRead, ContentDigest)>,
     /// Directories that the index did not have.
     new_dirs: Vec<PathBuf>,
     /// Postings written.
     postings: u64,
-    last_commit: Instant,
-    last_told: Instant,
+    pub(super) last_commit: Instant,
+    pub(super) last_told: Instant,
 }
 
 impl<'a> Run<'a> {
@@ -101,6 +106,7 @@ impl<'a> Run<'a> {
             removals: BTreeMap::new(),
             again: BTreeSet::new(),
             lost_a_name: BTreeSet::new(),
+            written_to: HashSet::new(),
             again_below: BTreeSet::new(),
             named: HashSet::new(),
             being_read: HashSet::new(),
@@ -153,6 +159,26 @@ impl<'a> Run<'a> {
                 }
             )
         });
+        for target in targets {
+            let paths = match target {
+                Target::Path {
+                    path,
+                    cause: Cause::Modified,
+                    ..
+                } => [Some(path), None],
+                Target::Renamed {
+                    from,
+                    to,
+                    modified: true,
+                } => [Some(from), Some(to)],
+                _ => [None, None],
+            };
+            for path in paths.into_iter().flatten() {
+                if let Some(Entry::File(file)) = self.snapshot.entry(path)? {
+                    self.written_to.insert(file);
+                }
+            }
+        }
         for target in ordered {
             if self.should_stop() {
                 break;
@@ -224,7 +250,12 @@ impl<'a> Run<'a> {
             // What is under way may concern names in there.
             self.drain()?;
             self.commit()?;
-            if matches!(self.snapshot.entry(from)?, Some(Entry::Dir(_))) {
+            // Where the index has a directory at the new path already, of which something was told
+            // before the rename, the names below are compared one by one and become links.
+            let is_known_dir = |path: &Path| -> Result<bool, IngestError> {
+                Ok(matches!(self.snapshot.entry(path)?, Some(Entry::Dir(_))))
+            };
+            if is_known_dir(from)? && !is_known_dir(to)? {
                 self.observer.directory_gone(from);
                 let change = Change::Rename {
                     from: from.to_owned(),
@@ -253,7 +284,13 @@ impl<'a> Run<'a> {
             tracing::debug!(?path, "not in a root; left alone");
             return Ok(None);
         };
+        let first = !self.area.was_opened(&root.path);
         match self.area.anchor(&root.path) {
+            Ok(Some(anchor)) if first && self.lies_unmounted(&root.path, &anchor)? => {
+                self.area.lose(&root.path);
+                self.report.unavailable.push(root.path);
+                Ok(None)
+            }
             Ok(anchor) => Ok(anchor.map(|anchor| Place {
                 root: Arc::new(root),
                 anchor,
@@ -269,6 +306,25 @@ impl<'a> Run<'a> {
                 Ok(None)
             }
         }
+    }
+
+    /// A root that is empty now, on another file system than its files were: its own is not
+    /// mounted. Asked once, before anything below the root is.
+    fn lies_unmounted(&mut self, root: &Path, anchor: &Anchor) -> Result<bool, IngestError> {
+        if anchor.path() != root || !anchor.dir(root).is_ok_and(|dir| dir.is_empty()) {
+            return Ok(false);
+        }
+        let mut first = None;
+        self.snapshot.walk(root, &mut |_, entry| match entry {
+            Entry::File(file) => {
+                first = Some(*file);
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        })?;
+        let row = first.map(|file| self.snapshot.file(file)).transpose()?;
+        let id = self.area.fs.id_of(anchor.as_fd(), anchor.stat().dev);
+        Ok(row.flatten().is_some_and(|row| row.stat.fs != id))
     }
 
     /// Whether a root that is not there was a single file: that is then gone, as any file.
@@ -390,170 +446,6 @@ impl<'a> Run<'a> {
             self.pool.stop.set();
         }
         self.report.stopped
-    }
-
-    /// Hands a file to the readers.
-    pub(super) fn read(&mut self, job: Job) -> Result<(), IngestError> {
-        while self.pool.is_full() && !self.should_stop() {
-            if let Some(done) = self.pool.take(TELL) {
-                self.done(done)?;
-            }
-            self.tell();
-        }
-        if self.report.stopped {
-            return Ok(());
-        }
-        if job.seen.nlink > 1 {
-            self.being_read.insert((job.seen.dev, job.seen.ino));
-        }
-        self.pool.give(job).map_err(IngestError::Threads)
-    }
-
-    /// Takes what is ready, tells, and applies what has gathered.
-    pub(super) fn make_progress(&mut self) -> Result<(), IngestError> {
-        while let Some(done) = self.pool.take_ready() {
-            self.done(done)?;
-        }
-        self.tell();
-        if self.batch.is_full() || self.last_commit.elapsed() >= PATIENCE {
-            self.commit()?;
-        }
-        Ok(())
-    }
-
-    fn tell(&mut self) {
-        if self.last_told.elapsed() >= TELL {
-            self.last_told = Instant::now();
-            self.report.progress.pending = self.pool.under_way() as u64;
-            self.observer.progress(&self.report.progress);
-        }
-    }
-
-    /// Waits for all files under way.
-    fn drain(&mut self) -> Result<(), IngestError> {
-        while self.pool.under_way() > 0 {
-            self.should_stop();
-            if let Some(done) = self.pool.take(TELL) {
-                self.done(done)?;
-            }
-            self.tell();
-            if self.batch.is_full() {
-                self.commit()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn done(&mut self, done: Done) -> Result<(), IngestError> {
-        let Done { job, result } = done;
-        match result {
-            Ok(read) if read.stat.dev != job.seen.dev => self.look_again(job.path),
-            Ok(read) => {
-                self.report.progress.files_read += 1;
-                self.report.progress.bytes_read += read.bytes;
-                self.arrived(job, read)?;
-            }
-            Err(ReadFailure::Gone | ReadFailure::NotRegular) => self.look_again(job.path),
-            Err(ReadFailure::Stopped) => self.report.stopped = true,
-            Err(ReadFailure::Errno(errno)) => {
-                self.report.error(&job.path, errno);
-                self.unreadable(job.path, job.seen.row(job.fs), errno)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Records a file that cannot be read, unless that is what is known of it.
-    pub(super) fn unreadable(
-        &mut self,
-        path: PathBuf,
-        stat: resemble_index::FileStat,
-        errno: i32,
-    ) -> Result<(), IngestError> {
-        let state = NewState::Unreadable(errno);
-        let same = self.snapshot.file_at(&path)?.is_some_and(|row| {
-            row.stat == stat && row.state == resemble_index::FileState::Unreadable(errno)
-        });
-        if !same {
-            self.batch.push(Change::File { path, stat, state });
-        }
-        Ok(())
-    }
-
-    fn arrived(&mut self, job: Job, read: FileRead) -> Result<(), IngestError> {
-        match read.content.clone() {
-            Content::Known(id) => self.settle(job, &read, ContentRef::Known(id)),
-            Content::New(digest) => self.settle(job, &read, ContentRef::New(digest)),
-            Content::InFlight(digest) => {
-                self.waiting.push((job, read, digest));
-                Ok(())
-            }
-        }
-    }
-
-    fn settle(
-        &mut self,
-        job: Job,
-        read: &FileRead,
-        content: ContentRef,
-    ) -> Result<(), IngestError> {
-        let Job {
-            path,
-            fs,
-            second_look,
-            ..
-        } = job;
-        let settled = self.is_settled(&path, read, second_look);
-        let stat = read.stat.row(fs);
-        if let ContentRef::Known(id) = content {
-            use resemble_index::FileState;
-            let state = if settled {
-                FileState::Settled(id)
-            } else {
-                FileState::Unsettled(id)
-            };
-            let same = |row: resemble_index::FileRow| row.stat == stat && row.state == state;
-            if self.snapshot.file_at(&path)?.is_some_and(same) {
-                return Ok(());
-            }
-        }
-        let state = if settled {
-            NewState::Settled(content)
-        } else {
-            NewState::Unsettled(content)
-        };
-        self.batch.push(Change::File { path, stat, state });
-        Ok(())
-    }
-
-    /// The rule of [`crate::read`], number 5; what is not settled is noted for later.
-    fn is_settled(&mut self, path: &Path, read: &FileRead, second_look: bool) -> bool {
-        if read.moving {
-            self.report.moving.push(path.to_owned());
-            return false;
-        }
-        let window = self.options.settle_window.as_nanos() as i128;
-        let age = read.age();
-        // A time in the future says nothing and may stay there for years: two looks must do.
-        if age >= window || (second_look && age < -window) {
-            return true;
-        }
-        self.recheck(path, read.stat.ctime);
-        false
-    }
-
-    /// Notes that a file's directory is to be looked at when the file's window is over.
-    pub(super) fn recheck(&mut self, path: &Path, ctime: resemble_index::Timestamp) {
-        let window = self.options.settle_window;
-        let now = SystemTime::now();
-        let left = window.as_nanos() as i128 - age(ctime, now);
-        let left = u64::try_from(left)
-            .map_or(Duration::ZERO, Duration::from_nanos)
-            .min(window);
-        let dir = path.parent().unwrap_or(path).to_owned();
-        let when = now + left;
-        let latest = self.report.recheck.entry(dir).or_insert(when);
-        *latest = when.max(*latest);
     }
 
     fn finish_round(&mut self) -> Result<(), IngestError> {

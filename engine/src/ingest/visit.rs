@@ -105,15 +105,6 @@ impl Run<'_> {
         } else {
             Vec::new()
         };
-        if visit.path == place.root.path
-            && found.is_empty()
-            && !known.is_empty()
-            && self.lies_unmounted(place, &dir)?
-        {
-            self.area.lose(&place.root.path);
-            self.report.unavailable.push(visit.path);
-            return Ok(());
-        }
         self.report.progress.dirs += 1;
         if !visit.known {
             self.batch.push(Change::Dir(visit.path.clone()));
@@ -137,28 +128,6 @@ impl Run<'_> {
             self.remove(&visit.path.join(name), Why::LeftOut)?;
         }
         Ok(())
-    }
-
-    /// A root that is empty now, on another file system than its files were: its own is not
-    /// mounted.
-    fn lies_unmounted(&mut self, place: &Place, dir: &OpenDir) -> Result<bool, IngestError> {
-        let mut first = None;
-        self.snapshot
-            .walk(&place.root.path, &mut |_, entry| match entry {
-                Entry::File(file) => {
-                    first = Some(*file);
-                    std::ops::ControlFlow::Break(())
-                }
-                _ => std::ops::ControlFlow::Continue(()),
-            })?;
-        let Some(row) = first
-            .map(|file| self.snapshot.file(file))
-            .transpose()?
-            .flatten()
-        else {
-            return Ok(false);
-        };
-        Ok(row.stat.fs != self.area.fs.id_of(dir.as_fd(), dir.stat.dev))
     }
 
     /// Both lists are sorted by raw bytes.
@@ -406,6 +375,7 @@ impl Run<'_> {
         if let Some(moved) = moved {
             let trusted = same_bytes(&moved)
                 && cause != Cause::Modified
+                && !self.written_to.contains(&moved.id)
                 && moved.state.content().is_some()
                 && (moved.stat.ctime == row.ctime || may_be_read(place, path).is_ok());
             if trusted {

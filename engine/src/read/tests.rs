@@ -1,1 +1,334 @@
+//! The hostile file is played by [`Contents`]: it is asked between the reading and the second
+//! `stat`, so whatever it does to the file happens exactly "while the file is read", every time.
 
+use std::cell::Cell;
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, symlink};
+use std::path::PathBuf;
+
+use super::*;
+
+fn here() -> (tempfile::TempDir, Anchor) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let anchor = Anchor::open(dir.path()).expect("open");
+    (dir, anchor)
+}
+
+fn reader() -> Reader {
+    Reader::new(&Params::default(), StopFlag::default())
+}
+
+fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut byte = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 24) as u8
+    };
+    (0..len).map(|_| byte()).collect()
+}
+
+fn digest_of(read: &FileRead) -> &Digest {
+    match &read.content {
+        Content::New(digest) => digest,
+        other => panic!("not digested: {other:?}"),
+    }
+}
+
+/// Does something each time it is asked.
+struct Meddler<F: Fn(u32)> {
+    asked: Cell<u32>,
+    act: F,
+}
+
+impl<F: Fn(u32)> Meddler<F> {
+    fn new(act: F) -> Self {
+        Self {
+            asked: Cell::new(0),
+            act,
+        }
+    }
+}
+
+impl<F: Fn(u32)> Contents for Meddler<F> {
+    fn look_up(&self, _digest: &ContentDigest) -> Lookup {
+        self.asked.set(self.asked.get() + 1);
+        (self.act)(self.asked.get());
+        Lookup::New
+    }
+}
+
+/// Knows everything.
+struct AllKnown;
+
+impl Contents for AllKnown {
+    fn look_up(&self, _digest: &ContentDigest) -> Lookup {
+        Lookup::Known(ContentId(7))
+    }
+}
+
+#[test]
+fn a_file_of_any_size_is_digested_as_its_bytes_are() {
+    let (dir, anchor) = here();
+    let mut reader = reader();
+    let mib = 1 << 20;
+    for size in [3 * mib + 5, 0, 1, 63, 2800, mib - 1, mib, mib + 1, 2 * mib] {
+        let bytes = noise(size as u64, size);
+        let path = dir.path().join("file");
+        fs::write(&path, &bytes).expect("written");
+        let read = reader.digest(&anchor, &path).expect("read");
+        assert_eq!(
+            *digest_of(&read),
+            Digest::of(&bytes, &Params::default()),
+            "{size}"
+        );
+        assert_eq!((read.bytes, read.moving), (size as u64, false));
+        assert_eq!(read.stat.size, size as u64);
+    }
+}
+
+#[test]
+fn holes_are_zeros_that_are_not_read() {
+    let (dir, anchor) = here();
+    let path = dir.path().join("sparse");
+    let file = File::create(&path).expect("a file");
+    let size = 9 << 20;
+    file.set_len(size).expect("holes");
+    for at in [0, 3 << 20, (5 << 20) + 12_345] {
+        file.write_all_at(&noise(at, 5000), at).expect("an island");
+    }
+    let read = reader().digest(&anchor, &path).expect("read");
+    let bytes = fs::read(&path).expect("read");
+    assert_eq!(*digest_of(&read), Digest::of(&bytes, &Params::default()));
+    assert!(read.bytes < 1 << 20, "{} bytes read", read.bytes);
+}
+
+#[test]
+fn what_is_no_regular_file_is_never_opened() {
+    let (dir, anchor) = here();
+    let at = |name: &str| dir.path().join(name);
+    rustix::fs::mkfifoat(rustix::fs::CWD, at("fifo"), Mode::RWXU).expect("a pipe");
+    fs::create_dir(at("dir")).expect("a folder");
+    symlink("/etc/passwd", at("link")).expect("a link");
+    symlink("/etc", at("way")).expect("a link");
+    drop(std::os::unix::net::UnixListener::bind(at("socket")).expect("a socket"));
+    // Opening the pipe for reading would wait for a writer for ever.
+    for name in ["fifo", "dir", "link", "socket"] {
+        let failure = reader().digest(&anchor, &at(name)).expect_err(name);
+        assert_eq!(failure, ReadFailure::NotRegular, "{name}");
+    }
+    for name in ["none", "way/passwd", "dir/none"] {
+        let failure = reader().digest(&anchor, &at(name)).expect_err(name);
+        assert_eq!(failure, ReadFailure::Gone, "{name}");
+    }
+}
+
+#[test]
+fn a_change_while_it_is_read_is_noticed_and_read() {
+    let (dir, anchor) = here();
+    let path = dir.path().join("file");
+    let later = noise(2, 2000);
+    for (size, name) in [(5000, "shorter, small"), (3 << 20, "shorter, large")] {
+        fs::write(&path, noise(1, size)).expect("written");
+        let meddler = Meddler::new(|time| {
+            if time == 1 {
+                fs::write(&path, &later).expect("written");
+            }
+        });
+        let read = reader().read(&anchor, &path, None, &meddler).expect(name);
+        assert!(!read.moving, "{name}");
+        assert_eq!(
+            *digest_of(&read),
+            Digest::of(&later, &Params::default()),
+            "{name}"
+        );
+        assert_eq!(read.stat.size, 2000);
+    }
+}
+
+#[test]
+fn a_file_that_never_stands_still_is_given_up_as_moving() {
+    let (dir, anchor) = here();
+    let path = dir.path().join("log");
+    fs::write(&path, noise(1, 4000)).expect("written");
+    let meddler = Meddler::new(|_| {
+        let log = File::options().append(true).open(&path).expect("open");
+        std::io::Write::write_all(&mut &log, &[b'x'; 500]).expect("appended");
+    });
+    let read = reader().read(&anchor, &path, None, &meddler).expect("read");
+    assert!(read.moving);
+    assert_eq!(meddler.asked.get(), ATTEMPTS);
+    // What it says it read is what was there before the last change.
+    assert_eq!(read.stat.size, 4000 + 500 * u64::from(ATTEMPTS - 1));
+    assert_eq!(digest_of(&read).size.0, read.stat.size);
+}
+
+#[test]
+fn a_file_cut_to_nothing_each_time_ends() {
+    let (dir, anchor) = here();
+    let path = dir.path().join("file");
+    fs::write(&path, noise(1, 2 << 20)).expect("written");
+    let meddler = Meddler::new(|time| {
+        let size = if time % 2 == 0 { 2 << 20 } else { 0 };
+        File::options()
+            .write(true)
+            .open(&path)
+            .and_then(|file| file.set_len(size))
+            .expect("cut");
+    });
+    let read = reader().read(&anchor, &path, None, &meddler).expect("read");
+    assert!(read.moving);
+    assert_eq!(meddler.asked.get(), ATTEMPTS);
+}
+
+#[test]
+fn no_more_is_read_than_the_file_said_it_had() {
+    // Says 0, has more, endlessly if asked again: nothing of it is content.
+    let process = PathBuf::from(format!("/proc/{}", std::process::id()));
+    let anchor = Anchor::open(&process).expect("proc");
+    let path = process.join("status");
+    let read = reader().digest(&anchor, &path).expect("read");
+    assert_eq!(digest_of(&read).size, ByteLen::ZERO);
+    assert!(read.bytes <= u64::from(ATTEMPTS), "{} bytes", read.bytes);
+}
+
+#[test]
+fn a_known_content_costs_one_pass_and_no_chunks() {
+    let (dir, anchor) = here();
+    for size in [1000_u64, 3 << 20] {
+        let path = dir.path().join("file");
+        fs::write(&path, noise(size, size as usize)).expect("written");
+        let known = Some(ByteLen(size));
+        let read = reader()
+            .read(&anchor, &path, known, &AllKnown)
+            .expect("read");
+        assert_eq!(read.content, Content::Known(ContentId(7)));
+        assert_eq!(read.bytes, size);
+        // Of another size than what is known: it must be digested, in one pass too.
+        let read = reader()
+            .read(&anchor, &path, None, &NoContents)
+            .expect("read");
+        assert_eq!((digest_of(&read).size.0, read.bytes), (size, size));
+    }
+}
+
+#[test]
+fn a_content_in_flight_is_left_to_who_brings_it_unless_that_is_ourselves() {
+    struct Flight(Cell<bool>, PathBuf);
+    impl Contents for Flight {
+        fn look_up(&self, _digest: &ContentDigest) -> Lookup {
+            if self.0.replace(true) {
+                return Lookup::InFlight;
+            }
+            // The times move, the bytes stay: the second attempt finds its own claim.
+            let file = File::options().write(true).open(&self.1).expect("open");
+            file.set_modified(SystemTime::UNIX_EPOCH).expect("dated");
+            Lookup::New
+        }
+    }
+    let (dir, anchor) = here();
+    let path = dir.path().join("file");
+    fs::write(&path, noise(1, 3000)).expect("written");
+    let flight = Flight(Cell::new(false), path.clone());
+    let read = reader().read(&anchor, &path, None, &flight).expect("read");
+    assert_eq!(digest_of(&read).size.0, 3000);
+    let read = reader().read(&anchor, &path, None, &flight).expect("read");
+    assert!(matches!(read.content, Content::InFlight(_)));
+}
+
+#[test]
+fn the_stop_flag_ends_a_large_read() {
+    let (dir, anchor) = here();
+    let path = dir.path().join("file");
+    fs::write(&path, noise(1, 3 << 20)).expect("written");
+    let stop = StopFlag::default();
+    stop.set();
+    let mut reader = Reader::new(&Params::default(), stop.clone());
+    assert_eq!(
+        reader.digest(&anchor, &path).err(),
+        Some(ReadFailure::Stopped)
+    );
+    stop.clear();
+    assert!(reader.digest(&anchor, &path).is_ok());
+}
+
+#[test]
+fn looking_leaves_no_trace_in_the_access_time() {
+    let (dir, anchor) = here();
+    let path = dir.path().join("file");
+    fs::write(&path, b"x").expect("written");
+    // Older than the modification: any ordinary read would date it.
+    let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+    let times = fs::FileTimes::new().set_accessed(old);
+    let file = File::options().write(true).open(&path).expect("open");
+    file.set_times(times).expect("dated");
+    reader().digest(&anchor, &path).expect("read");
+    assert_eq!(
+        fs::metadata(&path).expect("stat").accessed().expect("time"),
+        old
+    );
+}
+
+#[test]
+fn ages_are_exact_and_may_be_negative() {
+    let time = |secs, nanos| Timestamp { secs, nanos };
+    let now = SystemTime::UNIX_EPOCH + Duration::new(100, 5);
+    assert_eq!(age(time(99, 1_000), now), 999_999_005);
+    assert_eq!(age(time(100, 6), now), -1);
+    assert_eq!(age(time(-1, 0), now), 101_000_000_005);
+    let early = SystemTime::UNIX_EPOCH - Duration::from_secs(1);
+    assert_eq!(age(time(0, 0), early), -1_000_000_000);
+}
+
+/// One thread makes the name a file, a pipe, a link to a secret and a directory in turn, as fast
+/// as it can; the reader must neither wait nor read the secret.
+#[test]
+fn swaps_between_looking_and_opening_lead_nowhere() {
+    const SWAPS: u32 = 4000;
+    let (dir, anchor) = here();
+    let secret = tempfile::NamedTempFile::new().expect("a secret");
+    fs::write(secret.path(), b"the secret").expect("written");
+    let secret_digest = resemble_core::hash::content::digest(b"the secret");
+    let (name, spare) = (dir.path().join("name"), dir.path().join("spare"));
+    let swapper = std::thread::spawn({
+        let (secret, name) = (secret.path().to_owned(), name.clone());
+        move || {
+            for turn in 0..SWAPS {
+                match turn % 4 {
+                    0 => fs::write(&spare, b"harmless").expect("a file"),
+                    1 => rustix::fs::mkfifoat(rustix::fs::CWD, &spare, Mode::RWXU).expect("a pipe"),
+                    2 => symlink(&secret, &spare).expect("a link"),
+                    _ => fs::create_dir(&spare).expect("a folder"),
+                }
+                if fs::rename(&spare, &name).is_err() {
+                    // A directory takes no file's place and gives way to none.
+                    fs::remove_file(&name)
+                        .or_else(|_| fs::remove_dir(&name))
+                        .ok();
+                    fs::rename(&spare, &name).expect("renamed");
+                }
+            }
+            fs::remove_dir(&name).expect("the last one is a folder");
+            fs::write(&name, b"harmless").expect("a file");
+        }
+    });
+    let mut reader = reader();
+    let mut read = 0;
+    loop {
+        let last = swapper.is_finished();
+        match reader.digest(&anchor, &name) {
+            Ok(file) => {
+                assert_ne!(digest_of(&file).content, secret_digest);
+                read += 1;
+            }
+            Err(ReadFailure::Gone | ReadFailure::NotRegular) => {}
+            Err(other) => panic!("{other}"),
+        }
+        if last {
+            break;
+        }
+    }
+    swapper.join().expect("the swapper ends");
+    assert!(read > 0);
+}

@@ -1,0 +1,177 @@
+//! Files on their way to the readers and back.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use resemble_index::{Change, ContentRef, FileRow, FileStat, FileState, NewState, Timestamp};
+
+use super::pool::{Done, Job};
+use super::report::IngestError;
+use super::run::{PATIENCE, Run, TELL};
+use crate::read::{Content, FileRead, ReadFailure, age};
+
+impl Run<'_> {
+    /// Hands a file to the readers.
+    pub(super) fn read(&mut self, job: Job) -> Result<(), IngestError> {
+        while self.pool.is_full() && !self.should_stop() {
+            if let Some(done) = self.pool.take(TELL) {
+                self.done(done)?;
+            }
+            self.tell();
+        }
+        if self.report.stopped {
+            return Ok(());
+        }
+        if job.seen.nlink > 1 {
+            self.being_read.insert((job.seen.dev, job.seen.ino));
+        }
+        self.pool.give(job).map_err(IngestError::Threads)
+    }
+
+    /// Takes what is ready, tells, and applies what has gathered.
+    pub(super) fn make_progress(&mut self) -> Result<(), IngestError> {
+        while let Some(done) = self.pool.take_ready() {
+            self.done(done)?;
+        }
+        self.tell();
+        if self.batch.is_full() || self.last_commit.elapsed() >= PATIENCE {
+            self.commit()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn tell(&mut self) {
+        if self.last_told.elapsed() >= TELL {
+            self.last_told = Instant::now();
+            self.report.progress.pending = self.pool.under_way() as u64;
+            self.observer.progress(&self.report.progress);
+        }
+    }
+
+    /// Waits for all files under way.
+    pub(super) fn drain(&mut self) -> Result<(), IngestError> {
+        while self.pool.under_way() > 0 {
+            self.should_stop();
+            if let Some(done) = self.pool.take(TELL) {
+                self.done(done)?;
+            }
+            self.tell();
+            if self.batch.is_full() {
+                self.commit()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn done(&mut self, done: Done) -> Result<(), IngestError> {
+        let Done { job, result } = done;
+        match result {
+            Ok(read) if read.stat.dev != job.seen.dev => self.look_again(job.path),
+            Ok(read) => {
+                self.report.progress.files_read += 1;
+                self.report.progress.bytes_read += read.bytes;
+                self.arrived(job, read)?;
+            }
+            Err(ReadFailure::Gone | ReadFailure::NotRegular) => self.look_again(job.path),
+            Err(ReadFailure::Stopped) => self.report.stopped = true,
+            Err(ReadFailure::Errno(errno)) => {
+                self.report.error(&job.path, errno);
+                self.unreadable(job.path, job.seen.row(job.fs), errno)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Records a file that cannot be read, unless that is what is known of it.
+    pub(super) fn unreadable(
+        &mut self,
+        path: PathBuf,
+        stat: FileStat,
+        errno: i32,
+    ) -> Result<(), IngestError> {
+        let state = NewState::Unreadable(errno);
+        let same = self
+            .snapshot
+            .file_at(&path)?
+            .is_some_and(|row| row.stat == stat && row.state == FileState::Unreadable(errno));
+        if !same {
+            self.batch.push(Change::File { path, stat, state });
+        }
+        Ok(())
+    }
+
+    fn arrived(&mut self, job: Job, read: FileRead) -> Result<(), IngestError> {
+        match read.content.clone() {
+            Content::Known(id) => self.settle(job, &read, ContentRef::Known(id)),
+            Content::New(digest) => self.settle(job, &read, ContentRef::New(digest)),
+            Content::InFlight(digest) => {
+                self.waiting.push((job, read, digest));
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn settle(
+        &mut self,
+        job: Job,
+        read: &FileRead,
+        content: ContentRef,
+    ) -> Result<(), IngestError> {
+        let Job {
+            path,
+            fs,
+            second_look,
+            ..
+        } = job;
+        let settled = self.is_settled(&path, read, second_look);
+        let stat = read.stat.row(fs);
+        if let ContentRef::Known(id) = content {
+            let state = if settled {
+                FileState::Settled(id)
+            } else {
+                FileState::Unsettled(id)
+            };
+            let same = |row: FileRow| row.stat == stat && row.state == state;
+            if self.snapshot.file_at(&path)?.is_some_and(same) {
+                return Ok(());
+            }
+        }
+        let state = if settled {
+            NewState::Settled(content)
+        } else {
+            NewState::Unsettled(content)
+        };
+        self.batch.push(Change::File { path, stat, state });
+        Ok(())
+    }
+
+    /// The rule of [`crate::read`], number 5; what is not settled is noted for later.
+    fn is_settled(&mut self, path: &Path, read: &FileRead, second_look: bool) -> bool {
+        if read.moving {
+            self.report.moving.push(path.to_owned());
+            return false;
+        }
+        let window = self.options.settle_window.as_nanos() as i128;
+        let age = read.age();
+        // A time in the future says nothing and may stay there for years: two looks must do.
+        if age >= window || (second_look && age < -window) {
+            return true;
+        }
+        self.recheck(path, read.stat.ctime);
+        false
+    }
+
+    /// Notes that a file's directory is to be looked at when the file's window is over.
+    pub(super) fn recheck(&mut self, path: &Path, ctime: Timestamp) {
+        let window = self.options.settle_window;
+        let now = SystemTime::now();
+        let left = window.as_nanos() as i128 - age(ctime, now);
+        let left = u64::try_from(left)
+            .map_or(Duration::ZERO, Duration::from_nanos)
+            .min(window);
+        let dir = path.parent().unwrap_or(path).to_owned();
+        let when = now + left;
+        let latest = self.report.recheck.entry(dir).or_insert(when);
+        *latest = when.max(*latest);
+    }
+}
