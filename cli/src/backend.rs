@@ -23,8 +23,9 @@ use resemble_engine::AskError;
 use resemble_engine::find::read_now;
 use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::message::{
-    Answer, FailureKind, FindRequest, FindRow, Inode, PairRow, PairsRequest, Scope, SoftError,
-    Subject, WireDigest,
+    Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, FailureKind,
+    FindRequest, FindRow, Groups, GroupsRequest, Inode, PairRow, PairsRequest, Scope, SoftError,
+    Subject, Whole, WireDigest,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
@@ -212,6 +213,42 @@ impl Backend {
         match self {
             Self::Daemon { client, .. } => Ok(client.pairs(request)?.collect_answer()?),
             Self::Local(local) => local.pairs(&request),
+        }
+    }
+
+    /// Two directories by content.
+    pub fn compare(&mut self, ui: &Ui, request: CompareRequest) -> CliResult<Whole<Comparison>> {
+        let _progress = ui.progress("comparing");
+        match self {
+            Self::Daemon { client, .. } => Ok(client.compare(request)?),
+            Self::Local(local) => local.compare(&request),
+        }
+    }
+
+    /// Whether a directory can go.
+    pub fn covered(&mut self, ui: &Ui, request: CoveredRequest) -> CliResult<Whole<Coverage>> {
+        let _progress = ui.progress("comparing");
+        match self {
+            Self::Daemon { client, .. } => Ok(client.covered(request)?),
+            Self::Local(local) => local.covered(&request),
+        }
+    }
+
+    /// Similar directories.
+    pub fn dirs(&mut self, ui: &Ui, request: DirsRequest) -> CliResult<Answer<DirRow>> {
+        let _progress = ui.progress("comparing");
+        match self {
+            Self::Daemon { client, .. } => Ok(client.dirs(request)?),
+            Self::Local(local) => local.dirs(&request),
+        }
+    }
+
+    /// Identical sets and clusters.
+    pub fn groups(&mut self, ui: &Ui, request: GroupsRequest) -> CliResult<Whole<Groups>> {
+        let _progress = ui.progress("grouping");
+        match self {
+            Self::Daemon { client, .. } => Ok(client.groups(request)?),
+            Self::Local(local) => local.groups(&request),
         }
     }
 

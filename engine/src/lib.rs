@@ -18,10 +18,14 @@
 #![forbid(unsafe_code)]
 
 mod ask;
+pub mod compare;
+pub mod covered;
+pub mod dirs;
 pub mod dump;
 mod evidence;
 pub mod find;
 pub mod fsid;
+pub mod groups;
 pub mod ingest;
 pub mod local;
 pub mod members;
@@ -31,3 +35,5 @@ pub mod walk;
 pub mod why;
 
 pub use ask::{AskError, LARGEST_READ};
+/// What every question is asked of.
+pub use resemble_index::Snapshot;

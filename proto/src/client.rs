@@ -23,9 +23,10 @@ use serde::de::DeserializeOwned;
 
 use crate::frame::{self, FrameError, LineReader};
 use crate::message::{
-    AlertRow, Answer, BadParams, CoverRow, DumpRow, Failure, FailureKind, FindRequest, FindRow,
-    Header, Hello, MountView, PairRow, PairsRequest, Reply, Request, SoftError, StatusAnswer,
-    WatchRow, reason,
+    AlertRow, Answer, BadParams, CompareRequest, Comparison, CoverRow, Coverage, CoveredRequest,
+    DirRow, DirsRequest, DumpRow, Failure, FailureKind, FindRequest, FindRow, Groups,
+    GroupsRequest, Header, Hello, MountView, PairRow, PairsRequest, Parts, Reply, Request,
+    SoftError, StatusAnswer, WatchRow, Whole, reason,
 };
 use crate::path::PathText;
 
@@ -162,6 +163,31 @@ impl Client {
     /// All pairs among files.
     pub fn pairs(&self, request: PairsRequest) -> Result<Rows<PairRow>, ClientError> {
         self.stream(&Request::Pairs(request), None)
+    }
+
+    /// Two directories by content.
+    pub fn compare(&self, request: CompareRequest) -> Result<Whole<Comparison>, ClientError> {
+        self.whole(&Request::Compare(request))
+    }
+
+    /// Whether a directory can go.
+    pub fn covered(&self, request: CoveredRequest) -> Result<Whole<Coverage>, ClientError> {
+        self.whole(&Request::Covered(request))
+    }
+
+    /// Similar directories.
+    pub fn dirs(&self, request: DirsRequest) -> Result<Answer<DirRow>, ClientError> {
+        self.stream(&Request::Dirs(request), None)?.collect_answer()
+    }
+
+    /// Identical sets and clusters.
+    pub fn groups(&self, request: GroupsRequest) -> Result<Whole<Groups>, ClientError> {
+        self.whole(&Request::Groups(request))
+    }
+
+    fn whole<P: Parts>(&self, request: &Request) -> Result<Whole<P>, ClientError> {
+        let answer = self.stream(request, None)?.collect_answer()?;
+        Ok(Whole::from_answer(answer))
     }
 
     /// The state of the daemon.

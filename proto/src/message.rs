@@ -25,15 +25,31 @@
 //! 5. **Unknown fields are ignored, absent ones have defaults**, so both sides may grow.
 
 mod answer;
+mod compare;
+mod covered;
 mod digest;
+mod dirs;
+mod groups;
+mod parts;
 mod request;
 
 pub use answer::{
     AlertKind, AlertRow, Answer, CoverRow, Degraded, DumpRow, End, Failure, FailureKind, FindRow,
-    Header, Hello, IndexStatus, Layer, MountStatus, PairRow, Reply, RootState, RootStatus,
+    Header, Hello, IndexStatus, Layer, Looked, MountStatus, PairRow, Reply, RootState, RootStatus,
     SoftError, SoftErrorKind, StatusAnswer, WatchOrigin, WatchRow, WatchStatus, reason,
 };
+pub use compare::{
+    CompareClass, CompareOptions, ComparePart, CompareRequest, CompareRow, CompareSummary,
+    Comparison, OtherRow, OtherSummary, Partner, TreeRow,
+};
+pub use covered::{CoverPair, Coverage, CoveredPart, CoveredRequest, MissingRow, NearRow};
 pub use digest::{BadDigest, BadParams, WireDigest, WireParams};
+pub use dirs::{DirRow, DirsRequest};
+pub use groups::{
+    Cluster, ClusterKind, Degree, Groups, GroupsPart, GroupsRequest, GroupsSummary, IdenticalSet,
+    Link, Member,
+};
+pub use parts::{Parts, Whole};
 pub use request::{
     FindRequest, Inode, MountView, PairScore, PairsRequest, Request, Scope, Subject,
 };

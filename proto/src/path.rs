@@ -151,7 +151,7 @@ pub mod fields {
         ($module:ident, $text:literal, $b64:literal) => {
             #[doc = concat!("A path as `", $text, "` and, when it is not UTF-8, `", $b64, "`.")]
             pub mod $module {
-                use super::{Deserialize, Deserializer, PathText, SerializeMap, Serializer, de};
+                use super::{Deserialize, Deserializer, PathText, Serializer, de};
 
                 #[derive(Deserialize)]
                 struct Fields {
@@ -166,13 +166,7 @@ pub mod fields {
                     path: &PathText,
                     serializer: S,
                 ) -> Result<S::Ok, S::Error> {
-                    let faithful = path.as_utf8().is_some();
-                    let mut map = serializer.serialize_map(Some(2 - usize::from(faithful)))?;
-                    map.serialize_entry($text, &path.lossy())?;
-                    if !faithful {
-                        map.serialize_entry($b64, &path.b64())?;
-                    }
-                    map.end()
+                    super::path_entries(path, $text, $b64, serializer)
                 }
 
                 /// Reads them; the base64 wins.
@@ -191,10 +185,73 @@ pub mod fields {
         };
     }
 
+    macro_rules! optional_path_fields {
+        ($module:ident, $text:literal, $b64:literal) => {
+            #[doc = concat!("A path or nothing as `", $text, "` (`null` without) and, when it is not UTF-8, `", $b64, "`.")]
+            pub mod $module {
+                use super::{Deserialize, Deserializer, PathText, SerializeMap, Serializer, de};
+
+                #[derive(Deserialize)]
+                struct Fields {
+                    #[serde(rename = $text, default)]
+                    text: Option<String>,
+                    #[serde(rename = $b64, default)]
+                    b64: Option<String>,
+                }
+
+                /// Writes the fields.
+                #[allow(clippy::ref_option)] // the signature that serde's `with` asks for
+                pub fn serialize<S: Serializer>(
+                    path: &Option<PathText>,
+                    serializer: S,
+                ) -> Result<S::Ok, S::Error> {
+                    let Some(path) = path else {
+                        let mut map = serializer.serialize_map(Some(1))?;
+                        map.serialize_entry($text, &None::<&str>)?;
+                        return map.end();
+                    };
+                    super::path_entries(path, $text, $b64, serializer)
+                }
+
+                /// Reads them; the base64 wins.
+                pub fn deserialize<'de, D: Deserializer<'de>>(
+                    deserializer: D,
+                ) -> Result<Option<PathText>, D::Error> {
+                    let fields = Fields::deserialize(deserializer)?;
+                    match (fields.b64, fields.text) {
+                        (Some(b64), _) => PathText::from_b64::<de::value::Error>(&b64)
+                            .map(Some)
+                            .map_err(de::Error::custom),
+                        (None, text) => Ok(text.map(|text| PathText(text.into_bytes()))),
+                    }
+                }
+            }
+        };
+    }
+
+    fn path_entries<S: Serializer>(
+        path: &PathText,
+        text: &'static str,
+        b64: &'static str,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let faithful = path.as_utf8().is_some();
+        let mut map = serializer.serialize_map(Some(2 - usize::from(faithful)))?;
+        map.serialize_entry(text, &path.lossy())?;
+        if !faithful {
+            map.serialize_entry(b64, &path.b64())?;
+        }
+        map.end()
+    }
+
+    optional_path_fields!(opt_a, "a", "a_b64");
+    optional_path_fields!(opt_b, "b", "b_b64");
     path_fields!(path, "path", "path_b64");
     path_fields!(file, "file", "file_b64");
     path_fields!(a, "a", "a_b64");
     path_fields!(b, "b", "b_b64");
+    path_fields!(center, "center", "center_b64");
+    path_fields!(by, "by", "by_b64");
 }
 
 #[cfg(test)]

@@ -15,8 +15,11 @@ use resemble_engine::find::{self, Subject};
 use resemble_engine::ingest::{Observer, Progress as Reading, Report};
 use resemble_engine::local::{LocalIndex, LocalOptions};
 use resemble_engine::pairs::{self, PairsOptions};
-use resemble_engine::{AskError, dump};
-use resemble_proto::message::{Answer, FindRow, PairRow, PairsRequest, SoftError};
+use resemble_engine::{AskError, Snapshot, compare, covered, dirs, dump, groups};
+use resemble_proto::message::{
+    Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, FindRow,
+    Groups, GroupsRequest, PairRow, PairsRequest, Parts, SoftError, Whole,
+};
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
 
@@ -141,6 +144,44 @@ impl Local {
         let answer = pairs::pairs(&snapshot, &options)?;
         let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
         Ok(self.with_own(answer, is_dir))
+    }
+
+    pub(super) fn compare(&self, request: &CompareRequest) -> CliResult<Whole<Comparison>> {
+        self.whole(|snapshot| compare::compare(snapshot, request))
+    }
+
+    pub(super) fn covered(&self, request: &CoveredRequest) -> CliResult<Whole<Coverage>> {
+        self.whole(|snapshot| covered::covered(snapshot, request))
+    }
+
+    pub(super) fn groups(&self, request: &GroupsRequest) -> CliResult<Whole<Groups>> {
+        self.whole(|snapshot| groups::groups(snapshot, request, &std::env::temp_dir()))
+    }
+
+    pub(super) fn dirs(&self, request: &DirsRequest) -> CliResult<Answer<DirRow>> {
+        let snapshot = self.index.snapshot().map_err(AskError::from)?;
+        let answer = dirs::dirs(&snapshot, request)?;
+        let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
+        Ok(self.with_own(answer, is_dir))
+    }
+
+    /// An answer of several lists, with what this look at the files adds to it.
+    fn whole<P: Parts>(
+        &self,
+        question: impl FnOnce(&Snapshot) -> Result<Whole<P>, AskError>,
+    ) -> CliResult<Whole<P>> {
+        let snapshot = self.index.snapshot().map_err(AskError::from)?;
+        let mut answer = question(&snapshot)?;
+        let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
+        let own: Answer<()> = Answer {
+            header: answer.header,
+            rows: Vec::new(),
+            errors: std::mem::take(&mut answer.errors),
+        };
+        let own = self.with_own(own, is_dir);
+        answer.header = own.header;
+        answer.errors = own.errors;
+        Ok(answer)
     }
 
     pub(super) fn dump(

@@ -137,6 +137,7 @@ impl Found {
                 pending: sum.pending.max(next.pending),
                 total: sum.total + next.total,
                 shown: sum.shown + next.shown,
+                looked: sum.looked.or(next.looked),
             },
         });
     }

@@ -78,6 +78,7 @@ fn printed<R: Row>(
         pending: 0,
         total: count + 1,
         shown: count,
+        looked: None,
     };
     let head = Head::new("find", serde_json::json!({"top": 3}), header);
     print(&mut ui, &output, &head, "results", rows, &errors(), grouped).unwrap();
@@ -265,6 +266,7 @@ fn limits_are_said_aloud() {
         pending: 0,
         total: 3,
         shown: 3,
+        looked: None,
     };
     note_limits(&mut ui, &whole, Some(3), true);
     assert_eq!(err.text(), "");

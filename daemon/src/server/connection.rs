@@ -226,6 +226,7 @@ impl Connection {
             pending: context.shared.pending(),
             total: count,
             shown: count,
+            looked: None,
         };
         self.reply(&Reply::<AlertRow>::Header(header)).await?;
         for row in kept {

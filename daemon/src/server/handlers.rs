@@ -9,17 +9,17 @@ use std::sync::Arc;
 
 use resemble_core::{ByteLen, Digest, FileId};
 use resemble_engine::AskError;
-use resemble_engine::dump;
 use resemble_engine::find::{self, FindOptions};
 use resemble_engine::fsid::FsIds;
 use resemble_engine::ingest::RootOptions;
 use resemble_engine::pairs::{self, PairsOptions};
+use resemble_engine::{compare, covered, dirs, dump, groups};
 use resemble_fs::View;
 use resemble_index::Snapshot;
 use resemble_proto::message::{
-    Answer, CoverRow, DumpRow, End, Failure, FailureKind, FindRequest, FindRow, Header, Inode,
-    MountView, PairRow, PairsRequest, Reply, Request, RootState, Scope, Subject, WatchOrigin,
-    WatchRow,
+    Answer, CoverRow, DirRow, DirsRequest, DumpRow, End, Failure, FailureKind, FindRequest,
+    FindRow, GroupsRequest, Header, Inode, MountView, PairRow, PairsRequest, Parts, Reply, Request,
+    RootState, Scope, Subject, WatchOrigin, WatchRow, Whole,
 };
 use resemble_proto::path::PathText;
 
@@ -35,6 +35,29 @@ pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Resu
     match request {
         Request::Find(request) => out.answer(find(context, &request)),
         Request::Pairs(request) => out.answer(pairs(context, &request)),
+        Request::Compare(request) => {
+            let paths = [&request.a, &request.b];
+            out.answer(whole(context, paths, |snapshot| {
+                compare::compare(snapshot, &request)
+            }))
+        }
+        Request::Covered(request) => {
+            let paths = std::iter::once(&request.dir).chain(&request.by);
+            out.answer(whole(context, paths, |snapshot| {
+                covered::covered(snapshot, &request)
+            }))
+        }
+        Request::Groups(request) => {
+            let request = GroupsRequest {
+                scope: or_roots(context, request.scope),
+                ..request
+            };
+            let paths = request.scope.within.iter();
+            out.answer(whole(context, paths, |snapshot| {
+                groups::groups(snapshot, &request, &context.state)
+            }))
+        }
+        Request::Dirs(request) => out.answer(dirs(context, request)),
         Request::Status => {
             let row = status::status(context).map_err(no_snapshot);
             out.answer(row.map(|row| with_header(context, Answer::fresh(vec![row], Vec::new()))))
@@ -59,7 +82,7 @@ pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Resu
 }
 
 fn find(context: &Context, request: &FindRequest) -> Result<Answer<FindRow>, Failure> {
-    covered(context, &request.scope)?;
+    watched(context, &request.scope.within)?;
     let snapshot = snapshot(context)?;
     let (subject, name) = match &request.subject {
         Subject::File(path) => {
@@ -103,7 +126,7 @@ fn pairs(context: &Context, request: &PairsRequest) -> Result<Answer<PairRow>, F
             "pairs needs a directory to look in",
         ));
     }
-    covered(context, &request.scope)?;
+    watched(context, &request.scope.within)?;
     let options = PairsOptions {
         scope: request.scope.clone(),
         score: request.score,
@@ -114,6 +137,40 @@ fn pairs(context: &Context, request: &PairsRequest) -> Result<Answer<PairRow>, F
     };
     let answer = pairs::pairs(&snapshot(context)?, &options).map_err(asked)?;
     Ok(with_header(context, answer))
+}
+
+/// An answer of several lists about these paths.
+fn whole<'a, P: Parts>(
+    context: &Context,
+    paths: impl IntoIterator<Item = &'a PathText>,
+    question: impl FnOnce(&Snapshot) -> Result<Whole<P>, AskError>,
+) -> Result<Answer<P::Part>, Failure> {
+    watched(context, paths)?;
+    let answer = question(&snapshot(context)?).map_err(asked)?;
+    Ok(with_header(context, answer.into_answer()))
+}
+
+fn dirs(context: &Context, request: DirsRequest) -> Result<Answer<DirRow>, Failure> {
+    let request = DirsRequest {
+        scope: or_roots(context, request.scope),
+        ..request
+    };
+    watched(context, &request.scope.within)?;
+    let answer = dirs::dirs(&snapshot(context)?, &request).map_err(asked)?;
+    Ok(with_header(context, answer))
+}
+
+/// A scope that names nothing is about all roots.
+fn or_roots(context: &Context, scope: Scope) -> Scope {
+    if !scope.within.is_empty() {
+        return scope;
+    }
+    let roots = context.shared.roots();
+    let within = roots.iter().map(|root| root.options.path.as_path().into());
+    Scope {
+        within: within.collect(),
+        ..scope
+    }
 }
 
 /// Sent as it is made: the dump of a large tree is larger than the memory it should take.
@@ -338,8 +395,11 @@ fn absolute(path: &PathText) -> Result<&Path, Failure> {
 }
 
 /// Every path that a question names must be watched: the daemon cannot answer for part of it.
-fn covered(context: &Context, scope: &Scope) -> Result<(), Failure> {
-    for path in &scope.within {
+fn watched<'a>(
+    context: &Context,
+    paths: impl IntoIterator<Item = &'a PathText>,
+) -> Result<(), Failure> {
+    for path in paths {
         match context.shared.root_of(path.as_path()) {
             Some(root) if root.state != RootState::Unavailable => {}
             _ => return Err(not_watched(path.as_path())),

@@ -62,6 +62,27 @@ pub struct Header {
     pub total: u64,
     /// Rows that follow.
     pub shown: u64,
+    /// What was looked at, so that an answer without rows says something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looked: Option<Looked>,
+}
+
+/// What a question looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Looked {
+    /// Regular files that took part, hard links once.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Files that could not be read.
+    pub unreadable: u64,
+    /// Files left out by rule: a pattern, a size, a file system.
+    pub skipped: u64,
+    /// Files of fewer than 256 bytes, too small to be judged unless identical.
+    pub small: u64,
+    /// A common run of at least so many bytes would have been seen for certain, as long as not too
+    /// many files have it.
+    pub least_run: u64,
 }
 
 /// The last line of a whole answer, to tell it from one that was cut off.
@@ -93,6 +114,7 @@ impl<R> Answer<R> {
             pending: 0,
             total: count,
             shown: count,
+            looked: None,
         };
         Self {
             header,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::WireDigest;
+use crate::message::{CompareRequest, CoveredRequest, DirsRequest, GroupsRequest, WireDigest};
 use crate::number::Fraction;
 use crate::path::PathText;
 
@@ -14,6 +14,14 @@ pub enum Request {
     Find(FindRequest),
     /// All pairs among files. Rows: [`crate::message::PairRow`], best first.
     Pairs(PairsRequest),
+    /// Two directories by content. Rows: [`crate::message::ComparePart`].
+    Compare(CompareRequest),
+    /// Can a directory go? Rows: [`crate::message::CoveredPart`].
+    Covered(CoveredRequest),
+    /// Similar directories. Rows: [`crate::message::DirRow`], biggest saving first.
+    Dirs(DirsRequest),
+    /// Identical sets and clusters. Rows: [`crate::message::GroupsPart`].
+    Groups(GroupsRequest),
     /// The state of the daemon. One row: [`crate::message::StatusAnswer`].
     Status,
     /// Answered when every change made before the question is in the index, the overlay and the
@@ -81,6 +89,10 @@ impl Request {
         match self {
             Self::Find(_) => "find",
             Self::Pairs(_) => "pairs",
+            Self::Compare(_) => "compare",
+            Self::Covered(_) => "covered",
+            Self::Dirs(_) => "dirs",
+            Self::Groups(_) => "groups",
             Self::Status => "status",
             Self::Sync { .. } => "sync",
             Self::Dump { .. } => "dump",

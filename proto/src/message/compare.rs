@@ -1,0 +1,327 @@
+//! `compare`: two directories (or files) by content.
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::{Parts, Scope};
+use crate::number::Fraction;
+use crate::path::{PathText, fields};
+
+/// `compare`: the question.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CompareRequest {
+    /// One directory or file, absolute.
+    pub a: PathText,
+    /// The other.
+    pub b: PathText,
+    /// How partners are chosen and which rows are sent.
+    #[serde(flatten)]
+    pub options: CompareOptions,
+}
+
+/// Options of a comparison.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CompareOptions {
+    /// Globs and least size; `within` is empty: the two directories are the scope.
+    #[serde(flatten)]
+    pub scope: Scope,
+    /// Partners of unequal content only if the smaller file has at least this share of the larger
+    /// one's size (sif, section 4); none: any sizes.
+    #[serde(default)]
+    pub size_ratio: Fraction,
+    /// Partners of unequal content only with the same suffix (sif, section 4).
+    #[serde(default)]
+    pub same_suffix: bool,
+    /// Among partners of equal score the one with the same file name comes first (sif, section 6).
+    #[serde(default)]
+    pub names: bool,
+    /// Partners of unequal content only if the larger containment is at least this; none: those
+    /// with a relation.
+    #[serde(default)]
+    pub min: Fraction,
+    /// The least number of shared bytes of partners of unequal content; absent: 256.
+    #[serde(default)]
+    pub min_shared: Option<u64>,
+    /// Measure partners on the bytes of both files.
+    #[serde(default)]
+    pub exact: bool,
+    /// Only rows of these classes are sent (the summary counts all); empty: all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<CompareClass>,
+    /// Only the first so many rows.
+    #[serde(default)]
+    pub top: Option<u64>,
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CompareClass {
+    /// Same path, equal bytes.
+    Same,
+    /// Same path, other bytes.
+    Edited,
+    /// Equal bytes, other path.
+    Moved,
+    /// Near or sharing, other path, each the other's best.
+    MovedEdited,
+    /// a lies in b.
+    Contained,
+    /// b lies in a.
+    Contains,
+    /// Nothing in b resembles it.
+    OnlyA,
+    /// Nothing in a resembles it.
+    OnlyB,
+}
+
+impl CompareClass {
+    /// All classes, in the order of their declaration.
+    pub const ALL: [Self; 8] = [
+        Self::Same,
+        Self::Edited,
+        Self::Moved,
+        Self::MovedEdited,
+        Self::Contained,
+        Self::Contains,
+        Self::OnlyA,
+        Self::OnlyB,
+    ];
+
+    /// The word of the contract.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Edited => "edited",
+            Self::Moved => "moved",
+            Self::MovedEdited => "moved-edited",
+            Self::Contained => "contained",
+            Self::Contains => "contains",
+            Self::OnlyA => "only-a",
+            Self::OnlyB => "only-b",
+        }
+    }
+}
+
+/// A row: a file of A, a file of B, or both. Paths are relative to the two directories.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompareRow {
+    /// What became of it.
+    pub class: CompareClass,
+    /// The file of A.
+    #[serde(flatten, with = "fields::opt_a")]
+    pub a: Option<PathText>,
+    /// The file of B.
+    #[serde(flatten, with = "fields::opt_b")]
+    pub b: Option<PathText>,
+    /// How much of a is in b.
+    pub a_in_b: Fraction,
+    /// How much of b is in a.
+    pub b_in_a: Fraction,
+    /// Proven common bytes, a lower bound.
+    pub shared_bytes: u64,
+    /// Size of a.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_a: Option<u64>,
+    /// Size of b.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_b: Option<u64>,
+    /// A surplus copy: its equal stands in a row of its own already. In JSON only if true.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub copy: bool,
+    /// Further partners (a split or merged file), best first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<Partner>,
+}
+
+/// A further partner of a row's file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Partner {
+    /// The file on the other side, relative to that side's directory.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// How much of the row's file is in it.
+    pub a_in_b: Fraction,
+    /// How much of it is in the row's file.
+    pub b_in_a: Fraction,
+    /// Proven common bytes, a lower bound.
+    pub shared_bytes: u64,
+}
+
+/// Counts of rows by class, and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct CompareSummary {
+    /// Rows.
+    pub same: u64,
+    /// Rows.
+    pub moved: u64,
+    /// Rows.
+    pub edited: u64,
+    /// Rows.
+    pub moved_edited: u64,
+    /// Rows.
+    pub contained: u64,
+    /// Rows.
+    pub contains: u64,
+    /// Rows.
+    pub only_a: u64,
+    /// Rows.
+    pub only_b: u64,
+    /// Regular files of A.
+    #[serde(rename = "files_a")]
+    pub files_a: u64,
+    /// Regular files of B.
+    #[serde(rename = "files_b")]
+    pub files_b: u64,
+    /// Bytes of A's files.
+    #[serde(rename = "bytes_a")]
+    pub bytes_a: u64,
+    /// Bytes of B's files.
+    #[serde(rename = "bytes_b")]
+    pub bytes_b: u64,
+    /// Bytes of A's files found in any file of B.
+    #[serde(rename = "bytes_a_in_b")]
+    pub bytes_a_in_b: u64,
+    /// Bytes of B's files found in any file of A.
+    #[serde(rename = "bytes_b_in_a")]
+    pub bytes_b_in_a: u64,
+    /// Files of A with no equal and no resembling file in B.
+    #[serde(rename = "files_a_not_in_b")]
+    pub files_a_not_in_b: u64,
+    /// Files of B with no equal and no resembling file in A.
+    #[serde(rename = "files_b_not_in_a")]
+    pub files_b_not_in_a: u64,
+    /// What is no regular file.
+    pub other: OtherSummary,
+}
+
+impl CompareSummary {
+    /// Whether there is no difference at all: exit code 0.
+    pub const fn is_same(&self) -> bool {
+        let Self {
+            moved,
+            edited,
+            moved_edited,
+            contained,
+            contains,
+            only_a,
+            only_b,
+            other,
+            ..
+        } = self;
+        *moved + *edited + *moved_edited + *contained + *contains + *only_a + *only_b == 0
+            && other.differ + other.only_a + other.only_b == 0
+    }
+
+    /// The counter of a class.
+    pub const fn count_mut(&mut self, class: CompareClass) -> &mut u64 {
+        match class {
+            CompareClass::Same => &mut self.same,
+            CompareClass::Edited => &mut self.edited,
+            CompareClass::Moved => &mut self.moved,
+            CompareClass::MovedEdited => &mut self.moved_edited,
+            CompareClass::Contained => &mut self.contained,
+            CompareClass::Contains => &mut self.contains,
+            CompareClass::OnlyA => &mut self.only_a,
+            CompareClass::OnlyB => &mut self.only_b,
+        }
+    }
+}
+
+/// Symbolic links (by target), other types (by type), unreadable files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherSummary {
+    /// Equal on both sides.
+    pub same: u64,
+    /// On both sides, unequal or not readable.
+    pub differ: u64,
+    /// In A alone.
+    pub only_a: u64,
+    /// In B alone.
+    pub only_b: u64,
+}
+
+/// An entry that is no regular file, or could not be read, and is not the same on both sides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherRow {
+    /// Relative path.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// What it is in A (`file`, `link`, `fifo` …), if it is there.
+    pub a: Option<String>,
+    /// What it is in B.
+    pub b: Option<String>,
+}
+
+/// A directory of one side that lies in a directory of the other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeRow {
+    /// The directory of A, relative; empty: A itself.
+    #[serde(flatten, with = "fields::a")]
+    pub a: PathText,
+    /// The directory of B.
+    #[serde(flatten, with = "fields::b")]
+    pub b: PathText,
+    /// The share of the bytes of a's files that is in files below b.
+    pub a_in_b: Fraction,
+    /// The other way round.
+    pub b_in_a: Fraction,
+    /// Files below a.
+    pub files_a: u64,
+    /// Files below b.
+    pub files_b: u64,
+    /// Bytes of the files below a.
+    pub bytes_a: u64,
+    /// Bytes of the files below b.
+    pub bytes_b: u64,
+}
+
+/// The answer of `compare`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Totals.
+    pub summary: CompareSummary,
+    /// The roll-up of moved sub-trees, most bytes first.
+    #[serde(default)]
+    pub trees: Vec<TreeRow>,
+    /// The rows, by path of a, then of b.
+    pub entries: Vec<CompareRow>,
+    /// What is no regular file and differs.
+    #[serde(default)]
+    pub others: Vec<OtherRow>,
+}
+
+/// A row of a comparison on the wire.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ComparePart {
+    /// Totals; first.
+    Summary(Box<CompareSummary>),
+    /// A sub-tree.
+    Tree(TreeRow),
+    /// A row.
+    Entry(CompareRow),
+    /// Something that is no regular file.
+    Other(OtherRow),
+}
+
+impl Parts for Comparison {
+    type Part = ComparePart;
+
+    fn add(&mut self, part: ComparePart) {
+        match part {
+            ComparePart::Summary(summary) => self.summary = *summary,
+            ComparePart::Tree(row) => self.trees.push(row),
+            ComparePart::Entry(row) => self.entries.push(row),
+            ComparePart::Other(row) => self.others.push(row),
+        }
+    }
+
+    fn into_parts(self) -> Vec<ComparePart> {
+        std::iter::once(ComparePart::Summary(Box::new(self.summary)))
+            .chain(self.trees.into_iter().map(ComparePart::Tree))
+            .chain(self.entries.into_iter().map(ComparePart::Entry))
+            .chain(self.others.into_iter().map(ComparePart::Other))
+            .collect()
+    }
+}

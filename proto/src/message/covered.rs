@@ -1,0 +1,138 @@
+//! `covered`: can a directory go?
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::Parts;
+use crate::number::Fraction;
+use crate::path::{PathText, fields};
+
+/// `covered`: the question.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CoveredRequest {
+    /// The directory that is to go, absolute.
+    pub dir: PathText,
+    /// Where its files must have equals, absolute; what lies inside `dir` does not count.
+    pub by: Vec<PathText>,
+}
+
+/// A file of the directory that has no equal elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MissingRow {
+    /// The file.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// Its size in bytes; of what is no regular file 0.
+    pub size: u64,
+    /// Why it is not covered: `no equal file`, `symbolic link`, `fifo`, `cannot be read: …`,
+    /// `its equal changed`.
+    pub reason: String,
+}
+
+/// A near copy: not safe.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NearRow {
+    /// The file.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// The file that resembles it most.
+    #[serde(flatten, with = "fields::by")]
+    pub by: PathText,
+    /// How much of the file is in that one.
+    pub a_in_b: Fraction,
+    /// How much of that one is in the file.
+    pub b_in_a: Fraction,
+    /// Proven common bytes.
+    pub shared_bytes: u64,
+}
+
+/// A file and the equal one that covers it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CoverPair {
+    /// The file.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// Its equal under one of the roots.
+    #[serde(flatten, with = "fields::by")]
+    pub by: PathText,
+    /// Their size.
+    pub size: u64,
+}
+
+/// The answer of `covered`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// Everything is covered: exit code 0.
+    pub covered: bool,
+    /// Entries of the directory that had to be covered: files, links, special files.
+    pub files: u64,
+    /// Bytes of its regular files.
+    pub bytes: u64,
+    /// What has no equal, by path. Near copies stand here too.
+    pub missing: Vec<MissingRow>,
+    /// Those of `missing` that resemble a file under a root: not safe.
+    pub near: Vec<NearRow>,
+    /// Covered only by a hard link of the same inode.
+    pub linked: Vec<CoverPair>,
+    /// Covered by another file with equal bytes.
+    #[serde(default)]
+    pub copies: Vec<CoverPair>,
+}
+
+/// A row of `covered` on the wire.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CoveredPart {
+    /// Totals; first.
+    Summary {
+        /// See [`Coverage`].
+        covered: bool,
+        /// See [`Coverage`].
+        files: u64,
+        /// See [`Coverage`].
+        bytes: u64,
+    },
+    /// Not covered.
+    Missing(MissingRow),
+    /// Not safe.
+    Near(NearRow),
+    /// Covered by a hard link.
+    Linked(CoverPair),
+    /// Covered.
+    Copy(CoverPair),
+}
+
+impl Parts for Coverage {
+    type Part = CoveredPart;
+
+    fn add(&mut self, part: CoveredPart) {
+        match part {
+            CoveredPart::Summary {
+                covered,
+                files,
+                bytes,
+            } => {
+                self.covered = covered;
+                self.files = files;
+                self.bytes = bytes;
+            }
+            CoveredPart::Missing(row) => self.missing.push(row),
+            CoveredPart::Near(row) => self.near.push(row),
+            CoveredPart::Linked(row) => self.linked.push(row),
+            CoveredPart::Copy(row) => self.copies.push(row),
+        }
+    }
+
+    fn into_parts(self) -> Vec<CoveredPart> {
+        let summary = CoveredPart::Summary {
+            covered: self.covered,
+            files: self.files,
+            bytes: self.bytes,
+        };
+        std::iter::once(summary)
+            .chain(self.missing.into_iter().map(CoveredPart::Missing))
+            .chain(self.near.into_iter().map(CoveredPart::Near))
+            .chain(self.linked.into_iter().map(CoveredPart::Linked))
+            .chain(self.copies.into_iter().map(CoveredPart::Copy))
+            .collect()
+    }
+}

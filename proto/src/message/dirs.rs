@@ -1,0 +1,55 @@
+//! `dirs`: similar directories.
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::Scope;
+use crate::number::Fraction;
+use crate::path::{PathText, fields};
+
+/// `dirs`: the question.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DirsRequest {
+    /// The files; `within` empty: all roots of the daemon.
+    #[serde(flatten)]
+    pub scope: Scope,
+    /// Only pairs with this directory.
+    #[serde(default)]
+    pub of: Option<PathText>,
+    /// Only pairs whose larger containment is at least this; none: half.
+    #[serde(default)]
+    pub min: Fraction,
+    /// The least number of shared bytes; absent: 256.
+    #[serde(default)]
+    pub min_shared: Option<u64>,
+    /// Only the first so many rows.
+    #[serde(default)]
+    pub top: Option<u64>,
+}
+
+/// Two similar directories, neither inside the other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirRow {
+    /// One directory.
+    #[serde(flatten, with = "fields::a")]
+    pub a: PathText,
+    /// The other.
+    #[serde(flatten, with = "fields::b")]
+    pub b: PathText,
+    /// The share of the bytes of a's files that is in files of b.
+    pub a_in_b: Fraction,
+    /// The other way round.
+    pub b_in_a: Fraction,
+    /// Bytes of a's files that files of b have: what could be saved.
+    pub shared_bytes: u64,
+    /// Files below a.
+    pub files_a: u64,
+    /// Files below b.
+    pub files_b: u64,
+    /// Bytes below a.
+    pub bytes_a: u64,
+    /// Bytes below b.
+    pub bytes_b: u64,
+    /// Every file of each has an equal in the other. In JSON only if true.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub identical: bool,
+}

@@ -1,0 +1,275 @@
+//! `groups`: identical sets and clusters of similar files.
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::{Parts, Scope};
+use crate::number::Fraction;
+use crate::path::{PathText, fields};
+
+/// `groups`: the question.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GroupsRequest {
+    /// The files; `within` empty: all roots of the daemon.
+    #[serde(flatten)]
+    pub scope: Scope,
+    /// Only the cluster of this file.
+    #[serde(default)]
+    pub of: Option<PathText>,
+    /// With `of`: follow chains to all earlier and later versions.
+    #[serde(default)]
+    pub family: bool,
+    /// Links only from this larger containment on; none: those with a relation.
+    #[serde(default)]
+    pub min: Fraction,
+    /// The least number of shared bytes of a link; absent: 256.
+    #[serde(default)]
+    pub min_shared: Option<u64>,
+    /// A chunk or fingerprint of more contents is ignored.
+    #[serde(default)]
+    pub degree: Degree,
+    /// Work within so many bytes of memory, on disk where that is not enough.
+    #[serde(default)]
+    pub memory: Option<u64>,
+    /// Only the first so many sets, and as many clusters.
+    #[serde(default)]
+    pub top: Option<u64>,
+}
+
+/// When a chunk is ubiquitous (Forman et al. 2005, section 2.5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Degree {
+    /// In more than 1,000 contents, as everywhere.
+    #[default]
+    Usual,
+    /// In more than half of the files: the paper's.
+    Half,
+    /// In more than so many contents.
+    Over(u32),
+}
+
+/// Totals.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupsSummary {
+    /// Files that took part.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Identical sets.
+    pub sets: u64,
+    /// Files in them.
+    pub set_files: u64,
+    /// Bytes of all but one file of each set.
+    pub overhead: u64,
+    /// Clusters of similar files.
+    pub clusters: u64,
+    /// Files in them, identical ones once.
+    pub cluster_files: u64,
+    /// Bytes of these.
+    pub cluster_bytes: u64,
+    /// Links between them.
+    pub links: u64,
+    /// Connected components of more than one content.
+    pub components: u64,
+    /// Chunks and fingerprints that were ignored because too many contents have them.
+    pub ignored: u64,
+    /// What was done otherwise than asked, in a sentence each: a component solved on disk, or split
+    /// at a higher threshold.
+    pub notes: Vec<String>,
+}
+
+/// Files of equal bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdenticalSet {
+    /// Size of one.
+    pub size: u64,
+    /// Their paths; hard links of one inode once.
+    pub paths: Vec<PathText>,
+    /// Their times of last change, in seconds since 1970, in the order of the paths.
+    #[serde(default)]
+    pub mtimes: Vec<i64>,
+}
+
+/// What a cluster looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClusterKind {
+    /// Two files that share.
+    Pair,
+    /// One file lies in the other.
+    Contains,
+    /// All near to each other: versions of one text.
+    Versions,
+    /// One file holds most of several others.
+    Archive,
+    /// Anything else that hangs together.
+    Family,
+}
+
+impl ClusterKind {
+    /// The word of the contract.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pair => "pair",
+            Self::Contains => "contains",
+            Self::Versions => "versions",
+            Self::Archive => "archive",
+            Self::Family => "family",
+        }
+    }
+}
+
+/// A group of similar files that cannot chain: every member is linked to the centre.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cluster {
+    /// Stable: made of the centre's content, not of paths or order.
+    pub id: String,
+    /// What it looks like.
+    pub kind: ClusterKind,
+    /// The file that all members are compared with.
+    #[serde(flatten, with = "fields::center")]
+    pub center: PathText,
+    /// Mean of the links' larger containments.
+    pub average: Fraction,
+    /// The least score of two members.
+    pub worst: Fraction,
+    /// Bytes of all members.
+    pub bytes: u64,
+    /// The id of the connected component; clusters of one component hang together.
+    pub component: String,
+    /// The centre first, then best first; `versions`: by time, newest last.
+    pub members: Vec<Member>,
+    /// Links between members, best first.
+    pub links: Vec<Link>,
+}
+
+/// A member of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// The file; of identical ones the least path.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// Its size.
+    pub size: u64,
+    /// Its time of last change, in seconds since 1970.
+    pub mtime: i64,
+    /// How much of it is in the centre.
+    pub a_in_b: Fraction,
+    /// How much of the centre is in it.
+    pub b_in_a: Fraction,
+    /// The newest of `versions`. In JSON only if true.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub newest: bool,
+    /// How many files have these bytes, itself counted.
+    #[serde(default)]
+    pub copies: u64,
+}
+
+/// Two similar members.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// One file.
+    #[serde(flatten, with = "fields::a")]
+    pub a: PathText,
+    /// The other.
+    #[serde(flatten, with = "fields::b")]
+    pub b: PathText,
+    /// How much of a is in b.
+    pub a_in_b: Fraction,
+    /// How much of b is in a.
+    pub b_in_a: Fraction,
+    /// Proven common bytes, a lower bound.
+    pub shared_bytes: u64,
+}
+
+/// The answer of `groups`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Groups {
+    /// Totals.
+    pub summary: GroupsSummary,
+    /// Sets of identical files, most overhead first.
+    pub identical: Vec<IdenticalSet>,
+    /// Clusters, most bytes first.
+    pub clusters: Vec<Cluster>,
+}
+
+/// A row of `groups` on the wire. A set or a cluster comes in pieces if it is large.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GroupsPart {
+    /// Totals; first.
+    Summary(Box<GroupsSummary>),
+    /// A set, or its first files.
+    Identical(IdenticalSet),
+    /// Further files of the last set.
+    MoreIdentical(IdenticalSet),
+    /// A cluster without members and links.
+    Cluster(Box<Cluster>),
+    /// Members of the last cluster.
+    Members(Vec<Member>),
+    /// Links of the last cluster.
+    Links(Vec<Link>),
+}
+
+/// Paths, members or links in one row of the wire: a path has at most 4,096 bytes.
+const PIECE: usize = 500;
+
+impl Parts for Groups {
+    type Part = GroupsPart;
+
+    fn add(&mut self, part: GroupsPart) {
+        match part {
+            GroupsPart::Summary(summary) => self.summary = *summary,
+            GroupsPart::Identical(set) => self.identical.push(set),
+            GroupsPart::MoreIdentical(more) => {
+                if let Some(set) = self.identical.last_mut() {
+                    set.paths.extend(more.paths);
+                    set.mtimes.extend(more.mtimes);
+                }
+            }
+            GroupsPart::Cluster(cluster) => self.clusters.push(*cluster),
+            GroupsPart::Members(members) => {
+                if let Some(cluster) = self.clusters.last_mut() {
+                    cluster.members.extend(members);
+                }
+            }
+            GroupsPart::Links(links) => {
+                if let Some(cluster) = self.clusters.last_mut() {
+                    cluster.links.extend(links);
+                }
+            }
+        }
+    }
+
+    fn into_parts(self) -> Vec<GroupsPart> {
+        let mut parts = vec![GroupsPart::Summary(Box::new(self.summary))];
+        for set in self.identical {
+            for (at, paths) in set.paths.chunks(PIECE).enumerate() {
+                let from = at * PIECE;
+                let until = (from + PIECE).min(set.mtimes.len());
+                let piece = IdenticalSet {
+                    size: set.size,
+                    paths: paths.to_vec(),
+                    mtimes: set.mtimes.get(from..until).unwrap_or(&[]).to_vec(),
+                };
+                parts.push(if at == 0 {
+                    GroupsPart::Identical(piece)
+                } else {
+                    GroupsPart::MoreIdentical(piece)
+                });
+            }
+        }
+        for mut cluster in self.clusters {
+            let members = std::mem::take(&mut cluster.members);
+            let links = std::mem::take(&mut cluster.links);
+            parts.push(GroupsPart::Cluster(Box::new(cluster)));
+            parts.extend(
+                members
+                    .chunks(PIECE)
+                    .map(|m| GroupsPart::Members(m.to_vec())),
+            );
+            parts.extend(links.chunks(PIECE).map(|l| GroupsPart::Links(l.to_vec())));
+        }
+        parts
+    }
+}

@@ -1,0 +1,57 @@
+//! Answers of several lists.
+//!
+//! `compare`, `covered` and `groups` answer with totals and more than one list. On the wire such an answer is
+//! a stream of tagged rows ([`Parts::Part`]), so that no line grows with the collection; in memory it is the
+//! struct itself, which is also what the JSON document shows.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::message::{Answer, Header, SoftError};
+
+/// An answer that is sent in tagged rows.
+pub trait Parts: Default {
+    /// One row on the wire.
+    type Part: Serialize + DeserializeOwned;
+
+    /// Takes a row in; rows come in the order of [`Self::into_parts`].
+    fn add(&mut self, part: Self::Part);
+
+    /// The rows, in order; none grows with the size of the collection.
+    fn into_parts(self) -> Vec<Self::Part>;
+}
+
+/// A whole answer of several lists in memory.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Whole<P> {
+    /// What holds for everything.
+    pub header: Header,
+    /// Totals and lists.
+    pub body: P,
+    /// What could not be looked at, by path.
+    pub errors: Vec<SoftError>,
+}
+
+impl<P: Parts> Whole<P> {
+    /// As rows for the wire. The header keeps the counts of the question's own rows.
+    pub fn into_answer(self) -> Answer<P::Part> {
+        Answer {
+            header: self.header,
+            rows: self.body.into_parts(),
+            errors: self.errors,
+        }
+    }
+
+    /// Put together again from the rows of the wire.
+    pub fn from_answer(answer: Answer<P::Part>) -> Self {
+        let mut body = P::default();
+        for part in answer.rows {
+            body.add(part);
+        }
+        Self {
+            header: answer.header,
+            body,
+            errors: answer.errors,
+        }
+    }
+}
