@@ -26,6 +26,16 @@ pub struct ChunkRun {
     pub constant: bool,
 }
 
+impl ChunkRun {
+    /// Whether a chunk like this can be evidence that two files are related: not if all its bytes are
+    /// equal (padding and holes would tie everything to everything), and not below the 64 bytes that
+    /// make a run. What is no evidence has no posting, nominates nobody and counts as shared nowhere.
+    #[inline]
+    pub const fn is_evidence(&self) -> bool {
+        !self.constant && self.len as usize >= Params::WINDOW
+    }
+}
+
 /// The chunks of a content in file order; their lengths add up to its size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChunkList(pub Vec<ChunkRun>);

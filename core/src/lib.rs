@@ -15,6 +15,7 @@
 #![forbid(unsafe_op_in_unsafe_fn)]
 
 pub mod chunk;
+pub mod cluster;
 pub mod digest;
 pub mod hash;
 pub mod ids;
@@ -22,6 +23,7 @@ pub mod params;
 pub mod rank;
 pub mod signature;
 pub mod similarity;
+pub mod tree;
 
 pub use digest::{ChunkList, ChunkRun, ContentKind, Digest, Digester};
 pub use ids::{ByteLen, ChunkHash, ContentDigest, ContentId, DirId, FileId, Fingerprint, Score};

@@ -11,13 +11,16 @@ use crate::params::Params;
 use crate::{ChunkList, Signature};
 
 mod chunks;
+pub mod discount;
 mod estimate;
 mod gaps;
 mod pattern;
 pub mod runs;
+mod templates;
 
 pub use chunks::shared_chunk_bytes;
 pub use estimate::{estimate, estimate_texts};
+pub use templates::{Template, Templates};
 
 /// A file of fewer bytes is too small to judge: its few windows say nothing, and an estimate of
 /// 0 or 100 % would be taken at its word.

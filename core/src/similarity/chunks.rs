@@ -1,8 +1,7 @@
 //! Evidence from chunks that two files have in common.
 
-use crate::digest::{ChunkList, ChunkRun};
+use crate::digest::ChunkList;
 use crate::ids::{ByteLen, ChunkHash};
-use crate::params::Params;
 use crate::similarity::Boilerplate;
 use crate::similarity::pattern::Pattern;
 
@@ -27,11 +26,6 @@ pub(super) struct Common {
     pub(super) bytes: ByteLen,
 }
 
-/// Whether a chunk can be evidence at all.
-const fn is_evidence(run: &ChunkRun) -> bool {
-    !run.constant && run.len as usize >= Params::WINDOW
-}
-
 impl Common {
     pub(super) fn of(a: &ChunkList, b: &ChunkList, boilerplate: &dyn Boilerplate) -> Self {
         let (few, many) = if a.0.len() <= b.0.len() {
@@ -43,7 +37,7 @@ impl Common {
         let mut counts: Vec<((ChunkHash, u32), u64, u64)> = few
             .0
             .iter()
-            .filter(|run| is_evidence(run))
+            .filter(|run| run.is_evidence())
             .map(|run| ((run.hash, run.len), run.count, 0))
             .collect();
         counts.sort_unstable_by_key(|&(chunk, ..)| chunk);
@@ -53,7 +47,7 @@ impl Common {
             same
         });
         if !counts.is_empty() {
-            for run in many.0.iter().filter(|run| is_evidence(run)) {
+            for run in many.0.iter().filter(|run| run.is_evidence()) {
                 if let Ok(at) =
                     counts.binary_search_by_key(&(run.hash, run.len), |&(chunk, ..)| chunk)
                 {
@@ -78,6 +72,11 @@ impl Common {
         common
     }
 
+    /// The common chunks that are no boilerplate, distinct.
+    pub(super) fn chunks(&self) -> impl Iterator<Item = (ChunkHash, u32)> + '_ {
+        self.chunks.iter().copied()
+    }
+
     /// Whether no chunk is common.
     pub(super) fn is_empty(&self) -> bool {
         self.chunks.is_empty()
@@ -86,7 +85,7 @@ impl Common {
     /// How the common chunks lie in one of the two lists.
     pub(super) fn layout(&self, list: &ChunkList) -> Layout {
         let mut layout = Layout::default();
-        layout.pattern = Pattern::of(list.0.iter().filter(|run| is_evidence(run)).filter_map(
+        layout.pattern = Pattern::of(list.0.iter().filter(|run| run.is_evidence()).filter_map(
             |run| {
                 let chunk = (run.hash, run.len);
                 if self.boilerplate.binary_search(&chunk).is_ok() {

@@ -83,22 +83,27 @@ impl Pair {
                 .collect()
         };
         let (in_a, in_b) = (usable(a), usable(b));
-        let mut sorted = in_b.clone();
+        let mut sorted: Vec<(Fingerprint, u32)> = in_b.iter().copied().zip(0..).collect();
         sorted.sort_unstable();
-        let mut shared: Vec<Fingerprint> = in_a
+        let mut shared_of_b = vec![false; in_b.len()];
+        let shared_of_a: Vec<bool> = in_a
             .iter()
-            .copied()
-            .filter(|f| sorted.binary_search(f).is_ok())
+            .map(|f| {
+                let found = sorted.binary_search_by_key(f, |&(f, _)| f);
+                if let Ok(at) = found {
+                    shared_of_b[sorted[at].1 as usize] = true;
+                }
+                found.is_ok()
+            })
             .collect();
-        shared.sort_unstable();
         let common = Common::of(a.chunks, b.chunks, boilerplate);
-        let side = |sketch: &Sketch<'_>, samples: &[Fingerprint]| Side {
+        let side = |sketch: &Sketch<'_>, shared: &[bool]| Side {
             size: sketch.size,
             spacing: 2f64.powi(i32::from(level)),
-            samples: Pattern::of(samples.iter().map(|f| (1, shared.binary_search(f).is_ok()))),
+            samples: Pattern::of(shared.iter().map(|&shared| (1, shared))),
             chunks: common.layout(sketch.chunks),
         };
-        let (a, b) = (side(a, &in_a), side(b, &in_b));
+        let (a, b) = (side(a, &shared_of_a), side(b, &shared_of_b));
         Self { common, a, b }
     }
 

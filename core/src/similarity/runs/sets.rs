@@ -43,47 +43,92 @@ fn ratio(shared: usize, a: usize, b: usize) -> f64 {
     shared as f64 / (a + b - shared).max(1) as f64
 }
 
+/// Values of which only the distinct ones are kept, so that a file of one byte sixty million times
+/// takes the memory of one value.
+struct Distinct {
+    values: Vec<u64>,
+    /// Sorted and thinned out when there are so many.
+    limit: usize,
+}
+
+impl Distinct {
+    /// Values between one clearing up and the next, at least.
+    const ROOM: usize = 1 << 20;
+
+    fn new() -> Self {
+        Self {
+            values: Vec::new(),
+            limit: Self::ROOM,
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, value: u64) {
+        if self.values.len() >= self.limit {
+            self.clear_up();
+            // Twice what is left: all clearing up together costs no more than the last one.
+            self.limit = (2 * self.values.len()).max(Self::ROOM);
+        }
+        self.values.push(value);
+    }
+
+    fn clear_up(&mut self) {
+        self.values.sort_unstable();
+        self.values.dedup();
+    }
+
+    /// The distinct values, sorted.
+    fn sorted(mut self) -> Vec<u64> {
+        self.clear_up();
+        self.values
+    }
+}
+
 /// The distinct hashes of the windows that fall in one slice of several, sorted.
 fn window_hashes(data: &[u8], slice: u64, slices: u64) -> Vec<u64> {
     let mut roll = Roll::new(data, LEAST_RUN);
-    let mut hashes: Vec<u64> = (0..windows(data, LEAST_RUN))
-        .map(|at| {
-            roll.seek(at);
-            roll.hash()
-        })
-        .filter(|hash| slices == 1 || hash % slices == slice)
-        .collect();
-    hashes.sort_unstable();
-    hashes.dedup();
-    hashes
+    let mut hashes = Distinct::new();
+    for at in 0..windows(data, LEAST_RUN) {
+        roll.seek(at);
+        let hash = roll.hash();
+        if slices == 1 || hash % slices == slice {
+            hashes.add(hash);
+        }
+    }
+    hashes.sorted()
 }
 
 /// The distinct hashes of the word shingles, sorted.
 fn shingles(data: &[u8]) -> Vec<u64> {
-    let words: Vec<u64> = data
+    let words = data
         .split(|&byte| !(byte.is_ascii_alphanumeric() || byte == b'_'))
         .filter(|word| !word.is_empty())
         .map(|word| {
             word.iter().fold(0, |hash, byte| {
                 mix(hash, u64::from(byte.to_ascii_lowercase()))
             })
-        })
-        .collect();
+        });
     let join = |words: &[u64]| {
         words
             .iter()
             .fold(words.len() as u64, |hash, &word| mix(hash, word))
     };
-    let mut shingles: Vec<u64> = if words.is_empty() {
-        Vec::new()
-    } else if words.len() < SHINGLE {
-        vec![join(&words)]
-    } else {
-        words.windows(SHINGLE).map(join).collect()
-    };
-    shingles.sort_unstable();
-    shingles.dedup();
-    shingles
+    let mut shingles = Distinct::new();
+    // The last words, the latest at the end.
+    let mut last = [0; SHINGLE];
+    let mut count = 0;
+    for word in words {
+        last.rotate_left(1);
+        last[SHINGLE - 1] = word;
+        count += 1;
+        if count >= SHINGLE {
+            shingles.add(join(&last));
+        }
+    }
+    if (1..SHINGLE).contains(&count) {
+        shingles.add(join(&last[SHINGLE - count..]));
+    }
+    shingles.sorted()
 }
 
 /// One step of a 64-bit hash: the two multiplications of splitmix64 around the input.

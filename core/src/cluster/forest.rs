@@ -1,0 +1,180 @@
+//! The strongest links that hold a component together, and the order they put it in.
+//!
+//! A **maximum spanning forest** keeps of every component the links without which it would fall apart at a
+//! higher threshold: of n contents n - 1 links, however many there are. It is found by Borůvka's
+//! rounds (each tree takes its best link outwards) since these read the links in the order of the nodes
+//! and hold a few words for each node, where other ways hold or sort the links.
+//!
+//! A **chain** is a tree of it put in order: by time, and where times say nothing along the tree from one
+//! end of its longest path, the closest neighbour first. Each step but the first has one link to a step
+//! before it in the tree. So a text that drifted until its first and last version share nothing comes
+//! out as its history, with branches where it branched.
+
+use super::{Network, Tie, UnionFind};
+
+/// A link of a forest, seen from one end.
+pub type Edge = (u32, Tie);
+
+/// The maximum spanning forest of `nodes` (ascending), which is a union of whole components. The
+/// links come in no order worth mentioning, but in the same one always.
+pub fn spanning_forest<N: Network>(network: &mut N, nodes: &[u32]) -> Result<Vec<Edge>, N::Error> {
+    // Strictly ordered, so that no two trees can choose each other by different links.
+    let rank = |from: u32, tie: &Tie| {
+        let ends = (from.min(tie.to), from.max(tie.to));
+        (tie.score, tie.shared, std::cmp::Reverse(ends))
+    };
+    let mut trees = UnionFind::new(network.nodes());
+    let mut best: Vec<Option<Edge>> = vec![None; network.nodes() as usize];
+    let mut forest = Vec::new();
+    let mut ties = Vec::new();
+    loop {
+        for &node in nodes {
+            let tree = trees.find(node);
+            network.ties(node, &mut ties)?;
+            for tie in &ties {
+                if trees.find(tie.to) == tree {
+                    continue;
+                }
+                let best = &mut best[tree as usize];
+                if best.is_none_or(|(from, old)| rank(node, tie) > rank(from, &old)) {
+                    *best = Some((node, *tie));
+                }
+            }
+        }
+        let before = forest.len();
+        for &node in nodes {
+            if let Some((from, tie)) = best[node as usize].take()
+                && trees.union(from, tie.to)
+            {
+                forest.push((from, tie));
+            }
+        }
+        if forest.len() == before {
+            return Ok(forest);
+        }
+    }
+}
+
+/// One content of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The content.
+    pub node: u32,
+    /// The link that leads to it, as the content that it comes from sees it; none for the first.
+    pub from: Option<Edge>,
+}
+
+/// The contents of one component in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chain {
+    /// At least one.
+    pub steps: Vec<Step>,
+}
+
+/// Puts every tree of a forest in order. `nodes` are ascending and hold both ends of each edge; one without
+/// an edge is a chain of one. Chains come by their least node.
+pub fn chains(nodes: &[u32], edges: &[Edge], time: &dyn Fn(u32) -> i64) -> Vec<Chain> {
+    let trees = Trees::new(nodes, edges);
+    let mut seen = vec![false; nodes.len()];
+    let mut chains = Vec::new();
+    for least in 0..nodes.len() {
+        if seen[least] {
+            continue;
+        }
+        let ends = trees.longest_path(least);
+        let start = ends.into_iter().min_by_key(|&at| (time(nodes[at]), at));
+        let mut order = trees.walk(start.unwrap_or(least));
+        // Stable: equal times keep the order of the walk.
+        order.sort_by_key(|&(at, _)| time(nodes[at]));
+        let first = order.first().map_or(least, |&(at, _)| at);
+        let mut from = trees.walk(first);
+        from.sort_unstable_by_key(|&(at, _)| at);
+        let steps = order.iter().map(|&(at, _)| {
+            seen[at] = true;
+            let place = from.binary_search_by_key(&at, |&(at, _)| at);
+            Step {
+                node: nodes[at],
+                from: place.ok().and_then(|place| from[place].1),
+            }
+        });
+        chains.push(Chain {
+            steps: steps.collect(),
+        });
+    }
+    chains
+}
+
+/// The edges by node; nodes go by their place in the list.
+struct Trees<'n> {
+    nodes: &'n [u32],
+    starts: Vec<usize>,
+    /// Best first.
+    ties: Vec<Tie>,
+}
+
+impl<'n> Trees<'n> {
+    fn new(nodes: &'n [u32], edges: &[Edge]) -> Self {
+        let mut all: Vec<Edge> = edges
+            .iter()
+            .flat_map(|&(from, tie)| [(from, tie), (tie.to, tie.swapped(from))])
+            .collect();
+        all.sort_unstable_by_key(|(from, tie)| (*from, std::cmp::Reverse(tie.rank())));
+        let starts = nodes
+            .iter()
+            .map(|node| all.partition_point(|(from, _)| from < node))
+            .chain([all.len()])
+            .collect();
+        Self {
+            nodes,
+            starts,
+            ties: all.into_iter().map(|(_, tie)| tie).collect(),
+        }
+    }
+
+    fn ties(&self, at: usize) -> impl DoubleEndedIterator<Item = (usize, &Tie)> {
+        self.ties[self.starts[at]..self.starts[at + 1]]
+            .iter()
+            .filter_map(|tie| Some((self.nodes.binary_search(&tie.to).ok()?, tie)))
+    }
+
+    /// All nodes of a tree from `start` on, depth first, the best link of a node first; each with the
+    /// edge that leads to it.
+    fn walk(&self, start: usize) -> Vec<(usize, Option<Edge>)> {
+        let mut walk = Vec::new();
+        let mut open = vec![(start, None)];
+        while let Some((at, from)) = open.pop() {
+            walk.push((at, from));
+            let parent = from.map(|(parent, _): Edge| parent);
+            for (next, tie) in self.ties(at).rev() {
+                if Some(tie.to) != parent {
+                    open.push((next, Some((self.nodes[at], *tie))));
+                }
+            }
+        }
+        walk
+    }
+
+    /// The two ends of a path of a tree with the most steps.
+    fn longest_path(&self, of: usize) -> [usize; 2] {
+        let one = self.farthest(of);
+        [one, self.farthest(one)]
+    }
+
+    /// A node with the most steps to `start`; of several the least.
+    fn farthest(&self, start: usize) -> usize {
+        let mut level = vec![(start, usize::MAX)];
+        loop {
+            let mut next = Vec::new();
+            for &(at, parent) in &level {
+                next.extend(
+                    self.ties(at)
+                        .filter_map(|(to, _)| (to != parent).then_some((to, at))),
+                );
+            }
+            if next.is_empty() {
+                return level.iter().map(|&(at, _)| at).min().unwrap_or(start);
+            }
+            level = next;
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Groups that cannot chain: stars.
+//!
+//! A **star** is a centre and contents that are linked to it themselves. Every content is in one star
+//! at most. Choosing the stars:
+//!
+//! 1. **The strongest links first**, in three rounds: links of contents that lie in each other; those
+//!    where one lies in the other; all. A page that shares its header with hundreds has many weak links
+//!    and would, by their sum, be the centre of everything; when its round comes the true
+//!    families are made.
+//! 2. **Within a round, greedily**: of all contents that are free or a centre already, the one whose
+//!    links to free contents have the largest sum becomes (or stays) a centre and takes all of them;
+//!    then again. Ties go to the larger content, then to the lesser node. Sums only fall, so a heap
+//!    whose entries are corrected when they come up finds the largest.
+//! 3. **Nobody is left over without need.** A content whose neighbours were all taken by others comes to
+//!    its best neighbour: the two make a star if that one was one of a pair (whose other end then is its
+//!    member), or if the new link is of no later round than the one to the centre that it leaves. What
+//!    is left over after that is [`Stars::loose`]: to take it in would break a better star.
+//!
+//! Each content is taken once, and its links are then read once, so the time is in proportion to the links
+//! and the memory to the contents.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::{Network, Tie};
+
+/// The stars of a network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stars {
+    /// For each node the centre of its star, for a centre itself; [`FREE`] in no star.
+    centers: Vec<u32>,
+    /// Nodes with links that are in no star.
+    pub loose: u64,
+}
+
+/// In no star.
+const FREE: u32 = u32::MAX;
+
+impl Stars {
+    /// The centre of a node's star, for a centre itself; `None` if it is in no star.
+    pub fn center(&self, node: u32) -> Option<u32> {
+        let center = self.centers[node as usize];
+        (center != FREE).then_some(center)
+    }
+
+    /// All nodes that are in stars as (centre, node), ascending.
+    pub fn members(&self) -> Vec<(u32, u32)> {
+        let mut members: Vec<(u32, u32)> = (0u32..)
+            .zip(&self.centers)
+            .filter(|&(_, &center)| center != FREE)
+            .map(|(node, &center)| (center, node))
+            .collect();
+        members.sort_unstable();
+        members
+    }
+}
+
+/// Which links count in a round.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Round {
+    Near,
+    Within,
+    All,
+}
+
+impl Round {
+    /// The first in which a link counts.
+    fn of(tie: &Tie) -> Self {
+        match tie.score >= Tie::MOSTLY {
+            true if tie.is_near() => Self::Near,
+            true => Self::Within,
+            false => Self::All,
+        }
+    }
+
+    fn counts(self, tie: &Tie) -> bool {
+        Self::of(tie) <= self
+    }
+}
+
+/// What a link adds to a sum: its score, and one so that a link of score 0 is one too.
+fn worth(tie: &Tie) -> u64 {
+    u64::from(tie.score) + 1
+}
+
+/// Divides a network into stars.
+pub fn stars<N: Network>(network: &mut N) -> Result<Stars, N::Error> {
+    let mut choice = Choice {
+        centers: vec![FREE; network.nodes() as usize],
+        sums: vec![0; network.nodes() as usize],
+        ties: Vec::new(),
+        further: Vec::new(),
+        network,
+    };
+    for round in [Round::Near, Round::Within, Round::All] {
+        choice.play(round)?;
+    }
+    let loose = choice.place_left_over()?;
+    Ok(Stars {
+        centers: choice.centers,
+        loose,
+    })
+}
+
+struct Choice<'n, N> {
+    network: &'n mut N,
+    centers: Vec<u32>,
+    /// For each node the worth of its links to free nodes; meaningful for those that are free or
+    /// centres.
+    sums: Vec<u64>,
+    ties: Vec<Tie>,
+    further: Vec<Tie>,
+}
+
+impl<N: Network> Choice<'_, N> {
+    fn is_free(&self, node: u32) -> bool {
+        self.centers[node as usize] == FREE
+    }
+
+    fn is_center(&self, node: u32) -> bool {
+        self.centers[node as usize] == node
+    }
+
+    fn play(&mut self, round: Round) -> Result<(), N::Error> {
+        let mut heap = BinaryHeap::new();
+        for node in 0..self.network.nodes() {
+            if !self.is_free(node) && !self.is_center(node) {
+                continue;
+            }
+            self.network.ties(node, &mut self.ties)?;
+            let centers = &self.centers;
+            let to_free = self
+                .ties
+                .iter()
+                .filter(|tie| centers[tie.to as usize] == FREE && round.counts(tie));
+            let sum = to_free.map(worth).sum();
+            self.sums[node as usize] = sum;
+            if sum > 0 {
+                heap.push((sum, self.network.size(node), Reverse(node)));
+            }
+        }
+        while let Some((sum, size, Reverse(node))) = heap.pop() {
+            if !self.is_free(node) && !self.is_center(node) {
+                continue;
+            }
+            let now = self.sums[node as usize];
+            if now < sum {
+                if now > 0 {
+                    heap.push((now, size, Reverse(node)));
+                }
+                continue;
+            }
+            self.take(round, node)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a node a centre, if it is none, and all its free neighbours members.
+    fn take(&mut self, round: Round, center: u32) -> Result<(), N::Error> {
+        let mut ties = std::mem::take(&mut self.ties);
+        self.network.ties(center, &mut ties)?;
+        ties.retain(|tie| self.is_free(tie.to) && round.counts(tie));
+        if self.is_free(center) {
+            self.centers[center as usize] = center;
+            self.no_longer_free(round, center)?;
+        }
+        for tie in &ties {
+            self.centers[tie.to as usize] = center;
+        }
+        for tie in &ties {
+            self.no_longer_free(round, tie.to)?;
+        }
+        self.ties = ties;
+        Ok(())
+    }
+
+    fn no_longer_free(&mut self, round: Round, node: u32) -> Result<(), N::Error> {
+        self.network.ties(node, &mut self.further)?;
+        for tie in self.further.iter().filter(|tie| round.counts(tie)) {
+            // Those of members are never looked at again.
+            let sum = &mut self.sums[tie.to as usize];
+            *sum = sum.saturating_sub(worth(tie));
+        }
+        Ok(())
+    }
+
+    /// Finds a star for what every centre has passed over; how many have links and no star.
+    fn place_left_over(&mut self) -> Result<u64, N::Error> {
+        let nodes = self.network.nodes();
+        let mut members = vec![0u32; nodes as usize];
+        for &center in self.centers.iter().filter(|&&center| center != FREE) {
+            members[center as usize] += 1;
+        }
+        let mut waiting: Vec<u32> = (0..nodes).filter(|&node| self.is_free(node)).collect();
+        let mut ties = Vec::new();
+        loop {
+            let mut loose = Vec::new();
+            let before = waiting.len();
+            for node in waiting {
+                self.network.ties(node, &mut ties)?;
+                if !ties.is_empty() && !self.place(node, &ties, &mut members)? {
+                    loose.push(node);
+                }
+            }
+            // Each that was placed may have made a centre that another one waits for.
+            if loose.is_empty() || loose.len() == before {
+                return Ok(loose.len() as u64);
+            }
+            waiting = loose;
+        }
+    }
+
+    /// Finds a star for one that is left over; whether there is one. `members` has the number of
+    /// nodes of each star by its centre.
+    fn place(&mut self, node: u32, ties: &[Tie], members: &mut [u32]) -> Result<bool, N::Error> {
+        let center = ties.iter().filter(|tie| self.is_center(tie.to));
+        if let Some(tie) = center.max_by_key(|tie| tie.rank()) {
+            self.centers[node as usize] = tie.to;
+            members[tie.to as usize] += 1;
+            return Ok(true);
+        }
+        // Two that are left over are never linked, one would have taken the other: this one is a
+        // member of a star.
+        let taken = ties.iter().filter(|tie| !self.is_free(tie.to));
+        let Some(best) = taken.max_by_key(|tie| tie.rank()) else {
+            return Ok(false);
+        };
+        let host = best.to;
+        let old = self.centers[host as usize];
+        if members[old as usize] == 2 {
+            self.centers[old as usize] = host;
+            (members[old as usize], members[host as usize]) = (0, 2);
+        } else if Round::of(best) <= self.round_of(host, old)? {
+            members[old as usize] -= 1;
+            members[host as usize] = 1;
+        } else {
+            return Ok(false);
+        }
+        self.centers[host as usize] = host;
+        self.centers[node as usize] = host;
+        members[host as usize] += 1;
+        Ok(true)
+    }
+
+    /// The round of the link of two linked nodes.
+    fn round_of(&mut self, a: u32, b: u32) -> Result<Round, N::Error> {
+        self.network.ties(a, &mut self.further)?;
+        let tie = self.further.iter().find(|tie| tie.to == b);
+        Ok(tie.map_or(Round::All, Round::of))
+    }
+}

@@ -1,0 +1,171 @@
+//! The promises of the discount: between nothing and the raw score, falling with every frequency.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::digest::{ChunkList, ChunkRun};
+use crate::ids::{ByteLen, ChunkHash};
+use crate::signature::Signature;
+
+/// Frequencies by key; 1 for what is not named.
+#[derive(Default)]
+struct Table {
+    chunks: HashMap<u64, u32>,
+    fingerprints: HashMap<u64, u32>,
+}
+
+impl Frequency for Table {
+    fn chunk(&self, key: u64) -> u32 {
+        self.chunks.get(&key).map_or(1, |&count| count)
+    }
+
+    fn fingerprint(&self, fingerprint: Fingerprint) -> u32 {
+        let count = self.fingerprints.get(&fingerprint.0);
+        count.map_or(1, |&count| count)
+    }
+}
+
+fn chunk(name: u8) -> ChunkRun {
+    ChunkRun {
+        hash: ChunkHash([name; 16]),
+        len: 1000,
+        count: 1,
+        constant: false,
+    }
+}
+
+fn content(names: &[u8]) -> (ChunkList, Signature) {
+    let chunks = ChunkList(names.iter().copied().map(chunk).collect());
+    let fingerprints = names.iter().map(|&name| sample(name)).collect();
+    (
+        chunks,
+        Signature {
+            level: 5,
+            fingerprints,
+        },
+    )
+}
+
+/// A sample of level 5 or more.
+fn sample(name: u8) -> Fingerprint {
+    Fingerprint(u64::from(name) + 1)
+}
+
+fn sketch((chunks, signature): &(ChunkList, Signature)) -> Sketch<'_> {
+    Sketch {
+        size: ByteLen(1000 * chunks.0.len() as u64),
+        chunks,
+        signature,
+    }
+}
+
+fn table(counts: &[u32]) -> Table {
+    let mut table = Table::default();
+    for (name, &count) in counts.iter().enumerate() {
+        let name = name as u8;
+        let key = chunk(name).hash.posting_key();
+        table.chunks.insert(key, count);
+        table.fingerprints.insert(sample(name).0, count);
+    }
+    table
+}
+
+#[test]
+fn weights_begin_at_one_and_end_at_the_cut_off() {
+    assert!((weight(0, 1000) - 1.0).abs() < 1e-12);
+    assert!((weight(FREE, 1000) - 1.0).abs() < 1e-12);
+    assert!(weight(FREE + 1, 1000) < 1.0);
+    assert!(weight(400, 1000) < 0.01);
+    assert!(weight(999, 1000) < 1e-12 && weight(1000, 1000) == 0.0);
+    // A cut-off below FREE leaves nothing between.
+    assert!((weight(10, 10) - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn a_pair_that_shares_a_header_keeps_the_rest() {
+    // Six pieces in 400 contents, one in two; a has three more of its own.
+    let (a, b) = (
+        content(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        content(&[0, 1, 2, 3, 4, 5, 6]),
+    );
+    let table = table(&[400, 400, 400, 400, 400, 400, 2]);
+    let rarity = rarity(&sketch(&a), &sketch(&b), &table, 1000);
+    assert_eq!(rarity.contents, 400);
+    // Of the seven shared pieces one is left, beside the three that are not shared.
+    let left = rarity.discounted(Score::new(0.7)).get();
+    assert!((left - 0.25).abs() < 0.01, "{left}");
+}
+
+#[test]
+fn a_large_family_stays_one() {
+    let (a, b) = (content(&[0, 1, 2]), content(&[0, 1, 2]));
+    let rarity = rarity(&sketch(&a), &sketch(&b), &table(&[300, 300, 300]), 1000);
+    assert!(rarity.discounted(Score::ONE).get() > 0.999_999);
+    assert!(rarity.discounted(Score::new(0.9)).get() < 0.9);
+}
+
+#[test]
+fn boilerplate_has_no_say() {
+    let (a, b) = (content(&[0, 1]), content(&[0, 1]));
+    let rarity = rarity(&sketch(&a), &sketch(&b), &table(&[5000, 2]), 1000);
+    assert!((rarity.weight - 1.0).abs() < 1e-12);
+    let nothing = super::rarity(&sketch(&a), &sketch(&content(&[])), &Table::default(), 1000);
+    assert_eq!(nothing.contents, 0);
+    assert_eq!(nothing.discounted(Score::ZERO), Score::ZERO);
+}
+
+proptest! {
+    #[test]
+    fn weights_fall(df in 0u32..2000, more in 0u32..500, limit in 2u32..1500) {
+        let (few, many) = (weight(df, limit), weight(df + more, limit));
+        prop_assert!((0.0..=1.0).contains(&few));
+        prop_assert!(many <= few);
+    }
+
+    #[test]
+    fn discounted_lies_between_nothing_and_raw(
+        mut counts in proptest::collection::vec(1u32..1001, 8),
+        in_a in proptest::collection::vec(0u8..8, 0..12),
+        in_b in proptest::collection::vec(0u8..8, 0..12),
+        raw in 0.0f64..=1.0,
+        at in 0usize..8,
+        more in 0u32..500,
+    ) {
+        let (a, b) = (content(&in_a), content(&in_b));
+        let raw = Score::new(raw);
+        let of = |counts: &[u32]| {
+            let there = rarity(&sketch(&a), &sketch(&b), &table(counts), 1000);
+            let back = rarity(&sketch(&b), &sketch(&a), &table(counts), 1000);
+            (there.discounted(raw), (there.weight - back.weight).abs())
+        };
+        let (before, _) = of(&counts);
+        prop_assert!(before >= Score::ZERO && before <= raw);
+        if counts.iter().all(|&count| count <= FREE) {
+            prop_assert_eq!(before, raw);
+        }
+        counts[at] = (counts[at] + more).min(1000);
+        let (after, _) = of(&counts);
+        prop_assert!(after.get() <= before.get() + 1e-12, "{:?} {:?}", before, after);
+    }
+
+    /// Against the definition, piece by piece.
+    #[test]
+    fn the_mean_weight_is_the_mean(
+        counts in proptest::collection::vec(1u32..1200, 8),
+        in_a in proptest::collection::btree_set(0u8..8, 1..8),
+        in_b in proptest::collection::btree_set(0u8..8, 1..8),
+    ) {
+        let list = |set: &std::collections::BTreeSet<u8>| content(&set.iter().copied().collect::<Vec<_>>());
+        let found = rarity(&sketch(&list(&in_a)), &sketch(&list(&in_b)), &table(&counts), 1000);
+        let shared: Vec<u32> = in_a
+            .intersection(&in_b)
+            .map(|&name| counts[usize::from(name)])
+            .filter(|&count| count <= 1000)
+            .collect();
+        let mean = shared.iter().map(|&count| weight(count, 1000)).sum::<f64>() / shared.len().max(1) as f64;
+        let mean = if shared.is_empty() { 1.0 } else { mean };
+        prop_assert!((found.weight - mean).abs() < 1e-9, "{} {mean}", found.weight);
+    }
+}

@@ -1,0 +1,109 @@
+//! Directories as numbers.
+
+/// A directory of a [`Forest`]. Numbers are in preorder: what lies below a directory follows it at
+/// once, so "below" is a comparison of two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Node(pub(super) u32);
+
+impl Node {
+    /// Its place in preorder, from 0.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// No directory.
+const NONE: u32 = u32::MAX;
+
+/// Trees of directories, without names.
+#[derive(Clone, Debug, Default)]
+pub struct Forest {
+    parents: Vec<u32>,
+    /// One past the last node below.
+    ends: Vec<u32>,
+    depths: Vec<u32>,
+}
+
+impl Forest {
+    /// The forest of these directories, each given by the place of its parent, which comes before it
+    /// in the list (a later one is taken for none). Also the node of each, in the order given;
+    /// siblings keep that order.
+    pub fn new(parents: &[Option<usize>]) -> (Self, Vec<Node>) {
+        let parent = |at: usize| parents[at].filter(|&parent| parent < at);
+        let mut children: Vec<Vec<u32>> = vec![Vec::new(); parents.len()];
+        let mut waiting = Vec::new();
+        // Backwards, so that the stack gives them forwards.
+        for at in (0..parents.len()).rev() {
+            match parent(at) {
+                Some(parent) => children[parent].push(at as u32),
+                None => waiting.push(at as u32),
+            }
+        }
+        let mut nodes = vec![Node(NONE); parents.len()];
+        let mut forest = Self::default();
+        while let Some(at) = waiting.pop() {
+            let at = at as usize;
+            nodes[at] = Node(forest.parents.len() as u32);
+            let above = parent(at).map(|parent| nodes[parent]);
+            forest.parents.push(above.map_or(NONE, |above| above.0));
+            let depth = above.map_or(0, |above| forest.depths[above.index()] + 1);
+            forest.depths.push(depth);
+            waiting.append(&mut children[at]);
+        }
+        forest.ends = (1..=forest.parents.len() as u32).collect();
+        for at in (0..forest.parents.len()).rev() {
+            let (parent, end) = (forest.parents[at], forest.ends[at]);
+            if parent != NONE {
+                let of_parent = &mut forest.ends[parent as usize];
+                *of_parent = end.max(*of_parent);
+            }
+        }
+        (forest, nodes)
+    }
+
+    /// How many directories there are.
+    pub fn len(&self) -> usize {
+        self.parents.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.parents.is_empty()
+    }
+
+    /// The directory above.
+    pub fn parent(&self, of: Node) -> Option<Node> {
+        let parent = self.parents[of.index()];
+        (parent != NONE).then_some(Node(parent))
+    }
+
+    /// A directory and those above it, from below.
+    pub fn upwards(&self, from: Node) -> impl Iterator<Item = Node> + '_ {
+        std::iter::successors(Some(from), |&at| self.parent(at))
+    }
+
+    /// Directories above.
+    pub fn depth(&self, of: Node) -> u32 {
+        self.depths[of.index()]
+    }
+
+    /// Whether `below` is `above` or lies below it.
+    pub fn holds(&self, above: Node, below: Node) -> bool {
+        above <= below && below.0 < self.ends[above.index()]
+    }
+
+    /// Whether one holds the other.
+    pub fn nested(&self, a: Node, b: Node) -> bool {
+        self.holds(a, b) || self.holds(b, a)
+    }
+
+    /// The nodes at and below one, as numbers.
+    pub(super) fn span(&self, of: Node) -> std::ops::Range<u32> {
+        of.0..self.ends[of.index()]
+    }
+
+    /// The lowest directory that holds both.
+    pub(super) fn meeting(&self, a: Node, b: Node) -> Option<Node> {
+        self.upwards(a).find(|&above| self.holds(above, b))
+    }
+}

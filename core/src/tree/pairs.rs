@@ -1,0 +1,294 @@
+//! Pairs of directories with enough in common.
+
+use super::forest::Node;
+use super::holdings::{Entry, Holdings, Share, within};
+
+/// Two directories, neither inside the other; `a` comes first in the forest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pair {
+    /// One directory.
+    pub a: Node,
+    /// The other.
+    pub b: Node,
+    /// Bytes below a.
+    pub bytes_a: u64,
+    /// Bytes below b.
+    pub bytes_b: u64,
+    /// Bytes of a's files that files of b have.
+    pub shared_a: u64,
+    /// Bytes of b's files that files of a have.
+    pub shared_b: u64,
+}
+
+impl Pair {
+    /// How much of a's bytes is in b.
+    pub fn a_in_b(&self) -> Share {
+        Share::of(self.shared_a, self.bytes_a)
+    }
+
+    /// How much of b's bytes is in a.
+    pub fn b_in_a(&self) -> Share {
+        Share::of(self.shared_b, self.bytes_b)
+    }
+
+    /// The larger of both.
+    pub fn containment(&self) -> Share {
+        self.a_in_b().max(self.b_in_a())
+    }
+
+    /// The same pair seen from b. Only for showing: whoever computes wants `a` first in the forest.
+    #[must_use]
+    pub const fn swapped(self) -> Self {
+        Self {
+            a: self.b,
+            b: self.a,
+            bytes_a: self.bytes_b,
+            bytes_b: self.bytes_a,
+            shared_a: self.shared_b,
+            shared_b: self.shared_a,
+        }
+    }
+
+    /// Whether the larger containment is at least `min`, and one side has `min_shared` bytes that the
+    /// other has.
+    pub fn passes(&self, min: Share, min_shared: u64) -> bool {
+        self.containment() >= min && self.shared_a.max(self.shared_b) >= min_shared
+    }
+}
+
+/// Of the bytes of the directory that is swept, so many are below `node`.
+#[derive(Clone, Copy, Debug)]
+struct Sum {
+    node: u32,
+    /// By contents that few directories hold: exact.
+    sure: i64,
+    /// By others, of neighbours only: too little.
+    windowed: i64,
+}
+
+/// Which nodes have been met, and which were met for the content at hand.
+struct Marks {
+    round: u32,
+    met: Vec<u32>,
+}
+
+impl Marks {
+    fn next(&mut self) {
+        self.round = self.round.wrapping_add(1);
+        if self.round == 0 {
+            self.met.fill(0);
+            self.round = 1;
+        }
+    }
+
+    /// Whether the node is new in this round.
+    fn meet(&mut self, node: u32) -> bool {
+        let met = &mut self.met[node as usize];
+        let new = *met != self.round;
+        *met = self.round;
+        new
+    }
+}
+
+impl Holdings {
+    /// All pairs whose larger containment is at least `min` and in which one side has `min_shared`
+    /// bytes of the other, by node. See [`super::Limits`] for those that are not looked at.
+    pub fn pairs(&self, min: Share, min_shared: u64) -> Vec<Pair> {
+        let mut nominated: Vec<(Node, Node)> = Vec::new();
+        self.sweep(&mut |a, sums| {
+            for sum in sums {
+                let b = Node(sum.node);
+                if self.nominates(a, sum, min) {
+                    nominated.push((a.min(b), a.max(b)));
+                }
+            }
+        });
+        nominated.sort_unstable();
+        nominated.dedup();
+        self.measured(&nominated)
+            .into_iter()
+            .filter(|pair| pair.passes(min, min_shared))
+            .collect()
+    }
+
+    /// All pairs of one directory with something in common, in the order of the others.
+    pub fn pairs_of(&self, node: Node) -> Vec<Pair> {
+        let mut nominated: Vec<(Node, Node)> = Vec::new();
+        self.sweep(&mut |a, sums| {
+            for sum in sums {
+                let b = Node(sum.node);
+                if a == node || b == node {
+                    nominated.push((a.min(b), a.max(b)));
+                }
+            }
+        });
+        nominated.sort_unstable();
+        nominated.dedup();
+        self.measured(&nominated)
+    }
+
+    /// Whether what is known of a pair in one direction leaves room for it to pass: what many
+    /// directories hold is not counted against it.
+    fn nominates(&self, a: Node, sum: &Sum, min: Share) -> bool {
+        let (sure, windowed) = (sum.sure.max(0) as u64, sum.windowed.max(0) as u64);
+        let (bytes, frequent) = (self.bytes(a), self.frequent_bytes(a));
+        Share::of(sure + windowed, bytes) >= min
+            || sure > 0 && Share::of(sure, bytes.saturating_sub(frequent)) >= min
+    }
+
+    /// The exact figures of pairs, which are sorted.
+    fn measured(&self, pairs: &[(Node, Node)]) -> Vec<Pair> {
+        let mut measured: Vec<Pair> = pairs
+            .iter()
+            .map(|&(a, b)| Pair {
+                a,
+                b,
+                bytes_a: self.bytes(a),
+                bytes_b: self.bytes(b),
+                shared_a: self.frequent_shared(a, b),
+                shared_b: self.frequent_shared(b, a),
+            })
+            .collect();
+        // The places of each directory's pairs, as the first and as the second.
+        let mut as_second: Vec<(Node, u32)> = pairs
+            .iter()
+            .enumerate()
+            .map(|(at, &(_, b))| (b, at as u32))
+            .collect();
+        as_second.sort_unstable();
+        let mut sure = vec![0_i64; self.forest.len()];
+        self.sweep(&mut |node, sums| {
+            for sum in sums {
+                sure[sum.node as usize] = sum.sure;
+            }
+            let first = pairs.partition_point(|pair| pair.0 < node);
+            for pair in measured[first..].iter_mut().take_while(|p| p.a == node) {
+                pair.shared_a += sure[pair.b.index()].max(0) as u64;
+            }
+            let first = as_second.partition_point(|pair| pair.0 < node);
+            for &(_, at) in as_second[first..].iter().take_while(|p| p.0 == node) {
+                let pair = &mut measured[at as usize];
+                pair.shared_b += sure[pair.a.index()].max(0) as u64;
+            }
+            for sum in sums {
+                sure[sum.node as usize] = 0;
+            }
+        });
+        measured
+    }
+
+    /// Bytes below a, of contents that many directories hold, that are below b too.
+    fn frequent_shared(&self, a: Node, b: Node) -> u64 {
+        let bytes = within(&self.frequent, self.forest.span(a))
+            .iter()
+            .filter(|entry| self.has(b, entry.content))
+            .map(|entry| entry.files * self.sizes[entry.content as usize] as i64)
+            .sum::<i64>();
+        bytes.max(0) as u64
+    }
+
+    /// Calls `visit` with each directory, those below before those above, and what of its bytes is below
+    /// which other directories that neither hold it nor lie in it, in no particular order.
+    fn sweep(&self, visit: &mut dyn FnMut(Node, &[Sum])) {
+        let forest = &self.forest;
+        let mut below: Vec<Vec<Sum>> = Vec::new();
+        // How many of the lists in `below` are a directory's children.
+        let mut children = vec![0_usize; forest.len()];
+        let mut marks = Marks {
+            round: 0,
+            met: vec![0; forest.len()],
+        };
+        let mut sums = vec![(0_i64, 0_i64); forest.len()];
+        let mut touched: Vec<u32> = Vec::new();
+        let mut in_list = vec![false; forest.len()];
+        let mut own = self.entries.len();
+        for at in (0..forest.len() as u32).rev() {
+            let node = Node(at);
+            let mut add = |to: u32, sure: i64, windowed: i64| {
+                if !std::mem::replace(&mut in_list[to as usize], true) {
+                    touched.push(to);
+                }
+                let sum = &mut sums[to as usize];
+                sum.0 += sure;
+                sum.1 += windowed;
+            };
+            let lists = below.len() - children[node.index()];
+            for list in below.drain(lists..) {
+                for sum in list {
+                    if !forest.nested(node, Node(sum.node)) {
+                        add(sum.node, sum.sure, sum.windowed);
+                    }
+                }
+            }
+            let from = self.entries[..own].partition_point(|entry| entry.node < at);
+            for entry in &self.entries[from..own] {
+                self.spread(entry, &mut marks, &mut add);
+            }
+            own = from;
+            let list: Vec<Sum> = touched
+                .drain(..)
+                .filter_map(|to| {
+                    in_list[to as usize] = false;
+                    let (sure, windowed) = std::mem::take(&mut sums[to as usize]);
+                    (sure != 0 || windowed != 0).then_some(Sum {
+                        node: to,
+                        sure,
+                        windowed,
+                    })
+                })
+                .collect();
+            visit(node, &list);
+            if let Some(parent) = forest.parent(node) {
+                children[parent.index()] += 1;
+                below.push(list);
+            }
+        }
+    }
+
+    /// What the files of an entry add to the directories that have them, or parts of them.
+    fn spread(&self, entry: &Entry, marks: &mut Marks, add: &mut dyn FnMut(u32, i64, i64)) {
+        let size = self.sizes[entry.content as usize];
+        let holders = self.holders(entry.content);
+        let at = Node(entry.node);
+        marks.next();
+        if self.is_frequent(entry.content) {
+            // Where hard links meet the windows differ: what is too little anyway is not put right.
+            if holders.len() <= self.limits.most && entry.files > 0 {
+                let place = holders.partition_point(|&holder| holder < entry.node);
+                let from = place.saturating_sub(self.limits.window);
+                let to = (place + self.limits.window + 1).min(holders.len());
+                let bytes = entry.files * size as i64;
+                for &holder in &holders[from..to] {
+                    self.climb(at, holder, marks, &mut |to| add(to, 0, bytes));
+                }
+            }
+            return;
+        }
+        for &holder in holders {
+            let bytes = entry.files * size as i64;
+            self.climb(at, holder, marks, &mut |to| add(to, bytes, 0));
+        }
+        // Best first: whoever has been met has it as well or better.
+        for &(share, content) in self.links(entry.content) {
+            let bytes = entry.files * share.bytes(size) as i64;
+            for &holder in self.holders(content) {
+                self.climb(at, holder, marks, &mut |to| add(to, bytes, 0));
+            }
+        }
+    }
+
+    /// The directories from `holder` upwards that were not met and do not hold `at`; none if `holder`
+    /// lies in `at`.
+    fn climb(&self, at: Node, holder: u32, marks: &mut Marks, found: &mut dyn FnMut(u32)) {
+        let holder = Node(holder);
+        if self.forest.holds(at, holder) {
+            return;
+        }
+        for above in self.forest.upwards(holder) {
+            if self.forest.holds(above, at) || !marks.meet(above.0) {
+                return;
+            }
+            found(above.0);
+        }
+    }
+}
