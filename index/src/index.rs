@@ -122,7 +122,7 @@ impl Index {
             &txn,
             counters,
             sets,
-            self.boilerplate_limit,
+            (self.boilerplate_limit, self.params),
             Arc::clone(&self.place),
         )
     }

@@ -42,6 +42,7 @@ mod fault;
 mod faults;
 pub mod index;
 pub mod open;
+pub mod packed;
 mod place;
 pub mod rows;
 mod schema;
@@ -50,6 +51,7 @@ pub mod snapshot;
 mod state;
 mod store;
 
+pub use codec::varint;
 pub use change::{Change, ContentRef, NewState};
 pub use error::{ApplyError, OpenError, ReadError};
 pub use index::{Applied, FileContent, Index, MergeWork, Options};

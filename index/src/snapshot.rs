@@ -17,7 +17,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use resemble_core::{ChunkList, ContentId, Signature};
+use resemble_core::similarity::Templates;
+use resemble_core::{ChunkList, ContentId, Params, Signature};
 
 use crate::error::ReadError;
 use crate::fault::{Fault, guarded};
@@ -46,6 +47,8 @@ impl PostingKind {
 #[derive(Clone)]
 pub struct Snapshot {
     pub(crate) inner: Arc<Inner>,
+    /// Not of the index: how the reader wants it read.
+    templates: Arc<Templates>,
 }
 
 pub(crate) struct Inner {
@@ -53,6 +56,7 @@ pub(crate) struct Inner {
     pub(crate) counters: Counters,
     pub(crate) sets: Sets,
     pub(crate) boilerplate_limit: u32,
+    pub(crate) params: Params,
     pub(crate) directories: ReadOnlyTable<u32, DirValue>,
     pub(crate) entries: ReadOnlyTable<EntryKey, &'static [u8]>,
     pub(crate) files: ReadOnlyTable<u32, &'static [u8]>,
@@ -89,7 +93,7 @@ impl Snapshot {
         txn: &ReadTransaction,
         counters: Counters,
         sets: Sets,
-        boilerplate_limit: u32,
+        (boilerplate_limit, params): (u32, Params),
         place: Arc<Place>,
     ) -> Result<Self, Fault> {
         let mut segments = Vec::new();
@@ -123,6 +127,7 @@ impl Snapshot {
             counters,
             sets,
             boilerplate_limit,
+            params,
             directories: txn.open_table(schema::DIRECTORIES)?,
             entries: txn.open_table(schema::ENTRIES)?,
             files: txn.open_table(schema::FILES)?,
@@ -138,7 +143,23 @@ impl Snapshot {
         };
         Ok(Self {
             inner: Arc::new(inner),
+            templates: Arc::default(),
         })
+    }
+
+    /// The same view for questions that take these templates for no evidence.
+    ///
+    /// The index itself answers as before: templates are the user's decisions about what to make of it.
+    /// They travel with the view because every question has one, and all of them must agree.
+    #[must_use]
+    pub fn with_templates(self, templates: Arc<Templates>) -> Self {
+        Self { templates, ..self }
+    }
+
+    /// What is no evidence in the questions asked of this view; nothing unless
+    /// [`Self::with_templates`] said so.
+    pub fn templates(&self) -> &Arc<Templates> {
+        &self.templates
     }
 
     pub(crate) fn ask<T>(

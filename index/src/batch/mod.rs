@@ -19,7 +19,7 @@ mod tree;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use resemble_core::{DirId, Params};
+use resemble_core::DirId;
 
 use self::contents::Contents;
 use crate::change::Change;
@@ -30,9 +30,6 @@ use crate::schema::{self, DirValue, EntryKey, NameKey};
 use crate::snapshot::Snapshot;
 use crate::state::{Counters, Sets};
 use crate::store::{Table, WriteTransaction};
-
-/// Chunks shorter than this have no posting: they are no evidence.
-pub(crate) const LEAST_POSTED: u32 = Params::WINDOW as u32;
 
 /// Why a batch stops.
 #[derive(Debug)]

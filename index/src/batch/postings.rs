@@ -13,7 +13,7 @@ use std::sync::Arc;
 use resemble_core::{ContentId, Digest};
 
 use super::contents::Settled;
-use super::{LEAST_POSTED, Refusal, Writing};
+use super::{Refusal, Writing};
 use crate::fault::Fault;
 use crate::schema;
 use crate::segments::block::Posting;
@@ -82,7 +82,7 @@ pub(crate) fn posted(chunks: &resemble_core::ChunkList) -> impl Iterator<Item = 
     chunks
         .0
         .iter()
-        .filter(|run| !run.constant && run.len >= LEAST_POSTED)
+        .filter(|run| run.is_evidence())
         .map(|run| run.hash.posting_key())
 }
 

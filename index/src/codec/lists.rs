@@ -57,7 +57,8 @@ pub(crate) fn decode_chunks(part: &[u8], list: &mut ChunkList) -> Result<(), Mal
     Ok(())
 }
 
-fn run(reader: &mut Reader<'_>) -> Option<ChunkRun> {
+/// Reads one run.
+pub(crate) fn run(reader: &mut Reader<'_>) -> Option<ChunkRun> {
     let hash = ChunkHash(reader.array()?);
     let coded = reader.u64()?;
     let len = (coded >> 1).try_into().ok()?;
@@ -118,6 +119,16 @@ pub(crate) fn encode_signature<E>(
 
 /// Appends the fingerprints of one part and sets the level.
 pub(crate) fn decode_signature(part: &[u8], signature: &mut Signature) -> Result<(), Malformed> {
+    let fingerprints = &mut signature.fingerprints;
+    signature.level = each_fingerprint(part, |fingerprint| fingerprints.push(fingerprint))?;
+    Ok(())
+}
+
+/// Calls `found` with each fingerprint of one part, in order; returns the level.
+pub(crate) fn each_fingerprint(
+    part: &[u8],
+    found: impl FnMut(Fingerprint),
+) -> Result<u8, Malformed> {
     let malformed = Malformed("signatures");
     let mut reader = Reader(part);
     let mut head = || Some((reader.byte()?, u32::from(reader.byte()?), reader.u16()?));
@@ -126,11 +137,10 @@ pub(crate) fn decode_signature(part: &[u8], signature: &mut Signature) -> Result
     if width > 64 || reader.0.len() != bits::bytes(count * width as usize) {
         return Err(malformed);
     }
-    signature.level = level;
-    signature.fingerprints.extend(
-        (0..count).map(|field| Fingerprint(bits::get(reader.0, field * width as usize, width))),
-    );
-    Ok(())
+    (0..count)
+        .map(|field| Fingerprint(bits::get(reader.0, field * width as usize, width)))
+        .for_each(found);
+    Ok(level)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 pub(crate) mod bits;
 pub(crate) mod lists;
 pub(crate) mod rows;
-pub(crate) mod varint;
+pub mod varint;
 
 use crate::fault::Fault;
 

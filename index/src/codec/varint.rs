@@ -1,7 +1,7 @@
 //! LEB128 varints: seven bits a byte, low bits first, the top bit says that more follow.
 
 /// Appends `value`.
-pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
+pub fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -10,23 +10,28 @@ pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Appends a signed value, zigzag coded: small magnitudes stay short.
-pub(crate) fn put_signed(out: &mut Vec<u8>, value: i64) {
+pub fn put_signed(out: &mut Vec<u8>, value: i64) {
     put(out, ((value << 1) ^ (value >> 63)).cast_unsigned());
 }
 
 /// Reads values off the front of a slice. Every method answers `None` when the bytes run out or
 /// a number does not fit its type.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
+pub struct Reader<'a>(
+    /// What is left.
+    pub &'a [u8],
+);
 
 impl<'a> Reader<'a> {
-    pub(crate) fn byte(&mut self) -> Option<u8> {
+    /// One byte.
+    pub fn byte(&mut self) -> Option<u8> {
         let (&first, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(first)
     }
 
-    pub(crate) fn u64(&mut self) -> Option<u64> {
+    /// A number of up to 64 bits.
+    pub fn u64(&mut self) -> Option<u64> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -42,37 +47,43 @@ impl<'a> Reader<'a> {
         None
     }
 
-    pub(crate) fn u32(&mut self) -> Option<u32> {
+    /// A number of up to 32 bits.
+    pub fn u32(&mut self) -> Option<u32> {
         self.u64()?.try_into().ok()
     }
 
-    pub(crate) fn u16(&mut self) -> Option<u16> {
+    /// A number of up to 16 bits.
+    pub fn u16(&mut self) -> Option<u16> {
         self.u64()?.try_into().ok()
     }
 
-    pub(crate) fn i64(&mut self) -> Option<i64> {
+    /// A signed number, zigzag coded.
+    pub fn i64(&mut self) -> Option<i64> {
         let coded = self.u64()?;
         Some((coded >> 1).cast_signed() ^ -(coded & 1).cast_signed())
     }
 
-    pub(crate) fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
+    /// The next `count` bytes.
+    pub fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(taken)
     }
 
-    pub(crate) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+    /// The next `N` bytes.
+    pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
         Some(*taken)
     }
 
-    pub(crate) fn rest(&mut self) -> &'a [u8] {
+    /// Everything that is left.
+    pub fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)
     }
 
     /// `value` if nothing is left over.
-    pub(crate) fn end<T>(self, value: T) -> Option<T> {
+    pub fn end<T>(self, value: T) -> Option<T> {
         self.0.is_empty().then_some(value)
     }
 }

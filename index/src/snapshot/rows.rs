@@ -1,6 +1,6 @@
 //! Files, contents, records and totals: what one or two look-ups answer.
 
-use resemble_core::{ContentDigest, ContentId, FileId};
+use resemble_core::{ContentDigest, ContentId, FileId, Params};
 
 use super::{Inner, PostingKind, Snapshot};
 use crate::codec::rows::{StoredContent, StoredFile};
@@ -121,6 +121,11 @@ impl Snapshot {
     /// The boilerplate limit that [`Snapshot::is_boilerplate`] counts with.
     pub fn boilerplate_limit(&self) -> u32 {
         self.inner.boilerplate_limit
+    }
+
+    /// What its contents were digested with.
+    pub fn params(&self) -> &Params {
+        &self.inner.params
     }
 }
 
