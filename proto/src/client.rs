@@ -25,8 +25,8 @@ use crate::frame::{self, FrameError, LineReader};
 use crate::message::{
     AlertRow, Answer, BadParams, CompareRequest, Comparison, CoverRow, Coverage, CoveredRequest,
     DirRow, DirsRequest, DumpRow, Failure, FailureKind, FindRequest, FindRow, Groups,
-    GroupsRequest, Header, Hello, MountView, PairRow, PairsRequest, Parts, Reply, Request,
-    SoftError, StatusAnswer, WatchRow, Whole, reason,
+    GroupsRequest, Header, Hello, MarkRequest, MountView, OrderRow, PairRow, PairsRequest, Parts, Reply,
+    Request, SoftError, StatusAnswer, TemplateRow, WatchRow, Whole, reason,
 };
 use crate::path::PathText;
 
@@ -183,6 +183,33 @@ impl Client {
     /// Identical sets and clusters.
     pub fn groups(&self, request: GroupsRequest) -> Result<Whole<Groups>, ClientError> {
         self.whole(&Request::Groups(request))
+    }
+
+    /// Marks a template.
+    pub fn templates_mark(&self, request: MarkRequest) -> Result<TemplateRow, ClientError> {
+        // Finding a cluster may take as long as all groups.
+        self.stream(&Request::TemplatesMark(request), None)?
+            .collect_answer()?
+            .rows
+            .pop()
+            .ok_or(ClientError::CutOff)
+    }
+
+    /// The templates.
+    pub fn templates_list(&self) -> Result<Vec<TemplateRow>, ClientError> {
+        self.short(&Request::TemplatesList)
+            .map(|answer| answer.rows)
+    }
+
+    /// Takes a template back.
+    pub fn templates_unmark(&self, which: String) -> Result<TemplateRow, ClientError> {
+        self.one(&Request::TemplatesUnmark { which })
+    }
+
+    /// All paths, similar files side by side.
+    pub fn groups_order(&self, request: GroupsRequest) -> Result<Answer<OrderRow>, ClientError> {
+        self.stream(&Request::Order(request), None)?
+            .collect_answer()
     }
 
     fn whole<P: Parts>(&self, request: &Request) -> Result<Whole<P>, ClientError> {

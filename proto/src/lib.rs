@@ -8,6 +8,7 @@
 //!   decimals and a name of any bytes;
 //! * [`message`]: requests and answers as plain data;
 //! * [`report`]: the JSON documents that `--format json` and the overlay's `.report.json` share;
+//! * [`documents`]: the documents of several lists, which are read back too;
 //! * [`frame`]: lines with a hard size limit and a total decoder;
 //! * [`client`]: the blocking client;
 //! * [`places`]: where socket, state and cache are, from an explicit environment.
@@ -17,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
+pub mod documents;
 pub mod frame;
 pub mod message;
 pub mod number;

@@ -32,11 +32,13 @@ mod dirs;
 mod groups;
 mod parts;
 mod request;
+mod templates;
+mod why;
 
 pub use answer::{
-    AlertKind, AlertRow, Answer, CoverRow, Degraded, DumpRow, End, Failure, FailureKind, FindRow,
-    Header, Hello, IndexStatus, Layer, Looked, MountStatus, PairRow, Reply, RootState, RootStatus,
-    SoftError, SoftErrorKind, StatusAnswer, WatchOrigin, WatchRow, WatchStatus, reason,
+    AlertKind, AlertRow, Answer, CoverRow, Degraded, Discount, DumpRow, End, Failure, FailureKind,
+    FindRow, Header, Hello, IndexStatus, Layer, Looked, MountStatus, PairRow, Reply, RootState,
+    RootStatus, SoftError, SoftErrorKind, StatusAnswer, WatchOrigin, WatchRow, WatchStatus, reason,
 };
 pub use compare::{
     CompareClass, CompareOptions, ComparePart, CompareRequest, CompareRow, CompareSummary,
@@ -47,9 +49,11 @@ pub use digest::{BadDigest, BadParams, WireDigest, WireParams};
 pub use dirs::{DirRow, DirsRequest};
 pub use groups::{
     Cluster, ClusterKind, Degree, Groups, GroupsPart, GroupsRequest, GroupsSummary, IdenticalSet,
-    Link, Member,
+    Link, Member, OrderRow,
 };
 pub use parts::{Parts, Whole};
 pub use request::{
     FindRequest, Inode, MountView, PairScore, PairsRequest, Request, Scope, Subject,
 };
+pub use templates::{MarkRequest, TemplateRow};
+pub use why::{Explanation, WhyParameters, WhyRange, WhyStretch, WhyTotals};

@@ -36,6 +36,12 @@ impl Fraction {
             .map(|millionths| Score::new(f64::from(millionths) / f64::from(Self::MILLION)))
     }
 
+    /// Whether it is [`Self::NONE`].
+    #[allow(clippy::trivially_copy_pass_by_ref)] // for serde
+    pub const fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// The share in millionths, 0..=1,000,000.
     pub const fn millionths(self) -> Option<u32> {
         self.0

@@ -27,6 +27,9 @@ use serde::{Deserialize, Serialize};
 pub struct PathText(Vec<u8>);
 
 impl PathText {
+    /// The empty path.
+    pub const NOTHING: Self = Self(Vec::new());
+
     /// A path of these bytes.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self(bytes.into())

@@ -11,8 +11,9 @@
 
 use std::io::{self, Write};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use crate::documents::Lists;
 use crate::message::{Answer, FindRow, Header, PairScore, SoftError};
 use crate::number::Fraction;
 use crate::path::PathText;
@@ -24,7 +25,7 @@ pub type RowsName = &'static str;
 #[derive(Clone, Debug, Serialize)]
 pub struct Head<'a, P> {
     schema: u32,
-    version: &'static str,
+    version: &'a str,
     command: &'a str,
     parameters: P,
     #[serde(flatten)]
@@ -37,6 +38,23 @@ impl<'a, P: Serialize> Head<'a, P> {
         Self {
             schema: crate::SCHEMA,
             version: crate::VERSION,
+            command,
+            parameters,
+            header,
+        }
+    }
+
+    /// The head of a document that was written by `version` of this program.
+    pub(crate) const fn saved(
+        schema: u32,
+        version: &'a str,
+        command: &'a str,
+        parameters: P,
+        header: Header,
+    ) -> Self {
+        Self {
+            schema,
+            version,
             command,
             parameters,
             header,
@@ -69,8 +87,8 @@ pub struct PairsParameters {
     pub common: CommonParameters,
 }
 
-/// Parameters of find and pairs alike.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// Parameters of all questions about similar files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CommonParameters {
     /// The least score, `null` without.
     pub min: Fraction,
@@ -109,7 +127,7 @@ impl CommonParameters {
     }
 }
 
-/// Writes a whole document.
+/// Writes a whole document of one list.
 pub fn write_json<P: Serialize, R: Serialize>(
     out: &mut dyn Write,
     head: &Head<'_, P>,
@@ -117,58 +135,74 @@ pub fn write_json<P: Serialize, R: Serialize>(
     rows: impl IntoIterator<Item = R>,
     errors: &[SoftError],
 ) -> io::Result<()> {
-    let mut document = Document::open(out, head, name)?;
+    let mut document = Writer::open(out, head)?;
+    document.begin(name)?;
     for row in rows {
         document.row(&row)?;
     }
+    document.end()?;
     document.close(errors)
 }
 
-/// A document being written.
-pub struct Document<'a> {
+/// Writes a value on a line of its own.
+pub fn json_line<T: Serialize>(out: &mut dyn Write, value: &T) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    out.write_all(b"\n")
+}
+
+/// Writes `{"error":…}` on a line of its own.
+pub fn write_error_line(out: &mut dyn Write, error: &SoftError) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct ErrorLine<'a> {
+        error: &'a SoftError,
+    }
+    json_line(out, &ErrorLine { error })
+}
+
+/// A document being written: its head, its lists, a row a line, its errors.
+pub(crate) struct Writer<'a> {
     out: &'a mut dyn Write,
     rows: bool,
 }
 
-impl std::fmt::Debug for Document<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Document")
-            .field("rows", &self.rows)
-            .finish_non_exhaustive()
-    }
-}
-
-impl<'a> Document<'a> {
-    /// Writes the head.
-    pub fn open<P: Serialize>(
-        out: &'a mut dyn Write,
-        head: &Head<'_, P>,
-        name: RowsName,
-    ) -> io::Result<Self> {
+impl<'a> Writer<'a> {
+    /// Writes the head, an object with at least one field.
+    pub(crate) fn open(out: &'a mut dyn Write, head: &impl Serialize) -> io::Result<Self> {
         let head = serde_json::to_vec(head)?;
-        // The head is an object with fields: everything but its closing brace.
+        // Everything but its closing brace.
         out.write_all(&head[..head.len() - 1])?;
-        write!(out, ",\"{name}\":[")?;
         Ok(Self { out, rows: false })
     }
 
-    /// Writes a row.
-    pub fn row<R: Serialize>(&mut self, row: &R) -> io::Result<()> {
+    fn begin(&mut self, name: &str) -> io::Result<()> {
+        self.rows = false;
+        write!(self.out, ",\"{name}\":[")
+    }
+
+    fn row<R: Serialize>(&mut self, row: &R) -> io::Result<()> {
         self.out.write_all(if self.rows { b",\n" } else { b"\n" })?;
         self.rows = true;
         serde_json::to_writer(&mut *self.out, row)?;
         Ok(())
     }
 
+    fn end(&mut self) -> io::Result<()> {
+        self.out.write_all(if self.rows { b"\n]" } else { b"]" })
+    }
+
     /// Writes the errors and ends the document.
-    pub fn close(self, errors: &[SoftError]) -> io::Result<()> {
-        self.out.write_all(if self.rows {
-            b"\n],\"errors\":"
-        } else {
-            b"],\"errors\":"
-        })?;
+    pub(crate) fn close(self, errors: &[SoftError]) -> io::Result<()> {
+        self.out.write_all(b",\"errors\":")?;
         serde_json::to_writer(&mut *self.out, errors)?;
         self.out.write_all(b"}\n")
+    }
+}
+
+impl Lists for Writer<'_> {
+    fn list<R: Serialize>(&mut self, name: &str, _: &'static str, rows: &[R]) -> io::Result<()> {
+        self.begin(name)?;
+        rows.iter().try_for_each(|row| self.row(row))?;
+        self.end()
     }
 }
 
@@ -196,7 +230,7 @@ pub fn find_json(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Layer, SoftErrorKind};
+    use crate::message::{Discount, Layer, SoftErrorKind};
     use resemble_core::{Params, Relation};
 
     fn row(path: &str) -> FindRow {
@@ -209,6 +243,7 @@ mod tests {
             b_in_a: Fraction::NONE,
             resemblance: Fraction::from_millionths(1),
             shared_bytes: 4096,
+            discount: Discount::default(),
         }
     }
 

@@ -268,6 +268,20 @@ impl Layer {
     }
 }
 
+/// What is left of a row's score when text that many contents have counts for less.
+///
+/// The figures of a row, its place and its relation are those of the raw score. Where nothing
+/// shared is common, the discounted score is the raw one and both fields are absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Discount {
+    /// The discounted score.
+    #[serde(default, skip_serializing_if = "Fraction::is_none")]
+    pub discounted: Fraction,
+    /// Why, for people: `61 % raw, 9 % after text found in 400 files`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
 /// A file similar to the subject (a: the subject, b: this file).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindRow {
@@ -291,6 +305,9 @@ pub struct FindRow {
     pub resemblance: Fraction,
     /// Proven common bytes, a lower bound.
     pub shared_bytes: u64,
+    /// The score after the discount for common text, where that makes a difference.
+    #[serde(flatten)]
+    pub discount: Discount,
 }
 
 impl FindRow {
@@ -327,6 +344,9 @@ pub struct PairRow {
     /// Both have equal bytes: the only pairs that text shows as 100 %. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub identical: bool,
+    /// The score after the discount for common text, where that makes a difference.
+    #[serde(flatten)]
+    pub discount: Discount,
 }
 
 /// The state of the daemon.
@@ -579,7 +599,7 @@ impl fmt::Display for FailureKind {
 }
 
 /// A relation as its word of the contract, or `null`.
-mod relation_word {
+pub(super) mod relation_word {
     use resemble_core::Relation;
     use serde::de::{Deserialize, Deserializer, Error};
     use serde::ser::{Serialize, Serializer};
@@ -594,14 +614,14 @@ mod relation_word {
     ];
 
     #[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref)] // the signature that serde's `with` asks for
-    pub(super) fn serialize<S: Serializer>(
+    pub(in crate::message) fn serialize<S: Serializer>(
         relation: &Option<Relation>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         relation.map(Relation::word).serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(in crate::message) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Relation>, D::Error> {
         let Some(word) = Option::<String>::deserialize(deserializer)? else {

@@ -1,7 +1,9 @@
 //! The wire's bytes: what is written here is the protocol.
 
 use super::*;
-use crate::message::{FindRequest, PairScore, PairsRequest, Request, Scope, Subject};
+use crate::message::{
+    FindRequest, MarkRequest, PairScore, PairsRequest, Request, Scope, Subject, TemplateRow,
+};
 
 fn json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).unwrap()
@@ -22,6 +24,7 @@ fn rows_read_as_the_contract_says() {
         b_in_a: Fraction::from_millionths(970_001),
         resemblance: Fraction::ZERO,
         shared_bytes: 0,
+        discount: Discount::default(),
     };
     let expected = "{\"row\":{\"file\":\"report.txt\",\"path\":\"/srv/\u{fffd}\",\
         \"path_b64\":\"L3Nydi//\",\"relation\":\"same-text\",\"layer\":\"text\",\
@@ -41,10 +44,63 @@ fn rows_read_as_the_contract_says() {
         resemblance: Fraction::NONE,
         shared_bytes: 9,
         identical: false,
+        discount: Discount::default(),
     };
     let expected = r#"{"a":"x","b":"y","score":1.000000,"a_in_b":1.000000,"b_in_a":null,"resemblance":null,"shared_bytes":9}"#;
     assert_eq!(json(&pair), expected);
     assert_eq!(serde_json::from_str::<PairRow>(expected).unwrap(), pair);
+
+    let discounted = PairRow {
+        discount: Discount {
+            discounted: Fraction::from_millionths(90_000),
+            reason: Some("61 % raw, 9 % after text found in 400 files".into()),
+        },
+        ..pair
+    };
+    let expected = r#"{"a":"x","b":"y","score":1.000000,"a_in_b":1.000000,"b_in_a":null,"resemblance":null,"shared_bytes":9,"discounted":0.090000,"reason":"61 % raw, 9 % after text found in 400 files"}"#;
+    assert_eq!(json(&discounted), expected);
+    assert_eq!(
+        serde_json::from_str::<PairRow>(expected).unwrap(),
+        discounted
+    );
+}
+
+#[test]
+fn templates_on_the_wire() {
+    assert_eq!(
+        request(r#"{"request":"templates-mark","files":["/a","/b"],"share":0.8,"name":"frame"}"#),
+        Request::TemplatesMark(MarkRequest {
+            files: vec!["/a".into(), "/b".into()],
+            share: Fraction::from_millionths(800_000),
+            name: Some("frame".into()),
+            ..MarkRequest::default()
+        })
+    );
+    assert_eq!(
+        request(r#"{"request":"templates-mark","cluster":"5c1f","within":["/t"]}"#),
+        Request::TemplatesMark(MarkRequest {
+            cluster: Some("5c1f".into()),
+            scope: Scope {
+                within: vec!["/t".into()],
+                ..Scope::default()
+            },
+            ..MarkRequest::default()
+        })
+    );
+    let row = TemplateRow {
+        id: "5c1f0e6b2a97".into(),
+        name: None,
+        files: 185,
+        share: Fraction::ONE,
+        template: Fraction::from_millionths(610_000),
+        chunks: 17,
+        bytes: 17_004,
+        fingerprints: 64,
+        ignored: false,
+    };
+    let expected = r#"{"id":"5c1f0e6b2a97","files":185,"share":1.000000,"template":0.610000,"chunks":17,"bytes":17004,"fingerprints":64}"#;
+    assert_eq!(json(&row), expected);
+    assert_eq!(serde_json::from_str::<TemplateRow>(expected).unwrap(), row);
 }
 
 #[test]

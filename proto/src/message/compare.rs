@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{Parts, Scope};
+use crate::message::{Discount, Parts, Scope};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
@@ -131,6 +131,9 @@ pub struct CompareRow {
     /// Further partners (a split or merged file), best first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<Partner>,
+    /// The larger containment after the discount for common text, where that makes a difference.
+    #[serde(flatten)]
+    pub discount: Discount,
 }
 
 /// A further partner of a row's file.

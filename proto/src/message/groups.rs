@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{Parts, Scope};
+use crate::message::{Discount, Parts, Scope};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
@@ -67,8 +67,12 @@ pub struct GroupsSummary {
     pub cluster_files: u64,
     /// Bytes of these.
     pub cluster_bytes: u64,
-    /// Links between them.
+    /// Links between similar files, those from one cluster to another counted too.
     pub links: u64,
+    /// Files that resemble members of clusters, but none of their centres: in no cluster
+    /// themselves.
+    #[serde(default)]
+    pub loose: u64,
     /// Connected components of more than one content.
     pub components: u64,
     /// Chunks and fingerprints that were ignored because too many contents have them.
@@ -180,6 +184,17 @@ pub struct Link {
     pub b_in_a: Fraction,
     /// Proven common bytes, a lower bound.
     pub shared_bytes: u64,
+    /// The larger containment after the discount for common text, where that makes a difference.
+    #[serde(flatten)]
+    pub discount: Discount,
+}
+
+/// A row of `groups --order`: a path, beside those of similar files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrderRow {
+    /// The file; each hard link is a row.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
 }
 
 /// The answer of `groups`.

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{CompareRequest, CoveredRequest, DirsRequest, GroupsRequest, WireDigest};
+use crate::message::{
+    CompareRequest, CoveredRequest, DirsRequest, GroupsRequest, MarkRequest, WireDigest,
+};
 use crate::number::Fraction;
 use crate::path::PathText;
 
@@ -22,6 +24,17 @@ pub enum Request {
     Dirs(DirsRequest),
     /// Identical sets and clusters. Rows: [`crate::message::GroupsPart`].
     Groups(GroupsRequest),
+    /// All paths, similar files side by side. Rows: [`crate::message::OrderRow`].
+    Order(GroupsRequest),
+    /// Marks what files have in common as a template. One row: [`crate::message::TemplateRow`].
+    TemplatesMark(MarkRequest),
+    /// The templates. Rows: [`crate::message::TemplateRow`].
+    TemplatesList,
+    /// Takes a template back. One row: [`crate::message::TemplateRow`].
+    TemplatesUnmark {
+        /// Its id or name.
+        which: String,
+    },
     /// The state of the daemon. One row: [`crate::message::StatusAnswer`].
     Status,
     /// Answered when every change made before the question is in the index, the overlay and the
@@ -93,6 +106,10 @@ impl Request {
             Self::Covered(_) => "covered",
             Self::Dirs(_) => "dirs",
             Self::Groups(_) => "groups",
+            Self::Order(_) => "order",
+            Self::TemplatesMark(_) => "templates-mark",
+            Self::TemplatesList => "templates-list",
+            Self::TemplatesUnmark { .. } => "templates-unmark",
             Self::Status => "status",
             Self::Sync { .. } => "sync",
             Self::Dump { .. } => "dump",

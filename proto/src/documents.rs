@@ -1,0 +1,341 @@
+//! The documents of several lists: what `compare`, `covered`, `dirs` and `groups` print as JSON.
+//!
+//! A [`Document`] is the whole of a report: what was asked, how far the answer holds, the answer,
+//! and what could not be looked at. It is written as JSON and read back from it, and what is read
+//! back is equal to what was written; so a report can be saved, filtered and printed in any other
+//! format weeks later, when the files are long gone, and every printer works on one type whether
+//! the answer is a minute or a year old.
+//!
+//! 1. Documents are written by hand, not by a derived `Serialize`: each row stands on a line of its
+//!    own (see [`crate::report`]), totals come before the lists, errors last. The same walk over
+//!    the lists ([`Body::lists`]) serves `json` and `jsonl`.
+//! 2. A line of `jsonl` must say which list it is of: `covered` has rows with the same fields in two
+//!    of them. In documents of more than one list the first field of a line is therefore `"row"`.
+//! 3. Reading is derived, tolerant of unknown fields and of absent ones that have a default, so
+//!    that an older program reads a newer report of the same schema.
+
+use std::fmt::Debug;
+use std::io::{self, Write};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::message::{
+    CompareClass, Comparison, Coverage, Degree, DirRow, Groups, Header, SoftError,
+};
+use crate::number::Fraction;
+use crate::path::PathText;
+use crate::report::{CommonParameters, Head, Writer, json_line, write_error_line};
+
+/// The report of `compare`.
+pub type CompareDocument = Document<Comparison>;
+/// The report of `covered`.
+pub type CoveredDocument = Document<Coverage>;
+/// The report of `dirs`.
+pub type DirsDocument = Document<SimilarDirs>;
+/// The report of `groups`.
+pub type GroupsDocument = Document<Groups>;
+
+/// Totals and lists of an answer, between the head of a document and its errors.
+pub trait Body: Clone + Debug + Default + PartialEq + DeserializeOwned {
+    /// The verb; `"command"` in the document.
+    const COMMAND: &'static str;
+    /// Whether lines of `jsonl` name their list.
+    const TAGGED: bool;
+    /// What was asked.
+    type Parameters: Clone + Debug + PartialEq + Serialize + DeserializeOwned;
+    /// What stands before the lists.
+    type Totals<'a>: Serialize
+    where
+        Self: 'a;
+
+    /// The totals, as fields of the document.
+    fn totals(&self) -> Self::Totals<'_>;
+
+    /// Hands every list to `to`, in the order of the document.
+    fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()>;
+}
+
+/// Takes the lists of a body one after the other.
+pub trait Lists {
+    /// A list: its name in the document, the word for one of its rows, and the rows.
+    fn list<R: Serialize>(&mut self, name: &str, word: &'static str, rows: &[R]) -> io::Result<()>;
+}
+
+/// A whole report in memory.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(bound = "")]
+pub struct Document<B: Body> {
+    /// The layout: [`crate::SCHEMA`] of who wrote it.
+    pub schema: u32,
+    /// The version of who wrote it.
+    pub version: String,
+    /// The verb.
+    pub command: String,
+    /// What was asked.
+    pub parameters: B::Parameters,
+    /// How far the answer holds.
+    #[serde(flatten)]
+    pub header: Header,
+    /// The answer.
+    #[serde(flatten)]
+    pub body: B,
+    /// What could not be looked at, by path.
+    pub errors: Vec<SoftError>,
+}
+
+impl<B: Body> Document<B> {
+    /// The report of this program about an answer.
+    pub fn new(parameters: B::Parameters, header: Header, body: B, errors: Vec<SoftError>) -> Self {
+        Self {
+            schema: crate::SCHEMA,
+            version: crate::VERSION.to_owned(),
+            command: B::COMMAND.to_owned(),
+            parameters,
+            header,
+            body,
+            errors,
+        }
+    }
+
+    fn head(&self) -> FullHead<'_, B::Parameters, B::Totals<'_>> {
+        FullHead {
+            head: Head::saved(
+                self.schema,
+                &self.version,
+                &self.command,
+                &self.parameters,
+                self.header,
+            ),
+            totals: self.body.totals(),
+        }
+    }
+
+    /// Writes one object, a row a line.
+    pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut writer = Writer::open(out, &self.head())?;
+        self.body.lists(&mut writer)?;
+        writer.close(&self.errors)
+    }
+
+    /// Writes the head, each row and each error as an object on a line of its own.
+    pub fn write_jsonl(&self, out: &mut dyn Write) -> io::Result<()> {
+        json_line(out, &self.head())?;
+        self.body.lists(&mut Lines {
+            out,
+            tagged: B::TAGGED,
+        })?;
+        self.errors
+            .iter()
+            .try_for_each(|error| write_error_line(out, error))
+    }
+}
+
+/// The head of a document with the totals of its body.
+#[derive(Serialize)]
+struct FullHead<'a, P: Serialize, T: Serialize> {
+    #[serde(flatten)]
+    head: Head<'a, &'a P>,
+    #[serde(flatten)]
+    totals: T,
+}
+
+/// Rows as lines.
+struct Lines<'a> {
+    out: &'a mut dyn Write,
+    tagged: bool,
+}
+
+impl Lists for Lines<'_> {
+    fn list<R: Serialize>(&mut self, _: &str, word: &'static str, rows: &[R]) -> io::Result<()> {
+        for row in rows {
+            if self.tagged {
+                json_line(
+                    self.out,
+                    &Tagged {
+                        row: word,
+                        fields: row,
+                    },
+                )?;
+            } else {
+                json_line(self.out, row)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Serialize)]
+struct Tagged<'a, R> {
+    row: &'static str,
+    #[serde(flatten)]
+    fields: &'a R,
+}
+
+/// No totals.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct NoTotals {}
+
+/// The `parameters` of a compare document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CompareParameters {
+    /// One directory or file, as named.
+    pub a: PathText,
+    /// The other.
+    pub b: PathText,
+    /// The least ratio of sizes of partners of unequal content, `null` without.
+    pub size_ratio: Fraction,
+    /// Partners of unequal content have the same suffix.
+    pub same_suffix: bool,
+    /// Equal names decide among partners of equal score.
+    pub names: bool,
+    /// Rows of these classes; empty: all.
+    pub classes: Vec<CompareClass>,
+    /// The rest.
+    #[serde(flatten)]
+    pub common: CommonParameters,
+}
+
+/// The `parameters` of a covered document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CoveredParameters {
+    /// The directory that is to go, as named.
+    pub dir: PathText,
+    /// Where its files must have equals, as named.
+    pub by: Vec<PathText>,
+    /// The id of chunking and sampling.
+    pub params: String,
+}
+
+/// The `parameters` of a dirs document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DirsParameters {
+    /// The directories, as named; empty: the daemon's roots.
+    pub roots: Vec<PathText>,
+    /// Only pairs with this one.
+    pub of: Option<PathText>,
+    /// The rest.
+    #[serde(flatten)]
+    pub common: CommonParameters,
+}
+
+/// The `parameters` of a groups document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GroupsParameters {
+    /// The directories, as named; empty: the daemon's roots.
+    pub roots: Vec<PathText>,
+    /// Only the cluster of this file.
+    pub of: Option<PathText>,
+    /// Chains are followed.
+    pub family: bool,
+    /// From which degree on a chunk is ignored.
+    pub degree: Degree,
+    /// The limit of memory in bytes, `null` without.
+    pub memory: Option<u64>,
+    /// The rest.
+    #[serde(flatten)]
+    pub common: CommonParameters,
+}
+
+/// The body of a dirs document.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct SimilarDirs {
+    /// The pairs, biggest saving first.
+    pub pairs: Vec<DirRow>,
+}
+
+/// What stands before the lists of a compare or groups document.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Summary<'a, S> {
+    /// The totals.
+    pub summary: &'a S,
+}
+
+/// What stands before the lists of a covered document.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct CoveredTotals {
+    /// See [`Coverage`].
+    pub covered: bool,
+    /// See [`Coverage`].
+    pub files: u64,
+    /// See [`Coverage`].
+    pub bytes: u64,
+}
+
+impl Body for Comparison {
+    const COMMAND: &'static str = "compare";
+    const TAGGED: bool = true;
+    type Parameters = CompareParameters;
+    type Totals<'a> = Summary<'a, crate::message::CompareSummary>;
+
+    fn totals(&self) -> Self::Totals<'_> {
+        Summary {
+            summary: &self.summary,
+        }
+    }
+
+    fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()> {
+        to.list("entries", "entry", &self.entries)?;
+        to.list("trees", "tree", &self.trees)?;
+        to.list("others", "other", &self.others)
+    }
+}
+
+impl Body for Coverage {
+    const COMMAND: &'static str = "covered";
+    const TAGGED: bool = true;
+    type Parameters = CoveredParameters;
+    type Totals<'a> = CoveredTotals;
+
+    fn totals(&self) -> CoveredTotals {
+        CoveredTotals {
+            covered: self.covered,
+            files: self.files,
+            bytes: self.bytes,
+        }
+    }
+
+    fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()> {
+        to.list("missing", "missing", &self.missing)?;
+        to.list("near", "near", &self.near)?;
+        to.list("linked", "linked", &self.linked)?;
+        to.list("copies", "copy", &self.copies)
+    }
+}
+
+impl Body for SimilarDirs {
+    const COMMAND: &'static str = "dirs";
+    const TAGGED: bool = false;
+    type Parameters = DirsParameters;
+    type Totals<'a> = NoTotals;
+
+    fn totals(&self) -> NoTotals {
+        NoTotals {}
+    }
+
+    fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()> {
+        to.list("pairs", "pair", &self.pairs)
+    }
+}
+
+impl Body for Groups {
+    const COMMAND: &'static str = "groups";
+    const TAGGED: bool = true;
+    type Parameters = GroupsParameters;
+    type Totals<'a> = Summary<'a, crate::message::GroupsSummary>;
+
+    fn totals(&self) -> Self::Totals<'_> {
+        Summary {
+            summary: &self.summary,
+        }
+    }
+
+    fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()> {
+        to.list("identical", "identical", &self.identical)?;
+        to.list("clusters", "cluster", &self.clusters)
+    }
+}
+
+#[cfg(test)]
+#[path = "documents_tests.rs"]
+mod tests;

@@ -1,0 +1,52 @@
+//! `templates`: text that is no evidence because the user says so.
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::Scope;
+use crate::number::Fraction;
+use crate::path::PathText;
+
+/// `templates mark`: what the members of a cluster, or these files, have in common is a template.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MarkRequest {
+    /// The files, absolute; empty if a cluster is named.
+    #[serde(default)]
+    pub files: Vec<PathText>,
+    /// The id of a cluster that `groups` tells of the files of `scope`.
+    #[serde(default)]
+    pub cluster: Option<String>,
+    /// Where the cluster is; `within` empty: all roots of the daemon.
+    #[serde(flatten)]
+    pub scope: Scope,
+    /// What so many of the files have is template; none: what all have.
+    #[serde(default)]
+    pub share: Fraction,
+    /// What people call it.
+    #[serde(default)]
+    pub name: Option<String>,
+}
+
+/// A template. Also the answer of `mark` and `unmark`: the one that is new, or gone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TemplateRow {
+    /// Made of its pieces: the same pieces have the same id.
+    pub id: String,
+    /// What people call it. In JSON only if it has a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Distinct contents that it was made of.
+    pub files: u64,
+    /// The share of these that had to have a piece.
+    pub share: Fraction,
+    /// How much of their bytes it takes out.
+    pub template: Fraction,
+    /// Its chunks.
+    pub chunks: u64,
+    /// Bytes of its chunks, each once.
+    pub bytes: u64,
+    /// Its window fingerprints.
+    pub fingerprints: u64,
+    /// It was made with other parameters of chunking and has no effect. In JSON only if true.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ignored: bool,
+}

@@ -1,0 +1,118 @@
+//! The answer to `why`: where two files agree and differ.
+//!
+//! It is no part of the conversation with the daemon: two files are read by whoever asks. It is here
+//! because it is printed as the other documents are.
+
+use std::io;
+
+use resemble_core::Relation;
+use serde::{Deserialize, Serialize};
+
+use crate::documents::{Body, Lists};
+use crate::message::answer::relation_word;
+use crate::number::Fraction;
+use crate::path::PathText;
+
+/// The `parameters` of a why document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WhyParameters {
+    /// One file, as named.
+    pub a: PathText,
+    /// The other.
+    pub b: PathText,
+    /// What differs is left out.
+    pub matches_only: bool,
+    /// The id of chunking and sampling, which decides the ranges of files too large to compare to the byte.
+    pub params: String,
+}
+
+/// What stands before the lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WhyTotals {
+    /// How the files relate; `null` for not at all, or too little.
+    #[serde(with = "relation_word")]
+    pub relation: Option<Relation>,
+    /// How much of a is in b.
+    pub a_in_b: Fraction,
+    /// How much of b is in a.
+    pub b_in_a: Fraction,
+    /// Shared over union.
+    pub resemblance: Fraction,
+    /// Bytes in shared runs, of the file with fewer of them.
+    pub shared_bytes: u64,
+    /// Bytes of a.
+    pub size_a: u64,
+    /// Bytes of b.
+    pub size_b: u64,
+    /// Both were compared to the byte; otherwise the ranges are those of common chunks.
+    pub exact: bool,
+    /// Both are text: ranges have lines.
+    pub text: bool,
+    /// Bytes of a that b has nowhere.
+    pub differing_bytes_a: u64,
+    /// Bytes of b that a has nowhere.
+    pub differing_bytes_b: u64,
+}
+
+/// A range of both files with the same bytes. Offsets are from 0, the end is not part of it; lines
+/// are from 1, first and last, `null` where there are none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WhyRange {
+    /// Bytes of a.
+    pub a: [u64; 2],
+    /// Bytes of b.
+    pub b: [u64; 2],
+    /// Lines of a.
+    pub lines_a: Option<[u64; 2]>,
+    /// Lines of b.
+    pub lines_b: Option<[u64; 2]>,
+    /// `in-order`, `moved`, or `again`: one file has it more often.
+    #[serde(default)]
+    pub placing: String,
+}
+
+/// A range of one file that the other has nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WhyStretch {
+    /// Bytes.
+    pub range: [u64; 2],
+    /// Lines.
+    pub lines: Option<[u64; 2]>,
+}
+
+/// The body of a why document.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct Explanation {
+    /// Relation, measures, sizes.
+    #[serde(flatten)]
+    pub totals: WhyTotals,
+    /// Shared, in the order of a; no byte of a twice.
+    pub ranges: Vec<WhyRange>,
+    /// Further ranges of b that a has too, in the order of b.
+    #[serde(default)]
+    pub repeats: Vec<WhyRange>,
+    /// What of a no range names.
+    #[serde(default)]
+    pub differs_a: Vec<WhyStretch>,
+    /// What of b neither a range nor a repeat names.
+    #[serde(default)]
+    pub differs_b: Vec<WhyStretch>,
+}
+
+impl Body for Explanation {
+    const COMMAND: &'static str = "why";
+    const TAGGED: bool = true;
+    type Parameters = WhyParameters;
+    type Totals<'a> = WhyTotals;
+
+    fn totals(&self) -> WhyTotals {
+        self.totals
+    }
+
+    fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()> {
+        to.list("ranges", "range", &self.ranges)?;
+        to.list("repeats", "repeat", &self.repeats)?;
+        to.list("differs_a", "differs-a", &self.differs_a)?;
+        to.list("differs_b", "differs-b", &self.differs_b)
+    }
+}
