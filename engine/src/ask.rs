@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use resemble_core::{ByteLen, ContentKind, Measures, similarity};
+use resemble_core::similarity::{self, Templates};
+use resemble_core::{ByteLen, ContentKind, Measures};
 use resemble_index::ReadError;
 use resemble_proto::message::{SoftError, SoftErrorKind, reason};
 use resemble_proto::path::PathText;
@@ -24,6 +25,19 @@ pub enum AskError {
     Unreadable {
         /// The file.
         path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// What does not fit into the memory that was given cannot be put on a disk either.
+    #[error(
+        "cannot put what does not fit into memory into {}: {}; free some space there, name another \
+         folder (TMPDIR), or give more memory (--memory)",
+        dir.display(),
+        reason(source)
+    )]
+    Scratch {
+        /// The directory for scratch files.
+        dir: PathBuf,
         /// What the kernel said.
         source: io::Error,
     },
@@ -85,6 +99,20 @@ pub(crate) fn unreadable(path: &Path, failure: ReadFailure) -> AskError {
         path: path.to_owned(),
         source,
     }
+}
+
+/// The measures of two files by the bytes of their payloads, and the sizes of these.
+pub(crate) fn exact_payload(
+    templates: &Templates,
+    a: &[u8],
+    b: &[u8],
+) -> (Measures, (ByteLen, ByteLen)) {
+    let (left, right) = (templates.payload(a), templates.payload(b));
+    // Of the whole: a payload may begin anywhere.
+    let kinds = (ContentKind::of(a), ContentKind::of(b));
+    let measures = similarity::runs::exact(&left, &right, kinds);
+    let size = |bytes: &[u8]| ByteLen(bytes.len() as u64);
+    (measures, (size(&left), size(&right)))
 }
 
 /// The measures of two files by their bytes, both of at most [`LARGEST_READ`].

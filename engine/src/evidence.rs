@@ -8,9 +8,12 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
+use resemble_core::similarity::discount::{self, FREE, Frequency, Rarity};
 use resemble_core::similarity::{Boilerplate, Sketch};
-use resemble_core::{ContentId, Fingerprint, Params};
-use resemble_index::{PostingKind, ReadError, Snapshot};
+use resemble_core::{ByteLen, ChunkList, ContentId, ContentKind, Fingerprint, Score, Signature};
+use resemble_index::{ContentRow, PostingKind, ReadError, Snapshot};
+use resemble_proto::message::Discount;
+use resemble_proto::number::Fraction;
 
 use crate::members::Members;
 
@@ -24,17 +27,139 @@ pub(crate) struct Nominee {
     pub(crate) chunks: u32,
 }
 
+/// What is kept of a content to compare it, without what is template.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    pub(crate) id: ContentId,
+    /// Bytes of the file.
+    pub(crate) whole: ByteLen,
+    /// Bytes of its payload: what shares, minimum evidence and relations are about. The same as `whole`
+    /// unless templates are marked.
+    pub(crate) size: ByteLen,
+    pub(crate) kind: ContentKind,
+    pub(crate) chunks: ChunkList,
+    pub(crate) signature: Signature,
+}
+
+impl Kept {
+    /// What the index keeps of a content.
+    pub(crate) fn of(snapshot: &Snapshot, row: &ContentRow) -> Result<Self, ReadError> {
+        let mut chunks = snapshot.chunks(row.id)?;
+        let mut signature = snapshot.signature(row.id)?;
+        let size = snapshot
+            .templates()
+            .strip(row.size, &mut chunks, &mut signature);
+        Ok(Self {
+            id: row.id,
+            whole: row.size,
+            size,
+            kind: row.kind,
+            chunks,
+            signature,
+        })
+    }
+
+    /// What comparing needs; its size is that of the payload.
+    pub(crate) fn sketch(&self) -> Sketch<'_> {
+        Sketch {
+            size: self.size,
+            chunks: &self.chunks,
+            signature: &self.signature,
+        }
+    }
+}
+
+/// How many contents have a piece, where that matters: more than [`FREE`] of those in question.
+/// Boilerplate is what more than the limit have.
+#[derive(Clone, Debug)]
+pub(crate) struct Counts {
+    limit: u32,
+    chunks: HashMap<u64, u32>,
+    fingerprints: HashMap<u64, u32>,
+}
+
+impl Counts {
+    /// Nothing is common yet; `limit` as [`Snapshot::boilerplate_limit`].
+    pub(crate) fn new(limit: u32) -> Self {
+        Self {
+            limit,
+            chunks: HashMap::new(),
+            fingerprints: HashMap::new(),
+        }
+    }
+
+    /// Takes note of a key that so many contents have.
+    pub(crate) fn note(&mut self, kind: PostingKind, key: u64, contents: usize) {
+        let contents = u32::try_from(contents).unwrap_or(u32::MAX);
+        if contents > FREE.min(self.limit) {
+            let counts = match kind {
+                PostingKind::Chunk => &mut self.chunks,
+                PostingKind::Fingerprint => &mut self.fingerprints,
+            };
+            counts.insert(key, contents);
+        }
+    }
+
+    /// A pair's score after the discount for common text, and why; nothing where it makes no
+    /// difference.
+    pub(crate) fn discount(&self, a: &Sketch<'_>, b: &Sketch<'_>, raw: Option<Score>) -> Discount {
+        let rarity = raw.and_then(|raw| Some((raw, self.rarity(a, b)?)));
+        rarity.map_or_else(Discount::default, |(raw, rarity)| {
+            let left = Fraction::from(rarity.discounted(raw));
+            Self::told(Fraction::from(raw), left, rarity.contents)
+        })
+    }
+
+    /// How rare what a pair shares is; `None` where nothing of it is common.
+    pub(crate) fn rarity(&self, a: &Sketch<'_>, b: &Sketch<'_>) -> Option<Rarity> {
+        if self.chunks.is_empty() && self.fingerprints.is_empty() {
+            return None;
+        }
+        Some(discount::rarity(a, b, self, self.limit)).filter(|rarity| rarity.weight < 1.0)
+    }
+
+    /// A discount in words.
+    pub(crate) fn told(raw: Fraction, left: Fraction, contents: u32) -> Discount {
+        if raw == left {
+            return Discount::default();
+        }
+        let percent = |share: Fraction| share.percent(false).unwrap_or(0);
+        Discount {
+            discounted: left,
+            reason: Some(format!(
+                "{} % raw, {} % after text found in {contents} files",
+                percent(raw),
+                percent(left),
+            )),
+        }
+    }
+}
+
+impl Boilerplate for Counts {
+    fn chunk(&self, key: u64) -> bool {
+        self.chunks.get(&key).is_some_and(|&n| n > self.limit)
+    }
+
+    fn fingerprint(&self, fingerprint: Fingerprint) -> bool {
+        let count = self.fingerprints.get(&fingerprint.0);
+        count.is_some_and(|&n| n > self.limit)
+    }
+}
+
+impl Frequency for Counts {
+    fn chunk(&self, key: u64) -> u32 {
+        self.chunks.get(&key).map_or(1, |&n| n)
+    }
+
+    fn fingerprint(&self, fingerprint: Fingerprint) -> u32 {
+        self.fingerprints.get(&fingerprint.0).map_or(1, |&n| n)
+    }
+}
+
 /// The chunk keys of a list that are evidence: ascending, distinct.
 pub(crate) fn chunk_keys(sketch: &Sketch<'_>) -> Vec<u64> {
-    let evidence =
-        |run: &&resemble_core::ChunkRun| !run.constant && run.len as usize >= Params::WINDOW;
-    let mut keys: Vec<u64> = sketch
-        .chunks
-        .0
-        .iter()
-        .filter(evidence)
-        .map(|run| run.hash.posting_key())
-        .collect();
+    let evidence = sketch.chunks.0.iter().filter(|run| run.is_evidence());
+    let mut keys: Vec<u64> = evidence.map(|run| run.hash.posting_key()).collect();
     keys.sort_unstable();
     keys.dedup();
     keys
@@ -47,19 +172,17 @@ pub(crate) fn fingerprint_keys(sketch: &Sketch<'_>) -> Vec<u64> {
     keys
 }
 
-/// All contents (of `members`, if given) that have something in common with the subject, ascending.
+/// All contents (of `members`, if given) that have something in common with the subject, ascending, and
+/// how common the subject's pieces are.
 pub(crate) fn nominate(
     snapshot: &Snapshot,
     subject: &Sketch<'_>,
     members: Option<&Members>,
-) -> Result<Vec<Nominee>, ReadError> {
-    let by_fingerprint = hits(
-        snapshot,
-        PostingKind::Fingerprint,
-        &fingerprint_keys(subject),
-        members,
-    )?;
-    let by_chunk = hits(snapshot, PostingKind::Chunk, &chunk_keys(subject), members)?;
+) -> Result<(Vec<Nominee>, Counts), ReadError> {
+    let mut counts = Counts::new(snapshot.boilerplate_limit());
+    let mut hits = |kind, keys: &[u64]| hits(snapshot, kind, keys, members, &mut counts);
+    let by_fingerprint = hits(PostingKind::Fingerprint, &fingerprint_keys(subject))?;
+    let by_chunk = hits(PostingKind::Chunk, &chunk_keys(subject))?;
     let mut nominees: Vec<Nominee> = Vec::new();
     let (mut left, mut right) = (by_fingerprint.iter().peekable(), by_chunk.iter().peekable());
     loop {
@@ -67,7 +190,7 @@ pub(crate) fn nominate(
             (Some(a), Some(b)) => a.0.min(b.0),
             (Some(a), None) => a.0,
             (None, Some(b)) => b.0,
-            (None, None) => return Ok(nominees),
+            (None, None) => return Ok((nominees, counts)),
         };
         let fingerprints = left.next_if(|hit| hit.0 == content).map_or(0, |hit| hit.1);
         let chunks = right.next_if(|hit| hit.0 == content).map_or(0, |hit| hit.1);
@@ -79,20 +202,34 @@ pub(crate) fn nominate(
     }
 }
 
-/// How many of the keys each content has, boilerplate aside; by content.
+/// How many of the keys each content has, boilerplate aside; by content. What is common is noted in
+/// `counts`, boilerplate among it.
 fn hits(
     snapshot: &Snapshot,
     kind: PostingKind,
     keys: &[u64],
     members: Option<&Members>,
+    counts: &mut Counts,
 ) -> Result<Vec<(ContentId, u32)>, ReadError> {
     let limit = snapshot.boilerplate_limit();
     let mut all: Vec<ContentId> = Vec::new();
     match members {
-        None => snapshot.postings_up_to(kind, keys, limit, &mut |_, contents| {
-            all.extend_from_slice(contents);
-        })?,
-        Some(members) => snapshot.postings(kind, keys, &mut |_, contents| {
+        None => {
+            // A key that nobody is named for is boilerplate, or only the subject has it.
+            let mut next = 0;
+            snapshot.postings_up_to(kind, keys, limit, &mut |at, contents| {
+                for &key in &keys[next..at] {
+                    counts.note(kind, key, usize::MAX);
+                }
+                next = at + 1;
+                counts.note(kind, keys[at], contents.len());
+                all.extend_from_slice(contents);
+            })?;
+            for &key in &keys[next..] {
+                counts.note(kind, key, usize::MAX);
+            }
+        }
+        Some(members) => snapshot.postings(kind, keys, &mut |at, contents| {
             let before = all.len();
             all.extend(
                 contents
@@ -100,7 +237,9 @@ fn hits(
                     .copied()
                     .filter(|&content| members.has(content)),
             );
-            if all.len() - before > limit as usize {
+            let count = all.len() - before;
+            counts.note(kind, keys[at], count);
+            if count > limit as usize {
                 all.truncate(before);
             }
         })?,

@@ -15,17 +15,18 @@ use std::sync::Arc;
 
 use resemble_core::similarity::{self, Sketch};
 use resemble_core::{
-    ByteLen, ContentId, ContentKind, Digest, FileId, Measures, Params, Relation, Score, rank,
+    ByteLen, ChunkList, ContentId, ContentKind, Digest, FileId, Measures, Params, Relation, Score,
+    Signature, rank,
 };
 use resemble_index::{ContentRow, FileRow, ReadError, Snapshot};
-use resemble_proto::message::{Answer, FindRow, Layer, Scope, SoftError};
+use resemble_proto::message::{Answer, Discount, FindRow, Layer, Looked, Scope, SoftError};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
 use crate::ask::{
-    AskError, LARGEST_READ, anchor_of, bytes_of, exact_measures, soft_error, unreadable,
+    AskError, LARGEST_READ, anchor_of, bytes_of, exact_payload, soft_error, unreadable,
 };
-use crate::evidence::{self, Known, Nominee};
+use crate::evidence::{self, Counts, Kept, Known, Nominee};
 use crate::ingest::StopFlag;
 use crate::members::Members;
 use crate::read::{Content, Reader};
@@ -173,6 +174,8 @@ pub struct Similar {
     pub relation: Option<Relation>,
     /// a is the subject.
     pub measures: Measures,
+    /// What is left of its score without common text; of listings nothing is said.
+    pub discount: Discount,
 }
 
 impl Similar {
@@ -208,7 +211,7 @@ pub fn find(
     name: &PathText,
     options: &FindOptions,
 ) -> Result<Answer<FindRow>, AskError> {
-    let (similar, errors) = search(snapshot, subject, options)?;
+    let (similar, errors, looked) = search(snapshot, subject, options, Wanted::Everything)?;
     let rows = similar.into_iter().map(|similar| FindRow {
         file: name.clone(),
         path: PathText::from(similar.path),
@@ -218,34 +221,75 @@ pub fn find(
         b_in_a: Fraction::from(similar.measures.b_in_a),
         resemblance: Fraction::from(similar.measures.resemblance),
         shared_bytes: similar.measures.shared_bytes.0,
+        discount: similar.discount,
     });
-    Ok(Answer::fresh(rows.collect(), errors).cut(options.top))
+    let mut answer = Answer::fresh(rows.collect(), errors).cut(options.top);
+    answer.header.looked = looked;
+    Ok(answer)
 }
 
 /// The listing of the overlay: at most [`LISTED`] of the listed files, best first, and how many
 /// there are.
 pub fn listing(snapshot: &Snapshot, subject: &Subject) -> Result<(Vec<Similar>, usize), AskError> {
-    let (mut similar, _) = search(snapshot, subject, &FindOptions::default())?;
+    let (mut similar, ..) = search(snapshot, subject, &FindOptions::default(), Wanted::Scores)?;
     similar.retain(Similar::is_listed);
     let total = similar.len();
     similar.truncate(LISTED);
     Ok((similar, total))
 }
 
+/// What a search is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// Rows with everything that is known of them.
+    Everything,
+    /// No discounts: a listing has no place for them.
+    Scores,
+}
+
+/// The files of `members` that relate to the subject, best first: for a question with many subjects
+/// among the same files.
+pub(crate) fn among(
+    snapshot: &Snapshot,
+    subject: &Subject,
+    members: &Members,
+) -> Result<Vec<Similar>, AskError> {
+    let options = FindOptions::default();
+    let (similar, _) = search_in(snapshot, subject, Some(members), &options, Wanted::Scores)?;
+    Ok(similar)
+}
+
+/// What was found, what could not be read, and what was looked at if that was less than everything.
+type Sought = (Vec<Similar>, Vec<SoftError>, Option<Looked>);
+
 fn search(
     snapshot: &Snapshot,
     subject: &Subject,
     options: &FindOptions,
+    wanted: Wanted,
+) -> Result<Sought, AskError> {
+    if options.scope.within.is_empty() {
+        let (found, errors) = search_in(snapshot, subject, None, options, wanted)?;
+        return Ok((found, errors, None));
+    }
+    let mut members = Members::of(snapshot, &options.scope)?;
+    let looked = members.looked(snapshot);
+    let mut errors = std::mem::take(&mut members.errors);
+    let (found, further) = search_in(snapshot, subject, Some(&members), options, wanted)?;
+    errors.extend(further);
+    Ok((found, errors, Some(looked)))
+}
+
+/// Among these files, or in the whole index.
+fn search_in(
+    snapshot: &Snapshot,
+    subject: &Subject,
+    members: Option<&Members>,
+    options: &FindOptions,
+    wanted: Wanted,
 ) -> Result<(Vec<Similar>, Vec<SoftError>), AskError> {
     let digest = &*subject.digest;
-    let members = if options.scope.within.is_empty() {
-        None
-    } else {
-        Some(Members::of(snapshot, &options.scope)?)
-    };
-    let mut errors = members
-        .as_ref()
-        .map_or(Vec::new(), |members| members.errors.clone());
+    let mut errors = Vec::new();
     let mut found = Vec::new();
     // Empty files are counted, not grouped.
     if digest.size == ByteLen::ZERO {
@@ -255,11 +299,12 @@ fn search(
         (Some(path), true) if digest.size <= LARGEST_READ => Some(bytes_of(path)?),
         _ => None,
     };
-    let known = Known::new(snapshot, members.as_ref());
-    let sketch = digest.sketch();
-    let bound = Bound::new(&sketch, options);
-    let own = snapshot.content_by_digest(&digest.content)?;
-    for nominee in nominated(snapshot, &sketch, own, members.as_ref())? {
+    let known = Known::new(snapshot, members);
+    let own = Own::of(digest, snapshot);
+    let sketch = own.sketch(digest);
+    let bound = Bound::new(&sketch, options, snapshot.templates().fingerprints());
+    let (nominees, counts) = nominated(snapshot, &sketch, digest, members)?;
+    for nominee in nominees {
         let Some(row) = snapshot.content(nominee.content)? else {
             continue;
         };
@@ -267,21 +312,34 @@ fn search(
         if !identical && !bound.could_pass(&nominee, &row) {
             continue;
         }
-        let holders = holders(snapshot, &row, members.as_ref(), subject.file)?;
+        let holders = holders(snapshot, &row, members, subject.file)?;
         let Some(first) = holders.first() else {
             continue;
         };
-        let mut measures = measure(snapshot, (&sketch, digest.kind), &row, identical, &known)?;
+        let other = if identical {
+            None
+        } else {
+            Some(Kept::of(snapshot, &row)?)
+        };
+        let mut measures = match &other {
+            None => identical_measures(row.size),
+            Some(other) => estimate((&sketch, digest.kind), (&other.sketch(), row.kind), &known),
+        };
+        let mut sizes = (
+            sketch.size,
+            other.as_ref().map_or(sketch.size, |other| other.size),
+        );
         if let Some(bytes) = &bytes
             && !identical
             && row.size <= LARGEST_READ
         {
             match bytes_of(first) {
-                Ok(other) => measures = exact_measures(bytes, &other),
+                Ok(other) => {
+                    (measures, sizes) = exact_payload(snapshot.templates(), bytes, &other);
+                }
                 Err(error) => errors.push(soft_error(first, &error)),
             }
         }
-        let sizes = (digest.size, row.size);
         let min_shared = options.min_shared.unwrap_or(Relation::MIN_SHARED);
         let relation = similarity::relation(identical, sizes.0, sizes.1, &measures, min_shared);
         let passes = match options.min {
@@ -294,10 +352,17 @@ fn search(
         if !passes {
             continue;
         }
+        let discount = match &other {
+            Some(other) if wanted == Wanted::Everything => {
+                counts.discount(&sketch, &other.sketch(), measures.containment())
+            }
+            _ => Discount::default(),
+        };
         found.extend(holders.into_iter().map(|path| Similar {
             path,
             relation,
             measures,
+            discount: discount.clone(),
         }));
     }
     known.failure()?;
@@ -305,15 +370,57 @@ fn search(
     Ok((found, errors))
 }
 
+/// What the subject is compared by: without what is template.
+enum Own {
+    /// No templates: the digest itself.
+    Whole,
+    Payload {
+        size: ByteLen,
+        chunks: ChunkList,
+        signature: Signature,
+    },
+}
+
+impl Own {
+    fn of(digest: &Digest, snapshot: &Snapshot) -> Self {
+        let templates = snapshot.templates();
+        if templates.is_empty() {
+            return Self::Whole;
+        }
+        let (mut chunks, mut signature) = (digest.chunks.clone(), digest.signature.clone());
+        let size = templates.strip(digest.size, &mut chunks, &mut signature);
+        Self::Payload {
+            size,
+            chunks,
+            signature,
+        }
+    }
+
+    fn sketch<'a>(&'a self, digest: &'a Digest) -> Sketch<'a> {
+        match self {
+            Self::Whole => digest.sketch(),
+            Self::Payload {
+                size,
+                chunks,
+                signature,
+            } => Sketch {
+                size: *size,
+                chunks,
+                signature,
+            },
+        }
+    }
+}
+
 /// The nominees, with the subject's own content among them: identical files need no evidence.
 fn nominated(
     snapshot: &Snapshot,
     sketch: &Sketch<'_>,
-    own: Option<ContentId>,
+    digest: &Digest,
     members: Option<&Members>,
-) -> Result<Vec<Nominee>, ReadError> {
-    let mut nominees = evidence::nominate(snapshot, sketch, members)?;
-    if let Some(own) = own
+) -> Result<(Vec<Nominee>, Counts), ReadError> {
+    let (mut nominees, counts) = evidence::nominate(snapshot, sketch, members)?;
+    if let Some(own) = snapshot.content_by_digest(&digest.content)?
         && let Err(at) = nominees.binary_search_by_key(&own, |nominee| nominee.content)
     {
         nominees.insert(
@@ -325,7 +432,7 @@ fn nominated(
             },
         );
     }
-    Ok(nominees)
+    Ok((nominees, counts))
 }
 
 /// The least path of each file that holds the content and takes part.
@@ -348,26 +455,6 @@ fn holders(
         }
     }
     Ok(paths)
-}
-
-/// The measures of the subject and a content.
-fn measure(
-    snapshot: &Snapshot,
-    (subject, kind): (&Sketch<'_>, ContentKind),
-    row: &ContentRow,
-    identical: bool,
-    known: &Known<'_>,
-) -> Result<Measures, ReadError> {
-    if identical {
-        return Ok(identical_measures(row.size));
-    }
-    let (chunks, signature) = (snapshot.chunks(row.id)?, snapshot.signature(row.id)?);
-    let other = Sketch {
-        size: row.size,
-        chunks: &chunks,
-        signature: &signature,
-    };
-    Ok(estimate((subject, kind), (&other, row.kind), known))
 }
 
 /// The measures of equal contents.
@@ -415,6 +502,8 @@ struct Bound {
     longest_chunk: f64,
     /// The least share of windows in common with which the threshold can be reached.
     least: f64,
+    /// The most fingerprints of any content that are template.
+    template: u32,
 }
 
 /// Scattered edits spoil 64 windows each but one byte: with a share p of the windows in common the
@@ -423,7 +512,7 @@ struct Bound {
 const MOST_PER_WINDOW: f64 = 8.0;
 
 impl Bound {
-    fn new(sketch: &Sketch<'_>, options: &FindOptions) -> Self {
+    fn new(sketch: &Sketch<'_>, options: &FindOptions, template: usize) -> Self {
         let mut at_least = [0; 64];
         for fingerprint in &sketch.signature.fingerprints {
             for count in &mut at_least[..=usize::from(fingerprint.level()).min(63)] {
@@ -443,6 +532,7 @@ impl Bound {
             size: sketch.size,
             longest_chunk: f64::from(longest_chunk),
             least,
+            template: u32::try_from(template).unwrap_or(u32::MAX),
         }
     }
 
@@ -450,7 +540,7 @@ impl Bound {
         // A chunk may prove what few samples hide.
         let chunks = f64::from(nominee.chunks) * self.longest_chunk;
         let smaller = self.size.0.min(row.size.0).max(1) as f64;
-        if nominee.chunks > 0 && chunks / smaller >= self.least {
+        if nominee.chunks > 0 && (chunks / smaller >= self.least || self.template > 0) {
             return true;
         }
         if nominee.fingerprints < 2 {
@@ -458,7 +548,8 @@ impl Bound {
         }
         let level = self.level.max(row.level);
         let a = f64::from(self.at_least[usize::from(level).min(63)]);
-        let b = f64::from(row.fingerprints) / 2f64.powi(i32::from(level - row.level));
+        let fingerprints = row.fingerprints.saturating_sub(self.template);
+        let b = f64::from(fingerprints) / 2f64.powi(i32::from(level - row.level));
         f64::from(nominee.fingerprints) / a.min(b).max(1.0) >= self.least
     }
 }

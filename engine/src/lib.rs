@@ -18,6 +18,8 @@
 #![forbid(unsafe_code)]
 
 mod ask;
+mod candidates;
+mod catalogue;
 pub mod compare;
 pub mod covered;
 pub mod dirs;
@@ -31,6 +33,7 @@ pub mod local;
 pub mod members;
 pub mod pairs;
 pub mod read;
+pub mod templates;
 pub mod walk;
 pub mod why;
 

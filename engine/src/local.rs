@@ -5,14 +5,20 @@
 //! another command, damaged or on a full disk: then the index is made in memory for this one question
 //! ([`LocalIndex::note`] says so). Nothing ever depends on the cache but time.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use resemble_core::Params;
+use resemble_core::similarity::Templates;
 use resemble_index::{ApplyError, Index, OpenError, Options, ReadError, Snapshot};
+use resemble_proto::message::{CompareRequest, Comparison, Whole};
 
+use crate::ask::AskError;
+use crate::catalogue::Shelf;
 use crate::ingest::{Ingest, IngestError, IngestOptions, Observer, Report, RootOptions, Target};
 
 /// How a local index is opened.
@@ -44,6 +50,9 @@ pub enum LocalError {
     /// The files could not be brought into the index.
     #[error(transparent)]
     Ingest(#[from] IngestError),
+    /// The question could not be answered.
+    #[error(transparent)]
+    Ask(#[from] AskError),
     /// A named path is not there or cannot be looked at.
     #[error("cannot look at {}: {source}", path.display())]
     Path {
@@ -135,9 +144,12 @@ impl LocalIndex {
         let outermost = outermost(paths);
         self.ingest
             .set_roots(outermost.iter().map(RootOptions::new).collect());
-        let targets: Vec<Target> = outermost.into_iter().map(Target::subtree).collect();
+        let targets: Vec<Target> = outermost.iter().map(Target::subtree).collect();
         let report = self.ingest.reconcile(&targets, observer)?;
         self.changes += report.changes;
+        if !report.stopped {
+            self.remember(&outermost)?;
+        }
         Ok(report)
     }
 
@@ -147,6 +159,73 @@ impl LocalIndex {
         let index = Index::in_memory(&self.options.params)?;
         self.ingest = Ingest::new(Arc::new(index), ingest_options(&self.options, &[]));
         Ok(())
+    }
+
+    /// Whether a comparison of these trees is best asked of the index: it has been brought in line with both
+    /// before, and there is no catalogue of both from an earlier comparison.
+    ///
+    /// The other way is [`Self::compare`]. The answers are the same; this is about time.
+    pub fn prefers_index(&self, trees: &[PathBuf; 2]) -> bool {
+        let Ok(snapshot) = self.snapshot() else {
+            return false;
+        };
+        let known = known_trees(&snapshot);
+        let is_known = |tree: &PathBuf| known.iter().any(|known| tree.starts_with(known));
+        let shelf = self.shelf();
+        let has = |tree: &PathBuf| shelf.has(tree).unwrap_or(false);
+        trees.iter().all(is_known) && !trees.iter().all(has)
+    }
+
+    fn shelf(&self) -> Shelf<'_> {
+        Shelf {
+            index: self.ingest.index(),
+            cache_bytes: self.cache.as_ref().map_or(0, |_| self.options.cache_bytes),
+            exclude: &self.ingest.options().exclude,
+            settle_window: self.ingest.options().settle_window,
+        }
+    }
+
+    /// Remembers that the index has been brought in line with these trees.
+    fn remember(&self, trees: &[PathBuf]) -> Result<(), LocalError> {
+        /// More of them are forgotten: it costs reading them once more.
+        const MOST: usize = 256;
+        let mut known = known_trees(&self.snapshot()?);
+        let before = known.len();
+        for tree in trees.iter().filter(|tree| tree.is_dir()) {
+            if known.len() < MOST && !known.iter().any(|known| tree.starts_with(known)) {
+                known.push(tree.clone());
+            }
+        }
+        if self.cache.is_some() && known.len() > before {
+            let record: Vec<&[u8]> = known
+                .iter()
+                .map(|tree| tree.as_os_str().as_bytes())
+                .collect();
+            let record = record.join(&0u8);
+            let index = self.ingest.index();
+            index
+                .put_record(TREES, &record)
+                .map_err(|error| LocalError::Ingest(IngestError::Apply(error)))?;
+        }
+        Ok(())
+    }
+
+    /// Compares two trees as they are now without an index of them: they are looked at for this one
+    /// question, and catalogues of them are kept in the cache for the next.
+    pub fn compare(
+        &mut self,
+        request: &CompareRequest,
+        templates: &Templates,
+        observer: &mut dyn Observer,
+    ) -> Result<Whole<Comparison>, LocalError> {
+        let roots = [request.a.as_path(), request.b.as_path()];
+        for path in roots {
+            fs::symlink_metadata(path).map_err(|source| LocalError::Path {
+                path: path.to_owned(),
+                source,
+            })?;
+        }
+        Ok(self.shelf().compare(request, templates, observer)?)
     }
 
     /// What is known now.
@@ -208,6 +287,19 @@ fn open_cache(path: &Path, options: &LocalOptions) -> Result<Index, String> {
         }
         Err(e) => Err(e.to_string()),
     }
+}
+
+/// The record of the trees that the index has been brought in line with, separated by NUL.
+const TREES: &str = "local.trees";
+
+fn known_trees(snapshot: &Snapshot) -> Vec<PathBuf> {
+    let record = snapshot.record(TREES).ok().flatten().unwrap_or_default();
+    let trees = record
+        .split(|&byte| byte == 0)
+        .filter(|tree| !tree.is_empty());
+    trees
+        .map(|tree| PathBuf::from(OsStr::from_bytes(tree)))
+        .collect()
 }
 
 /// The paths that lie in no other.

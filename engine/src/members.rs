@@ -8,9 +8,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use resemble_core::{ContentId, FileId};
+use resemble_core::similarity::too_small;
+use resemble_core::{ByteLen, ContentId, FileId};
 use resemble_index::{Entry, FileState, Snapshot};
-use resemble_proto::message::{Scope, SoftError, SoftErrorKind, reason};
+use resemble_proto::message::{Looked, Scope, SoftError, SoftErrorKind, reason};
 use resemble_proto::path::PathText;
 
 use crate::ask::AskError;
@@ -24,6 +25,8 @@ pub struct Member {
     pub path: PathBuf,
     /// What it holds.
     pub content: ContentId,
+    /// Its size.
+    pub size: ByteLen,
 }
 
 /// The files of a scope.
@@ -33,7 +36,11 @@ pub struct Members {
     pub files: Vec<Member>,
     /// Files in the scope that could not be read when they were looked at.
     pub errors: Vec<SoftError>,
-    by_content: HashMap<ContentId, Vec<u32>>,
+    /// Files in the scope's directories that a pattern, the least size or the index left out.
+    pub skipped: u64,
+    by_content: ByContent,
+    /// The other paths in the scope of files with hard links, by file, then path.
+    further: Vec<(FileId, PathBuf)>,
 }
 
 impl Members {
@@ -41,27 +48,39 @@ impl Members {
     pub fn of(snapshot: &Snapshot, scope: &Scope) -> Result<Self, AskError> {
         let mut found: HashMap<FileId, Member> = HashMap::new();
         let mut errors: HashMap<FileId, SoftError> = HashMap::new();
+        let mut further: Vec<(FileId, PathBuf)> = Vec::new();
+        let mut skipped = 0;
         for base in &scope.within {
             let base = base.as_path();
             let rules = Rules::new(base, scope)?;
             let mut paths = Vec::new();
+            let mut left_out = 0;
             snapshot.walk(base, &mut |path, entry| {
-                if let Entry::File(file) = entry
-                    && rules.admit(path)
-                {
-                    paths.push((*file, path.to_path_buf()));
+                if let Entry::File(file) = entry {
+                    if rules.admit(path) {
+                        paths.push((*file, path.to_path_buf()));
+                    } else {
+                        left_out += 1;
+                    }
                 }
                 std::ops::ControlFlow::Continue(())
             })?;
+            skipped += left_out;
             for (file, path) in paths {
                 if let Some(member) = found.get_mut(&file) {
-                    member.path = least(std::mem::take(&mut member.path), path);
+                    // Paths of the scope may lie in one another.
+                    if member.path != path {
+                        let (least, other) = in_order(std::mem::take(&mut member.path), path);
+                        member.path = least;
+                        further.push((file, other));
+                    }
                     continue;
                 }
                 let Some(row) = snapshot.file(file)? else {
                     continue;
                 };
                 if row.stat.size.0 < scope.min_size {
+                    skipped += 1;
                     continue;
                 }
                 match row.state {
@@ -72,6 +91,7 @@ impl Members {
                                 file,
                                 path,
                                 content,
+                                size: row.stat.size,
                             },
                         );
                     }
@@ -80,7 +100,7 @@ impl Members {
                             .entry(file)
                             .or_insert_with(|| unreadable(&path, errno));
                     }
-                    FileState::Skipped(_) => {}
+                    FileState::Skipped(_) => skipped += 1,
                 }
             }
         }
@@ -88,36 +108,122 @@ impl Members {
         files.sort_unstable_by(|a, b| raw(&a.path).cmp(raw(&b.path)));
         let mut errors: Vec<SoftError> = errors.into_values().collect();
         errors.sort_unstable_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
-        let mut by_content: HashMap<ContentId, Vec<u32>> = HashMap::new();
-        for (at, member) in files.iter().enumerate() {
-            by_content
-                .entry(member.content)
-                .or_default()
-                .push(at as u32);
-        }
+        further.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| raw(&a.1).cmp(raw(&b.1))));
+        further.dedup();
+        let by_content = ByContent::of(&files);
         Ok(Self {
             files,
             errors,
+            skipped,
             by_content,
+            further,
         })
+    }
+
+    /// What a question about these files looked at. Any run of twice the largest chunk holds a whole
+    /// chunk, wherever it begins, and is seen by that.
+    pub fn looked(&self, snapshot: &Snapshot) -> Looked {
+        let files = self.files.iter();
+        Looked {
+            files: self.files.len() as u64,
+            bytes: files.clone().map(|member| member.size.0).sum(),
+            unreadable: self.errors.len() as u64,
+            skipped: self.skipped,
+            small: files.filter(|member| too_small(member.size)).count() as u64,
+            least_run: u64::from(snapshot.params().chunk.max) * 2,
+        }
+    }
+
+    /// Leaves out what lies at paths that are not wanted; a file stays while one of its paths is.
+    pub(crate) fn retain(&mut self, wanted: impl Fn(&Path) -> bool) {
+        self.further.retain(|(_, path)| wanted(path));
+        let further = &self.further;
+        self.files.retain_mut(|member| {
+            if wanted(&member.path) {
+                return true;
+            }
+            let next = further.partition_point(|other| other.0 < member.file);
+            let next = further.get(next).filter(|other| other.0 == member.file);
+            next.is_some_and(|(_, path)| {
+                member.path.clone_from(path);
+                true
+            })
+        });
+        self.files
+            .sort_unstable_by(|a, b| raw(&a.path).cmp(raw(&b.path)));
+        let files = &self.files;
+        self.further.retain(|(file, path)| {
+            let is_least = |at: usize| files[at].file == *file;
+            let least = files.binary_search_by(|member| raw(&member.path).cmp(raw(path)));
+            !least.is_ok_and(is_least)
+        });
+        self.errors.retain(|error| wanted(error.path.as_path()));
+        self.by_content = ByContent::of(&self.files);
     }
 
     /// Whether a file of the scope holds this content.
     pub fn has(&self, content: ContentId) -> bool {
-        self.by_content.contains_key(&content)
+        self.by_content.has(content)
     }
 
     /// The files of the scope that hold this content, in path order.
     pub fn holders(&self, content: ContentId) -> impl Iterator<Item = &Member> {
-        let places = self.by_content.get(&content).map_or(&[][..], Vec::as_slice);
-        places.iter().map(|&at| &self.files[at as usize])
+        let holders = self.by_content.holders(content).iter();
+        holders.map(|&(_, at)| &self.files[at as usize])
+    }
+
+    /// All paths in the scope of a member, the least first.
+    pub fn paths<'a>(&'a self, member: &'a Member) -> impl Iterator<Item = &'a Path> {
+        let from = self.further.partition_point(|other| other.0 < member.file);
+        let others = self.further[from..].iter();
+        let others = others.take_while(|other| other.0 == member.file);
+        std::iter::once(member.path.as_path()).chain(others.map(|other| other.1.as_path()))
     }
 
     /// The distinct contents, ascending.
     pub fn contents(&self) -> Vec<ContentId> {
-        let mut contents: Vec<_> = self.by_content.keys().copied().collect();
-        contents.sort_unstable();
+        let holders = self.by_content.holders.iter();
+        let mut contents: Vec<ContentId> = holders.map(|&(content, _)| content).collect();
+        contents.dedup();
         contents
+    }
+}
+
+/// The files by what they hold: a few bytes a file, for there may be millions.
+#[derive(Debug, Default)]
+struct ByContent {
+    /// Ascending; the files by their places in the order of paths.
+    holders: Vec<(ContentId, u32)>,
+    /// One bit for each content up to the last. Nomination asks for every posting it meets whether the
+    /// content is one of these.
+    held: Vec<u64>,
+}
+
+impl ByContent {
+    fn of(files: &[Member]) -> Self {
+        let places = files.iter().zip(0..);
+        let mut holders: Vec<_> = places.map(|(member, at)| (member.content, at)).collect();
+        holders.sort_unstable();
+        let words = holders.last().map_or(0, |last| last.0.0 as usize / 64 + 1);
+        let mut held = vec![0; words];
+        for (content, _) in &holders {
+            held[content.0 as usize / 64] |= 1 << (content.0 % 64);
+        }
+        Self { holders, held }
+    }
+
+    fn has(&self, content: ContentId) -> bool {
+        let word = self.held.get(content.0 as usize / 64);
+        word.is_some_and(|word| word >> (content.0 % 64) & 1 == 1)
+    }
+
+    fn holders(&self, content: ContentId) -> &[(ContentId, u32)] {
+        if !self.has(content) {
+            return &[];
+        }
+        let from = self.holders.partition_point(|&(other, _)| other < content);
+        let rest = &self.holders[from..];
+        &rest[..rest.partition_point(|&(other, _)| other == content)]
     }
 }
 
@@ -125,8 +231,8 @@ fn raw(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
 
-fn least(a: PathBuf, b: PathBuf) -> PathBuf {
-    if raw(&b) < raw(&a) { b } else { a }
+fn in_order(a: PathBuf, b: PathBuf) -> (PathBuf, PathBuf) {
+    if raw(&b) < raw(&a) { (b, a) } else { (a, b) }
 }
 
 fn unreadable(path: &Path, errno: i32) -> SoftError {
@@ -139,14 +245,14 @@ fn unreadable(path: &Path, errno: i32) -> SoftError {
 
 /// The patterns of a scope below one of its paths.
 #[derive(Debug)]
-struct Rules {
+pub(crate) struct Rules {
     base: PathBuf,
     include: Option<Gitignore>,
     exclude: Option<Gitignore>,
 }
 
 impl Rules {
-    fn new(base: &Path, scope: &Scope) -> Result<Self, AskError> {
+    pub(crate) fn new(base: &Path, scope: &Scope) -> Result<Self, AskError> {
         Ok(Self {
             base: base.to_owned(),
             include: patterns(base, &scope.include)?,
@@ -154,7 +260,8 @@ impl Rules {
         })
     }
 
-    fn admit(&self, path: &Path) -> bool {
+    /// Whether the patterns let a path at or below the base take part.
+    pub(crate) fn admit(&self, path: &Path) -> bool {
         // A scope may name the file itself: then its name is what patterns see.
         let below = match path.strip_prefix(&self.base) {
             Ok(below) if !below.as_os_str().is_empty() => below,

@@ -2,30 +2,22 @@
 //!
 //! Made for scripts and for scoring: nothing is cut by a threshold unless one is given.
 //!
-//! 1. The signatures of the files in question are taken into memory: for each kind of evidence one
-//!    sorted array of (key, content).
+//! 1. The signatures of the files in question are taken into memory, and posting lists are made of
+//!    them (`candidates`).
 //! 2. Keys that more contents than the limit have are boilerplate, counted among these files alone.
-//! 3. For each content, the lists of its keys are run through with a counter for every later content:
-//!    time in proportion to the sum of the squares of the lists' lengths, memory to the number of
-//!    contents (Forman, Eshghi & Chiocchetti 2005, section 2.4, on contents instead of files).
-//! 4. Content pairs with enough in common are measured and become a row for each pair of files.
+//! 3. Content pairs with enough in common are measured and become a row for each pair of files.
 
-use std::collections::HashSet;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use resemble_core::similarity::{Boilerplate, Sketch};
-use resemble_core::{
-    ByteLen, ChunkList, ContentId, ContentKind, Fingerprint, Measures, Relation, Score, Signature,
-    rank,
-};
+use resemble_core::{ByteLen, Measures, Relation, Score, rank};
 use resemble_index::{ReadError, Snapshot};
-use resemble_proto::message::{Answer, PairRow, PairScore, Scope, SoftError};
+use resemble_proto::message::{Answer, Discount, PairRow, PairScore, Scope, SoftError};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
-use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_measures, soft_error};
-use crate::evidence::{chunk_keys, fingerprint_keys};
+use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
+use crate::candidates::{Block, threads};
+use crate::evidence::{Counts, Kept};
 use crate::find::{enough_shared, estimate, identical_measures};
 use crate::members::{Member, Members};
 
@@ -46,69 +38,21 @@ pub struct PairsOptions {
     pub exact: bool,
 }
 
-/// What is kept of one content while pairs are looked for.
-struct Kept {
-    id: ContentId,
-    size: ByteLen,
-    kind: ContentKind,
-    chunks: ChunkList,
-    signature: Signature,
-}
-
-impl Kept {
-    fn sketch(&self) -> Sketch<'_> {
-        Sketch {
-            size: self.size,
-            chunks: &self.chunks,
-            signature: &self.signature,
-        }
-    }
-}
-
 /// The pairs of the files in `options.scope`, best first.
 pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairRow>, AskError> {
     let members = Members::of(snapshot, &options.scope)?;
     let kept = keep(snapshot, &members)?;
-    let limit = snapshot.boilerplate_limit() as usize;
-    let fingerprints = Lists::new(&kept, limit, fingerprint_keys);
-    let chunks = Lists::new(&kept, limit, chunk_keys);
-    let boilerplate = Counted {
-        chunks: &chunks.boilerplate,
-        fingerprints: &fingerprints.boilerplate,
-    };
-
-    let next = AtomicUsize::new(0);
-    let threads = std::thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(8);
-    let worker = || {
-        let mut found = Found::default();
-        let mut tally = Tally::new(kept.len());
-        loop {
-            let a = next.fetch_add(1, Ordering::Relaxed);
-            if a >= kept.len() {
-                return found;
-            }
-            same_content(&members, &kept[a], &mut found);
-            tally.count(
-                a,
-                &fingerprints,
-                &chunks,
-                |b, shared_fingerprints, shared_chunks| {
-                    if shared_fingerprints >= 2 || shared_chunks >= 1 {
-                        found.pair(&members, (&kept[a], &kept[b]), options, &boilerplate);
-                    }
-                },
-            );
-        }
-    };
-    let found: Vec<Found> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-        workers
-            .into_iter()
-            .filter_map(|worker| worker.join().ok())
-            .collect()
-    });
+    let (block, counts) = Block::counting(kept, snapshot.boilerplate_limit());
+    let mut found = block.candidates(threads(), Found::default, |found, a, b, _| {
+        let pair = (&block.kept[a], &block.kept[b]);
+        found.pair((snapshot, &members), pair, options, &counts);
+        Ok::<(), AskError>(())
+    })?;
+    let mut identical = Found::default();
+    for content in &block.kept {
+        same_content(&members, content, &mut identical);
+    }
+    found.push(identical);
 
     let mut errors = members.errors.clone();
     let mut rows = Vec::new();
@@ -119,7 +63,10 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
     errors.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
     errors.dedup();
     rows.sort_by(Row::compare);
-    Ok(Answer::fresh(rows.iter().map(Row::to_answer).collect(), errors).cut(options.top))
+    let rows = rows.iter().map(Row::to_answer).collect();
+    let mut answer = Answer::fresh(rows, errors).cut(options.top);
+    answer.header.looked = Some(members.looked(snapshot));
+    Ok(answer)
 }
 
 /// The contents of the members that can be compared, by id. Empty files are counted, not grouped.
@@ -130,142 +77,10 @@ fn keep(snapshot: &Snapshot, members: &Members) -> Result<Vec<Kept>, ReadError> 
             continue;
         };
         if row.size > ByteLen::ZERO {
-            let (chunks, signature) = (snapshot.chunks(id)?, snapshot.signature(id)?);
-            kept.push(Kept {
-                id,
-                size: row.size,
-                kind: row.kind,
-                chunks,
-                signature,
-            });
+            kept.push(Kept::of(snapshot, &row)?);
         }
     }
     Ok(kept)
-}
-
-/// The posting lists of one kind of evidence over the kept contents, in memory.
-struct Lists {
-    /// The contents (by place) of all lists, one list after the other, each ascending.
-    contents: Vec<u32>,
-    /// Where in `contents` the lists of a content's keys begin and end: `of[starts[i]..starts[i+1]]`.
-    of: Vec<(u32, u32)>,
-    starts: Vec<usize>,
-    boilerplate: HashSet<u64>,
-}
-
-impl Lists {
-    fn new(kept: &[Kept], limit: usize, keys: impl Fn(&Sketch<'_>) -> Vec<u64>) -> Self {
-        let mut postings: Vec<(u64, u32)> = Vec::new();
-        for (place, content) in kept.iter().enumerate() {
-            postings.extend(
-                keys(&content.sketch())
-                    .into_iter()
-                    .map(|key| (key, place as u32)),
-            );
-        }
-        postings.sort_unstable();
-        let contents: Vec<u32> = postings.iter().map(|&(_, place)| place).collect();
-        let mut boilerplate = HashSet::new();
-        let mut by_content: Vec<(u32, u32, u32)> = Vec::new();
-        let mut begin = 0;
-        for list in postings.chunk_by(|a, b| a.0 == b.0) {
-            let end = begin + list.len();
-            if list.len() > limit {
-                boilerplate.insert(list[0].0);
-            } else if list.len() > 1 {
-                // A content only looks at the contents after itself.
-                let later = (begin + 1..end).zip(list);
-                by_content
-                    .extend(later.map(|(from, &(_, place))| (place, from as u32, end as u32)));
-            }
-            begin = end;
-        }
-        by_content.sort_unstable();
-        let mut starts = vec![0; kept.len() + 1];
-        for &(place, ..) in &by_content {
-            starts[place as usize + 1] += 1;
-        }
-        for place in 0..kept.len() {
-            starts[place + 1] += starts[place];
-        }
-        let of = by_content
-            .into_iter()
-            .map(|(_, from, to)| (from, to))
-            .collect();
-        Self {
-            contents,
-            of,
-            starts,
-            boilerplate,
-        }
-    }
-
-    /// The later contents that share a key with this one, once for each key.
-    fn later(&self, place: usize) -> impl Iterator<Item = u32> + '_ {
-        let lists = &self.of[self.starts[place]..self.starts[place + 1]];
-        lists
-            .iter()
-            .flat_map(|&(from, to)| &self.contents[from as usize..to as usize])
-            .copied()
-    }
-}
-
-/// Counters for one content against all later ones.
-struct Tally {
-    counts: Vec<(u32, u32)>,
-    touched: Vec<u32>,
-}
-
-impl Tally {
-    fn new(contents: usize) -> Self {
-        Self {
-            counts: vec![(0, 0); contents],
-            touched: Vec::new(),
-        }
-    }
-
-    fn count(
-        &mut self,
-        a: usize,
-        fingerprints: &Lists,
-        chunks: &Lists,
-        mut found: impl FnMut(usize, u32, u32),
-    ) {
-        for b in fingerprints.later(a) {
-            let count = &mut self.counts[b as usize];
-            if *count == (0, 0) {
-                self.touched.push(b);
-            }
-            count.0 += 1;
-        }
-        for b in chunks.later(a) {
-            let count = &mut self.counts[b as usize];
-            if *count == (0, 0) {
-                self.touched.push(b);
-            }
-            count.1 += 1;
-        }
-        for b in self.touched.drain(..) {
-            let (fingerprints, chunks) = std::mem::take(&mut self.counts[b as usize]);
-            found(b as usize, fingerprints, chunks);
-        }
-    }
-}
-
-/// Boilerplate as counted among the files of this question.
-struct Counted<'a> {
-    chunks: &'a HashSet<u64>,
-    fingerprints: &'a HashSet<u64>,
-}
-
-impl Boilerplate for Counted<'_> {
-    fn chunk(&self, key: u64) -> bool {
-        self.chunks.contains(&key)
-    }
-
-    fn fingerprint(&self, fingerprint: Fingerprint) -> bool {
-        self.fingerprints.contains(&fingerprint.0)
-    }
 }
 
 /// A pair of files before it is an answer; `a` has the lesser path.
@@ -275,6 +90,7 @@ struct Row<'a> {
     identical: bool,
     score: Score,
     measures: Measures,
+    discount: Discount,
 }
 
 impl Row<'_> {
@@ -309,6 +125,7 @@ impl Row<'_> {
             b_in_a: Fraction::from(self.measures.b_in_a),
             resemblance: Fraction::from(self.measures.resemblance),
             shared_bytes: self.measures.shared_bytes.0,
+            discount: self.discount.clone(),
         }
     }
 }
@@ -324,17 +141,18 @@ impl<'a> Found<'a> {
     /// Measures a pair of contents and keeps its rows if it passes.
     fn pair(
         &mut self,
-        members: &'a Members,
+        (snapshot, members): (&Snapshot, &'a Members),
         (a, b): (&Kept, &Kept),
         options: &PairsOptions,
-        boilerplate: &Counted<'_>,
+        counts: &Counts,
     ) {
-        let mut measures = estimate((&a.sketch(), a.kind), (&b.sketch(), b.kind), boilerplate);
-        if options.exact && a.size <= LARGEST_READ && b.size <= LARGEST_READ {
-            match self.read_both(members, a, b) {
-                Some(exact) => measures = exact,
-                None => return,
-            }
+        let mut sizes = (a.size, b.size);
+        let mut measures = estimate((&a.sketch(), a.kind), (&b.sketch(), b.kind), counts);
+        if options.exact && a.whole <= LARGEST_READ && b.whole <= LARGEST_READ {
+            let Some((one, other)) = self.read_both(members, a, b) else {
+                return;
+            };
+            (measures, sizes) = exact_payload(snapshot.templates(), &one, &other);
         }
         let score = match options.score {
             PairScore::Containment => measures.containment(),
@@ -343,34 +161,37 @@ impl<'a> Found<'a> {
         let Some(score) = score else { return };
         let min_shared = options.min_shared.unwrap_or(Relation::MIN_SHARED);
         if options.min.is_some_and(|min| score < min)
-            || !enough_shared((a.size, b.size), &measures, min_shared)
+            || !enough_shared(sizes, &measures, min_shared)
         {
             return;
         }
+        let discount = counts.discount(&a.sketch(), &b.sketch(), Some(score));
         for one in members.holders(a.id) {
             for other in members.holders(b.id) {
-                self.rows.push(row((one, other), false, score, measures));
+                let row = row((one, other), false, score, measures);
+                self.rows.push(Row {
+                    discount: discount.clone(),
+                    ..row
+                });
             }
         }
     }
 
-    /// The exact measures, by one file of each content; `None` (and an error row) if one cannot
-    /// be read.
-    fn read_both(&mut self, members: &Members, a: &Kept, b: &Kept) -> Option<Measures> {
+    /// The bytes of one file of each content; `None` (and an error row) if one cannot be read.
+    fn read_both(&mut self, members: &Members, a: &Kept, b: &Kept) -> Option<(Vec<u8>, Vec<u8>)> {
         let mut read = |content: &Kept| {
             let path = &members.holders(content.id).next()?.path;
             bytes_of(path)
                 .map_err(|error| self.errors.push(soft_error(path, &error)))
                 .ok()
         };
-        let (a, b) = (read(a)?, read(b)?);
-        Some(exact_measures(&a, &b))
+        Some((read(a)?, read(b)?))
     }
 }
 
 /// The pairs of files that hold one and the same content.
 fn same_content<'a>(members: &'a Members, content: &Kept, found: &mut Found<'a>) {
-    let measures = identical_measures(content.size);
+    let measures = identical_measures(content.whole);
     let holders: Vec<&Member> = members.holders(content.id).collect();
     for (at, &one) in holders.iter().enumerate() {
         for &other in &holders[at + 1..] {
@@ -396,6 +217,7 @@ fn row<'a>(
             identical,
             score,
             measures,
+            discount: Discount::default(),
         }
     } else {
         Row {
@@ -404,6 +226,7 @@ fn row<'a>(
             identical,
             score,
             measures: measures.swapped(),
+            discount: Discount::default(),
         }
     }
 }

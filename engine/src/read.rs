@@ -29,6 +29,7 @@
 //!    also drop those that the user's own programs had cached; the kernel's use-once list does it
 //!    better.
 
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -40,7 +41,7 @@ use rustix::fs::{Advice, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 use crate::ingest::StopFlag;
-use crate::walk::{self, Anchor, Kind, Stat};
+use crate::walk::{self, Anchor, Kind, OpenDir, Stat};
 
 /// A file whose inode changed less than this before it was read may have changed again without a
 /// trace in its times: 30 s (`dirty_expire`) and 5 s (the writeback interval) for writers through
@@ -157,9 +158,23 @@ impl From<Errno> for ReadFailure {
 
 /// Opens a regular file below the anchor for reading; the stat is that of the open file.
 pub fn open_regular(anchor: &Anchor, path: &Path) -> Result<(OwnedFd, Stat), ReadFailure> {
+    open_checked(&|flags| anchor.open_at(path, flags))
+}
+
+/// The same for a name of an open directory: one look-up however deep it lies.
+pub(crate) fn open_regular_in(
+    dir: &OpenDir,
+    name: &OsStr,
+) -> Result<(OwnedFd, Stat), ReadFailure> {
+    open_checked(&|flags| dir.open_at(name, flags))
+}
+
+fn open_checked(
+    open_at: &dyn Fn(OFlags) -> rustix::io::Result<OwnedFd>,
+) -> Result<(OwnedFd, Stat), ReadFailure> {
     // A handle that went stale may be found anew once.
-    let handle = match anchor.open_at(path, OFlags::PATH) {
-        Err(Errno::STALE) => anchor.open_at(path, OFlags::PATH),
+    let handle = match open_at(OFlags::PATH) {
+        Err(Errno::STALE) => open_at(OFlags::PATH),
         other => other,
     }?;
     let stat = Stat::of(handle.as_fd())?;
@@ -175,7 +190,7 @@ pub fn open_regular(anchor: &Anchor, path: &Path) -> Result<(OwnedFd, Stat), Rea
     };
     let file = match file {
         // No /proc: by name, and the inode is compared.
-        Err(Errno::NOENT | Errno::NOTDIR) => anchor.open_at(path, flags)?,
+        Err(Errno::NOENT | Errno::NOTDIR) => open_at(flags)?,
         other => other?,
     };
     let now = Stat::of(file.as_fd())?;
@@ -228,7 +243,16 @@ impl Reader {
         known_size: Option<ByteLen>,
         contents: &dyn Contents,
     ) -> Result<FileRead, ReadFailure> {
-        let (file, mut before) = open_regular(anchor, path)?;
+        self.read_open(open_regular(anchor, path)?, known_size, contents)
+    }
+
+    /// Reads a file that is open, as [`Self::read`]; the stat is that of [`open_regular`].
+    pub(crate) fn read_open(
+        &mut self,
+        (file, mut before): (OwnedFd, Stat),
+        known_size: Option<ByteLen>,
+        contents: &dyn Contents,
+    ) -> Result<FileRead, ReadFailure> {
         let mut bytes = 0;
         let mut earlier = None;
         let mut attempt = 1;
@@ -419,7 +443,7 @@ struct Streamed {
     other_size: bool,
 }
 
-fn read_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {
+pub(crate) fn read_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {
     loop {
         match rustix::io::pread(file, &mut *buffer, at) {
             Err(Errno::INTR) => {}
@@ -444,7 +468,7 @@ pub(crate) fn read_prefix(file: &OwnedFd, most: usize) -> rustix::io::Result<Vec
 
 /// The next stretch of data at or after `at`, within `size`. Where the file system cannot tell,
 /// everything is data.
-fn data_at(file: &OwnedFd, at: u64, size: u64) -> std::ops::Range<u64> {
+pub(crate) fn data_at(file: &OwnedFd, at: u64, size: u64) -> std::ops::Range<u64> {
     let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
         Ok(start) => start.clamp(at, size),
         // Only holes are left (or the file got shorter, which the stat afterwards tells).

@@ -329,6 +329,19 @@ impl OpenDir {
     /// bytes. Any failure of the listing itself fails it as a whole: half a listing would look
     /// like deletions.
     pub fn list(&self, skip: &dyn Fn(&OsStr) -> bool) -> rustix::io::Result<Vec<Found>> {
+        self.listed(false, skip)
+    }
+
+    /// The same with snapshot directories among the names: for whoever must account for all.
+    pub fn list_all(&self, skip: &dyn Fn(&OsStr) -> bool) -> rustix::io::Result<Vec<Found>> {
+        self.listed(true, skip)
+    }
+
+    fn listed(
+        &self,
+        with_snapshots: bool,
+        skip: &dyn Fn(&OsStr) -> bool,
+    ) -> rustix::io::Result<Vec<Found>> {
         let mut buffer = Vec::with_capacity(LISTING_BUFFER);
         let mut found = Vec::new();
         let mut entries = RawDir::new(&self.fd, buffer.spare_capacity_mut());
@@ -340,7 +353,8 @@ impl OpenDir {
                 other => other?,
             };
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            let snapshots = matches!(name.as_bytes(), b".snapshot" | b".zfs")
+            let snapshots = !with_snapshots
+                && is_snapshots(name)
                 && matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
             if matches!(name.as_bytes(), b"." | b"..") || snapshots || skip(name) {
                 continue;
@@ -361,10 +375,28 @@ impl OpenDir {
         Ok(found)
     }
 
+    /// Opens a name of this directory; the flags gain `O_NOFOLLOW` and `O_CLOEXEC`. Nothing that is
+    /// mounted or swapped meanwhile leads out of it: a name is one component.
+    pub fn open_at(&self, name: &OsStr, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        if name.as_bytes().contains(&b'/') {
+            return Err(Errno::XDEV);
+        }
+        open_below(
+            self.fd.as_fd(),
+            Path::new(name),
+            flags | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        )
+    }
+
     /// The target of a symbolic link in this directory, raw.
     pub fn read_link(&self, name: &OsStr) -> rustix::io::Result<Vec<u8>> {
         Ok(rustix::fs::readlinkat(&self.fd, name, Vec::new())?.into_bytes())
     }
+}
+
+/// Whether a directory of this name holds snapshots: the tree many times over.
+pub(crate) fn is_snapshots(name: &OsStr) -> bool {
+    matches!(name.as_bytes(), b".snapshot" | b".zfs")
 }
 
 /// Whether a failure says that there is nothing (or nothing we may see) at a path. Everything

@@ -1,22 +1,51 @@
-//! Where two files agree.
+//! Where two files agree, and where they differ.
 //!
 //! Both are read (never more than [`LARGEST_READ`] each) and compared to the byte; of
 //! larger files the common chunks are shown, whose ranges end at cut points rather than at the first
 //! differing byte. Which of the two it was is said.
+//!
+//! ```text
+//! compare ─► Shared    ranges in the order of a, placed (in order, moved, again), what differs
+//!              │
+//!              ├► layout   the same as coloured stripes of both files that leave nothing out
+//!              │    └► view     rows of two columns, folded and bounded, for a screen or a page
+//!              └► explain  a few lines of text, for the overlay
+//! ```
+//!
+//! * **Shared is what the measures mean**: runs of at least 64 bytes that the other file has too, so that
+//!   the differing bytes of a are exactly what `a_in_b` lacks, and those of b what `b_in_a` lacks. A word
+//!   that happens to stand in both texts is not shared.
+//! * **Nothing comes from an index.** Two files have no statistics; the answer is the same whoever gives it.
+//! * **Every output has a bound** that does not grow with the files ([`ViewOptions`]).
+
+mod cells;
+mod decode;
+mod explain;
+mod layout;
+mod lines;
+mod order;
+mod rows;
+mod view;
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::Path;
 
-use resemble_core::similarity::runs;
+use resemble_core::similarity::runs::{self, CommonRun};
 use resemble_core::{
-    ByteLen, ChunkHash, ChunkList, ContentKind, Measures, Params, Relation, Score, similarity,
+    ByteLen, ChunkHash, ChunkList, ContentKind, Measures, Params, Relation, similarity,
 };
-use resemble_index::Snapshot;
 
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_measures};
 use crate::find::{estimate, identical_measures, read_now};
+
+pub use decode::is_printable;
+pub use explain::explain;
+pub use layout::{Block, BlockKind};
+pub use order::Placing;
+pub use view::{Fold, Folded, Line, Rest, Row, Run, Side, Span, View, ViewOptions};
+
+use lines::Lines;
 
 /// A stretch of a and the equal stretch of b.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +58,24 @@ pub struct SharedRange {
     pub lines_a: Option<(u64, u64)>,
     /// First and last line of b.
     pub lines_b: Option<(u64, u64)>,
+    /// How it stands among the others.
+    pub placing: Placing,
+}
+
+impl SharedRange {
+    /// Its length in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.a.end - self.a.start
+    }
+}
+
+/// A stretch of one file that the other has nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Bytes.
+    pub range: Range<u64>,
+    /// First and last line, from 1, if both files are text and were read.
+    pub lines: Option<(u64, u64)>,
 }
 
 /// Where two files agree, and how much.
@@ -36,18 +83,92 @@ pub struct SharedRange {
 pub struct Shared {
     /// In the order of a; no byte of a twice.
     pub ranges: Vec<SharedRange>,
+    /// Further stretches of b that a has too, in the order of b: copies of what [`Self::ranges`] names.
+    pub repeats: Vec<SharedRange>,
+    /// What of a is nowhere in b: the bytes that no range names.
+    pub differs_a: Vec<Stretch>,
+    /// What of b is nowhere in a: the bytes that neither a range nor a repeat names.
+    pub differs_b: Vec<Stretch>,
     /// The ranges are exact to the byte; otherwise they are those of common chunks.
     pub exact: bool,
     /// Both files have the same bytes.
     pub identical: bool,
+    /// Both are text: no NUL in the first 8 KiB.
+    pub text: bool,
+    /// The relation, `None` if they have none worth a word.
+    pub relation: Option<Relation>,
     /// Sizes of a and b.
     pub sizes: (ByteLen, ByteLen),
     /// The measures that belong to the ranges.
     pub measures: Measures,
 }
 
-/// The shared ranges of two files as they are now.
-pub fn shared_ranges(a: &Path, b: &Path, params: &Params) -> Result<Shared, AskError> {
+impl Shared {
+    /// Bytes of all differing stretches of a and of b.
+    pub fn differing_bytes(&self) -> (u64, u64) {
+        let sum = |stretches: &[Stretch]| -> u64 {
+            stretches
+                .iter()
+                .map(|stretch| stretch.range.end - stretch.range.start)
+                .sum()
+        };
+        (sum(&self.differs_a), sum(&self.differs_b))
+    }
+
+    /// Bytes of a in ranges.
+    pub fn range_bytes(&self) -> u64 {
+        self.ranges.iter().map(SharedRange::bytes).sum()
+    }
+}
+
+/// Two files that were compared.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// Where they agree and differ.
+    pub shared: Shared,
+    /// The bytes of both, if they were read whole.
+    bytes: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Comparison {
+    /// Two contents in memory.
+    pub fn of_bytes(a: Vec<u8>, b: Vec<u8>) -> Self {
+        Self {
+            shared: by_bytes(&a, &b),
+            bytes: Some((a, b)),
+        }
+    }
+
+    /// The bytes of a and b, if they were read whole.
+    pub fn bytes(&self) -> Option<(&[u8], &[u8])> {
+        self.bytes.as_ref().map(|(a, b)| (&a[..], &b[..]))
+    }
+
+    /// Line numbers of both, if both are text that was read whole.
+    fn lines(&self) -> Option<(Lines<'_>, Lines<'_>)> {
+        let (a, b) = self.bytes().filter(|_| self.shared.text)?;
+        Some((Lines::of(a), Lines::of(b)))
+    }
+
+    /// Shared runs and what stands between them, in the order of display.
+    pub fn blocks(&self) -> Vec<Block> {
+        layout::Layout::of(&self.shared).blocks()
+    }
+
+    /// Both files in two columns.
+    pub fn view(&self, options: &ViewOptions) -> View {
+        view::view(self, options)
+    }
+
+    /// The shared ranges alone, with what they hold: each row has a line of a and the same line of b.
+    /// Ranges longer than twice [`ViewOptions::context`] are folded.
+    pub fn matches(&self, options: &ViewOptions) -> View {
+        view::matches(self, options)
+    }
+}
+
+/// Compares two files as they are now. The paths are real ones: a symbolic link is not followed.
+pub fn compare(a: &Path, b: &Path, params: &Params) -> Result<Comparison, AskError> {
     let size = |path: &Path| -> Result<ByteLen, AskError> {
         std::fs::symlink_metadata(path)
             .map(|meta| ByteLen(meta.len()))
@@ -57,10 +178,11 @@ pub fn shared_ranges(a: &Path, b: &Path, params: &Params) -> Result<Shared, AskE
             })
     };
     if size(a)?.max(size(b)?) <= LARGEST_READ {
-        return Ok(by_bytes(&bytes_of(a)?, &bytes_of(b)?));
+        return Ok(Comparison::of_bytes(bytes_of(a)?, bytes_of(b)?));
     }
     let (a, b) = (read_now(a, params)?, read_now(b, params)?);
     let identical = a.content == b.content;
+    let sizes = (a.size, b.size);
     let measures = if identical {
         identical_measures(a.size)
     } else {
@@ -70,307 +192,185 @@ pub fn shared_ranges(a: &Path, b: &Path, params: &Params) -> Result<Shared, AskE
             &similarity::NoBoilerplate,
         )
     };
-    let ranges = by_chunks(&a.chunks, &b.chunks);
-    Ok(Shared {
-        ranges,
+    let (of_a, of_b) = if identical {
+        (whole(sizes.0), Vec::new())
+    } else {
+        (
+            by_chunks(&a.chunks, &b.chunks),
+            by_chunks(&b.chunks, &a.chunks),
+        )
+    };
+    let shared = Found {
+        of_a,
+        of_b,
         exact: false,
         identical,
-        sizes: (a.size, b.size),
+        text: (a.kind, b.kind) == (ContentKind::Text, ContentKind::Text),
+        sizes,
         measures,
+    };
+    Ok(Comparison {
+        shared: shared.placed(None),
+        bytes: None,
     })
+}
+
+/// The shared ranges of two files as they are now.
+pub fn shared_ranges(a: &Path, b: &Path, params: &Params) -> Result<Shared, AskError> {
+    Ok(compare(a, b, params)?.shared)
 }
 
 fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
     let identical = a == b;
     let sizes = (ByteLen(a.len() as u64), ByteLen(b.len() as u64));
-    let text = (ContentKind::of(a), ContentKind::of(b)) == (ContentKind::Text, ContentKind::Text);
-    let runs = if identical {
-        let all = 0..a.len() as u64;
-        vec![runs::CommonRun {
-            a: all.clone(),
-            b: all,
-        }]
+    let (of_a, of_b, measures) = if identical {
+        (whole(sizes.0), Vec::new(), identical_measures(sizes.0))
     } else {
-        runs::common_runs(a, b)
-    };
-    let (lines_a, lines_b) = (text.then(|| Lines::of(a)), text.then(|| Lines::of(b)));
-    let ranges = runs
-        .into_iter()
-        .filter(|run| !run.a.is_empty())
-        .map(|run| SharedRange {
-            lines_a: lines_a.as_ref().map(|lines| lines.holding(&run.a)),
-            lines_b: lines_b.as_ref().map(|lines| lines.holding(&run.b)),
-            a: run.a,
-            b: run.b,
+        // Three passes over both that need nothing of each other.
+        std::thread::scope(|scope| {
+            let of_b = scope.spawn(|| runs::common_runs(b, a));
+            let measures = scope.spawn(|| exact_measures(a, b));
+            let of_a = runs::common_runs(a, b);
+            (of_a, joined(of_b), joined(measures))
         })
-        .collect();
-    let measures = if identical {
-        identical_measures(sizes.0)
-    } else {
-        exact_measures(a, b)
     };
-    Shared {
-        ranges,
+    Found {
+        of_a,
+        of_b,
         exact: true,
         identical,
+        text: (ContentKind::of(a), ContentKind::of(b)) == (ContentKind::Text, ContentKind::Text),
         sizes,
         measures,
     }
+    .placed(Some((a, b)))
 }
 
-/// Where the lines of a text begin.
-struct Lines(Vec<u64>);
+/// What a thread computed; a panic of it goes on here.
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
 
-impl Lines {
-    fn of(text: &[u8]) -> Self {
-        let feeds = text.iter().enumerate().filter(|&(_, &byte)| byte == b'\n');
-        Self(
-            std::iter::once(0)
-                .chain(feeds.map(|(at, _)| at as u64 + 1))
+/// The one run of equal files.
+fn whole(size: ByteLen) -> Vec<CommonRun> {
+    let all = 0..size.0;
+    let run = CommonRun {
+        a: all.clone(),
+        b: all,
+    };
+    (size.0 > 0).then_some(run).into_iter().collect()
+}
+
+/// Runs of both files, not yet placed.
+struct Found {
+    of_a: Vec<CommonRun>,
+    /// Runs of b in a: their `a` is in b.
+    of_b: Vec<CommonRun>,
+    exact: bool,
+    identical: bool,
+    text: bool,
+    sizes: (ByteLen, ByteLen),
+    measures: Measures,
+}
+
+impl Found {
+    fn placed(self, bytes: Option<(&[u8], &[u8])>) -> Shared {
+        let placed = order::place(self.of_a, bytes);
+        let repeats = order::repeats(&placed, &self.of_b);
+        drop(self.of_b);
+        let counted = bytes.filter(|_| self.text);
+        let (lines_a, lines_b) = (
+            counted.map(|(a, _)| Lines::of(a)),
+            counted.map(|(_, b)| Lines::of(b)),
+        );
+        let holding = |lines: &Option<Lines<'_>>, range: &Range<u64>| {
+            lines.as_ref().map(|lines| lines.holding(range))
+        };
+        let stretches = |taken: Vec<Range<u64>>, size: ByteLen, lines: &Option<Lines<'_>>| {
+            order::without(&(0..size.0), &order::union(taken))
+                .into_iter()
+                .map(|range| Stretch {
+                    lines: holding(lines, &range),
+                    range,
+                })
+                .collect()
+        };
+        let in_b = placed.iter().map(|(run, _)| run.b.clone());
+        let in_b = in_b
+            .chain(repeats.iter().map(|run| run.b.clone()))
+            .collect();
+        let in_a = placed.iter().map(|(run, _)| run.a.clone()).collect();
+        let differs_a = stretches(in_a, self.sizes.0, &lines_a);
+        let differs_b = stretches(in_b, self.sizes.1, &lines_b);
+        let range = |(run, placing): (CommonRun, Placing)| SharedRange {
+            lines_a: holding(&lines_a, &run.a),
+            lines_b: holding(&lines_b, &run.b),
+            a: run.a,
+            b: run.b,
+            placing,
+        };
+        Shared {
+            ranges: placed.into_iter().map(range).collect(),
+            repeats: repeats
+                .into_iter()
+                .map(|run| range((run, Placing::Again)))
                 .collect(),
-        )
-    }
-
-    /// First and last line, from 1, of a range that is not empty.
-    fn holding(&self, range: &Range<u64>) -> (u64, u64) {
-        let line = |at: u64| self.0.partition_point(|&begin| begin <= at) as u64;
-        (line(range.start), line(range.end - 1))
+            differs_a,
+            differs_b,
+            exact: self.exact,
+            identical: self.identical,
+            text: self.text,
+            relation: similarity::relation(
+                self.identical,
+                self.sizes.0,
+                self.sizes.1,
+                &self.measures,
+                Relation::MIN_SHARED,
+            ),
+            sizes: self.sizes,
+            measures: self.measures,
+        }
     }
 }
 
 /// Common chunks, neighbours joined. Each chunk of a is matched with the one that continues the
-/// range before it, else with its first occurrence in b.
-fn by_chunks(a: &ChunkList, b: &ChunkList) -> Vec<SharedRange> {
-    let mut first: HashMap<(ChunkHash, u32), u64> = HashMap::new();
-    let mut at_place: HashMap<u64, (ChunkHash, u32)> = HashMap::new();
+/// range before it, else with its first occurrence in b. Of a chunk that follows itself more often in a
+/// than in b, only so many are named; padding (all bytes equal) is no evidence and never named.
+fn by_chunks(a: &ChunkList, b: &ChunkList) -> Vec<CommonRun> {
+    /// A chunk, how often it follows itself.
+    type Repeated = ((ChunkHash, u32), u64);
+    let mut first: HashMap<(ChunkHash, u32), (u64, u64)> = HashMap::new();
+    let mut at_place: HashMap<u64, Repeated> = HashMap::new();
     for (at, run) in b.positions() {
-        first.entry((run.hash, run.len)).or_insert(at);
-        at_place.insert(at, (run.hash, run.len));
+        let chunk = (run.hash, run.len);
+        first.entry(chunk).or_insert((at, run.count));
+        at_place.insert(at, (chunk, run.count));
     }
-    let mut ranges: Vec<SharedRange> = Vec::new();
+    let mut ranges: Vec<CommonRun> = Vec::new();
     for (at, run) in a.positions() {
         let chunk = (run.hash, run.len);
         if run.constant {
             continue;
         }
-        let Some(&place) = first.get(&chunk) else {
-            continue;
-        };
-        let len = u64::from(run.len) * run.count;
-        match ranges.last_mut() {
-            Some(last) if last.a.end == at && at_place.get(&last.b.end) == Some(&chunk) => {
-                last.a.end += len;
-                last.b.end += len;
-            }
-            _ => ranges.push(SharedRange {
-                a: at..at + len,
-                b: place..place + len,
-                lines_a: None,
-                lines_b: None,
-            }),
+        let len = |count: u64| u64::from(run.len) * count.min(run.count);
+        if let Some(last) = ranges.last_mut()
+            && last.a.end == at
+            && let Some(&(next, count)) = at_place.get(&last.b.end)
+            && next == chunk
+        {
+            last.a.end += len(count);
+            last.b.end += len(count);
+        } else if let Some(&(place, count)) = first.get(&chunk) {
+            ranges.push(CommonRun {
+                a: at..at + len(count),
+                b: place..place + len(count),
+            });
         }
     }
     ranges
 }
 
-/// The ranges shown in one explanation; the rest is counted.
-const SHOWN: usize = 200;
-
-/// The text of `.similar/.why/NAME`: relation, scores, shared ranges.
-///
-/// `snapshot` gives the scores that the listing showed, if both files are indexed.
-pub fn explain(
-    snapshot: &Snapshot,
-    a: &Path,
-    b: &Path,
-    params: &Params,
-) -> Result<String, AskError> {
-    let shared = shared_ranges(a, b, params)?;
-    let relation = similarity::relation(
-        shared.identical,
-        shared.sizes.0,
-        shared.sizes.1,
-        &shared.measures,
-        Relation::MIN_SHARED,
-    );
-    let percent = |score: Option<Score>| match score {
-        Some(score) => format!("{}%", score.percent(shared.identical)),
-        None => "too small to judge".to_owned(),
-    };
-    let mut text = String::new();
-    let _ = writeln!(text, "a         {}", printable(a));
-    let _ = writeln!(text, "b         {}", printable(b));
-    let _ = writeln!(
-        text,
-        "relation  {}",
-        relation.map_or("none", Relation::word)
-    );
-    let _ = writeln!(text, "a in b    {}", percent(shared.measures.a_in_b));
-    let _ = writeln!(text, "b in a    {}", percent(shared.measures.b_in_a));
-    let _ = writeln!(text, "alike     {}", percent(shared.measures.resemblance));
-    let total: u64 = shared
-        .ranges
-        .iter()
-        .map(|range| range.a.end - range.a.start)
-        .sum();
-    let how = if shared.exact {
-        "compared to the byte"
-    } else {
-        "common chunks; the files are too large to read whole"
-    };
-    let _ = writeln!(
-        text,
-        "shared    {} of {} bytes of a in {} {} ({how})",
-        grouped(total),
-        grouped(shared.sizes.0.get()),
-        shared.ranges.len(),
-        if shared.ranges.len() == 1 {
-            "range"
-        } else {
-            "ranges"
-        },
-    );
-    if let Some(limit) = boilerplate_note(snapshot, a, b) {
-        text.push_str(&limit);
-    }
-    text.push('\n');
-    for range in shared.ranges.iter().take(SHOWN) {
-        let _ = match (range.lines_a, range.lines_b) {
-            (Some(lines_a), Some(lines_b)) => {
-                writeln!(
-                    text,
-                    "a {}  b {}  ({} bytes)",
-                    lines(lines_a),
-                    lines(lines_b),
-                    grouped(range.a.end - range.a.start)
-                )
-            }
-            _ => writeln!(
-                text,
-                "a {}-{}  b {}-{}  ({} bytes)",
-                range.a.start,
-                range.a.end,
-                range.b.start,
-                range.b.end,
-                grouped(range.a.end - range.a.start),
-            ),
-        };
-    }
-    if shared.ranges.len() > SHOWN {
-        let _ = writeln!(text, "… and {} more ranges", shared.ranges.len() - SHOWN);
-    }
-    Ok(text)
-}
-
-fn lines((first, last): (u64, u64)) -> String {
-    if first == last {
-        format!("line {first}")
-    } else {
-        format!("lines {first}-{last}")
-    }
-}
-
-/// A sentence for a pair whose listed score leaves boilerplate aside.
-fn boilerplate_note(snapshot: &Snapshot, a: &Path, b: &Path) -> Option<String> {
-    let limit = snapshot.boilerplate_limit();
-    let signature = |path: &Path| {
-        let content = snapshot.file_at(path).ok()??.state.content()?;
-        snapshot.signature(content).ok()
-    };
-    let (a, b) = (signature(a)?, signature(b)?);
-    let is = |f: &resemble_core::Fingerprint| {
-        snapshot
-            .is_boilerplate(resemble_index::PostingKind::Fingerprint, f.0)
-            .unwrap_or(false)
-    };
-    let common = a
-        .fingerprints
-        .iter()
-        .chain(&b.fingerprints)
-        .filter(|f| is(f))
-        .count();
-    (common > 0).then(|| {
-        format!(
-            "note      text that more than {limit} contents have is left out of listed scores\n"
-        )
-    })
-}
-
-/// A number with its thousands apart: `12,345`.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A path on one line, whatever its bytes.
-fn printable(path: &Path) -> String {
-    path.to_string_lossy()
-        .chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_grouped_by_thousands() {
-        for (number, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1,000"),
-            (1_234_567, "1,234,567"),
-        ] {
-            assert_eq!(grouped(number), text);
-        }
-    }
-
-    #[test]
-    fn lines_of_ranges() {
-        let lines = Lines::of(b"one\ntwo\nthree");
-        assert_eq!(lines.holding(&(0..3)), (1, 1));
-        assert_eq!(lines.holding(&(0..4)), (1, 1));
-        assert_eq!(lines.holding(&(3..5)), (1, 2));
-        assert_eq!(lines.holding(&(8..13)), (3, 3));
-    }
-
-    #[test]
-    fn identical_bytes_are_one_range() {
-        let text = b"a line that is here\n".repeat(40);
-        let shared = by_bytes(&text, &text);
-        assert!(shared.identical && shared.exact);
-        assert_eq!(shared.ranges.len(), 1);
-        assert_eq!(shared.ranges[0].lines_a, Some((1, 40)));
-    }
-
-    #[test]
-    fn chunk_ranges_join_and_name_equal_bytes() {
-        let params = Params::default();
-        let mut noise = 1u64;
-        let mut byte = || {
-            noise = noise
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (noise >> 56) as u8
-        };
-        let a: Vec<u8> = (0..100_000).map(|_| byte()).collect();
-        let mut b = a.clone();
-        b.splice(50_000..50_010, *b"0123456789ab");
-        let digest = |bytes: &[u8]| resemble_core::Digest::of(bytes, &params);
-        let ranges = by_chunks(&digest(&a).chunks, &digest(&b).chunks);
-        assert_eq!(ranges.len(), 2, "{ranges:?}");
-        for range in &ranges {
-            let (from, to) = (range.a.start as usize, range.a.end as usize);
-            assert_eq!(a[from..to], b[range.b.start as usize..range.b.end as usize]);
-        }
-        assert!(ranges.iter().map(|r| r.a.end - r.a.start).sum::<u64>() > 90_000);
-    }
-}
+mod tests;

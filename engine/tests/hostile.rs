@@ -6,7 +6,6 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -14,42 +13,8 @@ use resemble_engine::ingest::{Cause, Target};
 use resemble_index::{Entry, FileState, SpecialKind};
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, UnmountFlags};
 use rustix::process::Resource;
-use scene::{Scene, text};
-
-/// Runs the test of this name in a process of its own, as `nobody` if that is asked for. False in
-/// that process: there the test goes on.
-fn in_a_process_of_its_own(name: &str, as_nobody: bool) -> bool {
-    const INNER: &str = "RESEMBLE_TEST_INNER";
-    if std::env::var_os(INNER).is_some_and(|inner| inner == name) {
-        return false;
-    }
-    let program = std::env::current_exe().expect("a program");
-    let mut command = Command::new(program);
-    command
-        .args(["--exact", name, "--nocapture"])
-        .env(INNER, name);
-    if as_nobody && rustix::process::geteuid().is_root() {
-        const NOBODY: u32 = 65534;
-        command
-            .uid(NOBODY)
-            .gid(NOBODY)
-            .current_dir("/")
-            .env("TMPDIR", "/tmp");
-    }
-    match command.status() {
-        Ok(status) => assert!(status.success(), "{name} failed inside: {status}"),
-        Err(e) => skipped(&format!("cannot run {name} as another user: {e}")),
-    }
-    true
-}
-
-/// Says that a test could not be done here.
-#[allow(clippy::print_stderr)]
-fn skipped(why: &str) {
-    eprintln!("*** SKIPPED, NOT TESTED: {why} ***");
-}
+use scene::{Mounted, Scene, in_a_process_of_its_own, mount, skipped, text};
 
 fn errors(report: &resemble_engine::ingest::Report) -> Vec<(PathBuf, i32)> {
     let errors = report.errors.iter();
@@ -319,21 +284,6 @@ fn excluded_paths_and_snapshots_are_never_part_of_it() {
     scene.scan();
     assert_eq!(scene.state("a/state2/x"), None);
     assert!(scene.path("a/state2/x").exists());
-}
-
-/// A mount that ends with the test.
-struct Mounted(PathBuf);
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        rustix::mount::unmount(&self.0, UnmountFlags::DETACH).ok();
-    }
-}
-
-fn mount(kind: &str, at: PathBuf) -> Option<Mounted> {
-    fs::create_dir_all(&at).expect("a folder");
-    let done = rustix::mount::mount(kind, &at, kind, MountFlags::empty(), None);
-    done.ok().map(|()| Mounted(at))
 }
 
 #[test]

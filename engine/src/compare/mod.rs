@@ -1,14 +1,131 @@
 //! `compare`: two directories by content.
+//!
+//! ```text
+//! an index ──────► indexed ┐                     ┌─► partners (one scan) ─┐
+//!                          ├─► sides ─► join ────┤                        ├─► classes ─► rows, trees
+//! the disk ─► catalogue ───┘                     └─► same, moved ─────────┘
+//! ```
+//!
+//! 1. **Paths first.** Both lists of entries are sorted; one merge finds what stands at one path. Files with equal
+//!    contents there are settled, and between two copies of a tree that is all: nothing is measured.
+//! 2. **What is left over is looked up in all files of the other side** ([`partners`]), by content and once.
+//! 3. **Every file gets one class** ([`classes`]), whose order of decisions is written there.
+//! 4. **The totals** are over files, whatever the rows: how many bytes of one side lie in any file of the
+//!    other. Of a file with several partners the common pieces are united, so what two partners both have counts
+//!    once.
+//!
+//! Both suppliers ([`indexed`] and [`crate::catalogue`]) fill one model ([`sides`]), and candidates and
+//! boilerplate are counted over the contents of these two trees alone; so a daemon that knows a million other
+//! files and a command that has just read these give the same bytes.
+//!
+//! The trees are the scope: no ignore rule applies, whatever a daemon's root says about ignore files. If one
+//! lies in the other, it is no part of that other one.
 
-use resemble_index::Snapshot;
-use resemble_proto::message::{CompareRequest, Comparison, Whole};
+mod classes;
+mod common;
+mod indexed;
+pub(crate) mod parallel;
+mod partners;
+mod rows;
+pub(crate) mod sides;
+mod trees;
+pub(crate) mod wanted;
 
+use resemble_core::Params;
+use resemble_core::similarity::Templates;
+use resemble_index::{Options, Snapshot};
+use resemble_proto::message::{CompareOptions, CompareRequest, Comparison, Whole};
+
+use self::classes::{Classes, Joined};
+use self::partners::Question;
+use self::sides::{Holders, Pieces, Side, Sides};
 use crate::ask::AskError;
 
 /// The comparison of two directories (or files) that the index knows.
+///
+/// # Errors
+///
+/// [`AskError::Unreadable`] if the index has nothing at one of the paths.
 pub fn compare(
-    _snapshot: &Snapshot,
-    _request: &CompareRequest,
+    snapshot: &Snapshot,
+    params: &Params,
+    request: &CompareRequest,
 ) -> Result<Whole<Comparison>, AskError> {
-    Ok(Whole::default())
+    let (sides, pieces) = indexed::sides(snapshot, request)?;
+    of_sides(
+        &sides,
+        &pieces,
+        &Terms {
+            options: &request.options,
+            templates: snapshot.templates(),
+            params,
+            limit: snapshot.boilerplate_limit(),
+        },
+    )
+}
+
+/// What a comparison goes by, besides the files.
+pub(crate) struct Terms<'a> {
+    pub(crate) options: &'a CompareOptions,
+    pub(crate) templates: &'a Templates,
+    pub(crate) params: &'a Params,
+    /// Pieces of more contents are boilerplate.
+    pub(crate) limit: u32,
+}
+
+impl Terms<'_> {
+    /// The limit where no index says one.
+    pub(crate) fn default_limit() -> u32 {
+        Options::default().boilerplate_limit
+    }
+}
+
+/// The comparison of two sides, whoever learnt them.
+pub(crate) fn of_sides(
+    sides: &Sides,
+    pieces: &dyn Pieces,
+    terms: &Terms<'_>,
+) -> Result<Whole<Comparison>, AskError> {
+    let holders = [&sides.a, &sides.b].map(|side| Holders::of(side, sides.contents.len()));
+    let holders = [&holders[0], &holders[1]];
+    let joined = Joined::of(sides);
+    let content = |side: &Side, at: u32| side.entries[at as usize].what.content();
+    let mut twins: Vec<(u32, u32)> = joined
+        .pairs
+        .iter()
+        .filter_map(|&(a, b)| content(&sides.a, a).zip(content(&sides.b, b)))
+        .filter(|(a, b)| a != b)
+        .collect();
+    twins.sort_unstable();
+    twins.dedup();
+    let subjects = [0, 1].map(|side| {
+        let of = [&sides.a, &sides.b][side];
+        let twin = |&(a, b): &(u32, u32)| [a, b][side];
+        let alone = joined.alone[side].iter().filter_map(|&at| content(of, at));
+        let mut subjects: Vec<u32> = alone
+            .chain(twins.iter().map(twin))
+            .filter(|&content| !holders[1 - side].has(content))
+            .collect();
+        subjects.sort_unstable();
+        subjects.dedup();
+        subjects
+    });
+    let question = Question {
+        sides,
+        pieces,
+        templates: terms.templates,
+        options: terms.options,
+        holders,
+        limit: terms.limit,
+    };
+    let partners = question.ask([&subjects[0], &subjects[1]], &twins)?;
+    tracing::debug!(
+        contents = sides.contents.len(),
+        looked_up = subjects[0].len() + subjects[1].len(),
+        links = partners.links.len(),
+        "compared"
+    );
+    let classes = Classes::new(sides, holders, terms.options, &partners);
+    let (rows, known) = classes.rows(&joined, &partners);
+    rows::answer(&question, terms.params, &joined, rows, &known, &partners)
 }

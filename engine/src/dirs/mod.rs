@@ -1,11 +1,202 @@
-//! `dirs`: similar directories.
+//! `dirs`: directories that resemble each other, whatever their names and their layout.
+//!
+//! What is counted and how pairs are found and folded is in [`resemble_core::tree`]; here the files of
+//! the question become its input.
+//!
+//! * **Equal contents** come from the index for nothing: files of one content record are equal, proven.
+//! * **Near contents** come from the machinery of `pairs`, on pieces that few contents
+//!   have ([`links`]). Files under 256 bytes count by identity alone.
+//! * **One directory** ([`listing`]) is what the overlay lists. The directories that come into question are
+//!   found from the files below it ([`around`]), whatever else the index holds, and then measured like a
+//!   question about just these.
 
+mod around;
+mod links;
+mod trees;
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use resemble_core::tree::{Node, Pair, Share, fold};
+use resemble_core::{ContentId, Relation, Score};
 use resemble_index::Snapshot;
-use resemble_proto::message::{Answer, DirRow, DirsRequest};
+use resemble_proto::message::{Answer, DirRow, DirsRequest, Scope};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
 
 use crate::ask::AskError;
+use crate::find::LISTED;
+use crate::members::Members;
+use links::Side;
+use trees::Trees;
+
+/// The larger containment that a pair must have unless the question says otherwise.
+const MIN: Share = Share::HALF;
+
+/// The bytes that a pair must share unless the question says otherwise.
+const MIN_SHARED: u64 = 256;
+
+/// Contents among which a listing looks for near ones, the largest first.
+const MOST_NEAR: usize = 20_000;
 
 /// The similar directories of a scope, biggest saving first.
-pub fn dirs(_snapshot: &Snapshot, _request: &DirsRequest) -> Result<Answer<DirRow>, AskError> {
-    Ok(Answer::fresh(Vec::new(), Vec::new()))
+pub fn dirs(snapshot: &Snapshot, request: &DirsRequest) -> Result<Answer<DirRow>, AskError> {
+    let mut scope = request.scope.clone();
+    if let Some(of) = &request.of
+        && !scope
+            .within
+            .iter()
+            .any(|base| of.as_path().starts_with(base.as_path()))
+    {
+        scope.within.push(of.clone());
+    }
+    let members = Members::of(snapshot, &scope)?;
+    let dir = request.of.as_ref().map(PathText::as_path);
+    let trees = trees(snapshot, &members, &scope, dir, usize::MAX)?;
+    let min = request.min.millionths().map_or(MIN, Share::from_millionths);
+    let min_shared = request.min_shared.unwrap_or(MIN_SHARED);
+    let of = dir.map(|dir| trees.node(dir));
+    let pairs = match of {
+        None => trees.holdings.pairs(min, min_shared),
+        Some(None) => Vec::new(),
+        Some(Some(node)) => {
+            let mut pairs = trees.holdings.pairs_of(node);
+            pairs.retain(|pair| pair.passes(min, min_shared));
+            pairs
+        }
+    };
+    let mut rows = rows(&trees, &pairs, of.flatten());
+    rows.sort_unstable_by(by_saving);
+    let mut answer = Answer::fresh(rows, members.errors.clone()).cut(request.top);
+    answer.header.looked = Some(members.looked(snapshot));
+    Ok(answer)
+}
+
+/// What the overlay lists of a directory: at most [`LISTED`] of the directories that hold a quarter of it or
+/// lie in it, biggest saving first, and how many there are. Bounded work: see [`around`].
+pub fn listing(snapshot: &Snapshot, dir: &Path) -> Result<(Vec<DirRow>, usize), AskError> {
+    let bases = around::bases(snapshot, dir)?;
+    if bases.is_empty() {
+        return Ok((Vec::new(), 0));
+    }
+    let within = bases.iter().map(PathBuf::as_path).chain([dir]);
+    let scope = Scope {
+        within: within.map(PathText::from).collect(),
+        ..Scope::default()
+    };
+    let members = Members::of(snapshot, &scope)?;
+    let trees = trees(snapshot, &members, &scope, Some(dir), MOST_NEAR)?;
+    let Some(node) = trees.node(dir) else {
+        return Ok((Vec::new(), 0));
+    };
+    let mut pairs = trees.holdings.pairs_of(node);
+    pairs.retain(|pair| is_listed(&trees, pair, node));
+    let mut rows = rows(&trees, &pairs, Some(node));
+    let total = rows.len();
+    rows.sort_unstable_by(by_saving);
+    rows.truncate(LISTED);
+    Ok((rows, total))
+}
+
+/// How the directories of a row relate, in the words of files.
+pub fn relation(row: &DirRow) -> Relation {
+    let share = |fraction: Fraction| fraction.score().map_or(0.0, Score::get);
+    let mostly = |fraction| share(fraction) >= Relation::MOSTLY;
+    match (mostly(row.a_in_b), mostly(row.b_in_a)) {
+        _ if row.identical => Relation::Identical,
+        (true, true) => Relation::Near,
+        (false, true) => Relation::Contains,
+        (true, false) => Relation::Contained,
+        (false, false) => Relation::Shares,
+    }
+}
+
+/// The forest of the members. If one directory's pairs are asked for, near contents are looked for on its behalf
+/// alone, among at most `most` contents.
+fn trees(
+    snapshot: &Snapshot,
+    members: &Members,
+    scope: &Scope,
+    of: Option<&Path>,
+    most: usize,
+) -> Result<Trees, AskError> {
+    let within = scope.within.iter();
+    let bases: Vec<&Path> = within.map(PathText::as_path).collect();
+    let sides = of.map(|dir| sides(members, dir));
+    let side = |content| match &sides {
+        None => Side::Any,
+        Some(sides) => sides.get(&content).copied().unwrap_or(Side::Outside),
+    };
+    Ok(Trees::of(snapshot, members, &bases, |contents| {
+        links::between(snapshot, contents, side, most)
+    })?)
+}
+
+/// Where the files of each content lie.
+fn sides(members: &Members, dir: &Path) -> HashMap<ContentId, Side> {
+    let mut sides: HashMap<ContentId, Side> = HashMap::new();
+    for member in &members.files {
+        for path in members.paths(member) {
+            let side = if path.starts_with(dir) {
+                Side::Inside
+            } else {
+                Side::Outside
+            };
+            let known = sides.entry(member.content).or_insert(side);
+            if *known != side {
+                *known = Side::Both;
+            }
+        }
+    }
+    sides
+}
+
+/// Whether the overlay lists the other directory of a pair, as it does files.
+fn is_listed(trees: &Trees, pair: &Pair, of: Node) -> bool {
+    let pair = if pair.a == of { *pair } else { pair.swapped() };
+    let at_least = |share: Share, least: f64| f64::from(share.millionths()) >= least * 1e6;
+    let much =
+        at_least(pair.a_in_b(), Relation::PARTLY) || at_least(pair.b_in_a(), Relation::MOSTLY);
+    (much && pair.passes(Share::ZERO, MIN_SHARED)) || trees.identical(pair.a, pair.b)
+}
+
+/// The topmost useful of these pairs as rows, whose a is `first` if that is given.
+fn rows(trees: &Trees, pairs: &[Pair], first: Option<Node>) -> Vec<DirRow> {
+    fold(trees.holdings.forest(), pairs)
+        .iter()
+        .map(|pair| row(trees, pair, first))
+        .collect()
+}
+
+/// The row of a pair: `first` is its a, or else the directory with the lesser path.
+fn row(trees: &Trees, pair: &Pair, first: Option<Node>) -> DirRow {
+    let raw = |node| trees.path(node).as_os_str().as_encoded_bytes();
+    let swapped = match first {
+        Some(first) => pair.b == first,
+        None => raw(pair.b) < raw(pair.a),
+    };
+    let pair = if swapped { pair.swapped() } else { *pair };
+    let fraction = |share: Share| Fraction::from_millionths(share.millionths());
+    DirRow {
+        a: PathText::from(trees.path(pair.a)),
+        b: PathText::from(trees.path(pair.b)),
+        a_in_b: fraction(pair.a_in_b()),
+        b_in_a: fraction(pair.b_in_a()),
+        shared_bytes: pair.shared_a,
+        files_a: trees.holdings.files(pair.a),
+        files_b: trees.holdings.files(pair.b),
+        bytes_a: pair.bytes_a,
+        bytes_b: pair.bytes_b,
+        identical: trees.identical(pair.a, pair.b),
+    }
+}
+
+/// Biggest saving first, then the larger containment, then a's, and the paths.
+fn by_saving(one: &DirRow, other: &DirRow) -> Ordering {
+    let place = |row: &DirRow| (row.shared_bytes, row.a_in_b.max(row.b_in_a), row.a_in_b);
+    place(other)
+        .cmp(&place(one))
+        .then_with(|| one.a.as_bytes().cmp(other.a.as_bytes()))
+        .then_with(|| one.b.as_bytes().cmp(other.b.as_bytes()))
 }

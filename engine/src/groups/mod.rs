@@ -1,18 +1,229 @@
-//! `groups`: identical sets and clusters of similar files.
+//! `groups`: identical sets and clusters of similar files; `groups --order`: similar files side by side.
+//!
+//! The method is that of Forman, Eshghi & Chiocchetti 2005, section 2, on contents instead of files (so that
+//! copies multiply nothing: their figure 7) and with two kinds of evidence:
+//!
+//! ```text
+//! files ─► table ─► common ─────────► solve ───────► links ─► stars ───► answer
+//!          places   sort, count,      pack, measure           chains ──► family, order
+//!                   union-find        block by block
+//! ```
+//!
+//! 1. `table` numbers the contents by digest. From here on numbers decide every tie.
+//! 2. `common` sorts all (piece, content) records, ignores pieces that too many have, and finds
+//!    what hangs together at all.
+//! 3. `solve` drops what is alone, packs the rest into problems that fit, and measures every pair with
+//!    something in common. A pair is a **link** if it has a relation (or reaches `min`), and what
+//!    common text makes of its score is not all of it.
+//! 4. `resemble_core::cluster` cuts the network of links into groups that cannot chain; the connected
+//!    components are what `--family` and `order` follow.
+//! 5. `answer` puts into words the groups that are shown, and only those.
+//!
+//! **Memory.** Of each file its path and of each content some 50 bytes are in memory always, and the
+//! answer. Everything else obeys [`GroupsRequest::memory`]: sorting, problems and links go to scratch files. Both ways
+//! are one code with the same result; without a bound nothing is written.
 
 use std::path::Path;
 
+use resemble_core::cluster::stars;
 use resemble_index::Snapshot;
-use resemble_proto::message::{Groups, GroupsRequest, Whole};
+use resemble_proto::message::{
+    Answer, Degree, Groups, GroupsRequest, Header, Looked, OrderRow, SoftError, SoftErrorKind,
+    Whole,
+};
+use resemble_proto::path::PathText;
 
 use crate::ask::AskError;
+use crate::members::Members;
+
+mod answer;
+mod common;
+mod family;
+mod links;
+mod order;
+mod partition;
+mod scratch;
+mod solve;
+mod sort;
+mod table;
+
+use links::{Links, Similar};
+use solve::{Solved, Solver, Terms};
+use table::Table;
+
+/// How much memory there is.
+#[derive(Clone, Copy, Debug)]
+struct Room(Option<u64>);
+
+impl Room {
+    /// With less than this the scratch files would be nothing but seams.
+    const LEAST: u64 = 1 << 20;
+
+    fn of(request: &GroupsRequest) -> Self {
+        Self(request.memory.map(|bytes| bytes.max(Self::LEAST)))
+    }
+
+    /// One of so many equal parts of it; `None`: as much as it takes.
+    fn part(self, of: u64) -> Option<u64> {
+        self.0.map(|bytes| bytes / of)
+    }
+}
+
+/// What the question is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum About {
+    Everything,
+    /// One content.
+    Content(u32),
+    /// A file that takes no part, or is empty: nothing is similar to it.
+    Nothing,
+}
+
+/// The network of similar contents of a scope.
+#[derive(Debug)]
+struct Collection {
+    members: Members,
+    looked: Looked,
+    table: Table,
+    counts: crate::evidence::Counts,
+    links: Links,
+    ignored: u64,
+    notes: Vec<String>,
+    about: About,
+    errors: Vec<SoftError>,
+}
+
+impl Collection {
+    fn of(snapshot: &Snapshot, request: &GroupsRequest, dir: &Path) -> Result<Self, AskError> {
+        let members = Members::of(snapshot, &request.scope)?;
+        let looked = members.looked(snapshot);
+        let table = Table::of(snapshot, &members)?;
+        let room = Room::of(request);
+        let limit = match request.degree {
+            Degree::Usual => snapshot.boilerplate_limit(),
+            Degree::Half => table.len() / 2,
+            Degree::Over(limit) => limit,
+        };
+        let common = common::common_pieces(snapshot, &table, limit, room, dir)?;
+        let mut errors = members.errors.clone();
+        let about = match &request.of {
+            None => About::Everything,
+            Some(path) => asked(snapshot, &members, &table, path, &mut errors)?,
+        };
+        let solver = Solver {
+            snapshot,
+            table: &table,
+            counts: &common.counts,
+            terms: Terms::of(request),
+            room,
+            dir,
+        };
+        let solved = match about {
+            About::Nothing => Solved::default(),
+            About::Content(place) => {
+                solver.solve(&common.sets, Some(common.sets[place as usize]))?
+            }
+            About::Everything => solver.solve(&common.sets, None)?,
+        };
+        let links = Links::of(solved.runs, table.len(), room, dir)?;
+        Ok(Self {
+            counts: common.counts,
+            ignored: common.ignored,
+            notes: solved.notes,
+            members,
+            looked,
+            table,
+            links,
+            about,
+            errors,
+        })
+    }
+
+    fn network(&self) -> Similar<'_> {
+        Similar {
+            links: &self.links,
+            table: &self.table,
+            halves: Vec::new(),
+        }
+    }
+
+    fn header(&self, total: u64) -> Header {
+        Header {
+            fresh: true,
+            pending: 0,
+            total,
+            shown: total,
+            looked: Some(self.looked),
+        }
+    }
+}
+
+/// The content of the file that is asked about; a soft error if it takes no part.
+fn asked(
+    snapshot: &Snapshot,
+    members: &Members,
+    table: &Table,
+    path: &PathText,
+    errors: &mut Vec<SoftError>,
+) -> Result<About, AskError> {
+    let row = snapshot.file_at(path.as_path())?;
+    let member = row.is_some_and(|row| members.files.iter().any(|member| member.file == row.id));
+    if !member {
+        errors.push(SoftError {
+            path: path.clone(),
+            kind: SoftErrorKind::NotFound,
+            message: "is not among the files of this question".to_owned(),
+        });
+        errors.sort();
+        return Ok(About::Nothing);
+    }
+    let place = table.place_of(snapshot, path.as_path())?;
+    Ok(place.map_or(About::Nothing, About::Content))
+}
 
 /// The groups of a scope. `scratch` is a directory for what does not fit into
-/// [`GroupsRequest::memory`].
+/// [`GroupsRequest::memory`]; without a bound it is not touched.
 pub fn groups(
-    _snapshot: &Snapshot,
-    _request: &GroupsRequest,
-    _scratch: &Path,
+    snapshot: &Snapshot,
+    request: &GroupsRequest,
+    scratch: &Path,
 ) -> Result<Whole<Groups>, AskError> {
-    Ok(Whole::default())
+    let collection = Collection::of(snapshot, request, scratch)?;
+    let mut body = match collection.about {
+        About::Content(place) if request.family => family::family(snapshot, &collection, place)?,
+        _ => {
+            let stars = stars(&mut collection.network())?;
+            answer::clusters(snapshot, &collection, &stars, request.top)?
+        }
+    };
+    answer::identical(snapshot, &collection, request.top, &mut body)?;
+    let total = body.summary.sets + body.summary.clusters;
+    let mut header = collection.header(total);
+    header.shown = (body.identical.len() + body.clusters.len()) as u64;
+    Ok(Whole {
+        header,
+        body,
+        errors: collection.errors,
+    })
+}
+
+/// All paths of a scope, similar files side by side: for an archive that is compressed. The request's `of`,
+/// `family` and `top` have no say.
+pub fn order(
+    snapshot: &Snapshot,
+    request: &GroupsRequest,
+    scratch: &Path,
+) -> Result<Answer<OrderRow>, AskError> {
+    let request = GroupsRequest {
+        of: None,
+        ..request.clone()
+    };
+    let collection = Collection::of(snapshot, &request, scratch)?;
+    let rows = order::rows(&collection)?;
+    let header = collection.header(rows.len() as u64);
+    Ok(Answer {
+        header,
+        rows,
+        errors: collection.errors,
+    })
 }

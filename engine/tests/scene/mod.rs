@@ -4,7 +4,9 @@
 
 use std::fs;
 use std::ops::ControlFlow;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +16,7 @@ use resemble_engine::ingest::{
     Ingest, IngestOptions, Observer, Report, RootOptions, Target, Unobserved,
 };
 use resemble_index::{FileState, Index, Totals};
+use rustix::mount::{MountFlags, UnmountFlags};
 
 /// A tree on disk and the index of it.
 pub(crate) struct Scene {
@@ -162,4 +165,52 @@ pub(crate) fn text(seed: u64, len: usize) -> Vec<u8> {
             b'a' + (state >> 33) as u8 % 26
         })
         .collect()
+}
+
+/// Runs the test of this name in a process of its own, as `nobody` if that is asked for. False in
+/// that process: there the test goes on.
+pub(crate) fn in_a_process_of_its_own(name: &str, as_nobody: bool) -> bool {
+    const INNER: &str = "RESEMBLE_TEST_INNER";
+    if std::env::var_os(INNER).is_some_and(|inner| inner == name) {
+        return false;
+    }
+    let program = std::env::current_exe().expect("a program");
+    let mut command = Command::new(program);
+    command
+        .args(["--exact", name, "--nocapture"])
+        .env(INNER, name);
+    if as_nobody && rustix::process::geteuid().is_root() {
+        const NOBODY: u32 = 65534;
+        command
+            .uid(NOBODY)
+            .gid(NOBODY)
+            .current_dir("/")
+            .env("TMPDIR", "/tmp");
+    }
+    match command.status() {
+        Ok(status) => assert!(status.success(), "{name} failed inside: {status}"),
+        Err(e) => skipped(&format!("cannot run {name} as another user: {e}")),
+    }
+    true
+}
+
+/// Says that a test could not be done here.
+#[allow(clippy::print_stderr)]
+pub(crate) fn skipped(why: &str) {
+    eprintln!("*** SKIPPED, NOT TESTED: {why} ***");
+}
+
+/// A mount that ends with the test.
+pub(crate) struct Mounted(pub(crate) PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        rustix::mount::unmount(&self.0, UnmountFlags::DETACH).ok();
+    }
+}
+
+pub(crate) fn mount(kind: &str, at: PathBuf) -> Option<Mounted> {
+    fs::create_dir_all(&at).expect("a folder");
+    let done = rustix::mount::mount(kind, &at, kind, MountFlags::empty(), None);
+    done.ok().map(|()| Mounted(at))
 }

@@ -1,0 +1,317 @@
+//! Which contents of a block have something in common: the in-memory heart of `pairs` and `groups`.
+//!
+//! 1. For each kind of evidence one sorted array of (key, content) is made of the block's contents, and
+//!    kept as posting lists.
+//! 2. For each content, the lists of its keys are run through with a counter for every later content:
+//!    time in proportion to the sum of the squares of the lists' lengths, memory to the number of
+//!    contents (Forman, Eshghi & Chiocchetti 2005, section 2.3, step 4, on contents instead of files).
+//! 3. A pair with a chunk or two fingerprints in common is a candidate. One common window is a
+//!    phrase.
+//!
+//! Where a collection is larger than memory, contents outside of the block are held against it one by one
+//! ([`Block::against`]); the pairs found are the same.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use resemble_core::Fingerprint;
+use resemble_core::similarity::{Boilerplate, Sketch};
+use resemble_index::PostingKind;
+
+use crate::evidence::{Counts, Kept, chunk_keys, fingerprint_keys};
+
+/// How much two contents have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Common {
+    /// Distinct fingerprints.
+    pub(crate) fingerprints: u32,
+    /// Distinct chunks, by their posting keys.
+    pub(crate) chunks: u32,
+}
+
+impl Common {
+    const NONE: Self = Self {
+        fingerprints: 0,
+        chunks: 0,
+    };
+
+    fn is_candidate(self) -> bool {
+        self.fingerprints >= 2 || self.chunks >= 1
+    }
+}
+
+/// Contents in memory, with the posting lists over them.
+#[derive(Debug)]
+pub(crate) struct Block {
+    /// The contents; they go by their place here.
+    pub(crate) kept: Vec<Kept>,
+    fingerprints: Lists,
+    chunks: Lists,
+}
+
+impl Block {
+    /// A block of all contents that are in question: what is common is counted among them, and what more
+    /// than `limit` have is left out of the lists.
+    pub(crate) fn counting(kept: Vec<Kept>, limit: u32) -> (Self, Counts) {
+        let mut counts = Counts::new(limit);
+        let mut lists = |kind, keys: fn(&Sketch<'_>) -> Vec<u64>| {
+            let keys = |content: &Kept| keys(&content.sketch());
+            Lists::new(&kept, limit as usize, keys, |key, contents| {
+                counts.note(kind, key, contents);
+            })
+        };
+        let fingerprints = lists(PostingKind::Fingerprint, fingerprint_keys);
+        let chunks = lists(PostingKind::Chunk, chunk_keys);
+        let block = Self {
+            kept,
+            fingerprints,
+            chunks,
+        };
+        (block, counts)
+    }
+
+    /// A block of some of the contents in question, of which `counts` knows what is common.
+    pub(crate) fn of(kept: Vec<Kept>, counts: &Counts) -> Self {
+        let fingerprints = Lists::new(
+            &kept,
+            usize::MAX,
+            |content| {
+                usable(
+                    fingerprint_keys(&content.sketch()),
+                    PostingKind::Fingerprint,
+                    counts,
+                )
+            },
+            |_, _| {},
+        );
+        let chunks = Lists::new(
+            &kept,
+            usize::MAX,
+            |content| usable(chunk_keys(&content.sketch()), PostingKind::Chunk, counts),
+            |_, _| {},
+        );
+        Self {
+            kept,
+            fingerprints,
+            chunks,
+        }
+    }
+
+    /// Calls `found` with each pair of places (the lesser first) that are candidates, on so many threads, each
+    /// with a state of its own; returns the states, or the first failure.
+    pub(crate) fn candidates<S: Send, E: Send>(
+        &self,
+        threads: usize,
+        start: impl Fn() -> S + Sync,
+        found: impl Fn(&mut S, usize, usize, Common) -> Result<(), E> + Sync,
+    ) -> Result<Vec<S>, E> {
+        let next = AtomicUsize::new(0);
+        on_threads(threads.min(self.kept.len()), || {
+            let mut state = start();
+            let mut tally = Tally::new(self.kept.len());
+            loop {
+                let a = next.fetch_add(1, Ordering::Relaxed);
+                if a >= self.kept.len() {
+                    return Ok(state);
+                }
+                for b in self.fingerprints.later(a) {
+                    tally.at(b).fingerprints += 1;
+                }
+                for b in self.chunks.later(a) {
+                    tally.at(b).chunks += 1;
+                }
+                let stopped = tally.drain(|b, common| found(&mut state, a, b, common));
+                if let Err(error) = stopped {
+                    // The others find nothing left to do.
+                    next.store(self.kept.len(), Ordering::Relaxed);
+                    return Err(error);
+                }
+            }
+        })
+    }
+
+    /// Calls `found` with the place of each content of the block that is a candidate with a content outside of
+    /// it, in no particular order.
+    pub(crate) fn against<E>(
+        &self,
+        other: &Kept,
+        tally: &mut Tally,
+        found: impl FnMut(usize, Common) -> Result<(), E>,
+    ) -> Result<(), E> {
+        // Boilerplate has no list.
+        for key in fingerprint_keys(&other.sketch()) {
+            for &a in self.fingerprints.of_key(key) {
+                tally.at(a).fingerprints += 1;
+            }
+        }
+        for key in chunk_keys(&other.sketch()) {
+            for &a in self.chunks.of_key(key) {
+                tally.at(a).chunks += 1;
+            }
+        }
+        tally.drain(found)
+    }
+}
+
+fn usable(mut keys: Vec<u64>, kind: PostingKind, boilerplate: &Counts) -> Vec<u64> {
+    keys.retain(|&key| match kind {
+        PostingKind::Chunk => !Boilerplate::chunk(boilerplate, key),
+        PostingKind::Fingerprint => !Boilerplate::fingerprint(boilerplate, Fingerprint(key)),
+    });
+    keys
+}
+
+/// How many threads a question works with.
+pub(crate) fn threads() -> usize {
+    std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(8)
+}
+
+/// Runs the same work on several threads; what each returns, or a failure of one. A panic goes on
+/// in the caller.
+pub(crate) fn on_threads<S: Send, E: Send>(
+    threads: usize,
+    work: impl Fn() -> Result<S, E> + Sync,
+) -> Result<Vec<S>, E> {
+    if threads <= 1 {
+        return Ok(vec![work()?]);
+    }
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
+        let mut states = Vec::new();
+        let mut failure = None;
+        for worker in workers {
+            match worker.join() {
+                Ok(Ok(state)) => states.push(state),
+                Ok(Err(error)) => failure = Some(error),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        failure.map_or(Ok(states), Err)
+    })
+}
+
+/// The posting lists of one kind of evidence over the contents of a block.
+#[derive(Debug)]
+struct Lists {
+    /// The keys that have a list, ascending, and where each list begins in `contents`. The list ends
+    /// where the next one begins.
+    keys: Vec<(u64, u32)>,
+    /// The contents (by place) of all lists, one list after the other, each ascending.
+    contents: Vec<u32>,
+    /// Where in `contents` the rest of a list after this content begins and the list ends:
+    /// `of[starts[i]..starts[i+1]]`.
+    of: Vec<(u32, u32)>,
+    starts: Vec<usize>,
+}
+
+impl Lists {
+    /// `note` is told of every key and how many contents have it. Keys of more than `limit` have no
+    /// list.
+    fn new(
+        kept: &[Kept],
+        limit: usize,
+        keys: impl Fn(&Kept) -> Vec<u64>,
+        mut note: impl FnMut(u64, usize),
+    ) -> Self {
+        let mut postings: Vec<(u64, u32)> = Vec::new();
+        for (place, content) in (0u32..).zip(kept) {
+            postings.extend(keys(content).into_iter().map(|key| (key, place)));
+        }
+        postings.sort_unstable();
+        let mut lists = Self {
+            keys: Vec::new(),
+            contents: Vec::with_capacity(postings.len()),
+            of: Vec::new(),
+            starts: vec![0; kept.len() + 1],
+        };
+        for list in postings.chunk_by(|a, b| a.0 == b.0) {
+            note(list[0].0, list.len());
+            if list.len() <= limit {
+                lists.keys.push((list[0].0, lists.contents.len() as u32));
+                lists.contents.extend(list.iter().map(|&(_, place)| place));
+                // A content only looks at the contents after itself: the last looks at none.
+                for &(_, place) in &list[..list.len() - 1] {
+                    lists.starts[place as usize + 1] += 1;
+                }
+            }
+        }
+        drop(postings);
+        for place in 0..kept.len() {
+            lists.starts[place + 1] += lists.starts[place];
+        }
+        let mut next = lists.starts.clone();
+        lists.of = vec![(0, 0); next[kept.len()]];
+        for at in 0..lists.keys.len() {
+            let (begin, end) = lists.range(at);
+            for from in begin..end.saturating_sub(1) {
+                let next = &mut next[lists.contents[from] as usize];
+                lists.of[*next] = (from as u32 + 1, end as u32);
+                *next += 1;
+            }
+        }
+        lists
+    }
+
+    fn range(&self, at: usize) -> (usize, usize) {
+        let end = self
+            .keys
+            .get(at + 1)
+            .map_or(self.contents.len(), |next| next.1 as usize);
+        (self.keys[at].1 as usize, end)
+    }
+
+    /// The later contents that share a key with this one, once for each key.
+    fn later(&self, place: usize) -> impl Iterator<Item = u32> + '_ {
+        let lists = &self.of[self.starts[place]..self.starts[place + 1]];
+        lists
+            .iter()
+            .flat_map(|&(from, to)| &self.contents[from as usize..to as usize])
+            .copied()
+    }
+
+    fn of_key(&self, key: u64) -> &[u32] {
+        let Ok(at) = self.keys.binary_search_by_key(&key, |&(key, _)| key) else {
+            return &[];
+        };
+        let (begin, end) = self.range(at);
+        &self.contents[begin..end]
+    }
+}
+
+/// Counters for one content against those of a block.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    counts: Vec<Common>,
+    touched: Vec<u32>,
+}
+
+impl Tally {
+    /// For a block of so many contents.
+    pub(crate) fn new(contents: usize) -> Self {
+        Self {
+            counts: vec![Common::NONE; contents],
+            touched: Vec::new(),
+        }
+    }
+
+    fn at(&mut self, place: u32) -> &mut Common {
+        let count = &mut self.counts[place as usize];
+        if *count == Common::NONE {
+            self.touched.push(place);
+        }
+        count
+    }
+
+    /// Hands the candidates out and starts anew.
+    fn drain<E>(&mut self, mut found: impl FnMut(usize, Common) -> Result<(), E>) -> Result<(), E> {
+        let mut result = Ok(());
+        for place in self.touched.drain(..) {
+            let common = std::mem::take(&mut self.counts[place as usize]);
+            if result.is_ok() && common.is_candidate() {
+                result = found(place as usize, common);
+            }
+        }
+        result
+    }
+}

@@ -1,0 +1,375 @@
+//! Keeping what was looked at: two small records a tree, and pools of packed pieces.
+//!
+//! 1. **Pools are shared.** The pieces that a look has packed go into pools as they are, one for each thread; the
+//!    catalogues of both trees name them, and go on naming those that they named before. So what two trees
+//!    have in common is kept once, and a look that finds ten new files writes ten files' pieces.
+//! 2. **A pool that nobody names goes** with the transaction that drops the last catalogue naming it. The list of
+//!    all pools and who names them is in a record of its own, because asking the store for all names
+//!    would read all values.
+//! 3. **Nothing is written if nothing is new.**
+//! 4. **Bounded.** If the file would outgrow its limit, the catalogues of other trees go first; if it still
+//!    would, nothing is kept.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use resemble_core::hash::content::digest;
+use resemble_index::varint::{Reader, put};
+use resemble_index::{ApplyError, ReadError};
+use resemble_proto::message::CompareRequest;
+
+use super::codec::{FilesWriter, Head};
+use super::known::{Catalogue, Place, Where};
+use super::scan::Scanned;
+use super::{Packed, Shelf};
+use crate::compare::sides::{Content, Side};
+use crate::members::Rules;
+
+/// More pools in one catalogue are made into one.
+const MOST_POOLS: usize = 24;
+
+/// Which pools there are, and which trees' catalogues name them.
+const REGISTER: &str = "catalogue.register";
+
+fn key(root: &Path) -> String {
+    digest(root.as_os_str().as_bytes()).to_string()
+}
+
+/// The record that says of which tree a catalogue is.
+pub(super) fn head_name(root: &Path) -> String {
+    format!("catalogue.head/{}", key(root))
+}
+
+/// The record of its files.
+pub(super) fn files_name(root: &Path) -> String {
+    format!("catalogue.files/{}", key(root))
+}
+
+fn files_name_of(key: &str) -> String {
+    format!("catalogue.files/{key}")
+}
+
+/// Why nothing was kept.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum KeepError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+}
+
+/// Sizes of pools, and the pools of catalogues, by their keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Register {
+    pools: BTreeMap<String, u64>,
+    catalogues: BTreeMap<String, (u64, Vec<String>)>,
+}
+
+impl Register {
+    fn decode(record: &[u8]) -> Option<Self> {
+        fn text(reader: &mut Reader<'_>) -> Option<String> {
+            let length = usize::try_from(reader.u64()?).ok()?;
+            String::from_utf8(reader.bytes(length)?.to_vec()).ok()
+        }
+        let mut reader = Reader(record);
+        let mut register = Self::default();
+        for _ in 0..reader.u64()? {
+            let name = text(&mut reader)?;
+            register.pools.insert(name, reader.u64()?);
+        }
+        for _ in 0..reader.u64()? {
+            let key = text(&mut reader)?;
+            let bytes = reader.u64()?;
+            let pools = (0..reader.u64()?)
+                .map(|_| text(&mut reader))
+                .collect::<Option<Vec<_>>>()?;
+            register.catalogues.insert(key, (bytes, pools));
+        }
+        reader.end(register)
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let text = |out: &mut Vec<u8>, text: &str| {
+            put(out, text.len() as u64);
+            out.extend_from_slice(text.as_bytes());
+        };
+        put(&mut out, self.pools.len() as u64);
+        for (name, &bytes) in &self.pools {
+            text(&mut out, name);
+            put(&mut out, bytes);
+        }
+        put(&mut out, self.catalogues.len() as u64);
+        for (key, (bytes, pools)) in &self.catalogues {
+            text(&mut out, key);
+            put(&mut out, *bytes);
+            put(&mut out, pools.len() as u64);
+            for pool in pools {
+                text(&mut out, pool);
+            }
+        }
+        out
+    }
+
+    /// Takes out the pools that no catalogue names.
+    fn drop_unnamed(&mut self) -> Vec<String> {
+        let named: BTreeSet<&String> = self
+            .catalogues
+            .values()
+            .flat_map(|(_, pools)| pools)
+            .collect();
+        let unnamed: Vec<String> = self
+            .pools
+            .keys()
+            .filter(|name| !named.contains(name))
+            .cloned()
+            .collect();
+        for name in &unnamed {
+            self.pools.remove(name);
+        }
+        unnamed
+    }
+
+    fn bytes(&self) -> u64 {
+        let files = self.catalogues.values().map(|(bytes, _)| bytes);
+        self.pools.values().chain(files).sum()
+    }
+}
+
+/// What is to be kept of one look.
+pub(super) struct Keep<'a> {
+    pub(super) shelf: &'a Shelf<'a>,
+    pub(super) request: &'a CompareRequest,
+    pub(super) scanned: &'a Scanned,
+    pub(super) known: &'a [Option<Catalogue>; 2],
+    pub(super) pieces: &'a Packed<'a>,
+}
+
+/// A catalogue that is to be written.
+struct Written {
+    key: String,
+    head: Vec<u8>,
+    files: Vec<u8>,
+    pools: Vec<String>,
+}
+
+impl Keep<'_> {
+    /// Writes what is new.
+    pub(super) fn store(&self) -> Result<(), KeepError> {
+        let roots = [self.request.a.as_path(), self.request.b.as_path()];
+        let news = [0, 1].map(|side| self.is_new(side));
+        if news == [false, false] {
+            return Ok(());
+        }
+        let snapshot = self.shelf.index.snapshot()?;
+        let mut register = snapshot
+            .record(REGISTER)?
+            .and_then(|record| Register::decode(&record))
+            .unwrap_or_default();
+        let file_bytes = snapshot.totals()?.index_bytes;
+        drop(snapshot);
+        let mut new_pools: Vec<(String, &[u8])> = Vec::new();
+        for arena in &self.scanned.arenas {
+            new_pools.push((format!("catalogue.pieces/{}", digest(arena)), arena));
+        }
+        let mut merged: Vec<(String, Vec<u8>)> = Vec::new();
+        let mut written = Vec::new();
+        for side in 0..2 {
+            if !news[side] || (side == 1 && roots[0] == roots[1]) {
+                continue;
+            }
+            written.extend(self.catalogue(side, roots[side], &new_pools, &mut merged));
+        }
+        let new_bytes: u64 = written
+            .iter()
+            .map(|one| one.files.len() as u64)
+            .sum::<u64>()
+            + new_pools
+                .iter()
+                .map(|(_, bytes)| bytes.len() as u64)
+                .sum::<u64>()
+            + merged
+                .iter()
+                .map(|(_, bytes)| bytes.len() as u64)
+                .sum::<u64>();
+        let mut gone: Vec<String> = Vec::new();
+        if file_bytes + new_bytes > self.shelf.cache_bytes {
+            let ours = roots.map(key);
+            let others = register.catalogues.keys().filter(|key| !ours.contains(key));
+            for other in others.cloned().collect::<Vec<_>>() {
+                register.catalogues.remove(&other);
+                gone.push(format!("catalogue.head/{other}"));
+                gone.push(files_name_of(&other));
+            }
+        }
+        for one in &written {
+            let entry = (one.files.len() as u64, one.pools.clone());
+            register.catalogues.insert(one.key.clone(), entry);
+        }
+        let named: BTreeSet<String> = written.iter().flat_map(|one| one.pools.clone()).collect();
+        let mut puts: Vec<(&str, &[u8])> = Vec::new();
+        for (name, bytes) in &new_pools {
+            if named.contains(name)
+                && register
+                    .pools
+                    .insert(name.clone(), bytes.len() as u64)
+                    .is_none()
+            {
+                puts.push((name, bytes));
+            }
+        }
+        for (name, bytes) in &merged {
+            if register
+                .pools
+                .insert(name.clone(), bytes.len() as u64)
+                .is_none()
+            {
+                puts.push((name, bytes));
+            }
+        }
+        gone.extend(register.drop_unnamed());
+        if register.bytes() > self.shelf.cache_bytes {
+            return Ok(());
+        }
+        let encoded = register.encode();
+        let heads: Vec<(String, String)> = written
+            .iter()
+            .map(|one| {
+                (
+                    format!("catalogue.head/{}", one.key),
+                    files_name_of(&one.key),
+                )
+            })
+            .collect();
+        for (one, (head, files)) in written.iter().zip(&heads) {
+            puts.push((head, &one.head));
+            puts.push((files, &one.files));
+        }
+        puts.push((REGISTER, &encoded));
+        let records: Vec<(&str, Option<&[u8]>)> = gone
+            .iter()
+            .map(|name| (name.as_str(), None))
+            .chain(puts.into_iter().map(|(name, value)| (name, Some(value))))
+            .collect();
+        Ok(self.shelf.index.put_records(&records)?)
+    }
+
+    fn side(&self, side: usize) -> &Side {
+        [&self.scanned.sides.a, &self.scanned.sides.b][side]
+    }
+
+    /// Whether there is anything that the tree's catalogue does not have, or should not.
+    fn is_new(&self, side: usize) -> bool {
+        let stamps = &self.scanned.stamps[side];
+        let Some(known) = &self.known[side] else {
+            return stamps.iter().any(Option::is_some);
+        };
+        let entries = self.side(side).entries.iter().zip(stamps);
+        let mut still = 0;
+        for (entry, stamp) in entries {
+            let Some(stamp) = stamp else { continue };
+            match known.files.get(&entry.path) {
+                Some(file) if file.stamp == *stamp => still += 1,
+                _ => return true,
+            }
+        }
+        !self.is_filtered() && still < known.files.len()
+    }
+
+    /// Whether the look left out files of the trees.
+    fn is_filtered(&self) -> bool {
+        let scope = &self.request.options.scope;
+        !scope.include.is_empty() || !scope.exclude.is_empty() || scope.min_size > 0
+    }
+
+    fn catalogue(
+        &self,
+        side: usize,
+        root: &Path,
+        new_pools: &[(String, &[u8])],
+        merged: &mut Vec<(String, Vec<u8>)>,
+    ) -> Option<Written> {
+        let of = self.side(side);
+        let mut list = List::default();
+        // (path, stamp, content in the list)
+        let mut files = Vec::new();
+        for (entry, stamp) in of.entries.iter().zip(&self.scanned.stamps[side]) {
+            if let (Some(stamp), Some(number)) = (stamp, entry.what.content()) {
+                let content = self.scanned.sides.contents[number as usize];
+                let place = self.scanned.places[number as usize];
+                files.push((&entry.path, *stamp, list.number(content, place)));
+            }
+        }
+        if let Some(known) = self.known[side].as_ref().filter(|_| self.is_filtered()) {
+            // What the patterns left out of this look is as it was, for all we know.
+            let rules = Rules::new(root, &self.request.options.scope).ok()?;
+            let seen: BTreeSet<&[u8]> = of.entries.iter().map(|entry| &*entry.path).collect();
+            for (path, file) in &known.files {
+                let absolute = root.join(std::ffi::OsStr::from_bytes(path));
+                let (content, place) = known.contents.get(file.content as usize)?;
+                let small = content.size.0 < self.request.options.scope.min_size;
+                if !seen.contains(&**path) && (small || !rules.admit(&absolute)) {
+                    files.push((path, file.stamp, list.number(*content, *place)));
+                }
+            }
+            files.sort_unstable_by(|a, b| a.0.cmp(b.0));
+        }
+        let mut pools: Vec<String> = Vec::new();
+        let mut number = |name: &str| {
+            let at = pools.iter().position(|known| known == name);
+            at.unwrap_or_else(|| {
+                pools.push(name.to_owned());
+                pools.len() - 1
+            }) as u32
+        };
+        let mut contents: Vec<(Content, u32, Place)> = Vec::with_capacity(list.contents.len());
+        for &(content, place) in &list.contents {
+            let name = match place.pool {
+                Where::Arena(arena) => &new_pools.get(arena as usize)?.0,
+                Where::Pool(pool) => self.scanned.names.pools.get(pool as usize)?,
+            };
+            contents.push((content, number(name), place));
+        }
+        if pools.len() > MOST_POOLS {
+            let mut all = Vec::new();
+            for (_, pool, place) in &mut contents {
+                let bytes = self.pieces.bytes(place)?;
+                (*pool, place.from) = (0, all.len() as u64);
+                all.extend_from_slice(bytes);
+            }
+            let name = format!("catalogue.pieces/{}", digest(&all));
+            merged.push((name.clone(), all));
+            pools = vec![name];
+        }
+        let mut writer = FilesWriter::new(&self.scanned.names.file_systems, &contents, files.len());
+        for (path, stamp, content) in files {
+            writer.file(path, &stamp, content);
+        }
+        let params = self.shelf.index.params();
+        Some(Written {
+            key: key(root),
+            head: Head::new(root, params, pools.clone()).encode(),
+            files: writer.finish(),
+            pools,
+        })
+    }
+}
+
+/// The contents of one catalogue, each once.
+#[derive(Default)]
+struct List {
+    contents: Vec<(Content, Place)>,
+    numbers: HashMap<resemble_core::ContentDigest, u32>,
+}
+
+impl List {
+    fn number(&mut self, content: Content, place: Place) -> u32 {
+        let next = self.contents.len() as u32;
+        let number = *self.numbers.entry(content.digest).or_insert(next);
+        if number == next {
+            self.contents.push((content, place));
+        }
+        number
+    }
+}

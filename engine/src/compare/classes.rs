@@ -1,0 +1,734 @@
+//! What becomes of each file: exactly one class.
+//!
+//! Decided in steps, each only about the files that those before it left over. Wherever several
+//! partners are possible they are taken in the order of all answers: score, then containment, then resemblance,
+//! then raw paths; so nothing depends on who found what first.
+//!
+//! 1. **same**: one path, equal bytes.
+//! 2. **edited**: one path, other bytes, unless both files have a better partner of at least 70 %
+//!    elsewhere (names that were swapped, or moved on by one). Better is what has more of both files in
+//!    common, equal bytes before all; and who stays with a twin of its own is no partner for others, or a family
+//!    of versions would be torn apart by the noise of estimates.
+//! 3. **moved**: equal bytes elsewhere, paired by file name, then in the order of the paths. What
+//!    is more on one side than on the other is a copy of a file that has its own row.
+//! 4. **moved-edited**, near pairs first, the best pair first: so each is the other's best among
+//!    the files that are left.
+//! 5. **contained**, **contains**: 70 % of the file lie in one of the other side, whatever became
+//!    of that. The container has its own row, or is what its rows say.
+//! 6. **moved-edited** again, of those that merely share: neither lies in any other file.
+//! 7. What has partners, but each of them with a row of its own and not containing it, stands beside the one
+//!    that holds most of it, marked as a copy: a file with a partner is never only-.
+//! 8. **only-a**, **only-b**.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use resemble_core::{Measures, Relation, Score};
+use resemble_proto::message::{CompareClass, CompareOptions};
+
+use super::partners::{Link, Partners};
+use super::sides::{Entry, Holders, Side, Sides};
+
+/// A row before it is an answer. Places in [`Side::entries`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Row {
+    pub(super) class: CompareClass,
+    pub(super) a: Option<u32>,
+    pub(super) b: Option<u32>,
+    /// `None`: equal contents, or nothing to compare with.
+    pub(super) measures: Option<Measures>,
+    pub(super) copy: bool,
+    /// The file that the row is about is b's; what else it resembles is on the side of A.
+    pub(super) about_b: bool,
+}
+
+/// Which paths both sides have.
+#[derive(Debug, Default)]
+pub(super) struct Joined {
+    /// Regular files at one path.
+    pub(super) pairs: Vec<(u32, u32)>,
+    /// Regular files with no regular file at their path on the other side.
+    pub(super) alone: [Vec<u32>; 2],
+    /// Everything else, by path: the entries of A and of B, at least one of them no regular file.
+    pub(super) others: Vec<(Option<u32>, Option<u32>)>,
+}
+
+impl Joined {
+    pub(super) fn of(sides: &Sides) -> Self {
+        let (a, b) = (&sides.a.entries, &sides.b.entries);
+        let mut joined = Self::default();
+        let (mut i, mut j) = (0, 0);
+        while i < a.len() || j < b.len() {
+            let order = match (a.get(i), b.get(j)) {
+                // Two files were named: they are compared whatever they are called.
+                (Some(_), Some(_)) if sides.a.single && sides.b.single => Ordering::Equal,
+                (Some(a), Some(b)) => a.path.cmp(&b.path),
+                (Some(_), None) => Ordering::Less,
+                _ => Ordering::Greater,
+            };
+            let of_a = order.is_le().then_some(i as u32);
+            let of_b = order.is_ge().then_some(j as u32);
+            i += usize::from(of_a.is_some());
+            j += usize::from(of_b.is_some());
+            let file = |side: &Side, at: Option<u32>| {
+                at.is_some_and(|at| side.entries[at as usize].what.content().is_some())
+            };
+            match (file(&sides.a, of_a), file(&sides.b, of_b)) {
+                (true, true) => joined.pairs.extend(of_a.zip(of_b)),
+                (in_a, in_b) => {
+                    joined.alone[0].extend(of_a.filter(|_| in_a));
+                    joined.alone[1].extend(of_b.filter(|_| in_b));
+                    let lone_file = (in_a && of_b.is_none()) || (in_b && of_a.is_none());
+                    if !lone_file {
+                        joined.others.push((of_a, of_b));
+                    }
+                }
+            }
+        }
+        joined
+    }
+}
+
+/// Two files of one path with unequal contents.
+struct Twins<'a> {
+    files: [u32; 2],
+    contents: [u32; 2],
+    link: Option<&'a Link>,
+}
+
+/// Who may be left for.
+enum Free<'a> {
+    Everybody,
+    These(&'a [HashSet<u32>; 2]),
+}
+
+impl Free<'_> {
+    fn has(&self, side: usize, at: u32) -> bool {
+        match self {
+            Self::Everybody => true,
+            Self::These(files) => files[side].contains(&at),
+        }
+    }
+}
+
+/// The links of each content, best first.
+#[derive(Debug, Default)]
+struct Adjacent(HashMap<u32, Vec<u32>>);
+
+impl Adjacent {
+    fn of(&self, content: u32) -> &[u32] {
+        self.0.get(&content).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Everything that is known when classes are given.
+pub(super) struct Classes<'a> {
+    sides: &'a Sides,
+    holders: [&'a Holders; 2],
+    options: &'a CompareOptions,
+    links: &'a [Link],
+    /// Places in `links`, best first.
+    ranked: Vec<u32>,
+    by: [Adjacent; 2],
+    /// Whether a file has its row, by side and entry.
+    settled: [Vec<bool>; 2],
+    /// Whether something lies in it.
+    contains: [Vec<bool>; 2],
+    rows: Vec<Row>,
+}
+
+impl<'a> Classes<'a> {
+    pub(super) fn new(
+        sides: &'a Sides,
+        holders: [&'a Holders; 2],
+        options: &'a CompareOptions,
+        partners: &'a Partners,
+    ) -> Self {
+        let links = &partners.links[..];
+        let mut ranked: Vec<u32> = (0..links.len() as u32).collect();
+        let mut by = [Adjacent::default(), Adjacent::default()];
+        let first = |side: usize, content: u32| {
+            let held = holders[side].of_content(content).first();
+            let entries = &[&sides.a, &sides.b][side].entries;
+            held.map(|&at| &*entries[at as usize].path)
+        };
+        // Contents are numbered in the order of paths, but those that both sides have by those of A.
+        ranked.sort_by(|&x, &y| {
+            let (x, y) = (&links[x as usize], &links[y as usize]);
+            rank(x, y)
+                .then_with(|| first(0, x.a).cmp(&first(0, y.a)))
+                .then_with(|| first(1, x.b).cmp(&first(1, y.b)))
+        });
+        for &at in &ranked {
+            let link = &links[at as usize];
+            by[0].0.entry(link.a).or_default().push(at);
+            by[1].0.entry(link.b).or_default().push(at);
+        }
+        let flags = || [&sides.a, &sides.b].map(|side| vec![false; side.entries.len()]);
+        Self {
+            sides,
+            holders,
+            options,
+            links,
+            ranked,
+            by,
+            settled: flags(),
+            contains: flags(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// The rows, in no order.
+    pub(super) fn rows(mut self, joined: &Joined, partners: &Partners) -> (Vec<Row>, Known<'a>) {
+        self.same_paths(joined, &partners.twins);
+        self.equal_bytes();
+        self.pairs(|link| link.relation == Some(Relation::Near));
+        self.containers();
+        self.pairs(|_| true);
+        self.copies();
+        self.alone();
+        let known = Known {
+            sides: self.sides,
+            holders: self.holders,
+            options: self.options,
+            links: self.links,
+            by: self.by,
+        };
+        (self.rows, known)
+    }
+
+    fn entry(&self, side: usize, at: u32) -> &'a Entry {
+        let sides: &'a Sides = self.sides;
+        &[&sides.a, &sides.b][side].entries[at as usize]
+    }
+
+    fn content(&self, side: usize, at: u32) -> Option<u32> {
+        self.entry(side, at).what.content()
+    }
+
+    fn is_open(&self, side: usize, at: u32) -> bool {
+        !self.settled[side][at as usize]
+    }
+
+    fn push(&mut self, row: Row) {
+        self.rows.push(row);
+    }
+
+    fn settle(&mut self, a: u32, b: u32, class: CompareClass, measures: Option<Measures>) {
+        self.settled[0][a as usize] = true;
+        self.settled[1][b as usize] = true;
+        self.push(Row {
+            class,
+            a: Some(a),
+            b: Some(b),
+            measures,
+            copy: false,
+            about_b: false,
+        });
+    }
+
+    /// A row of one file and another that has a row of its own, or will have.
+    fn beside(
+        &mut self,
+        side: usize,
+        at: u32,
+        other: u32,
+        (class, measures, copy): (CompareClass, Option<Measures>, bool),
+    ) {
+        self.settled[side][at as usize] = true;
+        let (a, b) = if side == 0 { (at, other) } else { (other, at) };
+        self.push(Row {
+            class,
+            a: Some(a),
+            b: Some(b),
+            measures,
+            copy,
+            about_b: side == 1,
+        });
+    }
+
+    // ---- 1 and 2 ----
+
+    fn same_paths(&mut self, joined: &Joined, twins: &[Link]) {
+        let named_both = self.sides.a.single && self.sides.b.single;
+        let mut leaving: Vec<Twins<'_>> = Vec::new();
+        for &(a, b) in &joined.pairs {
+            let (Some(of_a), Some(of_b)) = (self.content(0, a), self.content(1, b)) else {
+                continue;
+            };
+            if of_a == of_b {
+                self.settle(a, b, CompareClass::Same, None);
+                continue;
+            }
+            let link = twins
+                .binary_search_by_key(&(of_a, of_b), |twin| (twin.a, twin.b))
+                .ok()
+                .map(|at| &twins[at]);
+            let twins = Twins {
+                files: [a, b],
+                contents: [of_a, of_b],
+                link,
+            };
+            let both = |free: &Free<'_>| (0..2).all(|side| self.has_better(side, &twins, free));
+            if !named_both && both(&Free::Everybody) {
+                leaving.push(twins);
+            } else {
+                self.settle(a, b, CompareClass::Edited, link.map(|link| link.measures));
+            }
+        }
+        // Who leaves for a file that stays with its own twin leaves for nothing. The greatest set of pairs
+        // that all leave for one another, or for files that stand alone: what is taken out makes others stay.
+        loop {
+            let files = [0, 1].map(|side| -> HashSet<u32> {
+                let alone = joined.alone[side].iter().copied();
+                alone
+                    .chain(leaving.iter().map(|twins| twins.files[side]))
+                    .collect()
+            });
+            let free = Free::These(&files);
+            let (leave, stay): (Vec<_>, Vec<_>) = leaving
+                .into_iter()
+                .partition(|twins| (0..2).all(|side| self.has_better(side, twins, &free)));
+            let done = stay.is_empty();
+            for twins in stay {
+                let measures = twins.link.map(|link| link.measures);
+                self.settle(
+                    twins.files[0],
+                    twins.files[1],
+                    CompareClass::Edited,
+                    measures,
+                );
+            }
+            leaving = leave;
+            if done {
+                return;
+            }
+        }
+    }
+
+    /// Whether a file has a partner elsewhere that is better than the one of its own path: equal bytes, or
+    /// near, with more of both files in the other than the twins have. Were the larger containment
+    /// to decide, a scrap of a licence would be better than an edited file's own old version.
+    fn has_better(&self, side: usize, twins: &Twins<'_>, free: &Free<'_>) -> bool {
+        if self.holders[1 - side].has(twins.contents[side]) {
+            return true;
+        }
+        let at = twins.files[side];
+        let least = twins.link.map_or(Score::ZERO, least_inside);
+        let links = self.by[side].of(twins.contents[side]);
+        let mut better = links.iter().map(|&at| &self.links[at as usize]);
+        better.any(|link| {
+            let other = if side == 0 { link.b } else { link.a };
+            other != twins.contents[1 - side]
+                && least_inside(link).get() >= Relation::MOSTLY
+                && least_inside(link) > least
+                && self.holders[1 - side]
+                    .of_content(other)
+                    .iter()
+                    .any(|&other| {
+                        free.has(1 - side, other)
+                            && may_be_partners(
+                                self.options,
+                                self.entry(side, at),
+                                self.entry(1 - side, other),
+                            )
+                    })
+        })
+    }
+
+    // ---- 3 ----
+
+    fn equal_bytes(&mut self) {
+        let mut open: [HashMap<u32, Vec<u32>>; 2] = Default::default();
+        let mut contents: Vec<u32> = Vec::new();
+        for side in 0..2 {
+            for at in 0..self.settled[side].len() as u32 {
+                if let Some(content) = self.content(side, at)
+                    && self.is_open(side, at)
+                    && self.holders[1 - side].has(content)
+                {
+                    open[side].entry(content).or_default().push(at);
+                    contents.push(content);
+                }
+            }
+        }
+        contents.sort_unstable();
+        contents.dedup();
+        for content in contents {
+            let [a, b] = [0, 1].map(|side| open[side].remove(&content).unwrap_or_default());
+            let (paired, surplus) = self.by_name(&a, &b);
+            for (a, b) in paired {
+                self.settle(a, b, CompareClass::Moved, None);
+            }
+            for (side, surplus) in surplus.into_iter().enumerate() {
+                let original = Originals::new(self, 1 - side, content);
+                for at in surplus {
+                    if let Some(other) = original.of(self.entry(side, at)) {
+                        self.beside(side, at, other, (CompareClass::Moved, None, true));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Pairs files by name, then in order; both lists are ascending. Returns what is left of each, too.
+    #[allow(clippy::type_complexity)]
+    fn by_name(&self, a: &[u32], b: &[u32]) -> (Vec<(u32, u32)>, [Vec<u32>; 2]) {
+        let may_pair = |a: u32, b: u32| self.entry(0, a).path != self.entry(1, b).path;
+        let mut named: HashMap<&[u8], VecDeque<u32>> = HashMap::new();
+        if !a.is_empty() {
+            for &b in b {
+                let name = file_name(&self.entry(1, b).path);
+                named.entry(name).or_default().push_back(b);
+            }
+        }
+        let mut paired = Vec::new();
+        let mut rest_a = Vec::new();
+        for &at in a {
+            let waiting = named.get_mut(file_name(&self.entry(0, at).path));
+            let fits = waiting.and_then(|waiting| {
+                let first = waiting.iter().position(|&b| may_pair(at, b))?;
+                waiting.remove(first)
+            });
+            match fits {
+                Some(b) => paired.push((at, b)),
+                None => rest_a.push(at),
+            }
+        }
+        let taken: HashSet<u32> = paired.iter().map(|&(_, b)| b).collect();
+        let mut rest_b: VecDeque<u32> = b.iter().copied().filter(|b| !taken.contains(b)).collect();
+        let mut left_a = Vec::new();
+        for at in rest_a {
+            match rest_b.iter().position(|&b| may_pair(at, b)) {
+                Some(first) => paired.extend(rest_b.remove(first).map(|b| (at, b))),
+                None => left_a.push(at),
+            }
+        }
+        (paired, [left_a, rest_b.into()])
+    }
+
+    // ---- 4 and 6 ----
+
+    /// Pairs files that both have no row yet, the best pair first.
+    fn pairs(&mut self, wanted: impl Fn(&Link) -> bool) {
+        let ranked = std::mem::take(&mut self.ranked);
+        let links = self.links;
+        // Links of equal score and one content on a side compete by name.
+        let equal = |x: &u32, y: &u32| links[*x as usize].score() == links[*y as usize].score();
+        for tied in ranked.chunk_by(equal) {
+            if self.options.names {
+                for &at in tied {
+                    self.pair_up(&links[at as usize], &wanted, true);
+                }
+            }
+            for &at in tied {
+                self.pair_up(&links[at as usize], &wanted, false);
+            }
+        }
+        self.ranked = ranked;
+    }
+
+    fn pair_up(&mut self, link: &Link, wanted: &impl Fn(&Link) -> bool, same_name: bool) {
+        if !wanted(link) {
+            return;
+        }
+        let open = |side: usize, content: u32| -> Vec<u32> {
+            let held = self.holders[side].of_content(content).iter().copied();
+            held.filter(|&at| self.is_open(side, at)).collect()
+        };
+        let (a, b) = (open(0, link.a), open(1, link.b));
+        if a.is_empty() || b.is_empty() {
+            return;
+        }
+        let mut groups: Vec<(Vec<u32>, Vec<u32>)> = vec![(a, b)];
+        if self.options.same_suffix {
+            groups = self.by_suffix(&groups[0]);
+        }
+        for (a, b) in groups {
+            let (mut paired, _) = self.by_name(&a, &b);
+            if same_name {
+                let name = |side, at| file_name(&self.entry(side, at).path);
+                paired.retain(|&(a, b)| name(0, a) == name(1, b));
+            }
+            for (a, b) in paired {
+                self.settle(a, b, CompareClass::MovedEdited, Some(link.measures));
+            }
+        }
+    }
+
+    fn by_suffix(&self, (a, b): &(Vec<u32>, Vec<u32>)) -> Vec<(Vec<u32>, Vec<u32>)> {
+        let mut groups: BTreeMap<&[u8], (Vec<u32>, Vec<u32>)> = BTreeMap::new();
+        for &at in a {
+            groups
+                .entry(suffix(&self.entry(0, at).path))
+                .or_default()
+                .0
+                .push(at);
+        }
+        for &at in b {
+            groups
+                .entry(suffix(&self.entry(1, at).path))
+                .or_default()
+                .1
+                .push(at);
+        }
+        groups.into_values().collect()
+    }
+
+    // ---- 5 ----
+
+    fn containers(&mut self) {
+        for side in 0..2 {
+            for at in 0..self.settled[side].len() as u32 {
+                let Some(content) = self.content(side, at).filter(|_| self.is_open(side, at))
+                else {
+                    continue;
+                };
+                let best = self.best_inside(side, at, content, Relation::MOSTLY);
+                if let Some((link, other)) = best {
+                    let class = [CompareClass::Contained, CompareClass::Contains][side];
+                    self.contains[1 - side][other as usize] = true;
+                    self.beside(side, at, other, (class, Some(link.measures), false));
+                }
+            }
+        }
+    }
+
+    /// The partner that holds most of a file, if it is at least this share of it: of equal shares the better
+    /// in the order of answers.
+    fn best_inside(
+        &self,
+        side: usize,
+        at: u32,
+        content: u32,
+        least: f64,
+    ) -> Option<(&'a Link, u32)> {
+        let all: &'a [Link] = self.links;
+        let links = self.by[side].of(content).iter();
+        let mut links: Vec<&'a Link> = links
+            .map(|&at| &all[at as usize])
+            .filter(|link| inside(link, side) >= least)
+            .collect();
+        // Stable: they come in the order of answers.
+        links.sort_by(|x, y| inside(y, side).total_cmp(&inside(x, side)));
+        links.into_iter().find_map(|link| {
+            let other = if side == 0 { link.b } else { link.a };
+            Some((link, self.pick(side, at, other)?))
+        })
+    }
+
+    // ---- 7 and 8 ----
+
+    fn copies(&mut self) {
+        for side in 0..2 {
+            for at in 0..self.settled[side].len() as u32 {
+                let Some(content) = self.content(side, at).filter(|_| self.is_open(side, at))
+                else {
+                    continue;
+                };
+                if self.contains[side][at as usize] {
+                    self.settled[side][at as usize] = true;
+                    continue;
+                }
+                let best = self.best_inside(side, at, content, 0.0);
+                if let Some((link, other)) = best {
+                    let class = if inside(link, 1 - side) >= Relation::MOSTLY {
+                        [CompareClass::Contains, CompareClass::Contained][side]
+                    } else {
+                        CompareClass::MovedEdited
+                    };
+                    self.beside(side, at, other, (class, Some(link.measures), true));
+                }
+            }
+        }
+    }
+
+    fn alone(&mut self) {
+        for side in 0..2 {
+            for at in 0..self.settled[side].len() as u32 {
+                if self.content(side, at).is_some() && self.is_open(side, at) {
+                    self.push(Row {
+                        class: [CompareClass::OnlyA, CompareClass::OnlyB][side],
+                        a: (side == 0).then_some(at),
+                        b: (side == 1).then_some(at),
+                        measures: None,
+                        copy: false,
+                        about_b: side == 1,
+                    });
+                }
+            }
+        }
+    }
+
+    /// The file of the other side with this content that stands for it in a row of the file: one of its
+    /// name, or the first; none at its own path, and none of another suffix if that counts.
+    fn pick(&self, side: usize, at: u32, other_content: u32) -> Option<u32> {
+        /// Of more files with one content the name makes no difference: somebody has to stop looking.
+        const LOOKED_AT: usize = 1000;
+        let own = self.entry(side, at);
+        let held = self.holders[1 - side].of_content(other_content);
+        let mut first = None;
+        for &other in held.iter().take(LOOKED_AT) {
+            let entry = self.entry(1 - side, other);
+            if entry.path == own.path || !may_be_partners(self.options, own, entry) {
+                continue;
+            }
+            if file_name(&entry.path) == file_name(&own.path) {
+                return Some(other);
+            }
+            first = first.or(Some(other));
+        }
+        first
+    }
+}
+
+/// The files of one content that surplus copies are shown beside.
+struct Originals {
+    by_name: HashMap<Vec<u8>, u32>,
+    all: Vec<u32>,
+}
+
+impl Originals {
+    fn new(classes: &Classes<'_>, side: usize, content: u32) -> Self {
+        let all = classes.holders[side].of_content(content).to_vec();
+        let mut by_name = HashMap::new();
+        for &at in &all {
+            let name = file_name(&classes.entry(side, at).path).to_vec();
+            by_name.entry(name).or_insert(at);
+        }
+        Self { by_name, all }
+    }
+
+    fn of(&self, entry: &Entry) -> Option<u32> {
+        let named = self.by_name.get(file_name(&entry.path)).copied();
+        named.or_else(|| self.all.first().copied())
+    }
+}
+
+/// What the rows need to name further partners.
+pub(super) struct Known<'a> {
+    sides: &'a Sides,
+    holders: [&'a Holders; 2],
+    options: &'a CompareOptions,
+    links: &'a [Link],
+    by: [Adjacent; 2],
+}
+
+impl Known<'_> {
+    /// Whether a content resembles any of the other side, equal ones aside.
+    pub(super) fn has_links(&self, side: usize, content: u32) -> bool {
+        !self.by[side].of(content).is_empty()
+    }
+
+    /// How much of a content lies in the one that has most of it.
+    pub(super) fn most_inside(&self, side: usize, content: u32) -> Score {
+        let links = self.by[side].of(content).iter();
+        let shares = links.map(|&at| Score::new(inside(&self.links[at as usize], side)));
+        shares.max().unwrap_or(Score::ZERO)
+    }
+
+    /// The further partners of a file, best first: the file of the other side, and the measures with the
+    /// file as a (`None`: equal). At most `most`.
+    pub(super) fn further(
+        &self,
+        side: usize,
+        at: u32,
+        leave_out: Option<u32>,
+        most: usize,
+    ) -> Vec<(u32, Option<Measures>)> {
+        let entries = |side: usize| &[&self.sides.a, &self.sides.b][side].entries;
+        let own = &entries(side)[at as usize];
+        let Some(content) = own.what.content() else {
+            return Vec::new();
+        };
+        let mut further: Vec<(u32, Option<Measures>)> = Vec::new();
+        let mut add = |other: u32, measures: Option<Measures>| {
+            for &at in self.holders[1 - side].of_content(other) {
+                let entry = &entries(1 - side)[at as usize];
+                if further.len() < most
+                    && Some(at) != leave_out
+                    && (measures.is_none() || may_be_partners(self.options, own, entry))
+                {
+                    further.push((at, measures));
+                }
+            }
+        };
+        add(content, None);
+        let mut links: Vec<&Link> = self.by[side]
+            .of(content)
+            .iter()
+            .map(|&at| &self.links[at as usize])
+            .collect();
+        if side == 1 {
+            // Ranked as seen from A: of one score the share of this file counts first.
+            links.sort_by(|x, y| {
+                let key = |link: &Link| {
+                    (
+                        link.score(),
+                        link.measures.b_in_a,
+                        link.measures.resemblance,
+                    )
+                };
+                key(y).cmp(&key(x))
+            });
+        }
+        for link in links {
+            let (other, measures) = if side == 0 {
+                (link.b, link.measures)
+            } else {
+                (link.a, link.measures.swapped())
+            };
+            add(other, Some(measures));
+        }
+        further
+    }
+}
+
+/// The order of answers, without paths.
+fn rank(x: &Link, y: &Link) -> Ordering {
+    let key = |link: &Link| {
+        (
+            link.score(),
+            link.measures.a_in_b,
+            link.measures.resemblance,
+        )
+    };
+    key(y).cmp(&key(x))
+}
+
+/// The smaller containment of a link.
+fn least_inside(link: &Link) -> Score {
+    link.measures
+        .a_in_b
+        .min(link.measures.b_in_a)
+        .unwrap_or(Score::ZERO)
+}
+
+/// How much of the content on this side of a link lies in the other.
+fn inside(link: &Link, side: usize) -> f64 {
+    let score = if side == 0 {
+        link.measures.a_in_b
+    } else {
+        link.measures.b_in_a
+    };
+    score.map_or(0.0, Score::get)
+}
+
+fn may_be_partners(options: &CompareOptions, a: &Entry, b: &Entry) -> bool {
+    !options.same_suffix || suffix(&a.path) == suffix(&b.path)
+}
+
+/// The last component of a path.
+pub(super) fn file_name(path: &[u8]) -> &[u8] {
+    let slash = path.iter().rposition(|&byte| byte == b'/');
+    slash.map_or(path, |slash| &path[slash + 1..])
+}
+
+/// The file name from its last dot on; empty without one. A dot in front makes no suffix.
+fn suffix(path: &[u8]) -> &[u8] {
+    let name = file_name(path);
+    match name.iter().rposition(|&byte| byte == b'.') {
+        Some(dot) if dot > 0 => &name[dot..],
+        _ => &[],
+    }
+}

@@ -1,0 +1,137 @@
+//! Boilerplate among the contents of a comparison, counted exactly in bounded memory.
+//!
+//! A kernel tree has 90 keys a content, and a few hundred of them are common. So keys that are asked about are
+//! counted one by one ([`super::wanted::Wanted`]), all others in buckets while everything goes by for the
+//! first time; when it goes by for the second time, those whose bucket is fuller than the limit are counted
+//! exactly. The memory does not grow with the trees.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use resemble_core::Fingerprint;
+use resemble_core::similarity::Boilerplate;
+
+use super::wanted::{CHUNK, spread};
+
+/// Bits of a bucket's number: 16 MiB of counters.
+const BUCKETS: u32 = 22;
+
+/// Bits of the filter in front of the set.
+const FILTER: u32 = 16;
+
+/// Counters of which several keys share one.
+#[derive(Debug)]
+pub(super) struct Buckets {
+    counts: Vec<AtomicU32>,
+    limit: u32,
+}
+
+impl Buckets {
+    /// For so many contents; if not even all of them are more than the limit, nothing is counted.
+    pub(super) fn new(contents: usize, limit: u32) -> Self {
+        let buckets = if contents > limit as usize {
+            1 << BUCKETS
+        } else {
+            0
+        };
+        let counts = (0..buckets).map(|_| AtomicU32::new(0)).collect();
+        Self { counts, limit }
+    }
+
+    fn of(&self, key: u64) -> Option<&AtomicU32> {
+        self.counts.get((spread(key) >> (64 - BUCKETS)) as usize)
+    }
+
+    /// One more content has the key.
+    pub(super) fn count(&self, key: u64) {
+        if let Some(bucket) = self.of(key) {
+            bucket.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the key may be boilerplate.
+    pub(super) fn suspects(&self, key: u64) -> bool {
+        self.of(key)
+            .is_some_and(|bucket| bucket.load(Ordering::Relaxed) > self.limit)
+    }
+}
+
+/// The keys that more than the limit of the contents have.
+#[derive(Debug, Default)]
+pub(super) struct Common {
+    keys: HashSet<u64>,
+    filter: Vec<u64>,
+}
+
+impl Common {
+    /// Those of these keys of which more are counted than the limit.
+    pub(super) fn of(parts: impl IntoIterator<Item = HashMap<u64, u32>>, limit: u32) -> Self {
+        let mut counts: HashMap<u64, u32> = HashMap::new();
+        for part in parts {
+            for (key, count) in part {
+                *counts.entry(key).or_default() += count;
+            }
+        }
+        let mut common = Self::default();
+        for (key, count) in counts {
+            if count > limit {
+                common.add(key);
+            }
+        }
+        common
+    }
+
+    /// One more common key.
+    pub(super) fn add(&mut self, key: u64) {
+        self.filter.resize(1 << (FILTER - 6), 0);
+        let bit = spread(key) >> (64 - FILTER);
+        self.filter[(bit >> 6) as usize] |= 1 << (bit & 63);
+        self.keys.insert(key);
+    }
+
+    /// Whether a key as [`super::wanted::evidence_keys`] gives it is boilerplate.
+    pub(super) fn has(&self, key: u64) -> bool {
+        let bit = spread(key) >> (64 - FILTER);
+        let word = self.filter.get((bit >> 6) as usize).copied().unwrap_or(0);
+        word >> (bit & 63) & 1 == 1 && self.keys.contains(&key)
+    }
+}
+
+impl Boilerplate for Common {
+    fn chunk(&self, key: u64) -> bool {
+        self.has(key | CHUNK)
+    }
+
+    fn fingerprint(&self, fingerprint: Fingerprint) -> bool {
+        self.has(fingerprint.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_common_from_one_more_than_the_limit_on() {
+        // Content n has the keys 0 ..= n: key k is in all contents from k on.
+        let keys = |content: u64| (0..=content).map(|key| key | CHUNK);
+        let buckets = Buckets::new(50, 10);
+        (0..50).flat_map(keys).for_each(|key| buckets.count(key));
+        let mut counts: HashMap<u64, u32> = HashMap::new();
+        for key in (0..50).flat_map(keys).filter(|&key| buckets.suspects(key)) {
+            *counts.entry(key).or_default() += 1;
+        }
+        let common = Common::of([counts], 10);
+        for key in 0..50u64 {
+            assert_eq!(common.chunk(key), 50 - key > 10, "{key}");
+            assert!(!common.fingerprint(Fingerprint(key)));
+        }
+    }
+
+    #[test]
+    fn as_many_contents_as_the_limit_have_nothing_in_common() {
+        let buckets = Buckets::new(10, 10);
+        (0..1000).for_each(|_| buckets.count(7));
+        assert!(!buckets.suspects(7));
+    }
+}

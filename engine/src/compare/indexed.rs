@@ -1,0 +1,223 @@
+//! The two sides as an index has them.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use resemble_core::{ChunkList, ContentId, FileId, Signature};
+use resemble_index::{Entry as Known, FileState, Snapshot};
+use resemble_proto::message::{CompareRequest, Scope, SoftError};
+use resemble_proto::path::PathText;
+use rustix::io::Errno;
+
+use super::sides::{Content, Entry, Numbering, Pieces, Side, Sides, What, inner_of};
+use crate::ask::AskError;
+use crate::members::Rules;
+
+/// What an index keeps of contents, by their number in the comparison.
+pub(super) struct Indexed<'a> {
+    snapshot: &'a Snapshot,
+    ids: Vec<ContentId>,
+}
+
+impl Pieces for Indexed<'_> {
+    fn pieces(&self, content: u32) -> Result<(ChunkList, Signature), AskError> {
+        let id = self.ids[content as usize];
+        Ok((self.snapshot.chunks(id)?, self.snapshot.signature(id)?))
+    }
+}
+
+/// Both sides of a question, with the way to their contents' pieces.
+pub(super) fn sides<'a>(
+    snapshot: &'a Snapshot,
+    request: &CompareRequest,
+) -> Result<(Sides, Indexed<'a>), AskError> {
+    let (a, b) = (request.a.as_path(), request.b.as_path());
+    let scope = &request.options.scope;
+    // Two threads: a tree of a million files is a second of look-ups.
+    let (of_a, of_b) = std::thread::scope(|threads| {
+        let of_b = threads.spawn(|| listed(snapshot, b, inner_of(b, a).as_deref(), scope));
+        let of_a = listed(snapshot, a, inner_of(a, b).as_deref(), scope);
+        let of_b = of_b
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (of_a, of_b)
+    });
+    let (mut of_a, of_b) = (of_a?, of_b?);
+    let mut sides = Sides {
+        skipped: of_a.skipped + of_b.skipped,
+        errors: std::mem::take(&mut of_a.errors),
+        ..Sides::default()
+    };
+    sides.errors.extend(of_b.errors);
+    let mut numbers = Numbering::default();
+    let mut ids: Vec<ContentId> = Vec::new();
+    let mut of = [of_a.side, of_b.side]
+        .into_iter()
+        .zip([of_a.contents, of_b.contents]);
+    let mut renumbered = || {
+        let (mut side, contents): (Side, Vec<(ContentId, Content)>) = of.next().unwrap_or_default();
+        let numbers: Vec<u32> = contents
+            .into_iter()
+            .map(|(id, content)| {
+                let (number, new) = numbers.number(content);
+                if new {
+                    ids.push(id);
+                }
+                number
+            })
+            .collect();
+        for entry in &mut side.entries {
+            if let What::File(content) = &mut entry.what {
+                *content = numbers[*content as usize];
+            }
+        }
+        side
+    };
+    sides.a = renumbered();
+    sides.b = renumbered();
+    sides.contents = numbers.contents;
+    let old = sides.put_in_order();
+    let ids = old.into_iter().map(|old| ids[old as usize]).collect();
+    Ok((sides, Indexed { snapshot, ids }))
+}
+
+/// One side with its own numbers.
+#[derive(Default)]
+struct Listed {
+    side: Side,
+    contents: Vec<(ContentId, Content)>,
+    errors: Vec<SoftError>,
+    skipped: u64,
+}
+
+fn listed(
+    snapshot: &Snapshot,
+    root: &Path,
+    leave_out: Option<&Path>,
+    scope: &Scope,
+) -> Result<Listed, AskError> {
+    let rules = Rules::new(root, scope)?;
+    let leave_out = leave_out.map(|below| root.join(below));
+    let mut found: Vec<(Box<[u8]>, Known)> = Vec::new();
+    let mut side = Side {
+        root: root.to_owned(),
+        ..Side::default()
+    };
+    let mut exists = false;
+    let mut skipped = 0;
+    snapshot.walk(root, &mut |path, entry| {
+        let relative = if path == root {
+            exists = true;
+            side.single = !matches!(entry, Known::Dir(_));
+            path.file_name().map(OsStr::as_bytes).unwrap_or_default()
+        } else {
+            relative(root, path)
+        };
+        if path == root && !side.single {
+            return ControlFlow::Continue(());
+        }
+        let left_out = leave_out
+            .as_deref()
+            .is_some_and(|out| path.starts_with(out));
+        if left_out {
+        } else if matches!(entry, Known::Dir(_)) || rules.admit(path) {
+            found.push((relative.into(), entry.clone()));
+        } else {
+            skipped += u64::from(matches!(entry, Known::File(_)));
+        }
+        ControlFlow::Continue(())
+    })?;
+    if !exists {
+        return Err(AskError::Unreadable {
+            path: root.to_owned(),
+            source: io::Error::from(Errno::NOENT),
+        });
+    }
+    let mut listed = Listed {
+        side,
+        skipped,
+        ..Listed::default()
+    };
+    let mut numbers: HashMap<ContentId, u32> = HashMap::new();
+    let mut known_files: HashMap<FileId, What> = HashMap::new();
+    for (path, known) in found {
+        let (what, inode) = match known {
+            Known::Dir(_) => (What::Dir, (0, 0)),
+            Known::Symlink(target) => (What::Link(target), (0, 0)),
+            Known::Special(kind) => (What::Special(kind), (0, 0)),
+            Known::File(file) => {
+                let Some(row) = snapshot.file(file)? else {
+                    continue;
+                };
+                if row.stat.size.0 < scope.min_size {
+                    listed.skipped += 1;
+                    continue;
+                }
+                let several = row.stat.nlink > 1;
+                let what = match known_files.get(&file).filter(|_| several) {
+                    Some(what) => what.clone(),
+                    None => listed.file(snapshot, &path, &row.state, &mut numbers)?,
+                };
+                if several && what != What::Unread {
+                    known_files.insert(file, what.clone());
+                }
+                (what, (0, u64::from(file.0)))
+            }
+        };
+        listed.side.entries.push(Entry { path, what, inode });
+    }
+    Ok(listed)
+}
+
+impl Listed {
+    fn file(
+        &mut self,
+        snapshot: &Snapshot,
+        path: &[u8],
+        state: &FileState,
+        numbers: &mut HashMap<ContentId, u32>,
+    ) -> Result<What, AskError> {
+        match state {
+            FileState::Settled(id) | FileState::Unsettled(id) => {
+                if let Some(&number) = numbers.get(id) {
+                    return Ok(What::File(number));
+                }
+                let Some(row) = snapshot.content(*id)? else {
+                    return Ok(What::Unread);
+                };
+                let number = self.contents.len() as u32;
+                numbers.insert(*id, number);
+                let content = Content {
+                    digest: row.digest,
+                    size: row.size,
+                    kind: row.kind,
+                };
+                self.contents.push((*id, content));
+                Ok(What::File(number))
+            }
+            FileState::Unreadable(errno) => {
+                let source = io::Error::from_raw_os_error(*errno);
+                let path = if self.side.single {
+                    self.side.root.clone()
+                } else {
+                    self.side.root.join(OsStr::from_bytes(path))
+                };
+                self.errors
+                    .push(SoftError::of_io(PathText::from(path.as_path()), &source));
+                Ok(What::Unread)
+            }
+            FileState::Skipped(_) => Ok(What::Unread),
+        }
+    }
+}
+
+/// The raw bytes of a path below a root.
+fn relative<'a>(root: &Path, path: &'a Path) -> &'a [u8] {
+    let (root, path) = (root.as_os_str().as_bytes(), path.as_os_str().as_bytes());
+    let below = path.get(root.len()..).unwrap_or_default();
+    below.strip_prefix(b"/").unwrap_or(below)
+}

@@ -1,0 +1,315 @@
+//! The answer from classes and links.
+
+use resemble_core::{ByteLen, Measures, Params, Score};
+use resemble_proto::message::{
+    CompareClass, CompareRow, CompareSummary, Comparison, Discount, Header, Looked, OtherRow,
+    Partner, Whole,
+};
+use resemble_proto::number::Fraction;
+
+use super::classes::{Joined, Known, Row};
+use super::parallel::in_parallel;
+use super::partners::{Partners, Question};
+use super::sides::{Side, Sides, What, path_text};
+use super::trees::{self, Vote};
+use crate::ask::AskError;
+use crate::find::identical_measures;
+
+/// Further partners of a row, at most: as many as the overlay lists for a file.
+const OTHERS: usize = crate::find::LISTED;
+
+/// Puts the answer together.
+pub(super) fn answer(
+    question: &Question<'_>,
+    params: &Params,
+    joined: &Joined,
+    mut rows: Vec<Row>,
+    known: &Known<'_>,
+    partners: &Partners,
+) -> Result<Whole<Comparison>, AskError> {
+    let sides = question.sides;
+    let mut summary = CompareSummary::default();
+    for row in &rows {
+        *summary.count_mut(row.class) += 1;
+    }
+    bytes(question, known, partners, &mut summary);
+    not_found(question, &rows, known, partners, &mut summary);
+    let others = others(sides, joined, &mut summary);
+    let trees = trees::moved(sides, &votes(sides, &rows));
+
+    let options = question.options;
+    if !options.classes.is_empty() {
+        rows.retain(|row| options.classes.contains(&row.class));
+    }
+    rows.sort_by(|x, y| place(sides, x).cmp(&place(sides, y)));
+    let total = rows.len() as u64;
+    if let Some(top) = options.top {
+        rows.truncate(usize::try_from(top).unwrap_or(usize::MAX));
+    }
+    let built = in_parallel(rows.len(), Vec::new, |at, out: &mut Vec<_>| {
+        out.push((at, row(question, &rows[at], known, partners)?));
+        Ok(())
+    })?;
+    let mut built: Vec<(usize, CompareRow)> = built.into_iter().flatten().collect();
+    built.sort_unstable_by_key(|&(at, _)| at);
+
+    let (files, file_bytes, small) = sides.distinct_files();
+    let header = Header {
+        fresh: sides.moving == 0,
+        pending: sides.moving,
+        total,
+        shown: built.len() as u64,
+        looked: Some(Looked {
+            files,
+            bytes: file_bytes.0,
+            unreadable: sides.unread(),
+            skipped: sides.skipped,
+            small,
+            least_run: u64::from(params.chunk.max) * 2,
+        }),
+    };
+    let mut errors = sides.errors.clone();
+    errors.extend(partners.errors.iter().cloned());
+    errors.sort();
+    errors.dedup();
+    Ok(Whole {
+        header,
+        body: Comparison {
+            summary,
+            trees,
+            entries: built.into_iter().map(|(_, row)| row).collect(),
+            others,
+        },
+        errors,
+    })
+}
+
+/// Rows with a file of A by its path, then by that of B; rows of B alone after them.
+fn place<'a>(sides: &'a Sides, row: &Row) -> (bool, Option<&'a [u8]>, Option<&'a [u8]>) {
+    let path = |side: &'a Side, at: Option<u32>| at.map(|at| &*side.entries[at as usize].path);
+    let a = path(&sides.a, row.a);
+    (a.is_none(), a, path(&sides.b, row.b))
+}
+
+fn row(
+    question: &Question<'_>,
+    row: &Row,
+    known: &Known<'_>,
+    partners: &Partners,
+) -> Result<CompareRow, AskError> {
+    let sides = question.sides;
+    let entry = |side: usize, at: Option<u32>| {
+        at.map(|at| &[&sides.a, &sides.b][side].entries[at as usize])
+    };
+    let (a, b) = (entry(0, row.a), entry(1, row.b));
+    let size = |entry| sides.content_of(entry).map(|content| content.size);
+    let (size_a, size_b) = (a.and_then(size), b.and_then(size));
+    let unequal = !matches!(row.class, CompareClass::Same | CompareClass::Moved);
+    let measures = match row.measures {
+        Some(measures) => measures,
+        None if unequal => Measures {
+            a_in_b: None,
+            b_in_a: None,
+            resemblance: None,
+            shared_bytes: ByteLen::ZERO,
+        },
+        None => identical_measures(size_a.unwrap_or_default()),
+    };
+    let mut discount = Discount::default();
+    if let (Some(a), Some(b), true) = (
+        a.and_then(|a| a.what.content()),
+        b.and_then(|b| b.what.content()),
+        unequal
+            && measures
+                .containment()
+                .is_some_and(|score| score > Score::ZERO),
+    ) {
+        let (a, b) = (question.load(a)?, question.load(b)?);
+        let score = measures.containment();
+        discount = partners.counts.discount(&a.sketch(), &b.sketch(), score);
+    }
+    let others = if unequal {
+        let (side, own, partner) = if row.about_b {
+            (1, row.b, row.a)
+        } else {
+            (0, row.a, row.b)
+        };
+        let further = own.map_or_else(Vec::new, |own| known.further(side, own, partner, OTHERS));
+        let further = further.into_iter().filter_map(|(at, measures)| {
+            let entry = entry(1 - side, Some(at))?;
+            let equal = || identical_measures(size(entry).unwrap_or_default());
+            let measures = measures.unwrap_or_else(equal);
+            Some(Partner {
+                path: path_text(&entry.path),
+                a_in_b: Fraction::from(measures.a_in_b),
+                b_in_a: Fraction::from(measures.b_in_a),
+                shared_bytes: measures.shared_bytes.0,
+            })
+        });
+        further.collect()
+    } else {
+        Vec::new()
+    };
+    Ok(CompareRow {
+        class: row.class,
+        a: a.map(|entry| path_text(&entry.path)),
+        b: b.map(|entry| path_text(&entry.path)),
+        a_in_b: Fraction::from(measures.a_in_b),
+        b_in_a: Fraction::from(measures.b_in_a),
+        shared_bytes: measures.shared_bytes.0,
+        size_a: size_a.map(ByteLen::get),
+        size_b: size_b.map(ByteLen::get),
+        copy: row.copy,
+        others,
+        discount,
+    })
+}
+
+/// How much of each side lies in any file of the other.
+fn bytes(
+    question: &Question<'_>,
+    known: &Known<'_>,
+    partners: &Partners,
+    summary: &mut CompareSummary,
+) {
+    let sides = question.sides;
+    // What stands at one path resembles its twin even if nobody nominated it.
+    let mut twins: [Vec<(u32, Score)>; 2] = Default::default();
+    for twin in partners.twins.iter().filter(|twin| twin.relation.is_some()) {
+        twins[0].push((twin.a, twin.measures.a_in_b.unwrap_or(Score::ZERO)));
+        twins[1].push((twin.b, twin.measures.b_in_a.unwrap_or(Score::ZERO)));
+    }
+    for (side, of) in [&sides.a, &sides.b].into_iter().enumerate() {
+        twins[side].sort_unstable();
+        let (mut files, mut all, mut found) = (0, 0u64, 0u64);
+        for entry in &of.entries {
+            let (Some(number), Some(content)) = (entry.what.content(), sides.content_of(entry))
+            else {
+                continue;
+            };
+            files += 1;
+            all += content.size.0;
+            if question.holders[1 - side].has(number) {
+                found += content.size.0;
+                continue;
+            }
+            let after = twins[side].partition_point(|&(content, _)| content <= number);
+            let twin = after.checked_sub(1).map(|at| twins[side][at]);
+            let twin = twin.filter(|&(content, _)| content == number);
+            let share = known
+                .most_inside(side, number)
+                .max(twin.map_or(Score::ZERO, |(_, score)| score))
+                .max(
+                    partners
+                        .covered
+                        .get(&number)
+                        .copied()
+                        .unwrap_or(Score::ZERO),
+                );
+            found += (share.get() * content.size.0 as f64) as u64;
+        }
+        let (files_of, bytes_of, found_of) = if side == 0 {
+            (
+                &mut summary.files_a,
+                &mut summary.bytes_a,
+                &mut summary.bytes_a_in_b,
+            )
+        } else {
+            (
+                &mut summary.files_b,
+                &mut summary.bytes_b,
+                &mut summary.bytes_b_in_a,
+            )
+        };
+        (*files_of, *bytes_of, *found_of) = (files, all, found);
+    }
+}
+
+/// Files with no equal and no resembling file on the other side.
+fn not_found(
+    question: &Question<'_>,
+    rows: &[Row],
+    known: &Known<'_>,
+    partners: &Partners,
+    summary: &mut CompareSummary,
+) {
+    (summary.files_a_not_in_b, summary.files_b_not_in_a) = (summary.only_a, summary.only_b);
+    let sides = question.sides;
+    for row in rows.iter().filter(|row| row.class == CompareClass::Edited) {
+        let (Some(a), Some(b)) = (row.a, row.b) else {
+            continue;
+        };
+        let content = |side: &Side, at: u32| side.entries[at as usize].what.content();
+        let (Some(a), Some(b)) = (content(&sides.a, a), content(&sides.b, b)) else {
+            continue;
+        };
+        let twin = partners
+            .twins
+            .binary_search_by_key(&(a, b), |twin| (twin.a, twin.b));
+        if twin.is_ok_and(|at| partners.twins[at].relation.is_some()) {
+            continue;
+        }
+        let lost = |side: usize, content: u32| {
+            !question.holders[1 - side].has(content) && !known.has_links(side, content)
+        };
+        summary.files_a_not_in_b += u64::from(lost(0, a));
+        summary.files_b_not_in_a += u64::from(lost(1, b));
+    }
+}
+
+/// Whatever is no regular file, or could not be read: what differs, and the counts.
+fn others(sides: &Sides, joined: &Joined, summary: &mut CompareSummary) -> Vec<OtherRow> {
+    let mut rows = Vec::new();
+    for &(a, b) in &joined.others {
+        let a = a.map(|at| &sides.a.entries[at as usize]);
+        let b = b.map(|at| &sides.b.entries[at as usize]);
+        let is_dir = |what: &What| *what == What::Dir;
+        let counter = match (a.map(|a| &a.what), b.map(|b| &b.what)) {
+            (Some(a), Some(b)) if is_dir(a) && is_dir(b) => continue,
+            // An empty directory holds nothing that could be elsewhere.
+            (Some(one), None) | (None, Some(one)) if is_dir(one) => continue,
+            (Some(What::Unread), Some(What::Unread)) => &mut summary.other.differ,
+            (Some(a), Some(b)) if a == b => {
+                summary.other.same += 1;
+                continue;
+            }
+            (Some(_), Some(_)) => &mut summary.other.differ,
+            (Some(_), None) => &mut summary.other.only_a,
+            (None, _) => &mut summary.other.only_b,
+        };
+        *counter += 1;
+        let path = a.or(b).map(|entry| path_text(&entry.path));
+        rows.extend(path.map(|path| OtherRow {
+            path,
+            a: a.map(|entry| entry.what.word().to_owned()),
+            b: b.map(|entry| entry.what.word().to_owned()),
+        }));
+    }
+    rows
+}
+
+/// What every row that leads to another path says of the directories above.
+fn votes(sides: &Sides, rows: &[Row]) -> Vec<Vote> {
+    let leads_away = rows
+        .iter()
+        .filter(|row| !matches!(row.class, CompareClass::Same | CompareClass::Edited));
+    let vote = |row: &Row| {
+        let (a, b) = (row.a?, row.b?);
+        let size = |side: &Side, at: u32| sides.content_of(&side.entries[at as usize]);
+        let (size_a, size_b) = (size(&sides.a, a)?.size.0, size(&sides.b, b)?.size.0);
+        let part =
+            |score: Option<Score>, size: u64| (score.map_or(0.0, Score::get) * size as f64) as u64;
+        let (bytes_a, bytes_b) = match row.measures {
+            Some(measures) => (part(measures.a_in_b, size_a), part(measures.b_in_a, size_b)),
+            None => (size_a, size_b),
+        };
+        // Of a copy only the file that the row is about has moved: the other stands elsewhere.
+        Some(Vote {
+            a,
+            b,
+            bytes_a: if row.about_b { 0 } else { bytes_a },
+            bytes_b: if row.copy && !row.about_b { 0 } else { bytes_b },
+        })
+    };
+    leads_away.filter_map(vote).collect()
+}

@@ -1,0 +1,162 @@
+//! The pieces that a batch of contents has, ready to be looked for in all others.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use resemble_core::similarity::Sketch;
+
+use super::parallel::threads;
+
+/// Marks the key of a chunk; fingerprints and posting keys have fewer bits.
+pub(crate) const CHUNK: u64 = 1 << 63;
+
+/// Fills `keys` with the distinct evidence of a content: fingerprints as they are, chunks with
+/// [`CHUNK`].
+pub(super) fn evidence_keys(sketch: &Sketch<'_>, keys: &mut Vec<u64>) {
+    keys.clear();
+    let chunks = sketch.chunks.0.iter().filter(|run| run.is_evidence());
+    keys.extend(chunks.map(|run| run.hash.posting_key() | CHUNK));
+    keys.sort_unstable();
+    keys.dedup();
+    keys.extend(sketch.signature.fingerprints.iter().map(|f| f.0));
+}
+
+/// Keys are hashes already; one multiplication brings all their bits to the top.
+pub(super) const fn spread(key: u64) -> u64 {
+    (key ^ (key >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Every key that a batch of contents has, and which of them have it.
+pub(super) struct Wanted {
+    /// Distinct.
+    pub(super) keys: Vec<u64>,
+    starts: Vec<u32>,
+    /// Places in the batch, ascending for each key, and how many bytes of the content the piece is.
+    places: Vec<(u32, u32)>,
+    /// How many contents have each key; filled while all contents go by.
+    counts: Vec<AtomicU32>,
+    /// Places in `keys`, plus one; open addressing, at most half full.
+    slots: Vec<u32>,
+    shift: u32,
+    /// One bit for each key that may be wanted: most keys of most contents are not, and learn so
+    /// from memory that stays in the processor's cache.
+    filter: Vec<u64>,
+}
+
+/// Bits of the filter: 2 MiB.
+const FILTER: u32 = 24;
+
+impl Wanted {
+    /// Of (key, place in the batch, bytes of the piece), in any order; a key stands once for each place.
+    pub(super) fn new(pairs: Vec<(u64, u32, u32)>) -> Self {
+        // Sorting is half of the work: every thread takes the keys that end in its number.
+        let threads = threads().next_power_of_two();
+        let mut parts: Vec<Vec<(u64, u32, u32)>> = vec![Vec::new(); threads];
+        for part in &mut parts {
+            part.reserve(pairs.len() / threads + 1);
+        }
+        for pair in pairs {
+            parts[(spread(pair.0) as usize >> 8) & (threads - 1)].push(pair);
+        }
+        std::thread::scope(|scope| {
+            for part in &mut parts {
+                scope.spawn(|| part.sort_unstable());
+            }
+        });
+        let mut keys = Vec::new();
+        let mut starts = Vec::new();
+        let mut places = Vec::with_capacity(parts.iter().map(Vec::len).sum());
+        for (key, place, bytes) in parts.into_iter().flatten() {
+            if keys.last() != Some(&key) {
+                keys.push(key);
+                starts.push(places.len() as u32);
+            }
+            places.push((place, bytes));
+        }
+        starts.push(places.len() as u32);
+        let bits = (keys.len() * 2).next_power_of_two().trailing_zeros().max(1);
+        let shift = 64 - bits;
+        let mut slots = vec![0u32; 1 << bits];
+        let mut filter = vec![0u64; 1 << (FILTER - 6)];
+        for (at, &key) in keys.iter().enumerate() {
+            let hash = spread(key);
+            let bit = hash >> (64 - FILTER);
+            filter[(bit >> 6) as usize] |= 1 << (bit & 63);
+            let mut slot = (hash >> shift) as usize;
+            while slots[slot] != 0 {
+                slot = (slot + 1) & (slots.len() - 1);
+            }
+            slots[slot] = at as u32 + 1;
+        }
+        let counts = keys.iter().map(|_| AtomicU32::new(0)).collect();
+        Self {
+            keys,
+            starts,
+            places,
+            counts,
+            slots,
+            shift,
+            filter,
+        }
+    }
+
+    /// The place of a key in [`Self::keys`].
+    pub(super) fn find(&self, key: u64) -> Option<usize> {
+        let hash = spread(key);
+        let bit = hash >> (64 - FILTER);
+        if self.filter[(bit >> 6) as usize] >> (bit & 63) & 1 == 0 {
+            return None;
+        }
+        let mut slot = (hash >> self.shift) as usize;
+        loop {
+            match self.slots[slot] {
+                0 => return None,
+                at if self.keys[at as usize - 1] == key => return Some(at as usize - 1),
+                _ => slot = (slot + 1) & (self.slots.len() - 1),
+            }
+        }
+    }
+
+    /// One more content has the key at this place.
+    pub(super) fn count(&self, at: usize) {
+        self.counts[at].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many were counted.
+    pub(super) fn counted(&self, at: usize) -> u32 {
+        self.counts[at].load(Ordering::Relaxed)
+    }
+
+    /// Who in the batch has the key at this place.
+    pub(super) fn places(&self, at: usize) -> &[(u32, u32)] {
+        &self.places[self.starts[at] as usize..self.starts[at + 1] as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    proptest! {
+        #[test]
+        fn finds_what_a_map_finds(
+            pairs in prop::collection::btree_set((0u64..500, 0u32..20), 0..300),
+            others in prop::collection::vec(any::<u64>(), 0..50),
+        ) {
+            let mut naive: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
+            for &(key, place) in &pairs {
+                naive.entry(key | CHUNK).or_default().insert(place);
+            }
+            let pairs = pairs.into_iter().map(|(key, place)| (key | CHUNK, place, 7));
+            let wanted = Wanted::new(pairs.rev().collect());
+            for key in (0..500).map(|key| key | CHUNK).chain(others) {
+                let found = wanted.find(key).map(|at| wanted.places(at).to_vec());
+                let expected = naive
+                    .get(&key)
+                    .map(|places| places.iter().map(|&place| (place, 7)).collect());
+                prop_assert_eq!(found, expected);
+            }
+        }
+    }
+}

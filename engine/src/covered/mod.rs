@@ -1,0 +1,190 @@
+//! `covered`: can a directory go?
+//!
+//! Whoever asks is about to delete, so everything here errs to one side: what is not proven is not
+//! covered.
+//!
+//! 1. **The directory is listed now** ([`entries`]), not taken from the index: a file that came a moment
+//!    ago counts. Every path must be covered; what is no regular file, or cannot be read or entered,
+//!    never is. No rule of ignoring applies, and mount points below are named rather than passed over.
+//! 2. **The index nominates** ([`equals`]): files with the same content, under a root and outside of the
+//!    directory. The content is the one that the index has if the file has still the stat that goes with
+//!    it, and is digested now otherwise, so a stale index costs time and no truth.
+//! 3. **The bytes decide** ([`bytes`]): both files are opened as carefully as everywhere, compared to the
+//!    last byte, and looked at again: neither may have changed meanwhile.
+//! 4. **Outside means outside.** A root may lie around the directory; one inside of it does not count, and
+//!    that is said. Bind mounts and the like are seen through by device and inode: a candidate whose
+//!    folder is one of the directory's own folders is in it, whatever its path says. A file that *is* the
+//!    file (one inode) is a hard link if it has another name, and nothing otherwise.
+//! 5. **Near copies are not safe** ([`near`]). They are listed apart, of files that are missing.
+//!
+//! Which equal is named does not depend on chance: that of the same relative path below a root, then of
+//! the same name, then the one with the least path, other files before further names of this one.
+
+mod bytes;
+mod entries;
+mod equals;
+mod near;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use resemble_core::similarity::too_small;
+use resemble_core::{ByteLen, ContentId};
+use resemble_index::{FileState, ReadError, Snapshot};
+use resemble_proto::message::{
+    CoverPair, Coverage, CoveredRequest, Header, Looked, MissingRow, SoftError, Whole,
+};
+use resemble_proto::path::PathText;
+
+use crate::ask::AskError;
+use crate::candidates::{on_threads, threads};
+use bytes::Verifier;
+use entries::{Listed, Listing};
+use equals::{Outside, Places};
+
+/// How a file is covered, or why not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// By another file with the same bytes.
+    Copy(PathBuf),
+    /// By another name of the same file.
+    Linked(PathBuf),
+    /// Not.
+    Missing(String),
+    /// It cannot be read.
+    Unreadable(SoftError),
+}
+
+/// Whether every file of a directory has an equal one elsewhere.
+///
+/// Fails if the directory cannot be looked at, or the index not be read.
+pub fn covered(snapshot: &Snapshot, request: &CoveredRequest) -> Result<Whole<Coverage>, AskError> {
+    let listing = Listing::of(request.dir.as_path())?;
+    let mut errors = listing.errors.clone();
+    let outside = Outside::of(&listing, &request.by, &mut errors);
+    let files = &listing.files;
+    let contents = contents(snapshot, &listing)?;
+    let places = Places::of(snapshot, &outside, contents.iter().flatten().copied())?;
+    let verdicts = each(files, |at, file, verifier: &mut Verifier| {
+        let content = contents[at];
+        let own = snapshot.file_at(&file.path)?.map(|row| row.id);
+        Ok::<_, ReadError>(verifier.verdict(
+            &listing,
+            file,
+            &outside,
+            &places.in_order(&outside, content, file, own),
+        ))
+    })?;
+
+    let mut body = Coverage {
+        files: listing.missing.len() as u64,
+        missing: listing.missing.clone(),
+        ..Coverage::default()
+    };
+    let mut inodes = HashSet::new();
+    let mut looked = Looked {
+        unreadable: errors.len() as u64,
+        ..Looked::default()
+    };
+    let mut lost: Vec<&Listed> = Vec::new();
+    for (file, verdict) in files.iter().zip(verdicts) {
+        let size = file.stat.size;
+        body.files += 1;
+        if inodes.insert((file.stat.dev, file.stat.ino)) {
+            looked.files += 1;
+            looked.bytes += size;
+            looked.small += u64::from(too_small(ByteLen(size)));
+        }
+        let path = PathText::from(file.path.as_path());
+        let pair = |by: PathBuf| CoverPair {
+            path: path.clone(),
+            by: by.into(),
+            size,
+        };
+        let reason = match verdict {
+            Verdict::Copy(by) => {
+                body.copies.push(pair(by));
+                continue;
+            }
+            Verdict::Linked(by) => {
+                body.linked.push(pair(by));
+                continue;
+            }
+            Verdict::Missing(reason) => {
+                lost.push(file);
+                reason
+            }
+            Verdict::Unreadable(error) => {
+                let reason = format!("cannot be read: {}", error.message);
+                errors.push(error);
+                looked.unreadable += 1;
+                reason
+            }
+        };
+        body.missing.push(MissingRow { path, size, reason });
+    }
+    body.bytes = looked.bytes;
+    body.near = near::rows(snapshot, &listing, &outside, &lost)?;
+    body.missing
+        .sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
+    body.covered = body.missing.is_empty();
+    errors.sort();
+    errors.dedup();
+    let count =
+        (body.missing.len() + body.near.len() + body.linked.len() + body.copies.len()) as u64;
+    let header = Header {
+        fresh: true,
+        pending: 0,
+        total: count,
+        shown: count,
+        looked: Some(looked),
+    };
+    Ok(Whole {
+        header,
+        body,
+        errors,
+    })
+}
+
+/// What each file of the listing holds, if the index has that.
+fn contents(snapshot: &Snapshot, listing: &Listing) -> Result<Vec<Option<ContentId>>, ReadError> {
+    each(&listing.files, |_, file, verifier: &mut Verifier| {
+        let row = snapshot.file_at(&file.path)?;
+        let known = row.and_then(|row| match row.state {
+            // What is not settled may have changed without a trace.
+            FileState::Settled(content) => file.is_as(&row.stat).then_some(content),
+            _ => None,
+        });
+        if known.is_some() {
+            return Ok(known);
+        }
+        match verifier.digest(listing, file) {
+            Some(digest) => snapshot.content_by_digest(&digest),
+            // The verdict will say why.
+            None => Ok(None),
+        }
+    })
+}
+
+/// Calls `work` with every file on several threads; the results in the order of the files.
+fn each<F: Sync, T: Send, E: Send>(
+    files: &[F],
+    work: impl Fn(usize, &F, &mut Verifier) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
+    let next = AtomicUsize::new(0);
+    let parts = on_threads(threads().min(files.len()), || {
+        let mut verifier = Verifier::default();
+        let mut done: Vec<(usize, T)> = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(file) = files.get(at) else {
+                return Ok(done);
+            };
+            done.push((at, work(at, file, &mut verifier)?));
+        }
+    })?;
+    let mut all: Vec<(usize, T)> = parts.into_iter().flatten().collect();
+    all.sort_unstable_by_key(|&(at, _)| at);
+    Ok(all.into_iter().map(|(_, result)| result).collect())
+}

@@ -1,0 +1,321 @@
+//! Where the directories are that may resemble one: found from the files below it.
+//!
+//! A listing of the overlay is asked for while a person waits, and the index may hold a million files. So
+//! nothing is looked at that no file below the directory leads to:
+//!
+//! 1. Every content below it names its other holders (unless it is boilerplate: more than the limit
+//!    hold it), and the largest [`NEAR`], those that nobody else holds before others, name the files that
+//!    resemble them. Each adds the bytes to all directories above it.
+//! 2. Of these, each from the lowest up, is counted what else lies below it, until it turns out to be too
+//!    large to be listed: less than it would take of it lies in the directory, or a directory below has as
+//!    much and is so much tighter that the rules of [`resemble_core::tree::fold`] would drop it. So the walk
+//!    up from `copy/src` ends soon after the copy does, and never gets to counting the disk.
+//! 3. What is left is measured like any question about just these directories.
+//!
+//! The work is bounded: [`MOST_FILES`] below the directory and [`MOST_ENTRIES`] counted around. A directory of more
+//! files has an empty listing; of candidates that no longer fit the largest are missed. `resemble dirs`
+//! has no such bounds.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use resemble_core::similarity::too_small;
+use resemble_core::{ByteLen, ContentId, FileId, Relation, Score};
+use resemble_index::{Entry, ReadError, Snapshot};
+
+use crate::ask::AskError;
+use crate::find::{self, Subject};
+
+/// Files below a directory that has a listing.
+const MOST_FILES: usize = 100_000;
+
+/// Entries of other directories that one listing looks at.
+const MOST_ENTRIES: usize = 100_000;
+
+/// Contents whose similar files are looked up.
+const NEAR: usize = 16;
+
+/// Directories that one listing measures.
+const MOST_DIRS: usize = 1000;
+
+/// Bytes that a candidate may hold beyond what is known to be in common: similar files are not all
+/// looked up.
+const SLACK: u64 = 64 << 10;
+
+/// One content below the directory.
+struct Own {
+    size: u64,
+    files: u64,
+    /// One of the files.
+    path: PathBuf,
+}
+
+/// What a directory elsewhere has in common, as far as it is known.
+#[derive(Clone, Copy, Default)]
+struct Common {
+    /// Bytes of ours that it has.
+    to: u64,
+    /// Bytes of it that we have.
+    from: u64,
+    /// For which content and file it was last counted.
+    last: (Option<ContentId>, Option<FileId>),
+}
+
+impl Common {
+    fn both(self) -> u64 {
+        self.to + self.from
+    }
+}
+
+/// What was counted below a directory elsewhere.
+#[derive(Clone, Copy)]
+struct Counted {
+    bytes: u64,
+    /// Nothing is missing from `bytes`.
+    complete: bool,
+}
+
+/// The directories to measure a directory with, none inside of another; none if it is too large.
+pub(super) fn bases(snapshot: &Snapshot, dir: &Path) -> Result<Vec<PathBuf>, AskError> {
+    let Some(own) = own(snapshot, dir)? else {
+        return Ok(Vec::new());
+    };
+    let bytes = own.values().map(|own| own.size * own.files).sum();
+    let common = common(snapshot, dir, &own)?;
+    Ok(complete(snapshot, bytes, &common)?)
+}
+
+fn own(snapshot: &Snapshot, dir: &Path) -> Result<Option<HashMap<ContentId, Own>>, ReadError> {
+    let mut paths: Vec<(FileId, PathBuf)> = Vec::new();
+    snapshot.walk(dir, &mut |path, entry| {
+        if let Entry::File(file) = entry {
+            paths.push((*file, path.to_path_buf()));
+        }
+        if paths.len() > MOST_FILES {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    })?;
+    if paths.len() > MOST_FILES {
+        return Ok(None);
+    }
+    let mut seen = HashSet::new();
+    let mut own: HashMap<ContentId, Own> = HashMap::new();
+    for (file, path) in paths {
+        if !seen.insert(file) {
+            continue;
+        }
+        if let Some(row) = snapshot.file(file)?
+            && let Some(content) = row.state.content()
+        {
+            let size = row.stat.size.0;
+            let files = 0;
+            let entry = own.entry(content).or_insert(Own { size, files, path });
+            entry.files += 1;
+        }
+    }
+    Ok(Some(own))
+}
+
+fn common(
+    snapshot: &Snapshot,
+    dir: &Path,
+    own: &HashMap<ContentId, Own>,
+) -> Result<HashMap<PathBuf, Common>, AskError> {
+    let mut common: HashMap<PathBuf, Common> = HashMap::new();
+    let mut largest: Vec<(bool, ContentId, &Own)> = Vec::new();
+    for (&content, of) in own {
+        let files = snapshot.files_of(content)?;
+        if files.len() > snapshot.boilerplate_limit() as usize {
+            continue;
+        }
+        let mut elsewhere = false;
+        for file in files {
+            for path in snapshot.paths(file)? {
+                elsewhere |= climb(dir, &path, &mut common, &mut |common| {
+                    if common.last.0 != Some(content) {
+                        common.last = (Some(content), None);
+                        common.to += of.size * of.files;
+                    }
+                    if common.last.1 != Some(file) {
+                        common.last.1 = Some(file);
+                        common.from += of.size;
+                    }
+                });
+            }
+        }
+        if !too_small(ByteLen(of.size)) {
+            largest.push((elsewhere, content, of));
+        }
+    }
+    // Those that nobody else has first.
+    largest.sort_unstable_by(|(elsewhere_a, _, a), (elsewhere_b, _, b)| {
+        let order = (elsewhere_a, Reverse(a.size)).cmp(&(elsewhere_b, Reverse(b.size)));
+        order.then_with(|| a.path.cmp(&b.path))
+    });
+    for (_, content, of) in largest.into_iter().take(NEAR) {
+        let Some(subject) = Subject::remembered(snapshot, &of.path)? else {
+            continue;
+        };
+        for similar in find::listing(snapshot, &subject)?.0 {
+            if similar.relation == Some(Relation::Identical) {
+                continue;
+            }
+            let share = similar.measures.a_in_b.unwrap_or(Score::ZERO);
+            let bytes = (share.get() * of.size as f64) as u64;
+            climb(dir, &similar.path, &mut common, &mut |common| {
+                // Best first: the others add nothing to what lies in it.
+                if common.last.0 != Some(content) {
+                    common.last = (Some(content), None);
+                    common.to += bytes;
+                }
+                common.from += bytes;
+            });
+        }
+    }
+    Ok(common)
+}
+
+/// Counts for each directory above a file, as long as it does not hold `dir`; whether there is one.
+/// Nothing for a file below `dir`.
+fn climb(
+    dir: &Path,
+    file: &Path,
+    common: &mut HashMap<PathBuf, Common>,
+    count: &mut dyn FnMut(&mut Common),
+) -> bool {
+    if file.starts_with(dir) {
+        return false;
+    }
+    let mut any = false;
+    for above in file.ancestors().skip(1) {
+        if dir.starts_with(above) {
+            break;
+        }
+        any = true;
+        match common.get_mut(above) {
+            Some(common) => count(common),
+            None => count(common.entry(above.to_path_buf()).or_default()),
+        }
+    }
+    any
+}
+
+/// The topmost directories that could be listed and were counted to the end.
+fn complete(
+    snapshot: &Snapshot,
+    own_bytes: u64,
+    common: &HashMap<PathBuf, Common>,
+) -> Result<Vec<PathBuf>, ReadError> {
+    // From below; those with most in common first, while there is room.
+    let mut order: Vec<(&Path, Common)> = common
+        .iter()
+        .map(|(path, common)| (path.as_path(), *common))
+        .collect();
+    order.sort_by_cached_key(|(path, common)| {
+        let depth = path.components().count();
+        (Reverse((depth, common.both())), path.to_path_buf())
+    });
+    let mut counted: HashMap<&Path, Counted> = HashMap::new();
+    // Of what lies below each: what the best of it has in common, and its bytes.
+    let mut tightest: HashMap<&Path, (Common, u64)> = HashMap::new();
+    let mut room = MOST_ENTRIES;
+    for &(path, common) in &order {
+        let below = tightest.get(path).copied();
+        let most = most_bytes(own_bytes, common, below);
+        let (bytes, complete) = count(snapshot, path, most, &counted, &mut room)?;
+        let this = complete.then_some((common, bytes));
+        let best = [this, below].into_iter().flatten().reduce(|one, other| {
+            let alike = |of: (Common, u64)| of.0.both() as f64 / (own_bytes + of.1).max(1) as f64;
+            if alike(other) > alike(one) {
+                other
+            } else {
+                one
+            }
+        });
+        counted.insert(path, Counted { bytes, complete });
+        if let (Some(best), Some(parent)) = (best, path.parent())
+            && tightest
+                .get(parent)
+                .is_none_or(|known| best.0.to > known.0.to)
+        {
+            tightest.insert(parent, best);
+        }
+    }
+    let is_complete = |path: &Path| counted.get(path).is_some_and(|counted| counted.complete);
+    let mut topmost: Vec<(&Path, Common)> = order
+        .into_iter()
+        .filter(|(path, _)| is_complete(path) && !path.parent().is_some_and(is_complete))
+        .collect();
+    topmost.sort_by(|a, b| b.1.both().cmp(&a.1.both()).then_with(|| a.0.cmp(b.0)));
+    topmost.truncate(MOST_DIRS);
+    Ok(topmost
+        .into_iter()
+        .map(|(path, _)| path.to_owned())
+        .collect())
+}
+
+/// With more bytes a directory could not be listed.
+fn most_bytes(own: u64, common: Common, below: Option<(Common, u64)>) -> u64 {
+    let inside = if common.to.saturating_mul(4) >= own {
+        u64::MAX
+    } else {
+        common.from.saturating_mul(2).saturating_add(SLACK)
+    };
+    let Some((best, bytes)) = below else {
+        return inside;
+    };
+    if u128::from(best.to) * 10 < u128::from(common.to) * 9 || best.to == 0 {
+        return inside;
+    }
+    // With more bytes than both of these it is we who lie in it with the larger share, and one below that keeps
+    // nine tenths of us is more alike by a quarter.
+    let wide = |n: u64| u128::from(n);
+    let larger = wide(common.from) * wide(own) / wide(common.to.max(1));
+    let both = wide(own) + wide(bytes);
+    let loose = wide(common.both()) * both * 5 / (wide(best.both()) * 4);
+    let most = larger.max(loose.saturating_sub(wide(own)));
+    let most = u64::try_from(most).unwrap_or(u64::MAX);
+    inside.min(most.saturating_add(SLACK))
+}
+
+/// The bytes below a directory, and whether that is all: counting ends at `most` bytes or when there is
+/// no more room for entries.
+fn count(
+    snapshot: &Snapshot,
+    dir: &Path,
+    most: u64,
+    counted: &HashMap<&Path, Counted>,
+    room: &mut usize,
+) -> Result<(u64, bool), ReadError> {
+    let mut bytes: u64 = 0;
+    let mut stack = vec![dir.to_path_buf()];
+    while let Some(at) = stack.pop() {
+        for (name, entry) in snapshot.list(&at)? {
+            if *room == 0 || bytes > most {
+                return Ok((bytes, false));
+            }
+            *room -= 1;
+            match entry {
+                Entry::Dir(_) => {
+                    let path = at.join(name);
+                    match counted.get(path.as_path()) {
+                        Some(known) if known.complete || known.bytes > most => {
+                            bytes = bytes.saturating_add(known.bytes);
+                        }
+                        _ => stack.push(path),
+                    }
+                }
+                Entry::File(file) => {
+                    let size = snapshot.file(file)?.map_or(0, |row| row.stat.size.0);
+                    bytes = bytes.saturating_add(size);
+                }
+                Entry::Symlink(_) | Entry::Special(_) => {}
+            }
+        }
+    }
+    Ok((bytes, bytes <= most))
+}

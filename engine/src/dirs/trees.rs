@@ -1,0 +1,159 @@
+//! The files of a question as a forest of directories.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use resemble_core::tree::{Forest, Held, Holdings, Limits, Link, Node};
+use resemble_core::{ByteLen, ContentId};
+use resemble_index::{ReadError, Snapshot};
+
+use crate::members::Members;
+
+/// Levels of directories below a path of the question. What lies deeper counts with the directory at
+/// this depth: a chain of thousands of directories is an accident or an attack, and each level of two such
+/// chains pairs with each.
+const LEVELS: usize = 64;
+
+/// A forest with the names that the pure arithmetic does without.
+#[derive(Debug)]
+pub(super) struct Trees {
+    pub(super) holdings: Holdings,
+    /// The path of each directory, by node.
+    paths: Vec<PathBuf>,
+    nodes: HashMap<PathBuf, Node>,
+    /// Directories directly with a file that could not be read, ascending.
+    unread: Vec<Node>,
+}
+
+impl Trees {
+    /// The directories at and below `bases` that files of `members` lie in. `links` is asked for the
+    /// links between the contents, which it names by their places in the slice that it is given.
+    pub(super) fn of(
+        snapshot: &Snapshot,
+        members: &Members,
+        bases: &[&Path],
+        links: impl FnOnce(&[ContentId]) -> Result<Vec<Link>, ReadError>,
+    ) -> Result<Self, ReadError> {
+        let mut growing = Growing::new(bases);
+        let mut contents: Vec<ContentId> = Vec::new();
+        let mut sizes = Vec::new();
+        let mut places: HashMap<ContentId, u32> = HashMap::new();
+        let mut held: Vec<(u32, Vec<usize>)> = Vec::with_capacity(members.files.len());
+        for member in &members.files {
+            let content = match places.get(&member.content) {
+                Some(&content) => content,
+                None => {
+                    let content = contents.len() as u32;
+                    let row = snapshot.content(member.content)?;
+                    sizes.push(row.map_or(ByteLen::ZERO, |row| row.size).0);
+                    contents.push(member.content);
+                    places.insert(member.content, content);
+                    content
+                }
+            };
+            let dirs = members.paths(member).filter_map(Path::parent);
+            held.push((content, dirs.filter_map(|dir| growing.place(dir)).collect()));
+        }
+        let unread: Vec<usize> = members
+            .errors
+            .iter()
+            .filter_map(|error| growing.place(error.path.as_path().parent()?))
+            .collect();
+        let (forest, nodes) = Forest::new(&growing.parents);
+        let mut paths = vec![PathBuf::new(); nodes.len()];
+        for (path, &at) in &growing.places {
+            paths[nodes[at].index()].clone_from(path);
+        }
+        let named = growing.places.into_iter();
+        let held: Vec<Held> = held
+            .into_iter()
+            .map(|(content, dirs)| Held {
+                content,
+                places: dirs.into_iter().map(|dir| nodes[dir]).collect(),
+            })
+            .collect();
+        let links = links(&contents)?;
+        let mut unread: Vec<Node> = unread.into_iter().map(|at| nodes[at]).collect();
+        unread.sort_unstable();
+        Ok(Self {
+            holdings: Holdings::new(forest, sizes, &held, &links, Limits::default()),
+            paths,
+            nodes: named.map(|(path, at)| (path, nodes[at])).collect(),
+            unread,
+        })
+    }
+
+    /// The path of a directory.
+    pub(super) fn path(&self, of: Node) -> &Path {
+        &self.paths[of.index()]
+    }
+
+    /// The directory at a path, if a file lies below it.
+    pub(super) fn node(&self, at: &Path) -> Option<Node> {
+        self.nodes.get(at).copied()
+    }
+
+    /// Whether all files below both have been read, and every one has an equal below the other.
+    pub(super) fn identical(&self, a: Node, b: Node) -> bool {
+        let read = |node| {
+            let from = self.unread.partition_point(|&unread| unread < node);
+            let next = self.unread.get(from);
+            next.is_none_or(|&next| !self.holdings.forest().holds(node, next))
+        };
+        read(a) && read(b) && self.holdings.identical(a, b)
+    }
+}
+
+/// Directories as they are met.
+struct Growing<'a> {
+    bases: Vec<&'a Path>,
+    parents: Vec<Option<usize>>,
+    places: HashMap<PathBuf, usize>,
+    /// Most files lie beside the one before.
+    last: Option<(PathBuf, usize)>,
+}
+
+impl<'a> Growing<'a> {
+    fn new(bases: &[&'a Path]) -> Self {
+        let mut bases = bases.to_vec();
+        bases.sort_unstable();
+        bases.dedup_by(|next, kept| next.starts_with(kept));
+        Self {
+            bases,
+            parents: Vec::new(),
+            places: HashMap::new(),
+            last: None,
+        }
+    }
+
+    /// The number of a directory at or below a base; none for others (a base may be a file).
+    fn place(&mut self, dir: &Path) -> Option<usize> {
+        if let Some((path, at)) = &self.last
+            && path == dir
+        {
+            return Some(*at);
+        }
+        // In the order of paths, the base of a path is the last that is not after it.
+        let next = self.bases.partition_point(|&base| base <= dir);
+        let base = *self.bases.get(next.checked_sub(1)?)?;
+        let below = dir.strip_prefix(base).ok()?;
+        let mut at = self.entry(base, None);
+        let mut path = base.to_path_buf();
+        for name in below.components().take(LEVELS) {
+            path.push(name);
+            at = self.entry(&path, Some(at));
+        }
+        self.last = Some((dir.to_path_buf(), at));
+        Some(at)
+    }
+
+    fn entry(&mut self, path: &Path, parent: Option<usize>) -> usize {
+        if let Some(&at) = self.places.get(path) {
+            return at;
+        }
+        let at = self.parents.len();
+        self.parents.push(parent);
+        self.places.insert(path.to_path_buf(), at);
+        at
+    }
+}

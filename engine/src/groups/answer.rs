@@ -1,0 +1,450 @@
+//! Groups in words.
+//!
+//! Totals are of everything; paths, times and links are looked up for what is shown alone. Every group is made
+//! by itself, so several threads make them.
+
+use std::cmp::Reverse;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use resemble_core::Score;
+use resemble_core::cluster::{Shape, Stars, Tie};
+use resemble_index::{FileRow, Snapshot};
+use resemble_proto::message::{
+    Cluster, ClusterKind, Groups, GroupsSummary, IdenticalSet, Link, Member,
+};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
+
+use super::links::HalfLink;
+use super::solve::{Ignored, stripped};
+use super::{About, Collection};
+use crate::ask::AskError;
+use crate::candidates::{on_threads, threads};
+use crate::evidence::Kept;
+use crate::find::estimate;
+
+/// All pairs of so many members are measured for the worst of them: those furthest from the
+/// centre. Of a group of a thousand all pairs are half a million.
+pub(super) const MEASURED: usize = 48;
+
+/// Hex digits of an id: of a million contents two have the same with a chance of one in 500.
+const ID_DIGITS: usize = 12;
+
+/// A group before it is put into words.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    bytes: u64,
+    center: u32,
+    /// Where its members are among all.
+    from: usize,
+    to: usize,
+}
+
+/// The totals, and the clusters that are shown.
+pub(super) fn clusters(
+    snapshot: &Snapshot,
+    collection: &Collection,
+    stars: &Stars,
+    top: Option<u64>,
+) -> Result<Groups, AskError> {
+    let table = &collection.table;
+    let mut groups: Vec<Group> = Vec::new();
+    let mut members: Vec<u32> = Vec::new();
+    if let About::Content(place) = collection.about {
+        // Its group; or, if it is loose, itself as a centre.
+        let center = stars.center(place);
+        members = match center {
+            Some(center) => (0..table.len())
+                .filter(|&other| stars.center(other) == Some(center))
+                .collect(),
+            None => with_neighbours(collection, place)?,
+        };
+        if members.len() > 1 {
+            groups.push(Group {
+                bytes: members.iter().map(|&member| table.size(member)).sum(),
+                center: center.unwrap_or(place),
+                from: 0,
+                to: members.len(),
+            });
+        }
+    } else {
+        for (center, member) in stars.members() {
+            if groups.last().is_none_or(|group| group.center != center) {
+                groups.push(Group {
+                    bytes: 0,
+                    center,
+                    from: members.len(),
+                    to: members.len(),
+                });
+            }
+            members.push(member);
+            if let Some(group) = groups.last_mut() {
+                group.bytes += table.size(member);
+                group.to = members.len();
+            }
+        }
+    }
+    groups.sort_unstable_by_key(|group| (Reverse(group.bytes), table.rank(group.center)));
+
+    let mut summary = totals(collection);
+    summary.clusters = groups.len() as u64;
+    summary.cluster_files = groups
+        .iter()
+        .map(|group| (group.to - group.from) as u64)
+        .sum();
+    summary.cluster_bytes = groups.iter().map(|group| group.bytes).sum();
+    if collection.about == About::Everything {
+        summary.loose = stars.loose;
+    }
+
+    cut(&mut groups, top);
+    let large = groups
+        .iter()
+        .filter(|group| group.to - group.from > MEASURED)
+        .count();
+    if large > 0 {
+        summary.notes.push(format!(
+            "the worst pair of {large} clusters of more than {MEASURED} files is that of the \
+             {MEASURED} files furthest from the centre"
+        ));
+    }
+    let next = AtomicUsize::new(0);
+    let made = on_threads(threads().min(groups.len()), || {
+        let mut made = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(group) = groups.get(at) else {
+                return Ok::<_, AskError>(made);
+            };
+            made.push((at, cluster(snapshot, collection, *group, &members)?));
+        }
+    })?;
+    let mut made: Vec<(usize, Cluster)> = made.into_iter().flatten().collect();
+    made.sort_unstable_by_key(|&(at, _)| at);
+    Ok(Groups {
+        summary,
+        identical: Vec::new(),
+        clusters: made.into_iter().map(|(_, cluster)| cluster).collect(),
+    })
+}
+
+/// What can be said before anything is grouped.
+pub(super) fn totals(collection: &Collection) -> GroupsSummary {
+    let components = &collection.links.components;
+    let several = (0u32..)
+        .zip(components)
+        .filter(|&(place, &least)| place == least && collection.links.degree(place) > 0);
+    GroupsSummary {
+        files: collection.members.files.len() as u64,
+        bytes: collection.table.bytes,
+        links: collection.links.count(),
+        components: several.count() as u64,
+        ignored: collection.ignored,
+        notes: collection.notes.clone(),
+        ..GroupsSummary::default()
+    }
+}
+
+fn cut<T>(list: &mut Vec<T>, top: Option<u64>) {
+    list.truncate(top.map_or(usize::MAX, |top| usize::try_from(top).unwrap_or(usize::MAX)));
+}
+
+fn with_neighbours(collection: &Collection, place: u32) -> Result<Vec<u32>, AskError> {
+    let mut halves = Vec::new();
+    collection.links.read(place, &mut halves)?;
+    let mut members: Vec<u32> = halves.iter().map(|half| half.to).chain([place]).collect();
+    members.sort_unstable();
+    Ok(members)
+}
+
+/// One group in words. `members` are those of all groups, of each ascending.
+fn cluster(
+    snapshot: &Snapshot,
+    collection: &Collection,
+    group: Group,
+    members: &[u32],
+) -> Result<Cluster, AskError> {
+    let members = &members[group.from..group.to];
+    let mut links = Vec::new();
+    let mut ties: Vec<Tie> = Vec::new();
+    let mut halves = Vec::new();
+    for &member in members {
+        collection.links.read(member, &mut halves)?;
+        let within = |half: &&HalfLink| members.binary_search(&half.to).is_ok();
+        if member == group.center {
+            ties = halves.iter().filter(within).map(HalfLink::tie).collect();
+        }
+        links.extend(halves.iter().filter(within).filter(|half| half.to > member));
+    }
+    let to_center = |member: u32| ties.iter().find(|tie| tie.to == member);
+    let shape = Shape::of(&ties);
+    let mut rows = Vec::new();
+    for &place in members {
+        let shares = to_center(place).map_or((Some(1_000_000), Some(1_000_000)), |tie| {
+            (tie.back, tie.there)
+        });
+        rows.push((place, member(snapshot, collection, place, shares)?));
+    }
+    rows.sort_by(|(a, one), (b, other)| {
+        let is_center = |place: u32| place == group.center;
+        let score = |member: &Member| member.a_in_b.max(member.b_in_a);
+        is_center(*b)
+            .cmp(&is_center(*a))
+            .then_with(|| score(other).cmp(&score(one)))
+            .then_with(|| other.a_in_b.cmp(&one.a_in_b))
+            .then_with(|| one.path.cmp(&other.path))
+    });
+    if shape == Shape::Versions {
+        rows.sort_by_key(|(_, member)| member.mtime);
+        mark_newest(rows.iter_mut().map(|(_, member)| member));
+    }
+    // Furthest from the centre first.
+    let mut far: Vec<u32> = members.to_vec();
+    far.sort_by_key(|&place| (to_center(place).map_or(u32::MAX, Tie::containment), place));
+    let worst = worst(snapshot, collection, &links, &far)?;
+    Ok(Cluster {
+        id: id(snapshot, collection, group.center)?,
+        kind: match shape {
+            Shape::Pair => ClusterKind::Pair,
+            Shape::Contains => ClusterKind::Contains,
+            Shape::Versions => ClusterKind::Versions,
+            Shape::Archive => ClusterKind::Archive,
+            Shape::Family => ClusterKind::Family,
+        },
+        center: path(collection, group.center),
+        average: average(&links),
+        worst,
+        bytes: group.bytes,
+        component: id(
+            snapshot,
+            collection,
+            collection.links.components[group.center as usize],
+        )?,
+        members: rows.into_iter().map(|(_, member)| member).collect(),
+        links: in_words(collection, links),
+    })
+}
+
+/// Marks the last of members in the order of their times, unless others are as young: an offer, nothing
+/// more; a copy that lost its times says nothing of what is newer.
+pub(super) fn mark_newest<'m>(members: impl DoubleEndedIterator<Item = &'m mut Member>) {
+    let mut youngest = members.rev();
+    if let (Some(last), before) = (youngest.next(), youngest.next())
+        && before.is_none_or(|before| before.mtime < last.mtime)
+    {
+        last.newest = true;
+    }
+}
+
+/// The least path of a content's files.
+pub(super) fn path(collection: &Collection, place: u32) -> PathText {
+    let first = collection.table.first(&collection.members, place);
+    PathText::from(first.path.as_path())
+}
+
+/// A content as a member; `shares`: how much of it is in the centre, and of the centre in it, in
+/// millionths.
+pub(super) fn member(
+    snapshot: &Snapshot,
+    collection: &Collection,
+    place: u32,
+    (a_in_b, b_in_a): (Option<u32>, Option<u32>),
+) -> Result<Member, AskError> {
+    let share = |share: Option<u32>| share.map_or(Fraction::NONE, Fraction::from_millionths);
+    Ok(Member {
+        path: path(collection, place),
+        size: collection.table.size(place),
+        mtime: mtime(snapshot, collection, place)?,
+        a_in_b: share(a_in_b),
+        b_in_a: share(b_in_a),
+        newest: false,
+        copies: u64::from(collection.table.files(place)),
+    })
+}
+
+/// When the first of a content's files was changed last, in seconds since 1970.
+pub(super) fn mtime(
+    snapshot: &Snapshot,
+    collection: &Collection,
+    place: u32,
+) -> Result<i64, AskError> {
+    let first = collection.table.first(&collection.members, place);
+    Ok(snapshot.file(first.file)?.as_ref().map_or(0, changed))
+}
+
+const fn changed(row: &FileRow) -> i64 {
+    row.stat.mtime.secs
+}
+
+/// The name of a content: the beginning of its digest.
+pub(super) fn id(
+    snapshot: &Snapshot,
+    collection: &Collection,
+    place: u32,
+) -> Result<String, AskError> {
+    let row = snapshot.content(collection.table.id(place))?;
+    let mut id = row.map_or(String::new(), |row| row.digest.to_string());
+    id.truncate(ID_DIGITS);
+    Ok(id)
+}
+
+/// Mean of the larger containments.
+pub(super) fn average(links: &[HalfLink]) -> Fraction {
+    let sum: u64 = links
+        .iter()
+        .map(|link| u64::from(link.tie().containment()))
+        .sum();
+    Fraction::from_millionths((sum / (links.len() as u64).max(1)) as u32)
+}
+
+/// The least containment of two members: of those that are no link it is estimated, among the first
+/// [`MEASURED`] of `members`. Pairs that are too small to judge say nothing.
+pub(super) fn worst(
+    snapshot: &Snapshot,
+    collection: &Collection,
+    links: &[HalfLink],
+    members: &[u32],
+) -> Result<Fraction, AskError> {
+    let linked = links.iter().map(|link| link.tie().containment()).min();
+    let mut worst = Fraction::from_millionths(linked.unwrap_or(0));
+    let pairs = members.len() * (members.len() - 1) / 2;
+    if links.len() >= pairs {
+        return Ok(worst);
+    }
+    let mut linked: Vec<(u32, u32)> = links
+        .iter()
+        .map(|link| (link.from.min(link.to), link.from.max(link.to)))
+        .collect();
+    linked.sort_unstable();
+    let measured = &members[..members.len().min(MEASURED)];
+    let mut kept = Vec::new();
+    for &place in measured {
+        kept.push(kept_of(snapshot, collection, place)?);
+    }
+    for (at, a) in kept.iter().enumerate() {
+        for (b_at, b) in kept.iter().enumerate().skip(at + 1) {
+            let (Some(a), Some(b)) = (a, b) else { continue };
+            let pair = (
+                measured[at].min(measured[b_at]),
+                measured[at].max(measured[b_at]),
+            );
+            if linked.binary_search(&pair).is_err() {
+                let (there, back) = containment(collection, a, b);
+                if let Some(score) = there.max(back) {
+                    worst = worst.min(Fraction::from(score));
+                }
+            }
+        }
+    }
+    Ok(worst)
+}
+
+/// What there is to compare of a content, without what is ignored.
+pub(super) fn kept_of(
+    snapshot: &Snapshot,
+    collection: &Collection,
+    place: u32,
+) -> Result<Option<Kept>, AskError> {
+    let Some(row) = snapshot.content(collection.table.id(place))? else {
+        return Ok(None);
+    };
+    let kept = Kept::of(snapshot, &row)?;
+    Ok(Some(stripped(&collection.counts, kept)))
+}
+
+/// How much of a is in b, and of b in a.
+pub(super) fn containment(
+    collection: &Collection,
+    a: &Kept,
+    b: &Kept,
+) -> (Option<Score>, Option<Score>) {
+    let measures = estimate(
+        (&a.sketch(), a.kind),
+        (&b.sketch(), b.kind),
+        &Ignored(&collection.counts),
+    );
+    (measures.a_in_b, measures.b_in_a)
+}
+
+/// Links as rows, best first; `a` has the lesser path.
+fn in_words(collection: &Collection, links: Vec<HalfLink>) -> Vec<Link> {
+    let rank = |place: u32| collection.table.rank(place);
+    let mut links: Vec<HalfLink> = links
+        .into_iter()
+        .map(|link| {
+            if rank(link.from) <= rank(link.to) {
+                link
+            } else {
+                link.swapped()
+            }
+        })
+        .collect();
+    links.sort_unstable_by_key(|link| {
+        let tie = link.tie();
+        (
+            Reverse(tie.containment()),
+            Reverse(tie.there),
+            rank(link.from),
+            rank(link.to),
+        )
+    });
+    links.iter().map(|link| row(collection, link)).collect()
+}
+
+/// A link as a row; `a` is the end it is seen from.
+pub(super) fn row(collection: &Collection, link: &HalfLink) -> Link {
+    let (a_in_b, b_in_a) = link.shares();
+    Link {
+        a: path(collection, link.from),
+        b: path(collection, link.to),
+        a_in_b,
+        b_in_a,
+        shared_bytes: link.shared(),
+        discount: link.discount(),
+    }
+}
+
+/// Adds the identical sets and their totals.
+pub(super) fn identical(
+    snapshot: &Snapshot,
+    collection: &Collection,
+    top: Option<u64>,
+    body: &mut Groups,
+) -> Result<(), AskError> {
+    let table = &collection.table;
+    let overhead = |place: u32| (u64::from(table.files(place)) - 1) * table.size(place);
+    let mut sets: Vec<u32> = match collection.about {
+        About::Everything => (0..table.len()).collect(),
+        About::Content(place) => vec![place],
+        About::Nothing => Vec::new(),
+    };
+    sets.retain(|&place| table.files(place) > 1);
+    sets.sort_unstable_by_key(|&place| {
+        (
+            Reverse(overhead(place)),
+            Reverse(table.size(place)),
+            table.rank(place),
+        )
+    });
+    body.summary.sets = sets.len() as u64;
+    body.summary.set_files = sets
+        .iter()
+        .map(|&place| u64::from(table.files(place)))
+        .sum();
+    body.summary.overhead = sets.iter().map(|&place| overhead(place)).sum();
+    cut(&mut sets, top);
+    for place in sets {
+        let mut set = IdenticalSet {
+            size: table.size(place),
+            paths: Vec::new(),
+            mtimes: Vec::new(),
+        };
+        for member in collection.members.holders(table.id(place)) {
+            set.paths.push(PathText::from(member.path.as_path()));
+            let row = snapshot.file(member.file)?;
+            set.mtimes.push(row.as_ref().map_or(0, changed));
+        }
+        body.identical.push(set);
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! What is common, and what hangs together: one pass over the sorted (piece, content) records.
+//!
+//! Forman, Eshghi & Chiocchetti 2005, section 2.5, steps 1 to 3, with both kinds of evidence for "chunk" and
+//! contents for "file". When the records are sorted all contents of a piece stand side by
+//! side, so one pass
+//!
+//! * counts for each piece how many contents have it. Those that too many have are ignored, as the paper does with
+//!   "ubiquitous headers", and for the rest the count says what the piece is worth;
+//! * unites the contents of each piece that is not ignored. Two contents in different sets have nothing in
+//!   common, so each set is a problem by itself.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use resemble_core::cluster::UnionFind;
+use resemble_index::{PostingKind, Snapshot};
+
+use super::Room;
+use super::sort::{Merge, Record, Sorter};
+use super::table::Table;
+use crate::ask::AskError;
+use crate::candidates::{on_threads, threads};
+use crate::evidence::{Counts, Kept, chunk_keys, fingerprint_keys};
+
+/// A piece of a content: the kind in the top bit, then the key, then the content's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Posting {
+    // Two halves: 12 bytes instead of the 16 that a u64 would be padded to.
+    high: u32,
+    low: u32,
+    place: u32,
+}
+
+/// Keys have 48 bits at most.
+const CHUNK: u64 = 1 << 63;
+
+impl Posting {
+    fn new(kind: PostingKind, key: u64, place: u32) -> Self {
+        let key = match kind {
+            PostingKind::Chunk => key | CHUNK,
+            PostingKind::Fingerprint => key,
+        };
+        Self {
+            high: (key >> 32) as u32,
+            low: key as u32,
+            place,
+        }
+    }
+
+    fn piece(self) -> (PostingKind, u64) {
+        let key = u64::from(self.high) << 32 | u64::from(self.low);
+        if key & CHUNK == 0 {
+            (PostingKind::Fingerprint, key)
+        } else {
+            (PostingKind::Chunk, key & !CHUNK)
+        }
+    }
+}
+
+impl Record for Posting {
+    const BYTES: usize = 12;
+
+    fn put(&self, out: &mut [u8]) {
+        out[..4].copy_from_slice(&self.high.to_le_bytes());
+        out[4..8].copy_from_slice(&self.low.to_le_bytes());
+        out[8..].copy_from_slice(&self.place.to_le_bytes());
+    }
+
+    fn take(bytes: &[u8]) -> Self {
+        let word = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        Self {
+            high: word(0),
+            low: word(4),
+            place: word(8),
+        }
+    }
+}
+
+/// What one pass over all pieces tells.
+#[derive(Debug)]
+pub(super) struct CommonPieces {
+    /// How many contents have each piece that several have.
+    pub(super) counts: Counts,
+    /// Pieces that are ignored because more contents have them than the limit.
+    pub(super) ignored: u64,
+    /// For each place the least one that it hangs together with by the other pieces.
+    pub(super) sets: Vec<u32>,
+}
+
+/// Contents whose pieces are read at once.
+const BATCH: usize = 256;
+
+/// Takes the pieces of all contents. Every piece that more than `limit` of them have is ignored.
+pub(super) fn common_pieces(
+    snapshot: &Snapshot,
+    table: &Table,
+    limit: u32,
+    room: Room,
+    dir: &Path,
+) -> Result<CommonPieces, AskError> {
+    let next = AtomicUsize::new(0);
+    let threads = threads();
+    let runs = on_threads(threads, || {
+        let mut sorter = Sorter::new(room.part(2 * threads as u64), dir)?;
+        loop {
+            let from = next.fetch_add(BATCH, Ordering::Relaxed);
+            let Some(rest) = table.by_id.get(from..).filter(|rest| !rest.is_empty()) else {
+                return sorter.finish();
+            };
+            for &place in &rest[..rest.len().min(BATCH)] {
+                let Some(row) = snapshot.content(table.id(place))? else {
+                    continue;
+                };
+                let kept = Kept::of(snapshot, &row)?;
+                for key in fingerprint_keys(&kept.sketch()) {
+                    sorter.push(Posting::new(PostingKind::Fingerprint, key, place))?;
+                }
+                for key in chunk_keys(&kept.sketch()) {
+                    sorter.push(Posting::new(PostingKind::Chunk, key, place))?;
+                }
+            }
+        }
+    })?;
+    let runs = runs.into_iter().flatten().collect();
+    let mut postings = Merge::new(runs, room.part(2), dir)?;
+
+    let mut common = CommonPieces {
+        counts: Counts::new(limit),
+        ignored: 0,
+        sets: Vec::new(),
+    };
+    let mut sets = UnionFind::new(table.len());
+    let mut ahead = postings.next()?;
+    let mut places = Vec::new();
+    while let Some(first) = ahead {
+        let piece = first.piece();
+        let mut count = 0;
+        places.clear();
+        while let Some(posting) = ahead.filter(|posting| posting.piece() == piece) {
+            count += 1;
+            if count <= limit as usize {
+                places.push(posting.place);
+            }
+            ahead = postings.next()?;
+        }
+        common.counts.note(piece.0, piece.1, count);
+        if count > limit as usize {
+            common.ignored += 1;
+            continue;
+        }
+        for pair in places.windows(2) {
+            sets.union(pair[0], pair[1]);
+        }
+    }
+    common.sets = sets.into_least();
+    Ok(common)
+}

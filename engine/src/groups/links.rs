@@ -1,0 +1,263 @@
+//! The links between contents, by content.
+//!
+//! Every link is kept twice, once from each end, in the order of the ends: the links of a content are one
+//! run, and where it begins is all that must be in memory. The run itself is in memory too, or is read from a
+//! scratch file when it is asked for.
+
+use std::path::Path;
+
+use resemble_core::Measures;
+use resemble_core::cluster::{Network, Tie, UnionFind};
+use resemble_core::similarity::discount::Rarity;
+use resemble_proto::message::Discount;
+use resemble_proto::number::Fraction;
+
+use super::Room;
+use super::scratch::Scratch;
+use super::sort::{Merge, Record, Run};
+use super::table::Table;
+use crate::ask::AskError;
+use crate::evidence::Counts;
+
+/// A link as one of its ends sees it. Shares are in millionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct HalfLink {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    /// How much of `from` lies in `to`; [`HalfLink::UNKNOWN`]: too small to judge.
+    there: u32,
+    back: u32,
+    /// What the grouping goes by ([`Tie::score`]).
+    score: u32,
+    /// The larger containment after the discount for common text.
+    left: u32,
+    /// How many contents have the common text, if there is a discount.
+    contents: u32,
+    // Two halves: so it has 36 bytes, and not 40.
+    shared: [u32; 2],
+}
+
+impl HalfLink {
+    const UNKNOWN: u32 = u32::MAX;
+
+    /// The link of two places with these measures; `score` as [`Tie::score`]. `rarity`: of what is
+    /// common in it, if anything is.
+    pub(super) fn new(
+        (from, to): (u32, u32),
+        measures: &Measures,
+        score: u32,
+        rarity: Option<Rarity>,
+    ) -> Self {
+        let millionths = |score| Fraction::from(score).millionths().unwrap_or(Self::UNKNOWN);
+        let raw = measures.containment();
+        let left = rarity.map_or(raw, |rarity| raw.map(|raw| rarity.discounted(raw)));
+        let shared = measures.shared_bytes.0;
+        Self {
+            from,
+            to,
+            there: millionths(measures.a_in_b),
+            back: millionths(measures.b_in_a),
+            score,
+            left: millionths(left),
+            contents: rarity.map_or(0, |rarity| rarity.contents),
+            shared: [shared as u32, (shared >> 32) as u32],
+        }
+    }
+
+    /// The other end's half.
+    pub(super) fn swapped(self) -> Self {
+        Self {
+            from: self.to,
+            to: self.from,
+            there: self.back,
+            back: self.there,
+            ..self
+        }
+    }
+
+    pub(super) fn tie(&self) -> Tie {
+        let known = |millionths| (millionths != Self::UNKNOWN).then_some(millionths);
+        Tie {
+            to: self.to,
+            there: known(self.there),
+            back: known(self.back),
+            score: self.score,
+            shared: self.shared(),
+        }
+    }
+
+    /// How much of `from` lies in `to`, and of `to` in `from`.
+    pub(super) fn shares(&self) -> (Fraction, Fraction) {
+        let tie = self.tie();
+        let share = |share: Option<u32>| share.map_or(Fraction::NONE, Fraction::from_millionths);
+        (share(tie.there), share(tie.back))
+    }
+
+    /// What is to be said of the discount.
+    pub(super) fn discount(&self) -> Discount {
+        if self.contents == 0 {
+            return Discount::default();
+        }
+        let raw = Fraction::from_millionths(self.tie().containment());
+        Counts::told(raw, Fraction::from_millionths(self.left), self.contents)
+    }
+
+    pub(super) fn shared(&self) -> u64 {
+        u64::from(self.shared[0]) | u64::from(self.shared[1]) << 32
+    }
+}
+
+impl Record for HalfLink {
+    const BYTES: usize = 36;
+
+    fn put(&self, out: &mut [u8]) {
+        let words = [
+            self.from,
+            self.to,
+            self.there,
+            self.back,
+            self.score,
+            self.left,
+            self.contents,
+            self.shared[0],
+            self.shared[1],
+        ];
+        for (word, out) in words.iter().zip(out.chunks_exact_mut(4)) {
+            out.copy_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    fn take(bytes: &[u8]) -> Self {
+        let word = |at: usize| {
+            let at = 4 * at;
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        Self {
+            from: word(0),
+            to: word(1),
+            there: word(2),
+            back: word(3),
+            score: word(4),
+            left: word(5),
+            contents: word(6),
+            shared: [word(7), word(8)],
+        }
+    }
+}
+
+/// All links, from both ends.
+#[derive(Debug)]
+pub(super) struct Links {
+    /// The halves of a content are those from `starts[place]` to `starts[place + 1]`.
+    starts: Vec<u64>,
+    halves: Halves,
+    /// For each place the least one of its connected component.
+    pub(super) components: Vec<u32>,
+}
+
+#[derive(Debug)]
+enum Halves {
+    Memory(Vec<HalfLink>),
+    Disk(Scratch),
+}
+
+/// Halves written at once.
+const PIECE: usize = 2 << 10;
+
+impl Links {
+    /// Takes the halves of all links between `contents` contents in.
+    pub(super) fn of(
+        runs: Vec<Run<HalfLink>>,
+        contents: u32,
+        room: Room,
+        dir: &Path,
+    ) -> Result<Self, AskError> {
+        let mut merge = Merge::new(runs, room.part(2), dir)?;
+        let mut starts = vec![0; contents as usize + 1];
+        let mut components = UnionFind::new(contents);
+        let mut halves = match room.part(1) {
+            None => Halves::Memory(Vec::new()),
+            Some(_) => Halves::Disk(Scratch::new(dir)?),
+        };
+        let mut bytes = Vec::new();
+        while let Some(half) = merge.next()? {
+            starts[half.from as usize + 1] += 1;
+            components.union(half.from, half.to);
+            match &mut halves {
+                Halves::Memory(halves) => halves.push(half),
+                Halves::Disk(scratch) => {
+                    let from = bytes.len();
+                    bytes.resize(from + HalfLink::BYTES, 0);
+                    half.put(&mut bytes[from..]);
+                    if bytes.len() == PIECE * HalfLink::BYTES {
+                        scratch.append(&bytes)?;
+                        bytes.clear();
+                    }
+                }
+            }
+        }
+        if let Halves::Disk(scratch) = &halves {
+            scratch.append(&bytes)?;
+        }
+        for place in 0..contents as usize {
+            starts[place + 1] += starts[place];
+        }
+        Ok(Self {
+            starts,
+            halves,
+            components: components.into_least(),
+        })
+    }
+
+    /// How many links there are.
+    pub(super) fn count(&self) -> u64 {
+        self.starts.last().map_or(0, |&halves| halves / 2)
+    }
+
+    /// How many links a content has.
+    pub(super) fn degree(&self, place: u32) -> u64 {
+        self.starts[place as usize + 1] - self.starts[place as usize]
+    }
+
+    /// Puts the links of a content into `halves`, ascending by the other end.
+    pub(super) fn read(&self, place: u32, halves: &mut Vec<HalfLink>) -> Result<(), AskError> {
+        halves.clear();
+        let (from, to) = (self.starts[place as usize], self.starts[place as usize + 1]);
+        match &self.halves {
+            Halves::Memory(all) => halves.extend_from_slice(&all[from as usize..to as usize]),
+            Halves::Disk(scratch) => {
+                let mut bytes = vec![0; (to - from) as usize * HalfLink::BYTES];
+                scratch.read(from * HalfLink::BYTES as u64, &mut bytes)?;
+                halves.extend(bytes.chunks_exact(HalfLink::BYTES).map(HalfLink::take));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The links as the grouping sees them.
+#[derive(Debug)]
+pub(super) struct Similar<'l> {
+    pub(super) links: &'l Links,
+    pub(super) table: &'l Table,
+    pub(super) halves: Vec<HalfLink>,
+}
+
+impl Network for Similar<'_> {
+    type Error = AskError;
+
+    fn nodes(&self) -> u32 {
+        self.table.len()
+    }
+
+    fn size(&self, node: u32) -> u64 {
+        self.table.size(node)
+    }
+
+    fn ties(&mut self, node: u32, ties: &mut Vec<Tie>) -> Result<(), AskError> {
+        self.links.read(node, &mut self.halves)?;
+        ties.clear();
+        ties.extend(self.halves.iter().map(HalfLink::tie));
+        Ok(())
+    }
+}

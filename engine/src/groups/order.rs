@@ -1,0 +1,60 @@
+//! Similar files side by side.
+//!
+//! A compressor with a window sees what two files share only if they lie near each other in the archive. So the
+//! contents of each connected component are put in a row in which each stands beside a close neighbour: a walk
+//! along the maximum spanning tree, from one end of its longest path. Copies of one content follow
+//! each other. The rows, and the files that resemble nobody, are ordered by extension and path:
+//! files of one kind share at least their vocabulary.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use resemble_core::cluster::{chains, spanning_forest};
+use resemble_proto::message::OrderRow;
+use resemble_proto::path::PathText;
+
+use super::Collection;
+use crate::ask::AskError;
+use crate::members::Member;
+
+/// Every path of the collection once.
+pub(super) fn rows(collection: &Collection) -> Result<Vec<OrderRow>, AskError> {
+    let (members, table) = (&collection.members, &collection.table);
+    let linked: Vec<u32> = (0..table.len())
+        .filter(|&place| collection.links.degree(place) > 0)
+        .collect();
+    let forest = spanning_forest(&mut collection.network(), &linked)?;
+    // Each row of files goes by the least path in it.
+    let mut rows: Vec<(&Path, Vec<&Member>)> = Vec::new();
+    let mut add = |places: &[u32]| {
+        let files = places
+            .iter()
+            .flat_map(|&place| members.holders(table.id(place)));
+        let files: Vec<&Member> = files.collect();
+        let least = places.iter().min_by_key(|&&place| table.rank(place));
+        if let Some(&least) = least {
+            rows.push((&table.first(members, least).path, files));
+        }
+    };
+    for chain in chains(&linked, &forest, &|_| 0) {
+        let places: Vec<u32> = chain.steps.iter().map(|step| step.node).collect();
+        add(&places);
+    }
+    for place in (0..table.len()).filter(|&place| collection.links.degree(place) == 0) {
+        add(&[place]);
+    }
+    let empty = members.files.iter().filter(|file| !table.has(file.content));
+    rows.extend(empty.map(|file| (file.path.as_path(), vec![file])));
+    rows.sort_by_key(|&(path, _)| (extension(path), path.as_os_str().as_bytes()));
+    let files = rows.iter().flat_map(|(_, files)| files);
+    let paths = files.flat_map(|&file| members.paths(file));
+    Ok(paths
+        .map(|path| OrderRow {
+            path: PathText::from(path),
+        })
+        .collect())
+}
+
+fn extension(path: &Path) -> &[u8] {
+    path.extension().map_or(&[], OsStrExt::as_bytes)
+}

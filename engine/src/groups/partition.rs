@@ -1,0 +1,234 @@
+//! The contents of each sub-problem, in one file and in pieces (Forman, Eshghi & Chiocchetti 2005, section 2.5,
+//! step 6).
+//!
+//! The paper writes one file for each sub-problem in a linear pass. There may be more of them than files can
+//! be open, so here all lie in one scratch file: each has a buffer, and where each full buffer went is
+//! remembered. A record never spans two pieces.
+
+use std::path::Path;
+
+use resemble_core::{
+    ByteLen, ChunkHash, ChunkList, ChunkRun, ContentId, ContentKind, Fingerprint, Signature,
+};
+use resemble_index::varint::{self, Reader};
+
+use super::scratch::{Extent, Scratch};
+use crate::ask::AskError;
+use crate::evidence::Kept;
+
+/// What sub-problems are about, on disk.
+#[derive(Debug)]
+pub(super) struct Partition {
+    scratch: Scratch,
+    parts: Vec<Part>,
+    most: usize,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Part {
+    buffer: Vec<u8>,
+    extents: Vec<Extent>,
+}
+
+/// The least bytes that are written at once.
+const LEAST_PIECE: u64 = 4 << 10;
+const MOST_PIECE: u64 = 256 << 10;
+
+impl Partition {
+    /// So many sub-problems; all their buffers together have about `room` bytes.
+    pub(super) fn new(parts: usize, room: u64, dir: &Path) -> Result<Self, AskError> {
+        let most = (room / parts.max(1) as u64).clamp(LEAST_PIECE, MOST_PIECE);
+        Ok(Self {
+            scratch: Scratch::new(dir)?,
+            parts: vec![Part::default(); parts],
+            most: most as usize,
+        })
+    }
+
+    /// Adds a content to a sub-problem.
+    pub(super) fn push(&mut self, part: usize, place: u32, kept: &Kept) -> Result<(), AskError> {
+        let mut record = Vec::new();
+        encode(place, kept, &mut record);
+        let part = &mut self.parts[part];
+        if part.buffer.len() + record.len() + 10 > self.most {
+            part.flush(&self.scratch)?;
+        }
+        varint::put(&mut part.buffer, record.len() as u64);
+        part.buffer.extend_from_slice(&record);
+        Ok(())
+    }
+
+    /// Everything has been added.
+    pub(super) fn finish(&mut self) -> Result<(), AskError> {
+        for part in &mut self.parts {
+            part.flush(&self.scratch)?;
+            part.buffer = Vec::new();
+        }
+        Ok(())
+    }
+
+    /// Reads a sub-problem from its beginning.
+    pub(super) fn contents(&self, part: usize) -> Contents<'_> {
+        Contents {
+            scratch: &self.scratch,
+            extents: &self.parts[part].extents,
+            piece: Vec::new(),
+            at: 0,
+        }
+    }
+}
+
+impl Part {
+    fn flush(&mut self, scratch: &Scratch) -> Result<(), AskError> {
+        if !self.buffer.is_empty() {
+            self.extents.push(scratch.append(&self.buffer)?);
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+}
+
+/// The contents of a sub-problem in the order in which they were added. A clone goes on from the same
+/// place.
+#[derive(Clone, Debug)]
+pub(super) struct Contents<'p> {
+    scratch: &'p Scratch,
+    extents: &'p [Extent],
+    piece: Vec<u8>,
+    at: usize,
+}
+
+impl Contents<'_> {
+    /// The next content and its place; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<(u32, Kept)>, AskError> {
+        if self.at == self.piece.len() {
+            let Some((extent, rest)) = self.extents.split_first() else {
+                return Ok(None);
+            };
+            self.extents = rest;
+            self.piece.resize(extent.len as usize, 0);
+            self.scratch.read(extent.at, &mut self.piece)?;
+            self.at = 0;
+        }
+        let mut reader = Reader(&self.piece[self.at..]);
+        let record = reader
+            .u64()
+            .and_then(|len| reader.bytes(len as usize))
+            .and_then(decode);
+        self.at = self.piece.len() - reader.0.len();
+        // Only somebody who writes into a file without a name can be the reason.
+        record.map(Some).ok_or_else(|| self.scratch.damaged())
+    }
+}
+
+fn encode(place: u32, kept: &Kept, out: &mut Vec<u8>) {
+    varint::put(out, u64::from(place));
+    varint::put(out, u64::from(kept.id.0));
+    varint::put(out, kept.whole.0);
+    varint::put(out, kept.size.0);
+    out.push(match kept.kind {
+        ContentKind::Empty => 0,
+        ContentKind::Text => 1,
+        ContentKind::Binary => 2,
+    });
+    out.push(kept.signature.level);
+    varint::put(out, kept.signature.fingerprints.len() as u64);
+    for fingerprint in &kept.signature.fingerprints {
+        varint::put(out, fingerprint.0);
+    }
+    varint::put(out, kept.chunks.0.len() as u64);
+    for run in &kept.chunks.0 {
+        out.extend_from_slice(&run.hash.0);
+        varint::put(out, u64::from(run.len));
+        varint::put(out, run.count);
+        out.push(u8::from(run.constant));
+    }
+}
+
+fn decode(record: &[u8]) -> Option<(u32, Kept)> {
+    let mut reader = Reader(record);
+    let place = reader.u32()?;
+    let id = ContentId(reader.u32()?);
+    let (whole, size) = (ByteLen(reader.u64()?), ByteLen(reader.u64()?));
+    let kind = match reader.byte()? {
+        0 => ContentKind::Empty,
+        1 => ContentKind::Text,
+        _ => ContentKind::Binary,
+    };
+    let level = reader.byte()?;
+    let count = reader.u64()?;
+    let fingerprints = (0..count)
+        .map(|_| reader.u64().map(Fingerprint))
+        .collect::<Option<_>>()?;
+    let count = reader.u64()?;
+    let runs = (0..count)
+        .map(|_| {
+            Some(ChunkRun {
+                hash: ChunkHash(reader.array()?),
+                len: reader.u32()?,
+                count: reader.u64()?,
+                constant: reader.byte()? != 0,
+            })
+        })
+        .collect::<Option<_>>()?;
+    let kept = Kept {
+        id,
+        whole,
+        size,
+        kind,
+        chunks: ChunkList(runs),
+        signature: Signature {
+            level,
+            fingerprints,
+        },
+    };
+    reader.end((place, kept))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(n: u32) -> Kept {
+        let run = |i: u32| ChunkRun {
+            hash: ChunkHash([(n + i) as u8; 16]),
+            len: 460 + i,
+            count: u64::from(1 + i % 3),
+            constant: i.is_multiple_of(5),
+        };
+        Kept {
+            id: ContentId(7 * n),
+            whole: ByteLen(u64::from(n) << 20),
+            size: ByteLen(u64::from(n)),
+            kind: ContentKind::Text,
+            chunks: ChunkList((0..n % 300).map(run).collect()),
+            signature: Signature {
+                level: 5,
+                fingerprints: (0..u64::from(n % 129))
+                    .map(|f| Fingerprint(f << 27))
+                    .collect(),
+            },
+        }
+    }
+
+    #[test]
+    fn each_part_has_its_contents_in_order() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut partition = Partition::new(3, 1, dir.path()).expect("made");
+        for n in 0..1000 {
+            partition
+                .push(n as usize % 3, n, &content(n))
+                .expect("pushed");
+        }
+        partition.finish().expect("finished");
+        for part in 0..3 {
+            let mut contents = partition.contents(part);
+            for n in (part as u32..1000).step_by(3) {
+                let (place, kept) = contents.next().expect("read").expect("there");
+                assert_eq!(place, n);
+                assert_eq!(format!("{kept:?}"), format!("{:?}", content(n)));
+            }
+            assert!(contents.next().expect("read").is_none());
+        }
+    }
+}

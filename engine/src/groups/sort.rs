@@ -1,0 +1,296 @@
+//! Sorting more than memory holds (the "disk-based sort" of Forman, Eshghi & Chiocchetti 2005, section
+//! 2.5, step 2).
+//!
+//! Records are collected into runs that fit, each run is sorted and written, and the runs are merged while
+//! they are read. Without a bound the runs stay in memory and nothing is written, but all else is the
+//! same: a question answered out of core takes the same way as any other.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::scratch::Scratch;
+use crate::ask::AskError;
+
+/// Something of fixed size that is sorted.
+pub(super) trait Record: Copy + Ord + Send {
+    /// Bytes on disk.
+    const BYTES: usize;
+    /// Writes itself; `out` has [`Self::BYTES`].
+    fn put(&self, out: &mut [u8]);
+    /// What [`Self::put`] wrote.
+    fn take(bytes: &[u8]) -> Self;
+}
+
+/// Records of a run in memory where there is no bound.
+const UNBOUNDED_RUN: usize = 1 << 20;
+
+/// The least that a run has however little memory there is: a merge of very many tiny runs
+/// would need more than it saves.
+const LEAST_RUN: usize = 1 << 10;
+
+/// Bytes read or written at once for each run.
+const PIECE: usize = 16 << 10;
+
+/// Sorted records.
+#[derive(Debug)]
+pub(super) enum Run<R> {
+    Memory(Vec<R>),
+    Disk {
+        scratch: Arc<Scratch>,
+        at: u64,
+        records: u64,
+    },
+}
+
+/// Collects records into sorted runs.
+#[derive(Debug)]
+pub(super) struct Sorter<R> {
+    records: Vec<R>,
+    most: usize,
+    scratch: Option<Arc<Scratch>>,
+    runs: Vec<Run<R>>,
+}
+
+impl<R: Record> Sorter<R> {
+    /// Holds at most about `room` bytes, the rest in a file in `dir`; `None`: everything in memory.
+    pub(super) fn new(room: Option<u64>, dir: &Path) -> Result<Self, AskError> {
+        let most = room.map_or(UNBOUNDED_RUN, |room| {
+            (room as usize / size_of::<R>()).max(LEAST_RUN)
+        });
+        let scratch = room.map(|_| Scratch::new(dir)).transpose()?;
+        Ok(Self {
+            records: Vec::new(),
+            most,
+            scratch: scratch.map(Arc::new),
+            runs: Vec::new(),
+        })
+    }
+
+    pub(super) fn push(&mut self, record: R) -> Result<(), AskError> {
+        if self.records.len() == self.most {
+            self.end_run()?;
+        }
+        if self.records.capacity() == 0 && self.scratch.is_some() {
+            // Doubling would take half as much again at the end of each run.
+            self.records.reserve_exact(self.most);
+        }
+        self.records.push(record);
+        Ok(())
+    }
+
+    fn end_run(&mut self) -> Result<(), AskError> {
+        if self.records.is_empty() {
+            return Ok(());
+        }
+        self.records.sort_unstable();
+        if let Some(scratch) = &self.scratch {
+            let records = self.records.iter().copied().map(Ok);
+            self.runs.push(write_run(scratch, records)?);
+            self.records.clear();
+        } else {
+            let mut records = std::mem::take(&mut self.records);
+            records.shrink_to_fit();
+            self.runs.push(Run::Memory(records));
+        }
+        Ok(())
+    }
+
+    /// The runs.
+    pub(super) fn finish(mut self) -> Result<Vec<Run<R>>, AskError> {
+        self.end_run()?;
+        Ok(self.runs)
+    }
+}
+
+/// Writes ascending records as one run.
+fn write_run<R: Record>(
+    scratch: &Arc<Scratch>,
+    records: impl Iterator<Item = Result<R, AskError>>,
+) -> Result<Run<R>, AskError> {
+    let mut bytes = Vec::with_capacity(PIECE);
+    let (mut start, mut count) = (None, 0);
+    for record in records {
+        let from = bytes.len();
+        bytes.resize(from + R::BYTES, 0);
+        record?.put(&mut bytes[from..]);
+        count += 1;
+        if bytes.len() + R::BYTES > PIECE {
+            start.get_or_insert(scratch.append(&bytes)?.at);
+            bytes.clear();
+        }
+    }
+    let last = scratch.append(&bytes)?.at;
+    Ok(Run::Disk {
+        scratch: Arc::clone(scratch),
+        at: start.unwrap_or(last),
+        records: count,
+    })
+}
+
+/// Reads one run.
+#[derive(Debug)]
+enum Source<R> {
+    Memory(std::vec::IntoIter<R>),
+    Disk {
+        scratch: Arc<Scratch>,
+        at: u64,
+        records: u64,
+        /// What has been read and not been handed out, the next record last.
+        ready: Vec<R>,
+    },
+}
+
+impl<R: Record> Source<R> {
+    fn next(&mut self) -> Result<Option<R>, AskError> {
+        match self {
+            Self::Memory(records) => Ok(records.next()),
+            Self::Disk {
+                scratch,
+                at,
+                records,
+                ready,
+            } => {
+                if ready.is_empty() && *records > 0 {
+                    let count = (PIECE / R::BYTES).min(*records as usize);
+                    let mut bytes = vec![0; count * R::BYTES];
+                    scratch.read(*at, &mut bytes)?;
+                    *at += bytes.len() as u64;
+                    *records -= count as u64;
+                    ready.extend(bytes.chunks_exact(R::BYTES).rev().map(R::take));
+                }
+                Ok(ready.pop())
+            }
+        }
+    }
+}
+
+/// The records of several runs in order.
+#[derive(Debug)]
+pub(super) struct Merge<R> {
+    sources: Vec<Source<R>>,
+    heads: BinaryHeap<Reverse<(R, usize)>>,
+}
+
+impl<R: Record> Merge<R> {
+    /// Merges runs. If there are so many that their buffers would take more than `room`, some are
+    /// merged into longer ones first.
+    pub(super) fn new(
+        mut runs: Vec<Run<R>>,
+        room: Option<u64>,
+        dir: &Path,
+    ) -> Result<Self, AskError> {
+        if let Some(room) = room {
+            let each = (PIECE + PIECE / R::BYTES * size_of::<R>()) as u64;
+            let most = (room / each).max(8) as usize;
+            while runs.len() > most {
+                let scratch = Arc::new(Scratch::new(dir)?);
+                let mut longer = Vec::new();
+                let mut rest = runs.into_iter().peekable();
+                while rest.peek().is_some() {
+                    let mut merge = Self::of(rest.by_ref().take(most).collect())?;
+                    let records = std::iter::from_fn(|| merge.next().transpose());
+                    longer.push(write_run(&scratch, records)?);
+                }
+                runs = longer;
+            }
+        }
+        Self::of(runs)
+    }
+
+    fn of(runs: Vec<Run<R>>) -> Result<Self, AskError> {
+        let mut merge = Self {
+            sources: Vec::new(),
+            heads: BinaryHeap::new(),
+        };
+        for run in runs {
+            let mut source = match run {
+                Run::Memory(records) => Source::Memory(records.into_iter()),
+                Run::Disk {
+                    scratch,
+                    at,
+                    records,
+                } => Source::Disk {
+                    scratch,
+                    at,
+                    records,
+                    ready: Vec::new(),
+                },
+            };
+            if let Some(first) = source.next()? {
+                merge.heads.push(Reverse((first, merge.sources.len())));
+                merge.sources.push(source);
+            }
+        }
+        Ok(merge)
+    }
+
+    /// The next record; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<R>, AskError> {
+        let Some(mut head) = self.heads.peek_mut() else {
+            return Ok(None);
+        };
+        let Reverse((record, source)) = *head;
+        if let Some(next) = self.sources[source].next()? {
+            *head = Reverse((next, source));
+        } else {
+            // A run that has ended needs no buffer.
+            self.sources[source] = Source::Memory(Vec::new().into_iter());
+            PeekMut::pop(head);
+        }
+        Ok(Some(record))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    impl Record for u64 {
+        const BYTES: usize = 8;
+
+        fn put(&self, out: &mut [u8]) {
+            out.copy_from_slice(&self.to_le_bytes());
+        }
+
+        fn take(bytes: &[u8]) -> Self {
+            bytes.try_into().map_or(0, Self::from_le_bytes)
+        }
+    }
+
+    fn sorted(records: &[u64], room: Option<u64>) -> Vec<u64> {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut sorters = [0, 1].map(|_| Sorter::new(room, dir.path()).expect("a sorter"));
+        for (at, &record) in records.iter().enumerate() {
+            sorters[at % 2].push(record).expect("pushed");
+        }
+        let runs = sorters
+            .into_iter()
+            .flat_map(|sorter| sorter.finish().expect("runs"));
+        let mut merge = Merge::new(runs.collect(), room, dir.path()).expect("a merge");
+        std::iter::from_fn(|| merge.next().expect("read")).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+
+        #[test]
+        fn any_room_sorts(seed in any::<u64>(), count in 0usize..60_000) {
+            let mut state = seed | 1;
+            let records: Vec<u64> = (0..count).map(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                state >> 50
+            }).collect();
+            let mut expected = records.clone();
+            expected.sort_unstable();
+            // So little room that runs are merged in two rounds, some, and no bound.
+            for room in [Some(1), Some(40_000), None] {
+                prop_assert!(sorted(&records, room) == expected, "{room:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The contents of a question, numbered.
+//!
+//! Everything that is computed goes by a content's **place**: its rank among the digests of all contents in
+//! question. Ids depend on the order in which files were met and differ between two indexes of one tree;
+//! digests do not, so what is decided "by the lesser place" is decided alike everywhere.
+//! Of each content a few words are in memory whatever the bound is, as of each file its path.
+
+use std::path::Path;
+
+use resemble_core::{ByteLen, ContentDigest, ContentId};
+use resemble_index::{ReadError, Snapshot};
+
+use crate::members::{Member, Members};
+
+/// The contents that can be compared: not the empty one.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    rows: Vec<Row>,
+    /// The places in the order of the ids, in which an index is read fastest.
+    pub(super) by_id: Vec<u32>,
+    /// Bytes of all files.
+    pub(super) bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    size: u64,
+    id: ContentId,
+    /// The first of its files in the order of paths, by its place in [`Members::files`].
+    first: u32,
+    files: u32,
+    /// About so many bytes of memory are needed to compare it.
+    weight: u32,
+}
+
+impl Table {
+    pub(super) fn of(snapshot: &Snapshot, members: &Members) -> Result<Self, ReadError> {
+        let mut holders: Vec<(ContentId, u32)> = (0u32..)
+            .zip(&members.files)
+            .map(|(at, member)| (member.content, at))
+            .collect();
+        holders.sort_unstable();
+        let mut table = Self::default();
+        let mut rows: Vec<(ContentDigest, Row)> = Vec::new();
+        for files in holders.chunk_by(|a, b| a.0 == b.0) {
+            let (id, first) = files[0];
+            let Some(row) = snapshot.content(id)? else {
+                continue;
+            };
+            let count = files.len() as u64;
+            table.bytes += row.size.0 * count;
+            if row.size == ByteLen::ZERO {
+                continue;
+            }
+            rows.push((
+                row.digest,
+                Row {
+                    size: row.size.0,
+                    id,
+                    first,
+                    files: files.len() as u32,
+                    weight: weight(row.fingerprints, row.chunk_runs),
+                },
+            ));
+        }
+        rows.sort_unstable_by_key(|row| row.0);
+        table.rows = rows.into_iter().map(|(_, row)| row).collect();
+        let mut by_id: Vec<u32> = (0..table.len()).collect();
+        by_id.sort_unstable_by_key(|&place| table.id(place));
+        table.by_id = by_id;
+        Ok(table)
+    }
+
+    /// How many contents there are.
+    pub(super) fn len(&self) -> u32 {
+        self.rows.len() as u32
+    }
+
+    fn row(&self, place: u32) -> &Row {
+        &self.rows[place as usize]
+    }
+
+    pub(super) fn id(&self, place: u32) -> ContentId {
+        self.row(place).id
+    }
+
+    /// Bytes of the content.
+    pub(super) fn size(&self, place: u32) -> u64 {
+        self.row(place).size
+    }
+
+    /// How many files hold it.
+    pub(super) fn files(&self, place: u32) -> u32 {
+        self.row(place).files
+    }
+
+    /// Bytes of memory that comparing it takes, about.
+    pub(super) fn weight(&self, place: u32) -> u64 {
+        u64::from(self.row(place).weight)
+    }
+
+    /// The file that stands for all with these bytes: the one with the least path.
+    pub(super) fn first<'m>(&self, members: &'m Members, place: u32) -> &'m Member {
+        &members.files[self.row(place).first as usize]
+    }
+
+    /// Its rank among all files in the order of paths.
+    pub(super) fn rank(&self, place: u32) -> u32 {
+        self.row(place).first
+    }
+
+    /// The place of the content of the file at `path`; `None` if it is not in question, or empty.
+    pub(super) fn place_of(
+        &self,
+        snapshot: &Snapshot,
+        path: &Path,
+    ) -> Result<Option<u32>, ReadError> {
+        let content = snapshot.file_at(path)?.and_then(|row| row.state.content());
+        Ok(content.and_then(|content| self.place(content)))
+    }
+
+    fn place(&self, content: ContentId) -> Option<u32> {
+        let at = self
+            .by_id
+            .binary_search_by_key(&content, |&place| self.id(place));
+        at.ok().map(|at| self.by_id[at])
+    }
+
+    /// Whether a content is one of these.
+    pub(super) fn has(&self, content: ContentId) -> bool {
+        self.place(content).is_some()
+    }
+}
+
+/// What a content takes while its block is compared: its lists, and for each key the posting, its
+/// place in the lists and what sorting them needs.
+fn weight(fingerprints: u32, chunk_runs: u64) -> u32 {
+    let keys = u64::from(fingerprints) + chunk_runs;
+    let bytes = 300 + 8 * u64::from(fingerprints) + 40 * chunk_runs + 44 * keys;
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,335 @@
+//! The file of the templates.
+//!
+//! JSON, so that a person can read and mend it; a version, so that a newer program's file is not taken for a damaged one;
+//! replaced as a whole by a rename, so that a reader sees the old or the new one and a full disk costs
+//! nothing; mode 0600, like all of the state. Writers take turns at a lock on a file beside it:
+//! the daemon and several commands may mark at the same time. A file that cannot be understood is
+//! never written over.
+
+use std::fmt::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use resemble_core::similarity::Template;
+use resemble_core::{ChunkHash, Fingerprint};
+use resemble_index::ReadError;
+use resemble_proto::message::{TemplateRow, reason};
+use resemble_proto::number::Fraction;
+use resemble_proto::places::{self, PlaceError};
+use serde::{Deserialize, Serialize};
+
+use crate::ask::AskError;
+
+/// The file in the state folder.
+pub const FILE_NAME: &str = "templates.json";
+/// The version that is written and understood.
+const FORMAT: u32 = 1;
+/// No list of decisions is larger; what is, is something else.
+const LARGEST: u64 = 256 << 20;
+
+/// Why a template is not marked, or not taken back, or not known.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TemplateError {
+    /// The file is not what was written.
+    #[error(
+        "the templates in {} cannot be understood ({reason}) and are not used; mend the file or move it away",
+        .path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The file is a later version's.
+    #[error(
+        "the templates in {} were written by a newer version of resemble (format {found}) and are not used",
+        .path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u64,
+    },
+    /// The file cannot be read or written.
+    #[error("cannot {verb} the templates in {}: {}", .path.display(), reason(.source))]
+    Io {
+        /// `read` or `write`.
+        verb: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The state folder cannot be had.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// Nothing to mark.
+    #[error("{files} files have nothing in common that is not a template already")]
+    Nothing {
+        /// Distinct contents that were looked at.
+        files: usize,
+    },
+    /// Nothing was named.
+    #[error("name a cluster or at least one file")]
+    NoFiles,
+    /// There is no such cluster.
+    #[error("no cluster has the id {0:?}; `resemble groups` lists them")]
+    NoCluster(String),
+    /// A file is not in the index.
+    #[error("{} is not in the index (yet): there is no such file, or it could not be read", .0.display())]
+    NotIndexed(PathBuf),
+    /// Names are for telling templates apart.
+    #[error("there is a template called {0:?} already")]
+    NameTaken(String),
+    /// There is no such template.
+    #[error("no template is called {0:?}; `resemble templates list` lists them")]
+    Unknown(String),
+    /// Groups cannot be asked.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// The index cannot be read.
+    #[error(transparent)]
+    Index(#[from] ReadError),
+}
+
+/// A template as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Record {
+    pub(super) name: Option<String>,
+    /// The id of chunking and sampling that its pieces belong to.
+    pub(super) params: String,
+    pub(super) files: u64,
+    pub(super) share: Fraction,
+    pub(super) taken: Fraction,
+    pub(super) pieces: Template,
+}
+
+impl Record {
+    /// Made of the pieces and their parameters alone.
+    pub(super) fn id(&self) -> String {
+        let mut text = self.params.clone();
+        for (hash, len) in &self.pieces.chunks {
+            // Writing to a string does not fail.
+            write!(text, " {hash}:{len}").unwrap_or_default();
+        }
+        for fingerprint in &self.pieces.fingerprints {
+            write!(text, " {:010x}", fingerprint.0).unwrap_or_default();
+        }
+        let digest = resemble_core::hash::content::digest(text.as_bytes());
+        digest.to_string()[..12].to_owned()
+    }
+
+    /// As it is told; `params` are those of the index.
+    pub(super) fn row(&self, params: &str) -> TemplateRow {
+        TemplateRow {
+            id: self.id(),
+            name: self.name.clone(),
+            files: self.files,
+            share: self.share,
+            template: self.taken,
+            chunks: self.pieces.chunks.len() as u64,
+            bytes: self.pieces.bytes().get(),
+            fingerprints: self.pieces.fingerprints.len() as u64,
+            ignored: self.params != params,
+        }
+    }
+}
+
+/// What the file says of its format; read first.
+#[derive(Deserialize)]
+struct Version {
+    format: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Document {
+    format: u32,
+    templates: Vec<Written>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Written {
+    /// For people; not read.
+    #[serde(default)]
+    id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    params: String,
+    files: u64,
+    share: Fraction,
+    template: Fraction,
+    /// `MD5:length`.
+    chunks: Vec<String>,
+    /// 40 bits each, hexadecimal.
+    fingerprints: Vec<String>,
+}
+
+impl From<&Record> for Written {
+    fn from(record: &Record) -> Self {
+        let pieces = &record.pieces;
+        Self {
+            id: record.id(),
+            name: record.name.clone(),
+            params: record.params.clone(),
+            files: record.files,
+            share: record.share,
+            template: record.taken,
+            chunks: pieces
+                .chunks
+                .iter()
+                .map(|(hash, len)| format!("{hash}:{len}"))
+                .collect(),
+            fingerprints: pieces
+                .fingerprints
+                .iter()
+                .map(|f| format!("{:010x}", f.0))
+                .collect(),
+        }
+    }
+}
+
+impl TryFrom<Written> for Record {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        let mut chunks = Vec::with_capacity(written.chunks.len());
+        for text in &written.chunks {
+            chunks.push(chunk(text).ok_or_else(|| format!("{text:?} is no chunk"))?);
+        }
+        let mut fingerprints = Vec::with_capacity(written.fingerprints.len());
+        for text in &written.fingerprints {
+            let value = u64::from_str_radix(text, 16).ok();
+            let value = value.filter(|value| value >> 40 == 0);
+            fingerprints.push(Fingerprint(
+                value.ok_or_else(|| format!("{text:?} is no fingerprint"))?,
+            ));
+        }
+        chunks.sort_unstable();
+        chunks.dedup();
+        fingerprints.sort_unstable();
+        fingerprints.dedup();
+        Ok(Self {
+            name: written.name,
+            params: written.params,
+            files: written.files,
+            share: written.share,
+            taken: written.template,
+            pieces: Template {
+                chunks,
+                fingerprints,
+            },
+        })
+    }
+}
+
+fn chunk(text: &str) -> Option<(ChunkHash, u32)> {
+    let (hash, len) = text.split_once(':')?;
+    if hash.len() != 32 || !hash.is_ascii() {
+        return None;
+    }
+    let mut bytes = [0; 16];
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&hash[2 * at..2 * at + 2], 16).ok()?;
+    }
+    Some((ChunkHash(bytes), len.parse().ok()?))
+}
+
+/// The templates in the file; none if there is no file.
+pub(super) fn read(path: &Path) -> Result<Vec<Record>, TemplateError> {
+    let io = |source| TemplateError::Io {
+        verb: "read",
+        path: path.to_owned(),
+        source,
+    };
+    // A FIFO in its place must not hang anybody.
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32)
+        .open(path);
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(io(error)),
+    };
+    let damaged = |reason: String| TemplateError::Damaged {
+        path: path.to_owned(),
+        reason,
+    };
+    let meta = file.metadata().map_err(io)?;
+    if !meta.is_file() || meta.len() > LARGEST {
+        return Err(damaged("it is no file of ours".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    file.take(LARGEST).read_to_end(&mut bytes).map_err(io)?;
+    let version: Version = serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
+    if version.format > u64::from(FORMAT) {
+        return Err(TemplateError::Newer {
+            path: path.to_owned(),
+            found: version.format,
+        });
+    }
+    let document: Document = serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
+    document
+        .templates
+        .into_iter()
+        .map(|written| Record::try_from(written).map_err(damaged))
+        .collect()
+}
+
+/// Changes the templates in the file, which is made if there is none, with its folder.
+pub(super) fn change<T>(
+    path: &Path,
+    work: impl FnOnce(&mut Vec<Record>) -> Result<T, TemplateError>,
+) -> Result<T, TemplateError> {
+    let io = |source| TemplateError::Io {
+        verb: "write",
+        path: path.to_owned(),
+        source,
+    };
+    let folder = path.parent().unwrap_or(Path::new("."));
+    places::private_dir(folder, rustix::process::geteuid().as_raw())?;
+    let lock = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path.with_extension("lock"))
+        .map_err(io)?;
+    lock.lock().map_err(io)?;
+    let mut records = read(path)?;
+    let done = work(&mut records)?;
+    write(path, &records).map_err(io)?;
+    drop(lock);
+    Ok(done)
+}
+
+fn write(path: &Path, records: &[Record]) -> io::Result<()> {
+    let document = Document {
+        format: FORMAT,
+        templates: records.iter().map(Written::from).collect(),
+    };
+    let new = path.with_extension("json.new");
+    // Left behind by a writer that was killed; nobody else has it open while the lock is ours.
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&new)?;
+    let mut bytes = serde_json::to_vec_pretty(&document)?;
+    bytes.push(b'\n');
+    file.write_all(&bytes)?;
+    file.sync_all()?;
+    drop(file);
+    fs::rename(&new, path)?;
+    // The rename is durable when the folder is.
+    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+}

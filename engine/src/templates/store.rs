@@ -1,0 +1,161 @@
+//! The templates of one state folder, read again whenever the file has changed.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use resemble_core::Params;
+use resemble_core::similarity::Templates;
+use resemble_proto::message::TemplateRow;
+
+use super::file::{self, FILE_NAME, Record, TemplateError};
+
+/// The templates of a state folder, for one index.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    params: Params,
+    /// Their id.
+    id: String,
+    seen: Mutex<Option<(Stamp, Current)>>,
+}
+
+/// What tells a file from the one that was there before. The file is replaced, never
+/// written to, so the inode number nearly does it alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stamp {
+    None,
+    File {
+        ino: u64,
+        size: u64,
+        mtime: (i64, i64),
+        ctime: (i64, i64),
+    },
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Self {
+        fs::metadata(path).map_or(Self::None, |meta| Self::File {
+            ino: meta.ino(),
+            size: meta.size(),
+            mtime: (meta.mtime(), meta.mtime_nsec()),
+            ctime: (meta.ctime(), meta.ctime_nsec()),
+        })
+    }
+}
+
+/// The templates at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Current {
+    /// What questions leave out.
+    pub templates: Arc<Templates>,
+    /// Why the file is not used, in one sentence.
+    pub trouble: Option<Arc<str>>,
+    /// Templates that have no effect because they were made with other parameters.
+    pub ignored: usize,
+}
+
+impl Store {
+    /// The templates in the state folder, for an index with these parameters. Nothing is read yet.
+    pub fn new(state: &Path, params: &Params) -> Self {
+        Self {
+            path: state.join(FILE_NAME),
+            params: *params,
+            id: params.to_string(),
+            seen: Mutex::new(None),
+        }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The templates as the file has them now; whether that is news since the last look. Costs one
+    /// `stat` if it is none.
+    ///
+    /// A file that cannot be used is as none: answers are given without templates, and
+    /// [`Current::trouble`] is for whoever can say so.
+    pub fn current(&self) -> (Current, bool) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        // The stamp first: should the file be replaced now, the next look reads it again.
+        let stamp = Stamp::of(&self.path);
+        if let Some((then, current)) = &*seen
+            && *then == stamp
+        {
+            return (current.clone(), false);
+        }
+        let current = match file::read(&self.path) {
+            Ok(records) => self.of(&records),
+            Err(error) => Current {
+                trouble: Some(error.to_string().into()),
+                ..Current::default()
+            },
+        };
+        let first = seen.is_none();
+        *seen = Some((stamp, current.clone()));
+        (current, !first || stamp != Stamp::None)
+    }
+
+    fn of(&self, records: &[Record]) -> Current {
+        let mut templates = Templates::new(&self.params);
+        let mut ignored = 0;
+        for record in records {
+            if record.params == self.id {
+                templates.add(&record.pieces);
+            } else {
+                ignored += 1;
+            }
+        }
+        Current {
+            templates: Arc::new(templates),
+            trouble: None,
+            ignored,
+        }
+    }
+
+    /// All templates, in the order in which they were marked.
+    pub fn list(&self) -> Result<Vec<TemplateRow>, TemplateError> {
+        let records = file::read(&self.path)?;
+        Ok(records.iter().map(|r| r.row(&self.id)).collect())
+    }
+
+    /// Takes a template back, by its id or name.
+    pub fn unmark(&self, which: &str) -> Result<TemplateRow, TemplateError> {
+        file::change(&self.path, |records| {
+            let is = |record: &Record| record.name.as_deref() == Some(which);
+            let at = records
+                .iter()
+                .position(is)
+                .or_else(|| records.iter().position(|record| record.id() == which))
+                .ok_or_else(|| TemplateError::Unknown(which.to_owned()))?;
+            Ok(records.remove(at).row(&self.id))
+        })
+    }
+
+    /// Adds a template. The same pieces are not added twice.
+    pub(super) fn add(&self, record: Record) -> Result<TemplateRow, TemplateError> {
+        file::change(&self.path, |records| {
+            if let Some(name) = &record.name
+                && records
+                    .iter()
+                    .any(|other| other.name.as_ref() == Some(name))
+            {
+                return Err(TemplateError::NameTaken(name.clone()));
+            }
+            let id = record.id();
+            if let Some(same) = records.iter().find(|other| other.id() == id) {
+                return Ok(same.row(&self.id));
+            }
+            let row = record.row(&self.id);
+            records.push(record);
+            Ok(row)
+        })
+    }
+
+    /// The id of the index's parameters.
+    pub(super) fn params(&self) -> &str {
+        &self.id
+    }
+}

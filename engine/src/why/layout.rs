@@ -1,0 +1,279 @@
+//! Both files as stripes: every byte of each belongs to one shared run or to none.
+//!
+//! Ranges are made for accounting: they may overlap in b, a repeat may cross several of them. A picture needs
+//! the opposite, stripes that leave nothing out and never overlap, with equal stripes of one colour.
+//! Overlaps go to the range in order, whose two sides then stand beside each other (a *step*); between the
+//! steps lie what is only here, what was moved, and what is here once more.
+//!
+//! A piece of less than 64 bytes that does not stand beside its equal is drawn as only here: a run
+//! that was cut where another had taken its bytes, often a single `}`. It belongs to a shared run and counts as
+//! shared, but by itself it says nothing.
+
+use std::ops::Range;
+
+use resemble_core::similarity::runs::LEAST_RUN;
+
+use crate::why::order::{Placing, without};
+use crate::why::view::Run;
+use crate::why::{Shared, SharedRange};
+
+/// A part of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stripe {
+    pub(super) range: Range<u64>,
+    /// The shared run it belongs to, from 1; `None`: only in this file.
+    pub(super) run: Option<u32>,
+    /// Where its bytes begin in the other file; 0 without a run.
+    pub(super) twin: u64,
+}
+
+/// Equal parts that stand beside each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) run: u32,
+    pub(super) a: Range<u64>,
+    pub(super) b: Range<u64>,
+}
+
+/// What a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockKind {
+    /// In both files, by the number of its run (from 1).
+    Shared(u32),
+    /// Only in a.
+    OnlyA,
+    /// Only in b.
+    OnlyB,
+}
+
+/// A part of one file, or equal parts of both in the same place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Shared or not.
+    pub kind: BlockKind,
+    /// Bytes of a shown here.
+    pub a: Option<Range<u64>>,
+    /// Bytes of b shown here. A shared block with one side only stands elsewhere in the other
+    /// file.
+    pub b: Option<Range<u64>>,
+    /// Where the bytes of a shared block with one side stand in the other file.
+    pub elsewhere: Option<Range<u64>>,
+}
+
+/// Both files as stripes.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// All of a, in order.
+    pub(super) a: Vec<Stripe>,
+    /// All of b, in order.
+    pub(super) b: Vec<Stripe>,
+    /// Rising in both files.
+    pub(super) steps: Vec<Step>,
+    pub(super) runs: Vec<Run>,
+}
+
+impl Layout {
+    pub(super) fn of(shared: &Shared) -> Self {
+        let mut runs = Vec::new();
+        let mut new_run = |range: &SharedRange| {
+            let id = runs.len() as u32 + 1;
+            runs.push(Run {
+                id,
+                range: range.clone(),
+            });
+            id
+        };
+        let mut steps: Vec<Step> = Vec::new();
+        let mut a: Vec<Stripe> = Vec::new();
+        // The number of each range; that of a range again is known when all others have theirs.
+        let mut numbers: Vec<Option<u32>> = Vec::with_capacity(shared.ranges.len());
+        for range in &shared.ranges {
+            numbers.push(match range.placing {
+                Placing::InOrder => Some(new_run(range)),
+                Placing::Moved if is_seen(&range.a) => Some(new_run(range)),
+                Placing::Moved | Placing::Again => None,
+            });
+            if let (Placing::InOrder, Some(&Some(run))) = (range.placing, numbers.last()) {
+                let overlap = steps
+                    .last()
+                    .map_or(0, |last| last.b.end.saturating_sub(range.b.start))
+                    .min(range.bytes());
+                if overlap < range.bytes() {
+                    steps.push(Step {
+                        run,
+                        a: range.a.start + overlap..range.a.end,
+                        b: range.b.start + overlap..range.b.end,
+                    });
+                }
+            }
+        }
+        let at_b = |place: u64| -> Option<u32> {
+            let next = steps.partition_point(|step| step.b.start <= place);
+            let step = &steps[next.checked_sub(1)?];
+            (place < step.b.end).then_some(step.run)
+        };
+        for (range, number) in shared.ranges.iter().zip(&mut numbers) {
+            match (range.placing, *number) {
+                (Placing::InOrder, Some(run)) => {
+                    let step = steps.partition_point(|step| step.run < run);
+                    let begins = match steps.get(step) {
+                        Some(step) if step.run == run => step.a.start,
+                        _ => range.a.end,
+                    };
+                    // The overlap belongs to the step before, which has these bytes of b.
+                    let before = at_b(range.b.start).filter(|_| begins > range.a.start);
+                    let head = range.a.start..begins;
+                    if is_seen(&head) {
+                        a.push(stripe(head, before.or(Some(run)), range.b.start));
+                    }
+                    let twin = range.b.start + (begins - range.a.start);
+                    a.push(stripe(begins..range.a.end, Some(run), twin));
+                }
+                (_, Some(run)) => a.push(stripe(range.a.clone(), Some(run), range.b.start)),
+                (_, None) if !is_seen(&range.a) => {}
+                (_, None) => {
+                    let run = at_b(range.b.start).unwrap_or_else(|| new_run(range));
+                    *number = Some(run);
+                    a.push(stripe(range.a.clone(), Some(run), range.b.start));
+                }
+            }
+        }
+        // Of b: what stands elsewhere in a, or is here once more, where no step is.
+        let mut others: Vec<(Range<u64>, u32, u64)> = shared
+            .ranges
+            .iter()
+            .zip(&numbers)
+            .filter(|(range, _)| range.placing == Placing::Moved)
+            .filter_map(|(range, number)| Some((range.b.clone(), (*number)?, range.a.start)))
+            .collect();
+        for repeat in shared.repeats.iter().filter(|repeat| is_seen(&repeat.b)) {
+            let next = shared
+                .ranges
+                .partition_point(|range| range.a.start <= repeat.a.start);
+            let holder = next
+                .checked_sub(1)
+                .filter(|&at| shared.ranges[at].a.end > repeat.a.start);
+            let run = holder
+                .and_then(|at| numbers[at])
+                .unwrap_or_else(|| new_run(repeat));
+            others.push((repeat.b.clone(), run, repeat.a.start));
+        }
+        others.sort_by_key(|(range, run, _)| (range.start, range.end, *run));
+        let taken: Vec<Range<u64>> = steps.iter().map(|step| step.b.clone()).collect();
+        let mut b: Vec<Stripe> = Vec::new();
+        let mut cursor = 0;
+        for (range, run, twin) in others {
+            let rest = range.start.max(cursor)..range.end;
+            if !rest.is_empty() {
+                cursor = rest.end;
+                let parts = without(&rest, &taken).into_iter().filter(is_seen);
+                b.extend(parts.map(|part| {
+                    let twin = twin + (part.start - range.start);
+                    stripe(part, Some(run), twin)
+                }));
+            }
+        }
+        b.extend(
+            steps
+                .iter()
+                .map(|step| stripe(step.b.clone(), Some(step.run), step.a.start)),
+        );
+        b.sort_by_key(|stripe| stripe.range.start);
+        Self {
+            a: filled(a, shared.sizes.0.0),
+            b: filled(b, shared.sizes.1.0),
+            steps,
+            runs,
+        }
+    }
+
+    /// The stripes of a range of one file, cut to it.
+    pub(super) fn within(stripes: &[Stripe], range: &Range<u64>) -> impl Iterator<Item = Stripe> {
+        let first = stripes.partition_point(|stripe| stripe.range.end <= range.start);
+        let range = range.clone();
+        stripes[first..]
+            .iter()
+            .take_while({
+                let end = range.end;
+                move |stripe| stripe.range.start < end
+            })
+            .map(move |s| {
+                let start = s.range.start.max(range.start);
+                let twin = s.twin + (start - s.range.start);
+                stripe(start..s.range.end.min(range.end), s.run, twin)
+            })
+    }
+
+    /// Everything, in the order of display: between two steps first what is in a, then what is in b.
+    pub(super) fn blocks(&self) -> Vec<Block> {
+        let mut blocks = Vec::with_capacity(self.a.len() + self.b.len());
+        let (mut at_a, mut at_b) = (0, 0);
+        let end = |stripes: &[Stripe]| stripes.last().map_or(0, |last| last.range.end);
+        let all = Step {
+            run: 0,
+            a: end(&self.a)..end(&self.a),
+            b: end(&self.b)..end(&self.b),
+        };
+        for step in self.steps.iter().chain([&all]) {
+            for one in Self::within(&self.a, &(at_a..step.a.start)) {
+                blocks.push(Block {
+                    kind: one.run.map_or(BlockKind::OnlyA, BlockKind::Shared),
+                    elsewhere: one.elsewhere(),
+                    a: Some(one.range),
+                    b: None,
+                });
+            }
+            for one in Self::within(&self.b, &(at_b..step.b.start)) {
+                blocks.push(Block {
+                    kind: one.run.map_or(BlockKind::OnlyB, BlockKind::Shared),
+                    elsewhere: one.elsewhere(),
+                    a: None,
+                    b: Some(one.range),
+                });
+            }
+            if step.run > 0 {
+                blocks.push(Block {
+                    kind: BlockKind::Shared(step.run),
+                    a: Some(step.a.clone()),
+                    b: Some(step.b.clone()),
+                    elsewhere: None,
+                });
+            }
+            (at_a, at_b) = (step.a.end, step.b.end);
+        }
+        blocks
+    }
+}
+
+/// Whether a piece away from its equal is worth a colour.
+fn is_seen(range: &Range<u64>) -> bool {
+    range.end - range.start >= LEAST_RUN as u64
+}
+
+const fn stripe(range: Range<u64>, run: Option<u32>, twin: u64) -> Stripe {
+    Stripe { range, run, twin }
+}
+
+impl Stripe {
+    fn elsewhere(&self) -> Option<Range<u64>> {
+        let len = self.range.end - self.range.start;
+        self.run.map(|_| self.twin..self.twin + len)
+    }
+}
+
+/// The stripes with what lies between them, which is only here.
+fn filled(stripes: Vec<Stripe>, size: u64) -> Vec<Stripe> {
+    let mut all = Vec::with_capacity(2 * stripes.len() + 1);
+    let mut end = 0;
+    for one in stripes.into_iter().filter(|one| !one.range.is_empty()) {
+        if one.range.start > end {
+            all.push(stripe(end..one.range.start, None, 0));
+        }
+        end = one.range.end;
+        all.push(one);
+    }
+    if end < size {
+        all.push(stripe(end..size, None, 0));
+    }
+    all
+}

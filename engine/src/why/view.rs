@@ -1,0 +1,230 @@
+//! Two columns, for a screen or a page.
+//!
+//! A [`View`] is what figure 4 of Forman et al. (2005) shows, as values: lines of both files side by side,
+//! each cut into spans, equal spans with the number of their run on both sides. Whoever prints it gives
+//! each number a colour; nothing else has to be decided there. Its size has a bound that does not depend on
+//! the files: long stretches are [`Fold`]s, long lines lose their middle, and [`View::rest`] says what did not fit.
+
+use std::fmt;
+
+use crate::why::rows::Builder;
+use crate::why::{Comparison, SharedRange};
+
+/// How much of two files a view holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ViewOptions {
+    /// Equal rows shown before and after what differs.
+    pub context: usize,
+    /// Rows at most.
+    pub rows: usize,
+    /// Rows at most of a stretch without anything equal in order.
+    pub gap: usize,
+    /// Characters of a span beyond which its middle is left out.
+    pub line: usize,
+    /// Bytes a row where the files are no text.
+    pub hex: usize,
+}
+
+impl Default for ViewOptions {
+    fn default() -> Self {
+        Self {
+            context: 3,
+            rows: 2000,
+            gap: 200,
+            line: 600,
+            hex: 8,
+        }
+    }
+}
+
+/// A shared run with its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// From 1; the same on both sides.
+    pub id: u32,
+    /// Where it is.
+    pub range: SharedRange,
+}
+
+/// Two files in two columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// Lines of text; otherwise rows of bytes.
+    pub text: bool,
+    /// The shared runs; the run of number `id` at `id - 1`.
+    pub runs: Vec<Run>,
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// What comes after the last row, if there were too many.
+    pub rest: Option<Rest>,
+}
+
+/// One row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Of a; `None`: nothing stands here.
+    pub left: Option<Side>,
+    /// Of b.
+    pub right: Option<Side>,
+    /// Both sides hold the same bytes.
+    pub equal: bool,
+}
+
+/// One side of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// A line, or a row of bytes.
+    Line(Line),
+    /// A stretch that is left out.
+    Fold(Fold),
+}
+
+/// A line of text, or a row of bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The number of the line, from 1; of bytes, the offset of the first.
+    pub number: u64,
+    /// Its parts in order.
+    pub spans: Vec<Span>,
+}
+
+/// A part of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The shared run it belongs to; `None`: only in this file.
+    pub run: Option<u32>,
+    /// What is shown: without anything a terminal obeys, except tabs.
+    pub text: String,
+}
+
+/// A stretch that is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fold {
+    /// Its lines; 0 if the files are no text.
+    pub lines: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// What it holds.
+    pub what: Folded,
+}
+
+/// What a fold holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Folded {
+    /// The same on both sides.
+    Equal,
+    /// Part of a shared run that stands elsewhere in the other file.
+    Run(u32),
+    /// Mostly or only text of this file.
+    Only,
+}
+
+impl fmt::Display for Fold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (count, unit) = match self.lines {
+            0 => (self.bytes, "byte"),
+            lines => (lines, "line"),
+        };
+        let s = if count == 1 { "" } else { "s" };
+        write!(f, "… {} {unit}{s}", grouped(count))?;
+        match self.what {
+            Folded::Equal => f.write_str(" equal …"),
+            Folded::Run(run) => write!(f, " of {run} …"),
+            Folded::Only => f.write_str(" more …"),
+        }
+    }
+}
+
+/// What did not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rest {
+    /// Lines of a; 0 if the files are no text.
+    pub lines_a: u64,
+    /// Lines of b.
+    pub lines_b: u64,
+    /// Bytes of a.
+    pub bytes_a: u64,
+    /// Bytes of b.
+    pub bytes_b: u64,
+}
+
+impl fmt::Display for Rest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (a, b, unit) = match (self.lines_a, self.lines_b) {
+            (0, 0) => (self.bytes_a, self.bytes_b, "bytes"),
+            (a, b) => (a, b, "lines"),
+        };
+        write!(
+            f,
+            "not shown: the last {} {unit} of a and {} of b",
+            grouped(a),
+            grouped(b)
+        )
+    }
+}
+
+/// A number with its thousands apart: `12,345`.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+pub(super) fn view(comparison: &Comparison, options: &ViewOptions) -> View {
+    let layout = super::layout::Layout::of(&comparison.shared);
+    let text = comparison.shared.text;
+    let (rows, rest) = match comparison.bytes() {
+        Some((a, b)) => Builder::new(a, b, &layout, *options, text).build(),
+        None => (Vec::new(), None),
+    };
+    View {
+        text,
+        runs: layout.runs,
+        rows,
+        rest,
+    }
+}
+
+pub(super) fn matches(comparison: &Comparison, options: &ViewOptions) -> View {
+    let layout = super::layout::Layout::of(&comparison.shared);
+    let text = comparison.shared.text;
+    let ranges: Vec<_> = comparison
+        .shared
+        .ranges
+        .iter()
+        .map(|range| (range.a.clone(), range.b.clone()))
+        .collect();
+    let (rows, rest) = match comparison.bytes() {
+        Some((a, b)) => Builder::new(a, b, &layout, *options, text).matches(&ranges),
+        None => (Vec::new(), None),
+    };
+    View {
+        text,
+        runs: layout.runs,
+        rows,
+        rest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+}
