@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 use resemble_engine::ingest::{RootOptions, StopFlag};
+use resemble_engine::templates::Store;
 use resemble_fs::MountError;
 use resemble_index::{Index, OpenError, ReadError};
 use resemble_proto::message::{RootState, WatchOrigin};
@@ -159,7 +160,8 @@ impl Daemon {
             .block_on(async { end_signals() })
             .map_err(StartError::Thread)?;
 
-        let shared = Arc::new(Shared::new(index));
+        let store = Store::new(&config.state, &config.params);
+        let shared = Arc::new(Shared::new(index).with_templates(store));
         shared.set_roots(roots);
         let log = Arc::new(Mutex::new(AlertLog::open(&config.state.join(ALERTS_FILE))));
         let (commands, orders) = crossbeam_channel::unbounded();

@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use resemble_core::{Relation, Score};
 use resemble_engine::AskError;
+use resemble_engine::dirs;
 use resemble_engine::find::{self, FindOptions, Similar, Subject};
 use resemble_engine::why;
 use resemble_fs::{Listing, Neighbour, Neighbours};
 use resemble_index::Snapshot;
-use resemble_proto::message::Answer;
+use resemble_proto::message::{Answer, DirRow};
 use resemble_proto::path::PathText;
 use resemble_proto::report;
 
@@ -58,6 +59,16 @@ fn neighbour(similar: Similar) -> Neighbour {
     }
 }
 
+/// The other directory of a row.
+fn neighbouring(row: &DirRow) -> Neighbour {
+    Neighbour {
+        target: row.b.as_path().to_owned(),
+        a_in_b: row.a_in_b.score().unwrap_or(Score::ZERO),
+        identical: row.identical,
+        relation: dirs::relation(row).word(),
+    }
+}
+
 impl Neighbours for IndexNeighbours {
     fn similar(&self, file: &Path) -> Listing {
         self.ask(file, |snapshot| {
@@ -69,9 +80,14 @@ impl Neighbours for IndexNeighbours {
         })
     }
 
-    fn similar_dirs(&self, _dir: &Path) -> Listing {
-        // The index cannot tell similar directories; the contract's place for them stays empty.
-        Listing::default()
+    fn similar_dirs(&self, dir: &Path) -> Listing {
+        self.ask(dir, |snapshot| {
+            let (rows, total) = dirs::listing(snapshot, dir)?;
+            Ok(Listing {
+                neighbours: rows.iter().map(neighbouring).collect(),
+                total,
+            })
+        })
     }
 
     fn why(&self, file: &Path, neighbour: &Path) -> Vec<u8> {

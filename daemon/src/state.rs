@@ -11,7 +11,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use resemble_core::Params;
+use resemble_core::similarity::Templates;
 use resemble_engine::ingest::RootOptions;
+use resemble_engine::templates;
 use resemble_index::{Index, ReadError, Snapshot};
 use resemble_proto::message::{Degraded, RootState, WatchOrigin, WatchStatus};
 
@@ -41,6 +43,8 @@ pub enum Topic {
     Overlay,
     /// A scan is under way that makes answers stale.
     Rescan,
+    /// The file of the templates cannot be used.
+    Templates,
 }
 
 /// Common knowledge.
@@ -49,6 +53,7 @@ pub struct Shared {
     /// How files are cut and sampled.
     pub params: Params,
     index: Mutex<Slot>,
+    templates: Option<templates::Store>,
     roots: Mutex<Vec<Root>>,
     troubles: Mutex<BTreeMap<(Topic, PathBuf), Degraded>>,
     excluded: Mutex<Vec<PathBuf>>,
@@ -101,6 +106,7 @@ impl Shared {
         Self {
             params: *index.params(),
             index: Mutex::new(Slot::Open(index)),
+            templates: None,
             roots: Mutex::default(),
             troubles: Mutex::default(),
             excluded: Mutex::default(),
@@ -116,13 +122,47 @@ impl Shared {
         }
     }
 
-    /// A view of the last commit; while the index cannot be opened, of the last one seen.
+    /// Answers leave out the templates of this store.
+    #[must_use]
+    pub fn with_templates(mut self, store: templates::Store) -> Self {
+        self.templates = Some(store);
+        self
+    }
+
+    /// The store of the templates.
+    pub(crate) const fn template_store(&self) -> Option<&templates::Store> {
+        self.templates.as_ref()
+    }
+
+    /// A view of the last commit; while the index cannot be opened, of the last one seen. It leaves out
+    /// what is template at this moment.
     pub fn snapshot(&self) -> Result<Snapshot, NoSnapshot> {
+        let templates = self.templates();
         let index = match &*lock(&self.index) {
-            Slot::Open(index) => Arc::clone(index),
-            Slot::Last(last) => return last.clone().ok_or(NoSnapshot::Closed),
+            Slot::Open(index) => Ok(Arc::clone(index)),
+            Slot::Last(last) => Err(last.clone()),
         };
-        Ok(index.snapshot()?)
+        let snapshot = match index {
+            Ok(index) => index.snapshot()?,
+            Err(last) => last.ok_or(NoSnapshot::Closed)?,
+        };
+        Ok(snapshot.with_templates(templates))
+    }
+
+    /// What is template at this moment. A change moves the clock: answers are not what they were.
+    fn templates(&self) -> Arc<Templates> {
+        let Some(store) = &self.templates else {
+            return Arc::default();
+        };
+        let (current, news) = store.current();
+        if news {
+            self.tick();
+            match &current.trouble {
+                Some(trouble) => self.trouble(Topic::Templates, store.path(), trouble, None),
+                None => self.mended(Topic::Templates),
+            }
+        }
+        current.templates
     }
 
     /// The open index.
@@ -251,8 +291,9 @@ impl Shared {
                 .all(|(topic, _)| !matches!(topic, Topic::Index | Topic::Events | Topic::Rescan))
     }
 
-    /// Rises with every change that reached the index.
+    /// Rises with every change that reached the index, and of the templates.
     pub fn clock(&self) -> u64 {
+        drop(self.templates());
         self.clock.load(Ordering::Acquire)
     }
 

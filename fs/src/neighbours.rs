@@ -38,7 +38,8 @@ pub trait Neighbours: Send + Sync + 'static {
     /// The neighbours of the file at this absolute path; empty if it has none or is not indexed.
     fn similar(&self, file: &Path) -> Listing;
 
-    /// The directories that resemble this one (empty until the index knows how to tell).
+    /// The directories that resemble this one; empty if it has none, or is too large for an answer while
+    /// somebody waits.
     fn similar_dirs(&self, dir: &Path) -> Listing;
 
     /// The text of `.similar/.why/NAME` for (file, neighbour). May read both files; called on a

@@ -17,6 +17,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -78,6 +79,10 @@ impl Judge {
         before: &Snapshot,
         burst: &HashSet<PathBuf>,
     ) -> Result<Verdict, AskError> {
+        // Both as the templates are now: marking or unmarking one is no change of any file.
+        let before = &before
+            .clone()
+            .with_templates(Arc::clone(self.after.templates()));
         let Some(file) = self.after.file_at(path)? else {
             return Ok(Verdict::Nothing);
         };

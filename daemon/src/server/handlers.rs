@@ -18,14 +18,15 @@ use resemble_fs::View;
 use resemble_index::Snapshot;
 use resemble_proto::message::{
     Answer, CoverRow, DirRow, DirsRequest, DumpRow, End, Failure, FailureKind, FindRequest,
-    FindRow, GroupsRequest, Header, Inode, MountView, PairRow, PairsRequest, Parts, Reply, Request,
-    RootState, Scope, Subject, WatchOrigin, WatchRow, Whole,
+    FindRow, GroupsRequest, Header, Inode, MountView, OrderRow, PairRow, PairsRequest, Parts,
+    Reply, Request, RootState, Scope, Subject, WatchOrigin, WatchRow, Whole,
 };
 use resemble_proto::path::PathText;
 
 use super::context::Context;
 use super::out::{ClientGone, Out};
 use super::status;
+use super::templates;
 use crate::config::{checked_root, not_nested};
 use crate::neighbours::IndexNeighbours;
 use crate::state::{NoSnapshot, Root};
@@ -38,7 +39,7 @@ pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Resu
         Request::Compare(request) => {
             let paths = [&request.a, &request.b];
             out.answer(whole(context, paths, |snapshot| {
-                compare::compare(snapshot, &request)
+                compare::compare(snapshot, &context.shared.params, &request)
             }))
         }
         Request::Covered(request) => {
@@ -57,7 +58,11 @@ pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Resu
                 groups::groups(snapshot, &request, &context.state)
             }))
         }
+        Request::Order(request) => out.answer(order(context, request)),
         Request::Dirs(request) => out.answer(dirs(context, request)),
+        Request::TemplatesMark(request) => out.answer(templates::mark(context, request)),
+        Request::TemplatesList => out.answer(templates::list(context)),
+        Request::TemplatesUnmark { which } => out.answer(templates::unmark(context, &which)),
         Request::Status => {
             let row = status::status(context).map_err(no_snapshot);
             out.answer(row.map(|row| with_header(context, Answer::fresh(vec![row], Vec::new()))))
@@ -160,8 +165,18 @@ fn dirs(context: &Context, request: DirsRequest) -> Result<Answer<DirRow>, Failu
     Ok(with_header(context, answer))
 }
 
+fn order(context: &Context, request: GroupsRequest) -> Result<Answer<OrderRow>, Failure> {
+    let request = GroupsRequest {
+        scope: or_roots(context, request.scope),
+        ..request
+    };
+    watched(context, &request.scope.within)?;
+    let answer = groups::order(&snapshot(context)?, &request, &context.state).map_err(asked)?;
+    Ok(with_header(context, answer))
+}
+
 /// A scope that names nothing is about all roots.
-fn or_roots(context: &Context, scope: Scope) -> Scope {
+pub(super) fn or_roots(context: &Context, scope: Scope) -> Scope {
     if !scope.within.is_empty() {
         return scope;
     }
@@ -349,7 +364,7 @@ fn row_of(root: &Root) -> WatchRow {
 
 // ---- what the questions have in common ---------------------------------------------------------
 
-fn snapshot(context: &Context) -> Result<Snapshot, Failure> {
+pub(super) fn snapshot(context: &Context) -> Result<Snapshot, Failure> {
     context.shared.snapshot().map_err(no_snapshot)
 }
 
@@ -359,7 +374,7 @@ fn no_snapshot(error: NoSnapshot) -> Failure {
 }
 
 #[allow(clippy::needless_pass_by_value)] // for `map_err`
-fn asked(error: AskError) -> Failure {
+pub(super) fn asked(error: AskError) -> Failure {
     let kind = match error {
         AskError::Pattern { .. } => FailureKind::BadRequest,
         AskError::Unreadable { .. } => FailureKind::NotIndexed,
@@ -395,7 +410,7 @@ fn absolute(path: &PathText) -> Result<&Path, Failure> {
 }
 
 /// Every path that a question names must be watched: the daemon cannot answer for part of it.
-fn watched<'a>(
+pub(super) fn watched<'a>(
     context: &Context,
     paths: impl IntoIterator<Item = &'a PathText>,
 ) -> Result<(), Failure> {
@@ -408,7 +423,7 @@ fn watched<'a>(
     Ok(())
 }
 
-fn with_header<R>(context: &Context, mut answer: Answer<R>) -> Answer<R> {
+pub(super) fn with_header<R>(context: &Context, mut answer: Answer<R>) -> Answer<R> {
     answer.header.fresh = context.shared.fresh();
     answer.header.pending = context.shared.pending();
     answer

@@ -22,6 +22,7 @@ mod handlers;
 mod out;
 pub mod socket;
 mod status;
+mod templates;
 
 pub use context::Context;
 
