@@ -3,15 +3,32 @@
 //!
 //! Parsing only checks what can be checked without looking at the system.
 
+mod compare;
+mod covered;
+mod dirs;
+mod groups;
+mod report;
+mod templates;
+mod why;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use resemble_proto::message::{MountView, PairScore};
+use resemble_proto::message::{MountView, PairScore, Scope};
 use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
 
 use crate::values;
+
+pub use compare::{Class, CompareArgs};
+pub use covered::CoveredArgs;
+pub use dirs::DirsArgs;
+pub use groups::GroupsArgs;
+pub use report::{PlanKind, ReportFormat, ReportOutput};
+pub use templates::{MarkArgs, TemplatesAction, TemplatesArgs};
+pub use why::WhyArgs;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
@@ -20,8 +37,8 @@ const STYLES: Styles = Styles::styled()
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  the asked-for state holds: something found, live, in sync, done
-  1  it does not: nothing found, still scanning or degraded, out of time
+  0  the asked-for state holds: something found, no difference, covered, live, in sync, done
+  1  it does not: nothing found, differences, not covered, still scanning or degraded, out of time
   2  trouble: wrong usage, no daemon where one is needed, or some files could
      not be read (what was found is printed all the same)";
 
@@ -97,6 +114,9 @@ pub struct Global {
     #[arg(help = "Use colours; NO_COLOR in the environment switches `auto` off")]
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: ColorWhen,
+    /// Do not show long output on a terminal through $PAGER
+    #[arg(long, global = true)]
+    pub no_pager: bool,
 }
 
 /// When to use colours.
@@ -120,6 +140,33 @@ pub enum Command {
     /// List every pair of files with something in common
     #[command(after_help = PAIRS_EXAMPLES)]
     Pairs(PairsArgs),
+    /// Compare two directories (or files) by content, whatever the names
+    ///
+    /// Every file of both stands in one row: same, edited, moved, moved-edited, contained,
+    /// contains, only-a or only-b. Ends like diff: 0 without any difference, 1 with some, 2 for
+    /// trouble.
+    #[command(after_help = compare::EXAMPLES)]
+    Compare(CompareArgs),
+    /// Find out whether a directory can go: are all its files elsewhere, byte for byte?
+    ///
+    /// Files are compared now, byte by byte. Copies inside DIR itself do not count; near copies
+    /// are listed apart and are not safe. Ends with 0 only if everything is covered.
+    #[command(after_help = covered::EXAMPLES)]
+    Covered(CoveredArgs),
+    /// Find similar directories, whatever the names and the layout
+    #[command(after_help = dirs::EXAMPLES)]
+    Dirs(DirsArgs),
+    /// Find identical files and clusters of similar files in a collection
+    #[command(after_help = groups::EXAMPLES)]
+    Groups(GroupsArgs),
+    /// Leave out text that many files have by design: forms, frames, preambles
+    #[command(after_help = templates::EXAMPLES)]
+    Templates(TemplatesArgs),
+    /// Show where two files agree and where they differ
+    ///
+    /// Ends with 0 if the files are similar, with 1 if they are not.
+    #[command(after_help = why::EXAMPLES)]
+    Why(WhyArgs),
     /// Show what the daemon watches, and whether its answers are up to date
     ///
     /// Ends with 0 when every root is live, with 1 while one is scanned or anything is degraded.
@@ -163,6 +210,12 @@ impl Command {
             Self::Alerts(_) => Some("alerts"),
             Self::Find(_)
             | Self::Pairs(_)
+            | Self::Compare(_)
+            | Self::Covered(_)
+            | Self::Dirs(_)
+            | Self::Groups(_)
+            | Self::Templates(_)
+            | Self::Why(_)
             | Self::Dump(_)
             | Self::Completions(_)
             | Self::Man(_) => None,
@@ -245,9 +298,18 @@ pub struct Selection {
     /// Only the first N rows, after sorting
     #[arg(long, value_name = "N")]
     pub top: Option<u64>,
-    /// Measure on the files themselves instead of estimating from samples
-    #[arg(long)]
-    pub exact: bool,
+}
+
+impl Selection {
+    /// The files of a question about these paths.
+    pub fn scope(&self, within: Vec<PathText>) -> Scope {
+        Scope {
+            within,
+            include: self.include.clone(),
+            exclude: self.exclude.clone(),
+            min_size: self.min_size,
+        }
+    }
 }
 
 /// Who answers, and how the command reads files if it does so itself.
@@ -281,6 +343,9 @@ pub struct FindArgs {
     /// Rows.
     #[command(flatten)]
     pub selection: Selection,
+    /// Measure on the files themselves instead of estimating from samples
+    #[arg(long, help_heading = "Selection")]
+    pub exact: bool,
     /// Format.
     #[command(flatten)]
     pub output: RowOutput,
@@ -304,6 +369,9 @@ pub struct PairsArgs {
     /// Rows.
     #[command(flatten)]
     pub selection: Selection,
+    /// Measure on the files themselves instead of estimating from samples
+    #[arg(long, help_heading = "Selection")]
+    pub exact: bool,
     /// Format.
     #[command(flatten)]
     pub output: RowOutput,

@@ -24,8 +24,8 @@ use resemble_engine::find::read_now;
 use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::message::{
     Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, FailureKind,
-    FindRequest, FindRow, Groups, GroupsRequest, Inode, PairRow, PairsRequest, Scope, SoftError,
-    Subject, Whole, WireDigest,
+    FindRequest, FindRow, Groups, GroupsRequest, Inode, MarkRequest, OrderRow, PairRow, PairsRequest, Scope, SoftError,
+    Subject, TemplateRow, Whole, WireDigest,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
@@ -124,7 +124,7 @@ impl Backend {
         ui.detail("reading the named files");
         let params = asked.unwrap_or_default();
         Ok(Self::Local(Box::new(Local::open(
-            ui, env, answering, &params,
+            ui, env, global, answering, &params,
         )?)))
     }
 
@@ -217,11 +217,15 @@ impl Backend {
     }
 
     /// Two directories by content.
+    ///
+    /// Whoever answers looks at what has to be looked at: no [`Self::refresh`] before.
     pub fn compare(&mut self, ui: &Ui, request: CompareRequest) -> CliResult<Whole<Comparison>> {
-        let _progress = ui.progress("comparing");
         match self {
-            Self::Daemon { client, .. } => Ok(client.compare(request)?),
-            Self::Local(local) => local.compare(&request),
+            Self::Daemon { client, .. } => {
+                let _progress = ui.progress("comparing");
+                Ok(client.compare(request)?)
+            }
+            Self::Local(local) => local.compare(ui, &request),
         }
     }
 
@@ -249,6 +253,24 @@ impl Backend {
         match self {
             Self::Daemon { client, .. } => Ok(client.groups(request)?),
             Self::Local(local) => local.groups(&request),
+        }
+    }
+
+    /// Marks a template.
+    pub fn templates_mark(&mut self, ui: &Ui, request: MarkRequest) -> CliResult<TemplateRow> {
+        let _progress = ui.progress("comparing");
+        match self {
+            Self::Daemon { client, .. } => Ok(client.templates_mark(request)?),
+            Self::Local(local) => local.templates_mark(&request),
+        }
+    }
+
+    /// All paths, similar files side by side.
+    pub fn order(&mut self, ui: &Ui, request: GroupsRequest) -> CliResult<Answer<OrderRow>> {
+        let _progress = ui.progress("ordering");
+        match self {
+            Self::Daemon { client, .. } => Ok(client.groups_order(request)?),
+            Self::Local(local) => local.order(&request),
         }
     }
 

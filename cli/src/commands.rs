@@ -1,23 +1,36 @@
 //! One file per verb.
 
 mod alerts;
+mod compare;
 mod completions;
+mod covered;
+mod dirs;
 mod dump;
 mod find;
+mod groups;
 mod man;
 mod mount;
 mod pairs;
 mod status;
 mod sync;
+mod templates;
 mod unmount;
 mod watch;
+mod why;
 
+use resemble_proto::message::{Header, SoftError};
+use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::CommonParameters;
 
 use crate::args::{Cli, Command, Selection};
+use crate::backend::Backend;
 use crate::error::{CliError, CliResult};
+use crate::plan::Plan;
+use crate::report::saved::Picked;
+use crate::rows;
 use crate::ui::Ui;
+use crate::values::human_size;
 
 pub use man::pages;
 
@@ -34,6 +47,12 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
     match cli.command {
         Command::Find(args) => find::run(ui, env, global, &args),
         Command::Pairs(args) => pairs::run(ui, env, global, &args),
+        Command::Compare(args) => compare::run(ui, env, global, &args),
+        Command::Covered(args) => covered::run(ui, env, global, &args),
+        Command::Dirs(args) => dirs::run(ui, env, global, &args),
+        Command::Groups(args) => groups::run(ui, env, global, &args),
+        Command::Templates(args) => templates::run(ui, env, global, &args),
+        Command::Why(args) => why::run(ui, &args),
         Command::Status(args) => status::run(ui, env, global, &args),
         Command::Sync(args) => sync::run(ui, env, global, &args),
         Command::Dump(args) => dump::run(ui, env, global, &args),
@@ -46,8 +65,64 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
     }
 }
 
-/// The `parameters` that find and pairs share.
-fn common_parameters(selection: &Selection, params: &resemble_core::Params) -> CommonParameters {
+/// What is said on standard error when a report was printed.
+struct After<'a> {
+    header: &'a Header,
+    errors: &'a [SoftError],
+    top: Option<u64>,
+}
+
+impl After<'_> {
+    /// Says it and puts the cache in order.
+    fn say(&self, ui: &mut Ui, backend: Option<Backend>) -> CliResult<()> {
+        let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
+        rows::note_nothing(ui, self.header);
+        rows::note_limits(ui, self.header, self.top, by_daemon);
+        ui.soft_errors(self.errors);
+        ui.flush()?;
+        if let Some(backend) = backend {
+            backend.close();
+        }
+        Ok(())
+    }
+}
+
+/// The directory that relative names start from.
+fn base() -> Option<PathText> {
+    std::env::current_dir().ok().map(PathText::from)
+}
+
+/// What is kept of a saved report.
+fn picked(selection: &Selection) -> Picked {
+    Picked {
+        include: selection.include.clone(),
+        exclude: selection.exclude.clone(),
+        min: selection.min,
+        min_shared: selection.min_shared,
+        min_size: Some(selection.min_size).filter(|size| *size > 0),
+        top: selection.top,
+        classes: Vec::new(),
+    }
+}
+
+/// Prints a plan and says what it would gain.
+fn print_plan(ui: &mut Ui, plan: &Plan) -> CliResult<()> {
+    ui.write(|out| plan.write(out))?;
+    let (steps, bytes) = plan.gain();
+    ui.note(&format!(
+        "a plan of {}, {} to be freed; read it, then run it with sh",
+        rows::counted(steps, "step"),
+        human_size(bytes)
+    ));
+    Ok(())
+}
+
+/// The `parameters` of all questions about similar files.
+fn common_parameters(
+    selection: &Selection,
+    exact: bool,
+    params: &resemble_core::Params,
+) -> CommonParameters {
     CommonParameters {
         min: selection.min.unwrap_or_default(),
         min_shared: selection.min_shared.unwrap_or(CommonParameters::MIN_SHARED),
@@ -55,7 +130,7 @@ fn common_parameters(selection: &Selection, params: &resemble_core::Params) -> C
         include: selection.include.clone(),
         exclude: selection.exclude.clone(),
         top: selection.top,
-        exact: selection.exact,
+        exact,
         params: params.to_string(),
     }
 }

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use resemble_engine::AskError;
 use resemble_engine::local::LocalError;
+use resemble_engine::templates::TemplateError;
 use resemble_proto::client::ClientError;
 use resemble_proto::message::{BadParams, reason};
 use resemble_proto::places::PlaceError;
@@ -68,6 +69,9 @@ pub enum CliError {
     /// The question cannot be answered from what was seen.
     #[error(transparent)]
     Ask(#[from] AskError),
+    /// A template cannot be marked, taken back or told.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
     /// The daemon's index cannot be asked with a digest of ours.
     #[error(transparent)]
     Params(#[from] BadParams),

@@ -20,10 +20,14 @@ pub mod backend;
 pub mod commands;
 pub mod error;
 pub mod names;
+pub mod plan;
+pub mod print;
 pub mod quote;
 pub mod reference;
+pub mod report;
 pub mod rows;
 pub mod table;
+pub mod text;
 pub mod ui;
 pub mod values;
 

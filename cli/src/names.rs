@@ -40,6 +40,42 @@ pub fn resolve(paths: &[PathBuf]) -> (Vec<Named>, Vec<SoftError>) {
     (named, errors)
 }
 
+/// A path without which there is no answer.
+pub fn required(shown: &Path) -> CliResult<Named> {
+    match fs::canonicalize(shown) {
+        Ok(real) => Ok(Named {
+            shown: shown.to_owned(),
+            real,
+        }),
+        Err(source) => Err(CliError::File {
+            verb: "look at",
+            path: shown.to_owned(),
+            source,
+        }),
+    }
+}
+
+/// A directory without which there is no answer.
+pub fn required_dir(shown: &Path) -> CliResult<Named> {
+    let named = required(shown)?;
+    if named.real.is_dir() {
+        return Ok(named);
+    }
+    Err(CliError::File {
+        verb: "look into",
+        path: shown.to_owned(),
+        source: io::ErrorKind::NotADirectory.into(),
+    })
+}
+
+/// The paths as given, for documents.
+pub fn as_given(paths: &[PathBuf]) -> Vec<PathText> {
+    paths
+        .iter()
+        .map(|path| PathText::from(path.as_path()))
+        .collect()
+}
+
 /// The real paths, each once.
 pub fn real_paths(named: &[Named]) -> Vec<PathText> {
     let mut seen = HashSet::new();

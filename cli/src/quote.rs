@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+pub(crate) use resemble_engine::why::is_printable;
+
 /// The name as a shell word, for people.
 pub fn quoted(path: impl AsRef<Path>) -> String {
     quoted_bytes(path.as_ref().as_os_str().as_bytes())
@@ -67,22 +69,6 @@ fn pieces(name: &[u8]) -> Vec<Piece> {
         }
     }
     pieces
-}
-
-/// Neither obeyed by a terminal nor invisible nor able to turn the direction of what follows.
-fn is_printable(c: char) -> bool {
-    !c.is_control()
-        && !matches!(
-            c,
-            '\u{ad}'
-                | '\u{61c}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{feff}'
-                | '\u{fff9}'..='\u{fffb}'
-                | '\u{e0000}'..='\u{e007f}'
-        )
 }
 
 fn needs_quotes(text: &str) -> bool {

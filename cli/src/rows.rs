@@ -2,16 +2,21 @@
 //!
 //! A row type says once what its columns are ([`Row`]); text, tables and JSON follow from that.
 
+use std::fmt::Write as _;
+
 use resemble_core::Relation;
-use resemble_proto::message::{AlertKind, AlertRow, FindRow, Header, PairRow, SoftError, WatchRow};
+use resemble_proto::message::{
+    AlertKind, AlertRow, Discount, FindRow, Header, OrderRow, PairRow, SoftError, WatchRow,
+};
 use resemble_proto::number::Fraction;
-use resemble_proto::report::{self, Head, RowsName};
+use resemble_proto::report::{self, Head, RowsName, json_line, write_error_line};
 use serde::Serialize;
 
 use crate::args::{RowFormat, RowOutput};
 use crate::error::CliResult;
 use crate::table::{Field, Style, write_row};
 use crate::ui::{Cell, Tint, Ui};
+use crate::values::{human_count, human_size};
 
 /// A row that can be printed.
 pub trait Row: Serialize {
@@ -43,14 +48,19 @@ pub fn print<P: Serialize, R: Row>(
 ) -> CliResult<()> {
     let end = if output.null { b'\0' } else { b'\n' };
     match output.format {
-        RowFormat::Text => print_text(ui, rows, end, grouped),
+        RowFormat::Text => {
+            if !output.null {
+                ui.page();
+            }
+            print_text(ui, rows, end, grouped)
+        }
         RowFormat::Json => ui.write(|out| report::write_json(out, head, name, rows, errors)),
         RowFormat::Jsonl => ui.write(|out| {
             json_line(out, head)?;
             rows.iter().try_for_each(|row| json_line(out, row))?;
             errors
                 .iter()
-                .try_for_each(|error| json_line(out, &ErrorLine { error }))
+                .try_for_each(|error| write_error_line(out, error))
         }),
         RowFormat::Csv => ui.write(|out| {
             writeln!(out, "{}", R::COLUMNS.join(","))?;
@@ -111,14 +121,36 @@ pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bo
     }
 }
 
-#[derive(Serialize)]
-struct ErrorLine<'a> {
-    error: &'a SoftError,
+/// Says on standard error what an answer without rows was made of: nothing found is an answer.
+pub fn note_nothing(ui: &mut Ui, header: &Header) {
+    let Some(looked) = header.looked.filter(|_| header.total == 0) else {
+        return;
+    };
+    let mut text = format!(
+        "nothing found: compared {} of {}",
+        counted(looked.files, "file"),
+        human_size(looked.bytes)
+    );
+    let left = [
+        (looked.unreadable, "could not be read"),
+        (looked.skipped, "left out by a pattern, a size or a file system"),
+        (looked.small, "under 256 bytes, found only if identical"),
+    ];
+    for (count, what) in left.into_iter().filter(|(count, _)| *count > 0) {
+        // Writing to a string does not fail.
+        write!(text, "; {} {what}", human_count(count)).unwrap_or_default();
+    }
+    if looked.least_run > 0 {
+        let run = human_count(looked.least_run);
+        write!(text, "; a common run of {run} bytes would have been seen").unwrap_or_default();
+    }
+    ui.note(&text);
 }
 
-fn json_line<T: Serialize>(out: &mut dyn std::io::Write, value: &T) -> std::io::Result<()> {
-    serde_json::to_writer(&mut *out, value)?;
-    out.write_all(b"\n")
+/// `1 file`, `12,345 files`.
+pub fn counted(count: u64, what: &str) -> String {
+    let s = if count == 1 { "" } else { "s" };
+    format!("{} {what}{s}", human_count(count))
 }
 
 fn print_text<R: Row>(ui: &mut Ui, rows: &[R], end: u8, grouped: bool) -> CliResult<()> {
@@ -170,6 +202,16 @@ fn details(a_in_b: Fraction, b_in_a: Fraction, shared: u64, identical: bool) -> 
     ]
 }
 
+/// The reason of a discount that changes the picture: by ten points or more.
+fn much_discounted(raw: Fraction, discount: &Discount) -> Option<Cell> {
+    const MUCH: u32 = 100_000;
+    let lost = raw
+        .millionths()?
+        .saturating_sub(discount.discounted.millionths()?);
+    let reason = discount.reason.as_ref().filter(|_| lost >= MUCH)?;
+    Some(Cell::left(format!("({reason})"), Tint::Faint))
+}
+
 impl Row for FindRow {
     const COLUMNS: &'static [&'static str] = &[
         "file",
@@ -211,6 +253,7 @@ impl Row for FindRow {
             ));
         }
         cells.push(ui.name(&self.path, Tint::Plain));
+        cells.extend(much_discounted(self.score(), &self.discount));
         cells
     }
 
@@ -259,6 +302,7 @@ impl Row for PairRow {
         }
         cells.push(ui.name(&self.a, Tint::Plain));
         cells.push(ui.name(&self.b, Tint::Plain));
+        cells.extend(much_discounted(self.score, &self.discount));
         cells
     }
 }
@@ -309,6 +353,18 @@ impl Row for AlertRow {
     }
 }
 
+impl Row for OrderRow {
+    const COLUMNS: &'static [&'static str] = &["path"];
+
+    fn fields(&self) -> Vec<Field<'_>> {
+        vec![Field::Name(self.path.as_bytes())]
+    }
+
+    fn cells(&self, ui: &Ui) -> Vec<Cell> {
+        vec![ui.name(&self.path, Tint::Plain)]
+    }
+}
+
 impl Row for WatchRow {
     const COLUMNS: &'static [&'static str] = &["path", "origin", "ignore", "one_file_system"];
 
@@ -337,9 +393,17 @@ impl Row for WatchRow {
     }
 }
 
+/// The day of a time of last change: `2026-09-01`; `-` before 1970.
+pub fn day(seconds: i64) -> String {
+    match u64::try_from(seconds) {
+        Ok(seconds) => utc(seconds).split('T').next().unwrap_or("-").to_owned(),
+        Err(_) => "-".to_owned(),
+    }
+}
+
 /// Seconds since 1970 as `2026-09-01T12:34:56Z`. The calendar is Howard Hinnant's
 /// `civil_from_days`, exact for every day of the proleptic Gregorian calendar.
-fn utc(seconds: u64) -> String {
+pub(crate) fn utc(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     // Days since 0000-03-01: leap days fall on the end of a year that starts in March.
     let days = days + 719_468;

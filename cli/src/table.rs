@@ -21,6 +21,10 @@ pub enum Field<'a> {
     Word(&'static str),
     /// A count.
     Count(u64),
+    /// A number that may be negative.
+    Number(i64),
+    /// A column that does not apply.
+    Nothing,
     /// A share; nothing at all if too small to judge.
     Share(Fraction),
 }
@@ -45,6 +49,8 @@ pub fn write_row(out: &mut dyn Write, style: Style, fields: &[Field], end: u8) -
         match (field, style) {
             (Field::Word(word), _) => out.write_all(word.as_bytes())?,
             (Field::Count(count), _) => write!(out, "{count}")?,
+            (Field::Number(number), _) => write!(out, "{number}")?,
+            (Field::Nothing, _) => {}
             (Field::Share(share), _) => write!(out, "{share}")?,
             (Field::Name(name), Style::Tsv) => write_tsv(out, name, i == 0)?,
             (Field::Name(name), Style::Csv) => write_csv(out, name)?,

@@ -11,6 +11,7 @@
 //! 3. Text from outside never reaches a terminal raw: names are quoted, messages of the system or
 //!    the daemon go through [`crate::quote::harmless`].
 
+mod pager;
 mod progress;
 
 use std::fs::File;
@@ -23,6 +24,8 @@ use resemble_proto::message::SoftError;
 use resemble_proto::path::PathText;
 
 pub use progress::Progress;
+
+use pager::Pager;
 
 use crate::args::{ColorWhen, Global};
 use crate::error::{CliError, CliResult, Outcome};
@@ -39,6 +42,8 @@ enum Talk {
 /// Where results go.
 enum Target {
     Stream(Box<dyn Write>),
+    /// The terminal, a screen at a time.
+    Paged(Pager),
     File {
         path: PathBuf,
         file: Option<BufWriter<File>>,
@@ -54,6 +59,10 @@ pub struct Ui {
     err_terminal: bool,
     color: bool,
     talk: Talk,
+    /// Long output may go through a pager.
+    may_page: bool,
+    /// What is said when the pager has ended: it would draw over it.
+    after: String,
 }
 
 impl std::fmt::Debug for Ui {
@@ -80,7 +89,8 @@ pub enum Tint {
 }
 
 impl Tint {
-    const fn style(self) -> Style {
+    /// As escape sequences.
+    pub(crate) const fn style(self) -> Style {
         match self {
             Self::Plain => Style::new(),
             Self::Heading => Style::new().bold(),
@@ -124,6 +134,14 @@ impl Cell {
         self
     }
 
+    /// The cell with another behind it, and something of ours between.
+    #[must_use]
+    pub fn joined(mut self, between: &str, other: &Self) -> Self {
+        self.text.extend_from_slice(between.as_bytes());
+        self.text.extend_from_slice(&other.text);
+        self
+    }
+
     /// What is printed, without colour.
     pub fn bytes(&self) -> &[u8] {
         &self.text
@@ -155,6 +173,19 @@ impl Ui {
                 (false, false) => Talk::Notes,
                 (false, true) => Talk::Details,
             },
+            after: String::new(),
+            may_page: terminal && !global.no_pager && env("TERM").is_none_or(|term| term != "dumb"),
+        }
+    }
+
+    /// From here on output that is longer than the terminal goes through the user's pager, if
+    /// standard output is a terminal.
+    pub fn page(&mut self) {
+        if self.may_page
+            && matches!(self.out, Target::Stream(_))
+            && let Some(pager) = Pager::of_terminal()
+        {
+            self.out = Target::Paged(pager);
         }
     }
 
@@ -170,6 +201,16 @@ impl Ui {
         }
     }
 
+    /// Whether results go to a terminal.
+    pub const fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    /// Whether results are coloured.
+    pub const fn has_color(&self) -> bool {
+        self.color
+    }
+
     /// Whether `-v` was given.
     pub fn is_verbose(&self) -> bool {
         self.talk >= Talk::Details
@@ -179,6 +220,7 @@ impl Ui {
     pub fn write(&mut self, body: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> CliResult<()> {
         match &mut self.out {
             Target::Stream(stream) => body(stream).map_err(CliError::Output),
+            Target::Paged(pager) => body(pager).map_err(CliError::Output),
             Target::File { path, file } => {
                 let failed = |source| CliError::File {
                     verb: "write",
@@ -276,7 +318,12 @@ impl Ui {
 
     fn say(&mut self, text: &str) {
         // Nobody is left to tell when standard error is closed.
-        writeln!(self.err, "resemble: {text}").unwrap_or_default();
+        let line = format!("resemble: {text}\n");
+        if matches!(self.out, Target::Paged(_)) {
+            self.after.push_str(&line);
+        } else {
+            self.err.write_all(line.as_bytes()).unwrap_or_default();
+        }
     }
 
     /// Flushes, says what went wrong, and gives the exit code.
@@ -284,8 +331,15 @@ impl Ui {
         // What was printed before trouble stays printed.
         let flushed = match &mut self.out {
             Target::File { file: None, .. } => Ok(()),
+            Target::Paged(pager) => pager
+                .finish(&mut io::stdout().lock())
+                .map_err(CliError::Output),
             _ => self.flush(),
         };
+        self.out = Target::Stream(Box::new(io::sink()));
+        self.err
+            .write_all(self.after.as_bytes())
+            .unwrap_or_default();
         match result.and_then(|outcome| flushed.map(|()| outcome)) {
             Ok(outcome) => outcome.into(),
             Err(error) if error.is_broken_pipe() => Outcome::Holds.into(),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use resemble_proto::message::Degree;
 use resemble_proto::number::Fraction;
 
 /// A share: `70%`, `70` and `.7` are the same; a bare number up to 1 is a fraction.
@@ -48,6 +49,18 @@ pub fn size(text: &str) -> Result<u64, String> {
         return Err("more than any file can have".to_owned());
     }
     Ok(bytes.round() as u64)
+}
+
+/// From which degree on a chunk is ubiquitous: a number of contents, or `half`.
+pub fn degree(text: &str) -> Result<Degree, String> {
+    if text == "half" {
+        return Ok(Degree::Half);
+    }
+    match text.parse() {
+        Ok(0) | Err(_) => Err("neither a number of contents from 1 on nor `half`".to_owned()),
+        Ok(1000) => Ok(Degree::Usual),
+        Ok(degree) => Ok(Degree::Over(degree)),
+    }
 }
 
 /// A time: `30`, `30s`, `500ms`, `2m`, `1h`; `1.5s`.
@@ -175,6 +188,16 @@ mod tests {
             "", "K", "-1", "1X", "1 K", "1iB", "99999T", "1.2.3", "1KK", "0x10",
         ] {
             assert!(size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn degrees() {
+        assert_eq!(degree("half"), Ok(Degree::Half));
+        assert_eq!(degree("1000"), Ok(Degree::Usual));
+        assert_eq!(degree("7"), Ok(Degree::Over(7)));
+        for text in ["", "0", "-1", "HALF", "1.5", "99999999999"] {
+            assert!(degree(text).is_err(), "{text}");
         }
     }
 

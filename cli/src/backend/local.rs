@@ -15,23 +15,26 @@ use resemble_engine::find::{self, Subject};
 use resemble_engine::ingest::{Observer, Progress as Reading, Report};
 use resemble_engine::local::{LocalIndex, LocalOptions};
 use resemble_engine::pairs::{self, PairsOptions};
+use resemble_engine::templates::{self, Store};
 use resemble_engine::{AskError, Snapshot, compare, covered, dirs, dump, groups};
 use resemble_proto::message::{
     Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, FindRow,
-    Groups, GroupsRequest, PairRow, PairsRequest, Parts, SoftError, Whole,
+    Groups, GroupsRequest, MarkRequest, OrderRow, PairRow, PairsRequest, Parts, SoftError,
+    TemplateRow, Whole,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
 
 use super::{FindOptions, Sought, subject_error};
-use crate::args::Answering;
-use crate::error::CliResult;
+use crate::args::{Answering, Global};
+use crate::error::{CliError, CliResult};
 use crate::ui::{Progress, Ui};
 
 /// Answers from the command's own cache.
 #[derive(Debug)]
 pub struct Local {
     index: LocalIndex,
+    templates: Option<Store>,
     params: Params,
     /// What the last look could not look at.
     errors: Vec<SoftError>,
@@ -43,6 +46,7 @@ impl Local {
     pub(super) fn open(
         ui: &mut Ui,
         env: &Env,
+        global: &Global,
         answering: &Answering,
         params: &Params,
     ) -> CliResult<Self> {
@@ -62,8 +66,25 @@ impl Local {
         if let Some(note) = index.note() {
             ui.detail(note);
         }
+        // Without a state folder nobody can have marked anything.
+        let templates = places::state_dir(env, global.state.as_deref())
+            .ok()
+            .map(|state| Store::new(&state, params));
+        if let Some(store) = &templates {
+            let (current, _) = store.current();
+            if let Some(trouble) = &current.trouble {
+                ui.note(trouble);
+            }
+            if current.ignored > 0 {
+                ui.detail(&format!(
+                    "{} templates were made with other parameters and have no effect",
+                    current.ignored
+                ));
+            }
+        }
         Ok(Self {
             index,
+            templates,
             params: *params,
             errors: Vec::new(),
             moving: 0,
@@ -76,11 +97,8 @@ impl Local {
 
     pub(super) fn refresh(&mut self, ui: &mut Ui, paths: &[PathText]) -> CliResult<()> {
         let paths: Vec<PathBuf> = paths.iter().map(|path| path.as_path().to_owned()).collect();
-        let report = self
-            .index
-            .refresh(&paths, &mut Shown(ui.progress("looking at the files")))?;
-        self.moving = report.moving.len() as u64;
-        self.errors = errors_of(&report);
+        let mut shown = Shown(ui.progress("looking at the files"));
+        let report = self.look(&paths, &mut shown)?;
         let unnamed = report
             .error_count
             .saturating_sub(report.errors.len() as u64);
@@ -92,13 +110,20 @@ impl Local {
         Ok(())
     }
 
+    fn look(&mut self, paths: &[PathBuf], shown: &mut Shown) -> CliResult<Report> {
+        let report = self.index.refresh(paths, shown)?;
+        self.moving = report.moving.len() as u64;
+        self.errors = errors_of(&report);
+        Ok(report)
+    }
+
     pub(super) fn find(
         &self,
         sought: &Sought,
         name: &PathText,
         options: &FindOptions,
     ) -> CliResult<Result<Answer<FindRow>, SoftError>> {
-        let snapshot = self.index.snapshot().map_err(AskError::from)?;
+        let snapshot = self.snapshot()?;
         let subject = match sought {
             Sought::Stdin(digest) => Subject::of_digest((**digest).clone()),
             Sought::File(file) => {
@@ -131,8 +156,33 @@ impl Local {
         Ok(Ok(self.with_own(answer, is_dir)))
     }
 
-    pub(super) fn pairs(&self, request: &PairsRequest) -> CliResult<Answer<PairRow>> {
+    /// What is known now, without what is template.
+    fn snapshot(&self) -> CliResult<Snapshot> {
         let snapshot = self.index.snapshot().map_err(AskError::from)?;
+        Ok(match &self.templates {
+            Some(store) => snapshot.with_templates(store.current().0.templates),
+            None => snapshot,
+        })
+    }
+
+    pub(super) fn templates_mark(&self, request: &MarkRequest) -> CliResult<TemplateRow> {
+        let nowhere = || {
+            CliError::Usage(
+                "no place for templates: HOME is not set; name a folder with --state".to_owned(),
+            )
+        };
+        let store = self.templates.as_ref().ok_or_else(nowhere)?;
+        let scratch = std::env::temp_dir();
+        Ok(templates::mark(
+            &self.snapshot()?,
+            store,
+            request,
+            &scratch,
+        )?)
+    }
+
+    pub(super) fn pairs(&self, request: &PairsRequest) -> CliResult<Answer<PairRow>> {
+        let snapshot = self.snapshot()?;
         let options = PairsOptions {
             scope: request.scope.clone(),
             score: request.score,
@@ -146,8 +196,24 @@ impl Local {
         Ok(self.with_own(answer, is_dir))
     }
 
-    pub(super) fn compare(&self, request: &CompareRequest) -> CliResult<Whole<Comparison>> {
-        self.whole(|snapshot| compare::compare(snapshot, request))
+    /// Looks at both trees itself: nobody needs to refresh before.
+    pub(super) fn compare(
+        &mut self,
+        ui: &Ui,
+        request: &CompareRequest,
+    ) -> CliResult<Whole<Comparison>> {
+        let mut shown = Shown(ui.progress("looking at the files"));
+        let trees = [&request.a, &request.b].map(|tree| tree.as_path().to_owned());
+        if self.index.prefers_index(&trees) {
+            self.look(&trees, &mut shown)?;
+            return self.whole(|snapshot| compare::compare(snapshot, &self.params, request));
+        }
+        let templates = self
+            .templates
+            .as_ref()
+            .map(|store| store.current().0.templates)
+            .unwrap_or_default();
+        Ok(self.index.compare(request, &templates, &mut shown)?)
     }
 
     pub(super) fn covered(&self, request: &CoveredRequest) -> CliResult<Whole<Coverage>> {
@@ -158,8 +224,15 @@ impl Local {
         self.whole(|snapshot| groups::groups(snapshot, request, &std::env::temp_dir()))
     }
 
+    pub(super) fn order(&self, request: &GroupsRequest) -> CliResult<Answer<OrderRow>> {
+        let snapshot = self.snapshot()?;
+        let answer = groups::order(&snapshot, request, &std::env::temp_dir())?;
+        let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
+        Ok(self.with_own(answer, is_dir))
+    }
+
     pub(super) fn dirs(&self, request: &DirsRequest) -> CliResult<Answer<DirRow>> {
-        let snapshot = self.index.snapshot().map_err(AskError::from)?;
+        let snapshot = self.snapshot()?;
         let answer = dirs::dirs(&snapshot, request)?;
         let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
         Ok(self.with_own(answer, is_dir))
@@ -170,7 +243,7 @@ impl Local {
         &self,
         question: impl FnOnce(&Snapshot) -> Result<Whole<P>, AskError>,
     ) -> CliResult<Whole<P>> {
-        let snapshot = self.index.snapshot().map_err(AskError::from)?;
+        let snapshot = self.snapshot()?;
         let mut answer = question(&snapshot)?;
         let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
         let own: Answer<()> = Answer {
@@ -189,7 +262,7 @@ impl Local {
         roots: &[PathText],
         sink: &mut dyn FnMut(&[u8]) -> CliResult<()>,
     ) -> CliResult<Vec<SoftError>> {
-        let snapshot = self.index.snapshot().map_err(AskError::from)?;
+        let snapshot = self.snapshot()?;
         let roots: Vec<PathBuf> = roots.iter().map(|root| root.as_path().to_owned()).collect();
         let mut result = Ok(());
         let dumped = dump::dump(&snapshot, &roots, &mut |mut line| {

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
-use resemble_proto::message::{FindRow, Header, Scope, SoftError};
+use resemble_proto::message::{FindRow, Header, SoftError};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::{FindParameters, Head};
@@ -47,7 +47,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     let parameters = FindParameters {
         files: text(&files),
         within: text(&args.within),
-        common: common_parameters(&args.selection, &params),
+        common: common_parameters(&args.selection, args.exact, &params),
     };
     let header = found.header.unwrap_or(Header {
         fresh: true,
@@ -65,6 +65,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
         grouped,
     )?;
     let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
+    rows::note_nothing(ui, &header);
     rows::note_limits(ui, &header, args.selection.top, by_daemon);
     ui.soft_errors(&errors);
     ui.flush()?;
@@ -105,17 +106,13 @@ impl Found {
         backend.refresh(ui, &looked_at)?;
         let selection = &args.selection;
         let options = FindOptions {
-            scope: Scope {
-                within: real,
-                include: selection.include.clone(),
-                exclude: selection.exclude.clone(),
-                min_size: selection.min_size,
-            },
+            scope: selection.scope(real),
             min: selection.min.unwrap_or_default(),
             min_shared: selection.min_shared,
             top: selection.top,
-            exact: selection.exact,
+            exact: args.exact,
         };
+        let _progress = ui.progress("comparing");
         for (name, subject) in &subjects {
             match backend.find(subject, name, &options)? {
                 Ok(answer) => {
@@ -159,7 +156,7 @@ fn all_files(args: &FindArgs) -> CliResult<Vec<PathBuf>> {
             "standard input can be read only once".to_owned(),
         ));
     }
-    if args.selection.exact && files.iter().any(is_stdin) {
+    if args.exact && files.iter().any(is_stdin) {
         return Err(CliError::Usage(
             "--exact needs files: standard input cannot be read again".to_owned(),
         ));

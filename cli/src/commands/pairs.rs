@@ -1,7 +1,7 @@
 //! `resemble pairs`: every pair among the files of some directories.
 
 use resemble_core::Params;
-use resemble_proto::message::{Answer, PairRow, PairsRequest, Scope};
+use resemble_proto::message::{Answer, PairRow, PairsRequest};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::{Head, PairsParameters};
@@ -34,17 +34,12 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
         answer = chosen.pairs(
             ui,
             PairsRequest {
-                scope: Scope {
-                    within: real,
-                    include: args.selection.include.clone(),
-                    exclude: args.selection.exclude.clone(),
-                    min_size: args.selection.min_size,
-                },
+                scope: args.selection.scope(real),
                 score: args.score.into(),
                 min: args.selection.min.unwrap_or_default(),
                 min_shared: args.selection.min_shared,
                 top: args.selection.top,
-                exact: args.selection.exact,
+                exact: args.exact,
             },
         )?;
     }
@@ -61,7 +56,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
             .map(|dir| PathText::from(dir.as_path()))
             .collect(),
         score: args.score.into(),
-        common: common_parameters(&args.selection, &params),
+        common: common_parameters(&args.selection, args.exact, &params),
     };
     let head = Head::new("pairs", parameters, answer.header);
     rows::print(
@@ -74,6 +69,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
         false,
     )?;
     let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
+    rows::note_nothing(ui, &answer.header);
     rows::note_limits(ui, &answer.header, args.selection.top, by_daemon);
     ui.soft_errors(&errors);
     ui.flush()?;

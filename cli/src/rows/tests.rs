@@ -15,6 +15,7 @@ fn find_rows() -> Vec<FindRow> {
         b_in_a: Fraction::from_millionths(b),
         resemblance: Fraction::from_millionths(500_000),
         shared_bytes: 4096,
+        discount: Discount::default(),
     };
     vec![
         row(
@@ -48,7 +49,25 @@ fn pair() -> PairRow {
         resemblance: Fraction::ZERO,
         shared_bytes: 7,
         identical: false,
+        discount: Discount::default(),
     }
+}
+
+/// Text says the discount where it changes the picture; the raw figures stay.
+#[test]
+fn ten_points_of_discount_are_told() {
+    let discounted = |left: u32| PairRow {
+        score: Fraction::from_millionths(610_000),
+        discount: Discount {
+            discounted: Fraction::from_millionths(left),
+            reason: Some("61 % raw, 9 % after text found in 400 files".into()),
+        },
+        ..pair()
+    };
+    let rows = [discounted(90_000), discounted(520_000)];
+    let text = printed(&rows, RowFormat::Text, false, false, false);
+    let expected = "61%  x  y z  (61 % raw, 9 % after text found in 400 files)\n61%  x  y z\n";
+    assert_eq!(text, expected);
 }
 
 fn errors() -> Vec<SoftError> {

@@ -36,6 +36,8 @@ pub(crate) fn ui(terminal: bool) -> (Ui, Written, Written) {
         err_terminal: false,
         color: false,
         talk: Talk::Notes,
+        may_page: false,
+        after: String::new(),
     };
     (ui, out, err)
 }

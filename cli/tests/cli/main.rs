@@ -3,11 +3,15 @@
 // Clippy knows test functions, not what they call: a stage that cannot be set is a failed test.
 #![allow(clippy::unwrap_used)]
 
+mod browser; // a real browser without a window
 mod daemon; // against a daemon that says what the test wants
 mod environment; // the private home, and how the binary is run
 mod local; // without a daemon: real trees, every format
+mod pages; // pages in a browser, workbooks in a spreadsheet, saved reports
+mod reports; // compare, covered, dirs, groups: exit codes, formats, plans
 mod streams; // terminals, pipes that close, full disks
 mod usage; // wrong arguments, the manual
+mod why; // where two files agree: lists, columns, other programs
 
 /// A test file that is not named above would never run.
 #[test]

@@ -2,14 +2,20 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use rustix::pty::OpenptFlags;
+use rustix::termios::Winsize;
 
 use crate::environment::{Environment, prose};
 
-/// What the command prints on a terminal. `colors`: the terminal knows them.
-fn on_terminal(env: &Environment, args: &[&str], term: &str) -> (Option<i32>, String) {
+/// What the command prints on a terminal without a size, and so without a pager.
+pub(crate) fn on_terminal(env: &Environment, args: &[&str], term: &str) -> (Option<i32>, String) {
+    on_terminal_with(env.command(args).env("TERM", term), 0)
+}
+
+/// What a command prints on a terminal of so many lines.
+fn on_terminal_with(command: &mut Command, lines: u16) -> (Option<i32>, String) {
     let master =
         rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
             .unwrap();
@@ -21,14 +27,21 @@ fn on_terminal(env: &Environment, args: &[&str], term: &str) -> (Option<i32>, St
         .write(true)
         .open(name.to_str().unwrap())
         .unwrap();
-    let mut child = env
-        .command(args)
-        .env("TERM", term)
+    let size = Winsize {
+        ws_row: lines,
+        ws_col: if lines > 0 { 80 } else { 0 },
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    rustix::termios::tcsetwinsize(&terminal, size).unwrap();
+    let mut child = command
         .stdin(Stdio::null())
         .stdout(terminal)
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
+    // Only the children hold the terminal now.
+    command.stdout(Stdio::null());
     let mut bytes = Vec::new();
     // The read ends with EIO when the last writer has closed the terminal.
     let mut master = File::from(master);
@@ -63,6 +76,47 @@ fn hostile_names_never_reach_a_terminal_raw() {
         std::fs::read_to_string(env.path("../out")).unwrap(),
         "100%  identical  docs/evil\x1b[2J\nname\n100%  identical  docs/plain\n"
     );
+}
+
+/// Longer than the terminal: through `$PAGER`, with the exit code of the answer.
+#[test]
+fn long_output_goes_through_the_pager() {
+    let env = Environment::new();
+    for i in 0..8 {
+        env.write(format!("docs/{i}"), prose(1, 20));
+    }
+    let seen = env.path("../seen");
+    let pager = format!("cat > '{}'", seen.display());
+    let ask = |args: &[&str], lines: u16, pager: &str| {
+        let mut command = env.command(args);
+        command.env("TERM", "xterm").env("PAGER", pager);
+        std::fs::remove_file(&seen).unwrap_or_default();
+        let (code, shown) = on_terminal_with(&mut command, lines);
+        let paged = std::fs::read_to_string(&seen).unwrap_or_default();
+        (code, shown.lines().count(), paged.lines().count())
+    };
+    let pairs = ["pairs", "docs", "--color", "never"];
+    assert_eq!(ask(&pairs, 30, &pager), (Some(0), 28, 0), "it fits");
+    assert_eq!(ask(&pairs, 24, &pager), (Some(0), 0, 28), "it does not");
+    assert_eq!(ask(&pairs, 0, &pager), (Some(0), 28, 0), "no size");
+    let without = ["pairs", "docs", "--no-pager"];
+    assert_eq!(ask(&without, 24, &pager), (Some(0), 28, 0));
+    assert_eq!(ask(&pairs, 24, ""), (Some(0), 28, 0));
+    assert_eq!(ask(&pairs, 24, "no-such-pager"), (Some(0), 28, 0));
+    assert_eq!(ask(&pairs, 24, "exit 3"), (Some(0), 0, 0), "seen enough");
+    // Into a file, and as data, nothing is paged.
+    assert_eq!(
+        ask(&["pairs", "docs", "-o", "../out"], 24, &pager),
+        (Some(0), 0, 0)
+    );
+    assert_eq!(
+        ask(&["pairs", "docs", "--format", "tsv"], 24, &pager),
+        (Some(0), 28, 0)
+    );
+    // What `covered` says by its exit code is said whatever the pager does.
+    env.write("other/1", prose(2, 20));
+    let covered = ["covered", "docs", "--by", "other", "--all"];
+    assert_eq!(ask(&covered, 5, &pager).0, Some(1));
 }
 
 #[test]

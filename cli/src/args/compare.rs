@@ -1,0 +1,105 @@
+//! The options of `compare`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+use resemble_proto::message::CompareClass;
+use resemble_proto::number::Fraction;
+
+use super::{Answering, ReportOutput, Selection};
+use crate::values;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  resemble compare old new
+      What became of every file: totals, moved directories, the biggest differences.
+  resemble compare old new --class only-a --all
+      Every file of old that new has nothing of.
+  resemble compare backup disk --new-only -0 | rsync -a --from0 --files-from=- disk/ backup/
+      Copy what the backup has nothing of.
+  resemble compare old new --format html -o report.html
+      The whole report as one page.
+
+Signs: = same  * edited  > moved  >* moved-edited  < contained (A's file lies in B's)
+       { contains (B's file lies in A's)  - only-a  + only-b  ! differs and is no regular file";
+
+/// `compare`
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// One directory or file
+    #[arg(value_name = "A", required_unless_present = "from", value_hint = ValueHint::AnyPath)]
+    pub a: Option<PathBuf>,
+    /// The other
+    #[arg(value_name = "B", required_unless_present = "from", value_hint = ValueHint::AnyPath)]
+    #[arg(conflicts_with = "from")]
+    pub b: Option<PathBuf>,
+    /// Only rows of this class; may be repeated
+    #[arg(long, value_name = "CLASS")]
+    pub class: Vec<Class>,
+    /// Only the names of the files of B that A has nothing of, relative to B
+    #[arg(long, conflicts_with_all = ["class", "all"])]
+    pub new_only: bool,
+    /// Text: every row, nothing folded; with -v also the files that are the same
+    #[arg(long)]
+    pub all: bool,
+    /// Without the directories that moved as a whole
+    #[arg(long)]
+    pub no_trees: bool,
+    /// Partners of unequal content only if one has at least this share of the other's size
+    #[arg(long, value_name = "SHARE", value_parser = values::share, help_heading = "Pairing")]
+    pub size_ratio: Option<Fraction>,
+    /// Partners of unequal content only with the same suffix
+    #[arg(long, help_heading = "Pairing")]
+    pub same_suffix: bool,
+    /// Among partners of equal score prefer the one with the same file name
+    #[arg(long, help_heading = "Pairing")]
+    pub names: bool,
+    /// Rows.
+    #[command(flatten)]
+    pub selection: Selection,
+    /// Measure on the files themselves instead of estimating from samples
+    #[arg(long, help_heading = "Selection")]
+    pub exact: bool,
+    /// Format.
+    #[command(flatten)]
+    pub output: ReportOutput,
+    /// Who answers.
+    #[command(flatten)]
+    pub answering: Answering,
+}
+
+/// [`CompareClass`] as a value of `--class`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Class {
+    /// Same path, equal bytes.
+    Same,
+    /// Same path, other bytes.
+    Edited,
+    /// Equal bytes, other path.
+    Moved,
+    /// Alike, other path.
+    MovedEdited,
+    /// A's file lies in B's.
+    Contained,
+    /// B's file lies in A's.
+    Contains,
+    /// B has nothing of it.
+    OnlyA,
+    /// A has nothing of it.
+    OnlyB,
+}
+
+impl From<Class> for CompareClass {
+    fn from(class: Class) -> Self {
+        match class {
+            Class::Same => Self::Same,
+            Class::Edited => Self::Edited,
+            Class::Moved => Self::Moved,
+            Class::MovedEdited => Self::MovedEdited,
+            Class::Contained => Self::Contained,
+            Class::Contains => Self::Contains,
+            Class::OnlyA => Self::OnlyA,
+            Class::OnlyB => Self::OnlyB,
+        }
+    }
+}

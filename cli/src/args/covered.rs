@@ -1,0 +1,41 @@
+//! The options of `covered`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::{Answering, PlanKind, ReportOutput};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  resemble covered ~/old-disk --by ~/Documents --by /srv/archive && echo it can go
+      Is everything of the old disk in one of the two, byte for byte, now?
+  resemble covered copy --by original --format tsv
+      What is missing, near (not safe), linked and covered, for a script.
+  resemble covered copy --by original --plan hardlink -o plan.sh
+      A script for review that makes one file of each covered copy and its equal.";
+
+/// `covered`
+#[derive(Debug, Args)]
+pub struct CoveredArgs {
+    /// The directory that is to go
+    #[arg(value_name = "DIR", required_unless_present = "from", value_hint = ValueHint::DirPath)]
+    #[arg(conflicts_with = "from")]
+    pub dir: Option<PathBuf>,
+    /// Where its files must have equals, DIR itself left out; may be repeated
+    #[arg(long, value_name = "ROOT", required_unless_present = "from")]
+    #[arg(conflicts_with = "from", value_hint = ValueHint::AnyPath)]
+    pub by: Vec<PathBuf>,
+    /// Text: nothing folded, and what is covered by which file
+    #[arg(long)]
+    pub all: bool,
+    /// Print a shell script that replaces covered copies in DIR; it does nothing without --do-it
+    #[arg(long, value_name = "HOW", conflicts_with_all = ["format", "null", "all"])]
+    pub plan: Option<PlanKind>,
+    /// Format.
+    #[command(flatten)]
+    pub output: ReportOutput,
+    /// Who answers.
+    #[command(flatten)]
+    pub answering: Answering,
+}

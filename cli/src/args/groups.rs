@@ -1,0 +1,59 @@
+//! The options of `groups`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use resemble_proto::message::Degree;
+
+use super::{Answering, PlanKind, ReportOutput, Selection};
+use crate::values;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  resemble groups ~/Documents
+      Identical files with their overhead, then clusters of similar ones.
+  resemble groups --of thesis.tex --family ~/Documents
+      All earlier and later versions of one file, step by step.
+  resemble groups ~/Documents --format html -o groups.html
+      The report as one page for a browser.
+  resemble groups ~/Documents --format fdupes -0 | xargs -0 ls -l
+      Identical files for another program.
+  resemble groups docs --order -0 | tar -c --null --verbatim-files-from -T - | zstd > docs.tar.zst
+      A smaller archive: similar files stand side by side.
+  resemble groups ~/Documents --plan reflink -o plan.sh
+      A script for review: identical files share their blocks.";
+
+/// `groups`
+#[derive(Debug, Args)]
+pub struct GroupsArgs {
+    /// Where to look; without, all that the daemon watches
+    #[arg(value_name = "ROOT", conflicts_with = "from", value_hint = ValueHint::DirPath)]
+    pub roots: Vec<PathBuf>,
+    /// Only the set and the cluster of FILE
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub of: Option<PathBuf>,
+    /// With --of: follow chains to all earlier and later versions
+    #[arg(long, requires = "of")]
+    pub family: bool,
+    /// Ignore chunks that more than N contents have; `half`: more than half of the files
+    #[arg(long, value_name = "N", value_parser = values::degree)]
+    pub degree: Option<Degree>,
+    /// Work within SIZE of memory, on disk where that is not enough
+    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    pub memory: Option<u64>,
+    /// Only the names of all files, similar ones side by side, as archivers like them
+    #[arg(long, conflicts_with_all = ["of", "plan", "from", "top"])]
+    pub order: bool,
+    /// Print a shell script that replaces identical copies; it does nothing without --do-it
+    #[arg(long, value_name = "HOW", conflicts_with_all = ["format", "null"])]
+    pub plan: Option<PlanKind>,
+    /// Rows.
+    #[command(flatten)]
+    pub selection: Selection,
+    /// Format.
+    #[command(flatten)]
+    pub output: ReportOutput,
+    /// Who answers.
+    #[command(flatten)]
+    pub answering: Answering,
+}

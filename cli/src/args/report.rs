@@ -1,0 +1,147 @@
+//! How reports are printed: the output options of compare, covered, dirs and groups.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+use super::{RowFormat, RowOutput};
+use crate::error::{CliError, CliResult};
+
+/// How a report is printed.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct ReportOutput {
+    /// How to print the report
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: ReportFormat,
+    /// Write into FILE instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// End rows (tsv, fdupes, lists of names) with NUL instead of a newline
+    #[arg(short = '0', long)]
+    pub null: bool,
+    /// Print a saved report (json or html) again, filtered anew, instead of looking at files
+    #[arg(long, value_name = "REPORT", value_hint = ValueHint::FilePath)]
+    pub from: Option<PathBuf>,
+    /// Html: show the best N pairs of files side by side
+    #[arg(long, value_name = "N", default_value = "50")]
+    pub evidence: usize,
+}
+
+/// Formats of reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// For people: totals, then what weighs most.
+    #[default]
+    Text,
+    /// One object with parameters, totals, rows and errors.
+    Json,
+    /// The same with an object a line: header, rows, errors.
+    Jsonl,
+    /// Comma-separated, with a header row.
+    Csv,
+    /// Tab-separated, no header row; \t, \n and \\ in names.
+    Tsv,
+    /// One page that a browser shows without any network.
+    Html,
+    /// A workbook with outline groups.
+    Xlsx,
+    /// Sets of identical files, a name a line, an empty line between sets.
+    Fdupes,
+}
+
+impl ReportFormat {
+    /// The word on the command line.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Jsonl => "jsonl",
+            Self::Csv => "csv",
+            Self::Tsv => "tsv",
+            Self::Html => "html",
+            Self::Xlsx => "xlsx",
+            Self::Fdupes => "fdupes",
+        }
+    }
+}
+
+impl ReportOutput {
+    /// Refuses what makes no sense, before any file is looked at. `fdupes`: the verb has sets of
+    /// identical files.
+    pub fn check(&self, verb: &str, fdupes: bool) -> CliResult<()> {
+        let wrong = |why: String| Err(CliError::Usage(why));
+        match self.format {
+            ReportFormat::Fdupes if !fdupes => wrong(format!(
+                "--format fdupes is for sets of identical files; `{verb}` has none"
+            )),
+            ReportFormat::Xlsx if self.output.is_none() && is_terminal() => {
+                wrong("a workbook is nothing for a terminal: name a file with -o".to_owned())
+            }
+            format if self.null && !format.ends_with_null() => wrong(format!(
+                "-0 is for lines; --format {} has none that end so",
+                format.word()
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for an answer that is one list of rows and no report.
+    pub fn as_rows(&self, what: &str) -> CliResult<RowOutput> {
+        let format = match self.format {
+            ReportFormat::Text => RowFormat::Text,
+            ReportFormat::Json => RowFormat::Json,
+            ReportFormat::Jsonl => RowFormat::Jsonl,
+            ReportFormat::Csv => RowFormat::Csv,
+            ReportFormat::Tsv => RowFormat::Tsv,
+            format @ (ReportFormat::Html | ReportFormat::Xlsx | ReportFormat::Fdupes) => {
+                return Err(CliError::Usage(format!(
+                    "{what} prints names; --format {} is for whole reports",
+                    format.word()
+                )));
+            }
+        };
+        Ok(RowOutput {
+            format,
+            output: self.output.clone(),
+            null: self.null,
+        })
+    }
+
+    /// The byte after a row.
+    pub const fn end(&self) -> u8 {
+        if self.null { b'\0' } else { b'\n' }
+    }
+}
+
+impl ReportFormat {
+    const fn ends_with_null(self) -> bool {
+        matches!(self, Self::Text | Self::Tsv | Self::Fdupes)
+    }
+}
+
+fn is_terminal() -> bool {
+    std::io::IsTerminal::is_terminal(&std::io::stdout())
+}
+
+/// What a plan does with copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PlanKind {
+    /// Replace copies by symbolic links to the one that stays.
+    Symlink,
+    /// Replace copies by hard links: one file of several names.
+    Hardlink,
+    /// Let copies share the blocks of the one that stays (btrfs, xfs, bcachefs).
+    Reflink,
+}
+
+impl PlanKind {
+    /// The word on the command line.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Symlink => "symlink",
+            Self::Hardlink => "hardlink",
+            Self::Reflink => "reflink",
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! `resemble covered`: can a directory go?
+
+use std::path::Path;
+
+use resemble_proto::documents::{CoveredDocument, CoveredParameters};
+use resemble_proto::message::{Coverage, CoveredRequest};
+use resemble_proto::path::PathText;
+use resemble_proto::places::Env;
+
+use crate::args::{CoveredArgs, Global, ReportFormat};
+use crate::backend::Backend;
+use crate::commands::{After, base, print_plan};
+use crate::error::{CliError, CliResult, Outcome};
+use crate::names::{self, Named};
+use crate::plan::Plan;
+use crate::print;
+use crate::report::saved::{self, Saved};
+use crate::report::{Extras, Report};
+use crate::text;
+use crate::ui::Ui;
+
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -> CliResult {
+    args.output.check("covered", false)?;
+    if args.output.null && args.output.format == ReportFormat::Text {
+        return Err(CliError::Usage(
+            "-0 is for tsv here; text has lines of several".to_owned(),
+        ));
+    }
+    let (saved, backend) = match (&args.output.from, &args.dir) {
+        (None, Some(dir)) => {
+            let (document, backend) = ask(ui, env, global, args, dir)?;
+            let saved = Saved {
+                document,
+                folders: None,
+                evidence: Vec::new(),
+                base: base(),
+            };
+            (saved, Some(backend))
+        }
+        (Some(path), _) => (saved::read::<Coverage>(path)?, None),
+        // The arguments say so already.
+        (None, None) => return Err(CliError::Usage("a directory is to be named".to_owned())),
+    };
+    ui.redirect(args.output.output.as_deref());
+    let document = &saved.document;
+    print(ui, args, document, saved.base.clone())?;
+    let after = After {
+        header: &document.header,
+        errors: &document.errors,
+        top: None,
+    };
+    after.say(ui, backend)?;
+    Ok(Outcome::of(document.body.covered).with_errors(!document.errors.is_empty()))
+}
+
+fn print(
+    ui: &mut Ui,
+    args: &CoveredArgs,
+    document: &CoveredDocument,
+    base: Option<PathText>,
+) -> CliResult<()> {
+    if let Some(kind) = args.plan {
+        return print_plan(ui, &Plan::of_covered(document, kind));
+    }
+    if args.output.format == ReportFormat::Text {
+        ui.page();
+        return text::covered::print(ui, document, args.all);
+    }
+    let extras = Extras {
+        base,
+        saved: args.output.from.as_deref(),
+        ..Extras::default()
+    };
+    print::print(ui, &args.output, Report::Covered(document), &extras)
+}
+
+fn ask(
+    ui: &mut Ui,
+    env: &Env,
+    global: &Global,
+    args: &CoveredArgs,
+    dir: &Path,
+) -> CliResult<(CoveredDocument, Backend)> {
+    let dir = names::required_dir(dir)?;
+    let by = args
+        .by
+        .iter()
+        .map(|root| names::required(root))
+        .collect::<CliResult<Vec<Named>>>()?;
+    let all: Vec<Named> = std::iter::once(&dir).chain(&by).cloned().collect();
+    let mut backend = Backend::choose(ui, env, global, &args.answering, &all)?;
+    backend.refresh(ui, &names::real_paths(&all))?;
+    let request = CoveredRequest {
+        dir: PathText::from(dir.real.as_path()),
+        by: names::real_paths(&by),
+    };
+    let mut answer = backend.covered(ui, request)?;
+    show(&mut answer.body, &dir, &by);
+    let parameters = CoveredParameters {
+        dir: PathText::from(dir.shown.as_path()),
+        by: names::as_given(&args.by),
+        params: backend.params().to_string(),
+    };
+    let errors = names::tidy(answer.errors, &all);
+    let document = CoveredDocument::new(parameters, answer.header, answer.body, errors);
+    Ok((document, backend))
+}
+
+/// Paths as the arguments lead to them: those of DIR by DIR, the others by the roots.
+fn show(body: &mut Coverage, dir: &Named, by: &[Named]) {
+    let dir = std::slice::from_ref(dir);
+    for row in &mut body.missing {
+        row.path = names::shown_as(dir, &row.path);
+    }
+    for row in &mut body.near {
+        row.path = names::shown_as(dir, &row.path);
+        row.by = names::shown_as(by, &row.by);
+    }
+    for row in body.linked.iter_mut().chain(&mut body.copies) {
+        row.path = names::shown_as(dir, &row.path);
+        row.by = names::shown_as(by, &row.by);
+    }
+}

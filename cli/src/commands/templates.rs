@@ -1,0 +1,205 @@
+//! `resemble templates`: text that is no evidence because the user says so.
+//!
+//! Marking is a question (what do these files have in common?) and is answered by whoever answers
+//! questions about them. Listing and taking back are about the file of the templates alone: the
+//! daemon's if one answers, else the one in the state folder.
+
+use std::path::{Path, PathBuf};
+
+use resemble_core::Params;
+use resemble_engine::templates::Store;
+use resemble_proto::client::Client;
+use resemble_proto::message::{Answer, MarkRequest, Scope, TemplateRow};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
+use resemble_proto::places::{self, Env};
+use resemble_proto::report::Head;
+
+use crate::args::{Global, MarkArgs, RowOutput, TemplatesAction, TemplatesArgs};
+use crate::backend::{self, Backend};
+use crate::error::{CliError, CliResult, Outcome};
+use crate::names::{self, Named};
+use crate::rows::{self, Row};
+use crate::table::Field;
+use crate::ui::{Cell, Tint, Ui};
+use crate::values::human_count;
+
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &TemplatesArgs) -> CliResult {
+    match &args.action {
+        TemplatesAction::Mark(args) => mark(ui, env, global, args),
+        TemplatesAction::List { output } => {
+            let rows = match daemon(ui, env, global)? {
+                Some(client) => client.templates_list()?,
+                None => store(env, global)?.list()?,
+            };
+            print(ui, output, &rows)?;
+            Ok(Outcome::of(!rows.is_empty()))
+        }
+        TemplatesAction::Unmark { which } => {
+            match daemon(ui, env, global)? {
+                Some(client) => drop(client.templates_unmark(which.clone())?),
+                None => drop(store(env, global)?.unmark(which)?),
+            }
+            Ok(Outcome::Holds)
+        }
+    }
+}
+
+fn mark(ui: &mut Ui, env: &Env, global: &Global, args: &MarkArgs) -> CliResult {
+    let Meant {
+        files,
+        roots,
+        cluster,
+    } = Meant::of(&args.what)?;
+    let named: Vec<Named> = files.iter().chain(&roots).cloned().collect();
+    let mut backend = Backend::choose(ui, env, global, &args.answering, &named)?;
+    backend.refresh(ui, &names::real_paths(&named))?;
+    let request = MarkRequest {
+        files: names::real_paths(&files),
+        cluster,
+        scope: Scope {
+            within: names::real_paths(&roots),
+            ..Scope::default()
+        },
+        share: args.share.unwrap_or_default(),
+        name: args.name.clone(),
+    };
+    let row = backend.templates_mark(ui, request)?;
+    print(ui, &args.output, &[row])?;
+    backend.close();
+    Ok(Outcome::Holds)
+}
+
+/// What the arguments of `mark` mean.
+struct Meant {
+    files: Vec<Named>,
+    roots: Vec<Named>,
+    cluster: Option<String>,
+}
+
+impl Meant {
+    /// What is there is what it is; the one thing that is not must be the id of a cluster.
+    fn of(what: &[PathBuf]) -> CliResult<Self> {
+        let mut meant = Self {
+            files: Vec::new(),
+            roots: Vec::new(),
+            cluster: None,
+        };
+        for path in what {
+            if let Some(id) = cluster_id(path).filter(|_| path.symlink_metadata().is_err()) {
+                if meant.cluster.replace(id).is_some() {
+                    let text = "one cluster at a time: name one id, or files";
+                    return Err(CliError::Usage(text.to_owned()));
+                }
+                continue;
+            }
+            let named = names::required(path)?;
+            if named.real.is_dir() {
+                meant.roots.push(named);
+            } else {
+                meant.files.push(named);
+            }
+        }
+        match (&meant.cluster, meant.files.is_empty()) {
+            (None, true) => Err(CliError::Usage(
+                "nothing to mark: name the id of a cluster, or files".to_owned(),
+            )),
+            (None, false) if !meant.roots.is_empty() => Err(CliError::Usage(
+                "a directory is where a cluster is looked for; name its id, or files only"
+                    .to_owned(),
+            )),
+            (Some(_), false) => Err(CliError::Usage(
+                "either a cluster or files, not both".to_owned(),
+            )),
+            _ => Ok(meant),
+        }
+    }
+}
+
+/// An id of a cluster is a word of letters, digits and dashes.
+fn cluster_id(path: &Path) -> Option<String> {
+    let text = path.to_str()?;
+    let is_id = !text.is_empty()
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    is_id.then(|| text.to_owned())
+}
+
+/// The daemon, if one answers; without one the state folder itself is looked at.
+fn daemon(ui: &mut Ui, env: &Env, global: &Global) -> CliResult<Option<Client>> {
+    if global.local {
+        return Ok(None);
+    }
+    match backend::daemon(env, global) {
+        Ok(client) => Ok(Some(client)),
+        Err(error) if global.socket.is_some() => Err(error),
+        Err(error) => {
+            ui.detail(&error.to_string());
+            Ok(None)
+        }
+    }
+}
+
+fn store(env: &Env, global: &Global) -> CliResult<Store> {
+    let state = places::state_dir(env, global.state.as_deref())?;
+    Ok(Store::new(&state, &Params::default()))
+}
+
+fn print(ui: &mut Ui, output: &RowOutput, rows: &[TemplateRow]) -> CliResult<()> {
+    ui.redirect(output.output.as_deref());
+    let header = Answer::fresh(rows.to_vec(), Vec::new()).header;
+    let head = Head::new("templates", serde_json::json!({}), header);
+    rows::print(ui, output, &head, "templates", rows, &[], false)?;
+    ui.flush()
+}
+
+impl Row for TemplateRow {
+    const COLUMNS: &'static [&'static str] = &[
+        "id",
+        "name",
+        "files",
+        "share",
+        "template",
+        "chunks",
+        "bytes",
+        "fingerprints",
+    ];
+
+    fn fields(&self) -> Vec<Field<'_>> {
+        vec![
+            Field::Name(self.id.as_bytes()),
+            Field::Name(self.name.as_deref().unwrap_or_default().as_bytes()),
+            Field::Count(self.files),
+            Field::Share(self.share),
+            Field::Share(self.template),
+            Field::Count(self.chunks),
+            Field::Count(self.bytes),
+            Field::Count(self.fingerprints),
+        ]
+    }
+
+    fn cells(&self, ui: &Ui) -> Vec<Cell> {
+        let percent = self.template.percent(self.template == Fraction::ONE);
+        let name = PathText::from_bytes(self.name.clone().unwrap_or_default());
+        let mut cells = vec![
+            Cell::left(self.id.clone(), Tint::Plain),
+            Cell::right(format!("{}%", percent.unwrap_or(0)), Tint::Plain),
+            Cell::left(format!("of {} files", human_count(self.files)), Tint::Plain),
+            Cell::left(
+                format!(
+                    "{} chunks, {} fingerprints",
+                    human_count(self.chunks),
+                    human_count(self.fingerprints)
+                ),
+                Tint::Faint,
+            ),
+            ui.name(&name, Tint::Plain),
+        ];
+        if self.ignored {
+            let text = "no effect: made with other parameters";
+            cells.push(Cell::left(text.to_owned(), Tint::Faint));
+        }
+        cells
+    }
+}

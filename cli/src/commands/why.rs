@@ -1,0 +1,316 @@
+//! `resemble why`: where two files agree and differ.
+//!
+//! Two files have no statistics and need no index, so nobody is asked: whoever runs this reads both,
+//! and there is one way to the answer. On a terminal it is two columns in colours ([`columns`]), in
+//! a pipe a list of ranges; programs get every range, people get a bounded number of lines.
+
+mod columns;
+mod diff;
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use resemble_core::Params;
+use resemble_engine::AskError;
+use resemble_engine::why::{self, Comparison, SharedRange, Stretch, ViewOptions};
+use resemble_proto::documents::Document;
+use resemble_proto::message::{
+    Explanation, Header, WhyParameters, WhyRange, WhyStretch, WhyTotals,
+};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
+
+use crate::args::{RowFormat, WhyArgs};
+use crate::error::{CliError, CliResult, Outcome};
+use crate::quote::quoted;
+use crate::table::{Field, Style, write_row};
+use crate::ui::{Cell, Tint, Ui};
+use crate::values::human_count;
+
+/// Lines of the list for people; the rest is counted.
+const LISTED: usize = 1000;
+
+pub(super) fn run(ui: &mut Ui, args: &WhyArgs) -> CliResult {
+    if args.format != RowFormat::Text && (args.side_by_side || args.diff) {
+        let option = if args.diff {
+            "--diff"
+        } else {
+            "--side-by-side"
+        };
+        return Err(CliError::Usage(format!(
+            "{option} is for people; leave out --format"
+        )));
+    }
+    let (a, b) = (file(&args.a)?, file(&args.b)?);
+    if (a.1.dev(), a.1.ino()) == (b.1.dev(), b.1.ino()) {
+        ui.note("both names lead to one file");
+    }
+    let progress = ui.progress("comparing");
+    let comparison = why::compare(&a.0, &b.0, &Params::default())
+        .map_err(|error| as_named(error, &[(&a.0, &args.a), (&b.0, &args.b)]))?;
+    drop(progress);
+    let outcome = Outcome::of(comparison.shared.relation.is_some());
+    ui.redirect(args.output.as_deref());
+    if args.diff {
+        diff::hand_over(ui, args)?;
+        return Ok(outcome);
+    }
+    match args.format {
+        RowFormat::Text => print_text(ui, args, &comparison)?,
+        RowFormat::Json => {
+            let document = document(args, &comparison);
+            ui.write(|out| document.write_json(out))?;
+        }
+        RowFormat::Jsonl => {
+            let document = document(args, &comparison);
+            ui.write(|out| document.write_jsonl(out))?;
+        }
+        RowFormat::Csv => print_table(ui, args, &comparison, Style::Csv)?,
+        RowFormat::Tsv => print_table(ui, args, &comparison, Style::Tsv)?,
+    }
+    ui.flush()?;
+    Ok(outcome)
+}
+
+/// Where a name leads, and what is there: anything but a directory, whose refusal names the way.
+fn file(shown: &Path) -> CliResult<(PathBuf, std::fs::Metadata)> {
+    let failed = |source| CliError::File {
+        verb: "read",
+        path: shown.to_owned(),
+        source,
+    };
+    let real = std::fs::canonicalize(shown).map_err(failed)?;
+    let metadata = std::fs::symlink_metadata(&real).map_err(failed)?;
+    if metadata.is_dir() {
+        return Err(CliError::Usage(format!(
+            "{} is a directory; `resemble compare A B` compares directories",
+            quoted(shown)
+        )));
+    }
+    Ok((real, metadata))
+}
+
+/// The failure with the file called as the user called it.
+fn as_named(error: AskError, names: &[(&PathBuf, &PathBuf); 2]) -> CliError {
+    match error {
+        AskError::Unreadable { path, source } => {
+            let shown = names.iter().find(|(real, _)| **real == path);
+            CliError::File {
+                verb: "read",
+                path: shown.map_or(path.clone(), |(_, shown)| (*shown).clone()),
+                source,
+            }
+        }
+        other => CliError::Ask(other),
+    }
+}
+
+fn print_text(ui: &mut Ui, args: &WhyArgs, comparison: &Comparison) -> CliResult<()> {
+    let shared = &comparison.shared;
+    let in_columns = args.side_by_side || (ui.is_terminal() && !args.matches_only);
+    ui.page();
+    if args.matches_only {
+        let default = if shared.text { 50 } else { 2 };
+        let options = ViewOptions {
+            context: args.context.unwrap_or(default),
+            ..ViewOptions::default()
+        };
+        if comparison.bytes().is_some() {
+            return columns::print_matches(ui, &comparison.matches(&options));
+        }
+        ui.note(
+            "the files are too large to show their text; these are the ranges of common chunks",
+        );
+        return print_list(ui, comparison, true);
+    }
+    print_summary(ui, args, comparison)?;
+    if shared.ranges.is_empty() {
+        let nothing = if shared.exact {
+            "no run of 64 bytes or more is in both"
+        } else {
+            "no chunk is in both, padding aside"
+        };
+        ui.write(|out| writeln!(out, "\n{nothing}"))
+    } else if in_columns && comparison.bytes().is_some() {
+        let width = columns::width();
+        let options = ViewOptions {
+            context: args.context.unwrap_or(ViewOptions::default().context),
+            hex: columns::hex_bytes(width),
+            ..ViewOptions::default()
+        };
+        ui.write(|out| writeln!(out))?;
+        columns::print(ui, &comparison.view(&options), width)
+    } else {
+        ui.write(|out| writeln!(out))?;
+        print_list(ui, comparison, false)
+    }
+}
+
+fn print_summary(ui: &mut Ui, args: &WhyArgs, comparison: &Comparison) -> CliResult<()> {
+    let lines: Vec<Vec<Cell>> = comparison
+        .shared
+        .summary()
+        .into_iter()
+        .map(|(name, value)| {
+            let label = Cell::left(format!("{name:<9}"), Tint::Faint);
+            let cell = match name {
+                "a" => ui.name(&PathText::from(args.a.as_path()), Tint::Heading),
+                "b" => ui.name(&PathText::from(args.b.as_path()), Tint::Heading),
+                "relation" if comparison.shared.identical => Cell::left(value.clone(), Tint::Good),
+                _ => Cell::left(value.clone(), Tint::Plain),
+            };
+            match name {
+                "a" | "b" => vec![label, cell.followed_by(&format!("  ({value})"))],
+                _ => vec![label, cell],
+            }
+        })
+        .collect();
+    // Not in columns: the label is as wide as all others.
+    for line in lines {
+        ui.lines(&[line], b'\n')?;
+    }
+    Ok(())
+}
+
+fn print_list(ui: &mut Ui, comparison: &Comparison, matches_only: bool) -> CliResult<()> {
+    let (lines, left) = comparison.listed(LISTED);
+    ui.write(|out| {
+        lines
+            .iter()
+            .filter(|line| !(matches_only && line.starts_with(['-', '+'])))
+            .try_for_each(|line| writeln!(out, "{line}"))
+    })?;
+    if left > 0 {
+        let left = human_count(left as u64);
+        ui.write(|out| writeln!(out, "… and {left} more; --format json has all"))?;
+    }
+    Ok(())
+}
+
+fn document(args: &WhyArgs, comparison: &Comparison) -> Document<Explanation> {
+    let shared = &comparison.shared;
+    let pair = |(first, last): (u64, u64)| [first, last];
+    let range = |range: &SharedRange| WhyRange {
+        a: [range.a.start, range.a.end],
+        b: [range.b.start, range.b.end],
+        lines_a: range.lines_a.map(pair),
+        lines_b: range.lines_b.map(pair),
+        placing: range.placing.word().to_owned(),
+    };
+    let stretches = |stretches: &[Stretch]| -> Vec<WhyStretch> {
+        let shown = if args.matches_only { &[] } else { stretches };
+        shown
+            .iter()
+            .map(|stretch| WhyStretch {
+                range: [stretch.range.start, stretch.range.end],
+                lines: stretch.lines.map(pair),
+            })
+            .collect()
+    };
+    let (differing_bytes_a, differing_bytes_b) = shared.differing_bytes();
+    let body = Explanation {
+        totals: WhyTotals {
+            relation: shared.relation,
+            a_in_b: Fraction::from(shared.measures.a_in_b),
+            b_in_a: Fraction::from(shared.measures.b_in_a),
+            resemblance: Fraction::from(shared.measures.resemblance),
+            shared_bytes: shared.measures.shared_bytes.get(),
+            size_a: shared.sizes.0.get(),
+            size_b: shared.sizes.1.get(),
+            exact: shared.exact,
+            text: shared.text,
+            differing_bytes_a,
+            differing_bytes_b,
+        },
+        ranges: shared.ranges.iter().map(range).collect(),
+        repeats: shared.repeats.iter().map(range).collect(),
+        differs_a: stretches(&shared.differs_a),
+        differs_b: stretches(&shared.differs_b),
+    };
+    let parameters = WhyParameters {
+        a: PathText::from(args.a.as_path()),
+        b: PathText::from(args.b.as_path()),
+        matches_only: args.matches_only,
+        params: Params::default().to_string(),
+    };
+    let rows = body.ranges.len() as u64;
+    let header = Header {
+        fresh: true,
+        total: rows,
+        shown: rows,
+        ..Header::default()
+    };
+    Document::new(parameters, header, body, Vec::new())
+}
+
+const COLUMNS: [&str; 10] = [
+    "kind",
+    "a_from",
+    "a_to",
+    "b_from",
+    "b_to",
+    "a_first_line",
+    "a_last_line",
+    "b_first_line",
+    "b_last_line",
+    "bytes",
+];
+
+/// One side of a row of a table: its bytes and its lines.
+type Place<'a> = (&'a std::ops::Range<u64>, Option<(u64, u64)>);
+
+fn print_table(
+    ui: &mut Ui,
+    args: &WhyArgs,
+    comparison: &Comparison,
+    style: Style,
+) -> CliResult<()> {
+    let shared = &comparison.shared;
+    let range = |kind: &'static str, range: &SharedRange| {
+        fields(
+            kind,
+            Some((&range.a, range.lines_a)),
+            Some((&range.b, range.lines_b)),
+        )
+    };
+    ui.write(|out| {
+        if style == Style::Csv {
+            writeln!(out, "{}", COLUMNS.join(","))?;
+        }
+        let ranges = shared.ranges.iter().chain(&shared.repeats);
+        for one in ranges {
+            write_row(out, style, &range(one.placing.word(), one), b'\n')?;
+        }
+        if args.matches_only {
+            return Ok(());
+        }
+        for one in &shared.differs_a {
+            let row = fields("only-a", Some((&one.range, one.lines)), None);
+            write_row(out, style, &row, b'\n')?;
+        }
+        for one in &shared.differs_b {
+            let row = fields("only-b", None, Some((&one.range, one.lines)));
+            write_row(out, style, &row, b'\n')?;
+        }
+        Ok(())
+    })
+}
+
+fn fields(kind: &'static str, a: Option<Place<'_>>, b: Option<Place<'_>>) -> Vec<Field<'static>> {
+    let bytes = |place: Option<Place<'_>>| match place {
+        Some((range, _)) => [Field::Count(range.start), Field::Count(range.end)],
+        None => [Field::Word(""); 2],
+    };
+    let lines = |place: Option<Place<'_>>| match place.and_then(|(_, lines)| lines) {
+        Some((first, last)) => [Field::Count(first), Field::Count(last)],
+        None => [Field::Word(""); 2],
+    };
+    let len = a.or(b).map_or(0, |(range, _)| range.end - range.start);
+    let mut row = vec![Field::Word(kind)];
+    row.extend(bytes(a));
+    row.extend(bytes(b));
+    row.extend(lines(a));
+    row.extend(lines(b));
+    row.push(Field::Count(len));
+    row
+}

@@ -1,0 +1,487 @@
+//! Two texts in two columns, equal parts in equal colours.
+//!
+//! Figure 4 of Forman et al. (2005) for a terminal:
+//!
+//! ```text
+//!   12  3│shared text in the colour of run 3   |   14  3│the same, where a word differs
+//! ```
+//!
+//! 1. **Colours cycle, numbers do not.** Six colours of the 256, each with a contrast of at least 3.5 to 1 to
+//!    black and to white; the number of the run beside the line says the same to those who see no
+//!    colours. Text that only one file has is plain.
+//! 2. **Without colours** the differing parts of a line that is partly shared stand in `[-…-]` and `{+…+}`,
+//!    as `wdiff` and `git diff --word-diff` write them.
+//! 3. **Widths are those of the screen**: wide letters are two columns, combining ones none, tabs go to
+//!    the next multiple of eight; lines are wrapped, never cut.
+
+use std::fmt::Write as _;
+use std::io;
+
+use anstyle::{Ansi256Color, Style};
+use resemble_engine::why::{Folded, Line, Placing, Row, Run, Side, View};
+use unicode_width::UnicodeWidthChar as _;
+
+use crate::error::CliResult;
+use crate::ui::{Tint, Ui};
+
+/// Blue, orange, green, pink, olive, purple: of the 6 × 6 × 6 cube.
+const PALETTE: [u8; 6] = [33, 166, 29, 162, 100, 134];
+
+/// The width where nothing says another.
+const WIDTH: usize = 80;
+
+/// What is left for text at least, in columns, however narrow the terminal is.
+const LEAST_TEXT: usize = 10;
+
+const TAB: usize = 8;
+
+/// Runs that are named as moved before the columns.
+const NAMED: usize = 8;
+
+/// The columns of the terminal: `COLUMNS`, or what the terminal says, or 80.
+pub(super) fn width() -> usize {
+    let said = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|value| value.parse().ok());
+    let size = || rustix::termios::tcgetwinsize(io::stdout()).ok();
+    said.or_else(|| size().map(|size| usize::from(size.ws_col)))
+        .filter(|&columns| columns > 0)
+        .unwrap_or(WIDTH)
+        .clamp(40, 1000)
+}
+
+/// Bytes in a row of the hex dump that fit on each side.
+pub(super) fn hex_bytes(width: usize) -> usize {
+    // Two columns of offset, number and 3 1/4 signs a byte.
+    if width >= 140 {
+        16
+    } else if width >= 78 {
+        8
+    } else {
+        4
+    }
+}
+
+/// Prints both files in two columns.
+pub(super) fn print(ui: &mut Ui, view: &View, width: usize) -> CliResult<()> {
+    let paper = Paper::of(view, ui.has_color());
+    // Number, blank, run, bar, text; three between the sides.
+    let text = (width.saturating_sub(3) / 2)
+        .saturating_sub(paper.number + paper.run + 2)
+        .max(LEAST_TEXT);
+    let notes = paper.moved(view);
+    ui.write(|out| {
+        out.write_all(notes.as_bytes())?;
+        for row in &view.rows {
+            out.write_all(paper.row(row, text).as_bytes())?;
+        }
+        match &view.rest {
+            Some(rest) => writeln!(out, "{}", paper.faint(&rest.to_string())),
+            None => Ok(()),
+        }
+    })
+}
+
+/// Prints shared lines, each with its number in both files.
+pub(super) fn print_matches(ui: &mut Ui, view: &View) -> CliResult<()> {
+    let paper = Paper::of(view, ui.has_color());
+    ui.write(|out| {
+        for row in &view.rows {
+            let Some(left) = &row.left else { continue };
+            let other = match &row.right {
+                Some(Side::Line(line)) => paper.numbered(line.number),
+                _ => String::new(),
+            };
+            let (number, run, text) = match left {
+                Side::Line(line) => (
+                    paper.numbered(line.number),
+                    run_of(line),
+                    paper.painted(&pieces(line)),
+                ),
+                Side::Fold(fold) => (String::new(), None, paper.faint(&fold.to_string())),
+            };
+            let (gutter, run) = (paper.number, paper.run_mark(run));
+            let numbers = paper.faint(&format!("{number:>gutter$} {other:>gutter$}"));
+            writeln!(out, "{numbers} {run}│{text}")?;
+        }
+        match &view.rest {
+            Some(rest) if view.text => {
+                let lines = crate::values::human_count(rest.lines_a);
+                writeln!(
+                    out,
+                    "{}",
+                    paper.faint(&format!("… {lines} more shared lines"))
+                )
+            }
+            Some(rest) => {
+                let bytes = crate::values::human_count(rest.bytes_a);
+                writeln!(
+                    out,
+                    "{}",
+                    paper.faint(&format!("… {bytes} more shared bytes"))
+                )
+            }
+            None => Ok(()),
+        }
+    })
+}
+
+/// How the parts of a line that differ are marked without colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Marks {
+    None,
+    Left,
+    Right,
+}
+
+/// What does not change from row to row.
+struct Paper {
+    color: bool,
+    /// Rows of bytes: numbers are offsets.
+    hex: bool,
+    /// Columns of a line number.
+    number: usize,
+    /// Columns of the number of a run.
+    run: usize,
+}
+
+/// A part of a line on the screen.
+#[derive(Clone, Debug)]
+struct Piece {
+    text: String,
+    run: Option<u32>,
+}
+
+impl Paper {
+    fn of(view: &View, color: bool) -> Self {
+        let hex = !view.text;
+        let lines = view.rows.iter().flat_map(|row| [&row.left, &row.right]);
+        let (mut most, mut runs) = (0, 0);
+        for side in lines.flatten() {
+            if let Side::Line(line) = side {
+                most = most.max(line.number);
+                runs = runs.max(run_of(line).unwrap_or(0));
+            }
+        }
+        let digits = |number: u64| number.max(1).ilog10() as usize + 1;
+        Self {
+            color,
+            hex,
+            number: if hex {
+                format!("{most:x}").len().max(4)
+            } else {
+                digits(most)
+            },
+            run: digits(u64::from(runs)),
+        }
+    }
+
+    fn numbered(&self, number: u64) -> String {
+        if self.hex {
+            let digits = self.number;
+            format!("{number:0digits$x}")
+        } else {
+            number.to_string()
+        }
+    }
+
+    fn styled(&self, text: &str, style: Style) -> String {
+        if self.color && style != Style::new() && !text.is_empty() {
+            format!("{style}{text}{style:#}")
+        } else {
+            text.to_owned()
+        }
+    }
+
+    fn faint(&self, text: &str) -> String {
+        self.styled(text, Tint::Faint.style())
+    }
+
+    fn style(run: Option<u32>) -> Style {
+        match run {
+            Some(run) => {
+                let color = PALETTE[(run as usize).wrapping_sub(1) % PALETTE.len()];
+                Style::new().fg_color(Some(Ansi256Color(color).into()))
+            }
+            None => Style::new(),
+        }
+    }
+
+    /// The number of a run, padded.
+    fn run_mark(&self, run: Option<u32>) -> String {
+        let width = self.run;
+        match run {
+            Some(run) => self.styled(&format!("{run:>width$}"), Self::style(Some(run)).bold()),
+            None => " ".repeat(width),
+        }
+    }
+
+    /// Where blocks went, so that the reader need not search.
+    fn moved(&self, view: &View) -> String {
+        let moved: Vec<&Run> = view
+            .runs
+            .iter()
+            .filter(|run| run.range.placing == Placing::Moved)
+            .collect();
+        let mut text = String::new();
+        for run in moved.iter().take(NAMED) {
+            let place = |lines: Option<(u64, u64)>, bytes: &std::ops::Range<u64>| match lines {
+                Some((first, last)) if first == last => format!("line {first}"),
+                Some((first, last)) => format!("lines {first}-{last}"),
+                None => format!("{:x}-{:x}", bytes.start, bytes.end),
+            };
+            let range = &run.range;
+            // Writing to a string does not fail.
+            writeln!(
+                text,
+                "{} moved: a {}, b {}",
+                self.run_mark(Some(run.id)),
+                place(range.lines_a, &range.a),
+                place(range.lines_b, &range.b),
+            )
+            .unwrap_or_default();
+        }
+        if moved.len() > NAMED {
+            writeln!(text, "… and {} more moved", moved.len() - NAMED).unwrap_or_default();
+        }
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text
+    }
+
+    fn row(&self, row: &Row, width: usize) -> String {
+        let sign = match (&row.left, &row.right) {
+            (Some(Side::Fold(one)), Some(Side::Fold(_))) if one.what == Folded::Equal => {
+                let gutter = " ".repeat(self.number + self.run + 2);
+                return format!("{gutter}{}\n", self.faint(&one.to_string()));
+            }
+            (Some(_), Some(_)) if row.equal => ' ',
+            (Some(_), Some(_)) => '|',
+            (Some(_), None) => '<',
+            (None, _) => '>',
+        };
+        let left = self.side(row.left.as_ref(), width, Marks::Left);
+        let right = self.side(row.right.as_ref(), width, Marks::Right);
+        let blank = " ".repeat(self.number + self.run + 2 + width);
+        let mut text = String::new();
+        for at in 0..left.len().max(right.len()) {
+            let sign = if at == 0 { sign } else { ' ' };
+            let one = left.get(at).unwrap_or(&blank);
+            let other = right.get(at).map_or("", String::as_str);
+            let line = format!("{one} {sign} {other}");
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+
+    /// The screen lines of one side: the left one padded to its full width.
+    fn side(&self, side: Option<&Side>, width: usize, marks: Marks) -> Vec<String> {
+        let (number, run, lines) = match side {
+            None => return Vec::new(),
+            Some(Side::Line(line)) => {
+                let marks = if self.color { Marks::None } else { marks };
+                let is_partly_shared = line.spans.iter().any(|span| span.run.is_some());
+                let marks = if is_partly_shared { marks } else { Marks::None };
+                let wrapped = wrap(&marked(pieces(line), marks), width);
+                (self.numbered(line.number), run_of(line), wrapped)
+            }
+            Some(Side::Fold(fold)) => {
+                let run = match fold.what {
+                    Folded::Run(run) => Some(run),
+                    Folded::Equal | Folded::Only => None,
+                };
+                let piece = Piece {
+                    text: fold.to_string(),
+                    run: None,
+                };
+                (String::new(), run, wrap(&[piece], width))
+            }
+        };
+        let is_fold = matches!(side, Some(Side::Fold(_)));
+        let gutter = self.number;
+        lines
+            .into_iter()
+            .enumerate()
+            .map(|(at, (pieces, used))| {
+                let first = at == 0;
+                let number = self.faint(&format!("{:>gutter$}", if first { &*number } else { "" }));
+                let mark = self.run_mark(run.filter(|_| first));
+                let text = if is_fold {
+                    self.faint(&pieces.iter().map(|piece| &*piece.text).collect::<String>())
+                } else {
+                    self.painted(&pieces)
+                };
+                let padding = match marks {
+                    Marks::Left => " ".repeat(width.saturating_sub(used)),
+                    Marks::None | Marks::Right => String::new(),
+                };
+                format!("{number} {mark}│{text}{padding}")
+            })
+            .collect()
+    }
+
+    fn painted(&self, pieces: &[Piece]) -> String {
+        pieces
+            .iter()
+            .map(|piece| self.styled(&piece.text, Self::style(piece.run)))
+            .collect()
+    }
+}
+
+/// The run whose number stands beside a line: the first on it.
+fn run_of(line: &Line) -> Option<u32> {
+    line.spans.iter().find_map(|span| span.run)
+}
+
+/// The spans of a line with tabs expanded.
+fn pieces(line: &Line) -> Vec<Piece> {
+    let mut column = 0;
+    line.spans
+        .iter()
+        .map(|span| {
+            let mut text = String::with_capacity(span.text.len());
+            for c in span.text.chars() {
+                if c == '\t' {
+                    let blanks = TAB - column % TAB;
+                    text.extend(std::iter::repeat_n(' ', blanks));
+                    column += blanks;
+                } else {
+                    text.push(c);
+                    column += c.width().unwrap_or(0);
+                }
+            }
+            Piece {
+                text,
+                run: span.run,
+            }
+        })
+        .collect()
+}
+
+/// Brackets around what differs.
+fn marked(mut pieces: Vec<Piece>, marks: Marks) -> Vec<Piece> {
+    let (open, close) = match marks {
+        Marks::None => return pieces,
+        Marks::Left => ("[-", "-]"),
+        Marks::Right => ("{+", "+}"),
+    };
+    for piece in pieces.iter_mut().filter(|piece| piece.run.is_none()) {
+        piece.text = format!("{open}{}{close}", piece.text);
+    }
+    pieces
+}
+
+/// Pieces of at most so many columns a line, and the columns each uses; at least one line. A line
+/// is broken after a blank if there is one in its last third, so that words stay whole where that costs little.
+fn wrap(pieces: &[Piece], width: usize) -> Vec<(Vec<Piece>, usize)> {
+    let all: Vec<(char, usize, Option<u32>)> = pieces
+        .iter()
+        .flat_map(|piece| {
+            piece
+                .text
+                .chars()
+                .map(|c| (c, c.width().unwrap_or(0), piece.run))
+        })
+        .collect();
+    let mut lines = Vec::new();
+    let mut rest = &all[..];
+    loop {
+        let (mut used, mut fits) = (0, 0);
+        for (_, wide, _) in rest {
+            // A letter wider than the line stands on it all the same.
+            if used + wide > width && fits > 0 {
+                break;
+            }
+            used += wide;
+            fits += 1;
+        }
+        if fits < rest.len() {
+            let from = fits * 2 / 3;
+            let blank = rest[from..fits].iter().rposition(|(c, ..)| *c == ' ');
+            fits = blank.map_or(fits, |at| from + at + 1);
+        }
+        let (line, after) = rest.split_at(fits);
+        lines.push(joined(line));
+        rest = after;
+        if rest.is_empty() {
+            return lines;
+        }
+    }
+}
+
+/// Characters as pieces of one run each, and the columns they use.
+fn joined(line: &[(char, usize, Option<u32>)]) -> (Vec<Piece>, usize) {
+    let mut pieces: Vec<Piece> = Vec::new();
+    for (c, _, run) in line {
+        match pieces.last_mut() {
+            Some(last) if last.run == *run => last.text.push(*c),
+            _ => pieces.push(Piece {
+                text: c.to_string(),
+                run: *run,
+            }),
+        }
+    }
+    (pieces, line.iter().map(|(_, wide, _)| wide).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrapped(text: &str, width: usize) -> Vec<String> {
+        let piece = Piece {
+            text: text.to_owned(),
+            run: None,
+        };
+        wrap(&[piece], width)
+            .into_iter()
+            .map(|(pieces, used)| {
+                let text: String = pieces.iter().map(|piece| &*piece.text).collect();
+                assert!(used <= width.max(2), "{text:?}");
+                text
+            })
+            .collect()
+    }
+
+    #[test]
+    fn lines_are_wrapped_by_what_the_screen_shows() {
+        assert_eq!(wrapped("", 10), [""]);
+        assert_eq!(wrapped("0123456789", 10), ["0123456789"]);
+        assert_eq!(wrapped("0123456789a", 10), ["0123456789", "a"]);
+        assert_eq!(wrapped("some words here", 10), ["some words", " here"]);
+        assert_eq!(
+            wrapped("words that are here", 10),
+            ["words ", "that are ", "here"]
+        );
+        // Two columns each; combining marks none.
+        assert_eq!(wrapped("漢字漢字", 5), ["漢字", "漢字"]);
+        assert_eq!(
+            wrapped("e\u{301}e\u{301}e\u{301}", 2),
+            ["e\u{301}e\u{301}", "e\u{301}"]
+        );
+        assert_eq!(wrapped("漢", 1), ["漢"]);
+    }
+
+    #[test]
+    fn tabs_go_to_the_next_eighth_column() {
+        let span = |text: &str, run| resemble_engine::why::Span {
+            run,
+            text: text.to_owned(),
+        };
+        let line = Line {
+            number: 1,
+            spans: vec![
+                span("ab\tc", Some(1)),
+                span("d\t", None),
+                span("x", Some(2)),
+            ],
+        };
+        let text: String = pieces(&line)
+            .iter()
+            .map(|piece| piece.text.clone())
+            .collect();
+        assert_eq!(text, "ab      cd      x");
+    }
+}

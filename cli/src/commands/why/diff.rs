@@ -1,0 +1,96 @@
+//! Handing two files over to the program of `$DIFF`.
+//!
+//! The value is split at blanks and run without a shell: a name of a file is never a command, and
+//! `DIFF='diff -u --color'` works. The program has the terminal to itself; what it ends with is not
+//! looked at, because every program means something else by it (`diff` itself says 2 for binary files that
+//! differ).
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::args::WhyArgs;
+use crate::error::{CliError, CliResult};
+use crate::quote::quoted;
+use crate::ui::Ui;
+
+const DEFAULT: &str = "diff -u";
+
+pub(super) fn hand_over(ui: &mut Ui, args: &WhyArgs) -> CliResult<()> {
+    let value = std::env::var_os("DIFF").unwrap_or_default();
+    let mut words = words(&value);
+    if words.is_empty() {
+        words = self::words(OsStr::new(DEFAULT));
+    }
+    let program = words.remove(0);
+    let failed = |error: io::Error| {
+        let reason = match error.kind() {
+            io::ErrorKind::NotFound => "there is no such program".to_owned(),
+            _ => resemble_proto::message::reason(&error),
+        };
+        CliError::Usage(format!(
+            "cannot run {} to show the differences: {reason}; set DIFF to another",
+            quoted(Path::new(&program))
+        ))
+    };
+    let mut command = Command::new(&program);
+    command
+        .args(&words)
+        .arg(operand(&args.a))
+        .arg(operand(&args.b));
+    // What is printed so far comes first.
+    ui.flush()?;
+    let status = if args.output.is_some() {
+        let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
+        if let Some(mut text) = child.stdout.take() {
+            ui.write(|out| io::copy(&mut text, out).map(drop))?;
+        }
+        child.wait().map_err(failed)?
+    } else {
+        command.status().map_err(failed)?
+    };
+    match status.signal() {
+        None => Ok(()),
+        Some(signal) => Err(CliError::Usage(format!(
+            "{} was ended by signal {signal}",
+            quoted(Path::new(&program))
+        ))),
+    }
+}
+
+fn words(value: &OsStr) -> Vec<OsString> {
+    value
+        .as_bytes()
+        .split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty())
+        .map(|word| OsString::from_vec(word.to_vec()))
+        .collect()
+}
+
+/// A name that no program takes for an option.
+fn operand(path: &Path) -> OsString {
+    if path.as_os_str().as_bytes().starts_with(b"-") {
+        Path::new(".").join(path).into_os_string()
+    } else {
+        path.as_os_str().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_words_and_a_name_no_option() {
+        assert_eq!(
+            words(OsStr::new(" diff  -u\t--color ")),
+            ["diff", "-u", "--color"]
+        );
+        assert!(words(OsStr::new("  ")).is_empty());
+        assert_eq!(operand(Path::new("-r")), "./-r");
+        assert_eq!(operand(Path::new("a b")), "a b");
+    }
+}

@@ -1,0 +1,500 @@
+//! Scripts are run, with `sh` and every other shell that is there, on names and files that are
+//! meant to break them.
+
+use std::ffi::OsString;
+use std::fs::{File, Permissions};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+use std::process::{Command, Output};
+use std::time::{Duration, SystemTime};
+
+use super::*;
+use resemble_core::Params;
+use resemble_proto::documents::{CoveredParameters, GroupsParameters};
+use resemble_proto::message::{CoverPair, Coverage, Degree, Groups, Header, IdenticalSet};
+use resemble_proto::report::CommonParameters;
+
+const TEXT: &[u8] = b"the same text in every copy\n";
+
+/// A folder with files of the same bytes.
+struct Scene {
+    temp: tempfile::TempDir,
+    paths: Vec<PathBuf>,
+}
+
+impl Scene {
+    fn new() -> Self {
+        Self {
+            temp: tempfile::tempdir().unwrap(),
+            paths: Vec::new(),
+        }
+    }
+
+    fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.temp.path().canonicalize().unwrap().join(name)
+    }
+
+    /// A copy, older than all that were made before, so that the first one made stays only if it
+    /// is made the oldest.
+    fn copy(&mut self, name: impl AsRef<Path>) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, TEXT).unwrap();
+        let age = Duration::new(1_000_000 - self.paths.len() as u64, 123_456_789);
+        set_time(
+            &path,
+            SystemTime::UNIX_EPOCH + Duration::from_secs(2_000_000_000) - age,
+        );
+        self.paths.push(path.clone());
+        path
+    }
+
+    fn document(&self) -> GroupsDocument {
+        let common = CommonParameters::plain(&Params::default());
+        let parameters = GroupsParameters {
+            roots: vec![PathText::from(self.temp.path())],
+            of: None,
+            family: false,
+            degree: Degree::Usual,
+            memory: None,
+            common,
+        };
+        let set = IdenticalSet {
+            size: TEXT.len() as u64,
+            paths: self
+                .paths
+                .iter()
+                .map(|p| PathText::from(p.as_path()))
+                .collect(),
+            mtimes: Vec::new(),
+        };
+        let body = Groups {
+            identical: vec![set],
+            ..Groups::default()
+        };
+        GroupsDocument::new(parameters, Header::default(), body, Vec::new())
+    }
+
+    fn script(&self, kind: PlanKind) -> PathBuf {
+        self.written(&Plan::of_groups(&self.document(), kind))
+    }
+
+    fn written(&self, plan: &Plan) -> PathBuf {
+        let mut text = Vec::new();
+        plan.write(&mut text).unwrap();
+        let path = self.path("plan.sh");
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Nothing of ours is left over.
+    fn is_tidy(&self) -> bool {
+        let mut folders = vec![self.path("")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let entry = entry.unwrap();
+                if entry.file_type().unwrap().is_dir() {
+                    folders.push(entry.path());
+                }
+                let name = entry.file_name().into_encoded_bytes();
+                if name.starts_with(b".resemble-plan") {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}
+
+fn set_time(path: &Path, time: SystemTime) {
+    let file = File::options().append(true).open(path).unwrap();
+    file.set_modified(time).unwrap();
+}
+
+fn run(shell: &str, script: &Path, args: &[&str]) -> Output {
+    Command::new(shell).arg(script).args(args).output().unwrap()
+}
+
+#[track_caller]
+fn code(output: &Output, code: i32) -> String {
+    let out = String::from_utf8_lossy(&output.stdout).into_owned();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{out}{err}");
+    out + &err
+}
+
+/// The shells of this machine that call themselves POSIX.
+fn shells() -> Vec<&'static str> {
+    let found: Vec<&str> = ["sh", "dash", "bash", "ksh", "mksh", "zsh"]
+        .into_iter()
+        .filter(|shell| {
+            let there = Command::new(shell).args(["-c", "exit 7"]).status();
+            there.is_ok_and(|status| status.code() == Some(7))
+        })
+        .collect();
+    assert!(found.contains(&"sh"));
+    found
+}
+
+fn inode(path: &Path) -> u64 {
+    fs::symlink_metadata(path).unwrap().ino()
+}
+
+#[test]
+fn a_plan_does_nothing_until_told() {
+    for shell in shells() {
+        let mut scene = Scene::new();
+        let (keep, copy) = (scene.copy("keep"), scene.copy("copy"));
+        let before = inode(&copy);
+        let script = scene.script(PlanKind::Hardlink);
+        let said = code(&run(shell, &script, &[]), 0);
+        assert!(said.contains("would replace"), "{said}");
+        assert!(
+            said.contains("1 of 1 steps can be done; nothing was changed"),
+            "{said}"
+        );
+        assert_eq!(inode(&copy), before);
+        code(&run(shell, &script, &["--doit"]), 2);
+        code(&run(shell, &script, &["--do-it", "x"]), 2);
+        assert_eq!(inode(&copy), before);
+        let said = code(&run(shell, &script, &["--do-it"]), 0);
+        assert!(said.contains("1 of 1 steps done"), "{said}");
+        assert_eq!(inode(&copy), inode(&keep));
+        assert!(scene.is_tidy());
+        // A second time there is nothing left that is as it was.
+        code(&run(shell, &script, &["--do-it"]), 1);
+        assert_eq!(fs::read(&keep).unwrap(), TEXT);
+    }
+}
+
+/// Every byte that a name can have, and names that mean something to shells and to programs.
+#[test]
+fn hostile_names() {
+    let mut names: Vec<Vec<u8>> = vec![
+        b"$(touch owned)".to_vec(),
+        b"`touch owned`".to_vec(),
+        b"';touch owned;'".to_vec(),
+        b"-rf".to_vec(),
+        b"--do-it".to_vec(),
+        b"new\nline\n".to_vec(),
+        b"\n".to_vec(),
+        b"tail\\".to_vec(),
+        b"\\0101".to_vec(),
+        b"\\c%s%n".to_vec(),
+        b"*".to_vec(),
+        b"~".to_vec(),
+        b"a'b\"c$d!e".to_vec(),
+        b"\x1b[2J\x1b]0;x\x07".to_vec(),
+        "größe \u{202e}txt".as_bytes().to_vec(),
+        b"-\n-/inner\n/x".to_vec(),
+    ];
+    let all: Vec<u8> = (1..=255).filter(|b| *b != b'/').collect();
+    names.extend(all.chunks(60).map(<[u8]>::to_vec));
+    for kind in [PlanKind::Symlink, PlanKind::Hardlink] {
+        for shell in shells() {
+            let mut scene = Scene::new();
+            let keep = scene.copy("the 'one' that\nstays$");
+            for name in &names {
+                scene.copy(OsString::from_vec(name.clone()));
+            }
+            let script = scene.script(kind);
+            let text = fs::read(&script).unwrap();
+            let text = String::from_utf8(text).unwrap();
+            assert!(
+                text.chars()
+                    .all(|c| c == '\n' || !c.is_control() && c != '\u{202e}'),
+                "{text}"
+            );
+            let output = run(shell, &script, &["--do-it"]);
+            let said = code(&output, 0);
+            assert!(
+                said.contains(&format!("{0} of {0} steps done", names.len())),
+                "{shell} {said}"
+            );
+            for byte in output.stdout {
+                assert!(byte == b'\n' || byte >= b' ', "{shell} {said}");
+            }
+            for name in &names {
+                let path = scene.path(OsString::from_vec(name.clone()));
+                match kind {
+                    PlanKind::Symlink => {
+                        assert_eq!(fs::read_link(&path).unwrap(), keep, "{shell} {path:?}");
+                    }
+                    _ => assert_eq!(inode(&path), inode(&keep), "{shell} {path:?}"),
+                }
+            }
+            assert!(!scene.path("owned").exists());
+            assert!(!Path::new("owned").exists());
+            assert!(scene.is_tidy());
+        }
+    }
+}
+
+/// What changed after the plan was made is left alone, and the exit code says so.
+#[test]
+fn changed_files_are_skipped() {
+    type Change = fn(&Path, &Path);
+    let changes: [(&str, Change); 9] = [
+        ("the copy has other bytes", |_, copy| {
+            let time = fs::metadata(copy).unwrap().modified().unwrap();
+            let mut bytes = TEXT.to_vec();
+            bytes[5] ^= 1;
+            fs::write(copy, bytes).unwrap();
+            // Even the time is put back: only the bytes tell.
+            set_time(copy, time);
+        }),
+        ("the one that stays has other bytes", |keep, _| {
+            let time = fs::metadata(keep).unwrap().modified().unwrap();
+            fs::write(keep, TEXT.to_ascii_uppercase()).unwrap();
+            set_time(keep, time);
+        }),
+        ("the copy is larger", |_, copy| {
+            fs::write(copy, [TEXT, b"more"].concat()).unwrap();
+        }),
+        ("the copy was touched a nanosecond later", |_, copy| {
+            let time = fs::metadata(copy).unwrap().modified().unwrap();
+            set_time(copy, time + Duration::from_nanos(1));
+        }),
+        ("the copy is another file", |_, copy| {
+            let time = fs::metadata(copy).unwrap().modified().unwrap();
+            let other = copy.with_file_name("other");
+            fs::write(&other, TEXT).unwrap();
+            set_time(&other, time);
+            fs::rename(other, copy).unwrap();
+        }),
+        ("the copy is a link to the one that stays", |keep, copy| {
+            fs::remove_file(copy).unwrap();
+            symlink(keep, copy).unwrap();
+        }),
+        (
+            "the one that stays is a link to a file with its bytes",
+            |keep, _| {
+                let aside = keep.with_file_name("aside");
+                fs::rename(keep, &aside).unwrap();
+                symlink(aside, keep).unwrap();
+            },
+        ),
+        ("the one that stays is gone", |keep, _| {
+            fs::remove_file(keep).unwrap()
+        }),
+        ("the copy is a folder", |_, copy| {
+            fs::remove_file(copy).unwrap();
+            fs::create_dir(copy).unwrap();
+        }),
+    ];
+    for (what, change) in changes {
+        for kind in [PlanKind::Symlink, PlanKind::Hardlink, PlanKind::Reflink] {
+            let mut scene = Scene::new();
+            let (keep, copy) = (scene.copy("keep"), scene.copy("copy"));
+            let script = scene.script(kind);
+            change(&keep, &copy);
+            let before = fs::symlink_metadata(&copy).unwrap();
+            for args in [&[][..], &["--do-it"]] {
+                let said = code(&run("sh", &script, args), 1);
+                assert!(said.contains("0 of 1 steps"), "{what}: {said}");
+                assert!(said.contains("1 skipped"), "{what}: {said}");
+            }
+            let after = fs::symlink_metadata(&copy).unwrap();
+            assert_eq!(
+                (before.ino(), before.ctime_nsec()),
+                (after.ino(), after.ctime_nsec()),
+                "{what}"
+            );
+            assert!(scene.is_tidy(), "{what}");
+        }
+    }
+}
+
+/// One step that cannot be done does not keep the others from being done.
+#[test]
+fn the_rest_is_done() {
+    let mut scene = Scene::new();
+    let (keep, gone, copy) = (scene.copy("keep"), scene.copy("gone"), scene.copy("copy"));
+    let script = scene.script(PlanKind::Hardlink);
+    fs::remove_file(gone).unwrap();
+    let said = code(&run("dash", &script, &["--do-it"]), 1);
+    assert!(said.contains("1 of 2 steps done"), "{said}");
+    assert_eq!(inode(&copy), inode(&keep));
+}
+
+#[test]
+fn times_before_1970_are_printed_as_stat_does() {
+    let scene = Scene::new();
+    let path = scene.path("old");
+    let offsets = [
+        Duration::ZERO,
+        Duration::new(0, 1),
+        Duration::new(1, 0),
+        Duration::new(1, 500_000_000),
+        Duration::new(86_400, 999_999_999),
+    ];
+    let (epoch, mut tested) = (SystemTime::UNIX_EPOCH, 0);
+    let times = offsets
+        .iter()
+        .flat_map(|offset| [epoch - *offset, epoch + *offset]);
+    for time in times {
+        fs::write(&path, TEXT).unwrap();
+        set_time(&path, time);
+        let mut stat = Command::new("stat");
+        stat.args(["-c", "%d %i %s %.9Y"]).arg(&path);
+        let mut stat = stat_of(&mut stat);
+        let known = Known::look(&path).unwrap();
+        assert_eq!(stat.pop(), Some('\n'));
+        assert_eq!(known.identity(), stat, "{time:?}");
+        tested += 1;
+    }
+    assert_eq!(tested, 10);
+}
+
+fn stat_of(command: &mut Command) -> String {
+    String::from_utf8(command.env("LC_ALL", "C").output().unwrap().stdout).unwrap()
+}
+
+/// Of a set the file with most hard links stays, then the oldest; what brings nothing is left out
+/// with the reason.
+#[test]
+fn who_stays_and_what_is_left_out() {
+    let mut scene = Scene::new();
+    scene.copy("oldest");
+    let linked = scene.copy("linked");
+    fs::hard_link(&linked, scene.path("linked too")).unwrap();
+    let three = scene.copy("three");
+    for name in ["three b", "three c"] {
+        fs::hard_link(&three, scene.path(name)).unwrap();
+    }
+    let gone = scene.copy("gone");
+    fs::remove_file(gone).unwrap();
+    let grown = scene.copy("grown");
+    fs::write(grown, b"grown").unwrap();
+    let foreign = scene.copy("other mode");
+    fs::set_permissions(&foreign, Permissions::from_mode(0o600)).unwrap();
+    let fifo = scene.copy("fifo");
+    fs::remove_file(&fifo).unwrap();
+    let made = Command::new("mkfifo").arg(&fifo).status().unwrap();
+    assert!(made.success() && fs::symlink_metadata(&fifo).unwrap().file_type().is_fifo());
+
+    let text = fs::read_to_string(scene.script(PlanKind::Hardlink)).unwrap();
+    let steps: Vec<&str> = text.lines().filter(|l| l.starts_with("step ")).collect();
+    assert_eq!(steps.len(), 1, "{text}");
+    assert!(steps[0].contains("/three' "), "{text}");
+    let left: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# left out: "))
+        .collect();
+    let says = |name: &str, why: &str| {
+        assert!(
+            left.iter()
+                .any(|l| l.contains(&format!("/{name}: ")) && l.contains(why)),
+            "{name}: {left:?}"
+        );
+    };
+    says("linked", "further hard links");
+    says("gone", "No such file");
+    says("grown", "size has changed");
+    says("other mode", "owner, group or mode");
+    says("fifo", "no regular file");
+    assert_eq!(left.len(), 5);
+    let text = fs::read_to_string(scene.script(PlanKind::Symlink)).unwrap();
+    let steps = text.lines().filter(|l| l.starts_with("step ")).count();
+    assert_eq!(steps, 2, "mode is nothing to a symbolic link: {text}");
+}
+
+#[test]
+fn the_first_copy_is_never_replaced() {
+    let mut scene = Scene::new();
+    for name in ["a", "b", "c", "d"] {
+        scene.copy(name);
+    }
+    let script = scene.script(PlanKind::Symlink);
+    code(&run("sh", &script, &["--do-it"]), 0);
+    let whole = scene
+        .paths
+        .iter()
+        .filter(|path| fs::symlink_metadata(path).unwrap().is_file())
+        .count();
+    assert_eq!(whole, 1);
+    for path in &scene.paths {
+        assert_eq!(fs::read(path).unwrap(), TEXT);
+    }
+}
+
+#[test]
+fn a_plan_for_what_is_covered() {
+    let mut scene = Scene::new();
+    let (copy, equal) = (scene.copy("dir/copy"), scene.copy("elsewhere/equal"));
+    let inside = scene.copy("dir/equal");
+    let linked = scene.path("dir/linked");
+    fs::hard_link(&equal, &linked).unwrap();
+    let pair = |path: &Path, by: &Path| CoverPair {
+        path: PathText::from(path),
+        by: PathText::from(by),
+        size: TEXT.len() as u64,
+    };
+    let body = Coverage {
+        covered: true,
+        files: 3,
+        bytes: 0,
+        linked: vec![pair(&linked, &equal)],
+        // The last is wrong on purpose: an equal inside the directory is no cover.
+        copies: vec![pair(&copy, &equal), pair(&inside, &copy)],
+        ..Coverage::default()
+    };
+    let parameters = CoveredParameters {
+        dir: PathText::from(scene.path("dir")),
+        by: vec![PathText::from(scene.path("elsewhere"))],
+        params: String::new(),
+    };
+    let document = CoveredDocument::new(parameters, Header::default(), body, Vec::new());
+    let plan = Plan::of_covered(&document, PlanKind::Symlink);
+    assert_eq!(plan.gain(), (1, TEXT.len() as u64));
+    let script = scene.written(&plan);
+    code(&run("sh", &script, &["--do-it"]), 0);
+    assert_eq!(fs::read_link(&copy).unwrap(), equal);
+    assert!(fs::symlink_metadata(&inside).unwrap().is_file());
+    assert_eq!(inode(&linked), inode(&equal));
+}
+
+/// A clone, where the file system of the temporary folder knows them; elsewhere every step is
+/// skipped and nothing is changed.
+#[test]
+fn clones_keep_what_is_theirs() {
+    let mut scene = Scene::new();
+    let (keep, copy) = (scene.copy("keep"), scene.copy("copy"));
+    fs::set_permissions(&copy, Permissions::from_mode(0o640)).unwrap();
+    let before = fs::metadata(&copy).unwrap();
+    let script = scene.script(PlanKind::Reflink);
+    let probe = scene.path("probe");
+    let can = Command::new("cp")
+        .args(["--reflink=always", "--"])
+        .args([&keep, &probe])
+        .output()
+        .unwrap();
+    let output = run("sh", &script, &["--do-it"]);
+    let after = fs::metadata(&copy).unwrap();
+    let kept = |meta: &fs::Metadata| (meta.mode(), meta.uid(), meta.mtime(), meta.mtime_nsec());
+    assert_eq!(kept(&before), kept(&after));
+    assert_eq!(fs::read(&copy).unwrap(), TEXT);
+    if can.status.success() {
+        code(&output, 0);
+        assert_ne!(before.ino(), after.ino());
+    } else {
+        let said = code(&output, 1);
+        assert!(said.contains("could not be made"), "{said}");
+        assert_eq!(before.ino(), after.ino());
+    }
+    assert!(scene.is_tidy());
+}
+
+#[test]
+fn names_are_spelled_in_print() {
+    assert_eq!(script::spelled(b"a b.txt"), "a b.txt");
+    assert_eq!(
+        script::spelled("gr\u{f6}\u{df}e".as_bytes()),
+        "gr\u{f6}\u{df}e"
+    );
+    assert_eq!(
+        script::spelled(b"a'b\\c\n\xff"),
+        "a\\0047b\\0134c\\0012\\0377"
+    );
+    assert_eq!(script::spelled("\u{202e}".as_bytes()), "\\0342\\0200\\0256");
+}

@@ -1,0 +1,249 @@
+//! Reports as tables: one table a verb, for csv and tsv, and the lists of `fdupes`.
+//!
+//! A report of several lists is one table all the same, since a file has one header row: the first
+//! column says of which list a row is, and columns that a list does not know stay empty.
+
+use std::io::{self, Write};
+
+use resemble_proto::documents::{CompareDocument, CoveredDocument, DirsDocument, GroupsDocument};
+use resemble_proto::path::PathText;
+
+use crate::report::Report;
+use crate::table::{Field, Style, write_row};
+
+const COMPARE: &[&str] = &[
+    "class",
+    "a",
+    "b",
+    "a_in_b",
+    "b_in_a",
+    "shared_bytes",
+    "size_a",
+    "size_b",
+    "copy",
+];
+const COVERED: &[&str] = &[
+    "row",
+    "path",
+    "by",
+    "size",
+    "a_in_b",
+    "b_in_a",
+    "shared_bytes",
+    "reason",
+];
+const DIRS: &[&str] = &[
+    "a",
+    "b",
+    "a_in_b",
+    "b_in_a",
+    "shared_bytes",
+    "files_a",
+    "files_b",
+    "bytes_a",
+    "bytes_b",
+    "identical",
+];
+const GROUPS: &[&str] = &[
+    "row",
+    "id",
+    "kind",
+    "a",
+    "b",
+    "size",
+    "mtime",
+    "a_in_b",
+    "b_in_a",
+    "shared_bytes",
+];
+
+/// Writes the table of a report.
+pub(super) fn write(
+    out: &mut dyn Write,
+    style: Style,
+    report: Report<'_>,
+    end: u8,
+) -> io::Result<()> {
+    let columns = match report {
+        Report::Compare(_) => COMPARE,
+        Report::Covered(_) => COVERED,
+        Report::Dirs(_) => DIRS,
+        Report::Groups(_) => GROUPS,
+    };
+    if style == Style::Csv {
+        writeln!(out, "{}", columns.join(","))?;
+    }
+    let mut row = |fields: &[Field<'_>]| {
+        debug_assert_eq!(fields.len(), columns.len());
+        write_row(out, style, fields, end)
+    };
+    match report {
+        Report::Compare(document) => compare(document, &mut row),
+        Report::Covered(document) => covered(document, &mut row),
+        Report::Dirs(document) => dirs(document, &mut row),
+        Report::Groups(document) => groups(document, &mut row),
+    }
+}
+
+type Row<'r> = dyn FnMut(&[Field<'_>]) -> io::Result<()> + 'r;
+
+fn name(path: &PathText) -> Field<'_> {
+    Field::Name(path.as_bytes())
+}
+
+fn name_of(path: Option<&PathText>) -> Field<'_> {
+    path.map_or(Field::Nothing, name)
+}
+
+fn count_of(count: Option<u64>) -> Field<'static> {
+    count.map_or(Field::Nothing, Field::Count)
+}
+
+const fn yes(yes: bool) -> Field<'static> {
+    Field::Word(if yes { "true" } else { "false" })
+}
+
+fn compare(document: &CompareDocument, row: &mut Row<'_>) -> io::Result<()> {
+    for entry in &document.body.entries {
+        row(&[
+            Field::Word(entry.class.word()),
+            name_of(entry.a.as_ref()),
+            name_of(entry.b.as_ref()),
+            Field::Share(entry.a_in_b),
+            Field::Share(entry.b_in_a),
+            Field::Count(entry.shared_bytes),
+            count_of(entry.size_a),
+            count_of(entry.size_b),
+            yes(entry.copy),
+        ])?;
+    }
+    Ok(())
+}
+
+fn covered(document: &CoveredDocument, row: &mut Row<'_>) -> io::Result<()> {
+    const NO: Field<'static> = Field::Nothing;
+    let body = &document.body;
+    for missing in &body.missing {
+        row(&[
+            Field::Word("missing"),
+            name(&missing.path),
+            NO,
+            Field::Count(missing.size),
+            NO,
+            NO,
+            NO,
+            Field::Name(missing.reason.as_bytes()),
+        ])?;
+    }
+    for near in &body.near {
+        row(&[
+            Field::Word("near"),
+            name(&near.path),
+            name(&near.by),
+            NO,
+            Field::Share(near.a_in_b),
+            Field::Share(near.b_in_a),
+            Field::Count(near.shared_bytes),
+            NO,
+        ])?;
+    }
+    let lists = [("linked", &body.linked), ("copy", &body.copies)];
+    for (word, pairs) in lists {
+        for pair in pairs {
+            row(&[
+                Field::Word(word),
+                name(&pair.path),
+                name(&pair.by),
+                Field::Count(pair.size),
+                NO,
+                NO,
+                NO,
+                NO,
+            ])?;
+        }
+    }
+    Ok(())
+}
+
+fn dirs(document: &DirsDocument, row: &mut Row<'_>) -> io::Result<()> {
+    for pair in &document.body.pairs {
+        row(&[
+            name(&pair.a),
+            name(&pair.b),
+            Field::Share(pair.a_in_b),
+            Field::Share(pair.b_in_a),
+            Field::Count(pair.shared_bytes),
+            Field::Count(pair.files_a),
+            Field::Count(pair.files_b),
+            Field::Count(pair.bytes_a),
+            Field::Count(pair.bytes_b),
+            yes(pair.identical),
+        ])?;
+    }
+    Ok(())
+}
+
+fn groups(document: &GroupsDocument, row: &mut Row<'_>) -> io::Result<()> {
+    const NO: Field<'static> = Field::Nothing;
+    for (number, set) in (1u64..).zip(&document.body.identical) {
+        for (i, path) in set.paths.iter().enumerate() {
+            row(&[
+                Field::Word("identical"),
+                Field::Count(number),
+                NO,
+                name(path),
+                NO,
+                Field::Count(set.size),
+                set.mtimes.get(i).map_or(NO, |mtime| Field::Number(*mtime)),
+                NO,
+                NO,
+                NO,
+            ])?;
+        }
+    }
+    for cluster in &document.body.clusters {
+        let id = Field::Name(cluster.id.as_bytes());
+        let kind = Field::Word(cluster.kind.word());
+        for member in &cluster.members {
+            row(&[
+                Field::Word("cluster"),
+                id,
+                kind,
+                name(&member.path),
+                name(&cluster.center),
+                Field::Count(member.size),
+                Field::Number(member.mtime),
+                Field::Share(member.a_in_b),
+                Field::Share(member.b_in_a),
+                NO,
+            ])?;
+        }
+        for link in &cluster.links {
+            row(&[
+                Field::Word("link"),
+                id,
+                kind,
+                name(&link.a),
+                name(&link.b),
+                NO,
+                NO,
+                Field::Share(link.a_in_b),
+                Field::Share(link.b_in_a),
+                Field::Count(link.shared_bytes),
+            ])?;
+        }
+    }
+    Ok(())
+}
+
+/// The identical sets as fdupes prints them: a name a row, an empty row after each set.
+pub(super) fn fdupes(out: &mut dyn Write, document: &GroupsDocument, end: u8) -> io::Result<()> {
+    for set in &document.body.identical {
+        for path in &set.paths {
+            out.write_all(path.as_bytes())?;
+            out.write_all(&[end])?;
+        }
+        out.write_all(&[end])?;
+    }
+    Ok(())
+}

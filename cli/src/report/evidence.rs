@@ -1,0 +1,213 @@
+//! Pairs of files side by side, for the page.
+//!
+//! A score is believed when the shared text is seen. For the best pairs of a report the files are read
+//! once more and laid out in two columns as in Forman et al. 2005, figure 4; the layout is the one of
+//! `resemble why`. Files may have changed since the answer: what is shown is what they hold now, and
+//! a pair that can no longer be read says so in place of its text.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use resemble_core::Params;
+use resemble_engine::why::{self, Line, Side, Span, View, ViewOptions};
+use resemble_proto::documents::{CompareDocument, GroupsDocument};
+use resemble_proto::message::{CompareClass, reason};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::{PathText, fields};
+use serde::{Deserialize, Serialize};
+
+/// Rows of a pair; longer files are cut, and the page says so.
+const VIEW: ViewOptions = ViewOptions {
+    context: 3,
+    rows: 300,
+    gap: 60,
+    line: 400,
+    hex: 8,
+};
+
+/// How many pairs are shown unless asked otherwise.
+pub const USUAL: usize = 50;
+
+/// Two files side by side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// One file, as the report names it.
+    #[serde(flatten, with = "fields::a")]
+    pub a: PathText,
+    /// The other.
+    #[serde(flatten, with = "fields::b")]
+    pub b: PathText,
+    /// How much of a is in b, by the report.
+    pub a_in_b: Fraction,
+    /// How much of b is in a.
+    pub b_in_a: Fraction,
+    /// Proven common bytes.
+    pub shared_bytes: u64,
+    /// Lines of text; otherwise rows of bytes with their offsets.
+    pub text: bool,
+    /// The rows: what stands left and right.
+    pub rows: Vec<(Option<Half>, Option<Half>)>,
+    /// What the rows do not show, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// One side of a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Half {
+    /// A line, or a row of bytes.
+    Line {
+        /// Number of the line from 1, or offset of the bytes.
+        n: u64,
+        /// Its parts: the number of the shared run (0: only here) and what is shown.
+        s: Vec<(u32, String)>,
+    },
+    /// A stretch that is left out.
+    Cut {
+        /// What it was, in words.
+        cut: String,
+    },
+}
+
+/// A pair of a report before its files are read.
+#[derive(Clone, Debug)]
+struct Pair<'a> {
+    a: &'a PathText,
+    b: &'a PathText,
+    a_in_b: Fraction,
+    b_in_a: Fraction,
+    shared_bytes: u64,
+}
+
+/// The best `count` links of a report of `groups`, each file at most a few times.
+///
+/// `base` is what relative names start from; `progress` is called with the number of pairs read.
+pub fn of_groups(
+    document: &GroupsDocument,
+    count: usize,
+    base: &Path,
+    params: &Params,
+    progress: &mut dyn FnMut(usize),
+) -> Vec<Evidence> {
+    let links = document.body.clusters.iter().flat_map(|cluster| {
+        // Of a large cluster a few links show what it is about.
+        cluster.links.iter().take(3).map(|link| Pair {
+            a: &link.a,
+            b: &link.b,
+            a_in_b: link.a_in_b,
+            b_in_a: link.b_in_a,
+            shared_bytes: link.shared_bytes,
+        })
+    });
+    let pairs = best(links.collect(), count);
+    read(&pairs, base, base, params, progress)
+}
+
+/// The best `count` rows of a comparison whose files are neither equal nor alone.
+///
+/// `a` and `b` are the two directories, absolute; `progress` is called with the number of pairs read.
+pub fn of_compare(
+    document: &CompareDocument,
+    count: usize,
+    a: &Path,
+    b: &Path,
+    params: &Params,
+    progress: &mut dyn FnMut(usize),
+) -> Vec<Evidence> {
+    let rows = document.body.entries.iter().filter_map(|row| {
+        if matches!(row.class, CompareClass::Same | CompareClass::Moved) {
+            return None;
+        }
+        Some(Pair {
+            a: row.a.as_ref()?,
+            b: row.b.as_ref()?,
+            a_in_b: row.a_in_b,
+            b_in_a: row.b_in_a,
+            shared_bytes: row.shared_bytes,
+        })
+    });
+    let pairs = best(rows.collect(), count);
+    read(&pairs, a, b, params, progress)
+}
+
+/// The pairs that share most bytes, each once.
+fn best(mut pairs: Vec<Pair<'_>>, count: usize) -> Vec<Pair<'_>> {
+    pairs.sort_by(|x, y| {
+        let by = |p: &Pair<'_>| (p.shared_bytes, p.a_in_b.max(p.b_in_a));
+        by(y).cmp(&by(x)).then_with(|| (x.a, x.b).cmp(&(y.a, y.b)))
+    });
+    let mut seen = HashSet::new();
+    pairs.retain(|pair| seen.insert((pair.a, pair.b)));
+    pairs.truncate(count);
+    pairs
+}
+
+fn read(
+    pairs: &[Pair<'_>],
+    base_a: &Path,
+    base_b: &Path,
+    params: &Params,
+    progress: &mut dyn FnMut(usize),
+) -> Vec<Evidence> {
+    let one = |(at, pair): (usize, &Pair<'_>)| {
+        progress(at + 1);
+        let (a, b) = (base_a.join(pair.a.as_path()), base_b.join(pair.b.as_path()));
+        let mut evidence = Evidence {
+            a: pair.a.clone(),
+            b: pair.b.clone(),
+            a_in_b: pair.a_in_b,
+            b_in_a: pair.b_in_a,
+            shared_bytes: pair.shared_bytes,
+            text: true,
+            rows: Vec::new(),
+            note: None,
+        };
+        match why::compare(&a, &b, params) {
+            Ok(comparison) => {
+                let view = comparison.view(&VIEW);
+                evidence.note = note(&view);
+                evidence.text = view.text;
+                let rows = view.rows.into_iter();
+                evidence.rows = rows
+                    .map(|row| (row.left.map(half), row.right.map(half)))
+                    .collect();
+            }
+            Err(error) => {
+                let message = reason(&std::io::Error::other(error));
+                evidence.note = Some(format!(
+                    "Cannot be shown: {}.",
+                    crate::quote::harmless(&message)
+                ));
+            }
+        }
+        evidence
+    };
+    pairs.iter().enumerate().map(one).collect()
+}
+
+fn note(view: &View) -> Option<String> {
+    if view.rows.is_empty() {
+        let runs = view.runs.len();
+        return Some(format!(
+            "Too large to be shown; {runs} shared {}.",
+            if runs == 1 { "part" } else { "parts" }
+        ));
+    }
+    view.rest.as_ref().map(|rest| format!("Not shown: {rest}"))
+}
+
+fn half(side: Side) -> Half {
+    match side {
+        Side::Line(Line { number, spans }) => Half::Line {
+            n: number,
+            s: spans
+                .into_iter()
+                .map(|Span { run, text }| (run.unwrap_or(0), text))
+                .collect(),
+        },
+        Side::Fold(fold) => Half::Cut {
+            cut: fold.to_string(),
+        },
+    }
+}

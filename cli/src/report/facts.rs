@@ -1,0 +1,336 @@
+//! The head of a report: what it is about, its totals, and what a reader must know about it.
+//!
+//! The page and the workbook show the same facts, so they are made once, as plain text.
+
+use std::path::Path;
+
+use resemble_proto::documents::{
+    CompareDocument, CoveredDocument, DirsDocument, GroupsDocument, GroupsParameters,
+};
+use resemble_proto::message::Header;
+use resemble_proto::path::PathText;
+use serde_json::Value;
+
+use super::spell::spelled;
+use super::{Common, Extras, Report};
+use crate::quote::harmless;
+use crate::rows::utc;
+use crate::values::{human_count, human_size};
+
+/// The head of a report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Facts {
+    /// What the report is.
+    pub title: String,
+    /// About what: directories, as named.
+    pub about: String,
+    /// The answer in a sentence, and whether it is the asked-for one.
+    pub verdict: Option<(bool, String)>,
+    /// Totals: the figure and what it counts.
+    pub figures: Vec<(String, String)>,
+    /// What limits the report, in a sentence each: to be heeded.
+    pub warnings: Vec<String>,
+    /// How the answer came about, in a sentence each: to be known.
+    pub notes: Vec<String>,
+    /// How it came about: key and value.
+    pub made: Vec<(String, String)>,
+}
+
+/// The facts of a report made at `now`, in seconds since 1970.
+pub(super) fn of(report: Report<'_>, extras: &Extras<'_>, now: u64) -> Facts {
+    let common = report.common();
+    let mut facts = match report {
+        Report::Groups(document) => groups(document),
+        Report::Compare(document) => compare(document),
+        Report::Dirs(document) => dirs(document),
+        Report::Covered(document) => covered(document),
+    };
+    facts.warnings = limits(&common, extras);
+    facts.made = made(&common, extras.saved, now);
+    facts
+}
+
+fn named(path: &PathText) -> String {
+    spelled(path.as_bytes())
+}
+
+fn all_of(roots: &[PathText]) -> String {
+    if roots.is_empty() {
+        return "everything that the daemon watches".to_owned();
+    }
+    let names: Vec<String> = roots.iter().map(named).collect();
+    names.join(", ")
+}
+
+fn figure(value: impl Into<String>, label: impl Into<String>) -> (String, String) {
+    (value.into(), label.into())
+}
+
+fn plural(count: u64, one: &str, many: &str) -> String {
+    format!(
+        "{} {}",
+        human_count(count),
+        if count == 1 { one } else { many }
+    )
+}
+
+/// A note as a sentence of its own.
+fn sentence(note: &str) -> String {
+    let note = harmless(note);
+    let mut chars = note.chars();
+    let first = chars.next().into_iter().flat_map(char::to_uppercase);
+    let mut sentence: String = first.chain(chars).collect();
+    if !sentence.ends_with('.') {
+        sentence.push('.');
+    }
+    sentence
+}
+
+/// A share of bytes in percent with one decimal, rounded down; 100 % only if all of it.
+fn part(part: u64, whole: u64) -> String {
+    if whole == 0 || part >= whole {
+        return "100 %".to_owned();
+    }
+    let tenths = u128::from(part) * 1000 / u128::from(whole);
+    format!("{}.{} %", tenths / 10, tenths % 10)
+}
+
+fn groups(document: &GroupsDocument) -> Facts {
+    let summary = &document.body.summary;
+    let GroupsParameters { roots, of, .. } = &document.parameters;
+    let figures = vec![
+        figure(
+            human_count(summary.clusters),
+            format!(
+                "clusters of similar files: {}, {}",
+                plural(summary.cluster_files, "file", "files"),
+                human_size(summary.cluster_bytes)
+            ),
+        ),
+        figure(
+            human_count(summary.sets),
+            format!(
+                "sets of identical files: {}, {} overhead",
+                plural(summary.set_files, "file", "files"),
+                human_size(summary.overhead)
+            ),
+        ),
+        figure(
+            human_count(summary.files),
+            format!("files looked at, {}", human_size(summary.bytes)),
+        ),
+    ];
+    let mut notes: Vec<String> = summary.notes.iter().map(|note| sentence(note)).collect();
+    if summary.ignored > 0 {
+        notes.push(format!(
+            "{} ignored because too many files have them: licences, headers, templates.",
+            plural(summary.ignored, "piece of text was", "pieces of text were")
+        ));
+    }
+    Facts {
+        title: "Similar and identical files".to_owned(),
+        about: match of {
+            Some(file) => format!("{} among {}", named(file), all_of(roots)),
+            None => all_of(roots),
+        },
+        figures,
+        notes,
+        ..Facts::default()
+    }
+}
+
+fn compare(document: &CompareDocument) -> Facts {
+    let summary = &document.body.summary;
+    let (a, b) = (named(&document.parameters.a), named(&document.parameters.b));
+    let left = |missing: u64, all: u64, of: &str, other: &str| {
+        figure(
+            human_count(missing),
+            format!(
+                "of the {of}'s {} have nothing in the {other}",
+                plural(all, "file", "files")
+            ),
+        )
+    };
+    let share = |found: u64, all: u64, of: &str, other: &str| {
+        figure(
+            part(found, all),
+            format!("of the {of}'s {} are in the {other}", human_size(all)),
+        )
+    };
+    let same = summary.is_same();
+    Facts {
+        title: "Two directories by content".to_owned(),
+        about: format!("first: {a} · second: {b}"),
+        verdict: Some((
+            same,
+            if same {
+                "No differences: every file has the same bytes under the same path.".to_owned()
+            } else {
+                format!(
+                    "{} the same under the same path; the rest differs, moved, or is on one side only.",
+                    plural(summary.same, "file is", "files are")
+                )
+            },
+        )),
+        figures: vec![
+            share(summary.bytes_a_in_b, summary.bytes_a, "first", "second"),
+            left(summary.files_a_not_in_b, summary.files_a, "first", "second"),
+            share(summary.bytes_b_in_a, summary.bytes_b, "second", "first"),
+            left(summary.files_b_not_in_a, summary.files_b, "second", "first"),
+        ],
+        ..Facts::default()
+    }
+}
+
+fn dirs(document: &DirsDocument) -> Facts {
+    let pairs = &document.body.pairs;
+    let shared = pairs.iter().map(|pair| pair.shared_bytes).sum();
+    let identical = pairs.iter().filter(|pair| pair.identical).count() as u64;
+    Facts {
+        title: "Similar directories".to_owned(),
+        about: match &document.parameters.of {
+            Some(dir) => format!(
+                "{} among {}",
+                named(dir),
+                all_of(&document.parameters.roots)
+            ),
+            None => all_of(&document.parameters.roots),
+        },
+        figures: vec![
+            figure(human_count(document.header.total), "pairs"),
+            figure(human_count(identical), "of those shown identical"),
+            figure(
+                human_size(shared),
+                "shared by those shown, a pair at a time",
+            ),
+        ],
+        ..Facts::default()
+    }
+}
+
+fn covered(document: &CoveredDocument) -> Facts {
+    let body = &document.body;
+    let dir = named(&document.parameters.dir);
+    let missing = body.missing.len() as u64;
+    let verdict = if body.covered {
+        format!("{dir} can go: every entry has an equal elsewhere, compared byte by byte.")
+    } else {
+        format!(
+            "{dir} cannot go: {} no equal elsewhere.",
+            plural(missing, "entry has", "entries have")
+        )
+    };
+    Facts {
+        title: "Can the directory go?".to_owned(),
+        about: format!("{dir} by {}", all_of(&document.parameters.by)),
+        verdict: Some((body.covered, verdict)),
+        figures: vec![
+            figure(human_count(body.files), "entries"),
+            figure(human_size(body.bytes), "their size"),
+            figure(human_count(missing), "not covered"),
+            figure(human_count(body.near.len() as u64), "of these near copies"),
+            figure(
+                human_count(body.linked.len() as u64),
+                "covered by a hard link",
+            ),
+            figure(human_count(body.copies.len() as u64), "covered by a copy"),
+        ],
+        ..Facts::default()
+    }
+}
+
+/// What a reader would otherwise take for granted.
+fn limits(common: &Common<'_>, extras: &Extras<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    let Header {
+        fresh,
+        pending,
+        total,
+        shown,
+        ..
+    } = *common.header;
+    if !fresh {
+        notes.push(format!(
+            "Not up to date: {} still to be read when this was asked.",
+            plural(pending, "file was", "files were")
+        ));
+    }
+    if shown < total {
+        notes.push(format!(
+            "Cut: the first {} of {}.",
+            human_count(shown),
+            plural(total, "row", "rows")
+        ));
+    }
+    let errors = common.errors.len() as u64;
+    if errors > 0 {
+        notes.push(format!(
+            "{} could not be looked at; named at the end.",
+            plural(errors, "file or directory", "files or directories")
+        ));
+    }
+    if let Some(saved) = extras.saved {
+        notes.push(format!(
+            "Made from the saved report {}; no file was looked at again.",
+            spelled(saved.as_os_str().as_encoded_bytes())
+        ));
+    }
+    notes
+}
+
+fn made(common: &Common<'_>, saved: Option<&Path>, now: u64) -> Vec<(String, String)> {
+    let mut rows = vec![
+        (
+            "Report made".to_owned(),
+            format!("{} by resemble {}", utc(now), resemble_proto::VERSION),
+        ),
+        (
+            "Answer by".to_owned(),
+            format!("resemble {}", harmless(common.version)),
+        ),
+        (
+            "Up to date".to_owned(),
+            if common.header.fresh { "yes" } else { "no" }.to_owned(),
+        ),
+    ];
+    if let Some(saved) = saved {
+        let name = spelled(saved.as_os_str().as_encoded_bytes());
+        rows.push(("Saved report".to_owned(), name));
+    }
+    if let Some(looked) = common.header.looked {
+        let counts = [
+            ("Files looked at", looked.files),
+            ("Their bytes", looked.bytes),
+            ("Unreadable", looked.unreadable),
+            ("Left out by rule", looked.skipped),
+            ("Too small to be judged unless identical", looked.small),
+            (
+                "Shortest common run seen for certain, bytes",
+                looked.least_run,
+            ),
+        ];
+        rows.extend(counts.map(|(key, count)| (key.to_owned(), human_count(count))));
+    }
+    if let Value::Object(parameters) = &common.parameters {
+        for (key, value) in parameters {
+            rows.push((format!("Parameter {key}"), shown(value)));
+        }
+    }
+    rows
+}
+
+/// A parameter for people.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "–".to_owned(),
+        Value::Bool(yes) => if *yes { "yes" } else { "no" }.to_owned(),
+        Value::String(text) => spelled(text.as_bytes()),
+        Value::Number(number) => number.to_string(),
+        Value::Array(values) if values.is_empty() => "–".to_owned(),
+        Value::Array(values) => values.iter().map(shown).collect::<Vec<_>>().join(", "),
+        Value::Object(_) => match serde_json::from_value::<PathText>(value.clone()) {
+            Ok(path) => named(&path),
+            Err(_) => spelled(value.to_string().as_bytes()),
+        },
+    }
+}

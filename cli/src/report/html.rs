@@ -1,0 +1,421 @@
+//! One self-contained page.
+//!
+//! The page is its documents as JSON, a program that shows them (`page.js`, `sections.js`), a sheet (`page.css`) and,
+//! for readers without scripts, the first rows as plain tables. It asks the network for nothing, and
+//! its policy forbids it to.
+//!
+//! 1. **Three walls against hostile names.** JSON stands in data blocks in which no byte of a name can end
+//!    the block ([`Shielded`]); the program puts names into the page as text nodes only; and the
+//!    policy lets nothing run but the one script whose hash it names.
+//! 2. **The document in the page is the document.** Its bytes are those of `--format json` with
+//!    some characters written as `\u003c`; a page can be read back ([`super::saved`]).
+//! 3. **A bound.** A browser that is handed a million rows shows nothing for a minute. A list is cut
+//!    at [`ROWS`] and the page says so; `--top`, or the JSON, is for more.
+
+use std::io::{self, Write};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use resemble_proto::message::CompareClass;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use super::facts::{self, Facts};
+use super::sheets::{self, Align, Cell, Sheet, Sink};
+use super::spell::{escaped, spelled};
+use super::{Evidence, Extras, Report};
+use crate::rows::utc;
+use crate::values::human_count;
+use resemble_proto::path::PathText;
+
+const PAGE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = concat!(include_str!("page.js"), include_str!("sections.js"));
+
+/// Rows of a list that a page holds.
+pub(super) const ROWS: usize = 200_000;
+
+/// Rows of a plain table, for readers without scripts.
+const PLAIN_ROWS: u64 = 200;
+
+/// What the program of the page gets besides the documents.
+#[derive(Serialize)]
+struct Extra<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    base: Option<&'a PathText>,
+    evidence: &'a [Evidence],
+}
+
+/// Writes the page of a report made at `now`, in seconds since 1970.
+pub(super) fn write(
+    out: &mut dyn Write,
+    report: Report<'_>,
+    extras: &Extras<'_>,
+    now: u64,
+) -> io::Result<()> {
+    match cut(report, ROWS) {
+        Some((shorter, note)) => write_page(out, shorter.as_report(), extras, now, Some(note)),
+        None => write_page(out, report, extras, now, None),
+    }
+}
+
+fn write_page(
+    out: &mut dyn Write,
+    report: Report<'_>,
+    extras: &Extras<'_>,
+    now: u64,
+    note: Option<String>,
+) -> io::Result<()> {
+    let mut facts = facts::of(report, extras, now);
+    facts.warnings.extend(note);
+    let mut rest = PAGE;
+    while let Some((before, after)) = rest.split_once("{{") {
+        out.write_all(before.as_bytes())?;
+        let Some((mark, after)) = after.split_once("}}") else {
+            break;
+        };
+        rest = after;
+        match mark {
+            "style-hash" => write!(out, "{}", source_hash(STYLE))?,
+            "script-hash" => write!(out, "{}", source_hash(SCRIPT))?,
+            "version" => write!(out, "{}", resemble_proto::VERSION)?,
+            "title" => write!(
+                out,
+                "{}",
+                escaped(&format!("{}: {}", facts.title, facts.about))
+            )?,
+            "style" => out.write_all(STYLE.as_bytes())?,
+            "script" => out.write_all(SCRIPT.as_bytes())?,
+            "head" => head(out, &facts)?,
+            "about" => about(out, &facts)?,
+            "tables" => {
+                let mut tables = Tables::new(out);
+                sheets::walk(report, extras, &mut tables)?;
+                tables.end()?;
+            }
+            "document" => report.write_json(&mut Shielded::new(out))?,
+            "folders" => {
+                if let Some(folders) = extras.folders {
+                    folders.write_json(&mut Shielded::new(out))?;
+                }
+            }
+            "extra" => {
+                let extra = Extra {
+                    base: extras.base.as_ref(),
+                    evidence: &extras.evidence,
+                };
+                serde_json::to_writer(Shielded::new(out), &extra)?;
+            }
+            _ => {}
+        }
+    }
+    out.write_all(rest.as_bytes())
+}
+
+/// What a policy calls this text.
+fn source_hash(source: &str) -> String {
+    format!(
+        "sha256-{}",
+        BASE64.encode(Sha256::digest(source.as_bytes()))
+    )
+}
+
+fn head(out: &mut dyn Write, facts: &Facts) -> io::Result<()> {
+    writeln!(out, "<h1>{}</h1>", escaped(&facts.title))?;
+    writeln!(
+        out,
+        "<p class=\"asked\"><bdi>{}</bdi></p>",
+        escaped(&facts.about)
+    )?;
+    if let Some((good, verdict)) = &facts.verdict {
+        let class = if *good { "verdict" } else { "verdict not" };
+        writeln!(out, "<p class=\"{class}\">{}</p>", escaped(verdict))?;
+    }
+    writeln!(out, "<dl class=\"figures\">")?;
+    for (value, label) in &facts.figures {
+        let (value, label) = (escaped(value), escaped(label));
+        writeln!(out, "<div><dt>{label}</dt><dd>{value}</dd></div>")?;
+    }
+    writeln!(out, "</dl>")?;
+    for (class, sentences) in [("warnings", &facts.warnings), ("notes", &facts.notes)] {
+        if sentences.is_empty() {
+            continue;
+        }
+        writeln!(out, "<ul class=\"{class}\">")?;
+        for sentence in sentences {
+            writeln!(out, "<li>{}</li>", escaped(sentence))?;
+        }
+        writeln!(out, "</ul>")?;
+    }
+    Ok(())
+}
+
+fn about(out: &mut dyn Write, facts: &Facts) -> io::Result<()> {
+    writeln!(
+        out,
+        "<section id=\"about\"><h2>About this report</h2><table>"
+    )?;
+    for (key, value) in &facts.made {
+        let (key, value) = (escaped(key), escaped(value));
+        writeln!(
+            out,
+            "<tr><th scope=\"row\">{key}</th><td><bdi>{value}</bdi></td></tr>"
+        )?;
+    }
+    writeln!(out, "</table></section>")
+}
+
+/// The first rows of every sheet as plain tables.
+struct Tables<'a> {
+    out: &'a mut dyn Write,
+    sheet: Option<Sheet>,
+    rows: u64,
+}
+
+impl<'a> Tables<'a> {
+    fn new(out: &'a mut dyn Write) -> Self {
+        Self {
+            out,
+            sheet: None,
+            rows: 0,
+        }
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        if self.sheet.take().is_some() {
+            writeln!(self.out, "</table></div>")?;
+            if self.rows > PLAIN_ROWS {
+                writeln!(
+                    self.out,
+                    "<p>The first {PLAIN_ROWS} of {} rows; the others need a browser with scripts.</p>",
+                    human_count(self.rows)
+                )?;
+            }
+            writeln!(self.out, "</section>")?;
+        }
+        Ok(())
+    }
+}
+
+impl Sink for Tables<'_> {
+    fn sheet(&mut self, sheet: &Sheet) -> io::Result<()> {
+        self.end()?;
+        self.sheet = Some(*sheet);
+        self.rows = 0;
+        let (name, lead) = (escaped(sheet.name), escaped(sheet.lead));
+        write!(
+            self.out,
+            "<section><h2>{name}</h2><p class=\"lead\">{lead}</p><div class=\"rows\"><table><tr>"
+        )?;
+        for (title, _, align) in sheet.columns {
+            let class = if *align == Align::Right { "num" } else { "" };
+            let title = escaped(title);
+            write!(self.out, "<th scope=\"col\" class=\"{class}\">{title}</th>")?;
+        }
+        writeln!(self.out, "</tr>")
+    }
+
+    fn row(&mut self, level: u8, cells: &[Cell<'_>]) -> io::Result<()> {
+        self.rows += 1;
+        if self.rows > PLAIN_ROWS {
+            return Ok(());
+        }
+        write!(self.out, "<tr class=\"level-{level}\">")?;
+        for cell in cells {
+            let (class, text) = match cell {
+                Cell::Empty => ("", String::new()),
+                Cell::Text(text) => ("", spelled(text.as_bytes())),
+                Cell::Name(name) => ("wide", spelled(name.as_bytes())),
+                Cell::Count(count) => ("num", human_count(*count)),
+                Cell::Share(share, identical) => {
+                    let percent = share.percent(*identical);
+                    (
+                        "num",
+                        percent.map_or(String::new(), |percent| format!("{percent} %")),
+                    )
+                }
+                Cell::Time(time) => ("num", u64::try_from(*time).map(utc).unwrap_or_default()),
+            };
+            let text = escaped(&text);
+            write!(self.out, "<td class=\"{class}\"><bdi>{text}</bdi></td>")?;
+        }
+        writeln!(self.out, "</tr>")
+    }
+}
+
+/// JSON on its way into a data block of a page.
+///
+/// `<`, `>` and `&` leave as `\u003c` …: no name can end the block or begin a comment. So do the characters
+/// U+2000 to U+207F, among them the line ends of old scripts and everything that turns the direction
+/// of a line: the source of the page reads as it is. In JSON all of them stand in strings only, so
+/// what is parsed is the same.
+struct Shielded<'a> {
+    out: &'a mut dyn Write,
+    /// The bytes of a character U+2000 to U+207F seen so far, which a write may cut.
+    held: Vec<u8>,
+}
+
+impl<'a> Shielded<'a> {
+    fn new(out: &'a mut dyn Write) -> Self {
+        let held = Vec::with_capacity(3);
+        Self { out, held }
+    }
+}
+
+impl Write for Shielded<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut plain = 0;
+        for (at, &byte) in bytes.iter().enumerate() {
+            match (self.held.as_slice(), byte) {
+                ([], b'<' | b'>' | b'&') => {
+                    self.out.write_all(&bytes[plain..at])?;
+                    write!(self.out, "\\u{byte:04x}")?;
+                    plain = at + 1;
+                }
+                ([], 0xe2) => {
+                    self.out.write_all(&bytes[plain..at])?;
+                    self.held.push(byte);
+                    plain = at + 1;
+                }
+                ([], _) => {}
+                ([_], 0x80 | 0x81) => {
+                    self.held.push(byte);
+                    plain = at + 1;
+                }
+                ([_, second], _) => {
+                    let code = 0x2000 | u32::from(second & 0x3f) << 6 | u32::from(byte & 0x3f);
+                    write!(self.out, "\\u{code:04x}")?;
+                    self.held.clear();
+                    plain = at + 1;
+                }
+                _ => {
+                    // Another character of three bytes: no byte of it is ASCII.
+                    self.out.write_all(&self.held)?;
+                    self.held.clear();
+                    plain = at;
+                }
+            }
+        }
+        self.out.write_all(&bytes[plain..])?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// A report with shorter lists.
+#[derive(Debug)]
+enum Owned {
+    Compare(resemble_proto::documents::CompareDocument),
+    Covered(resemble_proto::documents::CoveredDocument),
+    Dirs(resemble_proto::documents::DirsDocument),
+    Groups(resemble_proto::documents::GroupsDocument),
+}
+
+impl Owned {
+    const fn as_report(&self) -> Report<'_> {
+        match self {
+            Self::Compare(document) => Report::Compare(document),
+            Self::Covered(document) => Report::Covered(document),
+            Self::Dirs(document) => Report::Dirs(document),
+            Self::Groups(document) => Report::Groups(document),
+        }
+    }
+}
+
+/// The report with lists of at most `limit` rows and a sentence about it; `None`: it has no longer ones.
+fn cut(report: Report<'_>, limit: usize) -> Option<(Owned, String)> {
+    let mut lost = 0;
+    let mut shorten = |length: usize| {
+        lost += length.saturating_sub(limit);
+        length.min(limit)
+    };
+    let owned = match report {
+        Report::Compare(document) => {
+            let keep = shorten(document.body.entries.len());
+            (lost > 0).then(|| {
+                let mut document = document.clone();
+                let entries = &mut document.body.entries;
+                // What is the same on both sides goes first; the order of the rest stays.
+                let others = entries
+                    .iter()
+                    .filter(|row| row.class != CompareClass::Same)
+                    .count();
+                let mut same = keep.saturating_sub(others);
+                entries.retain(|row| {
+                    let is_same = row.class == CompareClass::Same;
+                    let keep = !is_same || same > 0;
+                    same -= usize::from(is_same && keep);
+                    keep
+                });
+                entries.truncate(keep);
+                Owned::Compare(document)
+            })
+        }
+        Report::Covered(document) => {
+            let body = &document.body;
+            let keep = [&body.linked, &body.copies].map(|list| shorten(list.len()));
+            let keep_missing = shorten(body.missing.len());
+            (lost > 0).then(|| {
+                let mut document = document.clone();
+                document.body.linked.truncate(keep[0]);
+                document.body.copies.truncate(keep[1]);
+                document.body.missing.truncate(keep_missing);
+                document.body.near.truncate(limit);
+                Owned::Covered(document)
+            })
+        }
+        Report::Dirs(document) => {
+            let keep = shorten(document.body.pairs.len());
+            (lost > 0).then(|| {
+                let mut document = document.clone();
+                document.body.pairs.truncate(keep);
+                Owned::Dirs(document)
+            })
+        }
+        Report::Groups(document) => {
+            let body = &document.body;
+            let sets = fit(body.identical.iter().map(|set| set.paths.len()), limit);
+            let clusters = body.clusters.iter();
+            let sizes = clusters.map(|cluster| cluster.members.len() + cluster.links.len());
+            let clusters = fit(sizes, limit);
+            lost = (body.identical.len() - sets) + (body.clusters.len() - clusters);
+            (lost > 0).then(|| {
+                let mut document = document.clone();
+                document.body.identical.truncate(sets);
+                document.body.clusters.truncate(clusters);
+                Owned::Groups(document)
+            })
+        }
+    }?;
+    let note = format!(
+        "{} are not in this page, which holds {} of a list: use --top or --format json.",
+        if lost == 1 {
+            "1 row".to_owned()
+        } else {
+            format!("{} rows", human_count(lost as u64))
+        },
+        human_count(limit as u64)
+    );
+    Some((owned, note))
+}
+
+/// How many of these fit, the first in any case.
+fn fit(sizes: impl Iterator<Item = usize>, limit: usize) -> usize {
+    let mut room = limit;
+    let mut count = 0;
+    for size in sizes {
+        if size > room && count > 0 {
+            break;
+        }
+        room = room.saturating_sub(size);
+        count += 1;
+    }
+    count
+}
+
+#[cfg(test)]
+#[path = "html_tests.rs"]
+mod tests;

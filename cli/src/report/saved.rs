@@ -1,0 +1,427 @@
+//! `--from`: a saved report, filtered again and printed in any format.
+//!
+//! The files, the daemon and the index may be long gone: the document is all there is. So
+//! a filter can only take away, and says in the parameters what it took by.
+//!
+//! 1. What is read is what was written: `--format json`, or a page, which carries the same bytes.
+//! 2. Figures that follow from rows are counted again (sets, overhead, clusters, links); those that do not (files
+//!    looked at, bytes of a comparison, whether a directory is covered) stay those of the whole answer.
+//! 3. A cluster whose centre is taken away is grouped again around the member with most links, by the
+//!    same rule as at first: every member is linked to the centre.
+//! 4. Anything but a report of this verb and of a layout that is known is refused in one sentence.
+
+mod clusters;
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use resemble_proto::documents::{Body, DirsDocument, Document, SimilarDirs};
+use resemble_proto::message::{CompareClass, Comparison, Groups, IdenticalSet, SoftError};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
+use resemble_proto::report::CommonParameters;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+
+use super::Evidence;
+use crate::error::{CliError, CliResult};
+use crate::quote::{harmless, quoted};
+
+/// A report that was read back, or is about to be printed.
+#[derive(Clone, Debug)]
+pub struct Saved<B: Body> {
+    /// The report.
+    pub document: Document<B>,
+    /// Similar directories of the same files, if a page had them.
+    pub folders: Option<DirsDocument>,
+    /// Pairs side by side, if a page had them.
+    pub evidence: Vec<Evidence>,
+    /// What relative names start from, if a page said so.
+    pub base: Option<PathText>,
+}
+
+/// What is kept of a saved report; absent and empty: all.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Picked {
+    /// Only files that match one of these globs (as in .gitignore).
+    pub include: Vec<String>,
+    /// No files that match one of these.
+    pub exclude: Vec<String>,
+    /// The least score of a row, the larger containment.
+    pub min: Option<Fraction>,
+    /// The least number of shared bytes, identical files aside.
+    pub min_shared: Option<u64>,
+    /// The least size of a file.
+    pub min_size: Option<u64>,
+    /// Only the first so many rows.
+    pub top: Option<u64>,
+    /// Only these classes of a comparison.
+    pub classes: Vec<CompareClass>,
+}
+
+impl Picked {
+    /// Whether it takes away more than the end of a list.
+    fn is_filter(&self) -> bool {
+        let Self {
+            include,
+            exclude,
+            min,
+            min_shared,
+            min_size,
+            top: _,
+            classes,
+        } = self;
+        !(include.is_empty() && exclude.is_empty() && classes.is_empty())
+            || min.is_some()
+            || min_shared.is_some()
+            || min_size.is_some()
+    }
+}
+
+/// The fields by which a report is known.
+#[derive(Deserialize)]
+struct Known<'a> {
+    schema: u32,
+    #[serde(borrow)]
+    command: Cow<'a, str>,
+    #[serde(default, rename = "errors")]
+    end: Option<IgnoredAny>,
+}
+
+#[derive(Default, Deserialize)]
+struct PageExtra {
+    #[serde(default)]
+    base: Option<PathText>,
+    #[serde(default)]
+    evidence: Vec<Evidence>,
+}
+
+/// Reads a saved report of the verb of `B`.
+///
+/// # Errors
+///
+/// The file cannot be read, or is no such report; in one sentence.
+pub fn read<B: Body>(path: &Path) -> CliResult<Saved<B>> {
+    let bytes = fs::read(path).map_err(|source| CliError::File {
+        verb: "read",
+        path: path.to_owned(),
+        source,
+    })?;
+    parse(&bytes).map_err(|why| CliError::Usage(format!("{} {why}", quoted(path))))
+}
+
+fn parse<B: Body>(bytes: &[u8]) -> Result<Saved<B>, String> {
+    let start = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    if start != Some(&b'<') {
+        return Ok(Saved {
+            document: known::<B>(bytes)?,
+            folders: None,
+            evidence: Vec::new(),
+            base: None,
+        });
+    }
+    let block = |id| block(bytes, id).filter(|json| !json.is_empty());
+    let Some(document) = block("document") else {
+        return Err("is a page, but not a report of resemble".to_owned());
+    };
+    let document = known::<B>(document)?;
+    let extra: PageExtra = block("extra").map(json).transpose()?.unwrap_or_default();
+    Ok(Saved {
+        document,
+        folders: block("folders").map(json).transpose()?,
+        evidence: extra.evidence,
+        base: extra.base,
+    })
+}
+
+/// The data block of a page: no `<` can stand in it.
+fn block<'a>(page: &'a [u8], id: &str) -> Option<&'a [u8]> {
+    let open = format!("<script type=\"application/json\" id=\"{id}\">");
+    let at = find(page, open.as_bytes())? + open.len();
+    let rest = &page[at..];
+    Some(&rest[..find(rest, b"</script>")?])
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|window| window == what)
+}
+
+fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| format!("is damaged: {}", harmless(&error.to_string())))
+}
+
+fn known<B: Body>(bytes: &[u8]) -> Result<Document<B>, String> {
+    const LINES: &str =
+        "has an object a line (jsonl); a saved report is one of --format json or html";
+    let known: Known<'_> = match serde_json::from_slice(bytes) {
+        Ok(known) => known,
+        Err(error) if error.is_data() => return Err("is not a report of resemble".to_owned()),
+        // A whole object, and then something else.
+        Err(error) if error.is_syntax() && error.line() == 2 && error.column() == 1 => {
+            return Err(LINES.to_owned());
+        }
+        Err(error) => return Err(format!("is damaged: {}", harmless(&error.to_string()))),
+    };
+    if known.command != B::COMMAND {
+        let command = harmless(&known.command);
+        return Err(format!(
+            "is a report of `{command}`, not of `{}`",
+            B::COMMAND
+        ));
+    }
+    if known.schema != resemble_proto::SCHEMA {
+        return Err(format!(
+            "has layout {}; this program reads layout {}",
+            known.schema,
+            resemble_proto::SCHEMA
+        ));
+    }
+    if known.end.is_none() {
+        return Err(LINES.to_owned());
+    }
+    json(bytes)
+}
+
+/// Which names stay.
+struct Names {
+    include: Option<Gitignore>,
+    exclude: Option<Gitignore>,
+    /// The directories that were named: patterns see what is below them, as when they were asked.
+    roots: Vec<PathText>,
+}
+
+impl Names {
+    fn new(picked: &Picked, roots: &[PathText]) -> CliResult<Self> {
+        Ok(Self {
+            include: patterns(&picked.include)?,
+            exclude: patterns(&picked.exclude)?,
+            roots: roots.to_vec(),
+        })
+    }
+
+    /// Whether a file of this name stays.
+    fn admit(&self, path: &PathText) -> bool {
+        let path = path.as_path();
+        let roots = self.roots.iter();
+        let below = roots.filter_map(|root| path.strip_prefix(root).ok());
+        let below = below
+            .min_by_key(|below| below.as_os_str().len())
+            .or_else(|| path.strip_prefix("/").ok())
+            .unwrap_or(path);
+        let below: PathBuf = below
+            .components()
+            .filter(|part| !matches!(part, Component::CurDir | Component::ParentDir))
+            .collect();
+        if below.as_os_str().is_empty() {
+            return self.include.is_none();
+        }
+        let names = |set: &Gitignore| set.matched_path_or_any_parents(&below, false).is_ignore();
+        self.include.as_ref().is_none_or(names) && !self.exclude.as_ref().is_some_and(names)
+    }
+}
+
+fn patterns(globs: &[String]) -> CliResult<Option<Gitignore>> {
+    if globs.is_empty() {
+        return Ok(None);
+    }
+    let mut builder = GitignoreBuilder::new("");
+    let wrong = |glob: &str, error: &ignore::Error| {
+        CliError::Usage(format!(
+            "not a pattern: {}: {}",
+            harmless(glob),
+            harmless(&error.to_string())
+        ))
+    };
+    for glob in globs {
+        builder
+            .add_line(None, glob)
+            .map_err(|error| wrong(glob, &error))?;
+    }
+    let set = builder
+        .build()
+        .map_err(|error| wrong(&globs.join(", "), &error))?;
+    Ok(Some(set))
+}
+
+/// Says in the parameters what was picked.
+fn record(parameters: &mut CommonParameters, picked: &Picked) {
+    parameters.include.extend(picked.include.iter().cloned());
+    parameters.exclude.extend(picked.exclude.iter().cloned());
+    parameters.min = parameters.min.max(picked.min.unwrap_or_default());
+    parameters.min_shared = parameters.min_shared.max(picked.min_shared.unwrap_or(0));
+    parameters.min_size = parameters.min_size.max(picked.min_size.unwrap_or(0));
+    parameters.top = least(parameters.top, picked.top);
+}
+
+fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+fn enough(picked: &Picked, a_in_b: Fraction, b_in_a: Fraction, shared: u64) -> bool {
+    picked.min.is_none_or(|min| a_in_b.max(b_in_a) >= min)
+        && picked.min_shared.is_none_or(|least| shared >= least)
+}
+
+fn cut<T>(rows: &mut Vec<T>, top: Option<u64>) {
+    if let Some(top) = top {
+        rows.truncate(usize::try_from(top).unwrap_or(usize::MAX));
+    }
+}
+
+fn pick_errors(errors: &mut Vec<SoftError>, names: &Names) {
+    errors.retain(|error| names.admit(&error.path));
+}
+
+/// Keeps what is picked of a report of `groups`.
+///
+/// # Errors
+///
+/// A pattern is none.
+pub fn pick_groups(saved: &mut Saved<Groups>, picked: &Picked) -> CliResult<()> {
+    let Saved {
+        document,
+        folders,
+        evidence,
+        ..
+    } = saved;
+    let names = Names::new(picked, &document.parameters.roots)?;
+    record(&mut document.parameters.common, picked);
+    pick_errors(&mut document.errors, &names);
+    evidence.retain(|pair| names.admit(&pair.a) && names.admit(&pair.b));
+    if let Some(folders) = folders {
+        pick_pairs(folders, picked, &names);
+    }
+    if picked.is_filter() {
+        filter_groups(&mut document.body, picked, &names);
+        let summary = &document.body.summary;
+        document.header.total = summary.sets + summary.clusters;
+    }
+    let body = &mut document.body;
+    cut(&mut body.identical, picked.top);
+    cut(&mut body.clusters, picked.top);
+    document.header.shown = (body.identical.len() + body.clusters.len()) as u64;
+    Ok(())
+}
+
+fn filter_groups(body: &mut Groups, picked: &Picked, names: &Names) {
+    let min_size = picked.min_size.unwrap_or(0);
+    for set in &mut body.identical {
+        let mut times = std::mem::take(&mut set.mtimes).into_iter();
+        let mut kept = Vec::with_capacity(set.paths.len());
+        for path in std::mem::take(&mut set.paths) {
+            let time = times.next();
+            if names.admit(&path) {
+                set.mtimes.extend(time);
+                kept.push(path);
+            }
+        }
+        set.paths = kept;
+    }
+    let files = |set: &IdenticalSet| set.paths.len() as u64;
+    let overhead = |set: &IdenticalSet| set.size.saturating_mul(files(set).saturating_sub(1));
+    body.identical
+        .retain(|set| files(set) > 1 && set.size >= min_size);
+    body.identical.sort_by_key(|set| Reverse(overhead(set)));
+    let keep = |path: &PathText, size: u64| size >= min_size && names.admit(path);
+    body.clusters = std::mem::take(&mut body.clusters)
+        .into_iter()
+        .flat_map(|cluster| clusters::pick(cluster, picked, &keep))
+        .collect();
+    body.clusters.sort_by_key(|cluster| Reverse(cluster.bytes));
+
+    let summary = &mut body.summary;
+    summary.sets = body.identical.len() as u64;
+    summary.set_files = body.identical.iter().map(files).sum();
+    summary.overhead = body.identical.iter().map(overhead).sum();
+    summary.clusters = body.clusters.len() as u64;
+    summary.cluster_files = body.clusters.iter().map(|c| c.members.len() as u64).sum();
+    summary.cluster_bytes = body.clusters.iter().map(|c| c.bytes).sum();
+    summary.links = body.clusters.iter().map(|c| c.links.len() as u64).sum();
+}
+
+/// Keeps what is picked of a report of `compare`. The totals stay those of all rows.
+///
+/// # Errors
+///
+/// A pattern is none.
+pub fn pick_compare(saved: &mut Saved<Comparison>, picked: &Picked) -> CliResult<()> {
+    let Saved {
+        document, evidence, ..
+    } = saved;
+    let names = Names::new(picked, &[])?;
+    record(&mut document.parameters.common, picked);
+    pick_errors(&mut document.errors, &names);
+    evidence.retain(|pair| names.admit(&pair.a) || names.admit(&pair.b));
+    if !picked.classes.is_empty() {
+        let classes = &mut document.parameters.classes;
+        if classes.is_empty() {
+            classes.clone_from(&picked.classes);
+        } else {
+            classes.retain(|class| picked.classes.contains(class));
+        }
+    }
+    let admit = |a: Option<&PathText>, b: Option<&PathText>| {
+        a.into_iter().chain(b).any(|path| names.admit(path))
+    };
+    let body = &mut document.body;
+    body.entries.retain(|row| {
+        let equal = matches!(row.class, CompareClass::Same | CompareClass::Moved);
+        let both = row.a.is_some() && row.b.is_some();
+        let size = row.size_a.max(row.size_b).unwrap_or(0);
+        (picked.classes.is_empty() || picked.classes.contains(&row.class))
+            && admit(row.a.as_ref(), row.b.as_ref())
+            && size >= picked.min_size.unwrap_or(0)
+            && (!both || equal || enough(picked, row.a_in_b, row.b_in_a, row.shared_bytes))
+    });
+    body.trees.retain(|tree| {
+        admit(Some(&tree.a), Some(&tree.b))
+            && picked
+                .min
+                .is_none_or(|min| tree.a_in_b.max(tree.b_in_a) >= min)
+    });
+    body.others.retain(|other| names.admit(&other.path));
+    if picked.is_filter() {
+        document.header.total = body.entries.len() as u64;
+    }
+    cut(&mut body.entries, picked.top);
+    document.header.shown = body.entries.len() as u64;
+    Ok(())
+}
+
+/// Keeps what is picked of a report of `dirs`.
+///
+/// # Errors
+///
+/// A pattern is none.
+pub fn pick_dirs(saved: &mut Saved<SimilarDirs>, picked: &Picked) -> CliResult<()> {
+    let names = Names::new(picked, &saved.document.parameters.roots)?;
+    pick_pairs(&mut saved.document, picked, &names);
+    Ok(())
+}
+
+fn pick_pairs(document: &mut DirsDocument, picked: &Picked, names: &Names) {
+    record(&mut document.parameters.common, picked);
+    pick_errors(&mut document.errors, names);
+    let pairs = &mut document.body.pairs;
+    pairs.retain(|row| {
+        names.admit(&row.a)
+            && names.admit(&row.b)
+            && (row.identical || enough(picked, row.a_in_b, row.b_in_a, row.shared_bytes))
+    });
+    if picked.is_filter() {
+        document.header.total = pairs.len() as u64;
+    }
+    cut(pairs, picked.top);
+    document.header.shown = pairs.len() as u64;
+}
+
+#[cfg(test)]
+#[path = "saved_tests.rs"]
+mod tests;

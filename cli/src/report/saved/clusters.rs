@@ -1,0 +1,147 @@
+//! A cluster without some of its members or links is still a cluster, or several, or none.
+
+use std::collections::{HashMap, HashSet};
+
+use resemble_proto::message::{Cluster, ClusterKind, Link, Member};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
+
+use super::{Picked, enough};
+
+/// What of the cluster is kept, every member linked to its centre; most members first.
+pub(super) fn pick(
+    mut cluster: Cluster,
+    picked: &Picked,
+    keep: &dyn Fn(&PathText, u64) -> bool,
+) -> Vec<Cluster> {
+    let (members, links) = (cluster.members.len(), cluster.links.len());
+    cluster
+        .members
+        .retain(|member| keep(&member.path, member.size));
+    let stays: HashSet<&PathText> = cluster.members.iter().map(|member| &member.path).collect();
+    cluster.links.retain(|link| {
+        stays.contains(&link.a)
+            && stays.contains(&link.b)
+            && enough(picked, link.a_in_b, link.b_in_a, link.shared_bytes)
+    });
+    if (members, links) == (cluster.members.len(), cluster.links.len()) {
+        return vec![cluster];
+    }
+    let mut parts = Vec::new();
+    while cluster.members.len() > 1 && !cluster.links.is_empty() {
+        let Some(center) = center(&cluster) else {
+            break;
+        };
+        parts.push(split(&mut cluster, &center, parts.len()));
+    }
+    parts
+}
+
+/// The centre if any link leads there, else the member with most links, the first of equals.
+fn center(cluster: &Cluster) -> Option<PathText> {
+    let mut degrees: HashMap<&PathText, usize> = HashMap::new();
+    for link in &cluster.links {
+        *degrees.entry(&link.a).or_default() += 1;
+        *degrees.entry(&link.b).or_default() += 1;
+    }
+    if degrees.contains_key(&cluster.center) {
+        return Some(cluster.center.clone());
+    }
+    let paths = cluster.members.iter().map(|member| &member.path);
+    let degree = |path: &PathText| degrees.get(path).copied().unwrap_or(0);
+    // `max_by_key` would take the last of equals.
+    paths.rev().max_by_key(|path| degree(path)).cloned()
+}
+
+/// Takes the members that are linked to `center` out of `rest`, as a cluster of their own.
+fn split(rest: &mut Cluster, center: &PathText, part: usize) -> Cluster {
+    // How much of a neighbour is in the centre, and the other way round.
+    let mut shares: HashMap<PathText, (Fraction, Fraction)> = HashMap::new();
+    for link in &rest.links {
+        if link.b == *center {
+            shares.insert(link.a.clone(), (link.a_in_b, link.b_in_a));
+        } else if link.a == *center {
+            shares.insert(link.b.clone(), (link.b_in_a, link.a_in_b));
+        }
+    }
+    let inside = |path: &PathText| path == center || shares.contains_key(path);
+    let (mut members, others): (Vec<Member>, Vec<Member>) = std::mem::take(&mut rest.members)
+        .into_iter()
+        .partition(|member| inside(&member.path));
+    let all_links = std::mem::take(&mut rest.links);
+    let (links, outside): (Vec<Link>, Vec<Link>) = all_links
+        .into_iter()
+        .partition(|link| inside(&link.a) && inside(&link.b));
+    let left: HashSet<&PathText> = others.iter().map(|member| &member.path).collect();
+    rest.links = outside
+        .into_iter()
+        .filter(|link| left.contains(&link.a) && left.contains(&link.b))
+        .collect();
+    rest.members = others;
+
+    for member in &mut members {
+        (member.a_in_b, member.b_in_a) = shares
+            .get(&member.path)
+            .copied()
+            .unwrap_or((Fraction::ONE, Fraction::ONE));
+        member.newest = false;
+    }
+    let kind = kind(rest.kind, &members, center);
+    if kind == ClusterKind::Versions {
+        let newest = members.iter().map(|member| member.mtime).max();
+        let mut newest_members = members
+            .iter_mut()
+            .filter(|member| Some(member.mtime) == newest);
+        if let Some(member) = newest_members.next_back() {
+            member.newest = true;
+        }
+    } else {
+        // The centre first; the order of the rest stays.
+        members.sort_by_key(|member| member.path != *center);
+    }
+    let scores = || links.iter().map(|link| link.a_in_b.max(link.b_in_a));
+    let sum: u64 = scores()
+        .map(|score| u64::from(score.millionths().unwrap_or(0)))
+        .sum();
+    let average = (sum / (links.len() as u64).max(1)) as u32;
+    Cluster {
+        id: match part {
+            0 => rest.id.clone(),
+            part => format!("{}.{part}", rest.id),
+        },
+        kind,
+        center: center.clone(),
+        average: Fraction::from_millionths(average),
+        worst: worst(&members, &links, rest.worst),
+        bytes: members.iter().map(|member| member.size).sum(),
+        component: rest.component.clone(),
+        members,
+        links,
+    }
+}
+
+/// The least score of two members: known if all pairs have links, else no better than it was.
+fn worst(members: &[Member], links: &[Link], before: Fraction) -> Fraction {
+    let pairs = members.len() * (members.len() - 1) / 2;
+    if links.len() < pairs {
+        return before;
+    }
+    let scores = links.iter().map(|link| link.a_in_b.max(link.b_in_a));
+    scores.min().unwrap_or(before)
+}
+
+/// What is left of a kind: two files are a pair, or one in the other; a larger cluster stays what it was.
+fn kind(before: ClusterKind, members: &[Member], center: &PathText) -> ClusterKind {
+    let other = members.iter().find(|member| member.path != *center);
+    match (members.len(), other) {
+        (2, Some(other)) => {
+            let near = Fraction::from_millionths(700_000);
+            match (other.a_in_b >= near, other.b_in_a >= near) {
+                (true, true) => ClusterKind::Versions,
+                (false, false) => ClusterKind::Pair,
+                _ => ClusterKind::Contains,
+            }
+        }
+        _ => before,
+    }
+}

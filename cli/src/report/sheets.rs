@@ -1,0 +1,522 @@
+//! What the rows and columns of a report are, for the workbook and for the page's plain tables.
+//!
+//! A report is a few sheets; a sheet is columns and rows; a row has an outline level: files stand
+//! below their set, their cluster, their folder, as in Forman et al. 2005, figures 5 and 6. The walk
+//! hands out rows one by one, so that a million of them are never held twice.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io;
+
+use resemble_proto::documents::{CompareDocument, CoveredDocument, DirsDocument, GroupsDocument};
+use resemble_proto::message::{
+    Cluster, CompareClass, CompareRow, CoverPair, DirRow, IdenticalSet, SoftError,
+};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
+
+use super::{Extras, Report};
+
+use Align::{Left, Right};
+
+/// A value of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Cell<'a> {
+    /// Nothing.
+    Empty,
+    /// Text; of ours, or a message of the system.
+    Text(Cow<'a, str>),
+    /// A name.
+    Name(&'a PathText),
+    /// A whole number.
+    Count(u64),
+    /// A share, and whether the two files are identical: only then is it 100 %.
+    Share(Fraction, bool),
+    /// Seconds since 1970.
+    Time(i64),
+}
+
+/// Where the values of a column stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Align {
+    /// Names and words.
+    Left,
+    /// Numbers and times.
+    Right,
+}
+
+/// A column: its title, how wide it is, in characters, and where its values stand.
+pub(super) type Column = (&'static str, u16, Align);
+
+/// A sheet before its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sheet {
+    /// At most 31 characters: what a workbook allows.
+    pub name: &'static str,
+    /// How it is to be read, in a sentence.
+    pub lead: &'static str,
+    /// The columns.
+    pub columns: &'static [Column],
+    /// The level from which on rows are folded away at first; 0: no rows stand below others.
+    pub folded: u8,
+}
+
+/// Takes the sheets of a report.
+pub(super) trait Sink {
+    /// The rows that follow are of this sheet.
+    fn sheet(&mut self, sheet: &Sheet) -> io::Result<()>;
+
+    /// A row, one cell a column; `level` 1 stands below the last row of level 0, and so on.
+    fn row(&mut self, level: u8, cells: &[Cell<'_>]) -> io::Result<()>;
+}
+
+const FOLDERS: Sheet = Sheet {
+    name: "Folders",
+    lead: "Similar folders whatever their names: how much of the bytes below one is in files below the other.",
+    columns: &[
+        ("First folder", 50, Left),
+        ("Second folder", 50, Left),
+        ("First in second", 14, Right),
+        ("Second in first", 14, Right),
+        ("Bytes in both", 14, Right),
+        ("Files first", 11, Right),
+        ("Files second", 11, Right),
+        ("Bytes first", 14, Right),
+        ("Bytes second", 14, Right),
+        ("Identical", 10, Left),
+    ],
+    folded: 0,
+};
+
+const IDENTICAL: Sheet = Sheet {
+    name: "Identical files",
+    lead: "Sets of files with equal bytes. Overhead is what all but one of a set take.",
+    columns: &[
+        ("Set", 7, Right),
+        ("Files", 7, Right),
+        ("Overhead bytes", 15, Right),
+        ("File size", 13, Right),
+        ("Changed (UTC)", 17, Right),
+        ("File", 90, Left),
+    ],
+    folded: 1,
+};
+
+const CLUSTERS: Sheet = Sheet {
+    name: "Clusters",
+    lead: "Groups of similar files. A cluster's row has its totals and its centre, which every member resembles; members stand below it.",
+    columns: &[
+        ("Cluster", 9, Right),
+        ("Kind", 10, Left),
+        ("Files", 7, Right),
+        ("Links", 8, Right),
+        ("Size", 13, Right),
+        ("Similar", 9, Right),
+        ("Worst pair", 11, Right),
+        ("In centre", 10, Right),
+        ("Centre in it", 12, Right),
+        ("Changed (UTC)", 17, Right),
+        ("Copies", 8, Right),
+        ("Mark", 9, Left),
+        ("Id", 18, Left),
+        ("File", 90, Left),
+    ],
+    folded: 1,
+};
+
+const LINKS: Sheet = Sheet {
+    name: "Links",
+    lead: "Pairs of similar members of a cluster. Bytes in both are a lower bound.",
+    columns: &[
+        ("Cluster", 9, Right),
+        ("First file", 60, Left),
+        ("Second file", 60, Left),
+        ("First in second", 14, Right),
+        ("Second in first", 14, Right),
+        ("Bytes in both", 14, Right),
+        ("Without common text", 19, Right),
+        ("Reason", 40, Left),
+    ],
+    folded: 0,
+};
+
+const COMPARE: Sheet = Sheet {
+    name: "Compare",
+    lead: "Every file of both sides by class and folder, with its partner; further partners stand below their file.",
+    columns: &[
+        ("Class", 14, Left),
+        ("Files", 9, Right),
+        ("Bytes", 14, Right),
+        ("First file", 60, Left),
+        ("Second file", 60, Left),
+        ("First in second", 14, Right),
+        ("Second in first", 14, Right),
+        ("Bytes in both", 14, Right),
+        ("Size first", 13, Right),
+        ("Size second", 13, Right),
+        ("Mark", 16, Left),
+    ],
+    folded: 2,
+};
+
+const OTHERS: Sheet = Sheet {
+    name: "Links and special files",
+    lead: "What is no regular file, or could not be read, and is not the same on both sides.",
+    columns: &[
+        ("Path", 90, Left),
+        ("First", 14, Left),
+        ("Second", 14, Left),
+    ],
+    folded: 0,
+};
+
+const MISSING: Sheet = Sheet {
+    name: "Not covered",
+    lead: "Entries without an equal elsewhere: they would be lost.",
+    columns: &[("File", 90, Left), ("Size", 14, Right), ("Why", 40, Left)],
+    folded: 0,
+};
+
+const NEAR: Sheet = Sheet {
+    name: "Near copies, not safe",
+    lead: "Of those not covered, the ones that resemble a file elsewhere. Resembling is not having.",
+    columns: &[
+        ("File", 60, Left),
+        ("Resembles", 60, Left),
+        ("Of it elsewhere", 15, Right),
+        ("Of the other in it", 17, Right),
+        ("Bytes in both", 14, Right),
+    ],
+    folded: 0,
+};
+
+const LINKED: Sheet = Sheet {
+    name: "Covered by a hard link",
+    lead: "The equal is the same inode under another name.",
+    columns: &[
+        ("File", 60, Left),
+        ("Its equal", 60, Left),
+        ("Size", 14, Right),
+    ],
+    folded: 0,
+};
+
+const COPIES: Sheet = Sheet {
+    name: "Covered by a copy",
+    lead: "Compared byte by byte when the report was made.",
+    ..LINKED
+};
+
+const ERRORS: Sheet = Sheet {
+    name: "Errors",
+    lead: "What could not be looked at: the report says nothing about it.",
+    columns: &[("Path", 90, Left), ("Why", 60, Left)],
+    folded: 0,
+};
+
+/// Hands every sheet with its rows to `sink`: folders first, then families, then what is equal.
+pub(super) fn walk(report: Report<'_>, extras: &Extras<'_>, sink: &mut dyn Sink) -> io::Result<()> {
+    match report {
+        Report::Groups(document) => groups(document, extras.folders, sink),
+        Report::Compare(document) => compare(document, sink),
+        Report::Dirs(document) => dirs(document, sink),
+        Report::Covered(document) => covered(document, sink),
+    }?;
+    errors(report.common().errors, sink)
+}
+
+fn text(text: &str) -> Cell<'_> {
+    Cell::Text(Cow::Borrowed(text))
+}
+
+fn folders<'a>(rows: impl IntoIterator<Item = &'a DirRow>, sink: &mut dyn Sink) -> io::Result<()> {
+    sink.sheet(&FOLDERS)?;
+    for row in rows {
+        let cells = [
+            Cell::Name(&row.a),
+            Cell::Name(&row.b),
+            Cell::Share(row.a_in_b, row.identical),
+            Cell::Share(row.b_in_a, row.identical),
+            Cell::Count(row.shared_bytes),
+            Cell::Count(row.files_a),
+            Cell::Count(row.files_b),
+            Cell::Count(row.bytes_a),
+            Cell::Count(row.bytes_b),
+            text(if row.identical { "identical" } else { "" }),
+        ];
+        sink.row(0, &cells)?;
+    }
+    Ok(())
+}
+
+fn dirs(document: &DirsDocument, sink: &mut dyn Sink) -> io::Result<()> {
+    folders(&document.body.pairs, sink)
+}
+
+fn groups(
+    document: &GroupsDocument,
+    folders_of: Option<&DirsDocument>,
+    sink: &mut dyn Sink,
+) -> io::Result<()> {
+    let groups = &document.body;
+    if let Some(pairs) = folders_of {
+        folders(&pairs.body.pairs, sink)?;
+    }
+    sink.sheet(&CLUSTERS)?;
+    for (at, cluster) in groups.clusters.iter().enumerate() {
+        cluster_rows(at as u64 + 1, cluster, sink)?;
+    }
+    sink.sheet(&IDENTICAL)?;
+    for (at, set) in groups.identical.iter().enumerate() {
+        set_rows(at as u64 + 1, set, sink)?;
+    }
+    sink.sheet(&LINKS)?;
+    for (at, cluster) in groups.clusters.iter().enumerate() {
+        for link in &cluster.links {
+            let cells = [
+                Cell::Count(at as u64 + 1),
+                Cell::Name(&link.a),
+                Cell::Name(&link.b),
+                Cell::Share(link.a_in_b, false),
+                Cell::Share(link.b_in_a, false),
+                Cell::Count(link.shared_bytes),
+                Cell::Share(link.discount.discounted, false),
+                link.discount.reason.as_deref().map_or(Cell::Empty, text),
+            ];
+            sink.row(0, &cells)?;
+        }
+    }
+    Ok(())
+}
+
+fn set_rows(number: u64, set: &IdenticalSet, sink: &mut dyn Sink) -> io::Result<()> {
+    let files = set.paths.len() as u64;
+    let time = |at: usize| set.mtimes.get(at).map_or(Cell::Empty, |t| Cell::Time(*t));
+    for (at, path) in set.paths.iter().enumerate() {
+        let [first, size, overhead, count] = if at == 0 {
+            let overhead = set.size.saturating_mul(files.saturating_sub(1));
+            [number, set.size, overhead, files].map(Cell::Count)
+        } else {
+            [const { Cell::Empty }; 4]
+        };
+        let cells = [first, count, overhead, size, time(at), Cell::Name(path)];
+        sink.row(u8::from(at > 0), &cells)?;
+    }
+    Ok(())
+}
+
+fn cluster_rows(number: u64, cluster: &Cluster, sink: &mut dyn Sink) -> io::Result<()> {
+    let newest = cluster.members.iter().map(|member| member.mtime).max();
+    let top = [
+        Cell::Count(number),
+        text(cluster.kind.word()),
+        Cell::Count(cluster.members.len() as u64),
+        Cell::Count(cluster.links.len() as u64),
+        Cell::Count(cluster.bytes),
+        Cell::Share(cluster.average, false),
+        Cell::Share(cluster.worst, false),
+        Cell::Empty,
+        Cell::Empty,
+        newest.map_or(Cell::Empty, Cell::Time),
+        Cell::Empty,
+        text("cluster"),
+        text(&cluster.id),
+        Cell::Name(&cluster.center),
+    ];
+    sink.row(0, &top)?;
+    for member in &cluster.members {
+        let is_center = member.path == cluster.center;
+        let share = |share| {
+            if is_center {
+                Cell::Empty
+            } else {
+                Cell::Share(share, false)
+            }
+        };
+        let cells = [
+            Cell::Empty,
+            Cell::Empty,
+            Cell::Empty,
+            Cell::Empty,
+            Cell::Count(member.size),
+            share(member.a_in_b.max(member.b_in_a)),
+            Cell::Empty,
+            share(member.a_in_b),
+            share(member.b_in_a),
+            Cell::Time(member.mtime),
+            Cell::Count(member.copies),
+            text(match (is_center, member.newest) {
+                (_, true) => "newest",
+                (true, false) => "centre",
+                (false, false) => "",
+            }),
+            Cell::Empty,
+            Cell::Name(&member.path),
+        ];
+        sink.row(1, &cells)?;
+    }
+    Ok(())
+}
+
+/// The folder of a row's file, of the first side if it has one.
+fn folder(row: &CompareRow) -> &[u8] {
+    let path = row.a.as_ref().or(row.b.as_ref());
+    let bytes = path.map_or(&[][..], PathText::as_bytes);
+    let slash = bytes.iter().rposition(|byte| *byte == b'/');
+    &bytes[..slash.unwrap_or(0)]
+}
+
+fn compare(document: &CompareDocument, sink: &mut dyn Sink) -> io::Result<()> {
+    let comparison = &document.body;
+    if !comparison.trees.is_empty() {
+        sink.sheet(&FOLDERS)?;
+        for tree in &comparison.trees {
+            let cells = [
+                Cell::Name(&tree.a),
+                Cell::Name(&tree.b),
+                Cell::Share(tree.a_in_b, false),
+                Cell::Share(tree.b_in_a, false),
+                Cell::Empty,
+                Cell::Count(tree.files_a),
+                Cell::Count(tree.files_b),
+                Cell::Count(tree.bytes_a),
+                Cell::Count(tree.bytes_b),
+                Cell::Empty,
+            ];
+            sink.row(0, &cells)?;
+        }
+    }
+    sink.sheet(&COMPARE)?;
+    let size = |row: &CompareRow| row.size_a.or(row.size_b).unwrap_or(0);
+    for class in CompareClass::ALL {
+        let mut by_folder: BTreeMap<&[u8], Vec<&CompareRow>> = BTreeMap::new();
+        let (mut files, mut bytes) = (0, 0);
+        for row in comparison.entries.iter().filter(|row| row.class == class) {
+            by_folder.entry(folder(row)).or_default().push(row);
+            files += 1;
+            bytes += size(row);
+        }
+        if files == 0 {
+            continue;
+        }
+        let total = |first, files, bytes, name| {
+            let mut cells = [const { Cell::Empty }; 11];
+            cells[0] = first;
+            cells[1] = Cell::Count(files);
+            cells[2] = Cell::Count(bytes);
+            cells[3] = name;
+            cells
+        };
+        sink.row(0, &total(text(class.word()), files, bytes, Cell::Empty))?;
+        for (folder, rows) in by_folder {
+            let bytes = rows.iter().map(|row| size(row)).sum();
+            let mut name = super::spell::spelled(folder);
+            name.push('/');
+            let name = Cell::Text(Cow::Owned(name));
+            sink.row(
+                1,
+                &total(text(class.word()), rows.len() as u64, bytes, name),
+            )?;
+            for row in rows {
+                file_rows(row, sink)?;
+            }
+        }
+    }
+    if !comparison.others.is_empty() {
+        sink.sheet(&OTHERS)?;
+        for other in &comparison.others {
+            let side = |what: &'_ Option<String>| {
+                what.clone()
+                    .map_or(Cell::Empty, |what| Cell::Text(Cow::Owned(what)))
+            };
+            sink.row(
+                0,
+                &[Cell::Name(&other.path), side(&other.a), side(&other.b)],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn file_rows(row: &CompareRow, sink: &mut dyn Sink) -> io::Result<()> {
+    let identical = matches!(row.class, CompareClass::Same | CompareClass::Moved);
+    let name = |path: &'_ Option<PathText>| path.is_some();
+    let both = name(&row.a) && name(&row.b);
+    let size = |size: Option<u64>| size.map_or(Cell::Empty, Cell::Count);
+    let cells = [
+        text(row.class.word()),
+        Cell::Empty,
+        Cell::Empty,
+        row.a.as_ref().map_or(Cell::Empty, Cell::Name),
+        row.b.as_ref().map_or(Cell::Empty, Cell::Name),
+        Cell::Share(row.a_in_b, identical),
+        Cell::Share(row.b_in_a, identical),
+        if both {
+            Cell::Count(row.shared_bytes)
+        } else {
+            Cell::Empty
+        },
+        size(row.size_a),
+        size(row.size_b),
+        text(if row.copy { "surplus copy" } else { "" }),
+    ];
+    sink.row(2, &cells)?;
+    for other in &row.others {
+        let mut cells = [const { Cell::Empty }; 11];
+        cells[0] = text(row.class.word());
+        cells[if row.a.is_some() { 4 } else { 3 }] = Cell::Name(&other.path);
+        cells[5] = Cell::Share(other.a_in_b, false);
+        cells[6] = Cell::Share(other.b_in_a, false);
+        cells[7] = Cell::Count(other.shared_bytes);
+        cells[10] = text("further partner");
+        sink.row(2, &cells)?;
+    }
+    Ok(())
+}
+
+fn covered(document: &CoveredDocument, sink: &mut dyn Sink) -> io::Result<()> {
+    let coverage = &document.body;
+    sink.sheet(&MISSING)?;
+    for row in &coverage.missing {
+        let cells = [
+            Cell::Name(&row.path),
+            Cell::Count(row.size),
+            text(&row.reason),
+        ];
+        sink.row(0, &cells)?;
+    }
+    sink.sheet(&NEAR)?;
+    for row in &coverage.near {
+        let cells = [
+            Cell::Name(&row.path),
+            Cell::Name(&row.by),
+            Cell::Share(row.a_in_b, false),
+            Cell::Share(row.b_in_a, false),
+            Cell::Count(row.shared_bytes),
+        ];
+        sink.row(0, &cells)?;
+    }
+    let pairs = |sheet: &Sheet, rows: &[CoverPair], sink: &mut dyn Sink| {
+        sink.sheet(sheet)?;
+        rows.iter().try_for_each(|row| {
+            let cells = [
+                Cell::Name(&row.path),
+                Cell::Name(&row.by),
+                Cell::Count(row.size),
+            ];
+            sink.row(0, &cells)
+        })
+    };
+    pairs(&LINKED, &coverage.linked, sink)?;
+    pairs(&COPIES, &coverage.copies, sink)
+}
+
+fn errors(errors: &[SoftError], sink: &mut dyn Sink) -> io::Result<()> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    sink.sheet(&ERRORS)?;
+    errors
+        .iter()
+        .try_for_each(|error| sink.row(0, &[Cell::Name(&error.path), text(&error.message)]))
+}

@@ -1,0 +1,81 @@
+//! Names and messages for people's eyes, where neither a shell nor a terminal reads them.
+//!
+//! The page and the workbook show a name as it is, but spell out what would not be seen or would
+//! change what is seen: bytes that are no UTF-8 as `\xff`, controls as `\n` or `\x1b`, invisible and
+//! direction-changing characters as `\u{202e}`. It is the set of [`crate::quote`]; `page.js` has the
+//! same rule for what the browser shows.
+
+use std::fmt::Write as _;
+
+use resemble_engine::why::is_printable;
+
+/// The name with everything hidden spelled out.
+pub(super) fn spelled(name: &[u8]) -> String {
+    let mut text = String::with_capacity(name.len());
+    for chunk in name.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            push(&mut text, c);
+        }
+        for byte in chunk.invalid() {
+            // Writing to a string does not fail.
+            write!(text, "\\x{byte:02x}").unwrap_or_default();
+        }
+    }
+    text
+}
+
+fn push(text: &mut String, c: char) {
+    match c {
+        '\n' => text.push_str("\\n"),
+        '\t' => text.push_str("\\t"),
+        '\r' => text.push_str("\\r"),
+        c if is_printable(c) => text.push(c),
+        c if c.is_ascii() => write!(text, "\\x{:02x}", c as u32).unwrap_or_default(),
+        c => write!(text, "\\u{{{:02x}}}", c as u32).unwrap_or_default(),
+    }
+}
+
+/// Text for the body or an attribute of a page.
+pub(super) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + text.len() / 8);
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_hidden_is_spelled_out() {
+        let cases: [(&[u8], &str); 7] = [
+            ("größe 日本.txt".as_bytes(), "größe 日本.txt"),
+            (b"a\nb\tc\x1b[2J", r"a\nb\tc\x1b[2J"),
+            (b"a\xffb\xc3", r"a\xffb\xc3"),
+            ("a\u{202e}b".as_bytes(), r"a\u{202e}b"),
+            ("\u{85}\u{ad}".as_bytes(), r"\u{85}\u{ad}"),
+            (b"<b>\"x\"&'", "<b>\"x\"&'"),
+            (b"", ""),
+        ];
+        for (name, text) in cases {
+            assert_eq!(spelled(name), text);
+        }
+    }
+
+    #[test]
+    fn nothing_escaped_ends_an_element_or_an_attribute() {
+        assert_eq!(
+            escaped("</script>\"'&<"),
+            "&lt;/script&gt;&quot;&#39;&amp;&lt;"
+        );
+    }
+}

@@ -1,0 +1,450 @@
+//! A comparison for people.
+//!
+//! 1. Totals both ways, then what became of the files, a class a line with its sign; so the signs
+//!    of the rows need no legend.
+//! 2. Directories that moved as a whole, a line each; the rows that they explain are not listed.
+//! 3. The rows by class, what has no partner first, biggest first, folded by folder.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use resemble_proto::documents::CompareDocument;
+use resemble_proto::message::{CompareClass, CompareRow, TreeRow};
+use resemble_proto::path::PathText;
+
+use super::fold::{Leaf, Line, fold};
+use super::{SCREENFUL, files_and_bytes, percent, sentence, share_of};
+use crate::error::CliResult;
+use crate::rows::counted;
+use crate::ui::{Cell, Tint, Ui};
+use crate::values::{human_count, human_size};
+
+/// What is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View {
+    /// Every row, nothing folded.
+    pub all: bool,
+    /// Directories that moved.
+    pub trees: bool,
+}
+
+/// The order of the rows: what is lost or new first, what is only moved last.
+const ORDER: [CompareClass; 8] = [
+    CompareClass::OnlyA,
+    CompareClass::OnlyB,
+    CompareClass::Edited,
+    CompareClass::MovedEdited,
+    CompareClass::Contained,
+    CompareClass::Contains,
+    CompareClass::Moved,
+    CompareClass::Same,
+];
+
+/// The sign of a class.
+pub const fn sign(class: CompareClass) -> &'static str {
+    match class {
+        CompareClass::Same => "=",
+        CompareClass::Edited => "*",
+        CompareClass::Moved => ">",
+        CompareClass::MovedEdited => ">*",
+        CompareClass::Contained => "<",
+        CompareClass::Contains => "{",
+        CompareClass::OnlyA => "-",
+        CompareClass::OnlyB => "+",
+    }
+}
+
+const fn tint(class: CompareClass) -> Tint {
+    match class {
+        CompareClass::Same => Tint::Good,
+        CompareClass::OnlyA | CompareClass::OnlyB => Tint::Notable,
+        _ => Tint::Plain,
+    }
+}
+
+/// Prints a comparison.
+pub fn print(ui: &mut Ui, document: &CompareDocument, view: View) -> CliResult<()> {
+    let mut lines = head(ui, document);
+    ui.lines(&lines, b'\n')?;
+    lines = counts(document);
+    ui.lines(&lines, b'\n')?;
+    if view.trees && !document.body.trees.is_empty() {
+        ui.lines(&[sentence("", Tint::Plain)], b'\n')?;
+        let rows = trees(ui, document, view);
+        ui.lines(&rows, b'\n')?;
+    }
+    let (rows, rest) = entries(ui, document, view);
+    if !rows.is_empty() {
+        ui.lines(&[sentence("", Tint::Plain)], b'\n')?;
+        ui.lines(&rows, b'\n')?;
+    }
+    if let Some(rest) = rest {
+        ui.lines(&[sentence(rest, Tint::Faint)], b'\n')?;
+    }
+    Ok(())
+}
+
+/// One line a side.
+fn head(ui: &Ui, document: &CompareDocument) -> Vec<Vec<Cell>> {
+    let sum = &document.body.summary;
+    let side = |which: &str, name: &PathText, files, bytes, found, without: u64, other: &str| {
+        let rest = match without {
+            0 => "no file is missing there".to_owned(),
+            1 => "1 file is not".to_owned(),
+            n => format!("{} files are not", human_count(n)),
+        };
+        vec![
+            Cell::left(which, Tint::Heading),
+            ui.name(name, Tint::Heading).followed_by(":"),
+            Cell::left(
+                format!(
+                    "{}; {} of its bytes are in {other}; {rest}",
+                    files_and_bytes(files, bytes),
+                    share_of(found, bytes)
+                ),
+                Tint::Plain,
+            ),
+        ]
+    };
+    let parameters = &document.parameters;
+    vec![
+        side(
+            "A",
+            &parameters.a,
+            sum.files_a,
+            sum.bytes_a,
+            sum.bytes_a_in_b,
+            sum.files_a_not_in_b,
+            "B",
+        ),
+        side(
+            "B",
+            &parameters.b,
+            sum.files_b,
+            sum.bytes_b,
+            sum.bytes_b_in_a,
+            sum.files_b_not_in_a,
+            "A",
+        ),
+    ]
+}
+
+/// One line a class that has rows.
+fn counts(document: &CompareDocument) -> Vec<Vec<Cell>> {
+    let mut sum = document.body.summary;
+    let mut lines = Vec::new();
+    for class in CompareClass::ALL {
+        let count = *sum.count_mut(class);
+        if count > 0 {
+            lines.push(vec![
+                Cell::left(format!("{:2}", sign(class)), tint(class)),
+                Cell::right(human_count(count), Tint::Plain),
+                Cell::left(meaning(class), Tint::Plain),
+            ]);
+        }
+    }
+    let other = sum.other;
+    let differ = other.differ + other.only_a + other.only_b;
+    if differ > 0 {
+        let parts = [
+            (other.differ, "on both sides"),
+            (other.only_a, "only in A"),
+            (other.only_b, "only in B"),
+        ];
+        let parts: Vec<String> = parts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{} {what}", human_count(count)))
+            .collect();
+        lines.push(vec![
+            Cell::left("! ", Tint::Notable),
+            Cell::right(human_count(differ), Tint::Plain),
+            Cell::left(
+                format!(
+                    "differ: links, special and unreadable files ({})",
+                    parts.join(", ")
+                ),
+                Tint::Plain,
+            ),
+        ]);
+    }
+    lines
+}
+
+const fn meaning(class: CompareClass) -> &'static str {
+    match class {
+        CompareClass::Same => "same",
+        CompareClass::Edited => "edited: same path, other bytes",
+        CompareClass::Moved => "moved: equal bytes, other path",
+        CompareClass::MovedEdited => "moved-edited: alike, other path",
+        CompareClass::Contained => "contained: A's file lies in B's",
+        CompareClass::Contains => "contains: B's file lies in A's",
+        CompareClass::OnlyA => "only-a: nothing of it in B",
+        CompareClass::OnlyB => "only-b: nothing of it in A",
+    }
+}
+
+/// Trees shown unless everything is asked for.
+const TREES: usize = 12;
+
+fn trees(ui: &Ui, document: &CompareDocument, view: View) -> Vec<Vec<Cell>> {
+    let trees = &document.body.trees;
+    let shown = if view.all { trees.len() } else { TREES };
+    let mut lines: Vec<Vec<Cell>> = trees
+        .iter()
+        .take(shown)
+        .map(|tree| {
+            vec![
+                Cell::left(">/", Tint::Plain),
+                percent(tree.a_in_b, false, Tint::Plain),
+                Cell::right(human_size(tree.bytes_a), Tint::Plain),
+                Cell::right(counted(tree.files_a, "file"), Tint::Plain),
+                ui.name(&folder(&tree.a), Tint::Plain)
+                    .joined(" -> ", &ui.name(&folder(&tree.b), Tint::Plain)),
+            ]
+        })
+        .collect();
+    let more = trees.len().saturating_sub(shown);
+    if more > 0 {
+        lines.push(sentence(
+            format!("… and {} more that moved", counted_dirs(more as u64)),
+            Tint::Faint,
+        ));
+    }
+    lines
+}
+
+fn counted_dirs(count: u64) -> String {
+    if count == 1 {
+        "1 directory".to_owned()
+    } else {
+        format!("{} directories", human_count(count))
+    }
+}
+
+/// `drivers/`; the directory itself is `./`.
+fn folder(path: &PathText) -> PathText {
+    let mut bytes = path.as_bytes().to_vec();
+    if bytes.is_empty() {
+        bytes.push(b'.');
+    }
+    bytes.push(b'/');
+    PathText::from_bytes(bytes)
+}
+
+/// The rows, and a sentence about what is not shown.
+fn entries(ui: &Ui, document: &CompareDocument, view: View) -> (Vec<Vec<Cell>>, Option<String>) {
+    let body = &document.body;
+    let moves: Moves<'_> = if view.trees && !view.all {
+        let trees = body.trees.iter();
+        trees
+            .map(|tree: &TreeRow| (tree.a.as_path(), tree.b.as_path()))
+            .collect()
+    } else {
+        Moves::new()
+    };
+    let mut sections: Vec<(CompareClass, Vec<&CompareRow>)> =
+        ORDER.into_iter().map(|class| (class, Vec::new())).collect();
+    let mut in_trees = 0;
+    for row in &body.entries {
+        if row.class == CompareClass::Moved && explains(&moves, row) {
+            in_trees += 1;
+            continue;
+        }
+        if let Some((_, rows)) = sections.iter_mut().find(|(class, _)| *class == row.class) {
+            rows.push(row);
+        }
+    }
+    sections.retain(|(_, rows)| !rows.is_empty());
+    let others = body.others.len();
+    let needs: Vec<usize> = sections
+        .iter()
+        .map(|(_, rows)| rows.len())
+        .chain([others])
+        .collect();
+    let room = if view.all {
+        needs.clone()
+    } else {
+        shares(&needs, SCREENFUL)
+    };
+
+    let mut lines = Vec::new();
+    let (mut hidden_files, mut hidden_folders, mut is_folded) = (0, 0, false);
+    for ((class, rows), room) in sections.iter().zip(&room) {
+        let mut leaves: Vec<Leaf<'_>> = rows
+            .iter()
+            .enumerate()
+            .map(|(index, row)| Leaf {
+                path: place(row).as_bytes(),
+                bytes: weight(row),
+                index,
+            })
+            .collect();
+        let folded = fold(&mut leaves, *room);
+        hidden_files += folded.hidden_files;
+        hidden_folders += folded.hidden_folders;
+        is_folded |= folded.is_folded();
+        for line in &folded.lines {
+            match line {
+                Line::File(index) => entry(ui, document, rows[*index], view, &mut lines),
+                Line::Folder { path, files, bytes } => {
+                    let name = ui.name(&PathText::from_bytes(*path), Tint::Plain);
+                    lines.push(vec![
+                        Cell::left(format!("{:2}", sign(*class)), tint(*class)),
+                        Cell::right("", Tint::Plain),
+                        Cell::right(human_size(*bytes), Tint::Plain),
+                        name.followed_by(&format!("  {}", counted(*files, "file"))),
+                    ]);
+                }
+            }
+        }
+    }
+    let shown = room.last().copied().unwrap_or(0).min(others);
+    for other in &body.others[..shown] {
+        let what = match (&other.a, &other.b) {
+            (Some(a), Some(b)) if a == b => format!("  {a}, not the same"),
+            (Some(a), Some(b)) => format!("  {a} in A, {b} in B"),
+            (Some(a), None) => format!("  {a}, only in A"),
+            (None, Some(b)) => format!("  {b}, only in B"),
+            (None, None) => String::new(),
+        };
+        lines.push(vec![
+            Cell::left("! ", Tint::Notable),
+            Cell::right("", Tint::Plain),
+            Cell::right("", Tint::Plain),
+            ui.name(&other.path, Tint::Plain)
+                .followed_by(&crate::quote::harmless(&what)),
+        ]);
+    }
+    hidden_files += (others - shown) as u64;
+    let mut rest = Vec::new();
+    if hidden_files > 0 {
+        let folders = match hidden_folders {
+            0 | 1 => String::new(),
+            n => format!(" in {} folders", human_count(n)),
+        };
+        rest.push(format!("… and {} more{folders}", human_count(hidden_files)));
+    }
+    if in_trees > 0 {
+        rest.push(format!(
+            "{} moved with their directories",
+            counted(in_trees, "file")
+        ));
+    }
+    let rest = if rest.is_empty() && !is_folded {
+        None
+    } else {
+        rest.push("--all shows everything".to_owned());
+        Some(rest.join("; "))
+    };
+    (lines, rest)
+}
+
+/// The path that a row is folded by.
+fn place(row: &CompareRow) -> &PathText {
+    const NOWHERE: &PathText = &PathText::NOTHING;
+    row.a.as_ref().or(row.b.as_ref()).unwrap_or(NOWHERE)
+}
+
+fn weight(row: &CompareRow) -> u64 {
+    row.size_a.unwrap_or(0).max(row.size_b.unwrap_or(0))
+}
+
+/// The directories that moved as a whole.
+type Moves<'a> = HashSet<(&'a Path, &'a Path)>;
+
+/// Whether a file moved just as a directory above it did.
+fn explains(moves: &Moves<'_>, row: &CompareRow) -> bool {
+    let (Some(a), Some(b)) = (&row.a, &row.b) else {
+        return false;
+    };
+    // Up both sides at once, as long as the names are the same.
+    let (mut a, mut b) = (a.as_path(), b.as_path());
+    while let (Some(above_a), Some(above_b)) = (a.parent(), b.parent()) {
+        if a.file_name() != b.file_name() {
+            return false;
+        }
+        if moves.contains(&(above_a, above_b)) {
+            return true;
+        }
+        (a, b) = (above_a, above_b);
+    }
+    false
+}
+
+/// How many of `room` lines each list gets: those that need little get it, the others share the rest.
+fn shares(needs: &[usize], room: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..needs.len()).collect();
+    order.sort_by_key(|at| needs[*at]);
+    let mut left = room;
+    let mut shares = vec![0; needs.len()];
+    for (done, at) in order.iter().enumerate() {
+        let fair = left / (needs.len() - done);
+        shares[*at] = needs[*at].min(fair);
+        left -= shares[*at];
+    }
+    shares
+}
+
+/// The line of a row, and those of its further partners.
+fn entry(
+    ui: &Ui,
+    document: &CompareDocument,
+    row: &CompareRow,
+    view: View,
+    lines: &mut Vec<Vec<Cell>>,
+) {
+    let tint = tint(row.class);
+    let equal = matches!(row.class, CompareClass::Same | CompareClass::Moved);
+    let score = match row.class {
+        CompareClass::OnlyA | CompareClass::OnlyB => Cell::right("", Tint::Plain),
+        _ => percent(row.a_in_b.max(row.b_in_a), equal, tint),
+    };
+    let mut name = names(ui, document, row);
+    if row.copy && equal {
+        name = name.followed_by("  (another copy)");
+    }
+    if !row.others.is_empty() && !view.all {
+        name = name.followed_by(&format!("  (and {} more)", row.others.len()));
+    }
+    if let Some(why) = &row.discount.reason {
+        name = name.followed_by(&format!("  ({})", crate::quote::harmless(why)));
+    }
+    lines.push(vec![
+        Cell::left(format!("{:2}", sign(row.class)), tint),
+        score,
+        Cell::right(human_size(weight(row)), Tint::Plain),
+        name,
+    ]);
+    if view.all {
+        for other in &row.others {
+            lines.push(vec![
+                Cell::left("  ", Tint::Plain),
+                percent(other.a_in_b.max(other.b_in_a), false, Tint::Faint),
+                Cell::right("", Tint::Plain),
+                Cell::left("also ", Tint::Faint).joined("", &ui.name(&other.path, Tint::Faint)),
+            ]);
+        }
+    }
+}
+
+/// `a`, or `a -> b` if they are not the same.
+fn names(ui: &Ui, document: &CompareDocument, row: &CompareRow) -> Cell {
+    let shown = |path: &PathText, whole: &PathText| {
+        // Two files are compared: the rows have nothing to be relative to.
+        let path = if path.as_bytes().is_empty() {
+            whole
+        } else {
+            path
+        };
+        ui.name(path, Tint::Plain)
+    };
+    let parameters = &document.parameters;
+    match (&row.a, &row.b) {
+        (Some(a), Some(b)) if a == b && !a.as_bytes().is_empty() => ui.name(a, Tint::Plain),
+        (Some(a), Some(b)) => shown(a, &parameters.a).joined(" -> ", &shown(b, &parameters.b)),
+        (Some(a), None) => shown(a, &parameters.a),
+        (None, Some(b)) => shown(b, &parameters.b),
+        (None, None) => Cell::left("", Tint::Plain),
+    }
+}

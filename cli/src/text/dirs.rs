@@ -1,0 +1,55 @@
+//! Similar directories for people.
+
+use resemble_proto::documents::DirsDocument;
+
+use super::{percent, sentence};
+use crate::error::CliResult;
+use crate::ui::{Cell, Tint, Ui};
+use crate::values::{human_count, human_size};
+
+/// Prints the pairs, biggest saving first: both containments, shared bytes, files of both.
+pub fn print(ui: &mut Ui, document: &DirsDocument) -> CliResult<()> {
+    let pairs = &document.body.pairs;
+    let Some(biggest) = pairs.iter().map(|pair| pair.shared_bytes).max() else {
+        return Ok(());
+    };
+    let total = document.header.total;
+    let head = match total {
+        1 => format!(
+            "1 pair of similar directories, {} in both",
+            human_size(biggest)
+        ),
+        _ => format!(
+            "{} pairs of similar directories, the biggest with {} in both",
+            human_count(total),
+            human_size(biggest)
+        ),
+    };
+    ui.lines(&[sentence(head, Tint::Heading)], b'\n')?;
+    let lines: Vec<Vec<Cell>> = pairs
+        .iter()
+        .map(|pair| {
+            let tint = if pair.identical {
+                Tint::Good
+            } else {
+                Tint::Plain
+            };
+            vec![
+                percent(pair.a_in_b, pair.identical, tint),
+                percent(pair.b_in_a, pair.identical, tint),
+                Cell::right(human_size(pair.shared_bytes), Tint::Plain),
+                Cell::right(
+                    format!(
+                        "{}/{} files",
+                        human_count(pair.files_a),
+                        human_count(pair.files_b)
+                    ),
+                    Tint::Faint,
+                ),
+                ui.name(&pair.a, Tint::Plain),
+                ui.name(&pair.b, Tint::Plain),
+            ]
+        })
+        .collect();
+    ui.lines(&lines, b'\n')
+}

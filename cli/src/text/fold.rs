@@ -1,0 +1,315 @@
+//! A long list of files as a screenful: folders stand for what lies below them.
+//!
+//! The list is a tree of folders. It is opened like a map: the folder with most bytes first, as
+//! long as what it holds has room; what stays closed is one line with its number of files and
+//! bytes. So a short list is shown whole, a deep change in one corner is shown at its corner, and
+//! of a flat folder of 10,000 files the biggest are shown and the rest counted. A folder that holds
+//! nothing but one folder is never a line of its own.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+/// A file of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Leaf<'a> {
+    /// Its path; `/` parts folders.
+    pub path: &'a [u8],
+    /// What it weighs.
+    pub bytes: u64,
+    /// Which one it is.
+    pub index: usize,
+}
+
+/// A line of the folded list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Line<'a> {
+    /// The file with this index.
+    File(usize),
+    /// A folder that stays closed.
+    Folder {
+        /// Its path with `/` behind; empty: the whole list.
+        path: &'a [u8],
+        /// Files below it.
+        files: u64,
+        /// Their bytes.
+        bytes: u64,
+    },
+}
+
+/// A folded list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Folded<'a> {
+    /// The lines, most bytes first, then by path.
+    pub lines: Vec<Line<'a>>,
+    /// Files for which there was no line, not even their folder's.
+    pub hidden_files: u64,
+    /// Folders that hold them.
+    pub hidden_folders: u64,
+}
+
+impl Folded<'_> {
+    /// Whether some file has no line of its own.
+    pub(super) fn is_folded(&self) -> bool {
+        self.hidden_files > 0
+            || self
+                .lines
+                .iter()
+                .any(|line| matches!(line, Line::Folder { .. }))
+    }
+}
+
+/// Leaves that share a prefix: they stand together in the order of raw bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Node {
+    /// Length of the path with its `/`, for a folder; of a file all of it.
+    prefix: usize,
+    leaves: Range<usize>,
+    bytes: u64,
+}
+
+/// The list in at most `room` lines (at least one).
+pub(super) fn fold<'a>(leaves: &mut [Leaf<'a>], room: usize) -> Folded<'a> {
+    leaves.sort_by(|x, y| x.path.cmp(y.path).then(x.index.cmp(&y.index)));
+    let leaves = &*leaves;
+    if leaves.is_empty() {
+        return Folded::default();
+    }
+    let room = room.max(1);
+    let mut done = children(leaves, &whole(leaves));
+    let mut folded = Folded::default();
+    if done.len() > room {
+        done.sort_by_key(|node| order(leaves, node));
+        for node in done.drain(room..) {
+            folded.hidden_files += node.leaves.len() as u64;
+            folded.hidden_folders += u64::from(is_folder(&node));
+        }
+        // The files that are left out share the folder of the list.
+        folded.hidden_folders = folded.hidden_folders.max(1);
+    }
+    let mut closed: BinaryHeap<(u64, Reverse<usize>, usize)> = BinaryHeap::new();
+    let (mut open, folders): (Vec<Node>, Vec<Node>) =
+        done.into_iter().partition(|node| !is_folder(node));
+    let mut nodes = folders;
+    for (at, node) in nodes.iter().enumerate() {
+        closed.push((node.bytes, Reverse(node.leaves.start), at));
+    }
+    let mut lines = open.len() + nodes.len();
+    let mut kept = Vec::new();
+    while let Some((_, _, at)) = closed.pop() {
+        let inside = children(leaves, &nodes[at]);
+        if lines - 1 + inside.len() > room {
+            kept.push(nodes[at].clone());
+            continue;
+        }
+        lines += inside.len() - 1;
+        for node in inside {
+            if is_folder(&node) {
+                closed.push((node.bytes, Reverse(node.leaves.start), nodes.len()));
+                nodes.push(node);
+            } else {
+                open.push(node);
+            }
+        }
+    }
+    open.append(&mut kept);
+    open.sort_by_key(|node| order(leaves, node));
+    folded.lines = open
+        .iter()
+        .map(|node| {
+            let first = leaves[node.leaves.start];
+            if is_folder(node) {
+                Line::Folder {
+                    path: &first.path[..node.prefix],
+                    files: node.leaves.len() as u64,
+                    bytes: node.bytes,
+                }
+            } else {
+                Line::File(first.index)
+            }
+        })
+        .collect();
+    folded
+}
+
+fn whole(leaves: &[Leaf<'_>]) -> Node {
+    Node {
+        prefix: 0,
+        leaves: 0..leaves.len(),
+        bytes: 0,
+    }
+}
+
+/// A node of one leaf is the file itself, wherever it lies.
+fn is_folder(node: &Node) -> bool {
+    node.leaves.len() > 1
+}
+
+fn order(leaves: &[Leaf<'_>], node: &Node) -> (Reverse<u64>, usize) {
+    let _ = leaves;
+    (Reverse(node.bytes), node.leaves.start)
+}
+
+/// What a folder holds. A folder that holds one folder alone is passed over.
+fn children(leaves: &[Leaf<'_>], folder: &Node) -> Vec<Node> {
+    let mut prefix = folder.prefix;
+    loop {
+        let nodes = level(leaves, &folder.leaves, prefix);
+        match nodes.as_slice() {
+            [one] if is_folder(one) => prefix = one.prefix,
+            _ => return nodes,
+        }
+    }
+}
+
+fn level(leaves: &[Leaf<'_>], range: &Range<usize>, prefix: usize) -> Vec<Node> {
+    let mut nodes: Vec<Node> = Vec::new();
+    for at in range.clone() {
+        let path = leaves[at].path;
+        let end = path[prefix..]
+            .iter()
+            .position(|byte| *byte == b'/')
+            .map(|slash| prefix + slash + 1);
+        if let (Some(end), Some(last)) = (end, nodes.last_mut())
+            && leaves[last.leaves.start].path.get(..end) == Some(&path[..end])
+        {
+            last.leaves.end = at + 1;
+            last.bytes += leaves[at].bytes;
+            continue;
+        }
+        nodes.push(Node {
+            prefix: end.unwrap_or(path.len()),
+            leaves: at..at + 1,
+            bytes: leaves[at].bytes,
+        });
+    }
+    nodes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaves<'a>(files: &[(&'a str, u64)]) -> Vec<Leaf<'a>> {
+        files
+            .iter()
+            .enumerate()
+            .map(|(index, (path, bytes))| Leaf {
+                path: path.as_bytes(),
+                bytes: *bytes,
+                index,
+            })
+            .collect()
+    }
+
+    fn shown(files: &[(&str, u64)], room: usize) -> (Vec<String>, u64, u64) {
+        let mut list = leaves(files);
+        let folded = fold(&mut list, room);
+        let lines = folded
+            .lines
+            .iter()
+            .map(|line| match line {
+                Line::File(index) => files[*index].0.to_owned(),
+                Line::Folder { path, files, bytes } => {
+                    format!("{} {files} {bytes}", String::from_utf8_lossy(path))
+                }
+            })
+            .collect();
+        (lines, folded.hidden_files, folded.hidden_folders)
+    }
+
+    #[test]
+    fn a_short_list_is_whole() {
+        let files = [("b/x", 1), ("a", 5), ("b/y", 7), ("c/d/e", 7)];
+        let (lines, hidden, _) = shown(&files, 4);
+        assert_eq!(lines, ["b/y", "c/d/e", "a", "b/x"]);
+        assert_eq!(hidden, 0);
+        assert_eq!(shown(&[], 4).0, [""; 0]);
+    }
+
+    #[test]
+    fn folders_stand_for_what_has_no_room() {
+        let files = [
+            ("top", 1),
+            ("src/net/a", 50),
+            ("src/net/b", 50),
+            ("src/gpu/a", 10),
+            ("src/gpu/b", 10),
+            ("doc/a", 1),
+            ("doc/b", 1),
+        ];
+        assert_eq!(shown(&files, 3).0, ["src/ 4 120", "doc/ 2 2", "top"]);
+        assert_eq!(
+            shown(&files, 4).0,
+            ["src/net/ 2 100", "src/gpu/ 2 20", "doc/ 2 2", "top"]
+        );
+        assert_eq!(
+            shown(&files, 5).0,
+            ["src/net/a", "src/net/b", "src/gpu/ 2 20", "doc/ 2 2", "top"]
+        );
+    }
+
+    #[test]
+    fn a_chain_of_folders_is_one_line() {
+        let files = [("a/b/c/x", 1), ("a/b/c/y", 2), ("z", 9), ("a/b/c/q", 3)];
+        assert_eq!(shown(&files, 2).0, ["z", "a/ 3 6"]);
+        let files = [("a/b/c/x", 1), ("a/b/c/y", 2)];
+        assert_eq!(shown(&files, 1).0, ["a/b/c/y"]);
+    }
+
+    #[test]
+    fn the_biggest_of_a_flat_folder() {
+        let files = [("a", 1), ("b", 3), ("c", 2), ("d/x", 0), ("d/y", 0)];
+        assert_eq!(
+            shown(&files, 2),
+            (vec!["b".to_owned(), "c".to_owned()], 3, 1)
+        );
+    }
+
+    /// Names that sort between a folder and its files do not tear it apart.
+    #[test]
+    fn names_around_the_slash() {
+        let files = [("a/x", 1), ("a-b", 1), ("a0", 1), ("a/y", 1), ("a", 1)];
+        assert_eq!(shown(&files, 4).0, ["a/ 2 2", "a", "a-b", "a0"]);
+    }
+
+    /// Whatever the list and the room: every file is in exactly one line or counted as hidden, and
+    /// there are no more lines than room.
+    #[test]
+    fn nothing_is_lost() {
+        let mut state = 7u64;
+        let mut next = |n: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % n
+        };
+        for _ in 0..300 {
+            let count = next(60);
+            let names: Vec<String> = (0..count)
+                .map(|i| {
+                    let depth = next(4);
+                    let mut path: String = (0..depth).map(|_| format!("{}/", next(3))).collect();
+                    path.push_str(&format!("f{i}"));
+                    path
+                })
+                .collect();
+            let files: Vec<(&str, u64)> = names
+                .iter()
+                .map(|name| (name.as_str(), next(100)))
+                .collect();
+            let room = next(20) as usize + 1;
+            let mut list = leaves(&files);
+            let folded = fold(&mut list, room);
+            let mut seen = folded.hidden_files;
+            for line in &folded.lines {
+                seen += match line {
+                    Line::File(_) => 1,
+                    Line::Folder { files, .. } => *files,
+                };
+            }
+            assert_eq!(seen, count, "{files:?} in {room}");
+            assert!(folded.lines.len() <= room, "{files:?} in {room}");
+        }
+    }
+}

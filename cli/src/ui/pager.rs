@@ -1,0 +1,202 @@
+//! Long output on a terminal goes through `$PAGER`.
+//!
+//! 1. A pager runs only for what does not fit the screen: the first screenful is held back, and
+//!    printed as it is if nothing follows. So a short answer costs no process and leaves the
+//!    terminal as any other command does, whatever the pager is.
+//! 2. A pager that is not there is no error: everything written is kept until the pager has
+//!    ended, and printed plainly if it never started (the shell says 126 or 127).
+//! 3. Who quits the pager early has seen enough; what is written afterwards goes nowhere, and the
+//!    exit code is that of the answer. That is why the pager is a child and not what this process
+//!    becomes: `resemble covered DIR --by ROOT && …` depends on the code.
+//! 4. Ctrl-C belongs to the pager while one runs: a parent that died of it would leave the pager
+//!    and the shell to fight for the terminal.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use rustix::termios::tcgetwinsize;
+
+/// What is run without `$PAGER`: quit if it fits, keep colours, leave the text on the screen.
+const DEFAULT: &str = "less -FRX";
+
+/// Output on its way to the terminal.
+#[derive(Debug)]
+pub(super) struct Pager {
+    command: OsString,
+    rows: usize,
+    columns: usize,
+    /// Lines of the screen that are filled, and the column of the next character.
+    filled: usize,
+    column: usize,
+    /// Everything that was written.
+    held: Vec<u8>,
+    child: Option<Child>,
+    /// Nobody reads any more.
+    closed: bool,
+}
+
+impl Pager {
+    /// The pager of this terminal; none if the user wants none, or it has no size.
+    pub(super) fn of_terminal() -> Option<Self> {
+        let command = match std::env::var_os("PAGER") {
+            Some(pager) if pager.is_empty() || pager == "cat" => return None,
+            Some(pager) => pager,
+            None => DEFAULT.into(),
+        };
+        let size = tcgetwinsize(io::stdout()).ok()?;
+        (size.ws_row > 1 && size.ws_col > 0).then(|| {
+            Self::new(
+                command,
+                usize::from(size.ws_row),
+                usize::from(size.ws_col),
+            )
+        })
+    }
+
+    fn new(command: OsString, rows: usize, columns: usize) -> Self {
+        Self {
+            command,
+            rows,
+            columns,
+            filled: 0,
+            column: 0,
+            held: Vec::new(),
+            child: None,
+            closed: false,
+        }
+    }
+
+    /// Counts lines as the terminal shows them, long ones wrapped. Bytes are taken for columns: a
+    /// pager too early does no harm.
+    fn count(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            if *byte == b'\n' || self.column == self.columns {
+                self.filled += 1;
+                self.column = 0;
+            }
+            if *byte != b'\n' {
+                self.column += 1;
+            }
+        }
+    }
+
+    /// Starts the pager and hands it what was held back.
+    fn start(&mut self) {
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(&self.command).stdin(Stdio::piped());
+        if std::env::var_os("LESS").is_none() {
+            command.env("LESS", "FRX");
+        }
+        // For as long as this process lives, which is not much longer than the pager.
+        let heard = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(signal_hook::consts::SIGINT, heard).map(drop).unwrap_or_default();
+        match command.spawn() {
+            Ok(child) => {
+                self.child = Some(child);
+                let held = std::mem::take(&mut self.held);
+                self.hand_on(&held);
+                self.held = held;
+            }
+            // `held` is printed at the end.
+            Err(_) => self.closed = true,
+        }
+    }
+
+    fn hand_on(&mut self, bytes: &[u8]) {
+        let stdin = self.child.as_mut().and_then(|child| child.stdin.as_mut());
+        if let Some(stdin) = stdin
+            && !self.closed
+        {
+            self.closed = stdin.write_all(bytes).is_err();
+        }
+    }
+
+    /// Waits until the pager has ended, and prints what nobody has shown.
+    pub(super) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let shown = match self.child.take() {
+            Some(mut child) => {
+                drop(child.stdin.take());
+                let status = child.wait()?;
+                !matches!(status.code(), Some(126 | 127))
+            }
+            None => false,
+        };
+        let held = std::mem::take(&mut self.held);
+        if shown {
+            return Ok(());
+        }
+        out.write_all(&held)?;
+        out.flush()
+    }
+}
+
+impl Write for Pager {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.held.extend_from_slice(bytes);
+        if self.child.is_some() {
+            self.hand_on(bytes);
+        } else if !self.closed {
+            self.count(bytes);
+            // The prompt of the shell needs a line too.
+            if self.filled >= self.rows {
+                self.start();
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    /// What is held back is printed by [`Self::finish`].
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pager(command: &str) -> Pager {
+        Pager::new(command.into(), 5, 10)
+    }
+
+    fn paged(command: &str, text: &str) -> String {
+        let mut pager = pager(command);
+        pager.write_all(text.as_bytes()).unwrap();
+        let mut out = Vec::new();
+        pager.finish(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn what_fits_needs_no_pager() {
+        assert_eq!(paged("exit 3", "1\n2\n3\n4\n"), "1\n2\n3\n4\n");
+    }
+
+    #[test]
+    fn what_does_not_fit_goes_to_the_pager() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp.path().join("seen");
+        let command = format!("cat > '{}'", file.display());
+        let text = "1\n2\n3\n4\n5\n6\n";
+        assert_eq!(paged(&command, text), "");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+        // A line of 41 columns fills five lines of ten.
+        let long = "x".repeat(51);
+        assert_eq!(paged(&command, &long), "");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), long);
+    }
+
+    #[test]
+    fn a_missing_pager_is_no_error() {
+        let text = "1\n".repeat(100_000);
+        assert_eq!(paged("no-such-pager-anywhere 2>/dev/null", &text), text);
+    }
+
+    #[test]
+    fn who_quits_has_seen_enough() {
+        assert_eq!(paged("exit 0", &"1\n".repeat(100_000)), "");
+    }
+}

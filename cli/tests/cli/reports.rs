@@ -1,0 +1,437 @@
+//! compare, covered, dirs, groups: exit codes, formats, saved reports, plans.
+
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::process::Command;
+
+use crate::environment::{Environment, finish, prose};
+
+/// `old` and `new`: a file each that is the same, edited, moved, moved and edited, inside another,
+/// and new or gone.
+fn two_trees() -> Environment {
+    let env = Environment::new();
+    let texts: Vec<String> = (1..6).map(|seed| prose(seed, 60)).collect();
+    env.write("old/same.txt", &texts[0]);
+    env.write("new/same.txt", &texts[0]);
+    env.write("old/edited.txt", &texts[1]);
+    env.write("new/edited.txt", texts[1].replacen("river", "RIVER", 2));
+    env.write("old/a/moved.txt", &texts[2]);
+    env.write("new/b/moved.txt", &texts[2]);
+    env.write("old/a/both.txt", &texts[3]);
+    env.write("new/b/else.txt", texts[3].replacen("stone", "STONE", 2));
+    env.write("old/part.txt", &texts[4][..texts[4].len() / 5]);
+    env.write("new/whole.txt", &texts[4]);
+    env.write("old/gone.txt", prose(77, 30));
+    env.write("new/fresh.txt", prose(78, 30));
+    env
+}
+
+/// `docs` with a text, a copy and an edited version of it, and `only`, a stranger.
+fn collection() -> Environment {
+    let env = Environment::new();
+    let text = prose(1, 60);
+    env.write("docs/report.txt", &text);
+    env.write("docs/old/copy.txt", &text);
+    env.write("docs/edited.txt", text.replacen("river", "RIVER", 2));
+    env.write("docs/empty", "");
+    env.write("only/stranger.txt", prose(2, 60));
+    env
+}
+
+#[test]
+fn compare_ends_like_diff() {
+    let env = two_trees();
+    env.write("copy/same.txt", prose(1, 60));
+    env.write("same/same.txt", prose(1, 60));
+    let code = |args: &[&str]| env.run(args).code;
+    assert_eq!(code(&["compare", "copy", "same"]), 0);
+    assert_eq!(code(&["compare", "copy", "copy"]), 0);
+    assert_eq!(code(&["compare", "old", "new"]), 1);
+    let same = ["compare", "old", "new", "--class", "same"];
+    assert_eq!(code(&same), 1, "the whole counts, not what is shown of it");
+    assert_eq!(code(&["compare", "old", "absent"]), 2);
+    // A link that leads elsewhere is a difference.
+    symlink("x", env.path("same/link")).unwrap();
+    assert_eq!(code(&["compare", "copy", "same"]), 1);
+    symlink("x", env.path("copy/link")).unwrap();
+    assert_eq!(code(&["compare", "copy", "same"]), 0);
+    // Two files.
+    assert_eq!(code(&["compare", "old/same.txt", "new/same.txt"]), 0);
+    assert_eq!(code(&["compare", "old/edited.txt", "new/edited.txt"]), 1);
+}
+
+#[test]
+fn compare_in_every_format() {
+    let env = two_trees();
+    let ask = |args: &[&str]| env.run([&["compare", "old", "new"], args].concat());
+    let json = ask(&["--format", "json"]).json();
+    assert_eq!(
+        (&json["schema"], &json["command"]),
+        (&1.into(), &"compare".into())
+    );
+    assert_eq!(json["parameters"]["a"], "old");
+    let entries = json["entries"].as_array().unwrap();
+    let word = |entry: &serde_json::Value, key: &str| entry[key].as_str().map(str::to_owned);
+    let classes: Vec<_> = entries
+        .iter()
+        .map(|entry| (word(entry, "class"), word(entry, "a"), word(entry, "b")))
+        .collect();
+    for (class, a, b) in [
+        ("same", Some("same.txt"), Some("same.txt")),
+        ("edited", Some("edited.txt"), Some("edited.txt")),
+        ("moved", Some("a/moved.txt"), Some("b/moved.txt")),
+        ("moved-edited", Some("a/both.txt"), Some("b/else.txt")),
+        ("contained", Some("part.txt"), Some("whole.txt")),
+        ("only-a", Some("gone.txt"), None),
+        ("only-b", None, Some("fresh.txt")),
+    ] {
+        let owned = |name: Option<&str>| name.map(str::to_owned);
+        let expected = (owned(Some(class)), owned(a), owned(b));
+        assert!(classes.contains(&expected), "{expected:?}: {classes:?}");
+    }
+    assert_eq!(classes.len(), 7);
+    assert_eq!(json["total"], 7);
+    assert_eq!(json["summary"]["moved-edited"], 1);
+
+    let jsonl = ask(&["--format", "jsonl"]).text();
+    let lines: Vec<serde_json::Value> = jsonl
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines[0]["summary"], json["summary"]);
+    let rows: Vec<_> = lines.iter().filter(|line| line["row"] == "entry").collect();
+    assert_eq!(rows.len(), 7);
+    assert_eq!(rows[0]["class"], entries[0]["class"]);
+
+    let csv = ask(&["--format", "csv"]).text();
+    let header = "class,a,b,a_in_b,b_in_a,shared_bytes,size_a,size_b,copy";
+    assert_eq!(csv.lines().next(), Some(header));
+    assert_eq!(csv.lines().count(), 8);
+    let tsv = ask(&["--format", "tsv"]).text();
+    let tabbed: Vec<String> = csv.lines().skip(1).map(|l| l.replace(',', "\t")).collect();
+    assert_eq!(tsv.lines().collect::<Vec<_>>(), tabbed);
+
+    let text = ask(&[]).text();
+    assert!(text.starts_with("A  old:  6 files, "), "{text}");
+    assert!(text.contains("\n=   1  same\n"), "{text}");
+    assert!(
+        !text.contains("same.txt"),
+        "what is the same is not listed: {text}"
+    );
+    let verbose = env.run(["compare", "old", "new", "--all", "-v"]).text();
+    assert!(verbose.contains("\n=   100%"), "{verbose}");
+    assert!(ask(&["--class", "same"]).text().contains("same.txt"));
+
+    let html = ask(&["--format", "html", "-o", "r.html"]);
+    assert_eq!((html.code, html.text().as_str()), (1, ""));
+    let page = std::fs::read_to_string(env.path("r.html")).unwrap();
+    assert!(
+        page.to_lowercase().starts_with("<!doctype html>"),
+        "{page:.60}"
+    );
+    let xlsx = ask(&["--format", "xlsx"]);
+    assert_eq!((xlsx.code, &xlsx.out[..4]), (1, &b"PK\x03\x04"[..]));
+}
+
+/// A directory that moved as a whole is one line, and the line names what moved, not all above it.
+#[test]
+fn moved_directories_are_one_line() {
+    let env = Environment::new();
+    for seed in 1..9 {
+        env.write(format!("old/src/net/{seed}.c"), prose(seed, 20));
+        env.write(format!("new/code/net/{seed}.c"), prose(seed, 20));
+    }
+    env.write("old/stays", prose(20, 10));
+    env.write("new/stays", prose(20, 10));
+    let text = env.run(["compare", "old", "new"]).text();
+    let tree = ">/  99%  25 KiB  8 files  src/net/ -> code/net/\n";
+    let size = text.split(">/  99%  ").nth(1).unwrap_or_default();
+    let size = size.split("  ").next().unwrap_or_default();
+    let tree = tree.replace("25 KiB", size);
+    assert!(text.contains(&tree), "{text}");
+    assert!(
+        text.contains("8 files moved with their directories"),
+        "{text}"
+    );
+    assert!(!text.contains("1.c"), "{text}");
+    let without = env.run(["compare", "old", "new", "--no-trees"]).text();
+    assert!(without.contains("src/net/1.c -> code/net/1.c"), "{without}");
+}
+
+/// The names of what is new, in a form that rsync takes.
+#[test]
+fn what_is_new_as_a_list() {
+    let env = two_trees();
+    env.write("new/#odd", prose(90, 30));
+    env.write("new/two\nlines", prose(91, 30));
+    let list = |args: &[&str]| env.run([&["compare", "old", "new", "--new-only"], args].concat());
+    let plain = list(&[]);
+    let mut lines: Vec<String> = plain.text().lines().map(str::to_owned).collect();
+    lines.sort();
+    assert_eq!(lines, ["./#odd", "fresh.txt", "lines", "two"]);
+    assert!(plain.err.contains("only -0"), "{plain:?}");
+    let ran = list(&["-0"]);
+    let mut names: Vec<&[u8]> = ran.out.split(|byte| *byte == 0).collect();
+    assert_eq!(names.pop(), Some(&b""[..]));
+    names.sort_unstable();
+    assert_eq!(names, [&b"#odd"[..], b"fresh.txt", b"two\nlines"]);
+    assert_eq!((ran.code, ran.err.as_str()), (1, ""));
+}
+
+#[test]
+fn covered_says_yes_only_if_all_is_elsewhere() {
+    let env = collection();
+    env.write("copy/a.txt", prose(1, 60));
+    let yes = env.run(["covered", "copy", "--by", "docs"]);
+    assert_eq!(yes.code, 0, "{yes:?}");
+    let start = "covered:  copy  all of 1 file, ";
+    assert!(yes.text().starts_with(start), "{yes:?}");
+    let inside = env.run(["covered", "docs", "--by", "docs"]);
+    assert_eq!(inside.code, 2, "{inside:?}");
+    let why = "docs: lies in the directory that is to go";
+    assert!(inside.err.contains(why), "{inside:?}");
+
+    let near = prose(1, 60).replacen("river", "RIVER", 4);
+    env.write("copy/b.txt", near);
+    symlink("a.txt", env.path("copy/link")).unwrap();
+    let no = env.run(["covered", "copy", "--by", "docs", "--format", "json"]);
+    assert_eq!(no.code, 1, "{no:?}");
+    let json = no.json();
+    assert_eq!(
+        (&json["covered"], &json["files"]),
+        (&false.into(), &3.into())
+    );
+    let missing: Vec<&str> = json["missing"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["path"].as_str().unwrap())
+        .collect();
+    assert_eq!(missing, ["copy/b.txt", "copy/link"]);
+    assert_eq!(json["near"][0]["path"], "copy/b.txt");
+    assert_eq!(json["copies"][0]["path"], "copy/a.txt");
+    let text = env.run(["covered", "copy", "--by", "docs"]).text();
+    assert!(
+        text.starts_with("NOT covered:  copy  2 of 3 files"),
+        "{text}"
+    );
+    assert!(text.contains("NOT safe:"), "{text}");
+
+    std::fs::remove_file(env.path("copy/b.txt")).unwrap();
+    std::fs::remove_file(env.path("copy/link")).unwrap();
+    std::fs::hard_link(env.path("docs/edited.txt"), env.path("copy/linked")).unwrap();
+    let linked = env.run(["covered", "copy", "--by", "docs", "--format", "jsonl"]);
+    assert_eq!(linked.code, 0, "{linked:?}");
+    let row = r#"{"row":"linked","path":"copy/linked","by":"docs/edited.txt""#;
+    assert!(linked.text().contains(row), "{linked:?}");
+}
+
+#[test]
+fn groups_and_dirs_end_with_0_if_something_is_found() {
+    let env = collection();
+    for verb in ["groups", "dirs"] {
+        let none = env.run([verb, "only"]);
+        assert_eq!((none.code, none.text().as_str()), (1, ""), "{none:?}");
+        let start = "resemble: nothing found: compared 1 file of ";
+        assert!(none.err.starts_with(start), "{none:?}");
+        let absent = env.run([verb, "absent", "--format", "json"]);
+        assert_eq!(absent.code, 2);
+        assert_eq!(absent.json()["errors"][0]["kind"], "not-found");
+    }
+    let found = env.run(["groups", "docs"]);
+    assert_eq!(found.code, 0);
+    let text = found.text();
+    assert!(
+        text.starts_with("1 set of identical files, 2 files, "),
+        "{text}"
+    );
+    assert!(text.contains("docs/old/copy.txt\n"), "{text}");
+    assert!(text.contains("docs/edited.txt\n"), "{text}");
+
+    let json = env.run(["groups", "docs", "--format", "json"]).json();
+    assert_eq!(json["identical"][0]["paths"].as_array().unwrap().len(), 2);
+    assert_eq!(json["clusters"][0]["members"].as_array().unwrap().len(), 2);
+    let fdupes = env.run(["groups", "docs", "--format", "fdupes"]);
+    assert_eq!(fdupes.text(), "docs/old/copy.txt\ndocs/report.txt\n\n");
+    let null = env.run(["groups", "docs", "--format", "fdupes", "-0"]);
+    assert_eq!(null.out, b"docs/old/copy.txt\0docs/report.txt\0\0");
+
+    // A root that is missing beside one that is there: an answer, and trouble.
+    let ran = env.run(["groups", "docs", "absent"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.text().starts_with("1 set"), "{ran:?}");
+}
+
+/// Nothing found is an answer in find and pairs too.
+#[test]
+fn nothing_found_says_what_was_compared() {
+    let env = collection();
+    for args in [
+        &["pairs", "only"][..],
+        &["find", "docs/report.txt", "--in", "only"],
+    ] {
+        let ran = env.run(args);
+        assert_eq!((ran.code, ran.text().as_str()), (1, ""), "{ran:?}");
+        let start = "resemble: nothing found: compared 1 file of ";
+        assert!(ran.err.starts_with(start), "{ran:?}");
+        assert!(
+            ran.err.contains("5,600 bytes would have been seen"),
+            "{ran:?}"
+        );
+        let quiet = env.run([args, &["-q"]].concat());
+        assert_eq!(quiet.err, "");
+    }
+    env.write("only/tiny", "x");
+    let ran = env.run([
+        "pairs",
+        "only",
+        "docs",
+        "--exclude",
+        "*.txt",
+        "--min-size",
+        "1",
+    ]);
+    let left = "compared 1 file of 1 B; 5 left out by a pattern, a size or a file system; 1 under \
+                256 bytes, found only if identical";
+    assert!(ran.err.contains(left), "{ran:?}");
+}
+
+#[test]
+fn similar_directories() {
+    let env = Environment::new();
+    for seed in 1..5 {
+        env.write(format!("x/here/{seed}.txt"), prose(seed, 20));
+        env.write(format!("y/there/n{seed}"), prose(seed, 20));
+    }
+    env.write("y/there/more", prose(9, 20));
+    let ran = env.run(["dirs", "x", "y"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let text = ran.text();
+    assert!(
+        text.starts_with("1 pair of similar directories, "),
+        "{text}"
+    );
+    let json = env.run(["dirs", "x", "y", "--format", "json"]).json();
+    let pair = &json["pairs"][0];
+    assert_eq!((&pair["files_a"], &pair["files_b"]), (&4.into(), &5.into()));
+    let of = env.run(["dirs", "x", "y", "--min", "100%", "--of", "x/here"]);
+    assert_eq!(of.code, 0, "{of:?}");
+    let csv = env.run(["dirs", "x", "y", "--format", "csv"]).text();
+    assert!(csv.starts_with("a,b,a_in_b,"), "{csv}");
+}
+
+/// A saved report is printed again as it was, and filtered.
+#[test]
+fn saved_reports() {
+    let env = collection();
+    for verb in ["groups", "dirs"] {
+        let json = env.run([verb, "docs", "--format", "json"]);
+        env.write("saved.json", &json.out);
+        let again = env.run([verb, "--from", "saved.json", "--format", "json"]);
+        assert_eq!((again.text(), again.code), (json.text(), json.code));
+        let text = env.run([verb, "docs"]).text();
+        assert_eq!(env.run([verb, "--from", "saved.json"]).text(), text);
+    }
+    let json = env.run(["groups", "docs", "--format", "json"]);
+    env.write("saved.json", &json.out);
+    let filtered = env.run(["groups", "--from", "saved.json", "--exclude", "old/"]);
+    assert!(!filtered.text().contains("copy.txt"), "{filtered:?}");
+    let wrong = env.run(["dirs", "--from", "saved.json"]);
+    assert_eq!((wrong.code, wrong.text().as_str()), (2, ""));
+
+    let env = two_trees();
+    let json = env.run(["compare", "old", "new", "--format", "json"]);
+    env.write("saved.json", &json.out);
+    let again = env.run(["compare", "--from", "saved.json", "--format", "json"]);
+    assert_eq!((again.text(), again.code), (json.text(), 1));
+    let new = env.run(["compare", "--from", "saved.json", "--new-only"]);
+    assert_eq!(new.text(), "fresh.txt\n");
+    // Text shows of a saved report what it shows of the files.
+    let text = env.run(["compare", "old", "new"]).text();
+    assert_eq!(env.run(["compare", "--from", "saved.json"]).text(), text);
+
+    env.write("copy/same.txt", prose(1, 60));
+    let json = env.run(["covered", "copy", "--by", "old", "--format", "json"]);
+    env.write("saved.json", &json.out);
+    let again = env.run(["covered", "--from", "saved.json", "--format", "json"]);
+    assert_eq!((again.text(), again.code), (json.text(), 0));
+}
+
+/// From the question to the run script: the plan frees what it says and keeps every byte.
+#[test]
+fn plans_run() {
+    let env = collection();
+    let plan = env.run(["groups", "docs", "--plan", "hardlink", "-o", "plan.sh"]);
+    assert_eq!((plan.code, plan.text().as_str()), (0, ""));
+    assert!(plan.err.contains("a plan of 1 step, "), "{plan:?}");
+    let inode = |name: &str| std::fs::metadata(env.path(name)).unwrap().ino();
+    let run = |args: &[&str]| {
+        let mut sh = Command::new("sh");
+        finish(sh.arg(env.path("plan.sh")).args(args), b"")
+    };
+    assert_eq!(run(&[]).code, 0);
+    assert_ne!(inode("docs/report.txt"), inode("docs/old/copy.txt"));
+    let done = run(&["--do-it"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(inode("docs/report.txt"), inode("docs/old/copy.txt"));
+    let after = env.run(["groups", "docs", "--format", "fdupes"]);
+    assert_eq!(after.text(), "");
+    let empty = env.run(["groups", "only", "--plan", "symlink"]);
+    assert_eq!(empty.code, 1);
+    assert!(empty.text().starts_with("#!/bin/sh\n"), "{empty:?}");
+
+    env.write("copy/a.txt", prose(1, 60));
+    let plan = env.run(["covered", "copy", "--by", "docs", "--plan", "symlink"]);
+    assert_eq!(plan.code, 0, "{plan:?}");
+    env.write("plan.sh", &plan.out);
+    assert_eq!(run(&["--do-it"]).code, 0);
+    let target = std::fs::read_link(env.path("copy/a.txt")).unwrap();
+    assert!(target.starts_with(env.path("docs")), "{target:?}");
+}
+
+/// What cannot be read is named, the answer is given, and the code is 2.
+#[test]
+fn unreadable_files_are_trouble() {
+    let env = two_trees();
+    let locked = env.write("old/locked.txt", prose(50, 10));
+    std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0)).unwrap();
+    if std::fs::read(&locked).is_ok() {
+        // Whom no permission stops cannot see this.
+        return;
+    }
+    for args in [
+        &["compare", "old", "new"][..],
+        &["covered", "old", "--by", "new"],
+        &["groups", "old"],
+        &["dirs", "old", "new"],
+    ] {
+        let ran = env.run(args);
+        assert_eq!(ran.code, 2, "{ran:?}");
+        let said = "old/locked.txt: Permission denied";
+        assert!(ran.err.contains(said), "{ran:?}");
+    }
+}
+
+#[test]
+fn similar_files_side_by_side() {
+    let env = collection();
+    env.write("docs/a stranger", prose(40, 30));
+    let ran = env.run(["groups", "docs", "--order", "-0"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let mut names: Vec<&[u8]> = ran.out.split(|byte| *byte == 0).collect();
+    assert_eq!(names.pop(), Some(&b""[..]));
+    assert_eq!(names.len(), 5, "{ran:?}");
+    let at = |name: &str| {
+        let name = std::ffi::OsStr::new(name).as_bytes();
+        names.iter().position(|n| *n == name).unwrap()
+    };
+    let mut alike = [
+        at("docs/report.txt"),
+        at("docs/old/copy.txt"),
+        at("docs/edited.txt"),
+    ];
+    alike.sort_unstable();
+    assert_eq!(alike[2] - alike[0], 2, "{ran:?}");
+    let json = env.run(["groups", "docs", "--order", "--format", "json"]);
+    assert_eq!(json.json()["order"].as_array().unwrap().len(), 5);
+}
