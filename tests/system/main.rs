@@ -20,6 +20,9 @@ mod bad_input;
 /// The same question with and without a daemon has the same bytes for an answer.
 mod two_ways;
 
+/// Text that the user declared to be a template is no evidence anywhere, at once and without a read.
+mod templates;
+
 /// A settled change that makes a duplicate is told.
 mod alerts;
 

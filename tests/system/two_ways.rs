@@ -55,10 +55,118 @@ fn the_same_question_has_the_same_bytes_for_an_answer() {
         ],
         vec!["dump".into(), "--canonical".into(), tree],
     ];
+    let formats = ["text", "json", "jsonl", "csv", "tsv"];
+    same_both_ways(&sandbox, questions, &formats);
+}
+
+/// The questions of an admin with two big trees.
+#[test]
+fn reports_have_the_same_bytes_too() {
+    let sandbox = Sandbox::new();
+    collection(&sandbox);
+    // A second tree: moved, edited, new, gone, split, links and special files.
+    let copy = |from: &str, to: &str, change: u64| {
+        let bytes = std::fs::read(sandbox.tree(from)).expect("a file");
+        sandbox.write(to, edited(&bytes, change, change as usize));
+    };
+    for version in 0..5 {
+        copy(
+            &format!("family 3/v{version}.txt"),
+            &format!("second/three/w{version}"),
+            0,
+        );
+        copy(
+            &format!("family 4/v{version}.txt"),
+            &format!("second/family 4/v{version}.txt"),
+            version % 2,
+        );
+    }
+    copy("family 5/v1.txt", "second/elsewhere/one.txt", 3);
+    let whole = std::fs::read(sandbox.tree("family 2/v0.txt")).expect("a file");
+    let (head, tail) = whole.split_at(whole.len() / 2);
+    sandbox.write("second/split/head", head);
+    sandbox.write("second/split/tail", tail);
+    sandbox.write("second/new", prose(777, 5_000));
+    sandbox.write("second/empty", b"");
+    std::os::unix::fs::symlink("new", sandbox.tree("second/link")).expect("a link");
+    // A part of the first tree with all of these, as the other side.
+    for family in 2..6 {
+        for version in 0..5 {
+            copy(
+                &format!("family {family}/v{version}.txt"),
+                &format!("first/family {family}/v{version}.txt"),
+                0,
+            );
+        }
+    }
+    std::fs::hard_link(
+        sandbox.tree("second/three/w1"),
+        sandbox.tree("first/linked"),
+    )
+    .expect("a hard link");
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    let (tree, first, second) = (
+        sandbox.path("tree").into_os_string(),
+        sandbox.tree("first").into_os_string(),
+        sandbox.tree("second").into_os_string(),
+    );
+    let file = sandbox.tree("family 2/v1.txt").into_os_string();
+    let ask = |words: &[&str], paths: &[&OsString]| -> Vec<OsString> {
+        let (verb, options) = words.split_first().expect("a verb");
+        std::iter::once(OsString::from(verb))
+            .chain(paths.iter().map(|path| (*path).clone()))
+            .chain(options.iter().map(OsString::from))
+            .collect()
+    };
+    let mut by = ask(&["covered"], &[&first]);
+    by.extend(["--by".into(), tree.clone()]);
+    let mut back = ask(&["covered", "--all"], &[&second]);
+    back.extend(["--by".into(), first.clone()]);
+    let mut of = ask(&["groups", "--family"], &[&tree]);
+    of.extend(["--of".into(), file]);
+    let mut like = ask(&["dirs"], &[&tree]);
+    like.extend(["--of".into(), first.clone()]);
+    same_both_ways(
+        &sandbox,
+        vec![
+            ask(&["compare"], &[&first, &second]),
+            ask(&["compare", "--all", "-v"], &[&second, &first]),
+            ask(
+                &["compare", "--min", "80%", "--names", "--exact"],
+                &[&first, &second],
+            ),
+            ask(
+                &["compare", "--class", "moved", "--no-trees"],
+                &[&first, &second],
+            ),
+            ask(
+                &["compare", "--exclude", "*.txt", "--top", "3"],
+                &[&first, &second],
+            ),
+            by,
+            back,
+            ask(&["dirs"], &[&tree]),
+            ask(&["dirs", "--min", "90%"], &[&first, &second]),
+            like,
+            ask(&["groups"], &[&tree]),
+            ask(&["groups", "--min", "70%", "--top", "2"], &[&tree]),
+            ask(&["groups", "--memory", "1M"], &[&tree]),
+            ask(&["groups", "--degree", "half"], &[&first, &second]),
+            ask(&["groups", "--order"], &[&tree]),
+            of,
+        ],
+        // The other formats are made of the same document.
+        &["text", "json"],
+    );
+}
+
+/// Through the daemon, by the command itself, and without its cache: the same bytes and exit code.
+fn same_both_ways(sandbox: &Sandbox, questions: Vec<Vec<OsString>>, formats: &[&str]) {
     for question in questions {
-        let formats: &[&str] = match question[0].to_str() {
+        let formats = match question[0].to_str() {
             Some("dump") => &[""],
-            _ => &["text", "json", "jsonl", "csv", "tsv"],
+            _ => formats,
         };
         for format in formats {
             let mut args = question.clone();
