@@ -90,6 +90,7 @@ pub struct Cli {
 }
 
 /// Options of all commands.
+#[allow(clippy::struct_excessive_bools)] // each is a switch of its own
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {

@@ -24,8 +24,8 @@ use resemble_engine::find::read_now;
 use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::message::{
     Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, FailureKind,
-    FindRequest, FindRow, Groups, GroupsRequest, Inode, MarkRequest, OrderRow, PairRow, PairsRequest, Scope, SoftError,
-    Subject, TemplateRow, Whole, WireDigest,
+    FindRequest, FindRow, Groups, GroupsRequest, Inode, Looked, MarkRequest, OrderRow, PairRow,
+    PairsRequest, RootStatus, Scope, SoftError, Subject, TemplateRow, Whole, WireDigest,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
@@ -193,6 +193,24 @@ impl Backend {
             }
             Self::Local(local) => local.find(sought, name, options),
         }
+    }
+
+    /// What a question about all roots of the daemon looks at, for people: its figures are of the
+    /// index as a whole and cost nothing.
+    pub fn looked_everywhere(&self) -> Option<Looked> {
+        let Self::Daemon { client, params } = self else {
+            return None;
+        };
+        let status = client.status().ok()?;
+        let sum = |of: fn(&RootStatus) -> u64| status.roots.iter().map(of).sum();
+        Some(Looked {
+            files: sum(|root| root.files),
+            bytes: sum(|root| root.bytes),
+            unreadable: sum(|root| root.unreadable),
+            skipped: sum(|root| root.skipped),
+            small: 0,
+            least_run: u64::from(params.chunk.max) * 2,
+        })
     }
 
     /// Whether it is the daemon that answers.

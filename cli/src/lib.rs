@@ -6,12 +6,18 @@
 //! ```text
 //! args ─► commands::VERB ─► names (what is named, where it leads) ─► backend ─┬─► daemon (socket)
 //!                                                                            └─► local (engine, cache)
-//!                              ui (text, JSON, tables; quoting, colour) ◄─ the same proto answer
+//!       ui (quoting, colour, pager) ◄─┬─ rows (find, pairs …) ◄────────────── the same proto answer
+//!                                     └─ text, print, report, plan ◄─ document ◄┘      ▲
+//!                                                          (compare, covered,     saved report
+//!                                                           dirs, groups)           (--from)
 //! ```
 //!
 //! * [`args`] is every option, with the help texts; parsing touches nothing of the system.
 //! * [`commands`] has one file per verb.
 //! * [`backend`] knows who answers, and hides who it was.
+//! * [`rows`] prints answers that are lists; [`text`], [`mod@print`], [`report`] and [`plan`] print the
+//!   documents of the questions about whole collections: for people, for programs, for keeping, and as
+//!   a script of what could be done.
 //! * [`ui`] is the only place that prints; [`error`] the only one that knows exit codes.
 #![forbid(unsafe_code)]
 

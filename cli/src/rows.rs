@@ -133,7 +133,10 @@ pub fn note_nothing(ui: &mut Ui, header: &Header) {
     );
     let left = [
         (looked.unreadable, "could not be read"),
-        (looked.skipped, "left out by a pattern, a size or a file system"),
+        (
+            looked.skipped,
+            "left out by a pattern, a size or a file system",
+        ),
         (looked.small, "under 256 bytes, found only if identical"),
     ];
     for (count, what) in left.into_iter().filter(|(count, _)| *count > 0) {

@@ -2,7 +2,7 @@
 //!
 //! What a person asks for is an answer, then the reasons in the order of their weight, and not
 //! 100,000 lines: totals come first, lists begin with what is biggest, and long lists are folded
-//! (see [`fold`]) unless everything is asked for. Percents are whole and rounded down; 100 % is kept
+//! by folder unless everything is asked for. Percents are whole and rounded down; 100 % is kept
 //! for equal bytes.
 
 pub mod compare;

@@ -51,6 +51,7 @@ enum Target {
 }
 
 /// Standard output and standard error.
+#[allow(clippy::struct_excessive_bools)] // facts about two streams, independent of each other
 pub struct Ui {
     out: Target,
     err: Box<dyn Write>,

@@ -15,11 +15,13 @@ pub mod discount;
 mod estimate;
 mod gaps;
 mod pattern;
+mod prepared;
 pub mod runs;
 mod templates;
 
 pub use chunks::shared_chunk_bytes;
-pub use estimate::{estimate, estimate_texts};
+pub use estimate::{estimate, estimate_prepared, estimate_prepared_texts, estimate_texts};
+pub use prepared::Prepared;
 pub use templates::{Template, Templates};
 
 /// A file of fewer bytes is too small to judge: its few windows say nothing, and an estimate of

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use resemble_core::Params;
+use resemble_core::similarity::Templates;
 use resemble_engine::ingest::Unobserved;
 use resemble_engine::local::{LocalIndex, LocalOptions};
 use resemble_proto::message::CompareRequest;
@@ -35,22 +36,36 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         cache_bytes: LocalOptions::CACHE_BYTES,
         params: Params::default(),
     })?;
-    let answer = local.compare(&request, &Default::default(), &mut Unobserved)?;
+    let answer = local.compare(&request, &Templates::default(), &mut Unobserved)?;
     eprintln!("{:?}: {:#?}", begin.elapsed(), answer.body.summary);
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let path = |path: &Option<PathText>| {
         let path = path.as_ref().map(|path| path.as_path().to_owned());
-        path.as_deref().unwrap_or(Path::new("-")).display().to_string()
+        path.as_deref()
+            .unwrap_or(Path::new("-"))
+            .display()
+            .to_string()
     };
     for tree in &answer.body.trees {
         let (a, b) = (tree.a.as_path(), tree.b.as_path());
-        writeln!(out, "tree\t{}\t{}\t{}", a.display(), b.display(), tree.a_in_b)?;
+        writeln!(
+            out,
+            "tree\t{}\t{}\t{}",
+            a.display(),
+            b.display(),
+            tree.a_in_b
+        )?;
     }
     for row in &answer.body.entries {
         let (a, b) = (path(&row.a), path(&row.b));
         let score = row.a_in_b.max(row.b_in_a);
         let copy = if row.copy { "\tcopy" } else { "" };
-        writeln!(out, "{}\t{a}\t{b}\t{score}\t{}{copy}", row.class.word(), row.others.len())?;
+        writeln!(
+            out,
+            "{}\t{a}\t{b}\t{score}\t{}{copy}",
+            row.class.word(),
+            row.others.len()
+        )?;
     }
     local.close();
     Ok(())

@@ -4,7 +4,7 @@
 //! cargo run --release -p resemble-engine --example groups -- DIR… [--cache FILE] [--memory BYTES]
 //!     [--top N] [--of FILE] [--family] [--min MILLIONTHS] [--order] [--scratch DIR]
 //! ```
-#![allow(clippy::print_stdout, missing_docs)]
+#![allow(clippy::print_stdout, clippy::print_stderr, missing_docs)]
 
 use std::error::Error;
 use std::io::Write;

@@ -162,10 +162,7 @@ pub fn open_regular(anchor: &Anchor, path: &Path) -> Result<(OwnedFd, Stat), Rea
 }
 
 /// The same for a name of an open directory: one look-up however deep it lies.
-pub(crate) fn open_regular_in(
-    dir: &OpenDir,
-    name: &OsStr,
-) -> Result<(OwnedFd, Stat), ReadFailure> {
+pub(crate) fn open_regular_in(dir: &OpenDir, name: &OsStr) -> Result<(OwnedFd, Stat), ReadFailure> {
     open_checked(&|flags| dir.open_at(name, flags))
 }
 

@@ -11,7 +11,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use proptest::prelude::*;
-use resemble_core::similarity::{NoBoilerplate, estimate_texts, relation};
+use resemble_core::similarity::{NoBoilerplate, Templates, estimate_texts, relation};
 use resemble_core::{Digest, Params, Relation};
 use resemble_engine::compare::compare;
 use resemble_engine::ingest::Unobserved;
@@ -46,7 +46,7 @@ fn asked(scene: &mut Scene, request: &CompareRequest) -> Whole<Comparison> {
     })
     .expect("an index");
     let by_disk = local
-        .compare(request, &Default::default(), &mut Unobserved)
+        .compare(request, &Templates::default(), &mut Unobserved)
         .expect("an answer");
     assert_eq!(by_index, by_disk, "the two ways differ");
     by_index
@@ -378,7 +378,7 @@ fn links_by_target_others_by_type_and_what_cannot_be_read() {
     scene.write("b/dir/file", "a directory there");
     scene.write("a/dir", "and a file here");
     let locked = scene.path("b/locked");
-    fs::set_permissions(&locked, fs::Permissions::from_mode(0)).expect("locked");
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).expect("locked");
     let is_root = fs::File::open(&locked).is_ok();
     let answer = compared(&mut scene);
     let other = |path: &str| {

@@ -315,7 +315,7 @@ fn one_file_has_the_cluster_it_has_in_the_whole_answer() {
     for cluster in &all.clusters {
         for member in &cluster.members {
             let one = asked.groups(&asked.about(&asked.name(&member.path), false));
-            assert_eq!(one.clusters, [cluster.clone()]);
+            assert_eq!(one.clusters, std::slice::from_ref(cluster));
         }
     }
     let one = asked.groups(&asked.about("v03", false));
@@ -324,6 +324,33 @@ fn one_file_has_the_cluster_it_has_in_the_whole_answer() {
     let missing = asked.whole(&asked.about("no/such", false));
     assert_eq!(missing.errors[0].kind, SoftErrorKind::NotFound);
     assert!(missing.body.clusters.is_empty());
+}
+
+#[test]
+fn what_no_centre_takes_is_counted_and_found_by_name() {
+    let scene = Scene::new();
+    let (base, extra) = (text(1, 12_000), text(2, 3000));
+    scene.write("a", edited(&base, 6000));
+    scene.write("b", [edited(&base, 400), extra.clone()].concat());
+    scene.write("c", edited(&base, 5000));
+    scene.write("d", [extra, text(3, 7000)].concat());
+    let asked = Asked::of(scene);
+    let all = asked.groups(&asked.request());
+    let [versions] = &all.clusters[..] else {
+        panic!("one cluster: {:?}", all.summary);
+    };
+    assert_eq!(
+        (versions.kind, versions.members.len()),
+        (ClusterKind::Versions, 3)
+    );
+    let summary = &all.summary;
+    assert_eq!(
+        (summary.loose, summary.links, summary.components),
+        (1, 4, 1)
+    );
+    let one = asked.groups(&asked.about("d", false));
+    assert_eq!(asked.names(&one.clusters[0]), ["d", "b"]);
+    assert_eq!(one.clusters[0].component, versions.component);
 }
 
 #[test]

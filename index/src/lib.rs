@@ -51,8 +51,8 @@ pub mod snapshot;
 mod state;
 mod store;
 
-pub use codec::varint;
 pub use change::{Change, ContentRef, NewState};
+pub use codec::varint;
 pub use error::{ApplyError, OpenError, ReadError};
 pub use index::{Applied, FileContent, Index, MergeWork, Options};
 pub use rows::{

@@ -25,8 +25,8 @@ use crate::frame::{self, FrameError, LineReader};
 use crate::message::{
     AlertRow, Answer, BadParams, CompareRequest, Comparison, CoverRow, Coverage, CoveredRequest,
     DirRow, DirsRequest, DumpRow, Failure, FailureKind, FindRequest, FindRow, Groups,
-    GroupsRequest, Header, Hello, MarkRequest, MountView, OrderRow, PairRow, PairsRequest, Parts, Reply,
-    Request, SoftError, StatusAnswer, TemplateRow, WatchRow, Whole, reason,
+    GroupsRequest, Header, Hello, MarkRequest, MountView, OrderRow, PairRow, PairsRequest, Parts,
+    Reply, Request, SoftError, StatusAnswer, TemplateRow, WatchRow, Whole, reason,
 };
 use crate::path::PathText;
 

@@ -5,6 +5,9 @@
 /// The main job: watch, index, `ls FILE/.similar`, right after every change.
 mod main_job;
 
+/// Similar directories in the overlay, right after every change.
+mod directories;
+
 /// How editors, version control and people change files.
 mod changes;
 

@@ -24,6 +24,7 @@ Signs: = same  * edited  > moved  >* moved-edited  < contained (A's file lies in
        { contains (B's file lies in A's)  - only-a  + only-b  ! differs and is no regular file";
 
 /// `compare`
+#[allow(clippy::struct_excessive_bools)] // each is a switch of its own
 #[derive(Debug, Args)]
 pub struct CompareArgs {
     /// One directory or file

@@ -132,7 +132,6 @@ fn ask(
             exact: args.exact,
             classes: classes.clone(),
             top: selection.top,
-            ..CompareOptions::default()
         },
     };
     let mut answer = backend.compare(ui, request)?;

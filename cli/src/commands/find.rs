@@ -65,7 +65,11 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
         grouped,
     )?;
     let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
-    rows::note_nothing(ui, &header);
+    let everywhere = || backend.as_ref().and_then(Backend::looked_everywhere);
+    let looked = header
+        .looked
+        .or_else(|| (header.total == 0).then(everywhere)?);
+    rows::note_nothing(ui, &Header { looked, ..header });
     rows::note_limits(ui, &header, args.selection.top, by_daemon);
     ui.soft_errors(&errors);
     ui.flush()?;

@@ -275,7 +275,7 @@ fn changed_files_are_skipped() {
             },
         ),
         ("the one that stays is gone", |keep, _| {
-            fs::remove_file(keep).unwrap()
+            fs::remove_file(keep).unwrap();
         }),
         ("the copy is a folder", |_, copy| {
             fs::remove_file(copy).unwrap();

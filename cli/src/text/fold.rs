@@ -79,7 +79,7 @@ pub(super) fn fold<'a>(leaves: &mut [Leaf<'a>], room: usize) -> Folded<'a> {
     let mut done = children(leaves, &whole(leaves));
     let mut folded = Folded::default();
     if done.len() > room {
-        done.sort_by_key(|node| order(leaves, node));
+        done.sort_by_key(order);
         for node in done.drain(room..) {
             folded.hidden_files += node.leaves.len() as u64;
             folded.hidden_folders += u64::from(is_folder(&node));
@@ -113,7 +113,7 @@ pub(super) fn fold<'a>(leaves: &mut [Leaf<'a>], room: usize) -> Folded<'a> {
         }
     }
     open.append(&mut kept);
-    open.sort_by_key(|node| order(leaves, node));
+    open.sort_by_key(order);
     folded.lines = open
         .iter()
         .map(|node| {
@@ -145,8 +145,8 @@ fn is_folder(node: &Node) -> bool {
     node.leaves.len() > 1
 }
 
-fn order(leaves: &[Leaf<'_>], node: &Node) -> (Reverse<u64>, usize) {
-    let _ = leaves;
+/// Most bytes first; leaves are sorted, so their places are in the order of paths.
+fn order(node: &Node) -> (Reverse<u64>, usize) {
     (Reverse(node.bytes), node.leaves.start)
 }
 
@@ -289,9 +289,8 @@ mod tests {
             let names: Vec<String> = (0..count)
                 .map(|i| {
                     let depth = next(4);
-                    let mut path: String = (0..depth).map(|_| format!("{}/", next(3))).collect();
-                    path.push_str(&format!("f{i}"));
-                    path
+                    let folders: Vec<String> = (0..depth).map(|_| next(3).to_string()).collect();
+                    format!("{}/f{i}", folders.join("/"))
                 })
                 .collect();
             let files: Vec<(&str, u64)> = names

@@ -31,6 +31,12 @@ pub fn print(ui: &mut Ui, document: &GroupsDocument) -> CliResult<()> {
             counted(sum.links, "link")
         ));
     }
+    if sum.loose > 0 {
+        head.push(format!(
+            "{} more like members of clusters, but like none of their centers",
+            counted(sum.loose, "file")
+        ));
+    }
     if sum.ignored > 0 {
         head.push(format!(
             "{} ignored: too many files have them",
@@ -94,7 +100,7 @@ fn print_cluster(ui: &mut Ui, cluster: &Cluster) -> CliResult<()> {
         share(cluster.worst)
     );
     if ui.is_verbose() {
-        title.push_str(&format!(", {}, part of {}", cluster.id, cluster.component));
+        title = format!("{title}, {}, part of {}", cluster.id, cluster.component);
     }
     let head = vec![
         Cell::left(cluster.kind.word(), Tint::Heading),
@@ -131,7 +137,7 @@ fn print_cluster(ui: &mut Ui, cluster: &Cluster) -> CliResult<()> {
             .links
             .iter()
             .map(|link| {
-                vec![
+                let mut cells = vec![
                     Cell::left("  link", Tint::Faint),
                     percent(link.a_in_b, false, Tint::Faint),
                     percent(link.b_in_a, false, Tint::Faint),
@@ -141,7 +147,11 @@ fn print_cluster(ui: &mut Ui, cluster: &Cluster) -> CliResult<()> {
                     ),
                     ui.name(&link.a, Tint::Faint),
                     ui.name(&link.b, Tint::Faint),
-                ]
+                ];
+                if let Some(why) = &link.discount.reason {
+                    cells.push(Cell::left(harmless(why), Tint::Faint));
+                }
+                cells
             })
             .collect();
         ui.lines(&links, b'\n')?;

@@ -47,13 +47,8 @@ impl Pager {
             None => DEFAULT.into(),
         };
         let size = tcgetwinsize(io::stdout()).ok()?;
-        (size.ws_row > 1 && size.ws_col > 0).then(|| {
-            Self::new(
-                command,
-                usize::from(size.ws_row),
-                usize::from(size.ws_col),
-            )
-        })
+        (size.ws_row > 1 && size.ws_col > 0)
+            .then(|| Self::new(command, usize::from(size.ws_row), usize::from(size.ws_col)))
     }
 
     fn new(command: OsString, rows: usize, columns: usize) -> Self {
@@ -92,7 +87,9 @@ impl Pager {
         }
         // For as long as this process lives, which is not much longer than the pager.
         let heard = Arc::new(AtomicBool::new(false));
-        signal_hook::flag::register(signal_hook::consts::SIGINT, heard).map(drop).unwrap_or_default();
+        signal_hook::flag::register(signal_hook::consts::SIGINT, heard)
+            .map(drop)
+            .unwrap_or_default();
         match command.spawn() {
             Ok(child) => {
                 self.child = Some(child);

@@ -33,6 +33,14 @@ impl Ran {
         }
     }
 
+    /// Nothing found is an answer: code 1, no rows, and what was compared.
+    #[track_caller]
+    pub(crate) fn found_nothing(&self) {
+        assert_eq!((self.code, &*self.text()), (1, ""), "{self:?}");
+        let said = self.err.starts_with("resemble: nothing found: compared ");
+        assert!(said && self.err.lines().count() == 1, "{self:?}");
+    }
+
     /// Exit code, standard output and standard error, all of them.
     #[track_caller]
     pub(crate) fn is(&self, code: i32, out: &str, err: &str) {

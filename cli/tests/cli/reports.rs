@@ -394,7 +394,7 @@ fn plans_run() {
 fn unreadable_files_are_trouble() {
     let env = two_trees();
     let locked = env.write("old/locked.txt", prose(50, 10));
-    std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::read(&locked).is_ok() {
         // Whom no permission stops cannot see this.
         return;

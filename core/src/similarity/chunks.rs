@@ -20,8 +20,6 @@ pub fn shared_chunk_bytes(a: &ChunkList, b: &ChunkList, boilerplate: &dyn Boiler
 pub(super) struct Common {
     /// Sorted, distinct.
     chunks: Vec<(ChunkHash, u32)>,
-    /// Common, but boilerplate; sorted, distinct.
-    boilerplate: Vec<(ChunkHash, u32)>,
     /// Their bytes, each the smaller number of times it occurs.
     pub(super) bytes: ByteLen,
 }
@@ -57,14 +55,10 @@ impl Common {
         }
         let mut common = Self {
             chunks: Vec::new(),
-            boilerplate: Vec::new(),
             bytes: ByteLen::ZERO,
         };
         for (chunk, m, n) in counts {
-            if n == 0 {
-            } else if boilerplate.chunk(chunk.0.posting_key()) {
-                common.boilerplate.push(chunk);
-            } else {
+            if n > 0 && !boilerplate.chunk(chunk.0.posting_key()) {
                 common.chunks.push(chunk);
                 common.bytes += ByteLen(u64::from(chunk.1) * m.min(n));
             }
@@ -75,30 +69,6 @@ impl Common {
     /// The common chunks that are no boilerplate, distinct.
     pub(super) fn chunks(&self) -> impl Iterator<Item = (ChunkHash, u32)> + '_ {
         self.chunks.iter().copied()
-    }
-
-    /// Whether no chunk is common.
-    pub(super) fn is_empty(&self) -> bool {
-        self.chunks.is_empty()
-    }
-
-    /// How the common chunks lie in one of the two lists.
-    pub(super) fn layout(&self, list: &ChunkList) -> Layout {
-        let mut layout = Layout::default();
-        layout.pattern = Pattern::of(list.0.iter().filter(|run| run.is_evidence()).filter_map(
-            |run| {
-                let chunk = (run.hash, run.len);
-                if self.boilerplate.binary_search(&chunk).is_ok() {
-                    return None;
-                }
-                let shared = self.chunks.binary_search(&chunk).is_ok();
-                let bytes = u64::from(run.len) * run.count;
-                layout.bytes += bytes;
-                layout.shared += if shared { bytes } else { 0 };
-                Some((run.count, shared))
-            },
-        ));
-        layout
     }
 }
 

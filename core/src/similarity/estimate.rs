@@ -17,10 +17,11 @@
 //!    80 %, 8 of 8 is 94 %, 128 of 128 is 99.6 %, unless common chunks promise more. This ranks a scrap
 //!    that shares one line below a file that shares pages.
 
-use crate::ids::{ByteLen, Fingerprint, Score};
-use crate::similarity::chunks::{Common, Layout};
+use crate::ids::{ByteLen, Score};
+use crate::similarity::chunks::Layout;
 use crate::similarity::gaps::{Evidence, Fit};
 use crate::similarity::pattern::Pattern;
+use crate::similarity::prepared::Prepared;
 use crate::similarity::{Boilerplate, Measures, Sketch, WINDOW, too_small};
 
 /// Fewest common fingerprints that are evidence without a common chunk.
@@ -32,11 +33,27 @@ const SPOILT_WORDS: f64 = 27.0;
 
 /// Estimates the measures of a pair; the resemblance is that of the sets of 64-byte windows.
 pub fn estimate(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -> Measures {
-    Pair::of(a, b, boilerplate).measures(Unit::Windows)
+    let (a, b) = (Prepared::of(a, boilerplate), Prepared::of(b, boilerplate));
+    estimate_prepared(&a, &b, boilerplate)
 }
 
 /// As [`estimate`], of two texts: the resemblance is that of the sets of word-5-shingles.
 pub fn estimate_texts(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -> Measures {
+    let (a, b) = (Prepared::of(a, boilerplate), Prepared::of(b, boilerplate));
+    estimate_prepared_texts(&a, &b, boilerplate)
+}
+
+/// [`estimate`] of contents that were made ready with the same boilerplate.
+pub fn estimate_prepared(a: &Prepared, b: &Prepared, boilerplate: &dyn Boilerplate) -> Measures {
+    Pair::of(a, b, boilerplate).measures(Unit::Windows)
+}
+
+/// [`estimate_texts`] of contents that were made ready with the same boilerplate.
+pub fn estimate_prepared_texts(
+    a: &Prepared,
+    b: &Prepared,
+    boilerplate: &dyn Boilerplate,
+) -> Measures {
     Pair::of(a, b, boilerplate).measures(Unit::Words)
 }
 
@@ -49,7 +66,8 @@ enum Unit {
 
 /// What two sketches have in common.
 struct Pair {
-    common: Common,
+    /// Bytes of common chunks; `None`: there is none.
+    proven: Option<ByteLen>,
     a: Side,
     b: Side,
 }
@@ -73,43 +91,28 @@ struct Shares {
 }
 
 impl Pair {
-    fn of(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -> Self {
-        let level = a.signature.level.max(b.signature.level);
-        let usable = |sketch: &Sketch<'_>| -> Vec<Fingerprint> {
-            sketch
-                .signature
-                .at_level(level)
-                .filter(|&f| !boilerplate.fingerprint(f))
-                .collect()
-        };
-        let (in_a, in_b) = (usable(a), usable(b));
-        let mut sorted: Vec<(Fingerprint, u32)> = in_b.iter().copied().zip(0..).collect();
-        sorted.sort_unstable();
-        let mut shared_of_b = vec![false; in_b.len()];
-        let shared_of_a: Vec<bool> = in_a
-            .iter()
-            .map(|f| {
-                let found = sorted.binary_search_by_key(f, |&(f, _)| f);
-                if let Ok(at) = found {
-                    shared_of_b[sorted[at].1 as usize] = true;
-                }
-                found.is_ok()
-            })
-            .collect();
-        let common = Common::of(a.chunks, b.chunks, boilerplate);
-        let side = |sketch: &Sketch<'_>, shared: &[bool]| Side {
-            size: sketch.size,
+    fn of(a: &Prepared, b: &Prepared, boilerplate: &dyn Boilerplate) -> Self {
+        let level = a.level.max(b.level);
+        let (chunks, proven) = a.common_chunks(b, boilerplate);
+        let samples = a.common_samples(b, level);
+        let side = |content: &Prepared, (samples, chunks): (Pattern, Layout)| Side {
+            size: content.size,
             spacing: 2f64.powi(i32::from(level)),
-            samples: Pattern::of(shared.iter().map(|&shared| (1, shared))),
-            chunks: common.layout(sketch.chunks),
+            samples,
+            chunks,
         };
-        let (a, b) = (side(a, &shared_of_a), side(b, &shared_of_b));
-        Self { common, a, b }
+        let [in_a, in_b] = samples;
+        let [chunks_a, chunks_b] = chunks;
+        Self {
+            proven,
+            a: side(a, (in_a, chunks_a)),
+            b: side(b, (in_b, chunks_b)),
+        }
     }
 
     fn measures(&self, unit: Unit) -> Measures {
-        let Self { common, a, b } = self;
-        let shared_bytes = common.bytes;
+        let Self { proven, a, b } = self;
+        let shared_bytes = proven.unwrap_or(ByteLen::ZERO);
         if too_small(a.size) || too_small(b.size) {
             return Measures {
                 a_in_b: None,
@@ -118,7 +121,7 @@ impl Pair {
                 shared_bytes,
             };
         }
-        let unrelated = common.is_empty() && a.samples.shared < LEAST_SHARED;
+        let unrelated = proven.is_none() && a.samples.shared < LEAST_SHARED;
         let shares = |side: &Side| {
             if unrelated {
                 return (side.samples.total >= LEAST_SHARED).then(Shares::default);

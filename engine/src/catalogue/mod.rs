@@ -81,11 +81,17 @@ impl Shelf<'_> {
         });
         let names = names.into_inner().unwrap_or_else(PoisonError::into_inner);
         drop(snapshot);
-        let answer = self.look(request, templates, known, names, observer);
+        let answer = self.look(request, templates, &known, names, observer);
         match answer {
             // A pool that is gone or damaged: the catalogues are worth nothing.
             Err(Failure::Pool) => self
-                .look(request, templates, [None, None], Names::default(), observer)
+                .look(
+                    request,
+                    templates,
+                    &[None, None],
+                    Names::default(),
+                    observer,
+                )
                 .map_err(Failure::into_ask),
             other => other.map_err(Failure::into_ask),
         }
@@ -95,12 +101,12 @@ impl Shelf<'_> {
         &self,
         request: &CompareRequest,
         templates: &Templates,
-        known: [Option<Catalogue>; 2],
+        known: &[Option<Catalogue>; 2],
         names: Names,
         observer: &mut dyn Observer,
     ) -> Result<Whole<Comparison>, Failure> {
         let params = self.index.params();
-        let scanned = scan::scan(request, self, &known, names, observer)?;
+        let scanned = scan::scan(request, self, known, names, observer)?;
         let pieces = Packed {
             index: self.index,
             scanned: &scanned,
@@ -119,7 +125,7 @@ impl Shelf<'_> {
                     shelf: self,
                     request,
                     scanned: &scanned,
-                    known: &known,
+                    known,
                     pieces: &pieces,
                 };
                 threads.spawn(move || keep.store())

@@ -158,6 +158,9 @@ struct Notes {
     arena: Vec<u8>,
 }
 
+/// The content of an inode with several names, and when it was read.
+type Linked = HashMap<(u64, u64), (u32, Option<Stamp>)>;
+
 /// Contents by number, and where their pieces lie.
 #[derive(Default)]
 struct Table {
@@ -198,7 +201,7 @@ struct Shared<'a> {
     file_systems: Mutex<(FsIds, Names)>,
     table: Mutex<Table>,
     /// Contents of files with several names, by inode.
-    linked: Mutex<HashMap<(u64, u64), (u32, Option<Stamp>)>>,
+    linked: Mutex<Linked>,
     queue: Mutex<Queue>,
     changed: Condvar,
     files: AtomicU64,
@@ -238,6 +241,7 @@ impl Chain {
     }
 }
 
+#[allow(clippy::option_option)] // outside: whether the side has it; inside: whether it is below another
 enum Task {
     /// A directory, on the sides that have it, below the chain of directories above it.
     Dir {
@@ -461,6 +465,7 @@ impl<'s, 'a> Worker<'s, 'a> {
 
     // ---- walking ----
 
+    #[allow(clippy::option_option)] // as in `Task::Dir`
     fn dir(&mut self, below: &[u8], sides: [Option<Option<Arc<Chain>>>; 2]) {
         let mut chains = [None, None];
         let mut open = [None, None];

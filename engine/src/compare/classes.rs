@@ -341,13 +341,13 @@ impl<'a> Classes<'a> {
     fn equal_bytes(&mut self) {
         let mut open: [HashMap<u32, Vec<u32>>; 2] = Default::default();
         let mut contents: Vec<u32> = Vec::new();
-        for side in 0..2 {
+        for (side, open) in open.iter_mut().enumerate() {
             for at in 0..self.settled[side].len() as u32 {
                 if let Some(content) = self.content(side, at)
                     && self.is_open(side, at)
                     && self.holders[1 - side].has(content)
                 {
-                    open[side].entry(content).or_default().push(at);
+                    open.entry(content).or_default().push(at);
                     contents.push(content);
                 }
             }

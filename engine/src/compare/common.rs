@@ -49,10 +49,31 @@ impl Buckets {
         }
     }
 
-    /// Whether the key may be boilerplate.
-    pub(super) fn suspects(&self, key: u64) -> bool {
-        self.of(key)
-            .is_some_and(|bucket| bucket.load(Ordering::Relaxed) > self.limit)
+    /// The keys that may be boilerplate; `None`: none at all.
+    pub(super) fn suspects(&self) -> Option<Suspects> {
+        let mut buckets = vec![0u64; self.counts.len() / 64];
+        let mut any = false;
+        for (at, count) in self.counts.iter().enumerate() {
+            if count.load(Ordering::Relaxed) > self.limit {
+                buckets[at / 64] |= 1 << (at % 64);
+                any = true;
+            }
+        }
+        any.then_some(Suspects { buckets })
+    }
+}
+
+/// The buckets that are fuller than the limit, one bit each: half a megabyte, which the cache holds.
+#[derive(Debug)]
+pub(super) struct Suspects {
+    buckets: Vec<u64>,
+}
+
+impl Suspects {
+    /// Whether a key's bucket is one of them.
+    pub(super) fn has(&self, key: u64) -> bool {
+        let at = (spread(key) >> (64 - BUCKETS)) as usize;
+        self.buckets[at / 64] >> (at % 64) & 1 == 1
     }
 }
 
@@ -117,8 +138,9 @@ mod tests {
         let keys = |content: u64| (0..=content).map(|key| key | CHUNK);
         let buckets = Buckets::new(50, 10);
         (0..50).flat_map(keys).for_each(|key| buckets.count(key));
+        let suspects = buckets.suspects().expect("some");
         let mut counts: HashMap<u64, u32> = HashMap::new();
-        for key in (0..50).flat_map(keys).filter(|&key| buckets.suspects(key)) {
+        for key in (0..50).flat_map(keys).filter(|&key| suspects.has(key)) {
             *counts.entry(key).or_default() += 1;
         }
         let common = Common::of([counts], 10);
@@ -132,6 +154,6 @@ mod tests {
     fn as_many_contents_as_the_limit_have_nothing_in_common() {
         let buckets = Buckets::new(10, 10);
         (0..1000).for_each(|_| buckets.count(7));
-        assert!(!buckets.suspects(7));
+        assert!(buckets.suspects().is_none());
     }
 }

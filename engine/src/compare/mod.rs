@@ -8,13 +8,13 @@
 //!
 //! 1. **Paths first.** Both lists of entries are sorted; one merge finds what stands at one path. Files with equal
 //!    contents there are settled, and between two copies of a tree that is all: nothing is measured.
-//! 2. **What is left over is looked up in all files of the other side** ([`partners`]), by content and once.
-//! 3. **Every file gets one class** ([`classes`]), whose order of decisions is written there.
+//! 2. **What is left over is looked up in all files of the other side** (`partners`), by content and once.
+//! 3. **Every file gets one class** (`classes`), whose order of decisions is written there.
 //! 4. **The totals** are over files, whatever the rows: how many bytes of one side lie in any file of the
 //!    other. Of a file with several partners the common pieces are united, so what two partners both have counts
 //!    once.
 //!
-//! Both suppliers ([`indexed`] and [`crate::catalogue`]) fill one model ([`sides`]), and candidates and
+//! Both suppliers (`indexed` and `crate::catalogue`) fill one model (`sides`), and candidates and
 //! boilerplate are counted over the contents of these two trees alone; so a daemon that knows a million other
 //! files and a command that has just read these give the same bytes.
 //!

@@ -48,7 +48,7 @@ pub(crate) fn in_parallel<S: Send>(
         return worker().map(|state| vec![state]);
     }
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads()).map(|_| scope.spawn(&worker)).collect();
+        let others: Vec<_> = (1..threads()).map(|_| scope.spawn(worker)).collect();
         let mut states = vec![worker()];
         for other in others {
             states.push(

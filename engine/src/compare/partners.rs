@@ -15,8 +15,9 @@
 //! 5. Batches bound the memory; there is one for trees that differ in fewer than 65,536 contents.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
-use resemble_core::similarity::{self, Boilerplate, Sketch, Templates};
+use resemble_core::similarity::{self, Boilerplate, Prepared, Sketch, Templates};
 use resemble_core::{
     ByteLen, ChunkList, ContentId, ContentKind, Fingerprint, Measures, Relation, Score, Signature,
 };
@@ -50,6 +51,9 @@ impl Link {
         self.measures.containment().unwrap_or(Score::ZERO)
     }
 }
+
+/// A subject's place in its batch, itself, and its keys with the bytes each stands for.
+type Loaded = (usize, Subject, Vec<(u64, u32)>);
 
 /// Everything that is asked about contents.
 pub(super) struct Question<'a> {
@@ -94,12 +98,14 @@ impl Question<'_> {
         })
     }
 
-    /// The evidence keys of a content, without what is template.
-    fn keys(&self, content: u32, keys: &mut Vec<u64>) -> Result<(), AskError> {
-        if !self.templates.is_empty() || !self.pieces.keys(content, keys) {
-            evidence_keys(&self.load(content)?.sketch(), keys);
+    /// The evidence keys of a content, without what is template, and the size of the rest.
+    fn keys(&self, content: u32, keys: &mut Vec<u64>) -> Result<ByteLen, AskError> {
+        if self.templates.is_empty() && self.pieces.keys(content, keys) {
+            return Ok(self.content(content).size);
         }
-        Ok(())
+        let kept = self.load(content)?;
+        evidence_keys(&kept.sketch(), keys);
+        Ok(kept.size)
     }
 
     /// Looks the subjects up and measures the twins.
@@ -154,10 +160,11 @@ impl Question<'_> {
         partners.links.sort_unstable_by_key(|link| (link.a, link.b));
         let measured = in_parallel(twins.len(), Vec::new, |at, out: &mut Vec<_>| {
             let (a, b) = twins[at];
-            let (a, b) = (self.load(a)?, self.load(b)?);
+            let ready = |content| Ok::<_, AskError>(Ready::of(self.load(content)?, &common));
+            let (a, b) = (ready(a)?, ready(b)?);
             let mut errors = Vec::new();
             let measures = self.measure(&a, &b, &common, &mut errors);
-            out.push((self.link(&a, &b, measures), errors));
+            out.push((self.link(&a.kept, &b.kept, measures), errors));
             Ok(())
         })?;
         for (twin, errors) in measured.into_iter().flatten() {
@@ -170,7 +177,8 @@ impl Question<'_> {
         Ok(partners)
     }
 
-    /// Finds the candidates of a batch: everything goes by twice, once to be counted and once to be compared.
+    /// Finds the candidates of a batch: everything goes by, and what it has in common with anybody is noted; then
+    /// it is known what is common, and the rest is counted up.
     fn look_up(
         &self,
         batch: &[(u32, bool)],
@@ -181,11 +189,19 @@ impl Question<'_> {
         let contents = self.sides.contents.len();
         let loaded = in_parallel(batch.len(), Vec::new, |at, out: &mut Vec<_>| {
             let kept = self.load(batch[at].0)?;
-            out.push((at, Subject::new(&kept, batch[at].1), weighed(&kept)));
+            let keys = weighed(&kept);
+            let plain: Vec<u64> = keys.iter().map(|&(key, _)| key).collect();
+            let subject = Subject {
+                content: kept.id.0,
+                of_a: batch[at].1,
+                whole: kept.whole,
+                size: kept.size,
+                shape: Shape::of(&plain),
+            };
+            out.push((at, subject, keys));
             Ok(())
         })?;
-        let mut loaded: Vec<(usize, Subject, Vec<(u64, u32)>)> =
-            loaded.into_iter().flatten().collect();
+        let mut loaded: Vec<Loaded> = loaded.into_iter().flatten().collect();
         loaded.sort_unstable_by_key(|&(at, ..)| at);
         let mut pairs = Vec::new();
         let mut subjects = Vec::with_capacity(loaded.len());
@@ -198,39 +214,57 @@ impl Question<'_> {
         }
         let wanted = Wanted::new(pairs);
         let buckets = Buckets::new(contents, self.limit);
-        in_parallel(contents, Vec::new, |content, keys| {
-            self.keys(content as u32, keys)?;
+        // Everything goes by.
+        let states = in_parallel(contents, Passing::default, |content, state| {
+            let Passing { keys, found, seen } = state;
+            let from = found.len();
+            let size = self.keys(content as u32, keys)?;
             for &key in &*keys {
-                match wanted.find(key) {
-                    Some(at) => wanted.count(at),
-                    None => buckets.count(key),
+                if let Some(at) = wanted.find(key) {
+                    wanted.count(at);
+                    found.push(at as u32);
+                } else {
+                    buckets.count(key);
                 }
+            }
+            if found.len() > from {
+                seen.push(Seen {
+                    content: content as u32,
+                    found: from..found.len(),
+                    size,
+                    shape: Shape::of(keys),
+                });
             }
             Ok(())
         })?;
+        if found.common.is_none() {
+            found.common = Some(self.common(&buckets)?);
+        }
         let scan = Scan {
             question: self,
             subjects: &subjects,
             wanted: &wanted,
-            // What is common does not depend on the batch.
-            buckets: found.common.is_none().then_some(&buckets),
             is_subject,
             of_a: subjects.partition_point(|subject| subject.of_a) as u32,
             least: self.least_shares(),
         };
-        let states = in_parallel(
-            contents,
-            || State::new(subjects.len()),
-            |content, state| scan.content(content as u32, state),
-        )?;
-        let mut suspects = Vec::new();
-        for state in states {
-            found.candidates.extend(state.candidates);
-            suspects.push(state.suspects);
+        for Passing {
+            found: keys, seen, ..
+        } in &states
+        {
+            let tallied = in_parallel(
+                seen.len(),
+                || Tally::new(subjects.len()),
+                |at, tally| {
+                    scan.content(&seen[at], &keys[seen[at].found.clone()], tally);
+                    Ok(())
+                },
+            )?;
+            for tally in tallied {
+                found.candidates.extend(tally.candidates);
+            }
         }
-        let common = found
-            .common
-            .get_or_insert_with(|| Common::of(suspects, self.limit));
+        let common = found.common.get_or_insert_default();
         for (at, &key) in wanted.keys.iter().enumerate() {
             let count = wanted.counted(at);
             if count > self.limit {
@@ -246,6 +280,28 @@ impl Question<'_> {
         Ok(())
     }
 
+    /// The keys that nobody asks about and that are boilerplate all the same: what is measured has them.
+    fn common(&self, buckets: &Buckets) -> Result<Common, AskError> {
+        let Some(suspects) = buckets.suspects() else {
+            return Ok(Common::default());
+        };
+        let parts = in_parallel(
+            self.sides.contents.len(),
+            || (Vec::new(), HashMap::<u64, u32>::new()),
+            |content, (keys, counts)| {
+                self.keys(content as u32, keys)?;
+                for &key in keys.iter().filter(|&&key| suspects.has(key)) {
+                    *counts.entry(key).or_default() += 1;
+                }
+                Ok(())
+            },
+        )?;
+        Ok(Common::of(
+            parts.into_iter().map(|(_, counts)| counts),
+            self.limit,
+        ))
+    }
+
     /// Measures the candidates and keeps those that are partners.
     fn measure_all(
         &self,
@@ -259,19 +315,32 @@ impl Question<'_> {
         candidates.sort_unstable();
         let groups: Vec<&[(u32, u32)]> = candidates.chunk_by(|x, y| x.0 == y.0).collect();
         let measured = in_parallel(groups.len(), Measured::default, |at, state| {
-            let a = self.load(groups[at][0].0)?;
+            let a = Ready::of(self.load(groups[at][0].0)?, common);
             for &(_, b) in groups[at] {
-                let b = self.load(b)?;
-                let measures = self.measure(&a, &b, common, &mut state.errors);
-                let link = self.link(&a, &b, measures);
-                if !self.passes(&link, &a, &b) {
+                let Measured {
+                    ready,
+                    links,
+                    covers,
+                    errors,
+                } = state;
+                if ready.len() >= READY {
+                    ready.clear();
+                }
+                let b = match ready.entry(b) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(new) => new.insert(Ready::of(self.load(b)?, common)),
+                };
+                let measures = self.measure(&a, b, common, errors);
+                let link = self.link(&a.kept, &b.kept, measures);
+                if !self.passes(&link, &a.kept, &b.kept) {
                     continue;
                 }
-                state.links.push(link);
-                for (content, partner, side) in [(&a, &b, 0), (&b, &a, 1)] {
-                    if is_subject[side][content.id.0 as usize] {
-                        let cover = state.covers.entry(content.id.0).or_default();
-                        cover.add(content, partner);
+                links.push(link);
+                for (content, partner, side) in [(&a, &*b, 0), (b, &a, 1)] {
+                    let number = content.kept.id.0;
+                    if is_subject[side][number as usize] {
+                        let cover = covers.entry(number).or_default();
+                        cover.add(&content.kept, &partner.kept);
                     }
                 }
             }
@@ -297,14 +366,15 @@ impl Question<'_> {
     /// The measures of a pair, by the bytes if that is asked for and both can be read.
     fn measure(
         &self,
-        a: &Kept,
-        b: &Kept,
+        a: &Ready,
+        b: &Ready,
         common: &Common,
         errors: &mut Vec<SoftError>,
     ) -> Measures {
-        if self.options.exact && a.whole <= LARGEST_READ && b.whole <= LARGEST_READ {
-            let mut read = |side: usize, content: &Kept| {
-                let held = self.holders[side].of_content(content.id.0).first()?;
+        let largest = a.kept.whole.max(b.kept.whole);
+        if self.options.exact && largest <= LARGEST_READ {
+            let mut read = |side: usize, content: &Ready| {
+                let held = self.holders[side].of_content(content.kept.id.0).first()?;
                 let side = [&self.sides.a, &self.sides.b][side];
                 let path = side.path(&side.entries[*held as usize]);
                 bytes_of(&path)
@@ -315,7 +385,11 @@ impl Question<'_> {
                 return exact_payload(self.templates, &a, &b).0;
             }
         }
-        estimate((&a.sketch(), a.kind), (&b.sketch(), b.kind), common)
+        if (a.kept.kind, b.kept.kind) == (ContentKind::Text, ContentKind::Text) {
+            similarity::estimate_prepared_texts(&a.prepared, &b.prepared, common)
+        } else {
+            similarity::estimate_prepared(&a.prepared, &b.prepared, common)
+        }
     }
 
     fn min_shared(&self) -> ByteLen {
@@ -405,9 +479,26 @@ struct Found {
     candidates: Vec<(u32, u32)>,
 }
 
+/// A content ready to be measured.
+struct Ready {
+    kept: Kept,
+    prepared: Prepared,
+}
+
+impl Ready {
+    fn of(kept: Kept, common: &Common) -> Self {
+        let prepared = Prepared::of(&kept.sketch(), common);
+        Self { kept, prepared }
+    }
+}
+
+/// Contents of B that a thread keeps ready: families meet again and again. Some 4 KB each.
+const READY: usize = 2048;
+
 /// What a thread has measured.
 #[derive(Default)]
 struct Measured {
+    ready: HashMap<u32, Ready>,
     links: Vec<Link>,
     covers: HashMap<u32, Cover>,
     errors: Vec<SoftError>,
@@ -419,125 +510,115 @@ struct Subject {
     of_a: bool,
     whole: ByteLen,
     size: ByteLen,
+    shape: Shape,
+}
+
+/// The levels of a content's fingerprints.
+struct Shape {
+    /// The least of any: that of the signature, or more.
     level: u8,
-    levels: Levels,
+    /// How many have at least each level, from the least that there is on; 255 and more are 255.
+    at_least: [u8; 32],
 }
 
-impl Subject {
-    fn new(kept: &Kept, of_a: bool) -> Self {
-        Self {
-            content: kept.id.0,
-            of_a,
-            whole: kept.whole,
-            size: kept.size,
-            level: kept.signature.level,
-            levels: Levels::of(kept.signature.fingerprints.iter().copied()),
+impl Shape {
+    fn of(keys: &[u64]) -> Self {
+        let mut at_least = [0u8; 32];
+        let mut level = u8::MAX;
+        for key in keys.iter().filter(|&&key| key & CHUNK == 0) {
+            let of_key = Fingerprint(*key).level();
+            level = level.min(of_key);
+            let count = &mut at_least[Self::place(of_key)];
+            *count = count.saturating_add(1);
         }
+        for place in (0..31).rev() {
+            at_least[place] = at_least[place].saturating_add(at_least[place + 1]);
+        }
+        Self { level, at_least }
     }
 
-    /// By its keys alone. Its level may be too high, as the least of any fingerprint there is: then fewer
-    /// of the others are compared with, and rather too much passes.
-    fn of_keys(content: u32, size: ByteLen, keys: &[u64]) -> Self {
-        let fingerprints = || {
-            let keys = keys.iter().filter(|&&key| key & CHUNK == 0);
-            keys.map(|&key| Fingerprint(key))
-        };
-        Self {
-            content,
-            of_a: false,
-            whole: size,
-            size,
-            level: fingerprints().map(Fingerprint::level).min().unwrap_or(0),
-            levels: Levels::of(fingerprints()),
-        }
-    }
-}
-
-/// How many fingerprints of a signature have at least each level.
-struct Levels([u16; 48]);
-
-impl Levels {
-    fn of(fingerprints: impl Iterator<Item = Fingerprint>) -> Self {
-        let mut at_least = [0u16; 48];
-        for fingerprint in fingerprints {
-            let level = usize::from(fingerprint.level()).min(47);
-            at_least[level] = at_least[level].saturating_add(1);
-        }
-        for level in (0..47).rev() {
-            at_least[level] = at_least[level].saturating_add(at_least[level + 1]);
-        }
-        Self(at_least)
+    fn place(level: u8) -> usize {
+        usize::from(level.saturating_sub(Fingerprint::BASE_LEVEL)).min(31)
     }
 
-    fn at(&self, level: u8) -> f64 {
-        f64::from(self.0[usize::from(level).min(47)])
+    /// Of the two samples at their common level, the smaller.
+    fn fewer(&self, other: &Self) -> f64 {
+        let at = Self::place(self.level.max(other.level));
+        f64::from(self.at_least[at].min(other.at_least[at]).max(1))
     }
 }
 
-/// One scan of all contents for one batch of subjects.
+/// What a thread notes while everything goes by.
+#[derive(Default)]
+struct Passing {
+    keys: Vec<u64>,
+    /// Places of wanted keys, content by content.
+    found: Vec<u32>,
+    seen: Vec<Seen>,
+}
+
+/// A content that has keys of subjects.
+struct Seen {
+    content: u32,
+    found: std::ops::Range<usize>,
+    size: ByteLen,
+    shape: Shape,
+}
+
+/// What a batch of subjects has in common with all contents.
 struct Scan<'a> {
     question: &'a Question<'a>,
     subjects: &'a [Subject],
     wanted: &'a Wanted,
-    /// Where keys that nobody asks about were counted; `None`: it is known which are common.
-    buckets: Option<&'a Buckets>,
     is_subject: &'a [Vec<bool>; 2],
     /// How many of the batch are subjects of A.
     of_a: u32,
     least: (f64, f64),
 }
 
-/// What a thread has while it scans.
-struct State {
-    keys: Vec<u64>,
+/// What a thread counts with.
+struct Tally {
     /// Common fingerprints with each subject, and its bytes in common chunks.
-    tally: Vec<(u16, u32)>,
+    counts: Vec<(u16, u32)>,
     touched: Vec<u32>,
     candidates: Vec<(u32, u32)>,
-    /// Counts of keys that may be boilerplate.
-    suspects: HashMap<u64, u32>,
 }
 
-impl State {
+impl Tally {
     fn new(subjects: usize) -> Self {
         Self {
-            keys: Vec::new(),
-            tally: vec![(0, 0); subjects],
+            counts: vec![(0, 0); subjects],
             touched: Vec::new(),
             candidates: Vec::new(),
-            suspects: HashMap::new(),
         }
     }
 }
 
 impl Scan<'_> {
-    fn content(&self, content: u32, state: &mut State) -> Result<(), AskError> {
+    fn content(&self, seen: &Seen, keys: &[u32], tally: &mut Tally) {
         let question = self.question;
+        let content = seen.content;
+        if similarity::too_small(question.content(content).size) {
+            return;
+        }
         let in_b = question.holders[1].has(content);
         // Two subjects meet when that of B goes by.
         let in_a = question.holders[0].has(content) && !self.is_subject[0][content as usize];
-        let judged = !similarity::too_small(question.content(content).size);
-        question.keys(content, &mut state.keys)?;
-        for &key in &state.keys {
-            let Some(at) = self.wanted.find(key) else {
-                if self.buckets.is_some_and(|buckets| buckets.suspects(key)) {
-                    *state.suspects.entry(key).or_default() += 1;
-                }
-                continue;
-            };
-            if !judged || self.wanted.counted(at) > question.limit {
+        for &at in keys {
+            let at = at as usize;
+            if self.wanted.counted(at) > question.limit {
                 continue;
             }
-            let of_chunk = key & CHUNK != 0;
+            let of_chunk = self.wanted.keys[at] & CHUNK != 0;
             // Subjects of A come first.
             let places = self.wanted.places(at);
             let of_b = places.partition_point(|&(place, _)| place < self.of_a);
             let from = if in_b { 0 } else { of_b };
             let to = if in_a { places.len() } else { of_b };
             for &(place, bytes) in places.get(from..to).unwrap_or_default() {
-                let count = &mut state.tally[place as usize];
+                let count = &mut tally.counts[place as usize];
                 if *count == (0, 0) {
-                    state.touched.push(place);
+                    tally.touched.push(place);
                 }
                 if of_chunk {
                     count.1 = count.1.saturating_add(bytes);
@@ -546,47 +627,28 @@ impl Scan<'_> {
                 }
             }
         }
-        if state.touched.is_empty() {
-            return Ok(());
-        }
-        let mut other = None;
-        for place in state.touched.drain(..) {
-            let shared = std::mem::take(&mut state.tally[place as usize]);
+        for place in tally.touched.drain(..) {
+            let shared = std::mem::take(&mut tally.counts[place as usize]);
             let subject = &self.subjects[place as usize];
-            // One window is a phrase.
-            if shared.1 == 0 && shared.0 < 2 {
-                continue;
-            }
-            if other.is_none() {
-                other = Some(if question.templates.is_empty() {
-                    let size = question.content(content).size;
-                    Subject::of_keys(content, size, &state.keys)
-                } else {
-                    Subject::new(&question.load(content)?, false)
-                });
-            }
-            let passes = other
-                .as_ref()
-                .is_some_and(|other| self.could_pass(subject, other, shared));
-            if passes {
-                state.candidates.push(if subject.of_a {
+            if self.could_pass(subject, seen, shared) {
+                tally.candidates.push(if subject.of_a {
                     (subject.content, content)
                 } else {
                     (content, subject.content)
                 });
             }
         }
-        Ok(())
     }
 
     /// Whether so much in common could come to the threshold.
     fn could_pass(
         &self,
         subject: &Subject,
-        other: &Subject,
+        other: &Seen,
         (fingerprints, bytes): (u16, u32),
     ) -> bool {
-        if !self.question.sizes_fit(subject.whole, other.whole) {
+        let whole = self.question.content(other.content).size;
+        if !self.question.sizes_fit(subject.whole, whole) {
             return false;
         }
         let (least_windows, least_bytes) = self.least;
@@ -595,13 +657,9 @@ impl Scan<'_> {
         if bytes > 0 && f64::from(bytes) / smaller >= least_bytes {
             return true;
         }
-        let level = subject.level.max(other.level);
-        let fewer = subject
-            .levels
-            .at(level)
-            .min(other.levels.at(level))
-            .max(1.0);
-        fingerprints >= 2 && f64::from(fingerprints) / fewer >= least_windows
+        // One window is a phrase.
+        fingerprints >= 2
+            && f64::from(fingerprints) / subject.shape.fewer(&other.shape) >= least_windows
     }
 }
 

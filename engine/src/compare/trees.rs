@@ -77,7 +77,7 @@ pub(super) fn moved(sides: &Sides, votes: &[Vote]) -> Vec<TreeRow> {
         return Vec::new();
     }
     // Directory of A, then of B: bytes of either in the other.
-    let mut found: BTreeMap<&[u8], HashMap<&[u8], (u64, u64)>> = BTreeMap::new();
+    let mut found: BTreeMap<&[u8], BytesByDir<'_>> = BTreeMap::new();
     for vote in votes {
         let a = &sides.a.entries[vote.a as usize].path;
         let b = &sides.b.entries[vote.b as usize].path;
@@ -127,7 +127,10 @@ pub(super) fn moved(sides: &Sides, votes: &[Vote]) -> Vec<TreeRow> {
             .range::<[u8], _>(below)
             .take_while(|(deeper, _)| deeper.starts_with(dir))
             .filter(|(deeper, _)| is_below(deeper, dir))
-            .any(|(_, into)| into.get(to).is_some_and(|&(bytes, _)| bytes as f64 >= nearly));
+            .any(|(_, into)| {
+                into.get(to)
+                    .is_some_and(|&(bytes, _)| bytes as f64 >= nearly)
+            });
         if is_deeper {
             continue;
         }
@@ -155,12 +158,15 @@ pub(super) fn moved(sides: &Sides, votes: &[Vote]) -> Vec<TreeRow> {
     rows
 }
 
+/// For directories of B: bytes of A's in it, and of it in A's.
+type BytesByDir<'a> = HashMap<&'a [u8], (u64, u64)>;
+
 /// Components of a relative path.
 fn depth(dir: &[u8]) -> usize {
     if dir.is_empty() {
         0
     } else {
-        1 + dir.iter().filter(|&&byte| byte == b'/').count()
+        dir.split(|&byte| byte == b'/').count()
     }
 }
 

@@ -3,19 +3,19 @@
 //! Whoever asks is about to delete, so everything here errs to one side: what is not proven is not
 //! covered.
 //!
-//! 1. **The directory is listed now** ([`entries`]), not taken from the index: a file that came a moment
+//! 1. **The directory is listed now** (`entries`), not taken from the index: a file that came a moment
 //!    ago counts. Every path must be covered; what is no regular file, or cannot be read or entered,
 //!    never is. No rule of ignoring applies, and mount points below are named rather than passed over.
-//! 2. **The index nominates** ([`equals`]): files with the same content, under a root and outside of the
+//! 2. **The index nominates** (`equals`): files with the same content, under a root and outside of the
 //!    directory. The content is the one that the index has if the file has still the stat that goes with
 //!    it, and is digested now otherwise, so a stale index costs time and no truth.
-//! 3. **The bytes decide** ([`bytes`]): both files are opened as carefully as everywhere, compared to the
+//! 3. **The bytes decide** (`bytes`): both files are opened as carefully as everywhere, compared to the
 //!    last byte, and looked at again: neither may have changed meanwhile.
 //! 4. **Outside means outside.** A root may lie around the directory; one inside of it does not count, and
 //!    that is said. Bind mounts and the like are seen through by device and inode: a candidate whose
 //!    folder is one of the directory's own folders is in it, whatever its path says. A file that *is* the
 //!    file (one inode) is a hard link if it has another name, and nothing otherwise.
-//! 5. **Near copies are not safe** ([`near`]). They are listed apart, of files that are missing.
+//! 5. **Near copies are not safe** (`near`). They are listed apart, of files that are missing.
 //!
 //! Which equal is named does not depend on chance: that of the same relative path below a root, then of
 //! the same name, then the one with the least path, other files before further names of this one.

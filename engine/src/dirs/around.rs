@@ -160,6 +160,12 @@ fn common(
         let Some(subject) = Subject::remembered(snapshot, &of.path)? else {
             continue;
         };
+        // Whoever has an equal has it already.
+        for path in paths_of(snapshot, content)? {
+            climb(dir, &path, &mut common, &mut |common| {
+                common.last = (Some(content), None);
+            });
+        }
         for similar in find::listing(snapshot, &subject)?.0 {
             if similar.relation == Some(Relation::Identical) {
                 continue;
@@ -177,6 +183,18 @@ fn common(
         }
     }
     Ok(common)
+}
+
+/// Where the files of a content are; nowhere if it is boilerplate.
+fn paths_of(snapshot: &Snapshot, content: ContentId) -> Result<Vec<PathBuf>, ReadError> {
+    let files = snapshot.files_of(content)?;
+    let mut paths = Vec::new();
+    if files.len() <= snapshot.boilerplate_limit() as usize {
+        for file in files {
+            paths.extend(snapshot.paths(file)?);
+        }
+    }
+    Ok(paths)
 }
 
 /// Counts for each directory above a file, as long as it does not hold `dir`; whether there is one.

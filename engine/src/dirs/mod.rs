@@ -5,9 +5,9 @@
 //!
 //! * **Equal contents** come from the index for nothing: files of one content record are equal, proven.
 //! * **Near contents** come from the machinery of `pairs`, on pieces that few contents
-//!   have ([`links`]). Files under 256 bytes count by identity alone.
+//!   have (`links`). Files under 256 bytes count by identity alone.
 //! * **One directory** ([`listing`]) is what the overlay lists. The directories that come into question are
-//!   found from the files below it ([`around`]), whatever else the index holds, and then measured like a
+//!   found from the files below it (`around`), whatever else the index holds, and then measured like a
 //!   question about just these.
 
 mod around;
@@ -74,7 +74,7 @@ pub fn dirs(snapshot: &Snapshot, request: &DirsRequest) -> Result<Answer<DirRow>
 }
 
 /// What the overlay lists of a directory: at most [`LISTED`] of the directories that hold a quarter of it or
-/// lie in it, biggest saving first, and how many there are. Bounded work: see [`around`].
+/// lie in it, biggest saving first, and how many there are. Bounded work: see `around`.
 pub fn listing(snapshot: &Snapshot, dir: &Path) -> Result<(Vec<DirRow>, usize), AskError> {
     let bases = around::bases(snapshot, dir)?;
     if bases.is_empty() {

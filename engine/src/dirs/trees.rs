@@ -40,16 +40,15 @@ impl Trees {
         let mut places: HashMap<ContentId, u32> = HashMap::new();
         let mut held: Vec<(u32, Vec<usize>)> = Vec::with_capacity(members.files.len());
         for member in &members.files {
-            let content = match places.get(&member.content) {
-                Some(&content) => content,
-                None => {
-                    let content = contents.len() as u32;
-                    let row = snapshot.content(member.content)?;
-                    sizes.push(row.map_or(ByteLen::ZERO, |row| row.size).0);
-                    contents.push(member.content);
-                    places.insert(member.content, content);
-                    content
-                }
+            let content = if let Some(&content) = places.get(&member.content) {
+                content
+            } else {
+                let content = contents.len() as u32;
+                let row = snapshot.content(member.content)?;
+                sizes.push(row.map_or(ByteLen::ZERO, |row| row.size).0);
+                contents.push(member.content);
+                places.insert(member.content, content);
+                content
             };
             let dirs = members.paths(member).filter_map(Path::parent);
             held.push((content, dirs.filter_map(|dir| growing.place(dir)).collect()));

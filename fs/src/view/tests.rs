@@ -307,7 +307,7 @@ fn show_decides_where_similar_is_listed() {
     }
 }
 
-/// Directories that resemble a directory D are links in `D/.similar` (folders view) or `D/.similar/.dirs` (files view).
+/// Directories that resemble a directory D, whatever their names and their layout, are links in `D/.similar` (folders view) or `D/.similar/.dirs` (files view), named by the share of D's bytes that they have.
 #[test]
 fn similar_directories_are_links() {
     let fixture = Fixture::new();

@@ -1,0 +1,144 @@
+//! A content made ready to be compared with many others.
+//!
+//! Half of the work of an estimate is about one of the two contents alone: leaving out boilerplate, sorting
+//! samples and chunks so that the other's can be looked up. Whoever compares one with a hundred does
+//! that once.
+
+use crate::ids::{ByteLen, ChunkHash, Fingerprint};
+use crate::similarity::chunks::Layout;
+use crate::similarity::pattern::Pattern;
+use crate::similarity::{Boilerplate, Sketch};
+
+/// What an estimate needs of one content, without what is boilerplate.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    pub(super) size: ByteLen,
+    pub(super) level: u8,
+    /// Usable samples, in the order of the file.
+    samples: Vec<Fingerprint>,
+    /// The same with their places in `samples`, sorted.
+    sorted: Vec<(Fingerprint, u32)>,
+    /// The distinct chunks that are evidence, and how often each occurs; sorted.
+    chunks: Vec<((ChunkHash, u32), u64)>,
+    /// Places in `chunks`, in the order of the file, and how often the chunk follows itself there.
+    runs: Vec<(u32, u64)>,
+}
+
+impl Prepared {
+    /// Makes a content ready, for pairs whose boilerplate is this.
+    pub fn of(sketch: &Sketch<'_>, boilerplate: &dyn Boilerplate) -> Self {
+        let samples: Vec<Fingerprint> = sketch
+            .signature
+            .fingerprints
+            .iter()
+            .copied()
+            .filter(|&f| !boilerplate.fingerprint(f))
+            .collect();
+        let mut sorted: Vec<(Fingerprint, u32)> = samples.iter().copied().zip(0..).collect();
+        sorted.sort_unstable();
+        let evidence = || sketch.chunks.0.iter().filter(|run| run.is_evidence());
+        let mut placed: Vec<((ChunkHash, u32), u32)> = evidence()
+            .zip(0..)
+            .map(|(run, at)| ((run.hash, run.len), at))
+            .collect();
+        placed.sort_unstable();
+        let mut runs: Vec<(u32, u64)> = evidence().map(|run| (0, run.count)).collect();
+        let mut chunks: Vec<((ChunkHash, u32), u64)> = Vec::with_capacity(placed.len());
+        for (chunk, at) in placed {
+            let run = &mut runs[at as usize];
+            match chunks.last_mut() {
+                Some(last) if last.0 == chunk => last.1 += run.1,
+                _ => chunks.push((chunk, run.1)),
+            }
+            run.0 = chunks.len() as u32 - 1;
+        }
+        Self {
+            size: sketch.size,
+            level: sketch.signature.level,
+            samples,
+            sorted,
+            chunks,
+            runs,
+        }
+    }
+
+    /// The samples of both at a level at which both are complete: which of a are in b, which of b in a.
+    pub(super) fn common_samples(&self, other: &Self, level: u8) -> [Pattern; 2] {
+        let mut of_other = vec![false; other.samples.len()];
+        let at_level = |f: &Fingerprint| f.level() >= level;
+        let own = self.samples.iter().filter(|&f| at_level(f)).map(|f| {
+            let found = other.sorted.binary_search_by_key(f, |&(f, _)| f);
+            if let Ok(at) = found {
+                of_other[other.sorted[at].1 as usize] = true;
+            }
+            (1, found.is_ok())
+        });
+        let own = Pattern::of(own);
+        let flagged = other.samples.iter().zip(of_other);
+        let others = flagged.filter(|(f, _)| at_level(f));
+        [own, Pattern::of(others.map(|(_, shared)| (1, shared)))]
+    }
+
+    /// The chunks of both: how those in common lie in each, and their bytes, each chunk the smaller number of
+    /// times it occurs.
+    pub(super) fn common_chunks(
+        &self,
+        other: &Self,
+        boilerplate: &dyn Boilerplate,
+    ) -> ([Layout; 2], Option<ByteLen>) {
+        let mut bytes = ByteLen::ZERO;
+        let mut kinds = [
+            vec![Kind::Own; self.chunks.len()],
+            vec![Kind::Own; other.chunks.len()],
+        ];
+        let mut any = false;
+        let (mut i, mut j) = (0, 0);
+        while let (Some((a, m)), Some((b, n))) = (self.chunks.get(i), other.chunks.get(j)) {
+            match a.cmp(b) {
+                std::cmp::Ordering::Less => i += 1,
+                std::cmp::Ordering::Greater => j += 1,
+                std::cmp::Ordering::Equal => {
+                    let kind = if boilerplate.chunk(a.0.posting_key()) {
+                        Kind::Boilerplate
+                    } else {
+                        any = true;
+                        bytes += ByteLen(u64::from(a.1) * m.min(n));
+                        Kind::Shared
+                    };
+                    kinds[0][i] = kind;
+                    kinds[1][j] = kind;
+                    i += 1;
+                    j += 1;
+                }
+            }
+        }
+        let layouts = [self.layout(&kinds[0]), other.layout(&kinds[1])];
+        (layouts, any.then_some(bytes))
+    }
+
+    fn layout(&self, kinds: &[Kind]) -> Layout {
+        let mut layout = Layout::default();
+        let runs = self.runs.iter().filter_map(|&(at, count)| {
+            let kind = kinds[at as usize];
+            if kind == Kind::Boilerplate {
+                return None;
+            }
+            let bytes = u64::from(self.chunks[at as usize].0.1) * count;
+            layout.bytes += bytes;
+            layout.shared += if kind == Kind::Shared { bytes } else { 0 };
+            Some((count, kind == Kind::Shared))
+        });
+        let pattern = Pattern::of(runs);
+        layout.pattern = pattern;
+        layout
+    }
+}
+
+/// What a chunk is to a pair.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Own,
+    Shared,
+    /// Common, and no evidence: left out of both.
+    Boilerplate,
+}
