@@ -354,12 +354,16 @@ impl Question<'_> {
                 covers.entry(content).or_default().join(&cover);
             }
         }
-        for (content, cover) in covers {
-            if cover.partners > 1 {
-                let score = cover.score(&self.load(content)?, common);
-                partners.covered.insert(content, score);
-            }
-        }
+        let several: Vec<(u32, Cover)> = covers
+            .into_iter()
+            .filter(|(_, cover)| cover.partners > 1)
+            .collect();
+        let scored = in_parallel(several.len(), Vec::new, |at, out: &mut Vec<_>| {
+            let (content, cover) = &several[at];
+            out.push((*content, cover.score(&self.load(*content)?, common)));
+            Ok(())
+        })?;
+        partners.covered.extend(scored.into_iter().flatten());
         Ok(())
     }
 
