@@ -6,15 +6,17 @@
 
 use std::cmp::Reverse;
 
-use resemble_core::similarity::{Boilerplate, too_small};
+use resemble_core::similarity::{
+    Boilerplate, Prepared, estimate_prepared, estimate_prepared_texts, too_small,
+};
 use resemble_core::tree::{Link, Share};
-use resemble_core::{ContentId, Fingerprint, Relation};
+use resemble_core::{ContentId, ContentKind, Relation};
 use resemble_index::{ContentRow, ReadError, Snapshot};
 use resemble_proto::number::Fraction;
 
 use crate::candidates::{Block, Common, threads};
-use crate::evidence::{Counts, Kept};
-use crate::find::{enough_shared, estimate};
+use crate::evidence::Kept;
+use crate::find::enough_shared;
 
 /// Links kept of one content.
 const MOST: usize = 64;
@@ -68,14 +70,17 @@ pub(super) fn between(
         .collect();
     let kept = kept?;
     let (mut block, counts) = Block::counting(kept, snapshot.boilerplate_limit());
-    // Each fingerprint is asked about once, not once for each pair.
+    // For the bounds.
     for content in &mut block.kept {
         let fingerprints = &mut content.signature.fingerprints;
         fingerprints.retain(|&fingerprint| !Boilerplate::fingerprint(&counts, fingerprint));
     }
-    let counts = ChunksOf(counts);
     let kept = &block.kept;
     let bounds: Vec<Bound> = kept.iter().map(Bound::of).collect();
+    let prepared: Vec<Prepared> = kept
+        .iter()
+        .map(|content| Prepared::of(&content.sketch(), &counts))
+        .collect();
     let found = block.candidates(
         threads(),
         Vec::new,
@@ -83,18 +88,23 @@ pub(super) fn between(
             if !sides[a].links_with(sides[b]) || !bounds[a].could_link(&bounds[b], common) {
                 return Ok(());
             }
-            let (number_a, number_b) = (numbers[a], numbers[b]);
-            let (a, b) = (&kept[a], &kept[b]);
-            let measures = estimate((&a.sketch(), a.kind), (&b.sketch(), b.kind), &counts);
+            let both = (&prepared[a], &prepared[b]);
+            let texts = (kept[a].kind, kept[b].kind) == (ContentKind::Text, ContentKind::Text);
+            let measures = if texts {
+                estimate_prepared_texts(both.0, both.1, &counts)
+            } else {
+                estimate_prepared(both.0, both.1, &counts)
+            };
+            let sizes = (kept[a].size, kept[b].size);
             let least = measures
                 .containment()
                 .is_some_and(|score| score.get() >= Relation::PARTLY);
-            if !least || !enough_shared((a.size, b.size), &measures, Relation::MIN_SHARED) {
+            if !least || !enough_shared(sizes, &measures, Relation::MIN_SHARED) {
                 return Ok(());
             }
             for (of, to, score) in [
-                (number_a, number_b, measures.a_in_b),
-                (number_b, number_a, measures.b_in_a),
+                (numbers[a], numbers[b], measures.a_in_b),
+                (numbers[b], numbers[a], measures.b_in_a),
             ] {
                 let millionths = Fraction::from(score).millionths().unwrap_or(0);
                 let share = Share::from_millionths(millionths);
@@ -104,19 +114,6 @@ pub(super) fn between(
         },
     )?;
     Ok(best(found.into_iter().flatten().collect()))
-}
-
-/// Boilerplate, where the fingerprints among it have gone already.
-struct ChunksOf(Counts);
-
-impl Boilerplate for ChunksOf {
-    fn chunk(&self, key: u64) -> bool {
-        Boilerplate::chunk(&self.0, key)
-    }
-
-    fn fingerprint(&self, _fingerprint: Fingerprint) -> bool {
-        false
-    }
 }
 
 /// What a content's evidence can come to, to pass over pairs that share a phrase.

@@ -453,7 +453,7 @@ mod tests {
         assert_eq!(wrapped("some words here", 10), ["some words", " here"]);
         assert_eq!(
             wrapped("words that are here", 10),
-            ["words ", "that are ", "here"]
+            ["words that", " are here"]
         );
         // Two columns each; combining marks none.
         assert_eq!(wrapped("漢字漢字", 5), ["漢字", "漢字"]);
