@@ -141,7 +141,7 @@ impl Templates {
     /// The bytes without what is template, for measures that are computed on bytes.
     ///
     /// Left out are the template's chunks and windows, and what lies between two of its windows
-    /// that begin no more than [`JOINED`] bytes apart: of a template only a sample of the windows is known.
+    /// that begin no more than `JOINED` bytes apart: of a template only a sample of the windows is known.
     pub fn payload<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         if self.is_empty() {
             return Cow::Borrowed(bytes);
