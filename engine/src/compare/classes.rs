@@ -20,14 +20,19 @@
 //!    that holds most of it, marked as a copy: a file with a partner is never only-.
 //! 8. **only-a**, **only-b**.
 
-use std::cmp::Ordering;
+mod joined;
+mod links;
+
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use resemble_core::{Measures, Relation, Score};
 use resemble_proto::message::{CompareClass, CompareOptions};
 
+pub(super) use self::joined::Joined;
+pub(super) use self::links::Known;
+use self::links::{Adjacent, file_name, inside, least_inside, may_be_partners, rank, suffix};
 use super::partners::{Link, Partners};
-use super::sides::{Entry, Holders, Side, Sides};
+use super::sides::{Entry, Holders, Sides};
 
 /// A row before it is an answer. Places in [`Side::entries`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,53 +45,6 @@ pub(super) struct Row {
     pub(super) copy: bool,
     /// The file that the row is about is b's; what else it resembles is on the side of A.
     pub(super) about_b: bool,
-}
-
-/// Which paths both sides have.
-#[derive(Debug, Default)]
-pub(super) struct Joined {
-    /// Regular files at one path.
-    pub(super) pairs: Vec<(u32, u32)>,
-    /// Regular files with no regular file at their path on the other side.
-    pub(super) alone: [Vec<u32>; 2],
-    /// Everything else, by path: the entries of A and of B, at least one of them no regular file.
-    pub(super) others: Vec<(Option<u32>, Option<u32>)>,
-}
-
-impl Joined {
-    pub(super) fn of(sides: &Sides) -> Self {
-        let (a, b) = (&sides.a.entries, &sides.b.entries);
-        let mut joined = Self::default();
-        let (mut i, mut j) = (0, 0);
-        while i < a.len() || j < b.len() {
-            let order = match (a.get(i), b.get(j)) {
-                // Two files were named: they are compared whatever they are called.
-                (Some(_), Some(_)) if sides.a.single && sides.b.single => Ordering::Equal,
-                (Some(a), Some(b)) => a.path.cmp(&b.path),
-                (Some(_), None) => Ordering::Less,
-                _ => Ordering::Greater,
-            };
-            let of_a = order.is_le().then_some(i as u32);
-            let of_b = order.is_ge().then_some(j as u32);
-            i += usize::from(of_a.is_some());
-            j += usize::from(of_b.is_some());
-            let file = |side: &Side, at: Option<u32>| {
-                at.is_some_and(|at| side.entries[at as usize].what.content().is_some())
-            };
-            match (file(&sides.a, of_a), file(&sides.b, of_b)) {
-                (true, true) => joined.pairs.extend(of_a.zip(of_b)),
-                (in_a, in_b) => {
-                    joined.alone[0].extend(of_a.filter(|_| in_a));
-                    joined.alone[1].extend(of_b.filter(|_| in_b));
-                    let lone_file = (in_a && of_b.is_none()) || (in_b && of_a.is_none());
-                    if !lone_file {
-                        joined.others.push((of_a, of_b));
-                    }
-                }
-            }
-        }
-        joined
-    }
 }
 
 /// Two files of one path with unequal contents.
@@ -108,16 +66,6 @@ impl Free<'_> {
             Self::Everybody => true,
             Self::These(files) => files[side].contains(&at),
         }
-    }
-}
-
-/// The links of each content, best first.
-#[derive(Debug, Default)]
-struct Adjacent(HashMap<u32, Vec<u32>>);
-
-impl Adjacent {
-    fn of(&self, content: u32) -> &[u32] {
-        self.0.get(&content).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -602,133 +550,5 @@ impl Originals {
     fn of(&self, entry: &Entry) -> Option<u32> {
         let named = self.by_name.get(file_name(&entry.path)).copied();
         named.or_else(|| self.all.first().copied())
-    }
-}
-
-/// What the rows need to name further partners.
-pub(super) struct Known<'a> {
-    sides: &'a Sides,
-    holders: [&'a Holders; 2],
-    options: &'a CompareOptions,
-    links: &'a [Link],
-    by: [Adjacent; 2],
-}
-
-impl Known<'_> {
-    /// Whether a content resembles any of the other side, equal ones aside.
-    pub(super) fn has_links(&self, side: usize, content: u32) -> bool {
-        !self.by[side].of(content).is_empty()
-    }
-
-    /// How much of a content lies in the one that has most of it.
-    pub(super) fn most_inside(&self, side: usize, content: u32) -> Score {
-        let links = self.by[side].of(content).iter();
-        let shares = links.map(|&at| Score::new(inside(&self.links[at as usize], side)));
-        shares.max().unwrap_or(Score::ZERO)
-    }
-
-    /// The further partners of a file, best first: the file of the other side, and the measures with the
-    /// file as a (`None`: equal). At most `most`.
-    pub(super) fn further(
-        &self,
-        side: usize,
-        at: u32,
-        leave_out: Option<u32>,
-        most: usize,
-    ) -> Vec<(u32, Option<Measures>)> {
-        let entries = |side: usize| &[&self.sides.a, &self.sides.b][side].entries;
-        let own = &entries(side)[at as usize];
-        let Some(content) = own.what.content() else {
-            return Vec::new();
-        };
-        let mut further: Vec<(u32, Option<Measures>)> = Vec::new();
-        let mut add = |other: u32, measures: Option<Measures>| {
-            for &at in self.holders[1 - side].of_content(other) {
-                let entry = &entries(1 - side)[at as usize];
-                if further.len() < most
-                    && Some(at) != leave_out
-                    && (measures.is_none() || may_be_partners(self.options, own, entry))
-                {
-                    further.push((at, measures));
-                }
-            }
-        };
-        add(content, None);
-        let mut links: Vec<&Link> = self.by[side]
-            .of(content)
-            .iter()
-            .map(|&at| &self.links[at as usize])
-            .collect();
-        if side == 1 {
-            // Ranked as seen from A: of one score the share of this file counts first.
-            links.sort_by(|x, y| {
-                let key = |link: &Link| {
-                    (
-                        link.score(),
-                        link.measures.b_in_a,
-                        link.measures.resemblance,
-                    )
-                };
-                key(y).cmp(&key(x))
-            });
-        }
-        for link in links {
-            let (other, measures) = if side == 0 {
-                (link.b, link.measures)
-            } else {
-                (link.a, link.measures.swapped())
-            };
-            add(other, Some(measures));
-        }
-        further
-    }
-}
-
-/// The order of answers, without paths.
-fn rank(x: &Link, y: &Link) -> Ordering {
-    let key = |link: &Link| {
-        (
-            link.score(),
-            link.measures.a_in_b,
-            link.measures.resemblance,
-        )
-    };
-    key(y).cmp(&key(x))
-}
-
-/// The smaller containment of a link.
-fn least_inside(link: &Link) -> Score {
-    link.measures
-        .a_in_b
-        .min(link.measures.b_in_a)
-        .unwrap_or(Score::ZERO)
-}
-
-/// How much of the content on this side of a link lies in the other.
-fn inside(link: &Link, side: usize) -> f64 {
-    let score = if side == 0 {
-        link.measures.a_in_b
-    } else {
-        link.measures.b_in_a
-    };
-    score.map_or(0.0, Score::get)
-}
-
-fn may_be_partners(options: &CompareOptions, a: &Entry, b: &Entry) -> bool {
-    !options.same_suffix || suffix(&a.path) == suffix(&b.path)
-}
-
-/// The last component of a path.
-pub(super) fn file_name(path: &[u8]) -> &[u8] {
-    let slash = path.iter().rposition(|&byte| byte == b'/');
-    slash.map_or(path, |slash| &path[slash + 1..])
-}
-
-/// The file name from its last dot on; empty without one. A dot in front makes no suffix.
-fn suffix(path: &[u8]) -> &[u8] {
-    let name = file_name(path);
-    match name.iter().rposition(|&byte| byte == b'.') {
-        Some(dot) if dot > 0 => &name[dot..],
-        _ => &[],
     }
 }

@@ -14,23 +14,25 @@
 //! 4. Two subjects of different sides meet once, when that of B goes by.
 //! 5. Batches bound the memory; there is one for trees that differ in fewer than 65,536 contents.
 
+mod candidates;
+mod cover;
+
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use resemble_core::similarity::{self, Boilerplate, Prepared, Sketch, Templates};
-use resemble_core::{
-    ByteLen, ChunkList, ContentId, ContentKind, Fingerprint, Measures, Relation, Score, Signature,
-};
-use resemble_index::PostingKind;
+use resemble_core::similarity::{self, Prepared, Templates};
+use resemble_core::{ByteLen, ContentId, ContentKind, Measures, Relation, Score};
 use resemble_proto::message::{CompareOptions, SoftError};
 
-use super::common::{Buckets, Common};
+use self::candidates::Found;
+use self::cover::Cover;
+use super::common::Common;
 use super::parallel::in_parallel;
 use super::sides::{Content, Holders, Pieces, Sides};
-use super::wanted::{CHUNK, Wanted, evidence_keys};
+use super::wanted::evidence_keys;
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
 use crate::evidence::{Counts, Kept};
-use crate::find::{enough_shared, estimate};
+use crate::find::enough_shared;
 
 /// Subjects looked up in one scan.
 const BATCH: usize = 1 << 16;
@@ -51,9 +53,6 @@ impl Link {
         self.measures.containment().unwrap_or(Score::ZERO)
     }
 }
-
-/// A subject's place in its batch, itself, and its keys with the bytes each stands for.
-type Loaded = (usize, Subject, Vec<(u64, u32)>);
 
 /// Everything that is asked about contents.
 pub(super) struct Question<'a> {
@@ -177,131 +176,6 @@ impl Question<'_> {
         Ok(partners)
     }
 
-    /// Finds the candidates of a batch: everything goes by, and what it has in common with anybody is noted; then
-    /// it is known what is common, and the rest is counted up.
-    fn look_up(
-        &self,
-        batch: &[(u32, bool)],
-        is_subject: &[Vec<bool>; 2],
-        found: &mut Found,
-        partners: &mut Partners,
-    ) -> Result<(), AskError> {
-        let contents = self.sides.contents.len();
-        let loaded = in_parallel(batch.len(), Vec::new, |at, out: &mut Vec<_>| {
-            let kept = self.load(batch[at].0)?;
-            let keys = weighed(&kept);
-            let plain: Vec<u64> = keys.iter().map(|&(key, _)| key).collect();
-            let subject = Subject {
-                content: kept.id.0,
-                of_a: batch[at].1,
-                whole: kept.whole,
-                size: kept.size,
-                shape: Shape::of(&plain),
-            };
-            out.push((at, subject, keys));
-            Ok(())
-        })?;
-        let mut loaded: Vec<Loaded> = loaded.into_iter().flatten().collect();
-        loaded.sort_unstable_by_key(|&(at, ..)| at);
-        let mut pairs = Vec::new();
-        let mut subjects = Vec::with_capacity(loaded.len());
-        for (place, (_, subject, keys)) in loaded.into_iter().enumerate() {
-            pairs.extend(
-                keys.into_iter()
-                    .map(|(key, bytes)| (key, place as u32, bytes)),
-            );
-            subjects.push(subject);
-        }
-        let wanted = Wanted::new(pairs);
-        let buckets = Buckets::new(contents, self.limit);
-        // Everything goes by.
-        let states = in_parallel(contents, Passing::default, |content, state| {
-            let Passing { keys, found, seen } = state;
-            let from = found.len();
-            let size = self.keys(content as u32, keys)?;
-            for &key in &*keys {
-                if let Some(at) = wanted.find(key) {
-                    wanted.count(at);
-                    found.push(at as u32);
-                } else {
-                    buckets.count(key);
-                }
-            }
-            if found.len() > from {
-                seen.push(Seen {
-                    content: content as u32,
-                    found: from..found.len(),
-                    size,
-                    shape: Shape::of(keys),
-                });
-            }
-            Ok(())
-        })?;
-        if found.common.is_none() {
-            found.common = Some(self.common(&buckets)?);
-        }
-        let scan = Scan {
-            question: self,
-            subjects: &subjects,
-            wanted: &wanted,
-            is_subject,
-            of_a: subjects.partition_point(|subject| subject.of_a) as u32,
-            least: self.least_shares(),
-        };
-        for Passing {
-            found: keys, seen, ..
-        } in &states
-        {
-            let tallied = in_parallel(
-                seen.len(),
-                || Tally::new(subjects.len()),
-                |at, tally| {
-                    scan.content(&seen[at], &keys[seen[at].found.clone()], tally);
-                    Ok(())
-                },
-            )?;
-            for tally in tallied {
-                found.candidates.extend(tally.candidates);
-            }
-        }
-        let common = found.common.get_or_insert_default();
-        for (at, &key) in wanted.keys.iter().enumerate() {
-            let count = wanted.counted(at);
-            if count > self.limit {
-                common.add(key);
-            }
-            let kind = if key & CHUNK == 0 {
-                PostingKind::Fingerprint
-            } else {
-                PostingKind::Chunk
-            };
-            partners.counts.note(kind, key & !CHUNK, count as usize);
-        }
-        Ok(())
-    }
-
-    /// The keys that nobody asks about and that are boilerplate all the same: what is measured has them.
-    fn common(&self, buckets: &Buckets) -> Result<Common, AskError> {
-        let Some(suspects) = buckets.suspects() else {
-            return Ok(Common::default());
-        };
-        let parts = in_parallel(
-            self.sides.contents.len(),
-            || (Vec::new(), HashMap::<u64, u32>::new()),
-            |content, (keys, counts)| {
-                self.keys(content as u32, keys)?;
-                for &key in keys.iter().filter(|&&key| suspects.has(key)) {
-                    *counts.entry(key).or_default() += 1;
-                }
-                Ok(())
-            },
-        )?;
-        Ok(Common::of(
-            parts.into_iter().map(|(_, counts)| counts),
-            self.limit,
-        ))
-    }
-
     /// Measures the candidates and keeps those that are partners.
     fn measure_all(
         &self,
@@ -422,65 +296,6 @@ impl Question<'_> {
             }
         }
     }
-
-    /// Whether the sizes let two contents be partners (sif, section 4).
-    fn sizes_fit(&self, a: ByteLen, b: ByteLen) -> bool {
-        let Some(ratio) = self.options.size_ratio.score() else {
-            return true;
-        };
-        let (less, more) = (a.0.min(b.0) as f64, a.0.max(b.0) as f64);
-        less >= ratio.get() * more
-    }
-
-    /// The least share of the windows, and of the bytes in whole chunks, with which the threshold can be
-    /// reached.
-    fn least_shares(&self) -> (f64, f64) {
-        /// Scattered edits spoil 64 windows each but one byte: with a share p of the windows in common
-        /// the containment is at most about p·(1 - ln p), below 4·p for every p ≥ 0.05. The rest
-        /// of the factor is room for the error of small samples.
-        const MOST_PER_WINDOW: f64 = 6.5;
-        /// Chunks without windows: both speak of the same bytes, so what a chunk proves and no sample
-        /// shows is about what it proves.
-        const MOST_PER_CHUNK: f64 = 2.5;
-        if self.options.exact {
-            return (0.0, 0.0);
-        }
-        let threshold = self
-            .options
-            .min
-            .score()
-            .map_or(Relation::PARTLY, Score::get);
-        (threshold / MOST_PER_WINDOW, threshold / MOST_PER_CHUNK)
-    }
-}
-
-/// The evidence keys of a content, each with the bytes of the content that it stands for if it is a chunk's.
-fn weighed(kept: &Kept) -> Vec<(u64, u32)> {
-    let chunks = kept.chunks.0.iter().filter(|run| run.is_evidence());
-    let mut keys: Vec<(u64, u32)> = chunks
-        .map(|run| {
-            let bytes = u64::from(run.len) * run.count;
-            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-            (run.hash.posting_key() | CHUNK, bytes)
-        })
-        .collect();
-    keys.sort_unstable();
-    keys.dedup_by(|next, kept| {
-        let same = next.0 == kept.0;
-        kept.1 = kept.1.saturating_add(if same { next.1 } else { 0 });
-        same
-    });
-    keys.extend(kept.signature.fingerprints.iter().map(|f| (f.0, 0)));
-    keys
-}
-
-/// What is found for all batches.
-#[derive(Default)]
-struct Found {
-    /// Known after the first batch.
-    common: Option<Common>,
-    /// Pairs (content of A, content of B) that may be partners.
-    candidates: Vec<(u32, u32)>,
 }
 
 /// A content ready to be measured.
@@ -506,254 +321,4 @@ struct Measured {
     links: Vec<Link>,
     covers: HashMap<u32, Cover>,
     errors: Vec<SoftError>,
-}
-
-/// A content that is looked up, as far as candidates need it.
-struct Subject {
-    content: u32,
-    of_a: bool,
-    whole: ByteLen,
-    size: ByteLen,
-    shape: Shape,
-}
-
-/// The levels of a content's fingerprints.
-struct Shape {
-    /// The least of any: that of the signature, or more.
-    level: u8,
-    /// How many have at least each level, from the least that there is on; 255 and more are 255.
-    at_least: [u8; 32],
-}
-
-impl Shape {
-    fn of(keys: &[u64]) -> Self {
-        let mut at_least = [0u8; 32];
-        let mut level = u8::MAX;
-        for key in keys.iter().filter(|&&key| key & CHUNK == 0) {
-            let of_key = Fingerprint(*key).level();
-            level = level.min(of_key);
-            let count = &mut at_least[Self::place(of_key)];
-            *count = count.saturating_add(1);
-        }
-        for place in (0..31).rev() {
-            at_least[place] = at_least[place].saturating_add(at_least[place + 1]);
-        }
-        Self { level, at_least }
-    }
-
-    fn place(level: u8) -> usize {
-        usize::from(level.saturating_sub(Fingerprint::BASE_LEVEL)).min(31)
-    }
-
-    /// Of the two samples at their common level, the smaller.
-    fn fewer(&self, other: &Self) -> f64 {
-        let at = Self::place(self.level.max(other.level));
-        f64::from(self.at_least[at].min(other.at_least[at]).max(1))
-    }
-}
-
-/// What a thread notes while everything goes by.
-#[derive(Default)]
-struct Passing {
-    keys: Vec<u64>,
-    /// Places of wanted keys, content by content.
-    found: Vec<u32>,
-    seen: Vec<Seen>,
-}
-
-/// A content that has keys of subjects.
-struct Seen {
-    content: u32,
-    found: std::ops::Range<usize>,
-    size: ByteLen,
-    shape: Shape,
-}
-
-/// What a batch of subjects has in common with all contents.
-struct Scan<'a> {
-    question: &'a Question<'a>,
-    subjects: &'a [Subject],
-    wanted: &'a Wanted,
-    is_subject: &'a [Vec<bool>; 2],
-    /// How many of the batch are subjects of A.
-    of_a: u32,
-    least: (f64, f64),
-}
-
-/// What a thread counts with.
-struct Tally {
-    /// Common fingerprints with each subject, and its bytes in common chunks.
-    counts: Vec<(u16, u32)>,
-    touched: Vec<u32>,
-    candidates: Vec<(u32, u32)>,
-}
-
-impl Tally {
-    fn new(subjects: usize) -> Self {
-        Self {
-            counts: vec![(0, 0); subjects],
-            touched: Vec::new(),
-            candidates: Vec::new(),
-        }
-    }
-}
-
-impl Scan<'_> {
-    fn content(&self, seen: &Seen, keys: &[u32], tally: &mut Tally) {
-        let question = self.question;
-        let content = seen.content;
-        if similarity::too_small(question.content(content).size) {
-            return;
-        }
-        let in_b = question.holders[1].has(content);
-        // Two subjects meet when that of B goes by.
-        let in_a = question.holders[0].has(content) && !self.is_subject[0][content as usize];
-        for &at in keys {
-            let at = at as usize;
-            if self.wanted.counted(at) > question.limit {
-                continue;
-            }
-            let of_chunk = self.wanted.keys[at] & CHUNK != 0;
-            // Subjects of A come first.
-            let places = self.wanted.places(at);
-            let of_b = places.partition_point(|&(place, _)| place < self.of_a);
-            let from = if in_b { 0 } else { of_b };
-            let to = if in_a { places.len() } else { of_b };
-            for &(place, bytes) in places.get(from..to).unwrap_or_default() {
-                let count = &mut tally.counts[place as usize];
-                if *count == (0, 0) {
-                    tally.touched.push(place);
-                }
-                if of_chunk {
-                    count.1 = count.1.saturating_add(bytes);
-                } else {
-                    count.0 = count.0.saturating_add(1);
-                }
-            }
-        }
-        for place in tally.touched.drain(..) {
-            let shared = std::mem::take(&mut tally.counts[place as usize]);
-            let subject = &self.subjects[place as usize];
-            if self.could_pass(subject, seen, shared) {
-                tally.candidates.push(if subject.of_a {
-                    (subject.content, content)
-                } else {
-                    (content, subject.content)
-                });
-            }
-        }
-    }
-
-    /// Whether so much in common could come to the threshold.
-    fn could_pass(
-        &self,
-        subject: &Subject,
-        other: &Seen,
-        (fingerprints, bytes): (u16, u32),
-    ) -> bool {
-        let whole = self.question.content(other.content).size;
-        if !self.question.sizes_fit(subject.whole, whole) {
-            return false;
-        }
-        let (least_windows, least_bytes) = self.least;
-        let smaller = subject.size.0.min(other.size.0).max(1) as f64;
-        // A chunk may prove what few samples hide.
-        if bytes > 0 && f64::from(bytes) / smaller >= least_bytes {
-            return true;
-        }
-        // One window is a phrase.
-        fingerprints >= 2
-            && f64::from(fingerprints) / subject.shape.fewer(&other.shape) >= least_windows
-    }
-}
-
-/// Which pieces of a subject any of its partners has.
-#[derive(Default)]
-struct Cover {
-    partners: u32,
-    /// The greatest level of any of the signatures: below it, absence says nothing.
-    level: u8,
-    fingerprints: Vec<u64>,
-    chunks: Vec<u64>,
-}
-
-fn set(bits: &mut Vec<u64>, at: usize) {
-    if bits.len() <= at / 64 {
-        bits.resize(at / 64 + 1, 0);
-    }
-    bits[at / 64] |= 1 << (at % 64);
-}
-
-fn is_set(bits: &[u64], at: usize) -> bool {
-    bits.get(at / 64)
-        .is_some_and(|word| word >> (at % 64) & 1 == 1)
-}
-
-impl Cover {
-    fn add(&mut self, subject: &Kept, partner: &Kept) {
-        self.partners += 1;
-        self.level = self.level.max(partner.signature.level);
-        let mut theirs: Vec<Fingerprint> = partner.signature.fingerprints.clone();
-        theirs.sort_unstable();
-        for (at, fingerprint) in subject.signature.fingerprints.iter().enumerate() {
-            if theirs.binary_search(fingerprint).is_ok() {
-                set(&mut self.fingerprints, at);
-            }
-        }
-        let mut theirs: Vec<_> = partner
-            .chunks
-            .0
-            .iter()
-            .map(|run| (run.hash, run.len))
-            .collect();
-        theirs.sort_unstable();
-        for (at, run) in subject.chunks.0.iter().enumerate() {
-            if theirs.binary_search(&(run.hash, run.len)).is_ok() {
-                set(&mut self.chunks, at);
-            }
-        }
-    }
-
-    fn join(&mut self, other: &Self) {
-        self.partners += other.partners;
-        self.level = self.level.max(other.level);
-        for (ours, theirs) in [
-            (&mut self.fingerprints, &other.fingerprints),
-            (&mut self.chunks, &other.chunks),
-        ] {
-            ours.resize(ours.len().max(theirs.len()), 0);
-            for (word, more) in ours.iter_mut().zip(theirs) {
-                *word |= more;
-            }
-        }
-    }
-
-    /// How much of the subject lies in its partners: as if they were one file.
-    fn score(&self, subject: &Kept, boilerplate: &dyn Boilerplate) -> Score {
-        let level = self.level.max(subject.signature.level);
-        let found = subject.signature.fingerprints.iter().enumerate();
-        let fingerprints = found
-            .filter(|&(at, f)| f.level() >= level && is_set(&self.fingerprints, at))
-            .map(|(_, &f)| f)
-            .collect();
-        let runs = subject.chunks.0.iter().enumerate();
-        let chunks = runs.filter(|&(at, _)| is_set(&self.chunks, at));
-        let chunks = ChunkList(chunks.map(|(_, &run)| run).collect());
-        let signature = Signature {
-            level,
-            fingerprints,
-        };
-        let together = Sketch {
-            size: subject.size,
-            chunks: &chunks,
-            signature: &signature,
-        };
-        let kind = if subject.kind == ContentKind::Empty {
-            ContentKind::Binary
-        } else {
-            subject.kind
-        };
-        let measures = estimate((&subject.sketch(), kind), (&together, kind), boilerplate);
-        measures.a_in_b.unwrap_or(Score::ZERO)
-    }
 }

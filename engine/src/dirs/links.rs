@@ -10,7 +10,7 @@ use resemble_core::similarity::{
     Boilerplate, Prepared, estimate_prepared, estimate_prepared_texts, too_small,
 };
 use resemble_core::tree::{Link, Share};
-use resemble_core::{ContentId, ContentKind, Relation};
+use resemble_core::{ChunkList, ContentId, ContentKind, Relation, Signature};
 use resemble_index::{ContentRow, ReadError, Snapshot};
 use resemble_proto::number::Fraction;
 
@@ -70,17 +70,18 @@ pub(super) fn between(
         .collect();
     let kept = kept?;
     let (mut block, counts) = Block::counting(kept, snapshot.boilerplate_limit());
-    // For the bounds.
+    let mut bounds: Vec<Bound> = Vec::with_capacity(block.kept.len());
+    let mut prepared: Vec<Prepared> = Vec::with_capacity(block.kept.len());
     for content in &mut block.kept {
+        prepared.push(Prepared::of(&content.sketch(), &counts));
         let fingerprints = &mut content.signature.fingerprints;
         fingerprints.retain(|&fingerprint| !Boilerplate::fingerprint(&counts, fingerprint));
+        bounds.push(Bound::of(content));
+        // From here on only what was made of them is asked for.
+        content.signature = Signature::default();
+        content.chunks = ChunkList::default();
     }
     let kept = &block.kept;
-    let bounds: Vec<Bound> = kept.iter().map(Bound::of).collect();
-    let prepared: Vec<Prepared> = kept
-        .iter()
-        .map(|content| Prepared::of(&content.sketch(), &counts))
-        .collect();
     let found = block.candidates(
         threads(),
         Vec::new,

@@ -1,0 +1,52 @@
+//! One merge of two sorted lists: what stands at one path, and what stands alone.
+
+use std::cmp::Ordering;
+
+use crate::compare::sides::{Side, Sides};
+
+/// Which paths both sides have.
+#[derive(Debug, Default)]
+pub(in crate::compare) struct Joined {
+    /// Regular files at one path.
+    pub(in crate::compare) pairs: Vec<(u32, u32)>,
+    /// Regular files with no regular file at their path on the other side.
+    pub(in crate::compare) alone: [Vec<u32>; 2],
+    /// Everything else, by path: the entries of A and of B, at least one of them no regular file.
+    pub(in crate::compare) others: Vec<(Option<u32>, Option<u32>)>,
+}
+
+impl Joined {
+    pub(in crate::compare) fn of(sides: &Sides) -> Self {
+        let (a, b) = (&sides.a.entries, &sides.b.entries);
+        let mut joined = Self::default();
+        let (mut i, mut j) = (0, 0);
+        while i < a.len() || j < b.len() {
+            let order = match (a.get(i), b.get(j)) {
+                // Two files were named: they are compared whatever they are called.
+                (Some(_), Some(_)) if sides.a.single && sides.b.single => Ordering::Equal,
+                (Some(a), Some(b)) => a.path.cmp(&b.path),
+                (Some(_), None) => Ordering::Less,
+                _ => Ordering::Greater,
+            };
+            let of_a = order.is_le().then_some(i as u32);
+            let of_b = order.is_ge().then_some(j as u32);
+            i += usize::from(of_a.is_some());
+            j += usize::from(of_b.is_some());
+            let file = |side: &Side, at: Option<u32>| {
+                at.is_some_and(|at| side.entries[at as usize].what.content().is_some())
+            };
+            match (file(&sides.a, of_a), file(&sides.b, of_b)) {
+                (true, true) => joined.pairs.extend(of_a.zip(of_b)),
+                (in_a, in_b) => {
+                    joined.alone[0].extend(of_a.filter(|_| in_a));
+                    joined.alone[1].extend(of_b.filter(|_| in_b));
+                    let lone_file = (in_a && of_b.is_none()) || (in_b && of_a.is_none());
+                    if !lone_file {
+                        joined.others.push((of_a, of_b));
+                    }
+                }
+            }
+        }
+        joined
+    }
+}

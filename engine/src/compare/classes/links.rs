@@ -1,0 +1,148 @@
+//! The links of each content, and the partners of a file beyond the one of its row.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use resemble_core::{Measures, Score};
+use resemble_proto::message::CompareOptions;
+
+use crate::compare::partners::Link;
+use crate::compare::sides::{Entry, Holders, Sides};
+
+/// The links of each content, best first.
+#[derive(Debug, Default)]
+pub(super) struct Adjacent(pub(super) HashMap<u32, Vec<u32>>);
+
+impl Adjacent {
+    pub(super) fn of(&self, content: u32) -> &[u32] {
+        self.0.get(&content).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// What the rows need to name further partners.
+pub(in crate::compare) struct Known<'a> {
+    pub(super) sides: &'a Sides,
+    pub(super) holders: [&'a Holders; 2],
+    pub(super) options: &'a CompareOptions,
+    pub(super) links: &'a [Link],
+    pub(super) by: [Adjacent; 2],
+}
+
+impl Known<'_> {
+    /// Whether a content resembles any of the other side, equal ones aside.
+    pub(in crate::compare) fn has_links(&self, side: usize, content: u32) -> bool {
+        !self.by[side].of(content).is_empty()
+    }
+
+    /// How much of a content lies in the one that has most of it.
+    pub(in crate::compare) fn most_inside(&self, side: usize, content: u32) -> Score {
+        let links = self.by[side].of(content).iter();
+        let shares = links.map(|&at| Score::new(inside(&self.links[at as usize], side)));
+        shares.max().unwrap_or(Score::ZERO)
+    }
+
+    /// The further partners of a file, best first: the file of the other side, and the measures with the
+    /// file as a (`None`: equal). At most `most`.
+    pub(in crate::compare) fn further(
+        &self,
+        side: usize,
+        at: u32,
+        leave_out: Option<u32>,
+        most: usize,
+    ) -> Vec<(u32, Option<Measures>)> {
+        let entries = |side: usize| &[&self.sides.a, &self.sides.b][side].entries;
+        let own = &entries(side)[at as usize];
+        let Some(content) = own.what.content() else {
+            return Vec::new();
+        };
+        let mut further: Vec<(u32, Option<Measures>)> = Vec::new();
+        let mut add = |other: u32, measures: Option<Measures>| {
+            for &at in self.holders[1 - side].of_content(other) {
+                let entry = &entries(1 - side)[at as usize];
+                if further.len() < most
+                    && Some(at) != leave_out
+                    && (measures.is_none() || may_be_partners(self.options, own, entry))
+                {
+                    further.push((at, measures));
+                }
+            }
+        };
+        add(content, None);
+        let mut links: Vec<&Link> = self.by[side]
+            .of(content)
+            .iter()
+            .map(|&at| &self.links[at as usize])
+            .collect();
+        if side == 1 {
+            // Ranked as seen from A: of one score the share of this file counts first.
+            links.sort_by(|x, y| {
+                let key = |link: &Link| {
+                    (
+                        link.score(),
+                        link.measures.b_in_a,
+                        link.measures.resemblance,
+                    )
+                };
+                key(y).cmp(&key(x))
+            });
+        }
+        for link in links {
+            let (other, measures) = if side == 0 {
+                (link.b, link.measures)
+            } else {
+                (link.a, link.measures.swapped())
+            };
+            add(other, Some(measures));
+        }
+        further
+    }
+}
+
+/// The order of answers, without paths.
+pub(super) fn rank(x: &Link, y: &Link) -> Ordering {
+    let key = |link: &Link| {
+        (
+            link.score(),
+            link.measures.a_in_b,
+            link.measures.resemblance,
+        )
+    };
+    key(y).cmp(&key(x))
+}
+
+/// The smaller containment of a link.
+pub(super) fn least_inside(link: &Link) -> Score {
+    link.measures
+        .a_in_b
+        .min(link.measures.b_in_a)
+        .unwrap_or(Score::ZERO)
+}
+
+/// How much of the content on this side of a link lies in the other.
+pub(super) fn inside(link: &Link, side: usize) -> f64 {
+    let score = if side == 0 {
+        link.measures.a_in_b
+    } else {
+        link.measures.b_in_a
+    };
+    score.map_or(0.0, Score::get)
+}
+
+pub(super) fn may_be_partners(options: &CompareOptions, a: &Entry, b: &Entry) -> bool {
+    !options.same_suffix || suffix(&a.path) == suffix(&b.path)
+}
+
+/// The last component of a path.
+pub(super) fn file_name(path: &[u8]) -> &[u8] {
+    let slash = path.iter().rposition(|&byte| byte == b'/');
+    slash.map_or(path, |slash| &path[slash + 1..])
+}
+
+/// The file name from its last dot on; empty without one. A dot in front makes no suffix.
+pub(super) fn suffix(path: &[u8]) -> &[u8] {
+    let name = file_name(path);
+    match name.iter().rposition(|&byte| byte == b'.') {
+        Some(dot) if dot > 0 => &name[dot..],
+        _ => &[],
+    }
+}

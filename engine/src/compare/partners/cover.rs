@@ -1,0 +1,101 @@
+//! How much of a content lies in all its partners together.
+//!
+//! Of two partners the greater share is not the sum: what both have counts once. So it is noted which pieces of
+//! the content any of them has, and the content is measured against these as if they were one file.
+
+use resemble_core::similarity::{Boilerplate, Sketch};
+use resemble_core::{ChunkList, ContentKind, Fingerprint, Score, Signature};
+
+use crate::evidence::Kept;
+use crate::find::estimate;
+
+/// Which pieces of a subject any of its partners has.
+#[derive(Default)]
+pub(super) struct Cover {
+    pub(super) partners: u32,
+    /// The greatest level of any of the signatures: below it, absence says nothing.
+    level: u8,
+    fingerprints: Vec<u64>,
+    chunks: Vec<u64>,
+}
+
+fn set(bits: &mut Vec<u64>, at: usize) {
+    if bits.len() <= at / 64 {
+        bits.resize(at / 64 + 1, 0);
+    }
+    bits[at / 64] |= 1 << (at % 64);
+}
+
+fn is_set(bits: &[u64], at: usize) -> bool {
+    bits.get(at / 64)
+        .is_some_and(|word| word >> (at % 64) & 1 == 1)
+}
+
+impl Cover {
+    pub(super) fn add(&mut self, subject: &Kept, partner: &Kept) {
+        self.partners += 1;
+        self.level = self.level.max(partner.signature.level);
+        let mut theirs: Vec<Fingerprint> = partner.signature.fingerprints.clone();
+        theirs.sort_unstable();
+        for (at, fingerprint) in subject.signature.fingerprints.iter().enumerate() {
+            if theirs.binary_search(fingerprint).is_ok() {
+                set(&mut self.fingerprints, at);
+            }
+        }
+        let mut theirs: Vec<_> = partner
+            .chunks
+            .0
+            .iter()
+            .map(|run| (run.hash, run.len))
+            .collect();
+        theirs.sort_unstable();
+        for (at, run) in subject.chunks.0.iter().enumerate() {
+            if theirs.binary_search(&(run.hash, run.len)).is_ok() {
+                set(&mut self.chunks, at);
+            }
+        }
+    }
+
+    pub(super) fn join(&mut self, other: &Self) {
+        self.partners += other.partners;
+        self.level = self.level.max(other.level);
+        for (ours, theirs) in [
+            (&mut self.fingerprints, &other.fingerprints),
+            (&mut self.chunks, &other.chunks),
+        ] {
+            ours.resize(ours.len().max(theirs.len()), 0);
+            for (word, more) in ours.iter_mut().zip(theirs) {
+                *word |= more;
+            }
+        }
+    }
+
+    /// How much of the subject lies in its partners: as if they were one file.
+    pub(super) fn score(&self, subject: &Kept, boilerplate: &dyn Boilerplate) -> Score {
+        let level = self.level.max(subject.signature.level);
+        let found = subject.signature.fingerprints.iter().enumerate();
+        let fingerprints = found
+            .filter(|&(at, f)| f.level() >= level && is_set(&self.fingerprints, at))
+            .map(|(_, &f)| f)
+            .collect();
+        let runs = subject.chunks.0.iter().enumerate();
+        let chunks = runs.filter(|&(at, _)| is_set(&self.chunks, at));
+        let chunks = ChunkList(chunks.map(|(_, &run)| run).collect());
+        let signature = Signature {
+            level,
+            fingerprints,
+        };
+        let together = Sketch {
+            size: subject.size,
+            chunks: &chunks,
+            signature: &signature,
+        };
+        let kind = if subject.kind == ContentKind::Empty {
+            ContentKind::Binary
+        } else {
+            subject.kind
+        };
+        let measures = estimate((&subject.sketch(), kind), (&together, kind), boilerplate);
+        measures.a_in_b.unwrap_or(Score::ZERO)
+    }
+}
