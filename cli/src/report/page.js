@@ -47,6 +47,9 @@ function size(bytes) {
 }
 const bytesCell = (bytes) =>
   bytes === null || bytes === undefined ? '' : el('span', { title: `${count(bytes)} bytes` }, size(bytes));
+/** What common chunks prove. None is no proof of nothing: the shares beside it then come from samples alone. */
+const provenCell = (bytes) =>
+  bytes === 0 ? el('span', { title: 'no whole chunk in common: the shares are estimated from samples' }, '–') : bytesCell(bytes);
 
 function time(seconds) {
   const date = new Date(seconds * 1000);

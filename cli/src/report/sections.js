@@ -53,25 +53,26 @@ function shortened(all) {
 
 /** Which folders overlap which: row in column, in percent. Arrow keys move, Enter shows the pair below. */
 function mapOf(pairs, section, twoSides) {
-  const weight = new Map(), named = new Map(), cells = new Map();
+  const named = new Map(), cells = new Map();
   const note = (side, pair, key) => {
     const id = (twoSides ? side : '') + keyOf(name(pair, key));
     named.set(id, name(pair, key));
-    weight.set(id, (weight.get(id) || 0) + (pair.shared_bytes ?? Math.min(pair.bytes_a, pair.bytes_b)));
     return id;
   };
-  for (const pair of pairs) {
-    const a = note('a', pair, 'a'), b = note('b', pair, 'b');
+  const ends = pairs.map((pair) => [note('a', pair, 'a'), note('b', pair, 'b')]);
+  pairs.forEach((pair, i) => {
+    const [a, b] = ends[i];
     cells.set(a + '\u0001' + b, { part: pair.a_in_b, pair });
     if (!twoSides) cells.set(b + '\u0001' + a, { part: pair.b_in_a, pair });
+  });
+  // Both folders of the pairs that share most, as many as there is room for: so no row is empty.
+  const shared = (i) => pairs[i].shared_bytes ?? Math.min(pairs[i].bytes_a, pairs[i].bytes_b);
+  const chosen = twoSides ? [new Set(), new Set()] : Array(2).fill(new Set());
+  for (const i of [...pairs.keys()].sort((x, y) => shared(y) - shared(x))) {
+    const more = chosen.map((set, side) => (twoSides ? [ends[i][side]] : ends[i]).filter((id) => !set.has(id)).length);
+    if (chosen.every((set, side) => set.size + more[side] <= MAP_SIZE)) ends[i].forEach((id, side) => chosen[side].add(id));
   }
-  const pick = (ids) => {
-    const best = ids.sort((x, y) => weight.get(y) - weight.get(x)).slice(0, MAP_SIZE);
-    return best.sort((x, y) => (spell(named.get(x)) < spell(named.get(y)) ? -1 : 1));
-  };
-  const all = [...named.keys()];
-  const rows = pick(twoSides ? all.filter((id) => id[0] === 'a') : all);
-  const columns = twoSides ? pick(all.filter((id) => id[0] === 'b')) : rows;
+  const [rows, columns] = chosen.map((set) => [...set].sort((x, y) => (spell(named.get(x)) < spell(named.get(y)) ? -1 : 1)));
   const box = (row, column, r, c) => {
     const cell = cells.get(row + '\u0001' + column);
     const from = spell(named.get(row)) || '.', to = spell(named.get(column)) || '.';
@@ -84,7 +85,7 @@ function mapOf(pairs, section, twoSides) {
       cell.part === null ? '?' : String(Math.min(cell.pair.identical ? 100 : 99, floorPercent(cell.part))));
   };
   const heading = (text) => el('span', { class: 'hidden' }, text);
-  const [shared, short] = shortened(rows.map((id) => named.get(id)));
+  const [base, short] = shortened(rows.map((id) => named.get(id)));
   const grid = el('table', { role: 'grid', 'aria-label': 'Which folders overlap which' },
     el('thead', null, el('tr', { role: 'row' }, el('td', { role: 'presentation' }), columns.map((id, c) =>
       el('th', { scope: 'col', role: 'columnheader', title: spell(named.get(id)) }, String(c + 1), heading(' ' + spell(named.get(id))))))),
@@ -134,7 +135,7 @@ function mapOf(pairs, section, twoSides) {
       ? 'Rows are folders of the first directory, columns those of the second: how many percent of the row lie in the column.'
       : 'How many percent of the folder in the row lie in the folder in the column; columns have the numbers of the rows.',
       left > 0 && ` The ${MAP_SIZE} that share most; ${plural(left, 'further folder')} in the table only.`,
-      shared && [' Names of rows are below ', el('bdi', null, shared), '.'],
+      base && [' Names of rows are below ', el('bdi', null, base), '.'],
       el('span', { class: 'hint' }, ' Arrow keys move, Enter goes to the pair.')),
     el('div', { class: 'map' }, grid, twoSides && el('ol', { class: 'lead' }, columns.map((id) => el('li', null, spell(named.get(id)) || '.')))));
 }
@@ -156,7 +157,7 @@ function clusterDetail(cluster) {
     small('Members', [['File'], ['of it in the centre', true], ['of the centre in it', true], ['Size', true], ['Changed (UTC)', true]], cluster.members, member),
     cluster.links.length && [el('h3', null, plural(cluster.links.length, 'link')),
       small('Links', [['Files'], ['first in second', true], ['second in first', true], ['In both, at least', true]], cluster.links, (row) => [
-        lines(row, ['a', 'b'], roots, evidenceLink(row), discounted(row)), share(row.a_in_b), share(row.b_in_a), bytesCell(row.shared_bytes)])],
+        lines(row, ['a', 'b'], roots, evidenceLink(row), discounted(row)), share(row.a_in_b), share(row.b_in_a), provenCell(row.shared_bytes)])],
     el('p', { class: 'none' }, `Cluster ${cluster.id}. The least alike two members: ${percent(cluster.worst)}. `,
       kin > 1 && moreButton(`Show the ${count(kin)} clusters that hang together`, () => families.filterFor(cluster.component))),
   ].flat().filter(Boolean);
@@ -200,7 +201,7 @@ function groupSections() {
 function compareSections() {
   const head = [['Further partners'], ['of it in the partner', true], ['of the partner in it', true], ['In both, at least', true]];
   const partners = (row) => small('Further partners', head, row.others, (other) =>
-    [label(name(other, 'path'), row.a === null ? roots.a : roots.b), share(other.a_in_b), share(other.b_in_a), bytesCell(other.shared_bytes)]);
+    [label(name(other, 'path'), row.a === null ? roots.a : roots.b), share(other.a_in_b), share(other.b_in_a), provenCell(other.shared_bytes)]);
   const order = ['edited', 'moved-edited', 'contained', 'contains', 'moved', 'only-a', 'only-b', 'same'];
   const entries = new Section({
     id: 'entries', title: 'Files', rows: doc.entries, unit: ['row', 'rows'],
@@ -211,7 +212,7 @@ function compareSections() {
         row.copy && el('span', { class: 'tag' }, 'surplus copy'), row.others && el('span', { class: 'tag' }, plural(row.others.length, 'further partner')),
         evidenceLink(row), discounted(row)) },
       shareColumn('first in second', 'a_in_b'), shareColumn('second in first', 'b_in_a'),
-      num('In both, at least', 'shared_bytes', (value, row) => (row.a === null || row.b === null ? '' : bytesCell(value))),
+      num('In both, at least', 'shared_bytes', (value, row) => (row.a === null || row.b === null ? '' : provenCell(value))),
       { label: 'Size', num: true, down: true, value: (row) => Math.max(row.size_a || 0, row.size_b || 0),
         cell: (row) => [has(row, 'a') && line(bytesCell(row.size_a)), has(row, 'b') && line(bytesCell(row.size_b))] },
     ],
@@ -249,7 +250,7 @@ function coveredSections() {
       id: 'near', title: 'Near copies: not safe', rows: doc.near, unit: ['file', 'files'], words: wordsOf('path', 'by'), score: most,
       lead: 'Of those not covered, the ones that resemble a file elsewhere. Resembling is not having: part of their bytes is nowhere else.',
       columns: [file('File', 'path'), file('Resembles', 'by'), shareColumn('of it elsewhere', 'a_in_b'),
-        shareColumn('of the other in it', 'b_in_a'), num('In both, at least', 'shared_bytes', bytesCell)],
+        shareColumn('of the other in it', 'b_in_a'), num('In both, at least', 'shared_bytes', provenCell)],
     }),
     pairs('linked', 'Covered by a hard link', doc.linked, 'The equal is the same inode under another name: the bytes stay as long as that name does.'),
     pairs('copies', 'Covered by a copy', doc.copies, 'Compared byte by byte when the report was made.'),
@@ -285,7 +286,7 @@ function evidenceSection() {
     id: 'evidence', title: 'Evidence, side by side', rows, unit: ['pair', 'pairs'],
     lead: 'The pairs that share most. What both files have is marked, with the same colour and number on both sides; what is not marked is in one file only.',
     columns: [{ label: 'Files', names: true, value: (row) => row.a, cell: (row) => lines(row, ['a', 'b'], roots) },
-      shareColumn('first in second', 'a_in_b'), shareColumn('second in first', 'b_in_a'), num('In both, at least', 'shared_bytes', bytesCell)],
+      shareColumn('first in second', 'a_in_b'), shareColumn('second in first', 'b_in_a'), num('In both, at least', 'shared_bytes', provenCell)],
     words: wordsOf('a', 'b'), score: most, detail: sides,
   });
 }

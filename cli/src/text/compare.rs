@@ -346,8 +346,14 @@ fn place(row: &CompareRow) -> &PathText {
     row.a.as_ref().or(row.b.as_ref()).unwrap_or(NOWHERE)
 }
 
+/// The size of the file that the row is about: of a file in a larger one, not that of the larger one.
 fn weight(row: &CompareRow) -> u64 {
-    row.size_a.unwrap_or(0).max(row.size_b.unwrap_or(0))
+    let (a, b) = (row.size_a.unwrap_or(0), row.size_b.unwrap_or(0));
+    match row.class {
+        CompareClass::Contained => a,
+        CompareClass::Contains => b,
+        _ => a.max(b),
+    }
 }
 
 /// The directories that moved as a whole.
