@@ -62,6 +62,22 @@ impl Prepared {
         }
     }
 
+    /// Whether it has this fingerprint, unless that is boilerplate.
+    pub fn has_fingerprint(&self, fingerprint: Fingerprint) -> bool {
+        let sorted = &self.sorted;
+        sorted
+            .binary_search_by_key(&fingerprint, |&(own, _)| own)
+            .is_ok()
+    }
+
+    /// Whether it has a chunk of this hash and length (bytes) that is evidence.
+    pub fn has_chunk(&self, hash: ChunkHash, len: u32) -> bool {
+        let chunks = &self.chunks;
+        chunks
+            .binary_search_by_key(&(hash, len), |&(own, _)| own)
+            .is_ok()
+    }
+
     /// The samples of both at a level at which both are complete: which of a are in b, which of b in a.
     pub(super) fn common_samples(&self, other: &Self, level: u8) -> [Pattern; 2] {
         let mut of_other = vec![false; other.samples.len()];

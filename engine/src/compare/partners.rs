@@ -214,7 +214,7 @@ impl Question<'_> {
                     let number = content.kept.id.0;
                     if is_subject[side][number as usize] {
                         let cover = covers.entry(number).or_default();
-                        cover.add(&content.kept, &partner.kept);
+                        cover.add(&content.kept, partner);
                     }
                 }
             }

@@ -4,8 +4,9 @@
 //! the content any of them has, and the content is measured against these as if they were one file.
 
 use resemble_core::similarity::{Boilerplate, Sketch};
-use resemble_core::{ChunkList, ContentKind, Fingerprint, Score, Signature};
+use resemble_core::{ChunkList, ContentKind, Score, Signature};
 
+use super::Ready;
 use crate::evidence::Kept;
 use crate::find::estimate;
 
@@ -32,25 +33,17 @@ fn is_set(bits: &[u64], at: usize) -> bool {
 }
 
 impl Cover {
-    pub(super) fn add(&mut self, subject: &Kept, partner: &Kept) {
+    /// Boilerplate may be noted or not: the score leaves it out.
+    pub(super) fn add(&mut self, subject: &Kept, partner: &Ready) {
         self.partners += 1;
-        self.level = self.level.max(partner.signature.level);
-        let mut theirs: Vec<Fingerprint> = partner.signature.fingerprints.clone();
-        theirs.sort_unstable();
-        for (at, fingerprint) in subject.signature.fingerprints.iter().enumerate() {
-            if theirs.binary_search(fingerprint).is_ok() {
+        self.level = self.level.max(partner.kept.signature.level);
+        for (at, &fingerprint) in subject.signature.fingerprints.iter().enumerate() {
+            if partner.prepared.has_fingerprint(fingerprint) {
                 set(&mut self.fingerprints, at);
             }
         }
-        let mut theirs: Vec<_> = partner
-            .chunks
-            .0
-            .iter()
-            .map(|run| (run.hash, run.len))
-            .collect();
-        theirs.sort_unstable();
         for (at, run) in subject.chunks.0.iter().enumerate() {
-            if theirs.binary_search(&(run.hash, run.len)).is_ok() {
+            if partner.prepared.has_chunk(run.hash, run.len) {
                 set(&mut self.chunks, at);
             }
         }
