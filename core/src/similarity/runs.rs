@@ -2,7 +2,16 @@
 //!
 //! [`cover`] and [`exact`] are the definitions of `docs/design.md` computed to the last byte;
 //! [`common_runs`] says *where* two files agree. All three take time linear in both sizes, whatever
-//! the bytes, and memory in proportion to the smaller file up to a bound.
+//! the bytes, and memory in proportion to the files up to a bound.
+//!
+//! # How bytes and windows are counted
+//!
+//! Everything [`cover`] and [`exact`] say of bytes follows from one question, asked of each 64-byte
+//! window of a file: does it occur in the other one, or earlier in the same? The covered bytes are those
+//! in windows that occur in the other file; a file's set of windows is as large as the number of those
+//! that do not occur earlier; the sets have in common those that occur in the other file and not
+//! earlier. `mark` answers it for all windows of a file at once, by a sparse index and comparisons of bytes;
+//! no answer rests on a hash.
 //!
 //! # How runs are found
 //!
@@ -29,10 +38,15 @@ use crate::ids::{ByteLen, Score};
 use crate::params::Params;
 use crate::similarity::{Measures, too_small};
 
+mod bits;
+mod blocks;
 mod cover;
+mod mark;
 mod sets;
 mod window;
 
+use blocks::Blocks;
+use mark::{Among, marked};
 use window::{Roll, WindowTable, windows};
 
 pub use cover::cover;
@@ -48,8 +62,8 @@ pub const DENSE: usize = 4 << 20;
 
 /// Width and distance of the windows indexed beyond [`DENSE`]: a run of 64 bytes holds
 /// every phase of one.
-const SPARSE_WIDTH: usize = 32;
-const SPARSE_STEP: usize = LEAST_RUN - SPARSE_WIDTH + 1;
+const SPARSE_WIDTH: usize = blocks::WIDTH;
+const SPARSE_STEP: usize = blocks::STEP;
 
 /// A stretch of equal bytes: `a[run.a] == b[run.b]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,26 +160,33 @@ fn extend(a: &[u8], b: &[u8], at: usize, place: usize, width: usize, floor: usiz
     }
 }
 
+/// How many bytes two strings have in common at their beginnings.
 fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    const STRIDE: usize = 32;
     let most = a.len().min(b.len());
-    let mut len = 0;
-    while len + STRIDE <= most && a[len..len + STRIDE] == b[len..len + STRIDE] {
-        len += STRIDE;
+    let ((a, last_a), (b, last_b)) = (a[..most].as_chunks(), b[..most].as_chunks());
+    for (at, (x, y)) in a.iter().zip(b).enumerate() {
+        let differing = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
+        if differing != 0 {
+            return 8 * at + differing.trailing_zeros() as usize / 8;
+        }
     }
-    len + a[len..most]
-        .iter()
-        .zip(&b[len..most])
-        .take_while(|(x, y)| x == y)
-        .count()
+    let last = last_a.iter().zip(last_b);
+    8 * a.len() + last.take_while(|(x, y)| x == y).count()
 }
 
+/// How many bytes two strings have in common at their ends.
 fn common_suffix(a: &[u8], b: &[u8]) -> usize {
-    a.iter()
-        .rev()
-        .zip(b.iter().rev())
-        .take_while(|(x, y)| x == y)
-        .count()
+    let most = a.len().min(b.len());
+    let (a, b) = (&a[a.len() - most..], &b[b.len() - most..]);
+    let ((first_a, a), (first_b, b)) = (a.as_rchunks(), b.as_rchunks());
+    for (at, (x, y)) in a.iter().rev().zip(b.iter().rev()).enumerate() {
+        let differing = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
+        if differing != 0 {
+            return 8 * at + differing.leading_zeros() as usize / 8;
+        }
+    }
+    let first = first_a.iter().rev().zip(first_b.iter().rev());
+    8 * a.len() + first.take_while(|(x, y)| x == y).count()
 }
 
 /// Indexes the smaller file; the places are always those in b.
@@ -249,7 +270,11 @@ impl Places {
 ///
 /// Like estimates, the shares are `None` if a file is too small to judge.
 pub fn exact(a: &[u8], b: &[u8], kinds: (ContentKind, ContentKind)) -> Measures {
-    let (in_a, in_b) = cover::covered(a, b);
+    let of_b = Blocks::new(b);
+    let of_a = Blocks::new(a);
+    let shared = marked(a, &of_b, Among::All);
+    let in_a = cover::bytes_of(&shared);
+    let in_b = cover::bytes_of(&marked(b, &of_a, Among::All));
     let shared_bytes = ByteLen(in_a.min(in_b) as u64);
     if too_small(ByteLen(a.len() as u64)) || too_small(ByteLen(b.len() as u64)) {
         return Measures {
@@ -262,7 +287,7 @@ pub fn exact(a: &[u8], b: &[u8], kinds: (ContentKind, ContentKind)) -> Measures 
     let resemblance = if kinds == (ContentKind::Text, ContentKind::Text) {
         sets::resemblance_of_words(a, b)
     } else {
-        sets::resemblance_of_windows(a, b)
+        sets::resemblance_of_windows(&of_a, &of_b, shared)
     };
     Measures {
         a_in_b: Some(cover::share(in_a, a)),

@@ -1,13 +1,13 @@
 //! Resemblance on whole sets: word shingles and byte windows.
 
 use crate::similarity::runs::LEAST_RUN;
-use crate::similarity::runs::window::{Roll, windows};
+use crate::similarity::runs::bits::Bits;
+use crate::similarity::runs::blocks::Blocks;
+use crate::similarity::runs::mark::{Among, marked};
+use crate::similarity::runs::window::windows;
 
 /// Words in a shingle (Broder 1997 uses w = 10 on the web and defines it for any w).
 const SHINGLE: usize = 5;
-
-/// So many window hashes of a file are in memory at a time (8 bytes each).
-const SLICE: usize = 16 << 20;
 
 /// Shared / union of the sets of word-5-shingles. A word is `[A-Za-z0-9_]+` on the bytes, in ASCII
 /// lower case; one to four words are one shingle, no word is none.
@@ -19,24 +19,18 @@ pub(super) fn resemblance_of_words(a: &[u8], b: &[u8]) -> f64 {
     ratio(common(&a, &b), a.len(), b.len())
 }
 
-/// Shared / union of the sets of 64-byte windows, by 64-bit hashes as above. The sets of large
-/// files are made and compared in slices of the space of hashes.
-pub(super) fn resemblance_of_windows(a: &[u8], b: &[u8]) -> f64 {
-    let slices = windows(a, LEAST_RUN)
-        .max(windows(b, LEAST_RUN))
-        .div_ceil(SLICE)
-        .max(1) as u64;
-    let (mut shared, mut of_a, mut of_b) = (0, 0, 0);
-    for slice in 0..slices {
-        let (a, b) = (
-            window_hashes(a, slice, slices),
-            window_hashes(b, slice, slices),
-        );
-        shared += common(&a, &b);
-        of_a += a.len();
-        of_b += b.len();
-    }
-    ratio(shared, of_a, of_b)
+/// Shared / union of the sets of 64-byte windows, on the bytes: a window counts where it stands for
+/// the first time.
+///
+/// `shared` are the positions of the windows of a that b has too.
+pub(super) fn resemblance_of_windows(a: &Blocks<'_>, b: &Blocks<'_>, mut shared: Bits) -> f64 {
+    let repeated = |blocks: &Blocks<'_>| marked(blocks.data(), blocks, Among::Earlier);
+    let distinct =
+        |blocks: &Blocks<'_>, repeated: &Bits| windows(blocks.data(), LEAST_RUN) - repeated.len();
+    let in_b = distinct(b, &repeated(b));
+    let in_a = repeated(a);
+    shared.remove(&in_a);
+    ratio(shared.len(), distinct(a, &in_a), in_b)
 }
 
 fn ratio(shared: usize, a: usize, b: usize) -> f64 {
@@ -82,20 +76,6 @@ impl Distinct {
         self.clear_up();
         self.values
     }
-}
-
-/// The distinct hashes of the windows that fall in one slice of several, sorted.
-fn window_hashes(data: &[u8], slice: u64, slices: u64) -> Vec<u64> {
-    let mut roll = Roll::new(data, LEAST_RUN);
-    let mut hashes = Distinct::new();
-    for at in 0..windows(data, LEAST_RUN) {
-        roll.seek(at);
-        let hash = roll.hash();
-        if slices == 1 || hash % slices == slice {
-            hashes.add(hash);
-        }
-    }
-    hashes.sorted()
 }
 
 /// The distinct hashes of the word shingles, sorted.
@@ -183,17 +163,5 @@ mod tests {
     fn the_example_of_the_paper() {
         // (a, rose, is, a, rose, is, a, rose): the four 5-shingles are three distinct ones.
         assert_eq!(shingles(b"a rose is a rose is a rose").len(), 3);
-    }
-
-    #[test]
-    fn slices_add_up() {
-        let data: Vec<u8> = (0..5000u32)
-            .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
-            .collect();
-        let whole = window_hashes(&data, 0, 1).len();
-        let parts: usize = (0..3)
-            .map(|slice| window_hashes(&data, slice, 3).len())
-            .sum();
-        assert_eq!(whole, parts);
     }
 }

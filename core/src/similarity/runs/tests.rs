@@ -1,9 +1,10 @@
 //! The exact answers against their definitions, computed naively.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::*;
 
+use super::mark::{Limits, marked_within};
 use super::*;
 
 /// `cover` as defined: a byte counts if any window of 64 over it occurs in b.
@@ -76,6 +77,42 @@ fn related() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     })
 }
 
+/// The windows of `data` that occur in `source`; before the same position, if `earlier`.
+fn naive_marks(data: &[u8], source: &[u8], earlier: bool) -> Vec<usize> {
+    let mut first: HashMap<&[u8], usize> = HashMap::new();
+    for (at, window) in source.windows(LEAST_RUN).enumerate() {
+        first.entry(window).or_insert(at);
+    }
+    let occurs = |(at, window): (usize, &[u8])| {
+        let place = *first.get(window)?;
+        (!earlier || place < at).then_some(at)
+    };
+    let windows = data.windows(LEAST_RUN).enumerate();
+    windows.filter_map(occurs).collect()
+}
+
+/// Whatever the limits: by comparing places, by sets of windows, and by any mixture.
+fn check_marks(a: &[u8], b: &[u8]) -> Result<(), TestCaseError> {
+    let blocks = Blocks::new(b);
+    for (data, among) in [(a, Among::All), (b, Among::All), (b, Among::Earlier)] {
+        let expected = naive_marks(data, b, among == Among::Earlier);
+        for (crowd, segment) in [
+            (usize::MAX, 1),
+            (16, 1000),
+            (2, 100),
+            (1, 1),
+            (0, 40),
+            (0, 5000),
+        ] {
+            let limits = Limits { crowd, segment };
+            let marks = marked_within(data, &blocks, among, limits);
+            let marks: Vec<usize> = marks.ranges().flatten().collect();
+            prop_assert_eq!(&marks, &expected, "{:?} {:?}", limits, among);
+        }
+    }
+    Ok(())
+}
+
 fn check_runs(a: &[u8], b: &[u8], runs: &[CommonRun]) -> Result<usize, TestCaseError> {
     let mut end = 0;
     let mut total = 0;
@@ -95,8 +132,55 @@ fn check_runs(a: &[u8], b: &[u8], runs: &[CommonRun]) -> Result<usize, TestCaseE
 
 proptest! {
     #[test]
+    fn marks_do_not_depend_on_the_limits((a, b) in related()) {
+        check_marks(&a, &b)?;
+    }
+
+    /// Every phase of the blocks, every size about a window and none.
+    #[test]
+    fn marks_of_small_files(
+        a in (0..200usize, 0..200usize),
+        period in 1..200usize,
+        seed in any::<u64>(),
+        edits in proptest::collection::vec(0..200usize, 0..4),
+    ) {
+        let long = noise(seed, period).repeat(400 / period + 1);
+        let (from, len) = a;
+        let mut one = long[from..from + len].to_vec();
+        check_marks(&one, &one.clone())?;
+        check_marks(&one, &long[..len])?;
+        check_marks(&one, &long)?;
+        for edit in edits {
+            if let Some(byte) = one.get_mut(edit) {
+                *byte ^= 1;
+            }
+        }
+        check_marks(&one, &long[..200])?;
+        check_marks(&long, &one)?;
+    }
+
+    /// One piece inside another file at any two places, twice there, overlapping or not.
+    #[test]
+    fn marks_of_a_piece_at_every_phase(
+        from in 0..140usize,
+        len in 60..140usize,
+        to in (0..300usize, 0..300usize),
+        seed in any::<u64>(),
+    ) {
+        let a = noise(seed, 300);
+        let mut b = noise(!seed, 500);
+        for to in [to.0, to.1] {
+            b[to..to + len].copy_from_slice(&a[from..from + len]);
+        }
+        check_marks(&a, &b)?;
+        check_marks(&b, &a)?;
+    }
+
+    #[test]
     fn cover_is_its_definition((a, b) in related()) {
-        prop_assert_eq!(cover::covered(&a, &b), (naive_cover(&a, &b), naive_cover(&b, &a)));
+        let share = |covered: usize, of: &[u8]| Score::new(covered as f64 / of.len().max(1) as f64);
+        let expected = (share(naive_cover(&a, &b), &a), share(naive_cover(&b, &a), &b));
+        prop_assert_eq!(cover(&a, &b), expected);
     }
 
     #[test]
@@ -231,6 +315,41 @@ fn constant_and_periodic_data_take_linear_time() {
             b: 0..long.len() as u64
         }]
     );
+}
+
+/// The work limit is met in the midst of a file, and what is compared and what is looked up
+/// join.
+#[test]
+fn crowds_beyond_the_work_limit_are_exact() {
+    let (mut a, mut b) = (noise(8, 30_000), noise(9, 30_000));
+    for (data, of) in [(&mut a, 3), (&mut b, 4)] {
+        for (at, chunk) in data.chunks_exact_mut(70).enumerate() {
+            if at % 5 != of {
+                chunk[..50].fill((at % 2) as u8);
+                chunk[52..].iter_mut().for_each(|byte| *byte %= 2);
+            }
+        }
+    }
+    let piece = a[9_990..11_000].to_vec();
+    b[20_000..20_000 + piece.len()].copy_from_slice(&piece);
+    check_marks(&a, &b).unwrap();
+    check_marks(&b, &a).unwrap();
+}
+
+#[test]
+fn common_ends_are_counted_to_the_byte() {
+    let a = noise(10, 100);
+    for len in 0..80 {
+        for at in 0..len {
+            let mut b = a[..len].to_vec();
+            b[at] ^= 0x80;
+            assert_eq!(common_prefix(&a, &b), at);
+            assert_eq!(common_suffix(&a[..len], &b), len - 1 - at);
+            assert_eq!(common_suffix(&b[..at], &a[..at]), at);
+        }
+        assert_eq!(common_prefix(&a[..len], &a), len);
+        assert_eq!(common_suffix(&a[100 - len..], &a), len);
+    }
 }
 
 #[test]

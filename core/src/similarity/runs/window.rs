@@ -1,5 +1,11 @@
 //! Hashed windows of a byte string: a rolling hash and a table of the distinct windows.
 
+use crate::similarity::runs::LEAST_RUN;
+
+/// No honest table ever probes this far; strings made to collide cost this much and no more, and
+/// lose what lies beyond.
+const LONGEST_PROBE: usize = 256;
+
 /// How many windows of this width a byte string has.
 pub(super) fn windows(data: &[u8], width: usize) -> usize {
     (data.len() + 1).saturating_sub(width)
@@ -69,6 +75,36 @@ impl<'s> Roll<'s> {
         }
     }
 
+    /// The first position of `from..end` whose hash is accepted; the roll is there then.
+    #[inline]
+    pub(super) fn search(
+        &mut self,
+        from: usize,
+        end: usize,
+        accept: impl Fn(u64) -> bool,
+    ) -> Option<usize> {
+        if from >= end {
+            return None;
+        }
+        self.seek(from);
+        if accept(self.hash()) {
+            return Some(from);
+        }
+        let old = &self.data[from..end - 1];
+        let new = &self.data[from + self.width..end - 1 + self.width];
+        for (steps, (&old, &new)) in old.iter().zip(new).enumerate() {
+            self.hash = self.hash.wrapping_mul(Self::MULTIPLIER).wrapping_add(
+                Self::value(new).wrapping_sub(Self::value(old).wrapping_mul(self.out)),
+            );
+            if accept(self.hash()) {
+                self.at = from + steps + 1;
+                return Some(self.at);
+            }
+        }
+        self.at = end - 1;
+        None
+    }
+
     /// The hash, with the bits of a polynomial (the low ones depend on little) spread evenly.
     #[inline]
     pub(super) fn hash(&self) -> u64 {
@@ -90,10 +126,6 @@ pub(super) struct WindowTable<'s> {
 }
 
 impl<'s> WindowTable<'s> {
-    /// No honest table ever probes this far; strings made to collide cost this much and no more, and
-    /// lose what lies beyond.
-    const LONGEST_PROBE: usize = 256;
-
     /// A table for the windows at every multiple of `step` in `data`: fewer than 2^32.
     pub(super) fn new(data: &'s [u8], width: usize, step: usize) -> Self {
         let count = windows(data, width).div_ceil(step).max(1);
@@ -138,7 +170,7 @@ impl<'s> WindowTable<'s> {
     fn probe(&self, hash: u64, window: &[u8]) -> (Option<usize>, bool) {
         let mask = self.entries.len() - 1;
         let mut slot = hash as usize & mask;
-        for _ in 0..Self::LONGEST_PROBE {
+        for _ in 0..LONGEST_PROBE {
             let (tag, place) = self.entries[slot];
             if place == 0 {
                 return (Some(slot), false);
@@ -150,5 +182,99 @@ impl<'s> WindowTable<'s> {
             slot = (slot + 1) & mask;
         }
         (None, false)
+    }
+}
+
+/// The distinct windows of 64 bytes among those put in, each with the place of the one put in first.
+///
+/// As [`WindowTable`], but it grows with the number of distinct windows, so that a file that repeats
+/// itself takes little.
+pub(super) struct WindowSet<'s> {
+    data: &'s [u8],
+    len: usize,
+    /// 64 less the binary logarithm of the number of entries.
+    shift: u32,
+    /// (upper half of the hash, place + 1); 0 there means free.
+    entries: Vec<(u32, u32)>,
+}
+
+impl<'s> WindowSet<'s> {
+    /// An empty set of windows of `data`, which has fewer than 2^32.
+    pub(super) fn new(data: &'s [u8]) -> Self {
+        const FIRST: usize = 1 << 10;
+        Self {
+            data,
+            len: 0,
+            shift: 64 - FIRST.ilog2(),
+            entries: vec![(0, 0); FIRST],
+        }
+    }
+
+    /// How many distinct windows are in.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Reads what [`Self::insert`] or [`Self::find`] will, so that the memory answers to all of a
+    /// batch at once.
+    #[inline]
+    pub(super) fn touch(&self, hashes: impl Iterator<Item = u64>) {
+        std::hint::black_box(hashes.fold(0, |sum, hash| {
+            sum ^ self.entries[(hash >> self.shift) as usize].1
+        }));
+    }
+
+    /// Puts the window at `at` in, if no equal one is.
+    #[inline]
+    pub(super) fn insert(&mut self, hash: u64, at: usize) {
+        if let (Some(slot), false) = self.probe(hash, &self.data[at..at + LEAST_RUN]) {
+            self.entries[slot] = ((hash >> 32) as u32, at as u32 + 1);
+            self.len += 1;
+            if 2 * self.len > self.entries.len() {
+                self.grow();
+            }
+        }
+    }
+
+    /// The place of the first window put in that equals this one.
+    #[inline]
+    pub(super) fn find(&self, hash: u64, window: &[u8]) -> Option<usize> {
+        match self.probe(hash, window) {
+            (Some(slot), true) => Some(self.entries[slot].1 as usize - 1),
+            _ => None,
+        }
+    }
+
+    /// Where the window is (true) or would be put (false); `None`: nowhere.
+    #[inline]
+    fn probe(&self, hash: u64, window: &[u8]) -> (Option<usize>, bool) {
+        let mask = self.entries.len() - 1;
+        let mut slot = (hash >> self.shift) as usize;
+        for _ in 0..LONGEST_PROBE {
+            let (tag, place) = self.entries[slot];
+            if place == 0 {
+                return (Some(slot), false);
+            }
+            let place = place as usize - 1;
+            if tag == (hash >> 32) as u32 && self.data[place..place + LEAST_RUN] == *window {
+                return (Some(slot), true);
+            }
+            slot = (slot + 1) & mask;
+        }
+        (None, false)
+    }
+
+    /// Twice the room. The tags hold the bits that say where an entry belongs.
+    fn grow(&mut self) {
+        let room = 2 * self.entries.len();
+        let old = std::mem::replace(&mut self.entries, vec![(0, 0); room]);
+        self.shift -= 1;
+        for entry in old.into_iter().filter(|entry| entry.1 != 0) {
+            let mut slot = ((u64::from(entry.0) << 32) >> self.shift) as usize;
+            while self.entries[slot].1 != 0 {
+                slot = (slot + 1) & (room - 1);
+            }
+            self.entries[slot] = entry;
+        }
     }
 }

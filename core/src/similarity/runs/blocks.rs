@@ -1,0 +1,175 @@
+//! A sparse index of a file's blocks, by which every common run of 64 bytes is found.
+//!
+//! Blocks of 32 bytes at every 33rd position: any 64 bytes hold one of them whole, so a window of
+//! another file that occurs here contains a 32-byte string that is in the index. That makes the index
+//! a 33rd of one of all windows, and lets a bitmap small enough for the cache turn away nearly all
+//! positions of a file that has nothing in common.
+
+use crate::similarity::runs::LEAST_RUN;
+use crate::similarity::runs::bits::Bits;
+use crate::similarity::runs::window::{Roll, windows};
+
+/// Bytes in a block.
+pub(super) const WIDTH: usize = 32;
+
+/// Distance of the blocks: a run of 64 bytes holds every phase of one.
+pub(super) const STEP: usize = LEAST_RUN - WIDTH + 1;
+
+/// No honest table ever probes this far; a file made to collide is not indexed.
+const LONGEST_PROBE: usize = 256;
+
+/// The blocks of one file, equal ones in a chain.
+pub(super) struct Blocks<'s> {
+    data: &'s [u8],
+    filter: Filter,
+    /// (tag, number of the first block + 1) by hash; 0 there means free.
+    heads: Vec<(u32, u32)>,
+    /// The next equal block's number + 1, or 0.
+    next: Vec<u32>,
+    /// The blocks that no block before equals.
+    first: Bits,
+    complete: bool,
+}
+
+impl<'s> Blocks<'s> {
+    /// Indexes a file of fewer than 2^37 bytes.
+    pub(super) fn new(data: &'s [u8]) -> Self {
+        let count = windows(data, WIDTH).div_ceil(STEP);
+        let mut blocks = Self {
+            data,
+            filter: Filter::new(count),
+            heads: vec![(0, 0); (2 * count).next_power_of_two()],
+            next: vec![0; count],
+            first: Bits::new(count),
+            complete: true,
+        };
+        let mut roll = Roll::new(data, WIDTH);
+        // From the last to the first: each goes to the front of its chain, which is so in order.
+        for number in (0..count).rev() {
+            let at = number * STEP;
+            roll.seek(at);
+            let hash = roll.hash();
+            match blocks.probe(hash, &data[at..at + WIDTH]) {
+                Some(slot) => {
+                    let head = &mut blocks.heads[slot];
+                    if let Some(second) = (head.1 as usize).checked_sub(1) {
+                        blocks.first.clear(second);
+                    }
+                    blocks.first.set(number);
+                    blocks.next[number] = head.1;
+                    *head = (hash as u32, number as u32 + 1);
+                    blocks.filter.add(hash);
+                }
+                None => blocks.complete = false,
+            }
+        }
+        blocks
+    }
+
+    pub(super) fn data(&self) -> &'s [u8] {
+        self.data
+    }
+
+    /// Whether every block is in. If not, the file was made to collide.
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Whether a block begins at `at` that equals none before.
+    #[inline]
+    pub(super) fn is_first(&self, at: usize) -> bool {
+        at.is_multiple_of(STEP) && self.first.has(at / STEP)
+    }
+
+    /// False if no block has this hash.
+    #[inline]
+    pub(super) fn may_have(&self, hash: u64) -> bool {
+        self.filter.may_have(hash)
+    }
+
+    /// The positions of the blocks equal to `block`, in rising order.
+    pub(super) fn places(&self, hash: u64, block: &[u8]) -> impl Iterator<Item = usize> + '_ {
+        let slot = self.probe(hash, block);
+        let mut node = slot.map_or(0, |slot| self.heads[slot].1) as usize;
+        std::iter::from_fn(move || {
+            let number = node.checked_sub(1)?;
+            node = self.next[number] as usize;
+            Some(number * STEP)
+        })
+    }
+
+    /// The windows of 64 bytes that hold a block with more than `crowd` occurrences; all windows
+    /// if the index is incomplete.
+    pub(super) fn crowded_windows(&self, crowd: usize) -> Bits {
+        let count = windows(self.data, LEAST_RUN);
+        let mut crowded = Bits::new(count);
+        if !self.complete {
+            crowded.set_range(0..count);
+            return crowded;
+        }
+        let chain = |head: u32| {
+            let link = |&node: &u32| Some(self.next[node as usize - 1]).filter(|&node| node != 0);
+            std::iter::successors(Some(head).filter(|&head| head != 0), link)
+        };
+        for &(_, head) in &self.heads {
+            if chain(head).nth(crowd).is_some() {
+                for node in chain(head) {
+                    let at = (node as usize - 1) * STEP;
+                    crowded.set_range(holding(at, count));
+                }
+            }
+        }
+        crowded
+    }
+
+    /// The slot where the block's chain begins or would begin.
+    #[inline]
+    fn probe(&self, hash: u64, block: &[u8]) -> Option<usize> {
+        let mask = self.heads.len() - 1;
+        let mut slot = (hash >> 32) as usize & mask;
+        for _ in 0..LONGEST_PROBE {
+            let (tag, head) = self.heads[slot];
+            if head == 0 {
+                return Some(slot);
+            }
+            let at = (head as usize - 1) * STEP;
+            if tag == hash as u32 && self.data[at..at + WIDTH] == *block {
+                return Some(slot);
+            }
+            slot = (slot + 1) & mask;
+        }
+        None
+    }
+}
+
+/// The windows of 64 bytes, of `count`, that hold the block at `at`.
+pub(super) fn holding(at: usize, count: usize) -> std::ops::Range<usize> {
+    at.saturating_sub(STEP - 1).min(count)..(at + 1).min(count)
+}
+
+/// A Bloom filter of two bits in one word (Putze, Sanders and Singler 2007, "Cache-, hash- and
+/// space-efficient Bloom filters"), at most 2 MB.
+struct Filter(Vec<u64>);
+
+impl Filter {
+    fn new(count: usize) -> Self {
+        Self(vec![0; (count / 4).next_power_of_two().clamp(1, 1 << 18)])
+    }
+
+    #[inline]
+    fn place(&self, hash: u64) -> (usize, u64) {
+        let word = (hash >> 12) as usize & (self.0.len() - 1);
+        (word, 1 << (hash & 63) | 1 << (hash >> 6 & 63))
+    }
+
+    fn add(&mut self, hash: u64) {
+        let (word, bits) = self.place(hash);
+        self.0[word] |= bits;
+    }
+
+    #[inline]
+    fn may_have(&self, hash: u64) -> bool {
+        let (word, bits) = self.place(hash);
+        self.0[word] & bits == bits
+    }
+}

@@ -1,0 +1,225 @@
+//! Which windows of one file occur in another, or occur in the same file before.
+//!
+//! Exact, verified on the bytes, and linear in the size of both files whatever they hold:
+//!
+//! 1. The positions of the file roll by the sparse index of the other ([`Blocks`]). Where a block is
+//!    met, the 32 bytes on either side decide about every window around the place, and a
+//!    run that goes on is followed to its end and skipped: all its windows are marked, and nothing in
+//!    them need be hashed.
+//! 2. A block with more than [`CROWD`] occurrences (zeros, a table of equal records, a heading that
+//!    stands in every file) is compared with the first of these only. The windows that hold one and are
+//!    still unmarked stay *open*. Where comparisons are many for the bytes they decide about, more than
+//!    [`FEW`] is a crowd.
+//! 3. Open windows are looked up in a set of the other file's windows that hold a crowded
+//!    block. If an open window occurs there at all, then either by a block that was not crowded, and
+//!    it was marked in step 1, or at a window of that set.
+
+use crate::similarity::runs::bits::Bits;
+use crate::similarity::runs::blocks::{Blocks, WIDTH, holding};
+use crate::similarity::runs::window::{Roll, WindowSet, windows};
+use crate::similarity::runs::{LEAST_RUN, common_prefix, common_suffix};
+
+/// So many windows that hold crowded blocks are in memory at a time (16 bytes each).
+const SEGMENT: usize = 8 << 20;
+
+/// How many occurrences of a block are compared one by one.
+const CROWD: usize = 16;
+
+/// As many, where nearly every block is a common one.
+const FEW: usize = 1;
+
+/// What counts as an occurrence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Among {
+    /// Any window of the indexed file.
+    All,
+    /// A window of the indexed file, which is the same, at an earlier position.
+    Earlier,
+}
+
+/// The limits of the work and of the memory, which do not change the answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// A block with more occurrences is crowded.
+    pub(super) crowd: usize,
+    /// Windows in a set, about.
+    pub(super) segment: usize,
+}
+
+/// The windows of `data`, by their positions, that occur in the indexed file.
+pub(super) fn marked(data: &[u8], blocks: &Blocks<'_>, among: Among) -> Bits {
+    let limits = Limits {
+        crowd: CROWD,
+        segment: SEGMENT,
+    };
+    marked_within(data, blocks, among, limits)
+}
+
+pub(super) fn marked_within(
+    data: &[u8],
+    blocks: &Blocks<'_>,
+    among: Among,
+    limits: Limits,
+) -> Bits {
+    let count = windows(data, LEAST_RUN);
+    let mut marks = Bits::new(count);
+    if count == 0 || blocks.data().len() < LEAST_RUN {
+        return marks;
+    }
+    if let Some(mut open) = by_blocks(data, blocks, among, limits.crowd, &mut marks) {
+        open.windows.remove(&marks);
+        if open.windows.next(0).is_some() {
+            let crowded = blocks.crowded_windows(open.crowd);
+            let segment = limits.segment;
+            let by = (blocks.data(), &crowded);
+            by_windows(data, &open.windows, by, among, segment, &mut marks);
+        }
+    }
+    marks
+}
+
+/// What the sparse index left open.
+struct Open {
+    /// Windows, those marked perhaps among them.
+    windows: Bits,
+    /// They hold blocks with more occurrences than this.
+    crowd: usize,
+}
+
+/// Steps 1 and 2: marks windows and returns which are open.
+fn by_blocks(
+    data: &[u8],
+    blocks: &Blocks<'_>,
+    among: Among,
+    crowd: usize,
+    marks: &mut Bits,
+) -> Option<Open> {
+    let count = windows(data, LEAST_RUN);
+    let source = blocks.data();
+    let mut open = (!blocks.is_complete()).then(|| {
+        let mut windows = Bits::new(count);
+        windows.set_range(0..count);
+        Open { windows, crowd }
+    });
+    let mut roll = Roll::new(data, WIDTH);
+    // What was compared so far, in units of a place and of a line of memory.
+    let mut work = 0;
+    // The positions from `look` to `skip` lie within marked windows only.
+    let (mut look, mut skip) = (usize::MAX, 0);
+    let mut at = 0;
+    loop {
+        if at >= look {
+            at = at.max(skip);
+            (look, skip) = (usize::MAX, 0);
+        }
+        let end = look.min(windows(data, WIDTH));
+        let Some(found) = roll.search(at, end, |hash| blocks.may_have(hash)) else {
+            if end < look {
+                return open;
+            }
+            at = look;
+            continue;
+        };
+        at = found;
+        if among == Among::Earlier && blocks.is_first(at) {
+            at += 1;
+            continue;
+        }
+        let crowd = if work <= at / 4 + 1024 {
+            crowd
+        } else {
+            FEW.min(crowd)
+        };
+        let skipping = look != usize::MAX;
+        // Windows beyond these hold a later position too.
+        let most = if skipping {
+            LEAST_RUN - WIDTH
+        } else {
+            usize::MAX
+        };
+        let block = &data[at..at + WIDTH];
+        let before = &data[at - at.min(LEAST_RUN - WIDTH)..at];
+        let after = &data[at + WIDTH..];
+        let after = &after[..most.min(after.len())];
+        let mut best = (0, 0);
+        let mut places = blocks
+            .places(roll.hash(), block)
+            .take_while(|&place| among == Among::All || place < at);
+        for place in places.by_ref().take(crowd) {
+            let back = common_suffix(before, &source[..place]);
+            let on = common_prefix(after, &source[place + WIDTH..]);
+            work += 1 + on / 256;
+            if back + WIDTH + on >= LEAST_RUN {
+                marks.set_range(at - back..at + WIDTH + on - LEAST_RUN + 1);
+                best = best.max((on, back));
+            }
+        }
+        if places.next().is_some() {
+            let open = open.get_or_insert_with(|| Open {
+                windows: Bits::new(count),
+                crowd,
+            });
+            open.windows.set_range(holding(at, count));
+            open.crowd = open.crowd.min(crowd);
+        }
+        let (on, back) = best;
+        if !skipping && on > LEAST_RUN - WIDTH {
+            // The windows up to this one are marked from `at - back` on; one before that may
+            // still occur elsewhere by a block within it.
+            skip = at + WIDTH + on - LEAST_RUN + 1;
+            look = (at - back + LEAST_RUN - WIDTH).clamp(at + 1, skip);
+        }
+        at += 1;
+    }
+}
+
+/// Step 3: marks those of the open windows that occur among the crowded windows of the source.
+fn by_windows(
+    data: &[u8],
+    open: &Bits,
+    (source, crowded): (&[u8], &Bits),
+    among: Among,
+    segment: usize,
+    marks: &mut Bits,
+) {
+    let mut batch = Vec::with_capacity(BATCH);
+    let mut roll = Roll::new(source, LEAST_RUN);
+    let mut places = crowded.ranges().flatten().peekable();
+    while places.peek().is_some() {
+        let mut set = WindowSet::new(source);
+        while set.len() < segment && next_batch(&mut roll, &mut places, &mut batch) {
+            set.touch(batch.iter().map(|&(hash, _)| hash));
+            for &(hash, at) in &batch {
+                set.insert(hash, at);
+            }
+        }
+        let mut roll = Roll::new(data, LEAST_RUN);
+        let mut asked = open.ranges().flatten();
+        while next_batch(&mut roll, &mut asked, &mut batch) {
+            set.touch(batch.iter().map(|&(hash, _)| hash));
+            for &(hash, at) in &batch {
+                let place = set.find(hash, &data[at..at + LEAST_RUN]);
+                if place.is_some_and(|place| among == Among::All || place < at) {
+                    marks.set(at);
+                }
+            }
+        }
+    }
+}
+
+/// So many windows are hashed before they are looked up.
+const BATCH: usize = 32;
+
+/// Hashes the next windows; false at the end.
+fn next_batch(
+    roll: &mut Roll<'_>,
+    places: &mut impl Iterator<Item = usize>,
+    batch: &mut Vec<(u64, usize)>,
+) -> bool {
+    batch.clear();
+    batch.extend(places.take(BATCH).map(|at| {
+        roll.seek(at);
+        (roll.hash(), at)
+    }));
+    !batch.is_empty()
+}
