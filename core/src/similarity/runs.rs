@@ -15,9 +15,9 @@
 //!
 //! # How runs are found
 //!
-//! 1. **An index of windows of the smaller file.** Every 64-byte window of it goes into a hash
-//!    table under a rolling hash; each hit is verified on the bytes, so the hash decides speed only.
-//!    The windows of the larger file stream by and are never stored.
+//! 1. **Which windows of a are in b** is known as above, and where, by the same sparse index: the
+//!    places of the 33 blocks in a window, one of which is in the index, are verified on the bytes.
+//!    Windows of crowded blocks have a table of their own, made when one is met.
 //! 2. **Greedy in a.** From the first byte of a that is not yet reported, the first window that
 //!    b has too starts a run. Of the places in b where it occurs (the first few are remembered) the
 //!    one that agrees furthest is taken, so each run is maximal at its place. A following run may begin
@@ -41,13 +41,15 @@ use crate::similarity::{Measures, too_small};
 mod bits;
 mod blocks;
 mod cover;
+mod filter;
 mod mark;
+mod places;
 mod sets;
 mod window;
 
 use blocks::Blocks;
 use mark::{Among, marked};
-use window::{Roll, WindowTable, windows};
+use places::{AllWindows, BlocksOfA, BlocksOfB, Starts};
 
 pub use cover::cover;
 
@@ -59,11 +61,6 @@ pub const PLACES: usize = 8;
 
 /// Up to this size of the smaller file every window is indexed, and the runs are exact.
 pub const DENSE: usize = 4 << 20;
-
-/// Width and distance of the windows indexed beyond [`DENSE`]: a run of 64 bytes holds
-/// every phase of one.
-const SPARSE_WIDTH: usize = blocks::WIDTH;
-const SPARSE_STEP: usize = blocks::STEP;
 
 /// A stretch of equal bytes: `a[run.a] == b[run.b]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,35 +77,38 @@ pub struct CommonRun {
 /// A run that overlaps the one before it is reported without the overlap, and may then be shorter
 /// than 64 bytes. See the module's text for files over [`DENSE`].
 pub fn common_runs(a: &[u8], b: &[u8]) -> Vec<CommonRun> {
-    let dense = a.len().min(b.len()) <= DENSE;
-    let (width, step) = if dense {
-        (LEAST_RUN, 1)
-    } else {
-        (SPARSE_WIDTH, SPARSE_STEP)
-    };
-    runs_with(a, b, width, step)
+    common_runs_within(a, b, DENSE)
 }
 
-fn runs_with(a: &[u8], b: &[u8], width: usize, step: usize) -> Vec<CommonRun> {
-    if a.len().min(b.len()) < LEAST_RUN {
-        return Vec::new();
+/// As [`common_runs`], with a limit other than [`DENSE`].
+fn common_runs_within(a: &[u8], b: &[u8], dense: usize) -> Vec<CommonRun> {
+    let least = a.len().min(b.len());
+    if least < LEAST_RUN {
+        Vec::new()
+    } else if least <= dense {
+        greedy(a, b, AllWindows::new(a, b))
+    } else if b.len() <= a.len() {
+        greedy(a, b, BlocksOfB::new(a, b))
+    } else {
+        greedy(a, b, BlocksOfA::new(a, b))
     }
-    let (table, places) = index(a, b, width, step);
+}
+
+fn greedy<S: Starts>(a: &[u8], b: &[u8], mut starts: S) -> Vec<CommonRun> {
     let mut runs: Vec<CommonRun> = Vec::new();
-    let mut roll = Roll::new(a, width);
+    let mut places = Vec::new();
     let mut reported = 0usize; // bytes of a before this are done with
     let mut at = 0;
-    while at + width <= a.len() {
-        roll.seek(at);
-        let slot = table.find(roll.hash(), &a[at..at + width]);
+    while let Some(next) = starts.next(at) {
+        at = next;
+        places.clear();
+        starts.places(at, &mut places);
         let floor = reported.saturating_sub(LEAST_RUN - 1);
-        let best = slot.and_then(|slot| {
-            places
-                .of(slot)
-                .map(|place| extend(a, b, at, place, width, floor))
-                // The first of the longest: a rule that does not depend on the table.
-                .reduce(|best, run| if run.len > best.len { run } else { best })
-        });
+        let best = places
+            .iter()
+            .map(|&place| extend(a, b, at, place, S::WIDTH, floor))
+            // The first of the longest: a rule that does not depend on the table.
+            .reduce(|best, run| if run.len > best.len { run } else { best });
         match best {
             Some(run) if run.len >= LEAST_RUN && run.a + run.len > reported => {
                 let (end, skip) = (run.a + run.len, reported.saturating_sub(run.a));
@@ -118,7 +118,7 @@ fn runs_with(a: &[u8], b: &[u8], width: usize, step: usize) -> Vec<CommonRun> {
                 });
                 reported = end;
                 // Windows that end within what is reported say nothing new.
-                at = (at + 1).max(end + 1 - width);
+                at = (at + 1).max(end + 1 - S::WIDTH);
             }
             _ => at += 1,
         }
@@ -187,80 +187,6 @@ fn common_suffix(a: &[u8], b: &[u8]) -> usize {
     }
     let first = first_a.iter().rev().zip(first_b.iter().rev());
     8 * a.len() + first.take_while(|(x, y)| x == y).count()
-}
-
-/// Indexes the smaller file; the places are always those in b.
-fn index<'s>(a: &'s [u8], b: &'s [u8], width: usize, step: usize) -> (WindowTable<'s>, Places) {
-    let b_is_smaller = b.len() <= a.len();
-    let smaller = if b_is_smaller { b } else { a };
-    let mut table = WindowTable::new(smaller, width, step);
-    let mut places = Places::new(table.slots());
-    let mut roll = Roll::new(smaller, width);
-    for at in (0..windows(smaller, width)).step_by(step) {
-        roll.seek(at);
-        if let Some(slot) = table.insert(roll.hash(), at)
-            && b_is_smaller
-        {
-            places.push(slot, at);
-        }
-    }
-    if !b_is_smaller {
-        let mut roll = Roll::new(b, width);
-        for at in 0..windows(b, width) {
-            roll.seek(at);
-            if let Some(slot) = table.find(roll.hash(), &b[at..at + width]) {
-                places.push(slot, at);
-            }
-        }
-    }
-    (table, places)
-}
-
-/// The first [`PLACES`] positions in b of each indexed window, in rising order.
-struct Places {
-    /// By slot of the table: index of the first node plus 1, or 0.
-    first: Vec<u32>,
-    /// Position and index of the next node plus 1.
-    nodes: Vec<(u64, u32)>,
-}
-
-impl Places {
-    fn new(slots: usize) -> Self {
-        Self {
-            first: vec![0; slots],
-            nodes: Vec::new(),
-        }
-    }
-
-    fn push(&mut self, slot: usize, place: usize) {
-        let new = self.nodes.len() as u32 + 1;
-        let mut node = self.first[slot];
-        if node == 0 {
-            self.first[slot] = new;
-        } else {
-            for length in 1.. {
-                if length == PLACES {
-                    return;
-                }
-                let next = self.nodes[node as usize - 1].1;
-                if next == 0 {
-                    break;
-                }
-                node = next;
-            }
-            self.nodes[node as usize - 1].1 = new;
-        }
-        self.nodes.push((place as u64, 0));
-    }
-
-    fn of(&self, slot: usize) -> impl Iterator<Item = usize> + '_ {
-        let mut node = self.first[slot];
-        std::iter::from_fn(move || {
-            let (place, next) = *self.nodes.get((node as usize).checked_sub(1)?)?;
-            node = next;
-            Some(place as usize)
-        })
-    }
 }
 
 /// The measures of `docs/design.md`, computed and not estimated: containments by [`cover`]; the

@@ -58,6 +58,13 @@ impl Bits {
         }
     }
 
+    /// Takes all that are no members of another set of the same limit out.
+    pub(super) fn retain(&mut self, other: &Self) {
+        for (word, other) in self.words.iter_mut().zip(&other.words) {
+            *word &= other;
+        }
+    }
+
     /// How many members there are.
     pub(super) fn len(&self) -> usize {
         let ones = self.words.iter().map(|word| word.count_ones() as usize);

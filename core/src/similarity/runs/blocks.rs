@@ -7,6 +7,7 @@
 
 use crate::similarity::runs::LEAST_RUN;
 use crate::similarity::runs::bits::Bits;
+use crate::similarity::runs::filter::Filter;
 use crate::similarity::runs::window::{Roll, windows};
 
 /// Bytes in a block.
@@ -145,31 +146,4 @@ impl<'s> Blocks<'s> {
 /// The windows of 64 bytes, of `count`, that hold the block at `at`.
 pub(super) fn holding(at: usize, count: usize) -> std::ops::Range<usize> {
     at.saturating_sub(STEP - 1).min(count)..(at + 1).min(count)
-}
-
-/// A Bloom filter of two bits in one word (Putze, Sanders and Singler 2007, "Cache-, hash- and
-/// space-efficient Bloom filters"), at most 2 MB.
-struct Filter(Vec<u64>);
-
-impl Filter {
-    fn new(count: usize) -> Self {
-        Self(vec![0; (count / 4).next_power_of_two().clamp(1, 1 << 18)])
-    }
-
-    #[inline]
-    fn place(&self, hash: u64) -> (usize, u64) {
-        let word = (hash >> 12) as usize & (self.0.len() - 1);
-        (word, 1 << (hash & 63) | 1 << (hash >> 6 & 63))
-    }
-
-    fn add(&mut self, hash: u64) {
-        let (word, bits) = self.place(hash);
-        self.0[word] |= bits;
-    }
-
-    #[inline]
-    fn may_have(&self, hash: u64) -> bool {
-        let (word, bits) = self.place(hash);
-        self.0[word] & bits == bits
-    }
 }

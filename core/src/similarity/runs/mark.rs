@@ -23,7 +23,7 @@ use crate::similarity::runs::{LEAST_RUN, common_prefix, common_suffix};
 const SEGMENT: usize = 8 << 20;
 
 /// How many occurrences of a block are compared one by one.
-const CROWD: usize = 16;
+pub(super) const CROWD: usize = 16;
 
 /// As many, where nearly every block is a common one.
 const FEW: usize = 1;

@@ -193,8 +193,19 @@ proptest! {
 
     #[test]
     fn runs_of_large_files_are_sound((a, b) in related()) {
-        let runs = runs_with(&a, &b, SPARSE_WIDTH, SPARSE_STEP);
+        let runs = common_runs_within(&a, &b, 0);
         prop_assert!(check_runs(&a, &b, &runs)? <= naive_cover(&a, &b));
+    }
+
+    #[test]
+    fn runs_are_the_greedy_ones((a, b) in related(), times in 1..20usize) {
+        // Repeated, so that blocks are crowded.
+        for b in [b.repeat(times), b] {
+            prop_assert_eq!(common_runs(&a, &b), greedy(&a, &b, Naive::windows(&a, &b)));
+            prop_assert_eq!(common_runs(&b, &a), greedy(&b, &a, Naive::windows(&b, &a)));
+            prop_assert_eq!(common_runs_within(&a, &b, 0), naive_sparse(&a, &b));
+            prop_assert_eq!(common_runs_within(&b, &a, 0), naive_sparse(&b, &a));
+        }
     }
 
     #[test]
@@ -210,6 +221,57 @@ proptest! {
         prop_assert_eq!(measures.resemblance, Some(Score::new(expected)));
         prop_assert_eq!(measures.shared_bytes, ByteLen(in_a.min(in_b) as u64));
     }
+}
+
+/// Strings of a and their places in b by a map that holds them all.
+struct Naive<'s, const WIDTH: usize> {
+    a: &'s [u8],
+    places: HashMap<&'s [u8], Vec<usize>>,
+}
+
+impl<'s, const WIDTH: usize> Naive<'s, WIDTH> {
+    fn new(a: &'s [u8], b: &'s [u8], step: usize) -> Self {
+        let mut places: HashMap<&[u8], Vec<usize>> = HashMap::new();
+        for (at, string) in b.windows(WIDTH).enumerate().step_by(step) {
+            places.entry(string).or_default().push(at);
+        }
+        Self { a, places }
+    }
+}
+
+impl<'s> Naive<'s, LEAST_RUN> {
+    fn windows(a: &'s [u8], b: &'s [u8]) -> Self {
+        Self::new(a, b, 1)
+    }
+}
+
+impl<const WIDTH: usize> Starts for Naive<'_, WIDTH> {
+    const WIDTH: usize = WIDTH;
+
+    fn next(&mut self, from: usize) -> Option<usize> {
+        let mut ats = from..(self.a.len() + 1).saturating_sub(WIDTH);
+        ats.find(|&at| self.places.contains_key(&self.a[at..at + WIDTH]))
+    }
+
+    fn places(&mut self, at: usize, places: &mut Vec<usize>) {
+        let all = &self.places[&self.a[at..at + WIDTH]];
+        places.extend(all.iter().take(PLACES));
+    }
+}
+
+/// Every 33rd block of the smaller file, and its places in b.
+fn naive_sparse(a: &[u8], b: &[u8]) -> Vec<CommonRun> {
+    if a.len().min(b.len()) < LEAST_RUN {
+        return Vec::new();
+    }
+    if b.len() <= a.len() {
+        return greedy(a, b, Naive::<{ blocks::WIDTH }>::new(a, b, blocks::STEP));
+    }
+    let mut all = Naive::<{ blocks::WIDTH }>::new(a, b, 1);
+    let of_a = a.windows(blocks::WIDTH).step_by(blocks::STEP);
+    let of_a: HashSet<&[u8]> = of_a.collect();
+    all.places.retain(|string, _| of_a.contains(string));
+    greedy(a, b, all)
 }
 
 fn noise(seed: u64, len: usize) -> Vec<u8> {

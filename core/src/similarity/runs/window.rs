@@ -1,4 +1,4 @@
-//! Hashed windows of a byte string: a rolling hash and a table of the distinct windows.
+//! Hashed windows of a byte string: a rolling hash and a set of the distinct windows.
 
 use crate::similarity::runs::LEAST_RUN;
 
@@ -113,82 +113,10 @@ impl<'s> Roll<'s> {
     }
 }
 
-/// The distinct windows of one byte string, each with the place of its first occurrence.
-///
-/// Open addressing, at most half full, entries of 8 bytes (32 bits of the hash, 32 of the place).
-pub(super) struct WindowTable<'s> {
-    data: &'s [u8],
-    width: usize,
-    /// Only windows at multiples of this are put in.
-    step: usize,
-    /// (tag, place / step + 1); 0 there means free.
-    entries: Vec<(u32, u32)>,
-}
-
-impl<'s> WindowTable<'s> {
-    /// A table for the windows at every multiple of `step` in `data`: fewer than 2^32.
-    pub(super) fn new(data: &'s [u8], width: usize, step: usize) -> Self {
-        let count = windows(data, width).div_ceil(step).max(1);
-        Self {
-            data,
-            width,
-            step,
-            entries: vec![(0, 0); (2 * count).next_power_of_two()],
-        }
-    }
-
-    /// How many slots there are: what [`Self::insert`] and [`Self::find`] return is below that.
-    pub(super) fn slots(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// The slot of the window at `at` of the table's own data, new or not. `None`: dropped.
-    #[inline]
-    pub(super) fn insert(&mut self, hash: u64, at: usize) -> Option<usize> {
-        let window = &self.data[at..at + self.width];
-        match self.probe(hash, window) {
-            (slot, true) => Some(slot?),
-            (slot, false) => {
-                let slot = slot?;
-                self.entries[slot] = ((hash >> 32) as u32, (at / self.step) as u32 + 1);
-                Some(slot)
-            }
-        }
-    }
-
-    /// The slot of a window equal to this one.
-    #[inline]
-    pub(super) fn find(&self, hash: u64, window: &[u8]) -> Option<usize> {
-        match self.probe(hash, window) {
-            (slot, true) => slot,
-            (_, false) => None,
-        }
-    }
-
-    /// Where the window is (true) or would be put (false); `None`: nowhere.
-    #[inline]
-    fn probe(&self, hash: u64, window: &[u8]) -> (Option<usize>, bool) {
-        let mask = self.entries.len() - 1;
-        let mut slot = hash as usize & mask;
-        for _ in 0..LONGEST_PROBE {
-            let (tag, place) = self.entries[slot];
-            if place == 0 {
-                return (Some(slot), false);
-            }
-            let place = (place as usize - 1) * self.step;
-            if tag == (hash >> 32) as u32 && self.data[place..place + self.width] == *window {
-                return (Some(slot), true);
-            }
-            slot = (slot + 1) & mask;
-        }
-        (None, false)
-    }
-}
-
 /// The distinct windows of 64 bytes among those put in, each with the place of the one put in first.
 ///
-/// As [`WindowTable`], but it grows with the number of distinct windows, so that a file that repeats
-/// itself takes little.
+/// Open addressing, at most half full, entries of 8 bytes. It grows with the number of distinct windows,
+/// so that a file that repeats itself takes little.
 pub(super) struct WindowSet<'s> {
     data: &'s [u8],
     len: usize,
@@ -236,13 +164,25 @@ impl<'s> WindowSet<'s> {
         }
     }
 
+    /// How many slots there are now: what [`Self::slot`] returns is below that.
+    pub(super) fn slots(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The slot of a window equal to this one, until the next is put in.
+    #[inline]
+    pub(super) fn slot(&self, hash: u64, window: &[u8]) -> Option<usize> {
+        match self.probe(hash, window) {
+            (slot, true) => slot,
+            (_, false) => None,
+        }
+    }
+
     /// The place of the first window put in that equals this one.
     #[inline]
     pub(super) fn find(&self, hash: u64, window: &[u8]) -> Option<usize> {
-        match self.probe(hash, window) {
-            (Some(slot), true) => Some(self.entries[slot].1 as usize - 1),
-            _ => None,
-        }
+        let slot = self.slot(hash, window)?;
+        Some(self.entries[slot].1 as usize - 1)
     }
 
     /// Where the window is (true) or would be put (false); `None`: nowhere.

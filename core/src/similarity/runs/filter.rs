@@ -1,0 +1,30 @@
+//! A set of hashes small enough for the cache.
+
+/// A Bloom filter of two bits in one word (Putze, Sanders and Singler 2007, "Cache-, hash- and
+/// space-efficient Bloom filters"), at most 2 MB.
+pub(super) struct Filter(Vec<u64>);
+
+impl Filter {
+    /// An empty filter for so many hashes.
+    pub(super) fn new(count: usize) -> Self {
+        Self(vec![0; (count / 4).next_power_of_two().clamp(1, 1 << 18)])
+    }
+
+    #[inline]
+    fn place(&self, hash: u64) -> (usize, u64) {
+        let word = (hash >> 12) as usize & (self.0.len() - 1);
+        (word, 1 << (hash & 63) | 1 << (hash >> 6 & 63))
+    }
+
+    pub(super) fn add(&mut self, hash: u64) {
+        let (word, bits) = self.place(hash);
+        self.0[word] |= bits;
+    }
+
+    /// False if the hash was not added.
+    #[inline]
+    pub(super) fn may_have(&self, hash: u64) -> bool {
+        let (word, bits) = self.place(hash);
+        self.0[word] & bits == bits
+    }
+}
