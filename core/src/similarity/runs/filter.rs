@@ -1,19 +1,20 @@
 //! A set of hashes small enough for the cache.
 
-/// A Bloom filter of two bits in one word (Putze, Sanders and Singler 2007, "Cache-, hash- and
-/// space-efficient Bloom filters"), at most 2 MB.
+/// A Bloom filter of three bits in one word (Putze, Sanders and Singler 2007, "Cache-, hash- and
+/// space-efficient Bloom filters"), at most 4 MB.
 pub(super) struct Filter(Vec<u64>);
 
 impl Filter {
     /// An empty filter for so many hashes.
     pub(super) fn new(count: usize) -> Self {
-        Self(vec![0; (count / 4).next_power_of_two().clamp(1, 1 << 18)])
+        Self(vec![0; (count / 4).next_power_of_two().clamp(1, 1 << 19)])
     }
 
     #[inline]
     fn place(&self, hash: u64) -> (usize, u64) {
-        let word = (hash >> 12) as usize & (self.0.len() - 1);
-        (word, 1 << (hash & 63) | 1 << (hash >> 6 & 63))
+        let word = (hash >> 18) as usize & (self.0.len() - 1);
+        let bit = |shift: u32| 1 << (hash >> shift & 63);
+        (word, bit(0) | bit(6) | bit(12))
     }
 
     pub(super) fn add(&mut self, hash: u64) {

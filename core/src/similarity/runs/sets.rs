@@ -15,8 +15,9 @@ const SHINGLE: usize = 5;
 /// Shingles are compared by 64-bit hashes: among a million of them a false equality has a chance
 /// of 10^-7, and then moves the figure by 10^-6.
 pub(super) fn resemblance_of_words(a: &[u8], b: &[u8]) -> f64 {
-    let (a, b) = (shingles(a), shingles(b));
-    ratio(common(&a, &b), a.len(), b.len())
+    let parts = parts_for(a.len().max(b.len()));
+    let (a, b) = (shingles(a, parts), shingles(b, parts));
+    ratio(a.common(&b), a.len(), b.len())
 }
 
 /// Shared / union of the sets of 64-byte windows, on the bytes: a window counts where it stands for
@@ -37,74 +38,129 @@ fn ratio(shared: usize, a: usize, b: usize) -> f64 {
     shared as f64 / (a + b - shared).max(1) as f64
 }
 
-/// Values of which only the distinct ones are kept, so that a file of one byte sixty million times
+/// Values of which only the distinct ones are kept, so that a file of one word sixty million times
 /// takes the memory of one value.
 struct Distinct {
+    /// By the low bits of the values: each small enough to be sorted in the cache.
+    parts: Vec<Part>,
+}
+
+#[derive(Clone)]
+struct Part {
     values: Vec<u64>,
     /// Sorted and thinned out when there are so many.
     limit: usize,
 }
 
 impl Distinct {
-    /// Values between one clearing up and the next, at least.
-    const ROOM: usize = 1 << 20;
+    /// Values in a part between one clearing up and the next, at least.
+    const ROOM: usize = 1 << 13;
 
-    fn new() -> Self {
-        Self {
+    /// An empty set in so many parts, a power of two.
+    fn new(parts: usize) -> Self {
+        let part = Part {
             values: Vec::new(),
             limit: Self::ROOM,
+        };
+        Self {
+            parts: vec![part; parts],
         }
     }
 
     #[inline]
     fn add(&mut self, value: u64) {
-        if self.values.len() >= self.limit {
-            self.clear_up();
+        let number = value as usize & (self.parts.len() - 1);
+        let part = &mut self.parts[number];
+        if part.values.len() >= part.limit {
+            part.clear_up();
             // Twice what is left: all clearing up together costs no more than the last one.
-            self.limit = (2 * self.values.len()).max(Self::ROOM);
+            part.limit = (2 * part.values.len()).max(Self::ROOM);
         }
-        self.values.push(value);
+        part.values.push(value);
     }
 
+    /// Clears up for good; needed before the figures below.
+    fn sorted(mut self) -> Self {
+        self.parts.iter_mut().for_each(Part::clear_up);
+        self
+    }
+
+    fn len(&self) -> usize {
+        self.parts.iter().map(|part| part.values.len()).sum()
+    }
+
+    /// How many values two sets of as many parts have in common.
+    fn common(&self, other: &Self) -> usize {
+        let parts = self.parts.iter().zip(&other.parts);
+        parts.map(|(a, b)| common(&a.values, &b.values)).sum()
+    }
+}
+
+impl Part {
     fn clear_up(&mut self) {
         self.values.sort_unstable();
         self.values.dedup();
     }
+}
 
-    /// The distinct values, sorted.
-    fn sorted(mut self) -> Vec<u64> {
-        self.clear_up();
-        self.values
+/// How many parts the shingles of a text of so many bytes are kept in.
+fn parts_for(bytes: usize) -> usize {
+    if bytes < 1 << 18 { 1 } else { 256 }
+}
+
+/// The lower case of the bytes of words; 0 for those between words.
+const LOWER: [u8; 256] = {
+    let mut lower = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let one = byte as u8;
+        if one.is_ascii_alphanumeric() || one == b'_' {
+            lower[byte] = one.to_ascii_lowercase();
+        }
+        byte += 1;
+    }
+    lower
+};
+
+/// Hands on a hash of each word: of its bytes in eights, which differ for different words as no
+/// byte of a word is 0.
+fn words(data: &[u8], mut each: impl FnMut(u64)) {
+    let (mut hash, mut eight, mut in_word) = (0, 0, false);
+    for &byte in data.iter().chain(&[0]) {
+        let byte = u64::from(LOWER[usize::from(byte)]);
+        if byte != 0 {
+            in_word = true;
+            if eight >> 56 != 0 {
+                hash = mix(hash, eight);
+                eight = 0;
+            }
+            eight = eight << 8 | byte;
+        } else if in_word {
+            each(mix(hash, eight));
+            (hash, eight, in_word) = (0, 0, false);
+        }
     }
 }
 
-/// The distinct hashes of the word shingles, sorted.
-fn shingles(data: &[u8]) -> Vec<u64> {
-    let words = data
-        .split(|&byte| !(byte.is_ascii_alphanumeric() || byte == b'_'))
-        .filter(|word| !word.is_empty())
-        .map(|word| {
-            word.iter().fold(0, |hash, byte| {
-                mix(hash, u64::from(byte.to_ascii_lowercase()))
-            })
-        });
+/// The distinct hashes of the word shingles.
+fn shingles(data: &[u8], parts: usize) -> Distinct {
     let join = |words: &[u64]| {
         words
             .iter()
             .fold(words.len() as u64, |hash, &word| mix(hash, word))
     };
-    let mut shingles = Distinct::new();
+    let mut shingles = Distinct::new(parts);
     // The last words, the latest at the end.
     let mut last = [0; SHINGLE];
     let mut count = 0;
-    for word in words {
+    words(data, |word| {
         last.rotate_left(1);
         last[SHINGLE - 1] = word;
         count += 1;
         if count >= SHINGLE {
             shingles.add(join(&last));
         }
-    }
+    });
     if (1..SHINGLE).contains(&count) {
         shingles.add(join(&last[SHINGLE - count..]));
     }
@@ -123,13 +179,11 @@ const fn mix(hash: u64, next: u64) -> u64 {
 fn common(a: &[u64], b: &[u64]) -> usize {
     let (mut i, mut j, mut count) = (0, 0, 0);
     while i < a.len() && j < b.len() {
-        match a[i].cmp(&b[j]) {
-            std::cmp::Ordering::Less => i += 1,
-            std::cmp::Ordering::Greater => j += 1,
-            std::cmp::Ordering::Equal => {
-                (i, j, count) = (i + 1, j + 1, count + 1);
-            }
-        }
+        let (left, right) = (a[i], b[j]);
+        // No branches: which is less is anyone's guess.
+        i += usize::from(left <= right);
+        j += usize::from(right <= left);
+        count += usize::from(left == right);
     }
     count
 }
@@ -150,11 +204,11 @@ mod tests {
 
     #[test]
     fn few_words_are_one_shingle_and_none_is_none() {
-        assert_eq!(shingles(b"").len(), 0);
-        assert_eq!(shingles(b" .-").len(), 0);
-        assert_eq!(shingles(b"a b c d").len(), 1);
-        assert_eq!(shingles(b"a b c d e").len(), 1);
-        assert_eq!(shingles(b"a b c d e f").len(), 2);
+        assert_eq!(shingles(b"", 1).len(), 0);
+        assert_eq!(shingles(b" .-", 1).len(), 0);
+        assert_eq!(shingles(b"a b c d", 1).len(), 1);
+        assert_eq!(shingles(b"a b c d e", 1).len(), 1);
+        assert_eq!(shingles(b"a b c d e f", 1).len(), 2);
         assert_eq!(resemblance_of_words(b"a b", b"a b c"), 0.0);
         assert_eq!(resemblance_of_words(b"", b""), 0.0);
     }
@@ -162,6 +216,42 @@ mod tests {
     #[test]
     fn the_example_of_the_paper() {
         // (a, rose, is, a, rose, is, a, rose): the four 5-shingles are three distinct ones.
-        assert_eq!(shingles(b"a rose is a rose is a rose").len(), 3);
+        assert_eq!(shingles(b"a rose is a rose is a rose", 1).len(), 3);
+    }
+
+    #[test]
+    fn parts_add_up() {
+        let text = |seed: u32| -> Vec<u8> {
+            let mut state = seed;
+            let mut word = || {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                format!("word_{} ", (state >> 16) % 12)
+            };
+            (0..60_000).map(|_| word()).collect::<String>().into_bytes()
+        };
+        let (a, b) = (text(1), text(2));
+        let count = |parts| {
+            let (a, b) = (shingles(&a, parts), shingles(&b, parts));
+            (a.len(), b.len(), a.common(&b))
+        };
+        let whole = count(1);
+        assert!(0 < whole.2 && whole.2 < whole.0.min(whole.1));
+        assert_eq!(count(8), whole);
+        assert_eq!(count(256), whole);
+    }
+
+    #[test]
+    fn words_of_every_length_differ() {
+        let texts: Vec<String> = (1..40)
+            .map(|len| "ab".repeat(len)[..len].to_owned())
+            .collect();
+        let all = texts.join("-") + "-" + &texts.join("+").to_uppercase();
+        let mut hashes = Vec::new();
+        words(all.as_bytes(), |hash| hashes.push(hash));
+        assert_eq!(hashes.len(), 2 * texts.len());
+        assert_eq!(hashes[..texts.len()], hashes[texts.len()..]);
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), texts.len());
     }
 }
