@@ -1,7 +1,11 @@
 //! Identical sets and clusters for people.
 
+use std::collections::HashMap;
+
 use resemble_proto::documents::GroupsDocument;
-use resemble_proto::message::{Cluster, ClusterKind, IdenticalSet};
+use resemble_proto::message::{Cluster, IdenticalSet, Link, Member};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
 
 use super::{files_and_bytes, percent, sentence};
 use crate::error::CliResult;
@@ -51,7 +55,11 @@ pub fn print(ui: &mut Ui, document: &GroupsDocument) -> CliResult<()> {
         print_set(ui, set)?;
     }
     for cluster in &body.clusters {
-        print_cluster(ui, cluster)?;
+        if document.parameters.family {
+            print_family(ui, cluster)?;
+        } else {
+            print_cluster(ui, cluster)?;
+        }
     }
     Ok(())
 }
@@ -87,12 +95,15 @@ fn print_set(ui: &mut Ui, set: &IdenticalSet) -> CliResult<()> {
     ui.lines(&lines, b'\n')
 }
 
-fn print_cluster(ui: &mut Ui, cluster: &Cluster) -> CliResult<()> {
-    let share = |share: resemble_proto::number::Fraction| {
-        share
-            .percent(false)
-            .map_or("?".to_owned(), |percent| format!("{percent}%"))
-    };
+fn share(share: Fraction) -> String {
+    share
+        .percent(false)
+        .map_or("?".to_owned(), |percent| format!("{percent}%"))
+}
+
+/// Kind, id (to be typed: `resemble templates mark ID`), and figures. A family has none: it is put
+/// together for one file, and no cluster of the collection.
+fn print_head(ui: &mut Ui, cluster: &Cluster, is_family: bool) -> CliResult<()> {
     let mut title = format!(
         "{}, average {}, worst {}",
         files_and_bytes(cluster.members.len() as u64, cluster.bytes),
@@ -100,61 +111,108 @@ fn print_cluster(ui: &mut Ui, cluster: &Cluster) -> CliResult<()> {
         share(cluster.worst)
     );
     if ui.is_verbose() {
-        title = format!("{title}, {}, part of {}", cluster.id, cluster.component);
+        title = format!("{title}, part of {}", cluster.component);
     }
-    let head = vec![
-        Cell::left(cluster.kind.word(), Tint::Heading),
-        Cell::left(harmless(&title), Tint::Faint),
-    ];
-    ui.lines(&[sentence("", Tint::Plain), head], b'\n')?;
+    let mut head = vec![Cell::left(cluster.kind.word(), Tint::Heading)];
+    if !is_family {
+        head.push(Cell::left(harmless(&cluster.id), Tint::Plain));
+    }
+    head.push(Cell::left(harmless(&title), Tint::Faint));
+    ui.lines(&[sentence("", Tint::Plain), head], b'\n')
+}
+
+/// A member's line behind its score: size, day, name and what is to be known of it.
+fn member_cells(ui: &Ui, member: &Member) -> Vec<Cell> {
+    let mut name = ui.name(&member.path, Tint::Plain);
+    if member.copies > 1 {
+        name = name.followed_by(&format!("  ({} copies)", human_count(member.copies)));
+    }
+    if member.newest {
+        name = name.followed_by("  newest");
+    }
+    vec![
+        Cell::right(human_size(member.size), Tint::Plain),
+        Cell::left(day(member.mtime), Tint::Faint),
+        name,
+    ]
+}
+
+fn print_cluster(ui: &mut Ui, cluster: &Cluster) -> CliResult<()> {
+    print_head(ui, cluster, false)?;
     let lines: Vec<Vec<Cell>> = cluster
         .members
         .iter()
         .map(|member| {
-            let is_center = member.path == cluster.center;
-            let mut name = ui.name(&member.path, Tint::Plain);
-            if member.copies > 1 {
-                name = name.followed_by(&format!("  ({} copies)", human_count(member.copies)));
-            }
-            if member.newest && cluster.kind == ClusterKind::Versions {
-                name = name.followed_by("  newest");
-            }
-            vec![
-                if is_center {
-                    Cell::right("center", Tint::Heading)
-                } else {
-                    percent(member.a_in_b.max(member.b_in_a), false, Tint::Plain)
-                },
-                Cell::right(human_size(member.size), Tint::Plain),
-                Cell::left(day(member.mtime), Tint::Faint),
-                name,
-            ]
+            let score = if member.path == cluster.center {
+                Cell::right("center", Tint::Heading)
+            } else {
+                percent(member.a_in_b.max(member.b_in_a), false, Tint::Plain)
+            };
+            let rest = member_cells(ui, member);
+            std::iter::once(score).chain(rest).collect()
         })
         .collect();
     ui.lines(&lines, b'\n')?;
     if ui.is_verbose() {
-        let links: Vec<Vec<Cell>> = cluster
-            .links
-            .iter()
-            .map(|link| {
-                let mut cells = vec![
-                    Cell::left("  link", Tint::Faint),
-                    percent(link.a_in_b, false, Tint::Faint),
-                    percent(link.b_in_a, false, Tint::Faint),
-                    Cell::right(
-                        format!("at least {}", human_size(link.shared_bytes)),
-                        Tint::Faint,
-                    ),
-                    ui.name(&link.a, Tint::Faint),
-                    ui.name(&link.b, Tint::Faint),
-                ];
-                if let Some(why) = &link.discount.reason {
-                    cells.push(Cell::left(harmless(why), Tint::Faint));
-                }
-                cells
-            })
-            .collect();
-        ui.lines(&links, b'\n')?;
+        print_links(ui, cluster)?;
     }
     Ok(())
+}
+
+/// The steps from version to version: each with the score to the member it resembles most on the way,
+/// which is named where it is not the line before.
+fn print_family(ui: &mut Ui, family: &Cluster) -> CliResult<()> {
+    print_head(ui, family, true)?;
+    // A link leads to the member whose step it is.
+    let steps: HashMap<&PathText, &Link> =
+        family.links.iter().map(|link| (&link.b, link)).collect();
+    let mut before: Option<&PathText> = None;
+    let lines: Vec<Vec<Cell>> = family
+        .members
+        .iter()
+        .map(|member| {
+            let step = steps.get(&member.path);
+            let score = step.map_or(Cell::right("-", Tint::Faint), |link| {
+                percent(link.a_in_b.max(link.b_in_a), false, Tint::Plain)
+            });
+            let mut cells = vec![score];
+            cells.extend(member_cells(ui, member));
+            if let Some(link) = step.filter(|link| before != Some(&link.a)) {
+                let other = ui.name(&link.a, Tint::Faint);
+                cells.push(Cell::left("like", Tint::Faint).joined(" ", &other));
+            }
+            before = Some(&member.path);
+            cells
+        })
+        .collect();
+    ui.lines(&lines, b'\n')?;
+    if ui.is_verbose() {
+        print_links(ui, family)?;
+    }
+    Ok(())
+}
+
+fn print_links(ui: &mut Ui, cluster: &Cluster) -> CliResult<()> {
+    let links: Vec<Vec<Cell>> = cluster
+        .links
+        .iter()
+        .map(|link| {
+            let mut cells = vec![
+                Cell::left("  link", Tint::Faint),
+                percent(link.a_in_b, false, Tint::Faint),
+                percent(link.b_in_a, false, Tint::Faint),
+                Cell::right(
+                    format!("at least {}", human_size(link.shared_bytes)),
+                    Tint::Faint,
+                ),
+                ui.name(&link.a, Tint::Faint),
+                ui.name(&link.b, Tint::Faint),
+            ];
+            if let Some(why) = &link.discount.reason {
+                cells.push(Cell::left(harmless(why), Tint::Faint));
+            }
+            cells
+        })
+        .collect();
+    ui.lines(&links, b'\n')
 }

@@ -345,6 +345,78 @@ fn similar_directories() {
     );
 }
 
+fn collection(body: Groups) -> GroupsDocument {
+    let parameters = GroupsParameters {
+        roots: Vec::new(),
+        of: None,
+        family: false,
+        degree: Degree::Usual,
+        memory: None,
+        common: common(),
+    };
+    GroupsDocument::new(parameters, Header::default(), body, Vec::new())
+}
+
+/// Each version with its step's score; what the step leads from is named where it is not the line before.
+#[test]
+fn the_steps_of_a_family() {
+    let member = |path: &str, time: i64, newest| Member {
+        path: path.into(),
+        size: 2048,
+        mtime: 1_700_000_000 + time * 86_400,
+        // To the file that was asked for: next to nothing, and no step.
+        a_in_b: share(3),
+        b_in_a: share(2),
+        newest,
+        copies: 1,
+    };
+    let link = |a: &str, b: &str, score| Link {
+        a: a.into(),
+        b: b.into(),
+        a_in_b: share(score),
+        b_in_a: share(score - 1),
+        shared_bytes: 1024,
+        discount: Discount::default(),
+    };
+    let family = Cluster {
+        id: "abc".into(),
+        kind: ClusterKind::Family,
+        center: "v2".into(),
+        average: share(80),
+        worst: share(3),
+        bytes: 8192,
+        component: "abc".into(),
+        members: vec![
+            member("v1", 0, false),
+            member("v2", 1, false),
+            member("branch", 2, false),
+            member("v3", 3, true),
+        ],
+        links: vec![
+            link("v1", "v2", 90),
+            link("v2", "branch", 70),
+            link("v2", "v3", 80),
+        ],
+    };
+    let mut document = collection(Groups {
+        clusters: vec![family],
+        ..Groups::default()
+    });
+    document.parameters.family = true;
+    let (mut ui, out, _) = ui(false);
+    groups::print(&mut ui, &document).unwrap();
+    assert_eq!(
+        out.text(),
+        "
+family  4 files, 8.0 KiB, average 80%, worst 3%
+-  2.0 KiB  2023-11-14  v1
+90%  2.0 KiB  2023-11-15  v2
+70%  2.0 KiB  2023-11-16  branch
+80%  2.0 KiB  2023-11-17  v3  newest  like v2
+"
+    );
+}
+
 #[test]
 fn sets_and_clusters() {
     let member = |path: &str, newest| Member {
@@ -394,15 +466,7 @@ fn sets_and_clusters() {
         }],
         clusters: vec![cluster],
     };
-    let parameters = GroupsParameters {
-        roots: Vec::new(),
-        of: None,
-        family: false,
-        degree: Degree::Usual,
-        memory: None,
-        common: common(),
-    };
-    let document = GroupsDocument::new(parameters, Header::default(), body, Vec::new());
+    let document = collection(body);
     let (mut ui, out, _) = ui(false);
     groups::print(&mut ui, &document).unwrap();
     assert_eq!(
@@ -417,7 +481,7 @@ identical  2 files of 5 B, 5 B overhead
  100%  1970-01-01  a
  100%  -  b
 
-versions  2 files, 4.0 KiB, average 91%, worst 85%
+versions  abc  2 files, 4.0 KiB, average 91%, worst 85%
 center  2.0 KiB  2023-11-14  v1
 91%  2.0 KiB  2023-11-14  v2  (3 copies)  newest
 "

@@ -262,6 +262,61 @@ fn groups_and_dirs_end_with_0_if_something_is_found() {
     assert!(ran.text().starts_with("1 set"), "{ran:?}");
 }
 
+/// What text shows of a cluster is enough to mark it as a template.
+#[test]
+fn the_id_in_text_can_be_marked() {
+    let env = collection();
+    let text = env.run(["groups", "docs"]).text();
+    let head = text.lines().find(|line| line.starts_with("pair  "));
+    let id = head.and_then(|line| line.split("  ").nth(1));
+    let Some(id) = id else { panic!("{text}") };
+    let json = env.run(["groups", "docs", "--format", "json"]).json();
+    assert_eq!(json["clusters"][0]["id"], id);
+    let marked = env.run(["templates", "mark", id, "docs"]);
+    assert_eq!(marked.code, 0, "{marked:?}");
+    // One file's set and cluster, as in the whole report.
+    let of = env.run(["groups", "docs", "--of", "docs/report.txt"]);
+    assert!(of.text().contains("identical  2 files"), "{of:?}");
+}
+
+/// `--family`: step by step, the newest marked.
+#[test]
+fn a_family_in_text() {
+    let env = Environment::new();
+    let mut text: Vec<String> = (1..21).map(|seed| prose(seed, 3)).collect();
+    for version in 0..5u64 {
+        let path = env.write(format!("docs/v{version}.txt"), text.concat());
+        let file = std::fs::File::options().write(true).open(path).unwrap();
+        let day = std::time::Duration::from_secs(86_400 * (10_000 + version));
+        file.set_modified(std::time::UNIX_EPOCH + day).unwrap();
+        // A third of the text is replaced each time: the fifth has nothing of the first.
+        for (at, part) in text
+            .iter_mut()
+            .enumerate()
+            .skip(version as usize * 6)
+            .take(6)
+        {
+            *part = prose(1000 + at as u64, 3);
+        }
+    }
+    let args = ["groups", "docs", "--of", "docs/v2.txt", "--family"];
+    let ran = env.run(args);
+    let text = ran.text();
+    let rows: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("docs/v"))
+        .collect();
+    assert_eq!(rows.len(), 5, "{ran:?}");
+    assert!(
+        rows[0].starts_with("-  ") && rows[0].ends_with("docs/v0.txt"),
+        "{text}"
+    );
+    for row in &rows[1..] {
+        assert!(row.contains('%'), "{text}");
+    }
+    assert!(rows[4].ends_with("docs/v4.txt  newest"), "{text}");
+}
+
 /// Nothing found is an answer in find and pairs too.
 #[test]
 fn nothing_found_says_what_was_compared() {
