@@ -20,7 +20,8 @@ use crate::values::{human_count, human_size};
 
 /// A row that can be printed.
 pub trait Row: Serialize {
-    /// The names of the columns of CSV, in the order of [`Self::fields`] (and of the JSON).
+    /// The names of the columns of CSV, in the order of [`Self::fields`] (and of the JSON). Readers take
+    /// columns by their place: a new one goes to the end.
     const COLUMNS: &'static [&'static str];
 
     /// The values for TSV and CSV.
@@ -205,6 +206,12 @@ fn details(a_in_b: Fraction, b_in_a: Fraction, shared: u64, identical: bool) -> 
     ]
 }
 
+/// The reason of a discount as a column; nothing where there is none.
+pub fn reason(discount: &Discount) -> Field<'_> {
+    let reason = discount.reason.as_deref();
+    reason.map_or(Field::Nothing, |text| Field::Name(text.as_bytes()))
+}
+
 /// The reason of a discount that changes the picture: by ten points or more.
 fn much_discounted(raw: Fraction, discount: &Discount) -> Option<Cell> {
     const MUCH: u32 = 100_000;
@@ -225,6 +232,8 @@ impl Row for FindRow {
         "b_in_a",
         "resemblance",
         "shared_bytes",
+        "discounted",
+        "reason",
     ];
 
     fn fields(&self) -> Vec<Field<'_>> {
@@ -237,6 +246,8 @@ impl Row for FindRow {
             Field::Share(self.b_in_a),
             Field::Share(self.resemblance),
             Field::Count(self.shared_bytes),
+            Field::Share(self.discount.discounted),
+            reason(&self.discount),
         ]
     }
 
@@ -274,6 +285,8 @@ impl Row for PairRow {
         "b_in_a",
         "resemblance",
         "shared_bytes",
+        "discounted",
+        "reason",
     ];
 
     fn fields(&self) -> Vec<Field<'_>> {
@@ -285,6 +298,8 @@ impl Row for PairRow {
             Field::Share(self.b_in_a),
             Field::Share(self.resemblance),
             Field::Count(self.shared_bytes),
+            Field::Share(self.discount.discounted),
+            reason(&self.discount),
         ]
     }
 

@@ -1,7 +1,8 @@
 //! Reports as tables: one table a verb, for csv and tsv, and the lists of `fdupes`.
 //!
 //! A report of several lists is one table all the same, since a file has one header row: the first
-//! column says of which list a row is, and columns that a list does not know stay empty.
+//! column says of which list a row is, and columns that a list does not know stay empty. Readers take
+//! columns by their place: a new one goes to the end.
 
 use std::io::{self, Write};
 
@@ -9,6 +10,7 @@ use resemble_proto::documents::{CompareDocument, CoveredDocument, DirsDocument, 
 use resemble_proto::path::PathText;
 
 use crate::report::Report;
+use crate::rows::reason;
 use crate::table::{Field, Style, write_row};
 
 const COMPARE: &[&str] = &[
@@ -21,6 +23,8 @@ const COMPARE: &[&str] = &[
     "size_a",
     "size_b",
     "copy",
+    "discounted",
+    "reason",
 ];
 const COVERED: &[&str] = &[
     "row",
@@ -55,6 +59,8 @@ const GROUPS: &[&str] = &[
     "a_in_b",
     "b_in_a",
     "shared_bytes",
+    "discounted",
+    "reason",
 ];
 
 /// Writes the table of a report.
@@ -115,6 +121,8 @@ fn compare(document: &CompareDocument, row: &mut Row<'_>) -> io::Result<()> {
             count_of(entry.size_a),
             count_of(entry.size_b),
             yes(entry.copy),
+            Field::Share(entry.discount.discounted),
+            reason(&entry.discount),
         ])?;
     }
     Ok(())
@@ -198,6 +206,8 @@ fn groups(document: &GroupsDocument, row: &mut Row<'_>) -> io::Result<()> {
                 NO,
                 NO,
                 NO,
+                NO,
+                NO,
             ])?;
         }
     }
@@ -216,6 +226,8 @@ fn groups(document: &GroupsDocument, row: &mut Row<'_>) -> io::Result<()> {
                 Field::Share(member.a_in_b),
                 Field::Share(member.b_in_a),
                 NO,
+                NO,
+                NO,
             ])?;
         }
         for link in &cluster.links {
@@ -230,6 +242,8 @@ fn groups(document: &GroupsDocument, row: &mut Row<'_>) -> io::Result<()> {
                 Field::Share(link.a_in_b),
                 Field::Share(link.b_in_a),
                 Field::Count(link.shared_bytes),
+                Field::Share(link.discount.discounted),
+                reason(&link.discount),
             ])?;
         }
     }

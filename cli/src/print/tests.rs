@@ -8,8 +8,8 @@ use resemble_proto::documents::{
     GroupsParameters,
 };
 use resemble_proto::message::{
-    CompareClass, CompareRow, Comparison, Coverage, Degree, Discount, Groups, Header, IdenticalSet,
-    MissingRow,
+    Cluster, ClusterKind, CompareClass, CompareRow, Comparison, Coverage, Degree, Discount, Groups,
+    Header, IdenticalSet, Link, MissingRow,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -54,15 +54,15 @@ fn groups_are_one_table() {
     let report = Report::Groups(&document);
     assert_eq!(
         table(Style::Csv, report, b'\n'),
-        "row,id,kind,a,b,size,mtime,a_in_b,b_in_a,shared_bytes\n\
-         identical,1,,\"a,b\",,5,-1,,,\n\
-         identical,1,,x\ty\u{fffd},,5,1,,,\n\
-         identical,2,,c,,4,,,,\n\
-         identical,2,,d,,4,,,,\n"
+        "row,id,kind,a,b,size,mtime,a_in_b,b_in_a,shared_bytes,discounted,reason\n\
+         identical,1,,\"a,b\",,5,-1,,,,,\n\
+         identical,1,,x\ty\u{fffd},,5,1,,,,,\n\
+         identical,2,,c,,4,,,,,,\n\
+         identical,2,,d,,4,,,,,,\n"
     );
     let text = table(Style::Tsv, report, b'\0');
     assert!(
-        text.starts_with("identical\t1\t\ta,b\t\t5\t-1\t\t\t\0"),
+        text.starts_with("identical\t1\t\ta,b\t\t5\t-1\t\t\t\t\t\0"),
         "{text:?}"
     );
     assert!(text.contains("\tx\\ty\u{fffd}\t"), "{text:?}");
@@ -112,8 +112,43 @@ fn nothing_stands_for_nothing() {
     let document = CompareDocument::new(parameters, Header::default(), body, Vec::new());
     assert_eq!(
         table(Style::Tsv, Report::Compare(&document), b'\n'),
-        "only-a\tx\t\t\t0.000000\t0\t7\t\tfalse\n"
+        "only-a\tx\t\t\t0.000000\t0\t7\t\tfalse\t\t\n"
     );
+}
+
+/// Both scores and the reason, in columns that are always there.
+#[test]
+fn discounts_have_columns() {
+    let discount = Discount {
+        discounted: Fraction::from_millionths(90_000),
+        reason: Some("61 % raw, 9 % after text found in 400 files".into()),
+    };
+    let link = |discount: &Discount| Link {
+        a: "p".into(),
+        b: "q".into(),
+        a_in_b: Fraction::from_millionths(610_000),
+        b_in_a: Fraction::ZERO,
+        shared_bytes: 300,
+        discount: discount.clone(),
+    };
+    let mut document = groups();
+    document.body.identical.clear();
+    document.body.clusters.push(Cluster {
+        id: "abc".into(),
+        kind: ClusterKind::Pair,
+        center: "p".into(),
+        average: Fraction::ZERO,
+        worst: Fraction::ZERO,
+        bytes: 0,
+        component: "abc".into(),
+        members: Vec::new(),
+        links: vec![link(&discount), link(&Discount::default())],
+    });
+    let rows = "link,abc,pair,p,q,,,0.610000,0.000000,300,\
+                0.090000,\"61 % raw, 9 % after text found in 400 files\"\n\
+                link,abc,pair,p,q,,,0.610000,0.000000,300,,\n";
+    let text = table(Style::Csv, Report::Groups(&document), b'\n');
+    assert!(text.ends_with(rows), "{text}");
 }
 
 #[test]

@@ -143,13 +143,13 @@ fn text_in_a_pipe() {
 fn tsv() {
     assert_eq!(
         printed(&find_rows(), RowFormat::Tsv, false, false, false),
-        "a.txt\tsame.txt\tidentical\tbytes\t1.000000\t1.000000\t0.500000\t4096\n\
-         a.txt\tnew\\nline, \"x\"\u{fffd}\tcontained\tbytes\t1.000000\t0.090000\t0.500000\t4096\n\
-         ./#b\ttab\\there\\\\\t\tbytes\t0.129999\t\t0.500000\t4096\n"
+        "a.txt\tsame.txt\tidentical\tbytes\t1.000000\t1.000000\t0.500000\t4096\t\t\n\
+         a.txt\tnew\\nline, \"x\"\u{fffd}\tcontained\tbytes\t1.000000\t0.090000\t0.500000\t4096\t\t\n\
+         ./#b\ttab\\there\\\\\t\tbytes\t0.129999\t\t0.500000\t4096\t\t\n"
     );
     assert_eq!(
         printed(&[pair()], RowFormat::Tsv, true, false, false),
-        "x\ty z\t1.000000\t1.000000\t0.123456\t0.000000\t7\0"
+        "x\ty z\t1.000000\t1.000000\t0.123456\t0.000000\t7\t\t\0"
     );
 }
 
@@ -157,14 +157,26 @@ fn tsv() {
 fn csv() {
     assert_eq!(
         printed(&find_rows(), RowFormat::Csv, false, false, false),
-        "file,path,relation,layer,a_in_b,b_in_a,resemblance,shared_bytes\n\
-         a.txt,same.txt,identical,bytes,1.000000,1.000000,0.500000,4096\n\
-         a.txt,\"new\nline, \"\"x\"\"\u{fffd}\",contained,bytes,1.000000,0.090000,0.500000,4096\n\
-         #b,tab\there\\,,bytes,0.129999,,0.500000,4096\n"
+        "file,path,relation,layer,a_in_b,b_in_a,resemblance,shared_bytes,discounted,reason\n\
+         a.txt,same.txt,identical,bytes,1.000000,1.000000,0.500000,4096,,\n\
+         a.txt,\"new\nline, \"\"x\"\"\u{fffd}\",contained,bytes,1.000000,0.090000,0.500000,4096,,\n\
+         #b,tab\there\\,,bytes,0.129999,,0.500000,4096,,\n"
     );
     assert_eq!(
         printed::<PairRow>(&[], RowFormat::Csv, false, false, false),
-        "a,b,score,a_in_b,b_in_a,resemblance,shared_bytes\n"
+        "a,b,score,a_in_b,b_in_a,resemblance,shared_bytes,discounted,reason\n"
+    );
+    let discounted = PairRow {
+        discount: Discount {
+            discounted: Fraction::from_millionths(90_000),
+            reason: Some("common, by far".into()),
+        },
+        ..pair()
+    };
+    assert!(
+        printed(&[discounted], RowFormat::Csv, false, false, false).ends_with(
+            "\nx,y z,1.000000,1.000000,0.123456,0.000000,7,0.090000,\"common, by far\"\n"
+        )
     );
 }
 
