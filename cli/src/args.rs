@@ -26,7 +26,7 @@ pub use compare::{Class, CompareArgs};
 pub use covered::CoveredArgs;
 pub use dirs::DirsArgs;
 pub use groups::GroupsArgs;
-pub use report::{PlanKind, ReportFormat, ReportOutput};
+pub use report::{ListAs, ListFormat, ListOutput, PlanKind, ReportFormat, ReportOutput};
 pub use templates::{MarkArgs, TemplatesAction, TemplatesArgs};
 pub use why::WhyArgs;
 
@@ -349,7 +349,7 @@ pub struct FindArgs {
     pub exact: bool,
     /// Format.
     #[command(flatten)]
-    pub output: RowOutput,
+    pub output: ListOutput,
     /// Who answers.
     #[command(flatten)]
     pub answering: Answering,
@@ -375,7 +375,7 @@ pub struct PairsArgs {
     pub exact: bool,
     /// Format.
     #[command(flatten)]
-    pub output: RowOutput,
+    pub output: ListOutput,
     /// Who answers.
     #[command(flatten)]
     pub answering: Answering,

@@ -23,11 +23,12 @@ use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::CommonParameters;
 
-use crate::args::{Cli, Command, Selection};
+use crate::args::{Cli, Command, ReportFormat, Selection};
 use crate::backend::Backend;
 use crate::error::{CliError, CliResult};
 use crate::plan::Plan;
 use crate::report::saved::Picked;
+use crate::report::{self, Extras, Report};
 use crate::rows;
 use crate::ui::Ui;
 use crate::values::human_size;
@@ -103,6 +104,15 @@ fn picked(selection: &Selection) -> Picked {
         top: selection.top,
         classes: Vec::new(),
     }
+}
+
+/// Prints one list as a page or a workbook.
+fn print_list(ui: &mut Ui, format: ReportFormat, report: Report<'_>) -> CliResult<()> {
+    let extras = Extras {
+        base: base(),
+        ..Extras::default()
+    };
+    ui.write(|out| report::write(out, format, report, &extras))
 }
 
 /// Prints a plan and says what it would gain.

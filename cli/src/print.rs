@@ -21,18 +21,8 @@ pub fn print(
 ) -> CliResult<()> {
     let end = output.end();
     match output.format {
-        ReportFormat::Json => ui.write(|out| match report {
-            Report::Compare(document) => document.write_json(out),
-            Report::Covered(document) => document.write_json(out),
-            Report::Dirs(document) => document.write_json(out),
-            Report::Groups(document) => document.write_json(out),
-        }),
-        ReportFormat::Jsonl => ui.write(|out| match report {
-            Report::Compare(document) => document.write_jsonl(out),
-            Report::Covered(document) => document.write_jsonl(out),
-            Report::Dirs(document) => document.write_jsonl(out),
-            Report::Groups(document) => document.write_jsonl(out),
-        }),
+        ReportFormat::Json => ui.write(|out| report.write_json(out)),
+        ReportFormat::Jsonl => ui.write(|out| report.write_jsonl(out)),
         ReportFormat::Csv => ui.write(|out| tables::write(out, Style::Csv, report, b'\n')),
         ReportFormat::Tsv => ui.write(|out| tables::write(out, Style::Tsv, report, end)),
         ReportFormat::Fdupes => match report {

@@ -29,7 +29,8 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use resemble_proto::documents::{
-    CompareDocument, CoveredDocument, DirsDocument, Document, GroupsDocument,
+    CompareDocument, CoveredDocument, DirsDocument, Document, FindDocument, GroupsDocument,
+    PairsDocument,
 };
 use resemble_proto::message::{Header, SoftError};
 use resemble_proto::path::PathText;
@@ -50,6 +51,10 @@ pub enum Report<'a> {
     Dirs(&'a DirsDocument),
     /// Identical sets and clusters.
     Groups(&'a GroupsDocument),
+    /// Files similar to some.
+    Find(&'a FindDocument),
+    /// Pairs of similar files.
+    Pairs(&'a PairsDocument),
 }
 
 /// What a page or a workbook holds besides its document.
@@ -119,15 +124,32 @@ impl Report<'_> {
             Self::Covered(document) => of(document),
             Self::Dirs(document) => of(document),
             Self::Groups(document) => of(document),
+            Self::Find(document) => of(document),
+            Self::Pairs(document) => of(document),
         }
     }
 
-    fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the document as JSON.
+    pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Compare(document) => document.write_json(out),
             Self::Covered(document) => document.write_json(out),
             Self::Dirs(document) => document.write_json(out),
             Self::Groups(document) => document.write_json(out),
+            Self::Find(document) => document.write_json(out),
+            Self::Pairs(document) => document.write_json(out),
+        }
+    }
+
+    /// Writes the document with an object a line.
+    pub fn write_jsonl(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Compare(document) => document.write_jsonl(out),
+            Self::Covered(document) => document.write_jsonl(out),
+            Self::Dirs(document) => document.write_jsonl(out),
+            Self::Groups(document) => document.write_jsonl(out),
+            Self::Find(document) => document.write_jsonl(out),
+            Self::Pairs(document) => document.write_jsonl(out),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The documents of several lists: what `compare`, `covered`, `dirs` and `groups` print as JSON.
+//! The documents of reports: what `compare`, `covered`, `dirs`, `groups`, `find` and `pairs` print as JSON.
 //!
 //! A [`Document`] is the whole of a report: what was asked, how far the answer holds, the answer,
 //! and what could not be looked at. It is written as JSON and read back from it, and what is read
@@ -21,11 +21,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::message::{
-    CompareClass, Comparison, Coverage, Degree, DirRow, Groups, Header, SoftError,
+    CompareClass, Comparison, Coverage, Degree, DirRow, FindRow, Groups, Header, PairRow, SoftError,
 };
 use crate::number::Fraction;
 use crate::path::PathText;
-use crate::report::{CommonParameters, Head, Writer, json_line, write_error_line};
+use crate::report::{
+    CommonParameters, FindParameters, Head, PairsParameters, Writer, json_line, write_error_line,
+};
 
 /// The report of `compare`.
 pub type CompareDocument = Document<Comparison>;
@@ -35,6 +37,10 @@ pub type CoveredDocument = Document<Coverage>;
 pub type DirsDocument = Document<SimilarDirs>;
 /// The report of `groups`.
 pub type GroupsDocument = Document<Groups>;
+/// The report of `find`.
+pub type FindDocument = Document<SimilarFiles>;
+/// The report of `pairs`.
+pub type PairsDocument = Document<SimilarPairs>;
 
 /// Totals and lists of an answer, between the head of a document and its errors.
 pub trait Body: Clone + Debug + Default + PartialEq + DeserializeOwned {
@@ -244,6 +250,20 @@ pub struct SimilarDirs {
     pub pairs: Vec<DirRow>,
 }
 
+/// The body of a find document.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct SimilarFiles {
+    /// The files, those of each subject best first.
+    pub results: Vec<FindRow>,
+}
+
+/// The body of a pairs document.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct SimilarPairs {
+    /// The pairs, best first.
+    pub pairs: Vec<PairRow>,
+}
+
 /// What stands before the lists of a compare or groups document.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Summary<'a, S> {
@@ -333,6 +353,36 @@ impl Body for Groups {
     fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()> {
         to.list("identical", "identical", &self.identical)?;
         to.list("clusters", "cluster", &self.clusters)
+    }
+}
+
+impl Body for SimilarFiles {
+    const COMMAND: &'static str = "find";
+    const TAGGED: bool = false;
+    type Parameters = FindParameters;
+    type Totals<'a> = NoTotals;
+
+    fn totals(&self) -> NoTotals {
+        NoTotals {}
+    }
+
+    fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()> {
+        to.list("results", "result", &self.results)
+    }
+}
+
+impl Body for SimilarPairs {
+    const COMMAND: &'static str = "pairs";
+    const TAGGED: bool = false;
+    type Parameters = PairsParameters;
+    type Totals<'a> = NoTotals;
+
+    fn totals(&self) -> NoTotals {
+        NoTotals {}
+    }
+
+    fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()> {
+        to.list("pairs", "pair", &self.pairs)
     }
 }
 

@@ -63,7 +63,7 @@ impl<'a, P: Serialize> Head<'a, P> {
 }
 
 /// The `parameters` of a find document: everything that changes the answer.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FindParameters {
     /// The files, as named.
     pub files: Vec<PathText>,
@@ -76,7 +76,7 @@ pub struct FindParameters {
 }
 
 /// The `parameters` of a pairs document.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairsParameters {
     /// The directories, as named.
     pub dirs: Vec<PathText>,

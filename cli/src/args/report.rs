@@ -1,6 +1,7 @@
-//! How reports are printed: the output options of compare, covered, dirs and groups.
+//! How reports are printed: the output options of compare, covered, dirs and groups, and of find and pairs,
+//! whose list can be one too.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
 
@@ -75,9 +76,7 @@ impl ReportOutput {
             ReportFormat::Fdupes if !fdupes => wrong(format!(
                 "--format fdupes is for sets of identical files; `{verb}` has none"
             )),
-            ReportFormat::Xlsx if self.output.is_none() && is_terminal() => {
-                wrong("a workbook is nothing for a terminal: name a file with -o".to_owned())
-            }
+            ReportFormat::Xlsx if !self.null => not_for_a_terminal(self.output.as_deref()),
             format if self.null && !format.ends_with_null() => wrong(format!(
                 "-0 is for lines; --format {} has none that end so",
                 format.word()
@@ -112,6 +111,81 @@ impl ReportOutput {
     pub const fn end(&self) -> u8 {
         if self.null { b'\0' } else { b'\n' }
     }
+}
+
+/// How a list is printed that can be a report too.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct ListOutput {
+    /// How to print the answer
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: ListFormat,
+    /// Write into FILE instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// End rows (text, tsv) and names read by --files-from with NUL instead of a newline
+    #[arg(short = '0', long)]
+    pub null: bool,
+}
+
+/// Formats of such lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    /// For people: whole percents, names quoted on a terminal.
+    #[default]
+    Text,
+    /// One object with parameters, rows and errors.
+    Json,
+    /// The same with an object a line: header, rows, errors.
+    Jsonl,
+    /// Comma-separated, with a header row.
+    Csv,
+    /// Tab-separated, no header row; \t, \n and \\ in names.
+    Tsv,
+    /// One page that a browser shows without any network.
+    Html,
+    /// A workbook.
+    Xlsx,
+}
+
+/// A list as it is printed in the end.
+#[derive(Clone, Debug)]
+pub enum ListAs {
+    /// Row by row.
+    Rows(RowOutput),
+    /// As a page or a workbook.
+    Report(ReportFormat),
+}
+
+impl ListOutput {
+    /// What is to be printed. Refuses what makes no sense, before any file is looked at.
+    pub fn checked(&self) -> CliResult<ListAs> {
+        let format = match self.format {
+            ListFormat::Text => RowFormat::Text,
+            ListFormat::Json => RowFormat::Json,
+            ListFormat::Jsonl => RowFormat::Jsonl,
+            ListFormat::Csv => RowFormat::Csv,
+            ListFormat::Tsv => RowFormat::Tsv,
+            ListFormat::Html => return Ok(ListAs::Report(ReportFormat::Html)),
+            ListFormat::Xlsx => {
+                not_for_a_terminal(self.output.as_deref())?;
+                return Ok(ListAs::Report(ReportFormat::Xlsx));
+            }
+        };
+        Ok(ListAs::Rows(RowOutput {
+            format,
+            output: self.output.clone(),
+            null: self.null,
+        }))
+    }
+}
+
+fn not_for_a_terminal(output: Option<&Path>) -> CliResult<()> {
+    if output.is_none() && is_terminal() {
+        let why = "a workbook is nothing for a terminal: name a file with -o";
+        return Err(CliError::Usage(why.to_owned()));
+    }
+    Ok(())
 }
 
 impl ReportFormat {

@@ -7,20 +7,23 @@
 use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
+use resemble_proto::documents::{FindDocument, SimilarFiles};
 use resemble_proto::message::{FindRow, Header, SoftError};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::{FindParameters, Head};
 
-use crate::args::{FindArgs, Global};
+use crate::args::{FindArgs, Global, ListAs};
 use crate::backend::{Backend, FindOptions, Sought, digest_stdin};
-use crate::commands::common_parameters;
+use crate::commands::{common_parameters, print_list};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names::{self, Named};
+use crate::report::Report;
 use crate::rows;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> CliResult {
+    let print_as = args.output.checked()?;
     let files = all_files(args)?;
     let (within, mut errors) = names::resolve(&args.within);
     let mut found = Found::default();
@@ -53,17 +56,19 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
         fresh: true,
         ..Header::default()
     });
-    let head = Head::new("find", parameters, header);
-    let grouped = files.len() > 1;
-    rows::print(
-        ui,
-        &args.output,
-        &head,
-        "results",
-        &found.rows,
-        &errors,
-        grouped,
-    )?;
+    match print_as {
+        ListAs::Rows(output) => {
+            let head = Head::new("find", parameters, header);
+            let (rows, grouped) = (&found.rows, files.len() > 1);
+            rows::print(ui, &output, &head, "results", rows, &errors, grouped)?;
+        }
+        ListAs::Report(format) => {
+            let results = std::mem::take(&mut found.rows);
+            let body = SimilarFiles { results };
+            let document = FindDocument::new(parameters, header, body, errors.clone());
+            print_list(ui, format, Report::Find(&document))?;
+        }
+    }
     let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
     let everywhere = || backend.as_ref().and_then(Backend::looked_everywhere);
     let looked = header

@@ -1,20 +1,23 @@
 //! `resemble pairs`: every pair among the files of some directories.
 
 use resemble_core::Params;
+use resemble_proto::documents::{PairsDocument, SimilarPairs};
 use resemble_proto::message::{Answer, PairRow, PairsRequest};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::{Head, PairsParameters};
 
-use crate::args::{Global, PairsArgs};
+use crate::args::{Global, ListAs, PairsArgs};
 use crate::backend::Backend;
-use crate::commands::common_parameters;
+use crate::commands::{common_parameters, print_list};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names;
+use crate::report::Report;
 use crate::rows;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> CliResult {
+    let print_as = args.output.checked()?;
     let mut dirs = args.dirs.clone();
     if let Some(list) = &args.files_from {
         dirs.extend(names::read_list(list, args.output.null)?);
@@ -58,16 +61,17 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
         score: args.score.into(),
         common: common_parameters(&args.selection, args.exact, &params),
     };
-    let head = Head::new("pairs", parameters, answer.header);
-    rows::print(
-        ui,
-        &args.output,
-        &head,
-        "pairs",
-        &answer.rows,
-        &errors,
-        false,
-    )?;
+    match print_as {
+        ListAs::Rows(output) => {
+            let head = Head::new("pairs", parameters, answer.header);
+            rows::print(ui, &output, &head, "pairs", &answer.rows, &errors, false)?;
+        }
+        ListAs::Report(format) => {
+            let body = SimilarPairs { pairs: answer.rows };
+            let document = PairsDocument::new(parameters, answer.header, body, errors.clone());
+            print_list(ui, format, Report::Pairs(&document))?;
+        }
+    }
     let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
     rows::note_nothing(ui, &answer.header);
     rows::note_limits(ui, &answer.header, args.selection.top, by_daemon);

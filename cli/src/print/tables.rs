@@ -7,10 +7,11 @@
 use std::io::{self, Write};
 
 use resemble_proto::documents::{CompareDocument, CoveredDocument, DirsDocument, GroupsDocument};
+use resemble_proto::message::{FindRow, PairRow};
 use resemble_proto::path::PathText;
 
 use crate::report::Report;
-use crate::rows::reason;
+use crate::rows::{self, Row as _, reason};
 use crate::table::{Field, Style, write_row};
 
 const COMPARE: &[&str] = &[
@@ -75,6 +76,8 @@ pub(super) fn write(
         Report::Covered(_) => COVERED,
         Report::Dirs(_) => DIRS,
         Report::Groups(_) => GROUPS,
+        Report::Find(_) => FindRow::COLUMNS,
+        Report::Pairs(_) => PairRow::COLUMNS,
     };
     if style == Style::Csv {
         writeln!(out, "{}", columns.join(","))?;
@@ -88,10 +91,17 @@ pub(super) fn write(
         Report::Covered(document) => covered(document, &mut row),
         Report::Dirs(document) => dirs(document, &mut row),
         Report::Groups(document) => groups(document, &mut row),
+        Report::Find(document) => rows(&document.body.results, &mut row),
+        Report::Pairs(document) => rows(&document.body.pairs, &mut row),
     }
 }
 
 type Row<'r> = dyn FnMut(&[Field<'_>]) -> io::Result<()> + 'r;
+
+/// A list that is a table by itself.
+fn rows<R: rows::Row>(list: &[R], row: &mut Row<'_>) -> io::Result<()> {
+    list.iter().try_for_each(|one| row(&one.fields()))
+}
 
 fn name(path: &PathText) -> Field<'_> {
     Field::Name(path.as_bytes())

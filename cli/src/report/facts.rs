@@ -4,10 +4,12 @@
 
 use std::path::Path;
 
+use resemble_core::Relation;
 use resemble_proto::documents::{
-    CompareDocument, CoveredDocument, DirsDocument, GroupsDocument, GroupsParameters,
+    CompareDocument, CoveredDocument, DirsDocument, FindDocument, GroupsDocument, GroupsParameters,
+    PairsDocument,
 };
-use resemble_proto::message::Header;
+use resemble_proto::message::{Header, Looked};
 use resemble_proto::path::PathText;
 use serde_json::Value;
 
@@ -44,6 +46,8 @@ pub(super) fn of(report: Report<'_>, extras: &Extras<'_>, now: u64) -> Facts {
         Report::Compare(document) => compare(document),
         Report::Dirs(document) => dirs(document),
         Report::Covered(document) => covered(document),
+        Report::Find(document) => find(document),
+        Report::Pairs(document) => pairs(document),
     };
     facts.warnings = limits(&common, extras);
     facts.made = made(&common, extras.saved, now);
@@ -237,6 +241,49 @@ fn covered(document: &CoveredDocument) -> Facts {
         ],
         ..Facts::default()
     }
+}
+
+fn find(document: &FindDocument) -> Facts {
+    let parameters = &document.parameters;
+    let rows = &document.body.results;
+    let identical = rows
+        .iter()
+        .filter(|row| row.relation == Some(Relation::Identical));
+    Facts {
+        title: "Similar files".to_owned(),
+        about: format!(
+            "{} among {}",
+            all_of(&parameters.files),
+            all_of(&parameters.within)
+        ),
+        figures: list_figures(&document.header, identical.count() as u64, "files"),
+        ..Facts::default()
+    }
+}
+
+fn pairs(document: &PairsDocument) -> Facts {
+    let identical = document.body.pairs.iter().filter(|row| row.identical);
+    Facts {
+        title: "Pairs of similar files".to_owned(),
+        about: all_of(&document.parameters.dirs),
+        figures: list_figures(&document.header, identical.count() as u64, "pairs"),
+        ..Facts::default()
+    }
+}
+
+/// The figures of a report that is one list.
+fn list_figures(header: &Header, identical: u64, what: &str) -> Vec<(String, String)> {
+    let mut figures = vec![
+        figure(human_count(header.total), what),
+        figure(human_count(identical), "of those shown identical"),
+    ];
+    figures.extend(header.looked.map(|Looked { files, bytes, .. }| {
+        figure(
+            human_count(files),
+            format!("files looked at, {}", human_size(bytes)),
+        )
+    }));
+    figures
 }
 
 /// What a reader would otherwise take for granted.

@@ -312,6 +312,8 @@ enum Owned {
     Covered(resemble_proto::documents::CoveredDocument),
     Dirs(resemble_proto::documents::DirsDocument),
     Groups(resemble_proto::documents::GroupsDocument),
+    Find(resemble_proto::documents::FindDocument),
+    Pairs(resemble_proto::documents::PairsDocument),
 }
 
 impl Owned {
@@ -321,6 +323,8 @@ impl Owned {
             Self::Covered(document) => Report::Covered(document),
             Self::Dirs(document) => Report::Dirs(document),
             Self::Groups(document) => Report::Groups(document),
+            Self::Find(document) => Report::Find(document),
+            Self::Pairs(document) => Report::Pairs(document),
         }
     }
 }
@@ -373,6 +377,22 @@ fn cut(report: Report<'_>, limit: usize) -> Option<(Owned, String)> {
                 let mut document = document.clone();
                 document.body.pairs.truncate(keep);
                 Owned::Dirs(document)
+            })
+        }
+        Report::Find(document) => {
+            let keep = shorten(document.body.results.len());
+            (lost > 0).then(|| {
+                let mut document = document.clone();
+                document.body.results.truncate(keep);
+                Owned::Find(document)
+            })
+        }
+        Report::Pairs(document) => {
+            let keep = shorten(document.body.pairs.len());
+            (lost > 0).then(|| {
+                let mut document = document.clone();
+                document.body.pairs.truncate(keep);
+                Owned::Pairs(document)
             })
         }
         Report::Groups(document) => {

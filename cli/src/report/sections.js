@@ -257,6 +257,28 @@ function coveredSections() {
   ];
 }
 
+/** One list of similar files: pairs, or the files found for those that were named. */
+function listSections(id, title, rows, keys, lead) {
+  const root = Object.fromEntries(keys.map((key) => [key, base]));
+  const same = (row) => row.identical || row.relation === 'identical';
+  const part = (label, key) => num(label, key, (value, row) => share(value, same(row)));
+  return [new Section({
+    id, title, rows, lead, unit: ['pair', 'pairs'],
+    columns: [
+      { label: 'Files', names: true, value: (row) => row[keys[0]], cell: (row) => lines(row, keys, root, discounted(row)) },
+      rows.some((row) => row.relation) && { label: 'Relation', word: true, value: (row) => row.relation || '', cell: (row) => row.relation || '?' },
+      part('first in second', 'a_in_b'), part('second in first', 'b_in_a'), part('Resemblance', 'resemblance'),
+      num('In both, at least', 'shared_bytes', bytesCell),
+    ].filter(Boolean),
+    words: wordsOf(...keys), score: most,
+    ...(rows.some((row) => row.relation) && { kind: (row) => row.relation || '?', kinds: kindsOf(rows, (row) => row.relation || '?') }),
+  })];
+}
+const findSections = () => listSections('results', 'Similar files', doc.results, ['file', 'path'],
+  'First the file that was named, then the one that resembles it; best first.');
+const pairsSections = () => listSections('pairs', 'Pairs of similar files', doc.pairs, ['a', 'b'],
+  'Every pair with something in common, best first.');
+
 // ---- evidence ------------------------------------------------------------------------------------
 
 /** Both files side by side, shared parts in the same colour and number on both sides. */
@@ -323,7 +345,9 @@ function reveal() {
 function start() {
   const main = document.getElementById('main'), nav = document.getElementById('nav');
   const dirsSections = () => [foldersSection(doc.pairs, ANY_NAMES)];
-  const made = { groups: groupSections, compare: compareSections, covered: coveredSections, dirs: dirsSections }[doc.command]();
+  const made = {
+    groups: groupSections, compare: compareSections, covered: coveredSections, dirs: dirsSections, find: findSections, pairs: pairsSections,
+  }[doc.command]();
   for (const section of [...made, evidenceSection(), errorSection()].filter(Boolean)) {
     main.append(section.node);
     nav.append(el('a', { href: '#' + section.id }, section.title, ' ', el('span', { class: 'count' }, count(section.rows.length))));

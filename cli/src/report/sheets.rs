@@ -8,7 +8,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 
-use resemble_proto::documents::{CompareDocument, CoveredDocument, DirsDocument, GroupsDocument};
+use resemble_core::Relation;
+use resemble_proto::documents::{
+    CompareDocument, CoveredDocument, DirsDocument, FindDocument, GroupsDocument, PairsDocument,
+};
 use resemble_proto::message::{
     Cluster, CompareClass, CompareRow, CoverPair, DirRow, IdenticalSet, SoftError,
 };
@@ -207,6 +210,40 @@ const COPIES: Sheet = Sheet {
     ..LINKED
 };
 
+const FOUND: Sheet = Sheet {
+    name: "Similar files",
+    lead: "Files similar to those that were named, best first. Bytes in both are a lower bound.",
+    columns: &[
+        ("File", 50, Left),
+        ("Similar file", 70, Left),
+        ("Relation", 12, Left),
+        ("File in similar", 14, Right),
+        ("Similar in file", 14, Right),
+        ("Resemblance", 12, Right),
+        ("Bytes in both", 14, Right),
+        ("Without common text", 19, Right),
+        ("Reason", 40, Left),
+    ],
+    folded: 0,
+};
+
+const PAIRS: Sheet = Sheet {
+    name: "Pairs",
+    lead: "Pairs of similar files, best first. Bytes in both are a lower bound.",
+    columns: &[
+        ("First file", 60, Left),
+        ("Second file", 60, Left),
+        ("Score", 9, Right),
+        ("First in second", 14, Right),
+        ("Second in first", 14, Right),
+        ("Resemblance", 12, Right),
+        ("Bytes in both", 14, Right),
+        ("Without common text", 19, Right),
+        ("Reason", 40, Left),
+    ],
+    folded: 0,
+};
+
 const ERRORS: Sheet = Sheet {
     name: "Errors",
     lead: "What could not be looked at: the report says nothing about it.",
@@ -221,6 +258,8 @@ pub(super) fn walk(report: Report<'_>, extras: &Extras<'_>, sink: &mut dyn Sink)
         Report::Compare(document) => compare(document, sink),
         Report::Dirs(document) => dirs(document, sink),
         Report::Covered(document) => covered(document, sink),
+        Report::Find(document) => find(document, sink),
+        Report::Pairs(document) => pairs(document, sink),
     }?;
     errors(report.common().errors, sink)
 }
@@ -509,6 +548,43 @@ fn covered(document: &CoveredDocument, sink: &mut dyn Sink) -> io::Result<()> {
     };
     pairs(&LINKED, &coverage.linked, sink)?;
     pairs(&COPIES, &coverage.copies, sink)
+}
+
+fn find(document: &FindDocument, sink: &mut dyn Sink) -> io::Result<()> {
+    sink.sheet(&FOUND)?;
+    document.body.results.iter().try_for_each(|row| {
+        let identical = row.is_identical();
+        let cells = [
+            Cell::Name(&row.file),
+            Cell::Name(&row.path),
+            text(row.relation.map_or("", Relation::word)),
+            Cell::Share(row.a_in_b, identical),
+            Cell::Share(row.b_in_a, identical),
+            Cell::Share(row.resemblance, identical),
+            Cell::Count(row.shared_bytes),
+            Cell::Share(row.discount.discounted, false),
+            row.discount.reason.as_deref().map_or(Cell::Empty, text),
+        ];
+        sink.row(0, &cells)
+    })
+}
+
+fn pairs(document: &PairsDocument, sink: &mut dyn Sink) -> io::Result<()> {
+    sink.sheet(&PAIRS)?;
+    document.body.pairs.iter().try_for_each(|row| {
+        let cells = [
+            Cell::Name(&row.a),
+            Cell::Name(&row.b),
+            Cell::Share(row.score, row.identical),
+            Cell::Share(row.a_in_b, row.identical),
+            Cell::Share(row.b_in_a, row.identical),
+            Cell::Share(row.resemblance, row.identical),
+            Cell::Count(row.shared_bytes),
+            Cell::Share(row.discount.discounted, false),
+            row.discount.reason.as_deref().map_or(Cell::Empty, text),
+        ];
+        sink.row(0, &cells)
+    })
 }
 
 fn errors(errors: &[SoftError], sink: &mut dyn Sink) -> io::Result<()> {

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::browser::{Browser, installed};
-use crate::environment::Environment;
+use crate::environment::{Environment, prose};
 
 /// Names that would do harm if anything but a name were made of them.
 const HOSTILE: [&str; 6] = [
@@ -755,6 +755,41 @@ fn pages_of_the_other_verbs() {
     assert_eq!(browser.problems(), Vec::<Value>::new());
 }
 
+/// What find and pairs list, as pages.
+#[test]
+fn pages_of_lists() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let env = Environment::new();
+    let text = prose(1, 60);
+    env.write("docs/<b>&.txt", &text);
+    env.write("docs/copy.txt", &text);
+    env.write("docs/edited.txt", text.replacen("river", "RIVER", 2));
+    let find = ["find", "docs/copy.txt", "--in", "docs"];
+    let pairs = ["pairs", "docs"];
+    for (args, section) in [(&find[..], "results"), (&pairs, "pairs")] {
+        let page = env.path("page.html");
+        let output = ["--format", "html", "-o", "page.html"];
+        let ran = env.run([args, &output].concat());
+        assert_eq!((ran.code, ran.text().as_str()), (0, ""), "{ran:?}");
+        browser.open(&page);
+        let json = env.run([args, &["--format", "json"]].concat()).json();
+        let rows = json[section].as_array().unwrap().len();
+        let relation = usize::from(section == "results");
+        let shares = column(&mut browser, section, 1 + relation);
+        assert_eq!(shares.len(), rows);
+        assert_eq!((shares[0].as_str(), shares[1].as_str()), ("100 %", "99 %"));
+        let names = column(&mut browser, section, 0);
+        assert!(names[0].contains("docs/<b>&.txt"), "{names:?}");
+        // The page carries the very document; numbers of a script have no point.
+        assert_eq!(browser.eval("doc.parameters"), json["parameters"]);
+        assert_eq!(browser.eval("doc.looked"), json["looked"]);
+        assert_eq!(browser.problems(), Vec::<Value>::new());
+    }
+    assert_eq!(browser.problems(), Vec::<Value>::new());
+}
+
 #[test]
 fn empty_reports_are_pages_too() {
     let Some(mut browser) = Browser::start() else {
@@ -908,6 +943,29 @@ fn a_spreadsheet_opens_the_workbook() {
         .count();
     assert_eq!((groups, folded), (10, 5), "{table}");
     assert!(table.contains("further partner"));
+}
+
+/// What find and pairs list, as workbooks.
+#[test]
+fn a_spreadsheet_opens_lists() {
+    if !installed("soffice") {
+        return;
+    }
+    let env = Environment::new();
+    let text = prose(1, 60);
+    env.write("docs/=cmd.txt", &text);
+    env.write("docs/copy.txt", &text);
+    let find = ["find", "docs/copy.txt", "--in", "docs"];
+    for (args, name) in [(&find[..], "Similar files"), (&["pairs", "docs"], "Pairs")] {
+        let ran = env.run([args, &["--format", "xlsx", "-o", "list.xlsx"]].concat());
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let book = opened_by_office(&env, &env.path("list.xlsx"));
+        let table = sheet(&book, name);
+        assert!(table.contains("<text:p>docs/=cmd.txt</text:p>"), "{table}");
+        let whole = "office:value-type=\"percentage\" office:value=\"1\"";
+        assert!(table.contains(whole), "{table}");
+        assert!(sheet(&book, "About").contains("Files looked at"));
+    }
 }
 
 #[test]
