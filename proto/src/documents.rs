@@ -211,6 +211,34 @@ pub struct CoveredParameters {
     pub by: Vec<PathText>,
     /// The id of chunking and sampling.
     pub params: String,
+    /// What a saved report was filtered by.
+    #[serde(flatten)]
+    pub filter: CoveredFilter,
+}
+
+/// What the lists of a saved covered report were filtered by: never what is covered, and so absent in an
+/// answer about files.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CoveredFilter {
+    /// Globs of files that are listed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
+    /// Globs of files that are not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+    /// The least size of a listed file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_size: Option<u64>,
+    /// At most so many rows of each list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top: Option<u64>,
+}
+
+impl CoveredFilter {
+    /// Whether nothing was taken away.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The `parameters` of a dirs document.

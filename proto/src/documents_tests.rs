@@ -137,6 +137,7 @@ fn coverage() -> CoveredDocument {
         dir: "d".into(),
         by: vec!["o".into()],
         params: Params::default().to_string(),
+        filter: CoveredFilter::default(),
     };
     Document::new(parameters, header(), body, errors())
 }

@@ -48,18 +48,19 @@ pub struct CompareArgs {
     pub no_trees: bool,
     /// Partners of unequal content only if one has at least this share of the other's size
     #[arg(long, value_name = "SHARE", value_parser = values::share, help_heading = "Pairing")]
+    #[arg(conflicts_with = "from")]
     pub size_ratio: Option<Fraction>,
     /// Partners of unequal content only with the same suffix
-    #[arg(long, help_heading = "Pairing")]
+    #[arg(long, conflicts_with = "from", help_heading = "Pairing")]
     pub same_suffix: bool,
     /// Among partners of equal score prefer the one with the same file name
-    #[arg(long, help_heading = "Pairing")]
+    #[arg(long, conflicts_with = "from", help_heading = "Pairing")]
     pub names: bool,
     /// Rows.
     #[command(flatten)]
     pub selection: Selection,
     /// Measure on the files themselves instead of estimating from samples
-    #[arg(long, help_heading = "Selection")]
+    #[arg(long, conflicts_with = "from", help_heading = "Selection")]
     pub exact: bool,
     /// Format.
     #[command(flatten)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use super::{Answering, PlanKind, ReportOutput};
+use crate::values;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -26,6 +27,18 @@ pub struct CoveredArgs {
     #[arg(long, value_name = "ROOT", required_unless_present = "from")]
     #[arg(conflicts_with = "from", value_hint = ValueHint::AnyPath)]
     pub by: Vec<PathBuf>,
+    /// With --from: list only files that match GLOB (as in .gitignore); may be repeated
+    #[arg(long, value_name = "GLOB", help_heading = "Selection")]
+    pub include: Vec<String>,
+    /// With --from: list no files that match GLOB (as in .gitignore); may be repeated
+    #[arg(long, value_name = "GLOB", help_heading = "Selection")]
+    pub exclude: Vec<String>,
+    /// With --from: list only files of at least SIZE bytes
+    #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "Selection")]
+    pub min_size: Option<u64>,
+    /// With --from: only the first N rows of each list
+    #[arg(long, value_name = "N", help_heading = "Selection")]
+    pub top: Option<u64>,
     /// Text: nothing folded, and what is covered by which file
     #[arg(long)]
     pub all: bool,

@@ -25,7 +25,7 @@ pub struct DirsArgs {
     #[arg(value_name = "ROOT", conflicts_with = "from", value_hint = ValueHint::DirPath)]
     pub roots: Vec<PathBuf>,
     /// Only directories that resemble DIR
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with = "from", value_hint = ValueHint::DirPath)]
     pub of: Option<PathBuf>,
     /// Rows.
     #[command(flatten)]

@@ -30,16 +30,16 @@ pub struct GroupsArgs {
     #[arg(value_name = "ROOT", conflicts_with = "from", value_hint = ValueHint::DirPath)]
     pub roots: Vec<PathBuf>,
     /// Only the set and the cluster of FILE
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", conflicts_with = "from", value_hint = ValueHint::FilePath)]
     pub of: Option<PathBuf>,
     /// With --of: follow chains to all earlier and later versions
     #[arg(long, requires = "of")]
     pub family: bool,
     /// Ignore chunks that more than N contents have; `half`: more than half of the files
-    #[arg(long, value_name = "N", value_parser = values::degree)]
+    #[arg(long, value_name = "N", conflicts_with = "from", value_parser = values::degree)]
     pub degree: Option<Degree>,
     /// Work within SIZE of memory, on disk where that is not enough
-    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    #[arg(long, value_name = "SIZE", conflicts_with = "from", value_parser = values::size)]
     pub memory: Option<u64>,
     /// Only the names of all files, similar ones side by side, as archivers like them
     #[arg(long, conflicts_with_all = ["of", "plan", "from", "top"])]

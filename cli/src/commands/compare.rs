@@ -43,6 +43,10 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CompareArgs) -
                 ..picked(&args.selection)
             };
             saved::pick_compare(&mut saved, &picked)?;
+            if args.no_trees {
+                saved.document.body.trees.clear();
+            }
+            saved.evidence.truncate(args.output.evidence);
             (saved, None)
         }
         // The arguments say so already.

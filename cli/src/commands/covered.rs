@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use resemble_proto::documents::{CoveredDocument, CoveredParameters};
+use resemble_proto::documents::{CoveredDocument, CoveredFilter, CoveredParameters};
 use resemble_proto::message::{Coverage, CoveredRequest};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
@@ -14,7 +14,7 @@ use crate::error::{CliError, CliResult, Outcome};
 use crate::names::{self, Named};
 use crate::plan::Plan;
 use crate::print;
-use crate::report::saved::{self, Saved};
+use crate::report::saved::{self, Picked, Saved};
 use crate::report::{Extras, Report};
 use crate::text;
 use crate::ui::Ui;
@@ -24,6 +24,13 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
     if args.output.null && args.output.format == ReportFormat::Text {
         return Err(CliError::Usage(
             "-0 is for tsv here; text has lines of several".to_owned(),
+        ));
+    }
+    if args.output.from.is_none() && picked(args) != Picked::default() {
+        return Err(CliError::Usage(
+            "whether DIR can go is asked of everything in it: --include, --exclude, --min-size and --top are \
+             for a saved report (--from)"
+                .to_owned(),
         ));
     }
     let (saved, backend) = match (&args.output.from, &args.dir) {
@@ -37,7 +44,11 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
             };
             (saved, Some(backend))
         }
-        (Some(path), _) => (saved::read::<Coverage>(path)?, None),
+        (Some(path), _) => {
+            let mut saved = saved::read::<Coverage>(path)?;
+            saved::pick_covered(&mut saved, &picked(args))?;
+            (saved, None)
+        }
         // The arguments say so already.
         (None, None) => return Err(CliError::Usage("a directory is to be named".to_owned())),
     };
@@ -47,10 +58,21 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
     let after = After {
         header: &document.header,
         errors: &document.errors,
-        top: None,
+        top: args.top,
     };
     after.say(ui, backend)?;
     Ok(Outcome::of(document.body.covered).with_errors(!document.errors.is_empty()))
+}
+
+/// What is kept of a saved report.
+fn picked(args: &CoveredArgs) -> Picked {
+    Picked {
+        include: args.include.clone(),
+        exclude: args.exclude.clone(),
+        min_size: args.min_size,
+        top: args.top,
+        ..Picked::default()
+    }
 }
 
 fn print(
@@ -100,6 +122,7 @@ fn ask(
         dir: PathText::from(dir.shown.as_path()),
         by: names::as_given(&args.by),
         params: backend.params().to_string(),
+        filter: CoveredFilter::default(),
     };
     let errors = names::tidy(answer.errors, &all);
     let document = CoveredDocument::new(parameters, answer.header, answer.body, errors);

@@ -41,6 +41,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
         Some(path) => {
             let mut saved = saved::read::<Groups>(path)?;
             saved::pick_groups(&mut saved, &picked(&args.selection))?;
+            saved.evidence.truncate(args.output.evidence);
             (saved, None)
         }
     };

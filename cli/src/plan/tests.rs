@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use super::*;
 use resemble_core::Params;
-use resemble_proto::documents::{CoveredParameters, GroupsParameters};
+use resemble_proto::documents::{CoveredFilter, CoveredParameters, GroupsParameters};
 use resemble_proto::message::{CoverPair, Coverage, Degree, Groups, Header, IdenticalSet};
 use resemble_proto::report::CommonParameters;
 
@@ -443,6 +443,7 @@ fn a_plan_for_what_is_covered() {
         dir: PathText::from(scene.path("dir")),
         by: vec![PathText::from(scene.path("elsewhere"))],
         params: String::new(),
+        filter: CoveredFilter::default(),
     };
     let document = CoveredDocument::new(parameters, Header::default(), body, Vec::new());
     let plan = Plan::of_covered(&document, PlanKind::Symlink);

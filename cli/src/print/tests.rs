@@ -4,8 +4,8 @@ use super::tables::{fdupes, write};
 use super::*;
 use resemble_core::Params;
 use resemble_proto::documents::{
-    CompareDocument, CompareParameters, CoveredDocument, CoveredParameters, GroupsDocument,
-    GroupsParameters,
+    CompareDocument, CompareParameters, CoveredDocument, CoveredFilter, CoveredParameters,
+    GroupsDocument, GroupsParameters,
 };
 use resemble_proto::message::{
     Cluster, ClusterKind, CompareClass, CompareRow, Comparison, Coverage, Degree, Discount, Groups,
@@ -165,6 +165,7 @@ fn reasons_are_escaped() {
         dir: "d".into(),
         by: Vec::new(),
         params: String::new(),
+        filter: CoveredFilter::default(),
     };
     let document = CoveredDocument::new(parameters, Header::default(), body, Vec::new());
     assert_eq!(

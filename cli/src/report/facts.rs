@@ -216,8 +216,14 @@ fn covered(document: &CoveredDocument) -> Facts {
     let body = &document.body;
     let dir = named(&document.parameters.dir);
     let missing = body.missing.len() as u64;
+    let is_whole = document.parameters.filter.is_none();
     let verdict = if body.covered {
         format!("{dir} can go: every entry has an equal elsewhere, compared byte by byte.")
+    } else if !is_whole {
+        format!(
+            "{dir} cannot go: of those listed, {} no equal elsewhere.",
+            plural(missing, "entry has", "entries have")
+        )
     } else {
         format!(
             "{dir} cannot go: {} no equal elsewhere.",
@@ -231,7 +237,14 @@ fn covered(document: &CoveredDocument) -> Facts {
         figures: vec![
             figure(human_count(body.files), "entries"),
             figure(human_size(body.bytes), "their size"),
-            figure(human_count(missing), "not covered"),
+            figure(
+                human_count(missing),
+                if is_whole {
+                    "not covered"
+                } else {
+                    "of those listed not covered"
+                },
+            ),
             figure(human_count(body.near.len() as u64), "of these near copies"),
             figure(
                 human_count(body.linked.len() as u64),

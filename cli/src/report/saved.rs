@@ -14,12 +14,15 @@ mod clusters;
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use resemble_proto::documents::{Body, DirsDocument, Document, SimilarDirs};
-use resemble_proto::message::{CompareClass, Comparison, Groups, IdenticalSet, SoftError};
+use resemble_proto::message::{
+    CompareClass, Comparison, Coverage, Groups, IdenticalSet, SoftError,
+};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_proto::report::CommonParameters;
@@ -392,6 +395,55 @@ pub fn pick_compare(saved: &mut Saved<Comparison>, picked: &Picked) -> CliResult
     }
     cut(&mut body.entries, picked.top);
     document.header.shown = body.entries.len() as u64;
+    Ok(())
+}
+
+/// Keeps what is picked of a report of `covered`. Whether the directory can go stays the answer about all of it.
+///
+/// # Errors
+///
+/// A pattern is none.
+pub fn pick_covered(saved: &mut Saved<Coverage>, picked: &Picked) -> CliResult<()> {
+    let document = &mut saved.document;
+    let parameters = &mut document.parameters;
+    let roots: Vec<PathText> = std::iter::once(&parameters.dir)
+        .chain(&parameters.by)
+        .cloned()
+        .collect();
+    let names = Names::new(picked, &roots)?;
+    let filter = &mut parameters.filter;
+    filter.include.extend(picked.include.iter().cloned());
+    filter.exclude.extend(picked.exclude.iter().cloned());
+    filter.min_size = filter.min_size.max(picked.min_size);
+    filter.top = least(filter.top, picked.top);
+    pick_errors(&mut document.errors, &names);
+    let Coverage {
+        missing,
+        near,
+        linked,
+        copies,
+        ..
+    } = &mut document.body;
+    let count = |missing: usize, near: usize, linked: usize, copies: usize| {
+        (missing + near + linked + copies) as u64
+    };
+    if picked.is_filter() {
+        let keep =
+            |path: &PathText, size| size >= picked.min_size.unwrap_or(0) && names.admit(path);
+        // A near copy has no size of its own: it is one of the missing.
+        missing.retain(|row| keep(&row.path, row.size));
+        let stays: HashSet<&PathText> = missing.iter().map(|row| &row.path).collect();
+        near.retain(|row| stays.contains(&row.path));
+        for list in [&mut *linked, &mut *copies] {
+            list.retain(|pair| keep(&pair.path, pair.size));
+        }
+        document.header.total = count(missing.len(), near.len(), linked.len(), copies.len());
+    }
+    cut(missing, picked.top);
+    cut(near, picked.top);
+    cut(linked, picked.top);
+    cut(copies, picked.top);
+    document.header.shown = count(missing.len(), near.len(), linked.len(), copies.len());
     Ok(())
 }
 

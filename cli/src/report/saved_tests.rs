@@ -251,7 +251,7 @@ fn clusters_stay_clusters() {
             },
         )
         .unwrap();
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         for part in &saved.document.body.clusters {
             assert!(part.members.len() > 1);
             for member in &part.members {

@@ -92,6 +92,13 @@ fn verdict(document: &CoveredDocument) -> String {
         };
     }
     let lost: u64 = body.missing.iter().map(|row| row.size).sum();
+    if !document.parameters.filter.is_none() {
+        return format!(
+            "{files}, {size}; {} of those listed ({}) would be lost",
+            human_count(body.missing.len() as u64),
+            human_size(lost)
+        );
+    }
     format!(
         "{} of {files} ({} of {size}) would be lost",
         human_count(body.missing.len() as u64),

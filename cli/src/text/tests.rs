@@ -4,8 +4,8 @@ use super::compare::View;
 use crate::ui::tests::ui;
 use resemble_core::Params;
 use resemble_proto::documents::{
-    CompareDocument, CompareParameters, CoveredDocument, CoveredParameters, DirsDocument,
-    DirsParameters, GroupsDocument, GroupsParameters, SimilarDirs,
+    CompareDocument, CompareParameters, CoveredDocument, CoveredFilter, CoveredParameters,
+    DirsDocument, DirsParameters, GroupsDocument, GroupsParameters, SimilarDirs,
 };
 use resemble_proto::message::{
     Cluster, ClusterKind, CompareClass, CompareRow, CompareSummary, Comparison, CoverPair,
@@ -233,6 +233,7 @@ fn coverage(body: Coverage, all: bool) -> String {
         dir: "copy".into(),
         by: vec!["by".into()],
         params: String::new(),
+        filter: CoveredFilter::default(),
     };
     let document = CoveredDocument::new(parameters, Header::default(), body, Vec::new());
     let (mut ui, out, _) = ui(false);

@@ -412,6 +412,89 @@ fn saved_reports() {
     assert_eq!((again.text(), again.code), (json.text(), 0));
 }
 
+/// The lists of a saved report of covered are filtered; its verdict is about the whole.
+#[test]
+fn a_saved_coverage_is_filtered() {
+    let env = two_trees();
+    env.write("copy/same.txt", prose(1, 60));
+    env.write(
+        "copy/sub/edited.txt",
+        prose(2, 60).replacen("river", "R", 3),
+    );
+    env.write("copy/sub/gone.txt", prose(99, 30));
+    env.write("copy/tiny", "x");
+    let json = env.run(["covered", "copy", "--by", "old", "--format", "json"]);
+    assert_eq!(json.code, 1, "{json:?}");
+    env.write("saved.json", &json.out);
+    let from = ["covered", "--from", "saved.json"];
+    let ask = |args: &[&str]| {
+        let ran = env.run([&from, args, &["--format", "json"]].concat());
+        assert_eq!(ran.code, 1, "the verdict is about the whole: {ran:?}");
+        ran.json()
+    };
+    let paths = |json: &serde_json::Value, list: &str| -> Vec<String> {
+        let rows = json[list].as_array().unwrap().iter();
+        rows.map(|row| row["path"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let whole = ask(&[]);
+    assert_eq!(whole, json.json());
+    assert_eq!(paths(&whole, "near"), ["copy/sub/edited.txt"]);
+    let sub = ask(&["--exclude", "sub/"]);
+    assert_eq!(paths(&sub, "missing"), ["copy/tiny"]);
+    assert_eq!(paths(&sub, "near"), [""; 0]);
+    assert_eq!(paths(&sub, "copies"), ["copy/same.txt"]);
+    assert_eq!((&sub["total"], &sub["shown"]), (&2.into(), &2.into()));
+    assert_eq!(sub["parameters"]["exclude"], serde_json::json!(["sub/"]));
+    let big = ask(&["--min-size", "100", "--include", "*.txt"]);
+    assert_eq!(
+        paths(&big, "missing"),
+        ["copy/sub/edited.txt", "copy/sub/gone.txt"]
+    );
+    let top = ask(&["--top", "1"]);
+    assert_eq!(paths(&top, "missing"), ["copy/sub/edited.txt"]);
+    assert_eq!((&top["total"], &top["shown"]), (&5.into(), &3.into()));
+    let none = env.run([&from[..], &["--exclude", "*"]].concat());
+    let first = "NOT covered:  copy  4 files, ";
+    assert!(none.text().starts_with(first), "{none:?}");
+    assert!(
+        none.text()
+            .contains("; 0 of those listed (0 B) would be lost"),
+        "{none:?}"
+    );
+
+    // Of files all counts: half an answer could cost the other half.
+    let asked = env.run(["covered", "copy", "--by", "old", "--exclude", "sub/"]);
+    assert_eq!((asked.code, asked.text().as_str()), (2, ""));
+    assert!(
+        asked.err.contains("--from") && asked.err.lines().count() == 1,
+        "{asked:?}"
+    );
+}
+
+/// What decides how files are compared means nothing to a saved report.
+#[test]
+fn a_saved_report_is_not_asked_anew() {
+    let env = two_trees();
+    for (verb, options) in [
+        (
+            "compare",
+            &["--exact", "--names", "--same-suffix", "--size-ratio=50%"][..],
+        ),
+        (
+            "groups",
+            &["--of=old/same.txt", "--degree=5", "--memory=64M", "--order"],
+        ),
+        ("dirs", &["--of=old"]),
+    ] {
+        for option in options {
+            let ran = env.run([verb, "--from", "saved.json", option]);
+            assert_eq!((ran.code, ran.text().as_str()), (2, ""), "{ran:?}");
+            assert!(ran.err.contains("cannot be used with"), "{ran:?}");
+        }
+    }
+}
+
 /// From the question to the run script: the plan frees what it says and keeps every byte.
 #[test]
 fn plans_run() {
