@@ -124,7 +124,7 @@ impl Backend {
         ui.detail("reading the named files");
         let params = asked.unwrap_or_default();
         Ok(Self::Local(Box::new(Local::open(
-            ui, env, global, answering, &params,
+            ui, env, global, answering, &params, named,
         )?)))
     }
 

@@ -157,6 +157,8 @@ pub struct Config {
     pub show: Show,
     /// The state folder.
     pub state: PathBuf,
+    /// The folder of the command's cache, which every command writes to: left out like the state.
+    pub cache: Option<PathBuf>,
     /// The socket.
     pub socket: PathBuf,
     /// How files are cut and sampled.
@@ -332,6 +334,7 @@ impl Config {
                 Some(ShowArg::Never) => Show::Never,
             },
             state,
+            cache: places::cache_dir(env).ok(),
             socket: here.join(socket),
             params,
             boilerplate: args.boilerplate.or(file.boilerplate).unwrap_or(BOILERPLATE),
@@ -488,6 +491,10 @@ mod tests {
         assert_eq!(
             config.state,
             place.dir.path().join("home/.local/state/resemble")
+        );
+        assert_eq!(
+            config.cache,
+            Some(place.dir.path().join("home/.cache/resemble"))
         );
         assert_eq!(config.socket, config.state.join("socket"));
         assert_eq!(config.view, View::Folders);

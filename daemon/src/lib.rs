@@ -165,10 +165,14 @@ impl Daemon {
         shared.set_roots(roots);
         let log = Arc::new(Mutex::new(AlertLog::open(&config.state.join(ALERTS_FILE))));
         let (commands, orders) = crossbeam_channel::unbounded();
+        let own: Vec<PathBuf> = [config.state.clone()]
+            .into_iter()
+            .chain(config.cache.clone())
+            .collect();
         let overlays = Arc::new(Overlays::new(
             Arc::clone(&shared),
             commands.clone(),
-            config.state.clone(),
+            own.clone(),
             config.show,
         ));
         let (news, alert_messages) = crossbeam_channel::unbounded();
@@ -182,7 +186,7 @@ impl Daemon {
             indexer::Options {
                 timing: coalesce::Timing::default(),
                 reconcile: config.reconcile,
-                exclude: overlays::excluded_always(&config.state)
+                exclude: overlays::excluded_always(&own)
                     .into_iter()
                     .chain(config.mount.as_deref().map(overlays::resolved))
                     .collect(),

@@ -21,7 +21,7 @@ use crate::state::{Shared, Topic, lock};
 pub struct Overlays {
     shared: Arc<Shared>,
     commands: Sender<Command>,
-    state: PathBuf,
+    own: Vec<PathBuf>,
     show: Show,
     mounted: Mutex<Vec<Mounted>>,
 }
@@ -51,17 +51,17 @@ pub enum UnmountError {
 }
 
 impl Overlays {
-    /// Nothing is mounted. `state` is excluded together with the mount points.
+    /// Nothing is mounted. Our own folders are excluded together with the mount points.
     pub const fn new(
         shared: Arc<Shared>,
         commands: Sender<Command>,
-        state: PathBuf,
+        own: Vec<PathBuf>,
         show: Show,
     ) -> Self {
         Self {
             shared,
             commands,
-            state,
+            own,
             show,
             mounted: Mutex::new(Vec::new()),
         }
@@ -176,7 +176,7 @@ impl Overlays {
     /// Tells the state at once and the indexer as soon as it listens: during a scan the state is
     /// what the observer asks.
     fn exclude(&self, points: impl IntoIterator<Item = PathBuf>) {
-        let mut paths = excluded_always(&self.state);
+        let mut paths = excluded_always(&self.own);
         paths.extend(points);
         self.shared.set_excluded(paths.clone());
         let (reply, done) = oneshot::channel();
@@ -188,8 +188,8 @@ impl Overlays {
 }
 
 /// What is left out with or without overlays.
-pub(crate) fn excluded_always(state: &Path) -> Vec<PathBuf> {
-    vec![resolved(state)]
+pub(crate) fn excluded_always(own: &[PathBuf]) -> Vec<PathBuf> {
+    own.iter().map(|folder| resolved(folder)).collect()
 }
 
 /// The path without symbolic links, its last component aside: it may be a mount that does not

@@ -35,6 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         cache,
         cache_bytes: LocalOptions::CACHE_BYTES,
         params: Params::default(),
+        own: Vec::new(),
     })?;
     let answer = local.compare(&request, &Templates::default(), &mut Unobserved)?;
     eprintln!("{:?}: {:#?}", begin.elapsed(), answer.body.summary);

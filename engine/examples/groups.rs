@@ -52,6 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         cache,
         cache_bytes: u64::MAX,
         params: Params::default(),
+        own: Vec::new(),
     })?;
     local.refresh(&dirs, &mut Unobserved)?;
     let snapshot = local.snapshot()?;

@@ -30,6 +30,8 @@ pub struct LocalOptions {
     pub cache_bytes: u64,
     /// Parameters of chunking and sampling.
     pub params: Params,
+    /// Folders of ours, besides that of the cache: nothing in them takes part.
+    pub own: Vec<PathBuf>,
 }
 
 impl LocalOptions {
@@ -250,20 +252,36 @@ impl LocalIndex {
     }
 }
 
-/// The rules for reading: nothing but our own cache is left out, and no stat is trusted that is too
+/// The rules for reading: nothing but our own folders is left out, and no stat is trusted that is too
 /// young, since nobody will tell of a later change.
 fn ingest_options(options: &LocalOptions, roots: &[RootOptions]) -> IngestOptions {
-    let own = options
-        .cache
-        .as_deref()
-        .and_then(Path::parent)
-        .map(Path::to_path_buf);
+    let cache = options.cache.as_deref().and_then(Path::parent);
+    let own = options.own.iter().map(PathBuf::as_path).chain(cache);
     IngestOptions {
         roots: roots.to_vec(),
-        exclude: own.into_iter().collect(),
+        exclude: own.filter_map(real).collect(),
         distrust_unsettled: true,
         ..IngestOptions::default()
     }
+}
+
+/// The folder as a scan meets it: absolute and without symbolic links, as far as there is something. A
+/// relative one must not stay so: every path begins with the empty path.
+fn real(folder: &Path) -> Option<PathBuf> {
+    let here = Path::new(".");
+    let folder = if folder.as_os_str().is_empty() {
+        here
+    } else {
+        folder
+    };
+    let absolute = std::path::absolute(folder).ok()?;
+    let met = fs::canonicalize(&absolute).or_else(|error| {
+        match (absolute.parent(), absolute.file_name()) {
+            (Some(parent), Some(name)) => Ok(fs::canonicalize(parent)?.join(name)),
+            _ => Err(error),
+        }
+    });
+    Some(met.unwrap_or(absolute))
 }
 
 fn open_cache(path: &Path, options: &LocalOptions) -> Result<Index, String> {
@@ -320,7 +338,41 @@ mod tests {
             cache,
             cache_bytes: LocalOptions::CACHE_BYTES,
             params: Params::default(),
+            own: Vec::new(),
         }
+    }
+
+    /// Our own folders by whatever name take no part; a relative one leaves out itself and not the world.
+    #[test]
+    fn our_own_folders_are_left_out() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let tree = temp.path().canonicalize().expect("a folder").join("tree");
+        for folder in ["docs", "cache", "state/deep"] {
+            fs::create_dir_all(tree.join(folder)).expect("a folder");
+            fs::write(tree.join(folder).join("file"), folder).expect("a file");
+        }
+        let link = temp.path().join("link");
+        std::os::unix::fs::symlink(tree.join("state"), &link).expect("a link");
+        let files = |cache: Option<PathBuf>, own: &[PathBuf]| {
+            let options = LocalOptions {
+                own: own.to_vec(),
+                ..options(cache)
+            };
+            let mut local = LocalIndex::open(options).expect("open");
+            let paths = [tree.clone()];
+            local.refresh(&paths, &mut Unobserved).expect("looked at");
+            let snapshot = local.snapshot().expect("a snapshot");
+            snapshot.totals().expect("totals").files
+        };
+        assert_eq!(files(None, &[]), 3);
+        assert_eq!(files(None, &[tree.join("state")]), 2);
+        assert_eq!(files(None, std::slice::from_ref(&link)), 2);
+        assert_eq!(files(None, &[tree.join("cache"), link]), 1);
+        assert_eq!(files(Some(tree.join("cache/cache.redb")), &[]), 2);
+        // These lie in the working directory; the cache is a file by now.
+        assert_eq!(files(None, &["state".into(), "a/b".into(), "".into()]), 4);
+        let met = real(Path::new("relative")).expect("a path");
+        assert!(met.is_absolute() && met.ends_with("relative"), "{met:?}");
     }
 
     #[test]

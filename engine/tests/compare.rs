@@ -43,6 +43,7 @@ fn asked(scene: &mut Scene, request: &CompareRequest) -> Whole<Comparison> {
         cache: None,
         cache_bytes: 0,
         params,
+        own: Vec::new(),
     })
     .expect("an index");
     let by_disk = local

@@ -130,16 +130,18 @@ pub fn socket_path(
     }
 }
 
-/// The command's own cache for these parameters: `$XDG_CACHE_HOME/resemble/cache.redb`, in
-/// `~/.cache` without the variable. Other parameters than the default have a file of their own,
+/// The folder of the command's own cache: `$XDG_CACHE_HOME/resemble`, in `~/.cache` without the variable.
+pub fn cache_dir(env: &Env) -> Result<PathBuf, PlaceError> {
+    base(env.xdg_cache_home.as_deref(), env.home.as_deref(), ".cache").ok_or(PlaceError::Nowhere {
+        what: "the cache",
+        variable: "XDG_CACHE_HOME",
+    })
+}
+
+/// The command's own cache for these parameters: `cache.redb` in [`cache_dir`]. Other parameters than the default have a file of their own,
 /// `cache-ID.redb`: one file would be rebuilt at each change of mind.
 pub fn cache_file(env: &Env, params: &resemble_core::Params) -> Result<PathBuf, PlaceError> {
-    let folder = base(env.xdg_cache_home.as_deref(), env.home.as_deref(), ".cache").ok_or(
-        PlaceError::Nowhere {
-            what: "the cache",
-            variable: "XDG_CACHE_HOME",
-        },
-    )?;
+    let folder = cache_dir(env)?;
     Ok(if *params == resemble_core::Params::default() {
         folder.join("cache.redb")
     } else {
@@ -295,6 +297,7 @@ mod tests {
             cache_file(&env, &params).unwrap(),
             Path::new("/h/.cache/resemble/cache.redb")
         );
+        assert_eq!(cache_dir(&env).unwrap(), Path::new("/h/.cache/resemble"));
         params.sampling.cap = 64;
         let other = cache_file(&env, &params).unwrap();
         assert_eq!(

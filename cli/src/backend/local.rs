@@ -8,7 +8,7 @@
 
 use std::io;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use resemble_core::{ByteLen, Params};
 use resemble_engine::find::{self, Subject};
@@ -24,10 +24,12 @@ use resemble_proto::message::{
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
+use rustix::fs::{Access, access};
 
 use super::{FindOptions, Sought, subject_error};
 use crate::args::{Answering, Global};
 use crate::error::{CliError, CliResult};
+use crate::names::Named;
 use crate::ui::{Progress, Ui};
 
 /// Answers from the command's own cache.
@@ -36,6 +38,8 @@ pub struct Local {
     index: LocalIndex,
     templates: Option<Store>,
     params: Params,
+    /// Where what does not fit into memory goes.
+    scratch: PathBuf,
     /// What the last look could not look at.
     errors: Vec<SoftError>,
     /// Files that changed while they were read.
@@ -49,6 +53,7 @@ impl Local {
         global: &Global,
         answering: &Answering,
         params: &Params,
+        named: &[Named],
     ) -> CliResult<Self> {
         let cache = if answering.no_cache {
             None
@@ -57,15 +62,19 @@ impl Local {
                 .map_err(|error| ui.detail(&error.to_string()))
                 .ok()
         };
+        let folder = cache.as_deref().and_then(Path::parent).map(Path::to_owned);
         let options = LocalOptions {
             cache,
             cache_bytes: answering.cache_size,
             params: *params,
+            own: own_folders(env, global, named),
         };
         let index = LocalIndex::open(options)?;
         if let Some(note) = index.note() {
             ui.detail(note);
         }
+        // Whoever opened the cache made its folder.
+        let scratch = scratch_dir(folder.as_deref());
         // Without a state folder nobody can have marked anything.
         let templates = places::state_dir(env, global.state.as_deref())
             .ok()
@@ -86,6 +95,7 @@ impl Local {
             index,
             templates,
             params: *params,
+            scratch,
             errors: Vec::new(),
             moving: 0,
         })
@@ -172,13 +182,8 @@ impl Local {
             )
         };
         let store = self.templates.as_ref().ok_or_else(nowhere)?;
-        let scratch = std::env::temp_dir();
-        Ok(templates::mark(
-            &self.snapshot()?,
-            store,
-            request,
-            &scratch,
-        )?)
+        let snapshot = self.snapshot()?;
+        Ok(templates::mark(&snapshot, store, request, &self.scratch)?)
     }
 
     pub(super) fn pairs(&self, request: &PairsRequest) -> CliResult<Answer<PairRow>> {
@@ -221,12 +226,12 @@ impl Local {
     }
 
     pub(super) fn groups(&self, request: &GroupsRequest) -> CliResult<Whole<Groups>> {
-        self.whole(|snapshot| groups::groups(snapshot, request, &std::env::temp_dir()))
+        self.whole(|snapshot| groups::groups(snapshot, request, &self.scratch))
     }
 
     pub(super) fn order(&self, request: &GroupsRequest) -> CliResult<Answer<OrderRow>> {
         let snapshot = self.snapshot()?;
-        let answer = groups::order(&snapshot, request, &std::env::temp_dir())?;
+        let answer = groups::order(&snapshot, request, &self.scratch)?;
         let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
         Ok(self.with_own(answer, is_dir))
     }
@@ -292,6 +297,29 @@ impl Local {
             .extend(self.errors.iter().filter(|error| is_dir(error)).cloned());
         answer
     }
+}
+
+/// Where scratch files go: beside the cache, for the folder of temporary files often is memory, which is
+/// just what they are to save. Without a cache that can be written to, it must do.
+fn scratch_dir(cache: Option<&Path>) -> PathBuf {
+    let is_writable = |folder: &&Path| {
+        folder.is_dir() && access(*folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+    };
+    cache
+        .filter(is_writable)
+        .map_or_else(std::env::temp_dir, Path::to_owned)
+}
+
+/// The state folder and that of the cache, used or not: what a daemon leaves out is left out here too. Who
+/// names one of them, or something in it, asks about it.
+fn own_folders(env: &Env, global: &Global, named: &[Named]) -> Vec<PathBuf> {
+    let state = places::state_dir(env, global.state.as_deref()).ok();
+    let own = state.into_iter().chain(places::cache_dir(env).ok());
+    own.filter(|folder| {
+        let folder = std::fs::canonicalize(folder);
+        folder.is_ok_and(|folder| !named.iter().any(|one| one.real.starts_with(&folder)))
+    })
+    .collect()
 }
 
 /// What could not be read or reached, by path.

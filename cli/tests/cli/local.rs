@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::environment::{Environment, prose};
+use crate::environment::{Environment, finish, prose};
 
 /// `docs/` with an original, a copy, an edited version, a part, a stranger, an empty file.
 fn collection() -> Environment {
@@ -538,7 +538,7 @@ fn a_second_look_gives_the_same_with_and_without_the_cache() {
 #[test]
 fn without_a_place_for_a_cache_there_is_none() {
     let env = collection();
-    let ran = crate::environment::finish(
+    let ran = finish(
         env.command(["pairs", "docs", "--min", "100"])
             .env_remove("HOME"),
         b"",
@@ -624,4 +624,79 @@ fn verbose_says_who_answers_and_more_of_each_row() {
         "{}",
         found.err
     );
+}
+
+/// What does not fit into memory goes beside the cache, not where temporary files are, which may be memory.
+#[test]
+fn scratch_files_lie_beside_the_cache() {
+    let env = collection();
+    let ask = |set: &dyn Fn(&mut std::process::Command), args: &[&str]| {
+        let mut command = env.command([&["groups", "docs", "--memory", "1M"], args].concat());
+        set(&mut command);
+        finish(&mut command, b"")
+    };
+    let usual = ask(&|_| (), &[]);
+    assert_eq!(usual.code, 0, "{usual:?}");
+    let without = |command: &mut std::process::Command| {
+        command.env("TMPDIR", "/nonexistent");
+    };
+    let ran = ask(&without, &[]);
+    assert_eq!((ran.code, ran.text()), (0, usual.text()), "{ran:?}");
+    let order = ask(&without, &["--order"]);
+    assert_eq!((order.code, order.err.as_str()), (0, ""));
+    // Without a cache, or where there can be none, they are temporary files.
+    let ran = ask(&without, &["--no-cache"]);
+    assert_eq!((ran.code, ran.text().as_str()), (2, ""));
+    assert!(ran.err.contains("/nonexistent"), "{ran:?}");
+    let nowhere = |command: &mut std::process::Command| {
+        command.env("XDG_CACHE_HOME", "/dev/null");
+    };
+    let ran = ask(&nowhere, &[]);
+    assert_eq!((ran.code, ran.text()), (0, usual.text()), "{ran:?}");
+    let left: Vec<_> = std::fs::read_dir(env.home().join(".cache/resemble"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(left, ["cache.redb"]);
+}
+
+/// Our own folders take no part, wherever they lie and however they are named.
+#[test]
+fn our_own_folders_are_not_looked_at() {
+    let env = collection();
+    let text = prose(1, 60);
+    let home = env.home().canonicalize().unwrap();
+    for folder in ["docs", ".local/state/resemble", ".cache/resemble", "st"] {
+        let folder = home.join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("copy.txt"), &text).unwrap();
+    }
+    let home = home.to_str().unwrap();
+    let files = |args: &[&str], state: Option<&str>| {
+        let mut command = env.command([&["--local"], args, &["--format", "json"]].concat());
+        if let Some(state) = state {
+            command.env("RESEMBLE_STATE", state);
+        }
+        let ran = finish(command.current_dir(home), b"");
+        assert!(ran.code < 2, "{ran:?}");
+        ran.json()["looked"]["files"].as_u64().unwrap()
+    };
+    // docs and st: the cache and the usual state are ours.
+    assert_eq!(files(&["pairs", "."], None), 2);
+    assert_eq!(files(&["pairs", ".", "--no-cache"], None), 2);
+    assert_eq!(files(&["groups", home], None), 2);
+    assert_eq!(
+        files(&["dirs", ".."], None),
+        2 + 6,
+        "and those of the working folder"
+    );
+    // A relative name is of the working directory, and leaves out nothing else.
+    assert_eq!(files(&["pairs", ".", "--state", "st"], None), 2);
+    assert_eq!(files(&["pairs", "."], Some("st")), 2);
+    assert_eq!(files(&["pairs", ".", "--state", "no/such"], None), 3);
+    std::os::unix::fs::symlink("st", format!("{home}/link")).unwrap();
+    assert_eq!(files(&["pairs", ".", "--state", "link"], None), 2);
+    // Who names it asks about it.
+    assert_eq!(files(&["pairs", "st", "--state", "st"], None), 1);
+    assert_eq!(files(&["pairs", ".", "--state", "."], None), 3);
 }

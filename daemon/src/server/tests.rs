@@ -45,7 +45,7 @@ fn start(change: impl FnOnce(&mut Limits)) -> Running {
     let overlays = Overlays::new(
         Arc::clone(&shared),
         commands.clone(),
-        state.clone(),
+        vec![state.clone()],
         Show::default(),
     );
     let log = Arc::new(Mutex::new(AlertLog::open(&state.join("alerts.jsonl"))));
