@@ -71,13 +71,18 @@ struct After<'a> {
     header: &'a Header,
     errors: &'a [SoftError],
     top: Option<u64>,
+    /// What an answer without rows says.
+    none: &'a str,
 }
+
+/// What most answers without rows say.
+const NOTHING: &str = "nothing found";
 
 impl After<'_> {
     /// Says it and puts the cache in order.
     fn say(&self, ui: &mut Ui, backend: Option<Backend>) -> CliResult<()> {
         let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
-        rows::note_nothing(ui, self.header);
+        rows::note_nothing(ui, self.header, self.none);
         rows::note_limits(ui, self.header, self.top, by_daemon);
         ui.soft_errors(self.errors);
         ui.flush()?;

@@ -12,7 +12,7 @@ use resemble_proto::places::Env;
 
 use crate::args::{CompareArgs, Global, ReportFormat};
 use crate::backend::Backend;
-use crate::commands::{After, base, common_parameters, picked};
+use crate::commands::{After, NOTHING, base, common_parameters, picked};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names::{self, Named};
 use crate::print;
@@ -65,13 +65,14 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CompareArgs) -
     };
     ui.redirect(args.output.output.as_deref());
     print(ui, args, document, &extras)?;
+    let same = document.body.summary.is_same();
     let after = After {
         header: &document.header,
         errors: &document.errors,
         top: args.selection.top,
+        none: if same { "no difference" } else { NOTHING },
     };
     after.say(ui, backend)?;
-    let same = document.body.summary.is_same();
     Ok(Outcome::of(same).with_errors(!document.errors.is_empty()))
 }
 

@@ -59,6 +59,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
         header: &document.header,
         errors: &document.errors,
         top: args.top,
+        none: "nothing to cover",
     };
     after.say(ui, backend)?;
     Ok(Outcome::of(document.body.covered).with_errors(!document.errors.is_empty()))

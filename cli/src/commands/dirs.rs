@@ -10,7 +10,7 @@ use resemble_proto::places::Env;
 
 use crate::args::{DirsArgs, Global, ReportFormat, Selection};
 use crate::backend::Backend;
-use crate::commands::{After, base, common_parameters, picked};
+use crate::commands::{After, NOTHING, base, common_parameters, picked};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names::{self, Named};
 use crate::print;
@@ -42,6 +42,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DirsArgs) -> C
         header: &document.header,
         errors: &document.errors,
         top: args.selection.top,
+        none: NOTHING,
     };
     after.say(ui, backend)?;
     Ok(Outcome::of(document.header.total > 0).with_errors(!document.errors.is_empty()))

@@ -15,7 +15,7 @@ use resemble_proto::report::{FindParameters, Head};
 
 use crate::args::{FindArgs, Global, ListAs};
 use crate::backend::{Backend, FindOptions, Sought, digest_stdin};
-use crate::commands::{common_parameters, print_list};
+use crate::commands::{NOTHING, common_parameters, print_list};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names::{self, Named};
 use crate::report::Report;
@@ -74,7 +74,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     let looked = header
         .looked
         .or_else(|| (header.total == 0).then(everywhere)?);
-    rows::note_nothing(ui, &Header { looked, ..header });
+    rows::note_nothing(ui, &Header { looked, ..header }, NOTHING);
     rows::note_limits(ui, &header, args.selection.top, by_daemon);
     ui.soft_errors(&errors);
     ui.flush()?;

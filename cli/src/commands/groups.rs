@@ -9,7 +9,7 @@ use resemble_proto::report::Head;
 
 use crate::args::{Global, GroupsArgs, ReportFormat};
 use crate::backend::Backend;
-use crate::commands::{After, base, common_parameters, picked, print_plan};
+use crate::commands::{After, NOTHING, base, common_parameters, picked, print_plan};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names::{self, Named};
 use crate::plan::Plan;
@@ -58,6 +58,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
         header: &document.header,
         errors: &document.errors,
         top: args.selection.top,
+        none: NOTHING,
     };
     after.say(ui, backend)?;
     Ok(Outcome::of(document.header.total > 0).with_errors(!document.errors.is_empty()))
@@ -217,6 +218,7 @@ fn order(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResul
         header: &answer.header,
         errors: &errors,
         top: None,
+        none: NOTHING,
     };
     after.say(ui, backend)?;
     Ok(Outcome::of(!answer.rows.is_empty()).with_errors(!errors.is_empty()))

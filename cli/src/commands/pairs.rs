@@ -9,7 +9,7 @@ use resemble_proto::report::{Head, PairsParameters};
 
 use crate::args::{Global, ListAs, PairsArgs};
 use crate::backend::Backend;
-use crate::commands::{common_parameters, print_list};
+use crate::commands::{NOTHING, common_parameters, print_list};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names;
 use crate::report::Report;
@@ -73,7 +73,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
         }
     }
     let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
-    rows::note_nothing(ui, &answer.header);
+    rows::note_nothing(ui, &answer.header, NOTHING);
     rows::note_limits(ui, &answer.header, args.selection.top, by_daemon);
     ui.soft_errors(&errors);
     ui.flush()?;

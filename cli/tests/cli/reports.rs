@@ -46,6 +46,16 @@ fn compare_ends_like_diff() {
     let code = |args: &[&str]| env.run(args).code;
     assert_eq!(code(&["compare", "copy", "same"]), 0);
     assert_eq!(code(&["compare", "copy", "copy"]), 0);
+    // Text has no row then, and that is not a search without a find.
+    let equal = env.run(["compare", "copy", "same"]);
+    let said = "resemble: no difference: compared 2 files of ";
+    assert!(equal.err.starts_with(said), "{equal:?}");
+    std::fs::create_dir(env.path("empty")).unwrap();
+    let empty = env.run(["covered", "empty", "--by", "copy"]);
+    assert!(
+        empty.err.starts_with("resemble: nothing to cover: "),
+        "{empty:?}"
+    );
     assert_eq!(code(&["compare", "old", "new"]), 1);
     let same = ["compare", "old", "new", "--class", "same"];
     assert_eq!(code(&same), 1, "the whole counts, not what is shown of it");
