@@ -1,4 +1,5 @@
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 use resemble_tests::Sandbox;
 use resemble_tests::text::{edited, prose};
@@ -148,6 +149,172 @@ fn reports_have_the_same_bytes_too() {
     ];
     // The other formats are made of the same document.
     same_both_ways(&sandbox, questions, &["json"]);
+}
+
+/// All names, each once, similar files side by side.
+#[test]
+fn the_order_for_archives_is_the_same() {
+    let sandbox = Sandbox::new();
+    collection(&sandbox);
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    let tree = sandbox.path("tree").into_os_string();
+    let order = |extra: &[&str]| -> Vec<OsString> {
+        let words = ["groups".into(), tree.clone(), "--order".into()].into_iter();
+        words.chain(extra.iter().map(OsString::from)).collect()
+    };
+    let questions = vec![
+        order(&[]),
+        order(&["--memory", "1M"]),
+        order(&["--exclude", "copies/", "--min", "80%"]),
+    ];
+    same_both_ways(
+        &sandbox,
+        questions,
+        &["text", "json", "jsonl", "csv", "tsv"],
+    );
+    let null = sandbox.resemble(order(&["-0"])).success();
+    let local = sandbox.resemble(order(&["-0", "--local"])).success();
+    assert_eq!(null.0.stdout, local.0.stdout);
+    let names: Vec<&[u8]> = null.0.stdout.split(|byte| *byte == 0).collect();
+    // 6 × 7 files, the odd one, a hard link, the empty one; and what is behind the last NUL.
+    assert_eq!(names.len(), 6 * 7 + 3 + 1);
+    let distinct: std::collections::HashSet<_> = names.iter().collect();
+    assert_eq!(distinct.len(), names.len());
+    let place = |name: &str| {
+        let whole = sandbox.tree(name).into_os_string().into_encoded_bytes();
+        let place = names.iter().position(|one| *one == whole);
+        place.unwrap_or_else(|| panic!("{name} is not in the list"))
+    };
+    // A copy is next to what it is a copy of.
+    assert_eq!(place("family 4/v0.txt").abs_diff(place("copies/4.copy")), 1);
+}
+
+/// A template changes the scores of directories and of a comparison, here and there alike.
+#[test]
+fn templates_count_in_dirs_and_compare() {
+    let sandbox = Sandbox::new();
+    let frame = prose(1, 9_000);
+    for page in 0..6 {
+        let text = |own: u64| [frame.clone(), prose(own, 3_000)].concat();
+        sandbox.write(format!("first/page-{page}.html"), text(100 + page));
+        sandbox.write(format!("second/page-{page}.html"), text(200 + page));
+    }
+    // What both have besides the frame stays.
+    sandbox.write("first/real.txt", prose(7, 8_000));
+    sandbox.write("second/real.txt", edited(&prose(7, 8_000), 1, 2));
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    let [tree, first, second] =
+        ["", "first", "second"].map(|name| sandbox.tree(name).into_os_string());
+    let dirs = vec!["dirs".into(), tree, "--min".into(), "1%".into()];
+    let compare: Vec<OsString> = vec!["compare".into(), first, second];
+    let asked = |question: &[OsString]| -> serde_json::Value {
+        let format = ["--format".into(), "json".into()];
+        let answer = sandbox.resemble(question.iter().chain(&format));
+        assert!(answer.code() < 2, "{}", answer.err());
+        serde_json::from_str(&answer.out()).expect("JSON")
+    };
+    let both = || {
+        same_both_ways(
+            &sandbox,
+            vec![dirs.clone(), compare.clone()],
+            &["json", "csv"],
+        );
+        (asked(&dirs), asked(&compare))
+    };
+    let share = |row: &serde_json::Value| row["a_in_b"].as_f64().expect("a share");
+    let page = |answer: &serde_json::Value| {
+        let rows = answer["entries"].as_array().expect("rows").clone();
+        let row = rows.into_iter().find(|row| row["a"] == "page-0.html");
+        row.expect("a row of page-0")
+    };
+    let (dirs_before, compare_before) = both();
+    assert!(share(&dirs_before["pairs"][0]) > 0.7, "{dirs_before}");
+    assert!(share(&page(&compare_before)) > 0.7, "{compare_before}");
+
+    let pages = [1, 2, 3].map(|page| sandbox.tree(format!("first/page-{page}.html")));
+    let mark = ["templates", "mark", "--name", "frame"].map(OsString::from);
+    let words = mark.into_iter().chain(pages.map(PathBuf::into_os_string));
+    sandbox.resemble(words).success();
+    let (dirs_after, compare_after) = both();
+    let left = &dirs_after["pairs"][0];
+    assert!(left.is_null() || share(left) < 0.5, "{dirs_after}");
+    let row = page(&compare_after);
+    // The same path on both sides is edited, whatever the score.
+    assert_eq!(row["class"], "edited");
+    assert!(share(&row) < 0.1, "{row}");
+    let bytes = |answer: &serde_json::Value| answer["summary"]["bytes_a_in_b"].as_u64();
+    assert!(
+        bytes(&compare_after) < bytes(&compare_before),
+        "{compare_after}"
+    );
+
+    sandbox.resemble(["templates", "unmark", "frame"]).success();
+    assert_eq!(both(), (dirs_before, compare_before));
+}
+
+/// What was looked at, in the document and as the sentence.
+#[test]
+fn nothing_found_is_the_same_answer() {
+    let sandbox = Sandbox::new();
+    for seed in 0..4 {
+        sandbox.write(format!("docs/{seed}.txt"), prose(seed, 3_000));
+    }
+    sandbox.write("docs/tiny", b"x");
+    sandbox.write("lone/one.txt", prose(10, 3_000));
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    let [docs, lone, file] =
+        ["docs", "lone", "docs/1.txt"].map(|name| sandbox.tree(name).into_os_string());
+    let skip = ["--exclude", "3.txt"].map(OsString::from);
+    let questions = [
+        vec!["find".into(), file, "--in".into(), lone.clone()],
+        vec![
+            "pairs".into(),
+            docs.clone(),
+            skip[0].clone(),
+            skip[1].clone(),
+        ],
+        vec![
+            "groups".into(),
+            docs.clone(),
+            skip[0].clone(),
+            skip[1].clone(),
+        ],
+        vec!["dirs".into(), docs.clone()],
+        vec!["compare".into(), docs.clone(), lone.clone()],
+        vec!["covered".into(), docs, "--by".into(), lone],
+    ];
+    for question in questions {
+        let ask = |extra: &[&str]| {
+            let extra = extra.iter().map(OsString::from).collect::<Vec<_>>();
+            let answer = sandbox.resemble(question.iter().chain(&extra));
+            assert_eq!(answer.code(), 1, "{question:?}: {}", answer.err());
+            (answer.out(), answer.err())
+        };
+        for format in ["text", "json"] {
+            let daemon = ask(&["--format", format]);
+            assert_eq!(
+                daemon,
+                ask(&["--format", format, "--local"]),
+                "{question:?}"
+            );
+        }
+        let (text, _) = ask(&["--format", "json"]);
+        let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let looked = &json["looked"];
+        let number = |key: &str| {
+            looked[key]
+                .as_u64()
+                .unwrap_or_else(|| panic!("{question:?}: {json}"))
+        };
+        assert!(
+            number("files") > 0 && number("bytes") > 0,
+            "{question:?}: {json}"
+        );
+        assert!(number("least_run") > 0, "{question:?}: {json}");
+    }
 }
 
 /// Through the daemon, by the command itself, and without its cache: the same bytes and exit code.
