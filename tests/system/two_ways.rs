@@ -317,6 +317,31 @@ fn nothing_found_is_the_same_answer() {
     }
 }
 
+/// The folders of state and cache are nobody's files, here and there, also in a watched tree.
+#[test]
+fn our_own_folders_are_left_out_by_both() {
+    let sandbox = Sandbox::new();
+    let text = prose(1, 5_000);
+    for name in ["docs/a.txt", "cache/resemble/b.txt", "state/resemble/c.txt"] {
+        sandbox.write(name, &text);
+    }
+    let own = [("XDG_CACHE_HOME", "cache"), ("XDG_STATE_HOME", "state")];
+    let own = own.map(|(variable, folder)| (variable, sandbox.tree(folder)));
+    let tree = sandbox.path("tree");
+    let mut command = sandbox.program("resembled");
+    command.arg(&tree).envs(own.clone());
+    let daemon = sandbox.start(&mut command).expect("a daemon");
+    daemon.sync();
+    for extra in [&[][..], &["--local"], &["--local", "--no-cache"]] {
+        let mut command = sandbox.program("resemble");
+        let args = ["pairs", "--format", "json"];
+        command.args(args).args(extra).arg(&tree).envs(own.clone());
+        let output = command.output().expect("resemble runs");
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(json["looked"]["files"], 1, "{extra:?}: {json}");
+    }
+}
+
 /// Through the daemon, by the command itself, and without its cache: the same bytes and exit code.
 fn same_both_ways(sandbox: &Sandbox, questions: Vec<Vec<OsString>>, formats: &[&str]) {
     for question in questions {
