@@ -24,6 +24,10 @@ pub trait Row: Serialize {
     /// columns by their place: a new one goes to the end.
     const COLUMNS: &'static [&'static str];
 
+    /// So many of the columns are in TSV. It has no header row, so what scripts count on is their number:
+    /// columns that come later are in CSV alone.
+    const IN_TSV: usize = Self::COLUMNS.len();
+
     /// The values for TSV and CSV.
     fn fields(&self) -> Vec<Field<'_>>;
 
@@ -70,9 +74,13 @@ pub fn print<P: Serialize, R: Row>(
         }),
         RowFormat::Tsv => ui.write(|out| {
             rows.iter()
-                .try_for_each(|row| write_row(out, Style::Tsv, &row.fields(), end))
+                .try_for_each(|row| write_row(out, Style::Tsv, tsv_fields::<R>(&row.fields()), end))
         }),
     }
+}
+
+fn tsv_fields<'f, R: Row>(fields: &'f [Field<'f>]) -> &'f [Field<'f>] {
+    &fields[..R::IN_TSV.min(fields.len())]
 }
 
 /// Prints one row of an answer that never ends.
@@ -82,7 +90,9 @@ pub fn print_one<R: Row>(ui: &mut Ui, output: &RowOutput, row: &R) -> CliResult<
         RowFormat::Text => print_text(ui, std::slice::from_ref(row), end, false)?,
         RowFormat::Json | RowFormat::Jsonl => ui.write(|out| json_line(out, row))?,
         RowFormat::Csv => ui.write(|out| write_row(out, Style::Csv, &row.fields(), b'\n'))?,
-        RowFormat::Tsv => ui.write(|out| write_row(out, Style::Tsv, &row.fields(), end))?,
+        RowFormat::Tsv => {
+            ui.write(|out| write_row(out, Style::Tsv, tsv_fields::<R>(&row.fields()), end))?;
+        }
     }
     ui.flush()
 }
@@ -236,6 +246,7 @@ impl Row for FindRow {
         "discounted",
         "reason",
     ];
+    const IN_TSV: usize = 8;
 
     fn fields(&self) -> Vec<Field<'_>> {
         vec![
@@ -289,6 +300,7 @@ impl Row for PairRow {
         "discounted",
         "reason",
     ];
+    const IN_TSV: usize = 7;
 
     fn fields(&self) -> Vec<Field<'_>> {
         vec![

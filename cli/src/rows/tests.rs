@@ -143,13 +143,13 @@ fn text_in_a_pipe() {
 fn tsv() {
     assert_eq!(
         printed(&find_rows(), RowFormat::Tsv, false, false, false),
-        "a.txt\tsame.txt\tidentical\tbytes\t1.000000\t1.000000\t0.500000\t4096\t\t\n\
-         a.txt\tnew\\nline, \"x\"\u{fffd}\tcontained\tbytes\t1.000000\t0.090000\t0.500000\t4096\t\t\n\
-         ./#b\ttab\\there\\\\\t\tbytes\t0.129999\t\t0.500000\t4096\t\t\n"
+        "a.txt\tsame.txt\tidentical\tbytes\t1.000000\t1.000000\t0.500000\t4096\n\
+         a.txt\tnew\\nline, \"x\"\u{fffd}\tcontained\tbytes\t1.000000\t0.090000\t0.500000\t4096\n\
+         ./#b\ttab\\there\\\\\t\tbytes\t0.129999\t\t0.500000\t4096\n"
     );
     assert_eq!(
         printed(&[pair()], RowFormat::Tsv, true, false, false),
-        "x\ty z\t1.000000\t1.000000\t0.123456\t0.000000\t7\t\t\0"
+        "x\ty z\t1.000000\t1.000000\t0.123456\t0.000000\t7\0"
     );
 }
 

@@ -109,7 +109,7 @@ fn find_asks_the_daemon_and_prints_names_as_given() {
     env.run(["find", "a.txt", "--in", "docs", "--format", "tsv"])
         .is(
             0,
-            "a.txt\tdocs/b.txt\tnear\tbytes\t0.970000\t0.880000\t0.850000\t4096\t\t\n",
+            "a.txt\tdocs/b.txt\tnear\tbytes\t0.970000\t0.880000\t0.850000\t4096\n",
             "",
         );
     let asked = daemon.stop();

@@ -95,7 +95,7 @@ fn find_in_every_format_says_the_same() {
     assert_eq!(
         csv.lines()
             .skip(1)
-            .map(|line| line.replace(',', "\t"))
+            .map(|line| line.split(',').take(8).collect::<Vec<_>>().join("\t"))
             .collect::<Vec<_>>(),
         tsv.lines().collect::<Vec<_>>()
     );
@@ -361,7 +361,7 @@ fn hostile_names() {
     let mut seen: Vec<Vec<u8>> = Vec::new();
     for line in &lines {
         let fields: Vec<&[u8]> = line.split(|byte| *byte == b'\t').collect();
-        assert_eq!(fields.len(), 9, "{}", String::from_utf8_lossy(line));
+        assert_eq!(fields.len(), 7, "{}", String::from_utf8_lossy(line));
         seen.extend(fields[..2].iter().map(|field| field.to_vec()));
     }
     seen.sort();
