@@ -19,6 +19,7 @@ use resemble_proto::message::{CompareRequest, Comparison, Whole};
 
 use crate::ask::AskError;
 use crate::catalogue::Shelf;
+use crate::compare::Memo;
 use crate::ingest::{Ingest, IngestError, IngestOptions, Observer, Report, RootOptions, Target};
 
 /// How a local index is opened.
@@ -71,6 +72,7 @@ pub struct LocalIndex {
     ingest: Ingest,
     cache: Option<PathBuf>,
     note: Option<String>,
+    outgrown: bool,
     changes: u64,
     options: LocalOptions,
 }
@@ -79,11 +81,15 @@ impl LocalIndex {
     /// Opens the cache, or an index in memory if that is asked for or the cache cannot be had.
     pub fn open(options: LocalOptions) -> Result<Self, LocalError> {
         let mut note = None;
+        let mut outgrown = false;
         let cached = options
             .cache
             .as_ref()
             .and_then(|path| match open_cache(path, &options) {
-                Ok(index) => Some(index),
+                Ok((index, begun_anew)) => {
+                    outgrown = begun_anew;
+                    Some(index)
+                }
                 Err(reason) => {
                     note = Some(format!("the cache is not used: {reason}"));
                     None
@@ -99,9 +105,15 @@ impl LocalIndex {
             ingest,
             cache,
             note,
+            outgrown,
             changes: 0,
             options,
         })
+    }
+
+    /// Whether the cache had outgrown its limit and was begun anew: every file is read again.
+    pub const fn is_outgrown(&self) -> bool {
+        self.outgrown
     }
 
     /// Why the cache is not used, if it should have been.
@@ -230,6 +242,11 @@ impl LocalIndex {
         Ok(self.shelf().compare(request, templates, observer)?)
     }
 
+    /// Where comparisons of what is known keep what they found out.
+    pub fn memo(&self) -> impl Memo {
+        self.shelf()
+    }
+
     /// What is known now.
     pub fn snapshot(&self) -> Result<Snapshot, ReadError> {
         self.ingest.index().snapshot()
@@ -284,7 +301,8 @@ fn real(folder: &Path) -> Option<PathBuf> {
     Some(met.unwrap_or(absolute))
 }
 
-fn open_cache(path: &Path, options: &LocalOptions) -> Result<Index, String> {
+/// The cache, and whether it had outgrown its limit and was begun anew.
+fn open_cache(path: &Path, options: &LocalOptions) -> Result<(Index, bool), String> {
     use std::os::unix::fs::DirBuilderExt;
     let folder = path.parent().ok_or("it has no folder")?;
     fs::DirBuilder::new()
@@ -292,7 +310,8 @@ fn open_cache(path: &Path, options: &LocalOptions) -> Result<Index, String> {
         .mode(0o700)
         .create(folder)
         .map_err(|e| format!("{}: {e}", folder.display()))?;
-    if fs::metadata(path).is_ok_and(|meta| meta.len() > options.cache_bytes) {
+    let outgrown = fs::metadata(path).is_ok_and(|meta| meta.len() > options.cache_bytes);
+    if outgrown {
         // Removing the file of a running command is harmless to it: it keeps its own.
         fs::remove_file(path).map_err(|e| format!("{}: {e}", path.display()))?;
     }
@@ -301,7 +320,7 @@ fn open_cache(path: &Path, options: &LocalOptions) -> Result<Index, String> {
             if let Some(set_aside) = set_aside {
                 tracing::debug!(reason = %set_aside.reason, "the cache was begun anew");
             }
-            Ok(index)
+            Ok((index, outgrown))
         }
         Err(e) => Err(e.to_string()),
     }

@@ -13,7 +13,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use resemble_core::similarity::{NoBoilerplate, Templates, estimate_texts, relation};
 use resemble_core::{Digest, Params, Relation};
-use resemble_engine::compare::compare;
+use resemble_engine::compare::{Recent, compare};
 use resemble_engine::ingest::Unobserved;
 use resemble_engine::local::{LocalIndex, LocalOptions};
 use resemble_proto::message::{
@@ -38,7 +38,10 @@ fn asked(scene: &mut Scene, request: &CompareRequest) -> Whole<Comparison> {
     let params = Params::default();
     scene.scan();
     let snapshot = scene.index.snapshot().expect("a snapshot");
-    let by_index = compare(&snapshot, &params, request).expect("an answer");
+    let recent = Recent::default();
+    let ask = || compare(&snapshot, &params, request, &recent).expect("an answer");
+    let by_index = ask();
+    assert_eq!(ask(), by_index, "what is remembered differs");
     let mut local = LocalIndex::open(LocalOptions {
         cache: None,
         cache_bytes: 0,
@@ -456,7 +459,8 @@ fn files_a_tree_in_itself_and_nothing_at_all() {
     assert_eq!(ask(&mut scene, "a/x", "a/inner"), expected);
     let missing = request(&scene, "a", "b", CompareOptions::default());
     let snapshot = scene.index.snapshot().expect("a snapshot");
-    let failure = compare(&snapshot, &Params::default(), &missing).expect_err("nothing there");
+    let failure = compare(&snapshot, &Params::default(), &missing, &Recent::default())
+        .expect_err("nothing there");
     assert!(failure.to_string().contains("/b"), "{failure}");
 }
 

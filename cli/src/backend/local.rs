@@ -31,6 +31,7 @@ use crate::args::{Answering, Global};
 use crate::error::{CliError, CliResult};
 use crate::names::Named;
 use crate::ui::{Progress, Ui};
+use crate::values::human_size;
 
 /// Answers from the command's own cache.
 #[derive(Debug)]
@@ -72,6 +73,12 @@ impl Local {
         let index = LocalIndex::open(options)?;
         if let Some(note) = index.note() {
             ui.detail(note);
+        }
+        if index.is_outgrown() {
+            ui.note(&format!(
+                "the cache had outgrown {}: everything is read again; a larger --cache-size, or a daemon, saves that",
+                human_size(answering.cache_size),
+            ));
         }
         // Whoever opened the cache made its folder.
         let scratch = scratch_dir(folder.as_deref());
@@ -211,7 +218,8 @@ impl Local {
         let trees = [&request.a, &request.b].map(|tree| tree.as_path().to_owned());
         if self.index.prefers_index(&trees) {
             self.look(&trees, &mut shown)?;
-            return self.whole(|snapshot| compare::compare(snapshot, &self.params, request));
+            let memo = self.index.memo();
+            return self.whole(|snapshot| compare::compare(snapshot, &self.params, request, &memo));
         }
         let templates = self
             .templates

@@ -536,6 +536,22 @@ fn a_second_look_gives_the_same_with_and_without_the_cache() {
 }
 
 #[test]
+fn a_cache_that_has_outgrown_its_limit_is_begun_anew_and_says_so() {
+    let env = collection();
+    let ask = |size: &str| env.run(["pairs", "docs", "--cache-size", size]);
+    let first = ask("1K");
+    assert_eq!(first.err, "");
+    let second = ask("1K");
+    assert_eq!(second.out, first.out);
+    assert!(
+        second.err.contains("the cache had outgrown 1.0 KiB"),
+        "{}",
+        second.err
+    );
+    assert_eq!(ask("1G").err, "");
+}
+
+#[test]
 fn without_a_place_for_a_cache_there_is_none() {
     let env = collection();
     let ran = finish(

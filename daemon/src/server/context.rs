@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::Sender;
+use resemble_engine::compare::Recent;
 
 use super::status::Figures;
 use crate::alerts::log::AlertLog;
@@ -24,6 +25,8 @@ pub struct Context {
     pub overlays: Arc<Overlays>,
     /// The state folder.
     pub state: PathBuf,
+    /// What the last comparisons found out.
+    pub(super) compared: Recent,
     /// The figures of the last `status`, with the clock they belong to.
     pub(super) figures: Mutex<Option<(u64, Vec<Figures>)>>,
 }
@@ -43,6 +46,7 @@ impl Context {
             alerts,
             overlays,
             state,
+            compared: Recent::default(),
             figures: Mutex::new(None),
         }
     }

@@ -39,7 +39,12 @@ pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Resu
         Request::Compare(request) => {
             let paths = [&request.a, &request.b];
             out.answer(whole(context, paths, |snapshot| {
-                compare::compare(snapshot, &context.shared.params, &request)
+                compare::compare(
+                    snapshot,
+                    &context.shared.params,
+                    &request,
+                    &context.compared,
+                )
             }))
         }
         Request::Covered(request) => {

@@ -10,12 +10,13 @@
 //!    is left over to look up.
 //! 3. **A catalogue of each tree is kept** ([`store`]) while the comparison goes on: paths, stats, digests, and
 //!    the packed pieces in pools that several catalogues share. The next comparison stats everything and reads
-//!    what changed. Nothing depends on it but time: what does not decode is not there.
+//!    what changed; if nothing did, it also finds what both have in common (`findings`). Nothing depends on it but time: what does not decode is not there.
 //!
 //! A catalogue trusts a stat by the rule of [`crate::read`], number 5: what was changed less than
 //! 35 seconds before it was read is not recorded, and read again the next time.
 
 mod codec;
+mod findings;
 mod known;
 mod pair;
 mod scan;
@@ -130,7 +131,7 @@ impl Shelf<'_> {
                 };
                 threads.spawn(move || keep.store())
             });
-            let answer = of_sides(&scanned.sides, &pieces, &terms);
+            let answer = of_sides(&scanned.sides, &pieces, &terms, self);
             if let Some(Ok(Err(error))) = writing.map(std::thread::ScopedJoinHandle::join) {
                 tracing::debug!("the catalogues were not kept: {error}");
             }

@@ -162,6 +162,40 @@ fn a_second_look_reads_what_changed_and_says_the_same() {
 }
 
 #[test]
+fn what_was_found_out_is_kept_for_the_same_contents() {
+    let scene = Scene::new();
+    let (first, _) = scene.compare("a", "b");
+    let kept = scene.records("comparison/");
+    assert_eq!(kept.len(), 1);
+    assert_eq!(scene.compare("a", "b").0, first);
+    assert_eq!(scene.records("comparison/"), kept);
+
+    // Damaged or of other contents: found out anew.
+    for name in kept.keys() {
+        let damaged = Some(&[7u8; 40][..]);
+        scene
+            .index
+            .put_records(&[(name, damaged)])
+            .expect("written");
+    }
+    assert_eq!(scene.compare("a", "b").0, first);
+    assert_eq!(scene.records("comparison/"), kept);
+    scene.write("b/dir/3", &edited(&noise(3, 5000)));
+    let (changed, _) = scene.compare("a", "b");
+    assert_eq!(changed, scene.fresh("a", "b"));
+    assert_eq!(scene.records("comparison/").len(), 2);
+
+    // The same contents at other paths: another pair may stand in a row.
+    fs::rename(scene.path("b/dir/3"), scene.path("b/dir/3-new")).expect("renamed");
+    assert_eq!(scene.compare("a", "b").0, scene.fresh("a", "b"));
+    for n in 0..20u64 {
+        scene.write("b/dir/4", &noise(700 + n, 3000));
+        scene.compare("a", "b");
+    }
+    assert!(scene.records("comparison/").len() <= 8);
+}
+
+#[test]
 fn trees_share_their_pools_and_an_unnamed_pool_goes() {
     let scene = Scene::new();
     scene.compare("a", "b");

@@ -18,12 +18,16 @@
 //! boilerplate are counted over the contents of these two trees alone; so a daemon that knows a million other
 //! files and a command that has just read these give the same bytes.
 //!
+//! Asked again about the same contents, what they have in common is remembered (`memo`).
+//!
 //! The trees are the scope: no ignore rule applies, whatever a daemon's root says about ignore files. If one
 //! lies in the other, it is no part of that other one.
 
 mod classes;
 mod common;
+mod discounts;
 mod indexed;
+mod memo;
 pub(crate) mod parallel;
 mod partners;
 mod rows;
@@ -37,11 +41,15 @@ use resemble_index::{Options, Snapshot};
 use resemble_proto::message::{CompareOptions, CompareRequest, Comparison, Whole};
 
 use self::classes::{Classes, Joined};
+use self::discounts::Discounts;
 use self::partners::Question;
 use self::sides::{Holders, Pieces, Side, Sides};
 use crate::ask::AskError;
 
-/// The comparison of two directories (or files) that the index knows.
+pub use self::memo::{Memo, Recent};
+
+/// The comparison of two directories (or files) that the index knows; `memo` keeps what was found out for the
+/// next time.
 ///
 /// # Errors
 ///
@@ -50,6 +58,7 @@ pub fn compare(
     snapshot: &Snapshot,
     params: &Params,
     request: &CompareRequest,
+    memo: &dyn Memo,
 ) -> Result<Whole<Comparison>, AskError> {
     let (sides, pieces) = indexed::sides(snapshot, request)?;
     of_sides(
@@ -61,6 +70,7 @@ pub fn compare(
             params,
             limit: snapshot.boilerplate_limit(),
         },
+        memo,
     )
 }
 
@@ -85,6 +95,7 @@ pub(crate) fn of_sides(
     sides: &Sides,
     pieces: &dyn Pieces,
     terms: &Terms<'_>,
+    memo: &dyn Memo,
 ) -> Result<Whole<Comparison>, AskError> {
     let holders = [&sides.a, &sides.b].map(|side| Holders::of(side, sides.contents.len()));
     let holders = [&holders[0], &holders[1]];
@@ -118,7 +129,27 @@ pub(crate) fn of_sides(
         holders,
         limit: terms.limit,
     };
-    let partners = question.ask([&subjects[0], &subjects[1]], &twins)?;
+    let subjects = [&subjects[0][..], &subjects[1][..]];
+    let name = memo::name_of(sides, terms, subjects, &twins);
+    let kept = name.as_ref().and_then(|name| memo.recall(name));
+    if let Some((partners, discounts)) = kept.and_then(|kept| memo::decode(&kept, &question)) {
+        let classes = Classes::new(sides, holders, terms.options, &partners);
+        let (rows, known) = classes.rows(&joined, &partners);
+        // Which pairs stand in rows depends on paths, too.
+        if discounts.know(sides, &rows) {
+            tracing::debug!("compared before");
+            return rows::answer(
+                &question,
+                terms.params,
+                &joined,
+                rows,
+                &known,
+                &partners,
+                &discounts,
+            );
+        }
+    }
+    let (partners, counts) = question.ask(subjects, &twins)?;
     tracing::debug!(
         contents = sides.contents.len(),
         looked_up = subjects[0].len() + subjects[1].len(),
@@ -127,5 +158,19 @@ pub(crate) fn of_sides(
     );
     let classes = Classes::new(sides, holders, terms.options, &partners);
     let (rows, known) = classes.rows(&joined, &partners);
-    rows::answer(&question, terms.params, &joined, rows, &known, &partners)
+    let discounts = Discounts::of(&question, &counts, &rows)?;
+    std::thread::scope(|threads| {
+        if let Some(name) = &name {
+            threads.spawn(|| memo.keep(name, &memo::encode(&partners, &discounts)));
+        }
+        rows::answer(
+            &question,
+            terms.params,
+            &joined,
+            rows,
+            &known,
+            &partners,
+            &discounts,
+        )
+    })
 }

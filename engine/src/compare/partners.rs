@@ -66,6 +66,7 @@ pub(super) struct Question<'a> {
 }
 
 /// What was found out.
+#[derive(Debug, Default)]
 pub(super) struct Partners {
     /// By (a, b). Only what passes the question's thresholds.
     pub(super) links: Vec<Link>,
@@ -73,8 +74,6 @@ pub(super) struct Partners {
     pub(super) twins: Vec<Link>,
     /// How much of a content lies in all its partners together, where it has several.
     pub(super) covered: HashMap<u32, Score>,
-    /// How common the subjects' pieces are.
-    pub(super) counts: Counts,
     pub(super) errors: Vec<SoftError>,
 }
 
@@ -107,7 +106,7 @@ impl Question<'_> {
         Ok(kept.size)
     }
 
-    /// Looks the subjects up and measures the twins.
+    /// Looks the subjects up and measures the twins; and how common the subjects' pieces are.
     ///
     /// `subjects`: contents that A alone has, then contents that B alone has, both ascending. `twins`: pairs
     /// of unequal contents (a, b) that stand at one path.
@@ -115,16 +114,11 @@ impl Question<'_> {
         &self,
         subjects: [&[u32]; 2],
         twins: &[(u32, u32)],
-    ) -> Result<Partners, AskError> {
-        let mut partners = Partners {
-            links: Vec::new(),
-            twins: Vec::new(),
-            covered: HashMap::new(),
-            counts: Counts::new(self.limit),
-            errors: Vec::new(),
-        };
+    ) -> Result<(Partners, Counts), AskError> {
+        let mut partners = Partners::default();
+        let mut counts = Counts::new(self.limit);
         if subjects.iter().all(|side| side.is_empty()) && twins.is_empty() {
-            return Ok(partners);
+            return Ok((partners, counts));
         }
         let all: Vec<(u32, bool)> = subjects[0]
             .iter()
@@ -146,10 +140,10 @@ impl Question<'_> {
             batches.next().unwrap_or_default(),
             &is_subject,
             &mut found,
-            &mut partners,
+            &mut counts,
         )?;
         for batch in batches {
-            self.look_up(batch, &is_subject, &mut found, &mut partners)?;
+            self.look_up(batch, &is_subject, &mut found, &mut counts)?;
         }
         let Found {
             common, candidates, ..
@@ -173,7 +167,7 @@ impl Question<'_> {
         partners.twins.sort_unstable_by_key(|twin| (twin.a, twin.b));
         partners.errors.sort();
         partners.errors.dedup();
-        Ok(partners)
+        Ok((partners, counts))
     }
 
     /// Measures the candidates and keeps those that are partners.
@@ -281,6 +275,18 @@ impl Question<'_> {
         Link {
             a: a.id.0,
             b: b.id.0,
+            measures,
+            relation,
+        }
+    }
+
+    /// The link of two contents that were measured before, without templates.
+    pub(super) fn link_of(&self, a: u32, b: u32, measures: Measures) -> Link {
+        let size = |content: u32| self.content(content).size;
+        let relation = similarity::relation(false, size(a), size(b), &measures, self.min_shared());
+        Link {
+            a,
+            b,
             measures,
             relation,
         }

@@ -2,12 +2,12 @@
 
 use resemble_core::{ByteLen, Measures, Params, Score};
 use resemble_proto::message::{
-    CompareClass, CompareRow, CompareSummary, Comparison, Discount, Header, Looked, OtherRow,
-    Partner, Whole,
+    CompareClass, CompareRow, CompareSummary, Comparison, Header, Looked, OtherRow, Partner, Whole,
 };
 use resemble_proto::number::Fraction;
 
 use super::classes::{Joined, Known, Row};
+use super::discounts::Discounts;
 use super::parallel::in_parallel;
 use super::partners::{Partners, Question};
 use super::sides::{Side, Sides, What, path_text};
@@ -26,6 +26,7 @@ pub(super) fn answer(
     mut rows: Vec<Row>,
     known: &Known<'_>,
     partners: &Partners,
+    discounts: &Discounts,
 ) -> Result<Whole<Comparison>, AskError> {
     let sides = question.sides;
     let mut summary = CompareSummary::default();
@@ -47,7 +48,7 @@ pub(super) fn answer(
         rows.truncate(usize::try_from(top).unwrap_or(usize::MAX));
     }
     let built = in_parallel(rows.len(), Vec::new, |at, out: &mut Vec<_>| {
-        out.push((at, row(question, &rows[at], known, partners)?));
+        out.push((at, row(question, &rows[at], known, discounts)));
         Ok(())
     })?;
     let mut built: Vec<(usize, CompareRow)> = built.into_iter().flatten().collect();
@@ -91,12 +92,7 @@ fn place<'a>(sides: &'a Sides, row: &Row) -> (bool, Option<&'a [u8]>, Option<&'a
     (a.is_none(), a, path(&sides.b, row.b))
 }
 
-fn row(
-    question: &Question<'_>,
-    row: &Row,
-    known: &Known<'_>,
-    partners: &Partners,
-) -> Result<CompareRow, AskError> {
+fn row(question: &Question<'_>, row: &Row, known: &Known<'_>, discounts: &Discounts) -> CompareRow {
     let sides = question.sides;
     let entry = |side: usize, at: Option<u32>| {
         at.map(|at| &[&sides.a, &sides.b][side].entries[at as usize])
@@ -115,19 +111,6 @@ fn row(
         },
         None => identical_measures(size_a.unwrap_or_default()),
     };
-    let mut discount = Discount::default();
-    if let (Some(a), Some(b), true) = (
-        a.and_then(|a| a.what.content()),
-        b.and_then(|b| b.what.content()),
-        unequal
-            && measures
-                .containment()
-                .is_some_and(|score| score > Score::ZERO),
-    ) {
-        let (a, b) = (question.load(a)?, question.load(b)?);
-        let score = measures.containment();
-        discount = partners.counts.discount(&a.sketch(), &b.sketch(), score);
-    }
     let others = if unequal {
         let (side, own, partner) = if row.about_b {
             (1, row.b, row.a)
@@ -150,7 +133,7 @@ fn row(
     } else {
         Vec::new()
     };
-    Ok(CompareRow {
+    CompareRow {
         class: row.class,
         a: a.map(|entry| path_text(&entry.path)),
         b: b.map(|entry| path_text(&entry.path)),
@@ -161,8 +144,8 @@ fn row(
         size_b: size_b.map(ByteLen::get),
         copy: row.copy,
         others,
-        discount,
-    })
+        discount: discounts.told(sides, row),
+    }
 }
 
 /// How much of each side lies in any file of the other.

@@ -9,12 +9,12 @@ use std::collections::HashMap;
 use resemble_core::{ByteLen, Fingerprint, Relation, Score, similarity};
 use resemble_index::PostingKind;
 
-use super::{Partners, Question};
+use super::Question;
 use crate::ask::AskError;
 use crate::compare::common::{Buckets, Common};
 use crate::compare::parallel::in_parallel;
 use crate::compare::wanted::{CHUNK, Wanted};
-use crate::evidence::Kept;
+use crate::evidence::{Counts, Kept};
 
 /// What is found for all batches.
 #[derive(Default)]
@@ -36,7 +36,7 @@ impl Question<'_> {
         batch: &[(u32, bool)],
         is_subject: &[Vec<bool>; 2],
         found: &mut Found,
-        partners: &mut Partners,
+        counts: &mut Counts,
     ) -> Result<(), AskError> {
         let contents = self.sides.contents.len();
         let loaded = in_parallel(batch.len(), Vec::new, |at, out: &mut Vec<_>| {
@@ -118,8 +118,8 @@ impl Question<'_> {
         }
         let common = found.common.get_or_insert_default();
         for (at, &key) in wanted.keys.iter().enumerate() {
-            let count = wanted.counted(at);
-            if count > self.limit {
+            let counted = wanted.counted(at);
+            if counted > self.limit {
                 common.add(key);
             }
             let kind = if key & CHUNK == 0 {
@@ -127,7 +127,7 @@ impl Question<'_> {
             } else {
                 PostingKind::Chunk
             };
-            partners.counts.note(kind, key & !CHUNK, count as usize);
+            counts.note(kind, key & !CHUNK, counted as usize);
         }
         Ok(())
     }

@@ -1,0 +1,89 @@
+//! What comparisons found out, kept in the cache.
+
+use std::sync::Arc;
+
+use resemble_index::varint::{Reader, put};
+
+use super::Shelf;
+use super::store::KeepError;
+use crate::compare::Memo;
+
+/// The names of what is kept and its bytes, the oldest first.
+const REGISTER: &str = "comparison.register";
+
+/// Comparisons that are kept.
+const MOST: usize = 8;
+
+/// The part of the cache's limit that they may take together: one in so many.
+const PART: u64 = 8;
+
+fn record_of(name: &str) -> String {
+    format!("comparison/{name}")
+}
+
+fn decode(record: &[u8]) -> Option<Vec<(String, u64)>> {
+    let mut reader = Reader(record);
+    let mut kept = Vec::new();
+    for _ in 0..reader.u64()? {
+        let length = usize::try_from(reader.u64()?).ok()?;
+        let name = String::from_utf8(reader.bytes(length)?.to_vec()).ok()?;
+        kept.push((name, reader.u64()?));
+    }
+    reader.end(kept)
+}
+
+fn encode(kept: &[(String, u64)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    put(&mut out, kept.len() as u64);
+    for (name, bytes) in kept {
+        put(&mut out, name.len() as u64);
+        out.extend_from_slice(name.as_bytes());
+        put(&mut out, *bytes);
+    }
+    out
+}
+
+impl Shelf<'_> {
+    fn keep_findings(&self, name: &str, findings: &[u8]) -> Result<(), KeepError> {
+        let new = findings.len() as u64;
+        let snapshot = self.index.snapshot()?;
+        let room = self.cache_bytes / PART;
+        if new > room || snapshot.totals()?.index_bytes + new > self.cache_bytes {
+            return Ok(());
+        }
+        let register = snapshot.record(REGISTER)?;
+        drop(snapshot);
+        let mut kept = register.and_then(|kept| decode(&kept)).unwrap_or_default();
+        kept.retain(|(of, _)| of != name);
+        kept.push((name.to_owned(), new));
+        let mut gone = Vec::new();
+        while kept.len() > MOST || kept.iter().map(|(_, bytes)| bytes).sum::<u64>() > room {
+            gone.push(record_of(&kept.remove(0).0));
+        }
+        let record = record_of(name);
+        let register = encode(&kept);
+        let puts = [
+            (record.as_str(), Some(findings)),
+            (REGISTER, Some(&register[..])),
+        ];
+        let records: Vec<(&str, Option<&[u8]>)> = gone
+            .iter()
+            .map(|name| (name.as_str(), None))
+            .chain(puts)
+            .collect();
+        Ok(self.index.put_records(&records)?)
+    }
+}
+
+impl Memo for Shelf<'_> {
+    fn recall(&self, name: &str) -> Option<Arc<[u8]>> {
+        let snapshot = self.index.snapshot().ok()?;
+        Some(snapshot.record(&record_of(name)).ok()??.into())
+    }
+
+    fn keep(&self, name: &str, findings: &[u8]) {
+        if let Err(error) = self.keep_findings(name, findings) {
+            tracing::debug!("the findings were not kept: {error}");
+        }
+    }
+}

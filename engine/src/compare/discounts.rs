@@ -1,0 +1,71 @@
+//! What the pairs that stand in rows have in common with many others, and what is left without that.
+
+use std::collections::HashMap;
+
+use resemble_core::Score;
+use resemble_proto::message::{CompareClass, Discount};
+use resemble_proto::number::Fraction;
+
+use super::classes::Row;
+use super::parallel::in_parallel;
+use super::partners::Question;
+use super::sides::Sides;
+use crate::ask::AskError;
+use crate::evidence::Counts;
+
+/// Of each pair in a row the discounted score, and how many contents have what is discounted; `None`:
+/// nothing is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Discounts(pub(super) HashMap<(u32, u32), Option<(Fraction, u32)>>);
+
+/// The unequal contents of a row that have something in common, and its score.
+fn pair_of(sides: &Sides, row: &Row) -> Option<((u32, u32), Score)> {
+    if matches!(row.class, CompareClass::Same | CompareClass::Moved) {
+        return None;
+    }
+    let a = sides.a.entries[row.a? as usize].what.content()?;
+    let b = sides.b.entries[row.b? as usize].what.content()?;
+    let score = row.measures?.containment()?;
+    (score > Score::ZERO).then_some(((a, b), score))
+}
+
+impl Discounts {
+    /// Those of these rows.
+    pub(super) fn of(
+        question: &Question<'_>,
+        counts: &Counts,
+        rows: &[Row],
+    ) -> Result<Self, AskError> {
+        let mut pairs: Vec<((u32, u32), Score)> = rows
+            .iter()
+            .filter_map(|row| pair_of(question.sides, row))
+            .collect();
+        pairs.sort_unstable_by_key(|&(pair, _)| pair);
+        pairs.dedup_by_key(|&mut (pair, _)| pair);
+        let found = in_parallel(pairs.len(), Vec::new, |at, out: &mut Vec<_>| {
+            let ((a, b), score) = pairs[at];
+            let (of_a, of_b) = (question.load(a)?, question.load(b)?);
+            let rarity = counts.rarity(&of_a.sketch(), &of_b.sketch());
+            let left =
+                rarity.map(|rarity| (Fraction::from(rarity.discounted(score)), rarity.contents));
+            out.push(((a, b), left));
+            Ok(())
+        })?;
+        Ok(Self(found.into_iter().flatten().collect()))
+    }
+
+    /// Whether all of these rows are known.
+    pub(super) fn know(&self, sides: &Sides, rows: &[Row]) -> bool {
+        let mut pairs = rows.iter().filter_map(|row| pair_of(sides, row));
+        pairs.all(|(pair, _)| self.0.contains_key(&pair))
+    }
+
+    /// That of a row.
+    pub(super) fn told(&self, sides: &Sides, row: &Row) -> Discount {
+        let told = pair_of(sides, row).and_then(|(pair, score)| {
+            let (left, contents) = (*self.0.get(&pair)?)?;
+            Some(Counts::told(Fraction::from(score), left, contents))
+        });
+        told.unwrap_or_default()
+    }
+}
