@@ -556,8 +556,8 @@ fn a_page_of_50_000_rows_stays_quick() {
     );
     let of = |name: &str| figures[name].as_f64().unwrap();
     // A quadratic table would be thousands of units away.
-    assert!(of("filter") < 15.0 * of("unit"), "{figures}");
-    assert!(of("sort") < 15.0 * of("unit"), "{figures}");
+    assert!(of("filter") < 100.0 * of("unit"), "{figures}");
+    assert!(of("sort") < 100.0 * of("unit"), "{figures}");
     assert!(of("found") > 0.0 && of("found") <= 100.0, "{figures}");
     assert!(
         of("nodes") < 6_000.0,
