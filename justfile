@@ -26,6 +26,11 @@ deny:
 bench *args:
     cargo bench -p resemble-benches {{args}}
 
+# The accuracy page: TOOLS scores, CORPORA is what it scores; see docs/accuracy.md.
+accuracy tools corpora *args:
+    cargo build --release --bin resemble
+    python3 benches/accuracy/accuracy.py {{tools}} {{corpora}} --write docs/accuracy.md {{args}}
+
 # Programs and user units into the home directory.
 install:
     cargo install --locked --path daemon
