@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""How right the answers are: the tasks of docs/accuracy.md, resemble beside its peers.
+
+    accuracy.py TOOLS CORPORA [--resemble BIN] [--peers ssdeep,minhash,...] [--write docs/accuracy.md]
+
+TOOLS has the scoring programs (score.py, detect.py, run_peers.py), CORPORA the folders T1, T2, T4, T6-*, T8, each with
+files/ and truth.tsv; a missing one is left out and said so. Peers' pairs are kept in CORPORA/pairs, with the
+seconds they took, and not made again. Prints Markdown; --write replaces what stands between the two marks of a page.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+MARKS = ("<!-- figures -->", "<!-- end of figures -->")
+
+
+def run(command, **more):
+    return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True,
+                          errors="surrogateescape", **more).stdout
+
+
+class Harness:
+    def __init__(self, options):
+        self.tools, self.corpora = Path(options.tools).resolve(), Path(options.corpora).resolve()
+        self.binary = Path(options.resemble).resolve()
+        self.kept = self.corpora / "pairs"
+        self.kept.mkdir(exist_ok=True)
+
+    def resemble(self, top, *options, dirs=(".",)):
+        """(pairs file, seconds) of one run from nothing: path, path, score, and the other figures of each pair."""
+        with tempfile.TemporaryDirectory() as cache:
+            begin = time.monotonic()
+            out = subprocess.run([self.binary, "--local", "pairs", *dirs, "--format", "tsv", *options], cwd=top, text=True,
+                                 capture_output=True, errors="surrogateescape",
+                                 env=dict(os.environ, XDG_CACHE_HOME=cache), check=False).stdout
+            seconds = time.monotonic() - begin
+        path = self.kept / "resemble.tsv"
+        with open(path, "w", errors="surrogateescape") as file:
+            for line in out.splitlines():
+                fields = line.split("\t")
+                fields[:2] = [os.path.normpath(name) for name in fields[:2]]
+                file.write("\t".join(fields) + "\n")
+        return path, seconds
+
+    def peer(self, name, top):
+        path = self.kept / f"{name}-{top.parent.name}.tsv"
+        took = path.with_suffix(".seconds")
+        if not path.exists():
+            begin = time.monotonic()
+            out = run([sys.executable, self.tools / "run_peers.py", name, top], cwd=self.tools)
+            took.write_text(f"{time.monotonic() - begin:.1f}")
+            path.write_text(out, errors="surrogateescape")
+        return path, float(took.read_text())
+
+    def score(self, task, pairs, *options):
+        truth = self.corpora / task / "truth.tsv"
+        return run([sys.executable, self.tools / "score.py", truth, pairs, *options], cwd=self.tools)
+
+    def detect(self, task, pairs):
+        return run([sys.executable, self.tools / "detect.py", self.corpora / task, f"x={pairs}"], cwd=self.tools)
+
+
+def lines(path):
+    with open(path, errors="surrogateescape") as file:
+        return [line.rstrip("\n").split("\t") for line in file]
+
+
+def truth_of(harness, task):
+    head, *rows = lines(harness.corpora / task / "truth.tsv")
+    return {tuple(sorted(row[:2])): dict(zip(head, row)) for row in rows}
+
+
+def by_columns(path, column):
+    return {tuple(sorted(row[:2])): float(row[column] or 0) for row in lines(path)}
+
+
+def figure(pattern, text):
+    found = re.search(pattern, text)
+    return found[1] if found else "?"
+
+
+def edit_curves(harness, _peers):
+    """T1: one document, i words inserted; found at a resemblance of 70 %, and the error of the estimate."""
+    truth = truth_of(harness, "T1")
+    top = harness.corpora / "T1" / "files"
+    yield "| i | found of 100 (exact) | false pairs | MAE of resemblance | with `--exact` |"
+    yield "|---|---|---|---|---|"
+    for number in (1, 5, 10, 20, 50):
+        cells = []
+        for options in ((), ("--exact",)):
+            path, _ = harness.resemble(top, "--score", "resemblance", *options, dirs=("RC", f"RC_a/i{number:02}"))
+            scores = by_columns(path, 2)
+            own = [score for pair, score in scores.items() if pair in truth and score >= 0.7]
+            false = sum(score >= 0.7 for pair, score in scores.items() if pair not in truth)
+            errors = [abs(score - float(truth[pair]["res_w5"])) for pair, score in scores.items() if pair in truth]
+            cells.append((len(own), false, sum(errors) / max(1, len(errors))))
+        (found, false, error), (exact, _, no_error) = cells
+        yield f"| {number} | {found} ({exact}) | {false} | {error:.4f} | {no_error:.4f} |"
+
+
+def mutations(harness, peers):
+    """T2: recall at no more than one false pair, by kind of change."""
+    truth = truth_of(harness, "T2")
+    top = harness.corpora / "T2" / "files"
+    runs = {"resemble": harness.resemble(top)}
+    tables = {"resemble": harness.detect("T2", runs["resemble"][0])}
+    scores = by_columns(runs["resemble"][0], 2)
+    runs["resemble --exact"] = harness.resemble(top, "--exact")
+    tables["resemble --exact"] = harness.detect("T2", runs["resemble --exact"][0])
+    for peer in peers:
+        runs[peer] = harness.peer(peer, top)
+        tables[peer] = harness.detect("T2", runs[peer][0])
+    kinds = [line.split("\t")[0] for line in tables["resemble"].splitlines() if line.count("\t") == 2][1:]
+    yield "| kind | " + " | ".join(tables) + " |"
+    yield "|---" * (len(tables) + 1) + "|"
+    for kind in kinds:
+        cells = [figure(rf"(?m)^{kind}\t\d+\t([\d.]+)", table) for table in tables.values()]
+        yield f"| {kind} | " + " | ".join(cells) + " |"
+    yield "| seconds | " + " | ".join(f"{seconds:.1f}" for _, seconds in runs.values()) + " |"
+    errors = [abs(score - max(float(truth[pair]["long_ab"]), float(truth[pair]["long_ba"])))
+              for pair, score in scores.items() if pair in truth and truth[pair]["kind"] not in ("case", "space", "html")]
+    yield ""
+    yield f"Mean error of the score against the truth, of the pairs found of all kinds but case, space and html: {sum(errors) / len(errors):.4f}."
+
+
+def natural(task, files):
+    """Texts that nobody made for this: resemblance of at least one half."""
+    def table(harness, peers):
+        top = harness.corpora / task / "files"
+        yield "| | average precision | best F1 | precision and recall at .5 | MAE | seconds |"
+        yield "|---|---|---|---|---|---|"
+        runs = [("resemble", harness.resemble, ()), ("resemble --exact", harness.resemble, ("--exact",))]
+        runs += [(peer, None, ()) for peer in peers]
+        for name, ours, options in runs:
+            path, seconds = ours(top, "--score", "resemblance", *options) if ours else harness.peer(name, top)
+            said = harness.score(task, path, "--files", files, "--positive", "res_w5>=0.5", "--ignore", "res_w5>=0.4", "--at", "0.5")
+            at = re.search(r"(?m)^0\.5\t\d+\t\d+\t\d+\t([\d.]+)\t([\d.]+)", said)
+            shown = f"{at[1]} / {at[2]}" if at else "?"
+            precision, best, error = (figure(what + r" ([\d.]+)", said) for what in ("average precision", "best F1", "MAE"))
+            yield f"| {name} | {precision} | {best} | {shown} | {error} | {seconds:.1f} |"
+    table.__doc__ = natural.__doc__
+    return table
+
+
+def versions(harness, peers):
+    """T6: the same page in another version, among pages that share its template."""
+    yield "| | average precision, Django | seconds | guide | seconds |"
+    yield "|---|---|---|---|---|"
+    for name in ["resemble", "resemble --exact", *peers]:
+        cells = []
+        for task in ("T6-django", "T6-guide"):
+            top = harness.corpora / task / "files"
+            if name.startswith("resemble"):
+                path, seconds = harness.resemble(top, *name.split()[1:])
+            else:
+                path, seconds = harness.peer(name, top)
+            said = harness.score(task, path, "--families", harness.corpora / task / "families.tsv")
+            cells += [figure(r"average precision ([\d.]+)", said), f"{seconds:.1f}"]
+        yield f"| {name} | " + " | ".join(cells) + " |"
+
+
+TASKS = [
+    ("Edit curves (T1)", "T1", edit_curves),
+    ("Nineteen kinds of change (T2)", "T2", mutations),
+    ("Licence texts (T4)", "T4", natural("T4", 714)),
+    ("Versions of pages with one template (T6)", "T6-django", versions),
+    ("Mails (T8)", "T8", natural("T8", 6046)),
+]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tools")
+    parser.add_argument("corpora")
+    parser.add_argument("--resemble", default="target/release/resemble")
+    parser.add_argument("--peers", default="")
+    parser.add_argument("--write")
+    parser.add_argument("--only", help="a task, as the folder is called")
+    options = parser.parse_args()
+    harness = Harness(options)
+    peers = [peer for peer in options.peers.split(",") if peer]
+    out = []
+    for title, folder, task in TASKS:
+        if options.only and options.only != folder:
+            continue
+        out += [f"## {title}", ""]
+        if (harness.corpora / folder / "truth.tsv").exists():
+            out += [task.__doc__, "", *task(harness, peers), ""]
+        else:
+            out += ["Not measured: the corpus is not there.", ""]
+        print("\n".join(out[-40:]) if not options.write else title, file=sys.stderr, flush=True)
+    text = "\n".join(out)
+    if not options.write:
+        print(text)
+        return
+    page = Path(options.write)
+    before, rest = page.read_text().split(MARKS[0])
+    _, after = rest.split(MARKS[1])
+    page.write_text(f"{before}{MARKS[0]}\n\n{text}\n{MARKS[1]}{after}")
+
+
+main()
