@@ -2,7 +2,7 @@
 //!
 //! Whoever compares two trees asks again: for the table after the text, for one class, for the page. What the contents
 //! of both have in common is the same then, and finding it is most of the work. So the findings are kept under a
-//! name made of everything that they follow from: the contents in their order, which of them were looked up, and
+//! name made of everything that they follow from: the contents in their order, who holds them, which were looked up, and
 //! the options that count for partners. If anything of it changes they are not found, so they need not be
 //! trusted to be up to date, only to be what was written.
 //!
@@ -20,7 +20,7 @@ use resemble_proto::number::Fraction;
 use super::Terms;
 use super::discounts::Discounts;
 use super::partners::{Partners, Question};
-use super::sides::Sides;
+use super::sides::{Holders, Sides};
 
 /// Another version is another name: to be raised with the layout below.
 const VERSION: u64 = 1;
@@ -37,6 +37,7 @@ pub trait Memo: Sync {
 /// The name of the findings about these contents; `None`: they are not to be kept.
 pub(super) fn name_of(
     sides: &Sides,
+    holders: [&Holders; 2],
     terms: &Terms<'_>,
     subjects: [&[u32]; 2],
     twins: &[(u32, u32)],
@@ -59,10 +60,11 @@ pub(super) fn name_of(
     );
     all.extend_from_slice(said.as_bytes());
     put(&mut all, sides.contents.len() as u64);
-    for content in &sides.contents {
+    for (number, content) in (0..).zip(&sides.contents) {
         all.extend_from_slice(&content.digest.0);
         put(&mut all, content.size.0);
-        all.push(content.kind as u8);
+        let held = holders.map(|holders| u8::from(holders.has(number)));
+        all.extend([content.kind as u8, held[0], held[1]]);
     }
     for side in subjects {
         put(&mut all, side.len() as u64);

@@ -130,7 +130,7 @@ pub(crate) fn of_sides(
         limit: terms.limit,
     };
     let subjects = [&subjects[0][..], &subjects[1][..]];
-    let name = memo::name_of(sides, terms, subjects, &twins);
+    let name = memo::name_of(sides, holders, terms, subjects, &twins);
     let kept = name.as_ref().and_then(|name| memo.recall(name));
     if let Some((partners, discounts)) = kept.and_then(|kept| memo::decode(&kept, &question)) {
         let classes = Classes::new(sides, holders, terms.options, &partners);
