@@ -18,6 +18,7 @@ use resemble_core::similarity::{Boilerplate, Sketch};
 use resemble_index::PostingKind;
 
 use crate::evidence::{Counts, Kept, chunk_keys, fingerprint_keys};
+use crate::parallel::on_threads;
 
 /// How much two contents have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -158,37 +159,6 @@ fn usable(mut keys: Vec<u64>, kind: PostingKind, boilerplate: &Counts) -> Vec<u6
         PostingKind::Fingerprint => !Boilerplate::fingerprint(boilerplate, Fingerprint(key)),
     });
     keys
-}
-
-/// How many threads a question works with.
-pub(crate) fn threads() -> usize {
-    std::thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(8)
-}
-
-/// Runs the same work on several threads; what each returns, or a failure of one. A panic goes on
-/// in the caller.
-pub(crate) fn on_threads<S: Send, E: Send>(
-    threads: usize,
-    work: impl Fn() -> Result<S, E> + Sync,
-) -> Result<Vec<S>, E> {
-    if threads <= 1 {
-        return Ok(vec![work()?]);
-    }
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
-        let mut states = Vec::new();
-        let mut failure = None;
-        for worker in workers {
-            match worker.join() {
-                Ok(Ok(state)) => states.push(state),
-                Ok(Err(error)) => failure = Some(error),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        failure.map_or(Ok(states), Err)
-    })
 }
 
 /// The posting lists of one kind of evidence over the contents of a block.

@@ -13,7 +13,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use resemble_core::similarity::{self, Sketch};
+use resemble_core::similarity::{self, Prepared, Sketch};
 use resemble_core::{
     ByteLen, ChunkList, ContentId, ContentKind, Digest, FileId, Measures, Params, Relation, Score,
     Signature, rank,
@@ -478,6 +478,19 @@ pub(crate) fn estimate(
         similarity::estimate_texts(a, b, boilerplate)
     } else {
         similarity::estimate(a, b, boilerplate)
+    }
+}
+
+/// [`estimate`] of contents that were made ready with the same boilerplate.
+pub(crate) fn estimate_prepared(
+    (a, a_kind): (&Prepared, ContentKind),
+    (b, b_kind): (&Prepared, ContentKind),
+    boilerplate: &dyn similarity::Boilerplate,
+) -> Measures {
+    if (a_kind, b_kind) == (ContentKind::Text, ContentKind::Text) {
+        similarity::estimate_prepared_texts(a, b, boilerplate)
+    } else {
+        similarity::estimate_prepared(a, b, boilerplate)
     }
 }
 

@@ -32,6 +32,7 @@ pub mod ingest;
 pub mod local;
 pub mod members;
 pub mod pairs;
+mod parallel;
 pub mod read;
 pub mod templates;
 pub mod walk;

@@ -16,10 +16,11 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
-use crate::candidates::{Block, threads};
+use crate::candidates::Block;
 use crate::evidence::{Counts, Kept};
 use crate::find::{enough_shared, estimate, identical_measures};
 use crate::members::{Member, Members};
+use crate::parallel::threads;
 
 /// Which pairs an answer has.
 #[derive(Clone, Debug, Default)]

@@ -369,14 +369,7 @@ impl Pieces {
     /// Reads up to `size` bytes and one more into the buffer; returns how many there were.
     fn fill(&mut self, file: &OwnedFd, size: usize) -> Result<usize, ReadFailure> {
         self.buffer.resize(self.buffer.len().max(size + 1), 0);
-        let mut filled = 0;
-        while filled <= size {
-            match read_at(file, &mut self.buffer[filled..=size], filled as u64)? {
-                0 => break,
-                read => filled += read,
-            }
-        }
-        Ok(filled)
+        Ok(read_fully_at(file, &mut self.buffer[..=size], 0)?)
     }
 
     /// Hands over the first `stat.size` bytes, holes as counts.
@@ -447,6 +440,22 @@ pub(crate) fn read_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io:
             result => return result,
         }
     }
+}
+
+/// Fills the buffer from `at` on; returns how many bytes there were, fewer only where the file ends.
+pub(crate) fn read_fully_at(
+    file: &OwnedFd,
+    buffer: &mut [u8],
+    at: u64,
+) -> rustix::io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match read_at(file, &mut buffer[filled..], at + filled as u64)? {
+            0 => break,
+            read => filled += read,
+        }
+    }
+    Ok(filled)
 }
 
 /// The first bytes of an open file, at most `most` of them.

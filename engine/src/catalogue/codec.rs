@@ -35,7 +35,7 @@ pub(super) struct Head {
     pub(super) pools: Vec<String>,
 }
 
-fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
@@ -45,7 +45,7 @@ fn bytes<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
     reader.bytes(length)
 }
 
-fn text(reader: &mut Reader<'_>) -> Option<String> {
+pub(super) fn text(reader: &mut Reader<'_>) -> Option<String> {
     String::from_utf8(bytes(reader)?.to_vec()).ok()
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use resemble_index::varint::{Reader, put};
 
 use super::Shelf;
+use super::codec::{put_bytes, text};
 use super::store::KeepError;
 use crate::compare::Memo;
 
@@ -25,9 +26,7 @@ fn decode(record: &[u8]) -> Option<Vec<(String, u64)>> {
     let mut reader = Reader(record);
     let mut kept = Vec::new();
     for _ in 0..reader.u64()? {
-        let length = usize::try_from(reader.u64()?).ok()?;
-        let name = String::from_utf8(reader.bytes(length)?.to_vec()).ok()?;
-        kept.push((name, reader.u64()?));
+        kept.push((text(&mut reader)?, reader.u64()?));
     }
     reader.end(kept)
 }
@@ -36,8 +35,7 @@ fn encode(kept: &[(String, u64)]) -> Vec<u8> {
     let mut out = Vec::new();
     put(&mut out, kept.len() as u64);
     for (name, bytes) in kept {
-        put(&mut out, name.len() as u64);
-        out.extend_from_slice(name.as_bytes());
+        put_bytes(&mut out, name.as_bytes());
         put(&mut out, *bytes);
     }
     out

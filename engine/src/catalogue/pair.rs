@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use resemble_core::{Digest, Digester};
 use rustix::fs::Advice;
 
-use crate::read::{ReadFailure, read_at};
+use crate::read::{ReadFailure, read_fully_at};
 use crate::walk::Stat;
 
 /// Up to this size both files are read whole.
@@ -140,12 +140,5 @@ fn fill(
     if buffer.len() < size {
         buffer.resize(size, 0);
     }
-    let mut filled = 0;
-    while filled < size {
-        match read_at(file, &mut buffer[filled..size], from + filled as u64)? {
-            0 => break,
-            read => filled += read,
-        }
-    }
-    Ok(filled)
+    Ok(read_fully_at(file, &mut buffer[..size], from)?)
 }

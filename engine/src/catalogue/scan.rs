@@ -27,11 +27,11 @@ use self::worker::Worker;
 use super::Shelf;
 use super::known::{Catalogue, Names, Place, Stamp};
 use crate::ask::AskError;
-use crate::compare::parallel::threads;
 use crate::compare::sides::{Content, Entry, Numbering, Side, Sides, inner_of};
 use crate::fsid::{FsIds, MountTable};
 use crate::ingest::{Observer, Progress};
 use crate::members::Rules;
+use crate::parallel::threads;
 use crate::read::{Contents, Lookup};
 use crate::walk::{Anchor, OpenDir, Stat};
 

@@ -19,7 +19,7 @@ use resemble_index::varint::{Reader, put};
 use resemble_index::{ApplyError, ReadError};
 use resemble_proto::message::CompareRequest;
 
-use super::codec::{FilesWriter, Head};
+use super::codec::{FilesWriter, Head, put_bytes, text};
 use super::known::{Catalogue, Place, Where};
 use super::scan::Scanned;
 use super::{Packed, Shelf};
@@ -68,10 +68,6 @@ struct Register {
 
 impl Register {
     fn decode(record: &[u8]) -> Option<Self> {
-        fn text(reader: &mut Reader<'_>) -> Option<String> {
-            let length = usize::try_from(reader.u64()?).ok()?;
-            String::from_utf8(reader.bytes(length)?.to_vec()).ok()
-        }
         let mut reader = Reader(record);
         let mut register = Self::default();
         for _ in 0..reader.u64()? {
@@ -91,22 +87,18 @@ impl Register {
 
     fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        let text = |out: &mut Vec<u8>, text: &str| {
-            put(out, text.len() as u64);
-            out.extend_from_slice(text.as_bytes());
-        };
         put(&mut out, self.pools.len() as u64);
         for (name, &bytes) in &self.pools {
-            text(&mut out, name);
+            put_bytes(&mut out, name.as_bytes());
             put(&mut out, bytes);
         }
         put(&mut out, self.catalogues.len() as u64);
         for (key, (bytes, pools)) in &self.catalogues {
-            text(&mut out, key);
+            put_bytes(&mut out, key.as_bytes());
             put(&mut out, *bytes);
             put(&mut out, pools.len() as u64);
             for pool in pools {
-                text(&mut out, pool);
+                put_bytes(&mut out, pool.as_bytes());
             }
         }
         out

@@ -241,7 +241,7 @@ fn many_looks_do_not_make_many_pools() {
         scene.write(&format!("a/dir/{}", round % 20), &noise(500 + round, 4000));
         scene.compare("a", "b");
     }
-    let threads = crate::compare::parallel::threads();
+    let threads = crate::parallel::threads();
     assert!(scene.records("catalogue.pieces/").len() <= 24 + threads);
     let (answer, read) = scene.compare("a", "b");
     assert_eq!(read, 0);

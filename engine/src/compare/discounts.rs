@@ -7,11 +7,11 @@ use resemble_proto::message::{CompareClass, Discount};
 use resemble_proto::number::Fraction;
 
 use super::classes::Row;
-use super::parallel::in_parallel;
 use super::partners::Question;
 use super::sides::Sides;
 use crate::ask::AskError;
 use crate::evidence::Counts;
+use crate::parallel::in_parallel;
 
 /// Of each pair in a row the discounted score, and how many contents have what is discounted; `None`:
 /// nothing is.

@@ -28,7 +28,6 @@ mod common;
 mod discounts;
 mod indexed;
 mod memo;
-pub(crate) mod parallel;
 mod partners;
 mod rows;
 pub(crate) mod sides;
@@ -40,9 +39,9 @@ use resemble_core::similarity::Templates;
 use resemble_index::{Options, Snapshot};
 use resemble_proto::message::{CompareOptions, CompareRequest, Comparison, Whole};
 
-use self::classes::{Classes, Joined};
+use self::classes::{Classes, Joined, Known};
 use self::discounts::Discounts;
-use self::partners::Question;
+use self::partners::{Partners, Question};
 use self::sides::{Holders, Pieces, Side, Sides};
 use crate::ask::AskError;
 
@@ -130,23 +129,19 @@ pub(crate) fn of_sides(
         limit: terms.limit,
     };
     let subjects = [&subjects[0][..], &subjects[1][..]];
+    let answer = |rows, known: &Known<'_>, partners: &Partners, discounts: &Discounts| {
+        let params = terms.params;
+        rows::answer(&question, params, &joined, rows, known, partners, discounts)
+    };
     let name = memo::name_of(sides, holders, terms, subjects, &twins);
     let kept = name.as_ref().and_then(|name| memo.recall(name));
     if let Some((partners, discounts)) = kept.and_then(|kept| memo::decode(&kept, &question)) {
-        let classes = Classes::new(sides, holders, terms.options, &partners);
-        let (rows, known) = classes.rows(&joined, &partners);
+        let (rows, known) =
+            Classes::new(sides, holders, terms.options, &partners).rows(&joined, &partners);
         // Which pairs stand in rows depends on paths, too.
         if discounts.know(sides, &rows) {
             tracing::debug!("compared before");
-            return rows::answer(
-                &question,
-                terms.params,
-                &joined,
-                rows,
-                &known,
-                &partners,
-                &discounts,
-            );
+            return answer(rows, &known, &partners, &discounts);
         }
     }
     let (partners, counts) = question.ask(subjects, &twins)?;
@@ -156,21 +151,13 @@ pub(crate) fn of_sides(
         links = partners.links.len(),
         "compared"
     );
-    let classes = Classes::new(sides, holders, terms.options, &partners);
-    let (rows, known) = classes.rows(&joined, &partners);
+    let (rows, known) =
+        Classes::new(sides, holders, terms.options, &partners).rows(&joined, &partners);
     let discounts = Discounts::of(&question, &counts, &rows)?;
     std::thread::scope(|threads| {
         if let Some(name) = &name {
             threads.spawn(|| memo.keep(name, &memo::encode(&partners, &discounts)));
         }
-        rows::answer(
-            &question,
-            terms.params,
-            &joined,
-            rows,
-            &known,
-            &partners,
-            &discounts,
-        )
+        answer(rows, &known, &partners, &discounts)
     })
 }

@@ -21,18 +21,18 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use resemble_core::similarity::{self, Prepared, Templates};
-use resemble_core::{ByteLen, ContentId, ContentKind, Measures, Relation, Score};
+use resemble_core::{ByteLen, ContentId, Measures, Relation, Score};
 use resemble_proto::message::{CompareOptions, SoftError};
 
 use self::candidates::Found;
 use self::cover::Cover;
 use super::common::Common;
-use super::parallel::in_parallel;
 use super::sides::{Content, Holders, Pieces, Sides};
 use super::wanted::evidence_keys;
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
 use crate::evidence::{Counts, Kept};
-use crate::find::enough_shared;
+use crate::find::{enough_shared, estimate_prepared};
+use crate::parallel::in_parallel;
 
 /// Subjects looked up in one scan.
 const BATCH: usize = 1 << 16;
@@ -257,11 +257,11 @@ impl Question<'_> {
                 return exact_payload(self.templates, &a, &b).0;
             }
         }
-        if (a.kept.kind, b.kept.kind) == (ContentKind::Text, ContentKind::Text) {
-            similarity::estimate_prepared_texts(&a.prepared, &b.prepared, common)
-        } else {
-            similarity::estimate_prepared(&a.prepared, &b.prepared, common)
-        }
+        estimate_prepared(
+            (&a.prepared, a.kept.kind),
+            (&b.prepared, b.kept.kind),
+            common,
+        )
     }
 
     fn min_shared(&self) -> ByteLen {

@@ -8,12 +8,12 @@ use resemble_proto::number::Fraction;
 
 use super::classes::{Joined, Known, Row};
 use super::discounts::Discounts;
-use super::parallel::in_parallel;
 use super::partners::{Partners, Question};
 use super::sides::{Side, Sides, What, path_text};
 use super::trees::{self, Vote};
 use crate::ask::AskError;
 use crate::find::identical_measures;
+use crate::parallel::in_parallel;
 
 /// Further partners of a row, at most: as many as the overlay lists for a file.
 const OTHERS: usize = crate::find::LISTED;

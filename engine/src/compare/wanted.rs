@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use resemble_core::similarity::Sketch;
 
-use super::parallel::threads;
+use crate::parallel::threads;
 
 /// Marks the key of a chunk; fingerprints and posting keys have fewer bits.
 pub(crate) const CHUNK: u64 = 1 << 63;

@@ -14,7 +14,7 @@ use super::Verdict;
 use super::entries::{Listed, Listing};
 use super::equals::Outside;
 use crate::fsid::{FsClass, class_of};
-use crate::read::{ReadFailure, data_at, open_regular, read_at};
+use crate::read::{ReadFailure, data_at, open_regular, read_fully_at};
 use crate::walk::{Anchor, Stat};
 
 /// Files are read in pieces of this many bytes.
@@ -209,13 +209,7 @@ fn fill<'a>(
     if buffer.len() < room {
         buffer.resize(room, 0);
     }
-    let mut filled = 0;
-    while filled < room {
-        match read_at(file, &mut buffer[filled..room], at + filled as u64)? {
-            0 => break,
-            read => filled += read,
-        }
-    }
+    let filled = read_fully_at(file, &mut buffer[..room], at)?;
     Ok(&buffer[..filled])
 }
 

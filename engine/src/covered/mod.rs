@@ -38,7 +38,7 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 
 use crate::ask::AskError;
-use crate::candidates::{on_threads, threads};
+use crate::parallel::{on_threads, threads};
 use bytes::Verifier;
 use entries::{Listed, Listing};
 use equals::{Outside, Places};

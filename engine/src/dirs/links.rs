@@ -6,17 +6,16 @@
 
 use std::cmp::Reverse;
 
-use resemble_core::similarity::{
-    Boilerplate, Prepared, estimate_prepared, estimate_prepared_texts, too_small,
-};
+use resemble_core::similarity::{Boilerplate, Prepared, too_small};
 use resemble_core::tree::{Link, Share};
-use resemble_core::{ChunkList, ContentId, ContentKind, Relation, Signature};
+use resemble_core::{ChunkList, ContentId, Relation, Signature};
 use resemble_index::{ContentRow, ReadError, Snapshot};
 use resemble_proto::number::Fraction;
 
-use crate::candidates::{Block, Common, threads};
+use crate::candidates::{Block, Common};
 use crate::evidence::Kept;
-use crate::find::enough_shared;
+use crate::find::{enough_shared, estimate_prepared};
+use crate::parallel::threads;
 
 /// Links kept of one content.
 const MOST: usize = 64;
@@ -89,13 +88,8 @@ pub(super) fn between(
             if !sides[a].links_with(sides[b]) || !bounds[a].could_link(&bounds[b], common) {
                 return Ok(());
             }
-            let both = (&prepared[a], &prepared[b]);
-            let texts = (kept[a].kind, kept[b].kind) == (ContentKind::Text, ContentKind::Text);
-            let measures = if texts {
-                estimate_prepared_texts(both.0, both.1, &counts)
-            } else {
-                estimate_prepared(both.0, both.1, &counts)
-            };
+            let ready = |at: usize| (&prepared[at], kept[at].kind);
+            let measures = estimate_prepared(ready(a), ready(b), &counts);
             let sizes = (kept[a].size, kept[b].size);
             let least = measures
                 .containment()

@@ -19,9 +19,9 @@ use super::links::HalfLink;
 use super::solve::{Ignored, stripped};
 use super::{About, Collection};
 use crate::ask::AskError;
-use crate::candidates::{on_threads, threads};
 use crate::evidence::Kept;
 use crate::find::estimate;
+use crate::parallel::{on_threads, threads};
 
 /// All pairs of so many members are measured for the worst of them: those furthest from the
 /// centre. Of a group of a thousand all pairs are half a million.

@@ -26,9 +26,10 @@ use super::partition::Partition;
 use super::sort::{Run, Sorter};
 use super::table::Table;
 use crate::ask::AskError;
-use crate::candidates::{Block, Common, Tally, on_threads, threads};
+use crate::candidates::{Block, Common, Tally};
 use crate::evidence::{Counts, Kept};
 use crate::find::{enough_shared, estimate};
+use crate::parallel::{on_threads, threads};
 
 /// Which pairs are links.
 #[derive(Clone, Copy, Debug)]

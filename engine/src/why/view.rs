@@ -6,6 +6,7 @@
 //! the files: long stretches are [`Fold`]s, long lines lose their middle, and [`View::rest`] says what did not fit.
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::why::rows::Builder;
 use crate::why::{Comparison, SharedRange};
@@ -177,31 +178,34 @@ pub(super) fn grouped(number: u64) -> String {
 }
 
 pub(super) fn view(comparison: &Comparison, options: &ViewOptions) -> View {
-    let layout = super::layout::Layout::of(&comparison.shared);
-    let text = comparison.shared.text;
-    let (rows, rest) = match comparison.bytes() {
-        Some((a, b)) => Builder::new(a, b, &layout, *options, text).build(),
-        None => (Vec::new(), None),
-    };
-    View {
-        text,
-        runs: layout.runs,
-        rows,
-        rest,
-    }
+    built(comparison, options, None)
 }
 
 pub(super) fn matches(comparison: &Comparison, options: &ViewOptions) -> View {
-    let layout = super::layout::Layout::of(&comparison.shared);
-    let text = comparison.shared.text;
-    let ranges: Vec<_> = comparison
-        .shared
-        .ranges
+    let ranges = &comparison.shared.ranges;
+    let ranges: Vec<_> = ranges
         .iter()
         .map(|range| (range.a.clone(), range.b.clone()))
         .collect();
+    built(comparison, options, Some(&ranges))
+}
+
+/// The view of everything, or of these matches alone; without the bytes it has no rows.
+fn built(
+    comparison: &Comparison,
+    options: &ViewOptions,
+    matches: Option<&[(Range<u64>, Range<u64>)]>,
+) -> View {
+    let layout = super::layout::Layout::of(&comparison.shared);
+    let text = comparison.shared.text;
     let (rows, rest) = match comparison.bytes() {
-        Some((a, b)) => Builder::new(a, b, &layout, *options, text).matches(&ranges),
+        Some((a, b)) => {
+            let builder = Builder::new(a, b, &layout, *options, text);
+            match matches {
+                Some(ranges) => builder.matches(ranges),
+                None => builder.build(),
+            }
+        }
         None => (Vec::new(), None),
     };
     View {

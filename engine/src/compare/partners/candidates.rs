@@ -12,9 +12,9 @@ use resemble_index::PostingKind;
 use super::Question;
 use crate::ask::AskError;
 use crate::compare::common::{Buckets, Common};
-use crate::compare::parallel::in_parallel;
 use crate::compare::wanted::{CHUNK, Wanted};
 use crate::evidence::{Counts, Kept};
+use crate::parallel::in_parallel;
 
 /// What is found for all batches.
 #[derive(Default)]

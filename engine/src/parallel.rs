@@ -1,4 +1,4 @@
-//! Work on many numbered things, spread over the processor's cores.
+//! Work spread over the processor's cores.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -15,6 +15,30 @@ pub(crate) fn threads() -> usize {
     std::thread::available_parallelism()
         .map_or(1, usize::from)
         .min(MOST)
+}
+
+/// Runs the same work on several threads; what each returns, or a failure of one. A panic goes on
+/// in the caller.
+pub(crate) fn on_threads<S: Send, E: Send>(
+    threads: usize,
+    work: impl Fn() -> Result<S, E> + Sync,
+) -> Result<Vec<S>, E> {
+    if threads <= 1 {
+        return Ok(vec![work()?]);
+    }
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
+        let mut states = Vec::new();
+        let mut failure = None;
+        for worker in workers {
+            match worker.join() {
+                Ok(Ok(state)) => states.push(state),
+                Ok(Err(error)) => failure = Some(error),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        failure.map_or(Ok(states), Err)
+    })
 }
 
 /// Calls `work` once for each of `0..count`, in no order, with a state of each thread's own, and returns
@@ -44,19 +68,6 @@ pub(crate) fn in_parallel<S: Send>(
         }
         Ok(state)
     };
-    if count <= BLOCK {
-        return worker().map(|state| vec![state]);
-    }
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads()).map(|_| scope.spawn(worker)).collect();
-        let mut states = vec![worker()];
-        for other in others {
-            states.push(
-                other
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            );
-        }
-        states.into_iter().collect()
-    })
+    let threads = if count <= BLOCK { 1 } else { threads() };
+    on_threads(threads, worker)
 }
