@@ -124,6 +124,25 @@ impl Digest {
 }
 
 impl ContentKind {
+    /// How a kind is written: 0 empty, 1 text, 2 binary.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Empty => 0,
+            Self::Text => 1,
+            Self::Binary => 2,
+        }
+    }
+
+    /// The kind that is written so; `None`: none is.
+    pub const fn of_number(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Self::Empty),
+            1 => Some(Self::Text),
+            2 => Some(Self::Binary),
+            _ => None,
+        }
+    }
+
     /// How many bytes tell text from binary.
     pub const LOOKED_AT: usize = 8 << 10;
 

@@ -156,6 +156,10 @@ impl Frequency for Counts {
     }
 }
 
+/// Marks the key of a chunk where keys of both kinds stand together: fingerprints and posting keys have 48 bits at
+/// most.
+pub(crate) const CHUNK: u64 = 1 << 63;
+
 /// The chunk keys of a list that are evidence: ascending, distinct.
 pub(crate) fn chunk_keys(sketch: &Sketch<'_>) -> Vec<u64> {
     let evidence = sketch.chunks.0.iter().filter(|run| run.is_evidence());

@@ -115,11 +115,7 @@ impl FilesWriter {
         for (content, pool, place) in contents {
             out.extend_from_slice(&content.digest.0);
             put(&mut out, content.size.0);
-            out.push(match content.kind {
-                ContentKind::Empty => 0,
-                ContentKind::Text => 1,
-                ContentKind::Binary => 2,
-            });
+            out.push(content.kind.number());
             put(&mut out, u64::from(*pool));
             put(&mut out, place.from);
             put(&mut out, u64::from(place.length));
@@ -179,12 +175,7 @@ pub(super) fn decode_files(
     for _ in 0..count {
         let digest = ContentDigest(reader.array()?);
         let size = ByteLen(reader.u64()?);
-        let kind = match reader.byte()? {
-            0 => ContentKind::Empty,
-            1 => ContentKind::Text,
-            2 => ContentKind::Binary,
-            _ => return None,
-        };
+        let kind = ContentKind::of_number(reader.byte()?)?;
         let pool = *pools.get(usize::try_from(reader.u64()?).ok()?)?;
         let place = Place {
             pool: Where::Pool(pool),

@@ -36,8 +36,8 @@ use self::known::{Catalogue, Names, Place};
 use self::scan::Scanned;
 use crate::ask::AskError;
 use crate::compare::sides::Pieces;
-use crate::compare::wanted::CHUNK;
 use crate::compare::{Terms, of_sides};
+use crate::evidence::CHUNK;
 use crate::ingest::Observer;
 
 /// Where catalogues are kept, and how large they may become.

@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use resemble_core::Fingerprint;
 use resemble_core::similarity::Boilerplate;
 
-use super::wanted::{CHUNK, spread};
+use super::wanted::spread;
+use crate::evidence::CHUNK;
 
 /// Bits of a bucket's number: 16 MiB of counters.
 const BUCKETS: u32 = 22;

@@ -64,7 +64,7 @@ pub(super) fn name_of(
         all.extend_from_slice(&content.digest.0);
         put(&mut all, content.size.0);
         let held = holders.map(|holders| u8::from(holders.has(number)));
-        all.extend([content.kind as u8, held[0], held[1]]);
+        all.extend([content.kind.number(), held[0], held[1]]);
     }
     for side in subjects {
         put(&mut all, side.len() as u64);

@@ -4,19 +4,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use resemble_core::similarity::Sketch;
 
+use crate::evidence::{CHUNK, chunk_keys};
 use crate::parallel::threads;
-
-/// Marks the key of a chunk; fingerprints and posting keys have fewer bits.
-pub(crate) const CHUNK: u64 = 1 << 63;
 
 /// Fills `keys` with the distinct evidence of a content: fingerprints as they are, chunks with
 /// [`CHUNK`].
 pub(super) fn evidence_keys(sketch: &Sketch<'_>, keys: &mut Vec<u64>) {
     keys.clear();
-    let chunks = sketch.chunks.0.iter().filter(|run| run.is_evidence());
-    keys.extend(chunks.map(|run| run.hash.posting_key() | CHUNK));
-    keys.sort_unstable();
-    keys.dedup();
+    keys.extend(chunk_keys(sketch).iter().map(|key| key | CHUNK));
     keys.extend(sketch.signature.fingerprints.iter().map(|f| f.0));
 }
 

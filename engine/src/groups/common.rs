@@ -19,7 +19,7 @@ use super::Room;
 use super::sort::{Merge, Record, Sorter};
 use super::table::Table;
 use crate::ask::AskError;
-use crate::evidence::{Counts, Kept, chunk_keys, fingerprint_keys};
+use crate::evidence::{CHUNK, Counts, Kept, chunk_keys, fingerprint_keys};
 use crate::parallel::{on_threads, threads};
 
 /// A piece of a content: the kind in the top bit, then the key, then the content's place.
@@ -30,9 +30,6 @@ struct Posting {
     low: u32,
     place: u32,
 }
-
-/// Keys have 48 bits at most.
-const CHUNK: u64 = 1 << 63;
 
 impl Posting {
     fn new(kind: PostingKind, key: u64, place: u32) -> Self {

@@ -7,9 +7,8 @@
 
 use std::path::Path;
 
-use resemble_core::{
-    ByteLen, ChunkHash, ChunkList, ChunkRun, ContentId, ContentKind, Fingerprint, Signature,
-};
+use resemble_core::{ByteLen, ContentId, ContentKind};
+use resemble_index::packed;
 use resemble_index::varint::{self, Reader};
 
 use super::scratch::{Extent, Scratch};
@@ -126,23 +125,8 @@ fn encode(place: u32, kept: &Kept, out: &mut Vec<u8>) {
     varint::put(out, u64::from(kept.id.0));
     varint::put(out, kept.whole.0);
     varint::put(out, kept.size.0);
-    out.push(match kept.kind {
-        ContentKind::Empty => 0,
-        ContentKind::Text => 1,
-        ContentKind::Binary => 2,
-    });
-    out.push(kept.signature.level);
-    varint::put(out, kept.signature.fingerprints.len() as u64);
-    for fingerprint in &kept.signature.fingerprints {
-        varint::put(out, fingerprint.0);
-    }
-    varint::put(out, kept.chunks.0.len() as u64);
-    for run in &kept.chunks.0 {
-        out.extend_from_slice(&run.hash.0);
-        varint::put(out, u64::from(run.len));
-        varint::put(out, run.count);
-        out.push(u8::from(run.constant));
-    }
+    out.push(kept.kind.number());
+    packed::pack(&kept.chunks, &kept.signature, out);
 }
 
 fn decode(record: &[u8]) -> Option<(u32, Kept)> {
@@ -150,43 +134,23 @@ fn decode(record: &[u8]) -> Option<(u32, Kept)> {
     let place = reader.u32()?;
     let id = ContentId(reader.u32()?);
     let (whole, size) = (ByteLen(reader.u64()?), ByteLen(reader.u64()?));
-    let kind = match reader.byte()? {
-        0 => ContentKind::Empty,
-        1 => ContentKind::Text,
-        _ => ContentKind::Binary,
-    };
-    let level = reader.byte()?;
-    let count = reader.u64()?;
-    let fingerprints = (0..count)
-        .map(|_| reader.u64().map(Fingerprint))
-        .collect::<Option<_>>()?;
-    let count = reader.u64()?;
-    let runs = (0..count)
-        .map(|_| {
-            Some(ChunkRun {
-                hash: ChunkHash(reader.array()?),
-                len: reader.u32()?,
-                count: reader.u64()?,
-                constant: reader.byte()? != 0,
-            })
-        })
-        .collect::<Option<_>>()?;
+    let kind = ContentKind::of_number(reader.byte()?)?;
+    let (chunks, signature) = packed::unpack(reader.0)?;
     let kept = Kept {
         id,
         whole,
         size,
         kind,
-        chunks: ChunkList(runs),
-        signature: Signature {
-            level,
-            fingerprints,
-        },
+        chunks,
+        signature,
     };
-    reader.end((place, kept))
+    Some((place, kept))
 }
 
 #[cfg(test)]
 mod tests {
+    use resemble_core::{ChunkHash, ChunkList, ChunkRun, Fingerprint, Signature};
+
     use super::*;
 
     fn content(n: u32) -> Kept {

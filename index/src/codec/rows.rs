@@ -65,12 +65,7 @@ impl StoredContent {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.clear();
         out.extend_from_slice(&self.digest.0);
-        let kind = match self.kind {
-            ContentKind::Empty => 0,
-            ContentKind::Text => 1,
-            ContentKind::Binary => 2,
-        };
-        out.push(self.level.min(63) << 2 | kind);
+        out.push(self.level.min(63) << 2 | self.kind.number());
         put(out, self.size.get());
         put(out, self.chunk_runs);
         put(out, self.chunks);
@@ -86,12 +81,7 @@ impl StoredContent {
             let row = Self {
                 digest,
                 level: packed >> 2,
-                kind: match packed & 3 {
-                    0 => ContentKind::Empty,
-                    1 => ContentKind::Text,
-                    2 => ContentKind::Binary,
-                    _ => return None,
-                },
+                kind: ContentKind::of_number(packed & 3)?,
                 size: ByteLen(reader.u64()?),
                 chunk_runs: reader.u64()?,
                 chunks: reader.u64()?,

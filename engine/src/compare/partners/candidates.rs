@@ -12,8 +12,8 @@ use resemble_index::PostingKind;
 use super::Question;
 use crate::ask::AskError;
 use crate::compare::common::{Buckets, Common};
-use crate::compare::wanted::{CHUNK, Wanted};
-use crate::evidence::{Counts, Kept};
+use crate::compare::wanted::Wanted;
+use crate::evidence::{CHUNK, Counts, Kept};
 use crate::parallel::in_parallel;
 
 /// What is found for all batches.
