@@ -120,8 +120,9 @@ impl Shelf<'_> {
             params,
             limit: Terms::default_limit(),
         };
+        let keeps = self.cache_bytes > 0;
         std::thread::scope(|threads| {
-            let writing = (self.cache_bytes > 0).then(|| {
+            let writing = keeps.then(|| {
                 let keep = store::Keep {
                     shelf: self,
                     request,
@@ -131,7 +132,7 @@ impl Shelf<'_> {
                 };
                 threads.spawn(move || keep.store())
             });
-            let answer = of_sides(&scanned.sides, &pieces, &terms, self);
+            let answer = of_sides(&scanned.sides, &pieces, &terms, keeps.then_some(self));
             if let Some(Ok(Err(error))) = writing.map(std::thread::ScopedJoinHandle::join) {
                 tracing::debug!("the catalogues were not kept: {error}");
             }

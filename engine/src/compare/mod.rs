@@ -69,7 +69,7 @@ pub fn compare(
             params,
             limit: snapshot.boilerplate_limit(),
         },
-        memo,
+        Some(memo),
     )
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn of_sides(
     sides: &Sides,
     pieces: &dyn Pieces,
     terms: &Terms<'_>,
-    memo: &dyn Memo,
+    memo: Option<&dyn Memo>,
 ) -> Result<Whole<Comparison>, AskError> {
     let holders = [&sides.a, &sides.b].map(|side| Holders::of(side, sides.contents.len()));
     let holders = [&holders[0], &holders[1]];
@@ -133,8 +133,8 @@ pub(crate) fn of_sides(
         let params = terms.params;
         rows::answer(&question, params, &joined, rows, known, partners, discounts)
     };
-    let name = memo::name_of(sides, holders, terms, subjects, &twins);
-    let kept = name.as_ref().and_then(|name| memo.recall(name));
+    let memo = memo.zip(memo::name_of(sides, holders, terms, subjects, &twins));
+    let kept = memo.as_ref().and_then(|(memo, name)| memo.recall(name));
     if let Some((partners, discounts)) = kept.and_then(|kept| memo::decode(&kept, &question)) {
         let (rows, known) =
             Classes::new(sides, holders, terms.options, &partners).rows(&joined, &partners);
@@ -155,7 +155,7 @@ pub(crate) fn of_sides(
         Classes::new(sides, holders, terms.options, &partners).rows(&joined, &partners);
     let discounts = Discounts::of(&question, &counts, &rows)?;
     std::thread::scope(|threads| {
-        if let Some(name) = &name {
+        if let Some((memo, name)) = &memo {
             threads.spawn(|| memo.keep(name, &memo::encode(&partners, &discounts)));
         }
         answer(rows, &known, &partners, &discounts)
