@@ -133,7 +133,8 @@ pub(crate) fn of_sides(
         let params = terms.params;
         rows::answer(&question, params, &joined, rows, known, partners, discounts)
     };
-    let memo = memo.zip(memo::name_of(sides, holders, terms, subjects, &twins));
+    let name = || memo::name_of(sides, holders, terms, subjects, &twins);
+    let memo = memo.and_then(|memo| Some((memo, name()?)));
     let kept = memo.as_ref().and_then(|(memo, name)| memo.recall(name));
     if let Some((partners, discounts)) = kept.and_then(|kept| memo::decode(&kept, &question)) {
         let (rows, known) =
