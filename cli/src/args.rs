@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use resemble_proto::message::{MountView, PairScore, Scope};
+use resemble_proto::message::{MeasureUnit, MountView, PairScore, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
@@ -347,6 +347,14 @@ pub struct FindArgs {
     /// Measure on the files themselves instead of estimating from samples
     #[arg(long, help_heading = "Selection")]
     pub exact: bool,
+    /// What the measures count: bytes in common runs, or runs of five words
+    #[arg(
+        long,
+        value_name = "UNIT",
+        default_value = "bytes",
+        help_heading = "Selection"
+    )]
+    pub unit: Unit,
     /// Format.
     #[command(flatten)]
     pub output: ListOutput,
@@ -373,12 +381,38 @@ pub struct PairsArgs {
     /// Measure on the files themselves instead of estimating from samples
     #[arg(long, help_heading = "Selection")]
     pub exact: bool,
+    /// What the measures count: bytes in common runs, or runs of five words
+    #[arg(
+        long,
+        value_name = "UNIT",
+        default_value = "bytes",
+        help_heading = "Selection"
+    )]
+    pub unit: Unit,
     /// Format.
     #[command(flatten)]
     pub output: ListOutput,
     /// Who answers.
     #[command(flatten)]
     pub answering: Answering,
+}
+
+/// What the measures count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Unit {
+    /// Bytes in common runs of at least 64.
+    Bytes,
+    /// Runs of five words.
+    Words,
+}
+
+impl From<Unit> for MeasureUnit {
+    fn from(unit: Unit) -> Self {
+        match unit {
+            Unit::Bytes => Self::Bytes,
+            Unit::Words => Self::Words,
+        }
+    }
 }
 
 /// The score of a pair.
@@ -388,6 +422,8 @@ pub enum Score {
     Containment,
     /// What both have over what either has.
     Resemblance,
+    /// The larger share, of what is rare among the files: frames and boilerplate weighed down.
+    Discounted,
 }
 
 impl From<Score> for PairScore {
@@ -395,6 +431,7 @@ impl From<Score> for PairScore {
         match score {
             Score::Containment => Self::Containment,
             Score::Resemblance => Self::Resemblance,
+            Score::Discounted => Self::Discounted,
         }
     }
 }

@@ -24,8 +24,8 @@ use resemble_engine::find::read_now;
 use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::message::{
     Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, FailureKind,
-    FindRequest, FindRow, Groups, GroupsRequest, Inode, Looked, MarkRequest, OrderRow, PairRow,
-    PairsRequest, RootStatus, Scope, SoftError, Subject, TemplateRow, Whole, WireDigest,
+    FindRequest, FindRow, Groups, GroupsRequest, Inode, Looked, MarkRequest, MeasureUnit, OrderRow,
+    PairRow, PairsRequest, RootStatus, Scope, SoftError, Subject, TemplateRow, Whole, WireDigest,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
@@ -83,6 +83,8 @@ pub struct FindOptions {
     pub top: Option<u64>,
     /// See [`FindRequest`].
     pub exact: bool,
+    /// See [`FindRequest`].
+    pub unit: MeasureUnit,
 }
 
 /// The daemon, or the reason why there is none.
@@ -360,6 +362,7 @@ fn find_by_daemon(
         min_shared: options.min_shared,
         top: options.top,
         exact: options.exact,
+        unit: options.unit,
     };
     let content = |digest: &Digest, inode| Subject::Content {
         digest: WireDigest::from(digest),

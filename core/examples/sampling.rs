@@ -68,6 +68,7 @@ fn main() -> std::io::Result<()> {
             let params = Params {
                 chunk: ChunkParams::PAPER,
                 sampling,
+                shingles: sampling,
             };
             let mut digester = Digester::new(&params);
             let (mut bytes, mut fingerprints) = (0, 0);

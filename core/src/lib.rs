@@ -24,6 +24,7 @@ pub mod rank;
 pub mod signature;
 pub mod similarity;
 pub mod tree;
+pub mod words;
 
 pub use digest::{ChunkList, ChunkRun, ContentKind, Digest, Digester};
 pub use ids::{ByteLen, ChunkHash, ContentDigest, ContentId, DirId, FileId, Fingerprint, Score};

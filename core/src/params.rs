@@ -9,8 +9,10 @@ use std::fmt;
 pub struct Params {
     /// Cut-point parameters of TTTD.
     pub chunk: ChunkParams,
-    /// Sampling of window fingerprints.
+    /// Sampling of window fingerprints, of whatever is no text.
     pub sampling: SamplingParams,
+    /// Sampling of the word shingles of texts.
+    pub shingles: SamplingParams,
 }
 
 /// The thresholds and divisors of TTTD (Eshghi & Tang, HPL-2005-30R1, section 5).
@@ -87,6 +89,10 @@ impl Default for Params {
                 least_level: 5,
                 cap: 128,
             },
+            shingles: SamplingParams {
+                least_level: 3,
+                cap: 128,
+            },
         }
     }
 }
@@ -96,8 +102,8 @@ impl Params {
     pub const WINDOW: usize = 64;
 }
 
-/// Prints the params id, e.g. `tttd-460-2800-540-270.w64-l5-c128.v1`: stable, and different
-/// whenever any byte of a digest could differ. `v1` names the hash tables and the file formats
+/// Prints the params id, e.g. `tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v2`: stable, and different
+/// whenever any byte of a digest could differ. `v2` names the hash tables and the file formats
 /// of the pieces.
 impl fmt::Display for Params {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -110,8 +116,11 @@ impl fmt::Display for Params {
         let SamplingParams { least_level, cap } = self.sampling;
         write!(
             f,
-            "tttd-{min}-{max}-{main_divisor}-{backup_divisor}.w{}-l{least_level}-c{cap}.v1",
-            Self::WINDOW
+            "tttd-{min}-{max}-{main_divisor}-{backup_divisor}.w{}-l{least_level}-c{cap}.s{}-l{}-c{}.v2",
+            Self::WINDOW,
+            crate::words::SHINGLE,
+            self.shingles.least_level,
+            self.shingles.cap,
         )
     }
 }

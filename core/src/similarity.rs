@@ -20,7 +20,9 @@ pub mod runs;
 mod templates;
 
 pub use chunks::shared_chunk_bytes;
-pub use estimate::{estimate, estimate_prepared, estimate_prepared_texts, estimate_texts};
+pub use estimate::{
+    estimate, estimate_prepared, estimate_prepared_texts, estimate_texts, estimate_words,
+};
 pub use prepared::Prepared;
 pub use templates::{Template, Templates};
 
@@ -57,6 +59,17 @@ impl Measures {
             ..self
         }
     }
+}
+
+/// What containments and resemblance are about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// Containments are shares of bytes in runs of at least 64; the resemblance is that of word-5-shingles for two
+    /// texts, of 64-byte windows for anything else.
+    #[default]
+    Bytes,
+    /// All three are shares of word-5-shingles (Broder 1997).
+    Words,
 }
 
 /// What is kept of a content to compare it.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use resemble_core::similarity::{self, Templates};
+use resemble_core::similarity::{self, Templates, Unit};
 use resemble_core::{ByteLen, ContentKind, Measures};
 use resemble_index::ReadError;
 use resemble_proto::message::{SoftError, SoftErrorKind, reason};
@@ -106,11 +106,15 @@ pub(crate) fn exact_payload(
     templates: &Templates,
     a: &[u8],
     b: &[u8],
+    unit: Unit,
 ) -> (Measures, (ByteLen, ByteLen)) {
     let (left, right) = (templates.payload(a), templates.payload(b));
     // Of the whole: a payload may begin anywhere.
     let kinds = (ContentKind::of(a), ContentKind::of(b));
-    let measures = similarity::runs::exact(&left, &right, kinds);
+    let measures = match unit {
+        Unit::Bytes => similarity::runs::exact(&left, &right, kinds),
+        Unit::Words => similarity::runs::exact_words(&left, &right),
+    };
     let size = |bytes: &[u8]| ByteLen(bytes.len() as u64);
     (measures, (size(&left), size(&right)))
 }

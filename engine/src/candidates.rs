@@ -6,7 +6,7 @@
 //!    time in proportion to the sum of the squares of the lists' lengths, memory to the number of
 //!    contents (Forman, Eshghi & Chiocchetti 2005, section 2.3, step 4, on contents instead of files).
 //! 3. A pair with a chunk or two fingerprints in common is a candidate. One common window is a
-//!    phrase.
+//!    phrase, unless the files themselves are looked at ([`Block::nominees`]).
 //!
 //! Where a collection is larger than memory, contents outside of the block are held against it one by one
 //! ([`Block::against`]); the pairs found are the same.
@@ -14,6 +14,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use resemble_core::Fingerprint;
+use resemble_core::similarity::discount;
 use resemble_core::similarity::{Boilerplate, Sketch};
 use resemble_index::PostingKind;
 
@@ -21,21 +22,25 @@ use crate::evidence::{Counts, Kept, chunk_keys, fingerprint_keys};
 use crate::parallel::on_threads;
 
 /// How much two contents have in common.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Common {
     /// Distinct fingerprints.
     pub(crate) fingerprints: u32,
     /// Distinct chunks, by their posting keys.
     pub(crate) chunks: u32,
+    /// How rare the fingerprints are: the sum of what each counts ([`discount::weight`]).
+    pub(crate) rare: f32,
 }
 
 impl Common {
     const NONE: Self = Self {
         fingerprints: 0,
         chunks: 0,
+        rare: 0.0,
     };
 
-    fn is_candidate(self) -> bool {
+    /// Enough to estimate by.
+    pub(crate) fn is_candidate(self) -> bool {
         self.fingerprints >= 2 || self.chunks >= 1
     }
 }
@@ -105,6 +110,23 @@ impl Block {
         start: impl Fn() -> S + Sync,
         found: impl Fn(&mut S, usize, usize, Common) -> Result<(), E> + Sync,
     ) -> Result<Vec<S>, E> {
+        self.nominees(threads, start, |state, a, b, common| {
+            if common.is_candidate() {
+                found(state, a, b, common)
+            } else {
+                Ok(())
+            }
+        })
+    }
+
+    /// As [`Self::candidates`], with all pairs that have anything in common. Those of one lesser place follow each
+    /// other on one thread.
+    pub(crate) fn nominees<S: Send, E: Send>(
+        &self,
+        threads: usize,
+        start: impl Fn() -> S + Sync,
+        found: impl Fn(&mut S, usize, usize, Common) -> Result<(), E> + Sync,
+    ) -> Result<Vec<S>, E> {
         let next = AtomicUsize::new(0);
         on_threads(threads.min(self.kept.len()), || {
             let mut state = start();
@@ -114,11 +136,17 @@ impl Block {
                 if a >= self.kept.len() {
                     return Ok(state);
                 }
-                for b in self.fingerprints.later(a) {
-                    tally.at(b).fingerprints += 1;
+                for (weight, contents) in self.fingerprints.later(a) {
+                    for &b in contents {
+                        let common = tally.at(b);
+                        common.fingerprints += 1;
+                        common.rare += weight;
+                    }
                 }
-                for b in self.chunks.later(a) {
-                    tally.at(b).chunks += 1;
+                for (_, contents) in self.chunks.later(a) {
+                    for &b in contents {
+                        tally.at(b).chunks += 1;
+                    }
                 }
                 let stopped = tally.drain(|b, common| found(&mut state, a, b, common));
                 if let Err(error) = stopped {
@@ -149,7 +177,14 @@ impl Block {
                 tally.at(a).chunks += 1;
             }
         }
-        tally.drain(found)
+        let mut found = found;
+        tally.drain(|a, common| {
+            if common.is_candidate() {
+                found(a, common)
+            } else {
+                Ok(())
+            }
+        })
     }
 }
 
@@ -159,6 +194,15 @@ fn usable(mut keys: Vec<u64>, kind: PostingKind, boilerplate: &Counts) -> Vec<u6
         PostingKind::Fingerprint => !Boilerplate::fingerprint(boilerplate, Fingerprint(key)),
     });
     keys
+}
+
+/// The rest of a list, behind one of its contents.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rest {
+    from: u32,
+    to: u32,
+    /// What its key counts, by the length of the whole list.
+    weight: f32,
 }
 
 /// The posting lists of one kind of evidence over the contents of a block.
@@ -171,7 +215,7 @@ struct Lists {
     contents: Vec<u32>,
     /// Where in `contents` the rest of a list after this content begins and the list ends:
     /// `of[starts[i]..starts[i+1]]`.
-    of: Vec<(u32, u32)>,
+    of: Vec<Rest>,
     starts: Vec<usize>,
 }
 
@@ -211,12 +255,18 @@ impl Lists {
             lists.starts[place + 1] += lists.starts[place];
         }
         let mut next = lists.starts.clone();
-        lists.of = vec![(0, 0); next[kept.len()]];
+        lists.of = vec![Rest::default(); next[kept.len()]];
         for at in 0..lists.keys.len() {
             let (begin, end) = lists.range(at);
+            let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+            let weight = discount::weight((end - begin) as u32, limit) as f32;
             for from in begin..end.saturating_sub(1) {
                 let next = &mut next[lists.contents[from] as usize];
-                lists.of[*next] = (from as u32 + 1, end as u32);
+                lists.of[*next] = Rest {
+                    from: from as u32 + 1,
+                    to: end as u32,
+                    weight,
+                };
                 *next += 1;
             }
         }
@@ -231,13 +281,13 @@ impl Lists {
         (self.keys[at].1 as usize, end)
     }
 
-    /// The later contents that share a key with this one, once for each key.
-    fn later(&self, place: usize) -> impl Iterator<Item = u32> + '_ {
+    /// The later contents that share a key with this one, and what the key counts: key by key.
+    fn later(&self, place: usize) -> impl Iterator<Item = (f32, &[u32])> + '_ {
         let lists = &self.of[self.starts[place]..self.starts[place + 1]];
-        lists
-            .iter()
-            .flat_map(|&(from, to)| &self.contents[from as usize..to as usize])
-            .copied()
+        lists.iter().map(|rest| {
+            let contents = &self.contents[rest.from as usize..rest.to as usize];
+            (rest.weight, contents)
+        })
     }
 
     fn of_key(&self, key: u64) -> &[u32] {
@@ -278,7 +328,7 @@ impl Tally {
         let mut result = Ok(());
         for place in self.touched.drain(..) {
             let common = std::mem::take(&mut self.counts[place as usize]);
-            if result.is_ok() && common.is_candidate() {
+            if result.is_ok() {
                 result = found(place as usize, common);
             }
         }

@@ -13,7 +13,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use resemble_core::similarity::{self, Prepared, Sketch};
+use resemble_core::similarity::{self, Prepared, Sketch, Unit};
 use resemble_core::{
     ByteLen, ChunkList, ContentId, ContentKind, Digest, FileId, Measures, Params, Relation, Score,
     Signature, rank,
@@ -163,6 +163,8 @@ pub struct FindOptions {
     pub top: Option<u64>,
     /// Measure on the bytes of both files where they can be read.
     pub exact: bool,
+    /// What the measures are about.
+    pub unit: Unit,
 }
 
 /// One similar file before it is a row.
@@ -323,7 +325,12 @@ fn search_in(
         };
         let mut measures = match &other {
             None => identical_measures(row.size),
-            Some(other) => estimate((&sketch, digest.kind), (&other.sketch(), row.kind), &known),
+            Some(other) => estimate_in(
+                options.unit,
+                (&sketch, digest.kind),
+                (&other.sketch(), row.kind),
+                &known,
+            ),
         };
         let mut sizes = (
             sketch.size,
@@ -335,7 +342,8 @@ fn search_in(
         {
             match bytes_of(first) {
                 Ok(other) => {
-                    (measures, sizes) = exact_payload(snapshot.templates(), bytes, &other);
+                    (measures, sizes) =
+                        exact_payload(snapshot.templates(), bytes, &other, options.unit);
                 }
                 Err(error) => errors.push(soft_error(first, &error)),
             }
@@ -465,6 +473,20 @@ pub(crate) fn identical_measures(size: ByteLen) -> Measures {
         b_in_a: all,
         resemblance: all,
         shared_bytes: size,
+    }
+}
+
+/// [`estimate`], in words if the unit is words and both are texts.
+pub(crate) fn estimate_in(
+    unit: Unit,
+    (a, a_kind): (&Sketch<'_>, ContentKind),
+    (b, b_kind): (&Sketch<'_>, ContentKind),
+    boilerplate: &dyn similarity::Boilerplate,
+) -> Measures {
+    if unit == Unit::Words && (a_kind, b_kind) == (ContentKind::Text, ContentKind::Text) {
+        similarity::estimate_words(a, b, boilerplate)
+    } else {
+        estimate((a, a_kind), (b, b_kind), boilerplate)
     }
 }
 

@@ -35,6 +35,7 @@ pub mod pairs;
 mod parallel;
 pub mod read;
 pub mod templates;
+mod texts;
 pub mod walk;
 pub mod why;
 

@@ -5,10 +5,15 @@
 //! 1. The signatures of the files in question are taken into memory, and posting lists are made of
 //!    them (`candidates`).
 //! 2. Keys that more contents than the limit have are boilerplate, counted among these files alone.
-//! 3. Content pairs with enough in common are measured and become a row for each pair of files.
+//! 3. Of texts one common fingerprint is enough to look: each text is read once ([`crate::texts`]), and what two
+//!    of them really have in common decides whether there is a row, and is its score. Of everything else, and where
+//!    there is too much to read, pairs with a chunk or two fingerprints in common are estimated.
+//! 4. A row for each pair of files.
 
 use std::path::Path;
 
+use resemble_core::similarity::{LEAST_JUDGED, Sketch, Unit, shared_chunk_bytes};
+use resemble_core::words::Proof;
 use resemble_core::{ByteLen, Measures, Relation, Score, rank};
 use resemble_index::{ReadError, Snapshot};
 use resemble_proto::message::{Answer, Discount, PairRow, PairScore, Scope, SoftError};
@@ -18,9 +23,10 @@ use resemble_proto::path::PathText;
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
 use crate::candidates::Block;
 use crate::evidence::{Counts, Kept};
-use crate::find::{enough_shared, estimate, identical_measures};
+use crate::find::{enough_shared, estimate_in, identical_measures};
 use crate::members::{Member, Members};
 use crate::parallel::threads;
+use crate::texts::{Compared, Texts};
 
 /// Which pairs an answer has.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +43,8 @@ pub struct PairsOptions {
     pub top: Option<u64>,
     /// Measure on the bytes of both files where they can be read.
     pub exact: bool,
+    /// What the measures are about.
+    pub unit: Unit,
 }
 
 /// The pairs of the files in `options.scope`, best first.
@@ -44,11 +52,25 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
     let members = Members::of(snapshot, &options.scope)?;
     let kept = keep(snapshot, &members)?;
     let (block, counts) = Block::counting(kept, snapshot.boilerplate_limit());
-    let mut found = block.candidates(threads(), Found::default, |found, a, b, _| {
-        let pair = (&block.kept[a], &block.kept[b]);
-        found.pair((snapshot, &members), pair, options, &counts);
+    let texts = Texts::read(snapshot, &members, &block.kept)?;
+    let looked = Looking {
+        snapshot,
+        members: &members,
+        options,
+        counts: &counts,
+    };
+    let start = || (Found::default(), texts.table(snapshot.boilerplate_limit()));
+    let found = block.nominees(threads(), start, |(found, table), a, b, common| {
+        let measured = match table.compare(a, b, common) {
+            Compared::Strangers => return Ok(()),
+            Compared::Proven(proof) => Some(proof),
+            Compared::Unknown if common.is_candidate() => None,
+            Compared::Unknown => return Ok(()),
+        };
+        found.pair(&looked, (&block.kept[a], &block.kept[b]), measured);
         Ok::<(), AskError>(())
     })?;
+    let mut found: Vec<Found<'_>> = found.into_iter().map(|(found, _)| found).collect();
     let mut identical = Found::default();
     for content in &block.kept {
         same_content(&members, content, &mut identical);
@@ -131,6 +153,39 @@ impl Row<'_> {
     }
 }
 
+/// What a look at a pair needs.
+struct Looking<'a> {
+    snapshot: &'a Snapshot,
+    members: &'a Members,
+    options: &'a PairsOptions,
+    counts: &'a Counts,
+}
+
+/// The measures of two texts that were read: what they share is known; what chunks prove is shared as well.
+fn proven(
+    proof: &Proof,
+    unit: Unit,
+    (a, b): (&Sketch<'_>, &Sketch<'_>),
+    counts: &Counts,
+) -> Measures {
+    let shared_bytes = shared_chunk_bytes(a.chunks, b.chunks, counts);
+    let judged = a.size >= LEAST_JUDGED && b.size >= LEAST_JUDGED;
+    let share = |of: ByteLen, share: f64| {
+        let chunks = match unit {
+            Unit::Bytes => shared_bytes.0 as f64 / of.0.max(1) as f64,
+            Unit::Words => 0.0,
+        };
+        judged.then(|| Score::new(share.max(chunks)))
+    };
+    let (a_in_b, b_in_a) = proof.containments(unit);
+    Measures {
+        a_in_b: share(a.size, a_in_b),
+        b_in_a: share(b.size, b_in_a),
+        resemblance: judged.then(|| Score::new(proof.resemblance)),
+        shared_bytes,
+    }
+}
+
 /// What one worker found.
 #[derive(Default)]
 struct Found<'a> {
@@ -140,32 +195,66 @@ struct Found<'a> {
 
 impl<'a> Found<'a> {
     /// Measures a pair of contents and keeps its rows if it passes.
-    fn pair(
-        &mut self,
-        (snapshot, members): (&Snapshot, &'a Members),
-        (a, b): (&Kept, &Kept),
-        options: &PairsOptions,
-        counts: &Counts,
-    ) {
+    fn pair(&mut self, looking: &Looking<'a>, (a, b): (&Kept, &Kept), proof: Option<Proof>) {
+        let Looking {
+            snapshot,
+            members,
+            options,
+            counts,
+        } = *looking;
         let mut sizes = (a.size, b.size);
-        let mut measures = estimate((&a.sketch(), a.kind), (&b.sketch(), b.kind), counts);
-        if options.exact && a.whole <= LARGEST_READ && b.whole <= LARGEST_READ {
-            let Some((one, other)) = self.read_both(members, a, b) else {
-                return;
-            };
-            (measures, sizes) = exact_payload(snapshot.templates(), &one, &other);
-        }
-        let score = match options.score {
-            PairScore::Containment => measures.containment(),
-            PairScore::Resemblance => measures.resemblance,
+        let exact = options.exact && a.whole <= LARGEST_READ && b.whole <= LARGEST_READ;
+        let mut measures = match proof {
+            _ if exact => {
+                let Some((one, other)) = self.read_both(members, a, b) else {
+                    return;
+                };
+                let (measures, of_payload) =
+                    exact_payload(snapshot.templates(), &one, &other, options.unit);
+                sizes = of_payload;
+                measures
+            }
+            Some(proof) => proven(&proof, options.unit, (&a.sketch(), &b.sketch()), counts),
+            None => estimate_in(
+                options.unit,
+                (&a.sketch(), a.kind),
+                (&b.sketch(), b.kind),
+                counts,
+            ),
+        };
+        let score = match (options.score, proof) {
+            (PairScore::Discounted, Some(proof)) => Some(Score::new(proof.kinship)),
+            (PairScore::Discounted, None) => measures.containment().map(|raw| {
+                let rarity = counts.rarity(&a.sketch(), &b.sketch());
+                rarity.map_or(raw, |rarity| rarity.discounted(raw))
+            }),
+            // What is too small to judge by a sample is not when it was read.
+            (PairScore::Containment, Some(proof)) => measures.containment().or_else(|| {
+                let (a_in_b, b_in_a) = proof.containments(options.unit);
+                Some(Score::new(a_in_b.max(b_in_a)))
+            }),
+            (PairScore::Containment, None) => measures.containment(),
+            (PairScore::Resemblance, Some(proof)) => {
+                measures.resemblance.or(Some(Score::new(proof.resemblance)))
+            }
+            (PairScore::Resemblance, None) => measures.resemblance,
         };
         let Some(score) = score else { return };
-        let min_shared = options.min_shared.unwrap_or(Relation::MIN_SHARED);
-        if options.min.is_some_and(|min| score < min)
-            || !enough_shared(sizes, &measures, min_shared)
-        {
+        let enough = match (options.min_shared, proof) {
+            (None, Some(_)) => true,
+            (min, _) => {
+                let min_shared = min.unwrap_or(Relation::MIN_SHARED);
+                enough_shared(sizes, &measures, min_shared)
+            }
+        };
+        if options.min.is_some_and(|min| score < min) || !enough {
             return;
         }
+        // Files that share nothing to the byte may still be one text.
+        if exact && proof.is_none() && measures.shared_bytes == ByteLen::ZERO {
+            return;
+        }
+        measures.shared_bytes = measures.shared_bytes.min(a.whole).min(b.whole);
         let discount = counts.discount(&a.sketch(), &b.sketch(), Some(score));
         for one in members.holders(a.id) {
             for other in members.holders(b.id) {

@@ -286,7 +286,7 @@ fn a_family_follows_the_chain_by_time() {
         family
             .links
             .iter()
-            .all(|link| link.a_in_b > Fraction::from_millionths(800_000))
+            .all(|link| link.a_in_b > Fraction::from_millionths(700_000))
     );
     // The ends of the chain have nothing in common.
     assert_eq!(family.worst, Fraction::ZERO);

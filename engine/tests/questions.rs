@@ -205,7 +205,7 @@ fn thresholds_scope_and_top() {
     let mut low = family.paths("/src/a.c", &min(0.05));
     low.sort();
     assert_eq!(low, ["/src/b.c", "/src/c.c"]);
-    let answer = family.find("/docs/base.txt", &min(0.99));
+    let answer = family.find("/docs/base.txt", &min(0.9));
     // The copy, the part that lies in it whole, and two versions whose edits are single bytes.
     assert_eq!(answer.rows.len(), 4);
     let scope = Scope {

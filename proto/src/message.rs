@@ -53,7 +53,7 @@ pub use groups::{
 };
 pub use parts::{Parts, Whole};
 pub use request::{
-    FindRequest, Inode, MountView, PairScore, PairsRequest, Request, Scope, Subject,
+    FindRequest, Inode, MeasureUnit, MountView, PairScore, PairsRequest, Request, Scope, Subject,
 };
 pub use templates::{MarkRequest, TemplateRow};
 pub use why::{Explanation, WhyParameters, WhyRange, WhyStretch, WhyTotals};

@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use serde::{Deserialize, Serialize};
 
 use crate::documents::Lists;
-use crate::message::{Answer, FindRow, Header, PairScore, SoftError};
+use crate::message::{Answer, FindRow, Header, MeasureUnit, PairScore, SoftError};
 use crate::number::Fraction;
 use crate::path::PathText;
 
@@ -70,6 +70,9 @@ pub struct FindParameters {
     /// `--in`, as named; empty: the daemon's roots.
     #[serde(rename = "in")]
     pub within: Vec<PathText>,
+    /// What the measures are about.
+    #[serde(default)]
+    pub unit: MeasureUnit,
     /// The rest.
     #[serde(flatten)]
     pub common: CommonParameters,
@@ -82,6 +85,9 @@ pub struct PairsParameters {
     pub dirs: Vec<PathText>,
     /// What sorts.
     pub score: PairScore,
+    /// What the measures are about.
+    #[serde(default)]
+    pub unit: MeasureUnit,
     /// The rest.
     #[serde(flatten)]
     pub common: CommonParameters,
@@ -214,6 +220,7 @@ pub fn find_json(
     params: &resemble_core::Params,
 ) -> Vec<u8> {
     let parameters = FindParameters {
+        unit: MeasureUnit::default(),
         files: vec![file.clone()],
         within: Vec::new(),
         common: CommonParameters::plain(params),
@@ -258,8 +265,8 @@ mod tests {
         let text = String::from_utf8(find_json(&"/a".into(), &answer, &Params::default())).unwrap();
         let expected = concat!(
             r#"{"schema":1,"version":"0.1.0","command":"find","parameters":{"files":["/a"],"in":[],"#,
-            r#""min":null,"min_shared":256,"min_size":0,"include":[],"exclude":[],"top":null,"#,
-            r#""exact":false,"params":"tttd-460-2800-540-270.w64-l5-c128.v1"},"#,
+            r#""unit":"bytes","min":null,"min_shared":256,"min_size":0,"include":[],"exclude":[],"top":null,"#,
+            r#""exact":false,"params":"tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v2"},"#,
             r#""fresh":true,"pending":0,"total":2,"shown":2,"results":["#,
             "\n",
             r#"{"file":"/a","path":"/b","relation":"near","layer":"bytes","a_in_b":0.970000,"#,

@@ -167,6 +167,7 @@ impl Local {
             min_shared: options.min_shared.map(ByteLen),
             top: options.top,
             exact: options.exact,
+            unit: options.unit.into(),
         };
         let answer = find::find(&snapshot, &subject, name, &options)?;
         let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
@@ -202,6 +203,7 @@ impl Local {
             min_shared: request.min_shared.map(ByteLen),
             top: request.top,
             exact: request.exact,
+            unit: request.unit.into(),
         };
         let answer = pairs::pairs(&snapshot, &options)?;
         let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));

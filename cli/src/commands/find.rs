@@ -50,6 +50,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     let parameters = FindParameters {
         files: text(&files),
         within: text(&args.within),
+        unit: args.unit.into(),
         common: common_parameters(&args.selection, args.exact, &params),
     };
     let header = found.header.unwrap_or(Header {
@@ -120,6 +121,7 @@ impl Found {
             min_shared: selection.min_shared,
             top: selection.top,
             exact: args.exact,
+            unit: args.unit.into(),
         };
         let _progress = ui.progress("comparing");
         for (name, subject) in &subjects {

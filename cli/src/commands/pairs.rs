@@ -43,6 +43,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
                 min_shared: args.selection.min_shared,
                 top: args.selection.top,
                 exact: args.exact,
+                unit: args.unit.into(),
             },
         )?;
     }
@@ -59,6 +60,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
             .map(|dir| PathText::from(dir.as_path()))
             .collect(),
         score: args.score.into(),
+        unit: args.unit.into(),
         common: common_parameters(&args.selection, args.exact, &params),
     };
     match print_as {

@@ -115,7 +115,7 @@ fn find_asks_the_daemon_and_prints_names_as_given() {
     let asked = daemon.stop();
     let text = serde_json::to_string(&asked[1]).unwrap();
     let expected = format!(
-        r#"{{"request":"find","subject":{{"file":"{}"}},"within":["{}"],"min_size":0,"min":null,"min_shared":null,"top":null,"exact":false}}"#,
+        r#"{{"request":"find","subject":{{"file":"{}"}},"within":["{}"],"min_size":0,"min":null,"min_shared":null,"top":null,"exact":false,"unit":"bytes"}}"#,
         file.display(),
         env.path("docs").display()
     );

@@ -8,7 +8,8 @@ use crate::hash::content::ContentHasher;
 use crate::hash::md5_many;
 use crate::ids::{ByteLen, ChunkHash};
 use crate::params::Params;
-use crate::signature::Sampler;
+use crate::signature::{Sampler, Signature};
+use crate::words::Shingler;
 
 /// Makes the [`Digest`] of bytes handed over in pieces of any size.
 ///
@@ -29,6 +30,9 @@ use crate::signature::Sampler;
 pub struct Digester {
     chunker: Chunker,
     sampler: Sampler,
+    shingler: Shingler,
+    /// Samples of shingles: the signature, if it is a text.
+    texts: Sampler,
     content: ContentHasher,
     kind: Kind,
     kept: Vec<u8>,
@@ -41,6 +45,9 @@ pub struct Digester {
 
 /// Bytes scanned and hashed in one go.
 const BLOCK: usize = 256 << 10;
+
+/// No fingerprint has this level.
+const NO_LEVEL: u8 = 44;
 
 /// Bytes of pending chunks that are enough for a batch: some 130 of the usual size, and half a
 /// block, so that a whole block never waits for the next one.
@@ -70,6 +77,11 @@ impl Kind {
         }
     }
 
+    /// Whether it is known to be text.
+    const fn is_text(self) -> bool {
+        self.looked_at >= ContentKind::LOOKED_AT && !self.nul
+    }
+
     const fn finish(self) -> ContentKind {
         match self {
             Self { looked_at: 0, .. } => ContentKind::Empty,
@@ -85,6 +97,8 @@ impl Digester {
         Self {
             chunker: Chunker::sampling(params),
             sampler: Sampler::new(&params.sampling),
+            shingler: Shingler::new(),
+            texts: Sampler::new(&params.shingles),
             content: ContentHasher::new(),
             kind: Kind::default(),
             kept: Vec::new(),
@@ -114,6 +128,7 @@ impl Digester {
     pub fn update_zeros(&mut self, count: u64) {
         let from = self.position();
         self.kind.update_zeros(count);
+        self.words(&[0]);
         self.content.update_zeros(count);
         let Self {
             chunker,
@@ -168,6 +183,8 @@ impl Digester {
     pub fn reset(&mut self) {
         self.chunker.reset();
         self.sampler.reset();
+        self.shingler.reset();
+        self.texts.reset();
         self.content = ContentHasher::new();
         self.kind = Kind::default();
         self.kept.clear();
@@ -179,16 +196,41 @@ impl Digester {
     /// Finds the chunks and samples that end in `block`.
     fn scan(&mut self, block: &[u8]) {
         self.kind.update(block);
+        self.words(block);
+        let text = self.kind.is_text();
         let Self {
             chunker,
             sampler,
             pending,
             ..
         } = self;
-        chunker.raise_level(sampler.level());
+        // Of texts words are sampled, and no windows.
+        chunker.raise_level(if text { NO_LEVEL } else { sampler.level() });
         chunker.scan(block, &mut |cut| pending.push(cut), &mut |sample| {
             sampler.push(sample);
         });
+    }
+
+    /// Samples the shingles of a text. Zeros separate words, one as well as a thousand.
+    fn words(&mut self, bytes: &[u8]) {
+        if !self.kind.nul {
+            let Self {
+                shingler, texts, ..
+            } = self;
+            shingler.update(bytes, &mut |sample| texts.push(sample));
+        }
+    }
+
+    /// The samples of what the content is: shingles of a text, windows of anything else.
+    fn signature(&mut self) -> Signature {
+        if self.kind.finish() != ContentKind::Text {
+            return self.sampler.take();
+        }
+        let Self {
+            shingler, texts, ..
+        } = self;
+        shingler.finish(&mut |sample| texts.push(sample));
+        texts.take()
     }
 
     /// Bytes of the pending chunks.
@@ -280,12 +322,13 @@ impl Digester {
         } = self;
         chunker.finish(&mut |cut| pending.push(cut));
         self.flush(block);
+        let signature = self.signature();
         let digest = Digest {
             content: mem::take(&mut self.content).finish(),
             size,
             kind: self.kind.finish(),
             chunks: ChunkList(self.chunks.0.as_slice().into()),
-            signature: self.sampler.take(),
+            signature,
         };
         self.reset();
         digest

@@ -23,13 +23,13 @@ use crate::similarity::gaps::{Evidence, Fit};
 use crate::similarity::pattern::Pattern;
 use crate::similarity::prepared::Prepared;
 use crate::similarity::{Boilerplate, Measures, Sketch, WINDOW, too_small};
+use crate::words::SHINGLE;
 
 /// Fewest common fingerprints that are evidence without a common chunk.
 const LEAST_SHARED: u64 = 2;
 
-/// What a gap takes from the word-5-shingles beyond the bytes edited: those of four to five words
-/// of six bytes, blank included.
-const SPOILT_WORDS: f64 = 27.0;
+/// Bytes of a word of text, with what separates it from the next.
+const WORD: f64 = 6.0;
 
 /// Estimates the measures of a pair; the resemblance is that of the sets of 64-byte windows.
 pub fn estimate(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -> Measures {
@@ -43,9 +43,15 @@ pub fn estimate_texts(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerpl
     estimate_prepared_texts(&a, &b, boilerplate)
 }
 
+/// As [`estimate_texts`], with the containments of the sets of word-5-shingles as well.
+pub fn estimate_words(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -> Measures {
+    let (a, b) = (Prepared::of(a, boilerplate), Prepared::of(b, boilerplate));
+    Pair::of(&a, &b, boilerplate).measures(Unit::Words, super::Unit::Words)
+}
+
 /// [`estimate`] of contents that were made ready with the same boilerplate.
 pub fn estimate_prepared(a: &Prepared, b: &Prepared, boilerplate: &dyn Boilerplate) -> Measures {
-    Pair::of(a, b, boilerplate).measures(Unit::Windows)
+    Pair::of(a, b, boilerplate).measures(Unit::Windows, super::Unit::Bytes)
 }
 
 /// [`estimate_texts`] of contents that were made ready with the same boilerplate.
@@ -54,10 +60,10 @@ pub fn estimate_prepared_texts(
     b: &Prepared,
     boilerplate: &dyn Boilerplate,
 ) -> Measures {
-    Pair::of(a, b, boilerplate).measures(Unit::Words)
+    Pair::of(a, b, boilerplate).measures(Unit::Words, super::Unit::Bytes)
 }
 
-/// What resemblance is about.
+/// What was sampled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Windows,
@@ -110,7 +116,7 @@ impl Pair {
         }
     }
 
-    fn measures(&self, unit: Unit) -> Measures {
+    fn measures(&self, unit: Unit, told: super::Unit) -> Measures {
         let Self { proven, a, b } = self;
         let shared_bytes = proven.unwrap_or(ByteLen::ZERO);
         if too_small(a.size) || too_small(b.size) {
@@ -126,7 +132,7 @@ impl Pair {
             if unrelated {
                 return (side.samples.total >= LEAST_SHARED).then(Shares::default);
             }
-            Some(side.shares(shared_bytes))
+            Some(side.shares(shared_bytes, unit))
         };
         let (of_a, of_b) = (shares(a), shares(b));
         let resemblance = match (of_a, of_b) {
@@ -135,6 +141,7 @@ impl Pair {
             (Some(of_a), Some(of_b)) if unit == Unit::Words => {
                 let sizes = [a.size.0 as f64, b.size.0 as f64];
                 let shared = 0.5 * (of_a.words * sizes[0] + of_b.words * sizes[1]);
+                let shared = shared.min(sizes[0]).min(sizes[1]);
                 Some(shared / (sizes[0] + sizes[1] - shared))
             }
             _ => {
@@ -142,9 +149,13 @@ impl Pair {
                 Some(a.samples.shared as f64 / union.max(1) as f64)
             }
         };
+        let told = |shares: Shares| match told {
+            super::Unit::Bytes => Score::new(shares.bytes),
+            super::Unit::Words => Score::new(shares.words),
+        };
         Measures {
-            a_in_b: of_a.map(|shares| Score::new(shares.bytes)),
-            b_in_a: of_b.map(|shares| Score::new(shares.bytes)),
+            a_in_b: of_a.map(told),
+            b_in_a: of_b.map(told),
             resemblance: resemblance.map(Score::new),
             shared_bytes,
         }
@@ -152,32 +163,43 @@ impl Pair {
 }
 
 impl Side {
-    fn shares(&self, proven: ByteLen) -> Shares {
+    fn shares(&self, proven: ByteLen, unit: Unit) -> Shares {
         let size = self.size.0 as f64;
-        let windows = (size - WINDOW + 1.0).max(1.0);
         let Self {
             samples,
             chunks,
             spacing,
             ..
         } = self;
-        let Fit {
-            missing,
-            gaps,
-            ends,
-        } = Evidence {
+        let (free, bytes, small) = match unit {
+            Unit::Windows => (WINDOW - 1.0, 1.0, 0.0),
+            Unit::Words => (SHINGLE as f64 - 1.0, WORD, 1.0),
+        };
+        let windows = (size / bytes - free).max(1.0);
+        let Fit { missing, gaps, .. } = Evidence {
             samples,
             chunks,
             spacing: *spacing,
             windows,
+            free,
+            unit: bytes,
+            small,
         }
         .fit();
-        let uncovered = windows * (missing - gaps * (WINDOW - 1.0));
-        let spoilt = uncovered + SPOILT_WORDS * (windows * gaps + ends);
+        let uncovered = windows * (missing - gaps * free) * bytes;
+        // Of texts what lies between two edits counts from 64 bytes on: with gaps at random, d to a shared byte,
+        // the share of the bytes in runs of at least l is (1 + d·l)·e^(-d·l).
+        let uncovered = if unit == Unit::Words {
+            let shared = (size - uncovered).max(0.0);
+            let between = WINDOW * gaps * windows / shared.max(1.0);
+            size - shared * (1.0 + between) * (-between).exp()
+        } else {
+            uncovered
+        };
         let proven = (proven.0 as f64 / size).min(1.0);
         Shares {
             bytes: (1.0 - uncovered / size).clamp(proven, 1.0),
-            words: (1.0 - spoilt / size).clamp(0.0, 1.0),
+            words: (1.0 - missing).clamp(0.0, 1.0),
         }
     }
 }

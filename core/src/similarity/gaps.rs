@@ -63,12 +63,8 @@
 //!
 //! Checked in `tests/estimates.rs`; `examples/estimates.rs` prints bias and error by kind of edit.
 
-use crate::similarity::WINDOW;
 use crate::similarity::chunks::Layout;
 use crate::similarity::pattern::Pattern;
-
-/// Missing windows of a gap that cost no byte.
-const FREE: f64 = WINDOW - 1.0;
 
 /// How many samples the expectation from chunks alone is worth: half a one, after Jeffreys. It keeps
 /// two samples of two from being 100 %.
@@ -97,6 +93,12 @@ pub(super) struct Evidence<'a> {
     pub(super) spacing: f64,
     /// Its windows: W.
     pub(super) windows: f64,
+    /// Missing windows of a gap that cost nothing: one less than a window is long.
+    pub(super) free: f64,
+    /// Bytes from one window to the next.
+    pub(super) unit: f64,
+    /// How much less likely large gaps are beforehand: a gap of n windows beyond the free ones by n^-small.
+    pub(super) small: f64,
 }
 
 /// The windows that are missing, N, and the gaps they make, G; both per window of the file.
@@ -135,14 +137,15 @@ struct Estimate {
 impl Evidence<'_> {
     /// The expected missing windows and gaps, given everything seen.
     pub(super) fn fit(&self) -> Fit {
-        let split = Split::of(self.samples, FREE / self.spacing);
+        let split = Split::of(self.samples, self.free / self.spacing);
         let ratio = self.ratio();
         let most = (self.windows * (1.0 - ratio.value) * split.scattered).max(1.0);
         let mut sum = Fit::default();
         let (mut weights, mut best) = (0.0, f64::NEG_INFINITY);
         let mut rest = 1.0;
         while rest <= most {
-            let (likelihood, fit) = self.given(FREE + rest, ratio, &split);
+            let (likelihood, fit) = self.given(self.free + rest, ratio, &split);
+            let likelihood = likelihood - self.small * rest.ln();
             // All sums are relative to the greatest likelihood so far.
             if likelihood > best {
                 let shrink = (best - likelihood).exp();
@@ -180,7 +183,7 @@ impl Evidence<'_> {
     /// The logarithm of the likelihood of gaps of `gap` windows on average, and what follows from
     /// them (scattered gaps only).
     fn given(&self, gap: f64, ratio: Estimate, split: &Split) -> (f64, Fit) {
-        let length = self.chunks.mean_len();
+        let length = self.chunks.mean_len() / self.unit;
         let scattered = |p: f64| (1.0 - p) * split.scattered / (p * gap);
         // For chunks a solid gap is a gap like any other, and a missing end half a one.
         let all = |p: f64| scattered(p) + (split.solid + 0.5 * split.ends) / (p * self.windows);
@@ -210,7 +213,7 @@ impl Evidence<'_> {
         let density = scattered(p);
 
         let rate = 1.0 / self.spacing;
-        let unseen = (-FREE * rate).exp() / (1.0 + (gap - FREE) * rate);
+        let unseen = (-self.free * rate).exp() / (1.0 + (gap - self.free) * rate);
         let seen = density * (1.0 - unseen);
         likelihood += binomial(split.breaks, self.samples.steps(), seen / (rate + seen));
 
@@ -397,12 +400,15 @@ mod tests {
                 chunks: &chunks,
                 spacing: 32.0,
                 windows,
+                free: 63.0,
+                unit: 1.0,
+                small: 0.0,
             }
             .fit()
         };
         // Gaps of 64 windows have two samples each.
         let edits = fit(&"111111110011111111111100".repeat(6));
-        let bytes = |fit: Fit| fit.missing - FREE * fit.gaps;
+        let bytes = |fit: Fit| fit.missing - 63.0 * fit.gaps;
         assert!(bytes(edits) < 0.05 && edits.missing > 0.13, "{edits:?}");
         // As many missing in one block.
         let block = fit(&format!(

@@ -223,5 +223,20 @@ pub fn exact(a: &[u8], b: &[u8], kinds: (ContentKind, ContentKind)) -> Measures 
     }
 }
 
+/// As [`exact`], with all shares on the sets of word-5-shingles, whatever the files are (`shared_bytes` is as there).
+pub fn exact_words(a: &[u8], b: &[u8]) -> Measures {
+    let (in_a, in_b) = cover::covered(a, b);
+    let shared_bytes = ByteLen(in_a.min(in_b) as u64);
+    let words = sets::Words::of(a, b);
+    let judged = !too_small(ByteLen(a.len() as u64)) && !too_small(ByteLen(b.len() as u64));
+    let share = |of: usize| judged.then(|| Score::new(words.shared as f64 / of.max(1) as f64));
+    Measures {
+        a_in_b: share(words.in_a),
+        b_in_a: share(words.in_b),
+        resemblance: judged.then(|| Score::new(words.resemblance())),
+        shared_bytes,
+    }
+}
+
 #[cfg(test)]
 mod tests;

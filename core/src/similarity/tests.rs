@@ -182,7 +182,7 @@ proptest! {
     ) {
         let chunk = ChunkParams::scaled(average).unwrap();
         let sampling = SamplingParams { least_level: 5, cap: 128 };
-        let params = Params { chunk, sampling };
+        let params = Params { chunk, sampling, ..Params::default() };
         let (of_a, of_b) = (Digest::of(&a, &params), Digest::of(&b, &params));
         let bound = shared_chunk_bytes(&of_a.chunks, &of_b.chunks, &NoBoilerplate).0 as f64;
         let (a_in_b, b_in_a) = runs::cover(&a, &b);

@@ -124,6 +124,7 @@ fn find(context: &Context, request: &FindRequest) -> Result<Answer<FindRow>, Fai
         min_shared: request.min_shared.map(ByteLen),
         top: request.top,
         exact: request.exact,
+        unit: request.unit.into(),
     };
     let answer = find::find(&snapshot, &subject, &name, &options).map_err(asked)?;
     Ok(with_header(context, answer))
@@ -144,6 +145,7 @@ fn pairs(context: &Context, request: &PairsRequest) -> Result<Answer<PairRow>, F
         min_shared: request.min_shared.map(ByteLen),
         top: request.top,
         exact: request.exact,
+        unit: request.unit.into(),
     };
     let answer = pairs::pairs(&snapshot(context)?, &options).map_err(asked)?;
     Ok(with_header(context, answer))

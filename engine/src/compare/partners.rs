@@ -20,7 +20,7 @@ mod cover;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use resemble_core::similarity::{self, Prepared, Templates};
+use resemble_core::similarity::{self, Prepared, Templates, Unit};
 use resemble_core::{ByteLen, ContentId, Measures, Relation, Score};
 use resemble_proto::message::{CompareOptions, SoftError};
 
@@ -254,7 +254,7 @@ impl Question<'_> {
                     .ok()
             };
             if let (Some(a), Some(b)) = (read(0, a), read(1, b)) {
-                return exact_payload(self.templates, &a, &b).0;
+                return exact_payload(self.templates, &a, &b, Unit::Bytes).0;
             }
         }
         estimate_prepared(

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::message::{
-    FindRequest, MarkRequest, PairScore, PairsRequest, Request, Scope, Subject, TemplateRow,
+    FindRequest, MarkRequest, MeasureUnit, PairScore, PairsRequest, Request, Scope, Subject,
+    TemplateRow,
 };
 
 fn json<T: Serialize>(value: &T) -> String {
@@ -136,6 +137,7 @@ fn requests_as_a_newcomer_would_type_them() {
     assert_eq!(
         request(r#"{"request":"find","subject":{"file":"/a"}}"#),
         Request::Find(FindRequest {
+            unit: MeasureUnit::default(),
             subject: Subject::File("/a".into()),
             scope: Scope::default(),
             min: Fraction::NONE,
@@ -149,6 +151,7 @@ fn requests_as_a_newcomer_would_type_them() {
             r#"{"request":"pairs","within":["/a",{"b64":"/w=="}],"score":"resemblance","min":0.5}"#
         ),
         Request::Pairs(PairsRequest {
+            unit: MeasureUnit::default(),
             scope: Scope {
                 within: vec!["/a".into(), PathText::from_bytes(*b"\xff")],
                 ..Scope::default()
@@ -174,6 +177,7 @@ fn requests_as_a_newcomer_would_type_them() {
 fn a_request_survives_the_wire() {
     let all = [
         Request::Pairs(PairsRequest {
+            unit: MeasureUnit::default(),
             scope: Scope {
                 within: vec!["/a".into()],
                 include: vec!["*.c".into()],

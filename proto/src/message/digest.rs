@@ -31,10 +31,18 @@ pub struct WireParams {
     pub id: String,
     /// Tmin, Tmax, D and D' of TTTD.
     pub chunk: [u32; 4],
-    /// The least sampling level.
-    pub least_level: u8,
-    /// The greatest number of fingerprints a file.
-    pub cap: u32,
+    /// The least level of the sample of windows, and the greatest number of fingerprints a file.
+    pub windows: (u8, u32),
+    /// The same of the sample of word shingles.
+    pub shingles: (u8, u32),
+}
+
+fn of_sampling(sampling: &SamplingParams) -> (u8, u32) {
+    (sampling.least_level, sampling.cap)
+}
+
+fn sampling((least_level, cap): (u8, u32)) -> SamplingParams {
+    SamplingParams { least_level, cap }
 }
 
 impl From<&Params> for WireParams {
@@ -48,8 +56,8 @@ impl From<&Params> for WireParams {
         Self {
             id: params.to_string(),
             chunk: [min, max, main_divisor, backup_divisor],
-            least_level: params.sampling.least_level,
-            cap: params.sampling.cap,
+            windows: of_sampling(&params.sampling),
+            shingles: of_sampling(&params.shingles),
         }
     }
 }
@@ -74,10 +82,8 @@ impl TryFrom<&WireParams> for Params {
                 main_divisor,
                 backup_divisor,
             },
-            sampling: SamplingParams {
-                least_level: wire.least_level,
-                cap: wire.cap,
-            },
+            sampling: sampling(wire.windows),
+            shingles: sampling(wire.shingles),
         };
         // The id also names what the figures do not: window, hash tables, formats.
         if params.to_string() == wire.id && main_divisor > 0 && backup_divisor > 0 && min <= max {
@@ -340,7 +346,7 @@ mod tests {
         };
         let mut wire = WireParams::from(&params);
         assert_eq!(Params::try_from(&wire), Ok(params));
-        wire.id = wire.id.replace(".v1", ".v2");
+        wire.id = wire.id.replace(".v2", ".v3");
         assert_eq!(Params::try_from(&wire), Err(BadParams(wire.id.clone())));
     }
 

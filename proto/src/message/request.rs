@@ -1,5 +1,6 @@
 //! What a client asks.
 
+use resemble_core::similarity::Unit;
 use serde::{Deserialize, Serialize};
 
 use crate::message::{
@@ -163,6 +164,9 @@ pub struct FindRequest {
     /// Compute the measures on the bytes of both files. Only for [`Subject::File`].
     #[serde(default)]
     pub exact: bool,
+    /// What the measures are about.
+    #[serde(default)]
+    pub unit: MeasureUnit,
 }
 
 /// The one that others are compared with.
@@ -214,6 +218,29 @@ pub struct PairsRequest {
     /// Compute the measures on the bytes of both files.
     #[serde(default)]
     pub exact: bool,
+    /// What the measures are about.
+    #[serde(default)]
+    pub unit: MeasureUnit,
+}
+
+/// What containments and resemblance are about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MeasureUnit {
+    /// Bytes in common runs of at least 64.
+    #[default]
+    Bytes,
+    /// Runs of five words.
+    Words,
+}
+
+impl From<MeasureUnit> for Unit {
+    fn from(unit: MeasureUnit) -> Self {
+        match unit {
+            MeasureUnit::Bytes => Self::Bytes,
+            MeasureUnit::Words => Self::Words,
+        }
+    }
 }
 
 /// The score of a pair.
@@ -225,6 +252,9 @@ pub enum PairScore {
     Containment,
     /// Shared over union.
     Resemblance,
+    /// The larger containment of what is rare among the files in question: text counts the less, the more of
+    /// them have it. Of texts that were read, the lower end of its interval.
+    Discounted,
 }
 
 /// How the overlay shows the tree.

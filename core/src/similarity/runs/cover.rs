@@ -22,7 +22,7 @@ pub(super) fn share(covered: usize, of: &[u8]) -> Score {
 }
 
 /// The covered bytes of both files.
-fn covered(a: &[u8], b: &[u8]) -> (usize, usize) {
+pub(super) fn covered(a: &[u8], b: &[u8]) -> (usize, usize) {
     let (in_a, in_b) = (
         marked(a, &Blocks::new(b), Among::All),
         marked(b, &Blocks::new(a), Among::All),

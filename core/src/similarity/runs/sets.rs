@@ -15,9 +15,30 @@ const SHINGLE: usize = 5;
 /// Shingles are compared by 64-bit hashes: among a million of them a false equality has a chance
 /// of 10^-7, and then moves the figure by 10^-6.
 pub(super) fn resemblance_of_words(a: &[u8], b: &[u8]) -> f64 {
-    let parts = parts_for(a.len().max(b.len()));
-    let (a, b) = (shingles(a, parts), shingles(b, parts));
-    ratio(a.common(&b), a.len(), b.len())
+    Words::of(a, b).resemblance()
+}
+
+/// The sets of word-5-shingles of two files: how many they have in common, and how many each has.
+pub(super) struct Words {
+    pub(super) shared: usize,
+    pub(super) in_a: usize,
+    pub(super) in_b: usize,
+}
+
+impl Words {
+    pub(super) fn of(a: &[u8], b: &[u8]) -> Self {
+        let parts = parts_for(a.len().max(b.len()));
+        let (a, b) = (shingles(a, parts), shingles(b, parts));
+        Self {
+            shared: a.common(&b),
+            in_a: a.len(),
+            in_b: b.len(),
+        }
+    }
+
+    pub(super) fn resemblance(&self) -> f64 {
+        ratio(self.shared, self.in_a, self.in_b)
+    }
 }
 
 /// Shared / union of the sets of 64-byte windows, on the bytes: a window counts where it stands for

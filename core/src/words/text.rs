@@ -1,0 +1,667 @@
+//! Whole texts held against each other: proof, where samples are evidence.
+//!
+//! A [`Text`] is all shingles of a file in order. One of them is laid out in a [`Table`], and any number of others run along
+//! it, each in time linear in its own length: what common runs of words cover in either, how much of that
+//! is rare, and the resemblance of the sets of shingles (Broder 1997, section 2), not estimated.
+//!
+//! # What is evidence
+//!
+//! Related texts have a run of text in common; strangers have phrases, headings and frames. Two things tell them
+//! apart, and neither does alone: the *length* of a run, and how *rare* it is among the files in question. So a pair
+//! [is kept](Proof::is_evidence) if a run of at least 64 characters, which is what a run is, says as much
+//! as half of that in rare text ([`RARE`]). `docs/similarity.md` has the curves.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use crate::params::Params;
+use crate::similarity::{Unit, discount};
+use crate::words::tokenizer::{Short, Sink, Tokenizer};
+use crate::words::{Folding, SHINGLE};
+
+/// Characters of rare text that a run must come to; a character counts the less, the more texts have its
+/// shingle ([`discount::weight`]).
+pub const RARE: f64 = 32.0;
+
+/// A pair that shares so much of either's shingles needs no rare run.
+const ALIKE: f64 = 0.25;
+
+/// How many places of a repeated shingle are tried.
+const PLACES: usize = 8;
+
+/// A text as its shingles, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Text {
+    /// Of the words from each word on; a text of one to four words has one.
+    shingles: Vec<u64>,
+    /// Where each word begins in the canonical text, in characters, and the length of all.
+    starts: Vec<u32>,
+    /// How many texts have each shingle; empty before they were counted.
+    contents: Vec<u16>,
+    distinct: u32,
+    /// The sum of 1/(texts that have it) over the distinct shingles.
+    rare: f64,
+    /// The distinct shingles of the words on the raw bytes; `None`: they are the same.
+    raw: Option<Vec<u64>>,
+}
+
+impl Text {
+    /// The text of a file, from all its bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut words = Words::default();
+        let mut tokens = Tokenizer::default();
+        tokens.update(bytes, &mut words);
+        let plain = tokens.is_plain() && bytes.is_ascii();
+        tokens.finish(&mut words);
+        let raw = (!plain || words.cut).then(|| raw_shingles(bytes));
+        words.finish(raw)
+    }
+
+    /// The shingles that the resemblance is defined on, and how many distinct ones there are.
+    fn raw(&self) -> (&[u64], u32) {
+        match &self.raw {
+            Some(raw) => (raw, raw.len() as u32),
+            None => (&self.shingles, self.distinct),
+        }
+    }
+
+    /// Characters of its canonical form: its words, each followed by a blank.
+    pub fn len(&self) -> u32 {
+        self.starts.last().copied().unwrap_or(0)
+    }
+
+    /// Whether it has no word.
+    pub fn is_empty(&self) -> bool {
+        self.shingles.is_empty()
+    }
+
+    /// Takes note of how many texts have each of its shingles.
+    pub fn count(&mut self, counts: &ShingleCounts) {
+        let contents = self.shingles.iter().map(|&shingle| counts.of(shingle));
+        self.contents = contents.collect();
+        let mut all: Vec<(u64, u16)> = self
+            .shingles
+            .iter()
+            .copied()
+            .zip(self.contents.iter().copied())
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        self.rare = all.iter().map(|&(_, contents)| rarity(contents)).sum();
+    }
+
+    /// How many texts have the shingle at a place, if they were counted.
+    fn contents(&self, place: usize) -> u16 {
+        self.contents.get(place).copied().unwrap_or(1)
+    }
+
+    /// Where so many shingles from a place on begin and end, in characters.
+    fn span(&self, from: usize, shingles: usize) -> (u32, u32) {
+        let end = (from + shingles + SHINGLE - 1).min(self.starts.len() - 1);
+        (self.starts[from], self.starts[end])
+    }
+}
+
+/// What a shingle that so many texts have counts as evidence of kinship.
+fn rarity(contents: u16) -> f64 {
+    1.0 / f64::from(contents.max(1))
+}
+
+/// Collects words.
+#[derive(Default)]
+struct Words {
+    folding: Folding,
+    characters: u32,
+    of_word: u32,
+    shingles: Vec<u64>,
+    starts: Vec<u32>,
+    /// A word without end was cut.
+    cut: bool,
+}
+
+impl Sink for Words {
+    fn letter(&mut self, letter: u32) {
+        self.of_word += 1;
+        if self.folding.letter(letter) {
+            self.cut = true;
+            self.word(0);
+        }
+    }
+
+    fn end_word(&mut self) {
+        self.word(1);
+        self.folding.end_word();
+    }
+
+    fn piece(&mut self, letters: &[u8], last: bool) {
+        self.cut |= !last;
+        if !letters.is_empty() {
+            let shingle = self.folding.piece(letters);
+            self.starts.push(self.characters);
+            let length = letters.len() as u32 + u32::from(last);
+            self.characters = self.characters.saturating_add(length);
+            self.shingles.extend(shingle);
+        }
+    }
+
+    fn short_word(&mut self, word: Short) {
+        let shingle = self.folding.short_word(word);
+        self.starts.push(self.characters);
+        self.characters = self.characters.saturating_add(word.length as u32 + 1);
+        self.shingles.extend(shingle);
+    }
+}
+
+impl Words {
+    fn word(&mut self, blank: u32) {
+        if let Some(shingle) = self.folding.word() {
+            self.starts.push(self.characters);
+            self.characters = self.characters.saturating_add(self.of_word + blank);
+            self.of_word = 0;
+            self.shingles.extend(shingle);
+        }
+    }
+
+    fn finish(mut self, raw: Option<Vec<u64>>) -> Text {
+        self.shingles.extend(self.folding.short());
+        self.starts.push(self.characters);
+        let mut sorted = self.shingles.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        Text {
+            distinct: sorted.len() as u32,
+            shingles: self.shingles,
+            starts: self.starts,
+            contents: Vec::new(),
+            rare: 0.0,
+            raw,
+        }
+    }
+}
+
+/// The distinct shingles of the words on the bytes as they are: `[A-Za-z0-9_]+` in ASCII lower case.
+fn raw_shingles(bytes: &[u8]) -> Vec<u64> {
+    let mut folding = Folding::default();
+    let mut shingles = Vec::new();
+    for &byte in bytes.iter().chain(b" ") {
+        if byte.is_ascii_alphanumeric() || byte == b'_' {
+            folding.letter(u32::from(byte.to_ascii_lowercase()));
+        } else {
+            shingles.extend(folding.word().flatten());
+        }
+    }
+    shingles.extend(folding.short());
+    shingles.sort_unstable();
+    shingles.dedup();
+    shingles
+}
+
+/// How many texts of a collection have each shingle, or those of one part of all shingles.
+#[derive(Clone, Debug, Default)]
+pub struct ShingleCounts {
+    parts: Vec<Counted>,
+}
+
+/// By shingle: how many texts, and the last of them.
+type Counted = HashMap<u64, (u16, u32), BuildHasherDefault<Itself>>;
+
+/// Shingles are hashes.
+#[derive(Clone, Debug, Default)]
+struct Itself(u64);
+
+impl Hasher for Itself {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+}
+
+impl ShingleCounts {
+    /// The counts of one of so many parts of all shingles: parts can be counted at the same time.
+    pub fn of_part<'a>(texts: impl Iterator<Item = &'a Text>, part: usize, parts: usize) -> Self {
+        let mut counted = Counted::default();
+        for (number, text) in (0u32..).zip(texts) {
+            for &shingle in &text.shingles {
+                if part_of(shingle, parts) == part {
+                    let (count, last) = counted.entry(shingle).or_insert((0, u32::MAX));
+                    if *last != number {
+                        *last = number;
+                        *count = count.saturating_add(1);
+                    }
+                }
+            }
+        }
+        // What one text has is not worth the memory.
+        counted.retain(|_, (count, _)| *count > 1);
+        Self {
+            parts: vec![counted],
+        }
+    }
+
+    /// All parts, in order.
+    pub fn join(parts: impl IntoIterator<Item = Self>) -> Self {
+        Self {
+            parts: parts.into_iter().flat_map(|part| part.parts).collect(),
+        }
+    }
+
+    fn of(&self, shingle: u64) -> u16 {
+        let part = self.parts.get(part_of(shingle, self.parts.len()));
+        part.and_then(|part| part.get(&shingle))
+            .map_or(1, |&(count, _)| count)
+    }
+}
+
+fn part_of(shingle: u64, parts: usize) -> usize {
+    ((u128::from(shingle) * parts as u128) >> 64) as usize
+}
+
+/// What two texts have in common, a the one that was laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Proof {
+    /// The share of a's characters in common runs of at least 64.
+    pub a_in_b: f64,
+    /// Of b's.
+    pub b_in_a: f64,
+    /// Shared over all shingles of both, of the words on the raw bytes: the resemblance of two texts.
+    pub resemblance: f64,
+    /// The shares of either's shingles of the words on the raw bytes that the other has too: containments in words.
+    pub words: (f64, f64),
+    /// Shared over all shingles of the canonical texts.
+    pub alike: f64,
+    /// Characters of the longest common run.
+    pub longest: u32,
+    /// The most characters of rare text in one run.
+    pub rare: f64,
+    /// The rare shingles in common (each counts 1/n if n texts have it), over those of the text with fewer:
+    /// the lower end of its interval.
+    pub kinship: f64,
+}
+
+impl Proof {
+    /// Whether it is more than strangers have in common.
+    pub fn is_evidence(&self) -> bool {
+        f64::from(self.longest) >= Params::WINDOW as f64
+            && (self.rare >= RARE || self.alike.max(self.words.0).max(self.words.1) >= ALIKE)
+    }
+
+    /// The containments of a in b and of b in a, on characters or on words.
+    pub fn containments(&self, unit: Unit) -> (f64, f64) {
+        match unit {
+            Unit::Bytes => (self.a_in_b, self.b_in_a),
+            Unit::Words => self.words,
+        }
+    }
+}
+
+/// A text laid out for others to run along.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// Shingles and their entries, by open addressing.
+    slots: Vec<(u64, u32)>,
+    entries: Vec<Entry>,
+    /// The next place of the same shingle; by place.
+    next: Vec<u32>,
+    /// The entry of each place.
+    of: Vec<u32>,
+    round: u32,
+    limit: u32,
+    raw: Set,
+}
+
+/// A distinct shingle.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    first: u32,
+    last: u32,
+    /// What a character of it counts in a run.
+    weight: f32,
+    rarity: f32,
+    /// The last comparison that met it, and the longest run it was in then.
+    round: u32,
+    run: u32,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Table {
+    /// A table for texts that were counted; what more than `limit` of them have is no evidence.
+    pub fn new(limit: u32) -> Self {
+        Self {
+            limit,
+            ..Self::default()
+        }
+    }
+
+    /// Lays a text out in the place of the one before.
+    pub fn lay(&mut self, a: &Text) {
+        let room = (2 * a.shingles.len()).next_power_of_two().max(16);
+        self.slots.clear();
+        self.slots.resize(room, (0, NONE));
+        self.entries.clear();
+        self.next.clear();
+        self.next.resize(a.shingles.len(), NONE);
+        self.of.clear();
+        self.round = 0;
+        self.raw.laid = false;
+        for (place, &shingle) in a.shingles.iter().enumerate() {
+            let at = self.slot(shingle);
+            let entry = self.slots[at].1;
+            if entry == NONE {
+                let contents = a.contents(place);
+                self.slots[at] = (shingle, self.entries.len() as u32);
+                self.of.push(self.entries.len() as u32);
+                self.entries.push(Entry {
+                    first: place as u32,
+                    last: place as u32,
+                    weight: discount::weight(u32::from(contents), self.limit) as f32,
+                    rarity: rarity(contents) as f32,
+                    round: 0,
+                    run: 0,
+                });
+            } else {
+                let known = &mut self.entries[entry as usize];
+                self.next[known.last as usize] = place as u32;
+                known.last = place as u32;
+                self.of.push(entry);
+            }
+        }
+    }
+
+    /// Where a shingle is, or would be.
+    #[inline]
+    fn slot(&self, shingle: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = shingle as usize & mask;
+        while self.slots[at].1 != NONE && self.slots[at].0 != shingle {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    /// Runs `b` along the text that was laid out, which is `a`.
+    pub fn compare(&mut self, a: &Text, b: &Text) -> Proof {
+        self.round += 1;
+        let least = Params::WINDOW as u32;
+        let mut found = Proof::default();
+        let (mut shared, mut rare) = (0u32, 0.0);
+        let mut in_b = Covered::default();
+        let mut at = 0;
+        while at < b.shingles.len() {
+            let entry = self.slots[self.slot(b.shingles[at])].1;
+            if entry == NONE {
+                at += 1;
+                continue;
+            }
+            let run = self.longest_run(entry, a, &b.shingles[at..]);
+            let (from, to) = b.span(at, run);
+            let length = to - from;
+            let mut of_run = 0.0;
+            for &shingle in &b.shingles[at..at + run] {
+                let entry = self.slots[self.slot(shingle)].1;
+                let known = &mut self.entries[entry as usize];
+                of_run += f64::from(known.weight);
+                if known.round != self.round {
+                    (known.round, known.run) = (self.round, 0);
+                    shared += 1;
+                    rare += f64::from(known.rarity);
+                }
+                known.run = known.run.max(length);
+            }
+            found.longest = found.longest.max(length);
+            if length >= least {
+                in_b.add(from, to);
+                found.rare = found.rare.max(of_run * f64::from(length) / run as f64);
+            }
+            at += run;
+        }
+        let mut in_a = Covered::default();
+        if found.longest >= least {
+            for (place, &entry) in self.of.iter().enumerate() {
+                let known = &self.entries[entry as usize];
+                if known.round == self.round && known.run >= least {
+                    let (from, to) = a.span(place, 1);
+                    in_a.add(from, to);
+                }
+            }
+        }
+        let share = |part: u32, of: u32| f64::from(part) / f64::from(of.max(1));
+        found.a_in_b = share(in_a.sum, a.len());
+        found.b_in_a = share(in_b.sum, b.len());
+        found.alike = share(shared, a.distinct + b.distinct - shared);
+        let ((of_a, in_a), (of_b, in_b)) = (a.raw(), b.raw());
+        let shared = if a.raw.is_none() && b.raw.is_none() {
+            shared
+        } else {
+            self.raw.common(of_a, of_b)
+        };
+        found.words = (share(shared, in_a), share(shared, in_b));
+        found.resemblance = share(shared, in_a + in_b - shared);
+        found.kinship = lower_end(rare, a.rare.min(b.rare));
+        found
+    }
+
+    /// The longest run of `b`'s first shingles at one of the first places where `a` has the first of them.
+    fn longest_run(&self, entry: u32, a: &Text, b: &[u64]) -> usize {
+        let mut longest = 0;
+        let mut place = self.entries[entry as usize].first;
+        for _ in 0..PLACES {
+            let from = place as usize;
+            let pairs = b.iter().zip(&a.shingles[from..]);
+            longest = longest.max(pairs.take_while(|(x, y)| x == y).count());
+            place = self.next[from];
+            if place == NONE {
+                break;
+            }
+        }
+        longest
+    }
+}
+
+/// The raw shingles of the text that was laid out, laid out when they are first needed.
+#[derive(Clone, Debug, Default)]
+struct Set {
+    laid: bool,
+    /// Shingles and the last comparison that met them; 0: a free slot.
+    slots: Vec<(u64, u32)>,
+    round: u32,
+}
+
+impl Set {
+    /// How many distinct shingles two texts have in common; `a` is the same until the next one is laid out.
+    fn common(&mut self, a: &[u64], b: &[u64]) -> u32 {
+        if !self.laid {
+            self.laid = true;
+            self.slots.clear();
+            let room = (2 * a.len()).next_power_of_two().max(16);
+            self.slots.resize(room, (0, 0));
+            self.round = 1;
+            for &shingle in a {
+                let at = self.slot(shingle);
+                self.slots[at] = (shingle, 1);
+            }
+        }
+        self.round += 1;
+        let mut shared = 0;
+        for &shingle in b {
+            let at = self.slot(shingle);
+            let round = &mut self.slots[at].1;
+            if *round != 0 && *round != self.round {
+                *round = self.round;
+                shared += 1;
+            }
+        }
+        shared
+    }
+
+    #[inline]
+    fn slot(&self, shingle: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = shingle as usize & mask;
+        while self.slots[at].1 != 0 && self.slots[at].0 != shingle {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+}
+
+/// Characters in intervals that begin in order.
+#[derive(Default)]
+struct Covered {
+    sum: u32,
+    end: u32,
+}
+
+impl Covered {
+    fn add(&mut self, from: u32, to: u32) {
+        self.sum += to.saturating_sub(from.max(self.end));
+        self.end = self.end.max(to);
+    }
+}
+
+/// The lower end of the interval of a share, three standard errors below it (Wilson 1927, "Probable inference, the law
+/// of succession, and statistical inference").
+fn lower_end(part: f64, of: f64) -> f64 {
+    const Z2: f64 = 9.0;
+    if of <= 0.0 {
+        return 0.0;
+    }
+    let share = (part / of).min(1.0);
+    let middle = share + Z2 / (2.0 * of);
+    let half = (Z2 * (share * (1.0 - share) / of + Z2 / (4.0 * of * of))).sqrt();
+    ((middle - half) / (1.0 + Z2 / of)).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn counted(texts: &mut [Text]) {
+        let parts = (0..3).map(|part| ShingleCounts::of_part(texts.iter(), part, 3));
+        let counts = ShingleCounts::join(parts.collect::<Vec<_>>());
+        texts.iter_mut().for_each(|text| text.count(&counts));
+    }
+
+    fn proof(a: &str, b: &str) -> Proof {
+        let mut texts = [a, b].map(|text| Text::of(text.as_bytes()));
+        counted(&mut texts);
+        let mut table = Table::new(1000);
+        table.lay(&texts[0]);
+        table.compare(&texts[0], &texts[1])
+    }
+
+    /// Words that are like no others.
+    fn words(from: usize, count: usize) -> String {
+        (from..from + count)
+            .map(|at| format!("w{:05}x ", at * 7919 % 99_991))
+            .collect()
+    }
+
+    #[test]
+    fn a_text_in_another_is_covered_whole() {
+        let (part, rest) = (words(0, 100), words(5000, 300));
+        let found = proof(&part, &format!("{rest}{part}{rest}"));
+        assert_eq!(found.a_in_b, 1.0);
+        assert_eq!(found.longest, 800);
+        assert!((found.b_in_a - 100.0 / 700.0).abs() < 1e-9);
+        assert!(found.is_evidence());
+    }
+
+    #[test]
+    fn a_phrase_is_no_evidence() {
+        let phrase = "permission is hereby granted free of charge ";
+        let found = proof(
+            &format!("{}{phrase}", words(0, 200)),
+            &format!("{phrase}{}", words(900, 200)),
+        );
+        assert_eq!(found.longest as usize, phrase.len());
+        assert_eq!((found.a_in_b, found.b_in_a), (0.0, 0.0));
+        assert!(!found.is_evidence());
+    }
+
+    #[test]
+    fn what_many_have_is_no_evidence() {
+        let heading = words(7, 12);
+        let mut texts: Vec<Text> = (1..400)
+            .map(|at| Text::of(format!("{heading}{}", words(at * 300, 120)).as_bytes()))
+            .collect();
+        counted(&mut texts);
+        let mut table = Table::new(1000);
+        table.lay(&texts[0]);
+        let found = table.compare(&texts[0], &texts[1]);
+        assert!(found.longest >= 64 && found.rare < RARE, "{found:?}");
+        assert!(!found.is_evidence());
+        assert!(found.kinship < 0.01, "{found:?}");
+    }
+
+    #[test]
+    fn no_words_and_few_words() {
+        assert_eq!(proof("", ""), Proof::default());
+        assert_eq!(proof(" .-", "a b c").resemblance, 0.0);
+        let same = proof("One, two", "one TWO");
+        assert_eq!((same.resemblance, same.longest), (1.0, 8));
+        assert!(!same.is_evidence());
+    }
+
+    /// The distinct shingles of words on the raw bytes.
+    fn naive(text: &str) -> HashSet<Vec<String>> {
+        let words: Vec<String> = text
+            .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+            .filter(|word| !word.is_empty())
+            .map(str::to_ascii_lowercase)
+            .collect();
+        let width = SHINGLE.min(words.len().max(1));
+        words.windows(width).map(<[String]>::to_vec).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn resemblance_is_the_definition(
+            // Few words, so that shingles repeat; letters beyond ASCII, so that both forms differ.
+            a in "([a-cA-C_é]{1,3}[ .]){0,60}",
+            b in "([a-cA-C_é]{1,3}[ .]){0,60}",
+            common in "([a-c]{1,2} ){0,40}",
+        ) {
+            let (a, b) = (format!("{a}{common}"), format!("{common}{b}"));
+            let found = proof(&a, &b);
+            let (of_a, of_b) = (naive(&a), naive(&b));
+            let shared = of_a.intersection(&of_b).count() as f64;
+            let union = of_a.union(&of_b).count().max(1) as f64;
+            prop_assert!((found.resemblance - shared / union).abs() < 1e-12);
+            let words = (shared / of_a.len().max(1) as f64, shared / of_b.len().max(1) as f64);
+            prop_assert!((found.words.0 - words.0).abs() < 1e-12);
+            prop_assert!((found.words.1 - words.1).abs() < 1e-12);
+        }
+
+        #[test]
+        fn runs_of_distinct_words_are_all_found(
+            blocks in prop::collection::vec((0usize..6, 3usize..30), 1..6),
+        ) {
+            // b is made of pieces of a and of words of its own.
+            let a = words(0, 240);
+            let mut b = String::new();
+            let mut covered = 0;
+            for (number, &(at, length)) in blocks.iter().enumerate() {
+                b.push_str(&words(10_000 + 100 * number, 7));
+                b.push_str(&words(at * 40, length));
+                covered += if length >= 8 { length } else { 0 };
+            }
+            let found = proof(&a, &b);
+            let total = b.len() / 8;
+            prop_assert!((found.b_in_a - covered as f64 / total as f64).abs() < 1e-9);
+        }
+    }
+}

@@ -1,0 +1,448 @@
+//! Finding words: encodings, scripts, markup.
+
+use crate::words::classify::{BLOCK, Classes, classify};
+use crate::words::{LONG, is_cut};
+
+/// So many bytes at the beginning tell markup from plain text.
+const HEAD: usize = 1024;
+
+/// What an ASCII byte is: 0 separates words, others are themselves in lower case.
+const FOLDED: [u8; 128] = {
+    let mut table = [0u8; 128];
+    let mut at = 0u8;
+    while at < 128 {
+        table[at as usize] = match at {
+            b'A'..=b'Z' => at + 32,
+            b'a'..=b'z' | b'0'..=b'9' | b'_' => at,
+            _ => 0,
+        };
+        at += 1;
+    }
+    table
+};
+
+/// Where in a marked-up text a byte stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Markup {
+    /// The file is none.
+    None,
+    Text,
+    /// After `<`.
+    Open,
+    /// In the name of a tag, of which so many letters agree with `script` and `style`.
+    Name {
+        script: u8,
+        style: u8,
+        at: u8,
+    },
+    /// In a tag whose content is no text.
+    HiddenTag,
+    /// In a tag.
+    Tag,
+    /// In the value of an attribute that says something, up to this quote.
+    Value(u8),
+    /// In a declaration or an end tag.
+    Quiet,
+    /// After `<!`, `<!-`.
+    Bang(u8),
+    /// In a comment, after so many `-`.
+    Comment(u8),
+    /// In a script or style, after `<`, or not.
+    Hidden(bool),
+    /// In an entity, after so many bytes.
+    Entity(u8),
+}
+
+/// Takes the words of a text, letter by letter.
+pub(super) trait Sink {
+    /// The next letter of a word, in lower case: a code point, or a byte of another encoding.
+    fn letter(&mut self, letter: u32);
+
+    /// The word, if one was begun, is over.
+    fn end_word(&mut self);
+
+    /// Letters of ASCII, as in the file, that are a word by themselves: what lies between two cuts of a word without
+    /// end, or its last letters. No word is under way.
+    fn piece(&mut self, letters: &[u8], last: bool) {
+        for &byte in letters {
+            self.letter(u32::from(FOLDED[usize::from(byte & 0x7f)]));
+        }
+        if last {
+            self.end_word();
+        }
+    }
+
+    /// A whole word of 1 to 16 letters of ASCII, from one separator to the next. No word is under way.
+    fn short_word(&mut self, word: Short) {
+        self.piece(&word.letters.to_le_bytes()[..word.length], true);
+    }
+}
+
+/// A word of 1 to 16 letters of ASCII as a number, the first letter lowest; behind its letters it is zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Short {
+    /// As in the file: capitals are capitals.
+    pub(super) letters: u128,
+    pub(super) length: usize,
+}
+
+impl Short {
+    /// The most letters.
+    pub(super) const MOST: usize = 16;
+
+    /// The bytes of the word at `from`.
+    #[inline]
+    fn of(bytes: &[u8; Self::MOST], length: usize) -> Self {
+        // No branch: the length of a word is anyone's guess.
+        let letters = u128::from_le_bytes(*bytes) & u128::MAX >> (128 - 8 * length);
+        Self { letters, length }
+    }
+}
+
+/// Finds the words of a text that is handed over in pieces of any size.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tokenizer {
+    head: Vec<u8>,
+    /// `None`: the beginning is not known yet.
+    markup: Option<Markup>,
+    /// The values of attributes are text: those of XML hold data (the paths of an SVG), those of HTML layout.
+    values: bool,
+    /// The last byte separated words; of text without markup.
+    between: bool,
+    /// A character of several bytes under way: its bits, and bytes still to come.
+    wide: u32,
+    left: u8,
+}
+
+impl Tokenizer {
+    pub(super) fn reset(&mut self) {
+        let mut head = std::mem::take(&mut self.head);
+        head.clear();
+        *self = Self {
+            head,
+            ..Self::default()
+        };
+    }
+
+    /// Whether what was taken is no markup, as far as is known.
+    pub(super) fn is_plain(&self) -> bool {
+        match self.markup {
+            None => kind_of(&self.head) == Kind::Plain,
+            Some(markup) => markup == Markup::None,
+        }
+    }
+
+    pub(super) fn update(&mut self, bytes: &[u8], sink: &mut impl Sink) {
+        let mut bytes = bytes;
+        if self.markup.is_none() {
+            let more = bytes.len().min(HEAD - self.head.len());
+            self.head.extend_from_slice(&bytes[..more]);
+            bytes = &bytes[more..];
+            if self.head.len() < HEAD {
+                return;
+            }
+            self.begin(sink);
+        }
+        self.take(bytes, sink);
+    }
+
+    pub(super) fn finish(&mut self, sink: &mut impl Sink) {
+        if self.markup.is_none() {
+            self.begin(sink);
+        }
+        self.end_wide(sink);
+        sink.end_word();
+        self.reset();
+    }
+
+    /// The beginning is known.
+    fn begin(&mut self, sink: &mut impl Sink) {
+        let head = std::mem::take(&mut self.head);
+        let kind = kind_of(&head);
+        self.markup = Some(match kind {
+            Kind::Plain => Markup::None,
+            Kind::Html | Kind::Xml => Markup::Text,
+        });
+        self.values = kind == Kind::Xml;
+        self.take(&head, sink);
+        self.head = head;
+    }
+
+    fn take(&mut self, bytes: &[u8], sink: &mut impl Sink) {
+        if self.markup == Some(Markup::None) {
+            return self.plain(bytes, sink);
+        }
+        for &byte in bytes {
+            if let Some(byte) = self.visible(byte) {
+                self.text(byte, sink);
+            }
+        }
+    }
+
+    /// Text without markup: block by block, what is ASCII word by word, and the rest byte by byte.
+    fn plain(&mut self, bytes: &[u8], sink: &mut impl Sink) {
+        let mut at = 0;
+        // A word or character may be under way.
+        if !self.between {
+            at = self.by_bytes(bytes, 0, 0, sink);
+        }
+        // Where a word began that goes on.
+        let mut open = None;
+        while let Some(block) = bytes[at..].first_chunk::<BLOCK>() {
+            let Classes { words, wide } = classify(block);
+            if wide != 0 {
+                at = self.by_bytes(bytes, open.take().unwrap_or(at), at + BLOCK, sink);
+                continue;
+            }
+            let mut left = words;
+            if let Some(from) = open {
+                let length = (!words).trailing_zeros();
+                if length as usize == BLOCK {
+                    at += BLOCK;
+                    continue;
+                }
+                open = None;
+                word(bytes, from, at + length as usize, sink);
+                left &= u64::MAX << length;
+            }
+            while left != 0 {
+                let from = left.trailing_zeros();
+                let length = (!(left >> from)).trailing_zeros();
+                let to = from + length;
+                if to as usize >= BLOCK {
+                    open = Some(at + from as usize);
+                    break;
+                }
+                word(bytes, at + from as usize, at + to as usize, sink);
+                left &= u64::MAX << to;
+            }
+            at += BLOCK;
+        }
+        self.by_bytes(bytes, open.unwrap_or(at), bytes.len(), sink);
+    }
+
+    /// Takes bytes one by one from `from` on, up to the first separator at or behind `least`, or to the end;
+    /// where that is.
+    fn by_bytes(&mut self, bytes: &[u8], from: usize, least: usize, sink: &mut impl Sink) -> usize {
+        for (at, &byte) in bytes.iter().enumerate().skip(from) {
+            self.between = byte < 128 && FOLDED[usize::from(byte)] == 0;
+            self.text(byte, sink);
+            if self.between && at + 1 >= least {
+                return at + 1;
+            }
+        }
+        bytes.len()
+    }
+
+    /// The byte as text: a blank where markup separates words, nothing within it.
+    fn visible(&mut self, byte: u8) -> Option<u8> {
+        let blank = Some(b' ');
+        let lower = byte.to_ascii_lowercase();
+        let (next, shown) = match self.markup.unwrap_or(Markup::None) {
+            Markup::None => (Markup::None, Some(byte)),
+            Markup::Text => match byte {
+                b'<' => (Markup::Open, None),
+                b'&' => (Markup::Entity(0), blank),
+                _ => (Markup::Text, Some(byte)),
+            },
+            Markup::Open => match lower {
+                b'!' => (Markup::Bang(0), blank),
+                b'a'..=b'z' => (
+                    Markup::Name {
+                        script: u8::from(lower == b's'),
+                        style: u8::from(lower == b's'),
+                        at: 1,
+                    },
+                    blank,
+                ),
+                b'/' | b'?' => (Markup::Quiet, blank),
+                b'<' => (Markup::Open, blank),
+                // No tag: less than.
+                _ => (Markup::Text, Some(byte)),
+            },
+            Markup::Name { script, style, at } => {
+                let agrees = |of: &[u8], so_far: u8| {
+                    so_far + u8::from(so_far == at && of.get(usize::from(at)) == Some(&lower))
+                };
+                match lower {
+                    b'>' | b' ' | b'\t' | b'\n' | b'\r' | b'/' => {
+                        let hidden = (script == at && at == 6) || (style == at && at == 5);
+                        match (lower, hidden) {
+                            (b'>', true) => (Markup::Hidden(false), None),
+                            (b'>', false) => (Markup::Text, None),
+                            (_, true) => (Markup::HiddenTag, None),
+                            (_, false) => (Markup::Tag, None),
+                        }
+                    }
+                    _ => (
+                        Markup::Name {
+                            script: agrees(b"script", script),
+                            style: agrees(b"style", style),
+                            at: at.saturating_add(1),
+                        },
+                        None,
+                    ),
+                }
+            }
+            Markup::HiddenTag => match byte {
+                b'>' => (Markup::Hidden(false), None),
+                _ => (Markup::HiddenTag, None),
+            },
+            Markup::Tag => match byte {
+                b'>' => (Markup::Text, None),
+                b'"' | b'\'' if self.values => (Markup::Value(byte), None),
+                _ => (Markup::Tag, None),
+            },
+            Markup::Value(quote) if byte == quote => (Markup::Tag, blank),
+            Markup::Value(quote) => (Markup::Value(quote), Some(byte)),
+            Markup::Quiet => match byte {
+                b'>' => (Markup::Text, None),
+                _ => (Markup::Quiet, None),
+            },
+            Markup::Bang(dashes) => match byte {
+                b'-' if dashes == 1 => (Markup::Comment(0), None),
+                b'-' => (Markup::Bang(1), None),
+                b'>' => (Markup::Text, None),
+                _ => (Markup::Quiet, None),
+            },
+            Markup::Comment(dashes) => match byte {
+                b'-' => (Markup::Comment((dashes + 1).min(2)), None),
+                b'>' if dashes == 2 => (Markup::Text, None),
+                _ => (Markup::Comment(0), None),
+            },
+            Markup::Hidden(open) => match byte {
+                b'<' => (Markup::Hidden(true), None),
+                b'/' if open => (Markup::Quiet, None),
+                _ => (Markup::Hidden(false), None),
+            },
+            Markup::Entity(length) => match byte {
+                b';' => (Markup::Text, None),
+                b'#' | b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' if length < 10 => {
+                    (Markup::Entity(length + 1), None)
+                }
+                b'<' => (Markup::Open, None),
+                // No entity: an ampersand.
+                _ => (Markup::Text, Some(byte)),
+            },
+        };
+        self.markup = Some(next);
+        shown
+    }
+
+    #[inline]
+    fn text(&mut self, byte: u8, sink: &mut impl Sink) {
+        if byte < 128 {
+            if self.left > 0 {
+                self.end_wide(sink);
+            }
+            match FOLDED[usize::from(byte)] {
+                0 => sink.end_word(),
+                folded => sink.letter(u32::from(folded)),
+            }
+        } else {
+            self.wide(byte, sink);
+        }
+    }
+
+    /// A byte beyond ASCII.
+    fn wide(&mut self, byte: u8, sink: &mut impl Sink) {
+        if byte & 0xc0 == 0x80 && self.left > 0 {
+            self.wide = self.wide << 6 | u32::from(byte & 0x3f);
+            self.left -= 1;
+            if self.left == 0 {
+                character(self.wide, sink);
+            }
+            return;
+        }
+        self.end_wide(sink);
+        (self.wide, self.left) = match byte {
+            0xc2..=0xdf => (u32::from(byte & 0x1f), 1),
+            0xe0..=0xef => (u32::from(byte & 0x0f), 2),
+            0xf0..=0xf4 => (u32::from(byte & 0x07), 3),
+            // No UTF-8: a letter of another encoding.
+            _ => return sink.letter(u32::from(byte)),
+        };
+    }
+
+    /// A character that broke off was none: its bytes are a letter.
+    fn end_wide(&mut self, sink: &mut impl Sink) {
+        if self.left > 0 {
+            self.left = 0;
+            sink.letter(self.wide);
+        }
+    }
+}
+
+/// A word of ASCII, from one separator to the next.
+#[inline]
+fn word(bytes: &[u8], from: usize, to: usize, sink: &mut impl Sink) {
+    let length = to - from;
+    match bytes[from..].first_chunk() {
+        Some(sixteen) if length <= Short::MOST => sink.short_word(Short::of(sixteen, length)),
+        _ => long_word(&bytes[from..to], sink),
+    }
+}
+
+/// A word at the end of what was handed over, or of more letters.
+fn long_word(word: &[u8], sink: &mut impl Sink) {
+    let mut from = 0;
+    for (at, four) in word.windows(4).enumerate().skip(LONG as usize - 3) {
+        let &[a, b, c, d] = four else { continue };
+        if is_cut(u32::from_be_bytes([a, b, c, d]) | 0x2020_2020) {
+            sink.piece(&word[from..at + 4], false);
+            from = at + 4;
+        }
+    }
+    sink.piece(&word[from..], true);
+}
+
+/// A character beyond ASCII.
+fn character(code: u32, sink: &mut impl Sink) {
+    let Some(character) = char::from_u32(code) else {
+        return sink.letter(code);
+    };
+    let alone = matches!(code, 0x2e80..=0x2fdf | 0x3040..=0xa4cf | 0xac00..=0xd7af | 0xf900..=0xfaff | 0x2_0000..);
+    if alone {
+        sink.end_word();
+        sink.letter(code);
+        sink.end_word();
+    } else if character.is_alphanumeric() {
+        let lower = character.to_lowercase().next().unwrap_or(character);
+        sink.letter(lower as u32);
+    } else if !matches!(code, 0x300..=0x36f | 0xad) {
+        // Accents that follow their letter, and soft hyphens, end no word.
+        sink.end_word();
+    }
+}
+
+/// What kind of text it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    Html,
+    Xml,
+}
+
+/// So many bytes may stand before a declaration: a stray word, a shebang.
+const STRAY: usize = 64;
+
+/// The kind of a text that begins like this.
+fn kind_of(head: &[u8]) -> Kind {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let lower = head.trim_ascii_start().to_ascii_lowercase();
+    let Some(begin) = lower.iter().take(STRAY).position(|&byte| byte == b'<') else {
+        return Kind::Plain;
+    };
+    let from = &lower[begin..];
+    let starts = |with: &[&[u8]]| with.iter().any(|with| from.starts_with(with));
+    let has = |what: &[u8]| lower.windows(what.len()).any(|part| part == what);
+    let declared = starts(&[b"<?xml", b"<!doctype", b"<html", b"<svg"]);
+    let tagged = begin == 0 && (starts(&[b"<head", b"<body", b"<!--"]) || has(b"</"));
+    if !declared && !tagged {
+        Kind::Plain
+    } else if starts(&[b"<?xml", b"<svg"]) && !has(b"<html") && !has(b"<!doctype html") {
+        Kind::Xml
+    } else {
+        Kind::Html
+    }
+}

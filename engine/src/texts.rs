@@ -1,0 +1,140 @@
+//! The texts of a question's files, each read once and held against many.
+//!
+//! Samples nominate; whether two texts have more in common than strangers do is seen on the texts. All of them are read
+//! before the first pair, because what a shared run is worth depends on how many texts have it.
+//!
+//! Memory is bounded: a collection of more than [`BUDGET`] bytes of text is not read at all and keeps its
+//! estimates, and so do a file that cannot be read now and one larger than [`LARGEST_READ`].
+
+use resemble_core::words::{Proof, ShingleCounts, Table, Text};
+use resemble_core::{ByteLen, ContentKind};
+use resemble_index::Snapshot;
+
+use crate::ask::{AskError, LARGEST_READ, bytes_of};
+use crate::candidates::Common;
+use crate::evidence::Kept;
+use crate::members::Members;
+use crate::parallel::{in_parallel, on_threads, threads};
+
+/// The most bytes of text that are read for one question; they take some three times that in memory.
+const BUDGET: ByteLen = ByteLen(256 << 20);
+
+/// How rare the common samples of two texts must be for a look: a quarter of a fingerprint that few have. A run
+/// of text that is evidence holds two thirds of one on average.
+const WORTH_A_LOOK: f32 = 0.25;
+
+/// The texts of contents, by their place.
+#[derive(Debug)]
+pub(crate) struct Texts(Vec<Option<Text>>);
+
+/// What a look at two texts gave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Compared {
+    /// They cannot be looked at.
+    Unknown,
+    /// Nothing that strangers do not share.
+    Strangers,
+    /// What they have in common.
+    Proven(Proof),
+}
+
+impl Texts {
+    /// The texts among these contents.
+    pub(crate) fn read(
+        snapshot: &Snapshot,
+        members: &Members,
+        kept: &[Kept],
+    ) -> Result<Self, AskError> {
+        let is_text =
+            |content: &Kept| content.kind == ContentKind::Text && content.whole <= LARGEST_READ;
+        let total: ByteLen = kept
+            .iter()
+            .filter(|content| is_text(content))
+            .map(|content| content.whole)
+            .sum();
+        let mut texts: Vec<Option<Text>> = vec![None; kept.len()];
+        if total > BUDGET {
+            return Ok(Self(texts));
+        }
+        let read = in_parallel(kept.len(), Vec::new, |place, read| {
+            let content = &kept[place];
+            let holder = members.holders(content.id).next();
+            if let Some(holder) = holder.filter(|_| is_text(content))
+                && let Ok(bytes) = bytes_of(&holder.path)
+            {
+                read.push((place, Text::of(&snapshot.templates().payload(&bytes))));
+            }
+            Ok(())
+        })?;
+        for (place, text) in read.into_iter().flatten() {
+            texts[place] = Some(text);
+        }
+        Self(texts).counted()
+    }
+
+    /// Takes note of what is common among them.
+    fn counted(self) -> Result<Self, AskError> {
+        let threads = threads();
+        let part = std::sync::atomic::AtomicUsize::new(0);
+        let mut parts = on_threads(threads, || {
+            let part = part.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let texts = self.0.iter().flatten();
+            Ok::<_, AskError>((part, ShingleCounts::of_part(texts, part, threads)))
+        })?;
+        parts.sort_unstable_by_key(|&(part, _)| part);
+        let counts = ShingleCounts::join(parts.into_iter().map(|(_, counts)| counts));
+        let mut texts = self.0;
+        let each = texts.len().div_ceil(threads).max(1);
+        std::thread::scope(|scope| {
+            for texts in texts.chunks_mut(each) {
+                let counts = &counts;
+                scope.spawn(move || {
+                    texts
+                        .iter_mut()
+                        .flatten()
+                        .for_each(|text| text.count(counts))
+                });
+            }
+        });
+        Ok(Self(texts))
+    }
+
+    /// For one thread to compare with; `limit`: what more texts have is no evidence.
+    pub(crate) fn table(&self, limit: u32) -> Laid<'_> {
+        Laid {
+            texts: self,
+            table: Table::new(limit),
+            laid: None,
+        }
+    }
+}
+
+/// One of the texts laid out for others.
+#[derive(Debug)]
+pub(crate) struct Laid<'a> {
+    texts: &'a Texts,
+    table: Table,
+    laid: Option<usize>,
+}
+
+impl Laid<'_> {
+    /// Looks at two texts that have so much in common; fastest when `a` is the same time and again.
+    pub(crate) fn compare(&mut self, a: usize, b: usize, common: Common) -> Compared {
+        let (Some(one), Some(other)) = (&self.texts.0[a], &self.texts.0[b]) else {
+            return Compared::Unknown;
+        };
+        if common.chunks == 0 && common.rare < WORTH_A_LOOK {
+            return Compared::Strangers;
+        }
+        if self.laid != Some(a) {
+            self.table.lay(one);
+            self.laid = Some(a);
+        }
+        let proof = self.table.compare(one, other);
+        if proof.is_evidence() {
+            Compared::Proven(proof)
+        } else {
+            Compared::Strangers
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! What documents say and archives hold.
+//!
+//! A document's bytes say little about its text: a docx is a zip of compressed XML. This crate takes a file apart into
+//! *parts*: the text of a document, the one thing that a compressed file holds, the members of an archive; and the
+//! parts of those.
+//!
+//! # Who runs what
+//!
+//! The libraries that read these formats run in a process of their own, one for each file ([`worker`]): without the right to open
+//! anything, with bounds on time, memory and output. A crash, a hang or a bomb ends that process; the file is
+//! then [`Skipped`] with the reason, and the rest goes on. Only bytes come back.
+
+use std::fmt;
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// What a part is to what it was found in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The text of a document, in UTF-8: it stands for the document.
+    Text,
+    /// The only thing that a compressed file holds (`a.tar` of `a.tar.gz`): it stands for the file.
+    Unpacked,
+    /// One of the files that an archive or a mail holds.
+    Member,
+}
+
+/// What is known of a part before its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What it is.
+    pub role: Role,
+    /// The part that it was found in, by its number (the first part has 0); `None`: the file itself.
+    pub parent: Option<u32>,
+    /// Its name there, as the archive has it: any bytes, `/` between folders. Empty for a text.
+    pub name: Vec<u8>,
+}
+
+/// Takes what a file is taken apart into: for each part `begin`, any number of `bytes`, `end`, one part
+/// after another; a part's own parts follow after its end.
+pub trait Sink {
+    /// A part begins.
+    fn begin(&mut self, part: Part);
+    /// The next bytes of the part under way.
+    fn bytes(&mut self, bytes: &[u8]);
+    /// The part under way is complete.
+    fn end(&mut self);
+    /// The part under way is worth nothing (it broke off, it is too large): forget it. It has had its number.
+    fn drop_part(&mut self);
+}
+
+/// Why a file, or something in it, was not taken apart.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Skipped {
+    /// It needs a password.
+    #[error("encrypted")]
+    Encrypted,
+    /// It breaks the rules of its format; with what the library says.
+    #[error("damaged: {0}")]
+    Damaged(String),
+    /// A bound was reached.
+    #[error("{0}")]
+    TooMuch(Bound),
+    /// The worker died.
+    #[error("the reader crashed")]
+    Crashed,
+    /// The worker, or a converter, could not be run.
+    #[error("the reader could not be run: {0}")]
+    NotRun(String),
+}
+
+/// The bounds of [`Limits`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// Archives in archives.
+    Depth,
+    /// Bytes that come out for each that goes in.
+    Ratio,
+    /// Bytes that come out.
+    Bytes,
+    /// Parts.
+    Parts,
+    /// Seconds.
+    Time,
+    /// Memory.
+    Memory,
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Depth => "nested too deeply",
+            Self::Ratio => "expands too much",
+            Self::Bytes => "holds too many bytes",
+            Self::Parts => "holds too many files",
+            Self::Time => "took too long",
+            Self::Memory => "needed too much memory",
+        })
+    }
+}
+
+/// What a file may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Archives in archives: 1 is an archive of plain files.
+    pub depth: u32,
+    /// Bytes out for each byte in, looked at from 1 MiB out on.
+    pub ratio: u64,
+    /// Bytes out of one file.
+    pub bytes: u64,
+    /// Parts of one file.
+    pub parts: u32,
+    /// Time for one file.
+    pub time: Duration,
+    /// Address space of the worker, bytes.
+    pub memory: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            depth: 4,
+            ratio: 200,
+            bytes: 1 << 30,
+            parts: 10_000,
+            time: Duration::from_secs(60),
+            memory: 1 << 30,
+        }
+    }
+}
+
+/// A command that turns files of formats without a library into text: `["antiword", "-"]`. No shell; the file is its
+/// standard input, and where an argument is `{}` a path to it; its standard output is the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Converter {
+    /// Endings of names, without the dot, in lower case.
+    pub extensions: Vec<String>,
+    /// Program and arguments.
+    pub command: Vec<String>,
+}
+
+/// How a file is to be taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format(u8);
+
+/// Takes files apart, each in a process of its own. Can be used by several threads.
+#[derive(Clone, Debug)]
+pub struct Extractor {
+    program: Vec<PathBuf>,
+    limits: Limits,
+    converters: Vec<Converter>,
+}
+
+impl Extractor {
+    /// `program`: the command that runs [`worker`], program and arguments.
+    pub fn new(program: Vec<PathBuf>, limits: Limits, converters: Vec<Converter>) -> Self {
+        Self {
+            program,
+            limits,
+            converters,
+        }
+    }
+
+    /// Whether a file with this name and these first bytes (up to [`HEAD`]) can be taken apart, and as what. `None`
+    /// for plain text in UTF-8 and everything unknown. Cheap: called for every file that is read.
+    pub fn format(&self, name: &[u8], head: &[u8]) -> Option<Format> {
+        let _ = (name, head, &self.program, &self.limits, &self.converters);
+        None
+    }
+
+    /// Takes an open file apart. The descriptor is handed to the worker, which reads it from its start.
+    ///
+    /// What was skipped within it comes back with the path of names that leads there, empty for the file itself.
+    ///
+    /// # Errors
+    ///
+    /// Nothing of the file is of use. The sink may have seen parts, to be forgotten.
+    pub fn extract(
+        &self,
+        file: BorrowedFd<'_>,
+        format: Format,
+        sink: &mut dyn Sink,
+    ) -> Result<Vec<(Vec<u8>, Skipped)>, Skipped> {
+        let _ = (file, format, sink);
+        Ok(Vec::new())
+    }
+}
+
+/// So many first bytes tell formats apart.
+pub const HEAD: usize = 1024;
+
+/// The worker's main function: takes apart what is on standard input, writes parts to standard output.
+pub fn worker() -> ExitCode {
+    ExitCode::SUCCESS
+}
