@@ -10,11 +10,24 @@
 //! anything, with bounds on time, memory and output. A crash, a hang or a bomb ends that process; the file is
 //! then [`Skipped`] with the reason, and the rest goes on. Only bytes come back.
 
+#![forbid(unsafe_code)]
+
+mod budget;
+mod charset;
+mod convert;
+mod format;
+mod parent;
+mod protocol;
+mod read;
+mod worker;
+
 use std::fmt;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+
+pub use format::unpacked_name;
 
 /// What a part is to what it was found in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +168,8 @@ pub struct Extractor {
 
 impl Extractor {
     /// `program`: the command that runs [`worker`], program and arguments.
+    ///
+    /// Of `converters` the first 128 are used; where several claim an ending, the first.
     pub fn new(program: Vec<PathBuf>, limits: Limits, converters: Vec<Converter>) -> Self {
         Self {
             program,
@@ -165,14 +180,23 @@ impl Extractor {
 
     /// Whether a file with this name and these first bytes (up to [`HEAD`]) can be taken apart, and as what. `None`
     /// for plain text in UTF-8 and everything unknown. Cheap: called for every file that is read.
+    ///
+    /// Of the name only its ending counts, and only for converters, for mails and to spare the work of
+    /// looking closer: what a file is, its bytes say.
     pub fn format(&self, name: &[u8], head: &[u8]) -> Option<Format> {
-        let _ = (name, head, &self.program, &self.limits, &self.converters);
-        None
+        let head = &head[..head.len().min(HEAD)];
+        if let Some(at) = convert::for_name(&self.converters, name) {
+            return Some(Format::converter(at));
+        }
+        format::of(name, head).map(Format::read)
     }
 
-    /// Takes an open file apart. The descriptor is handed to the worker, which reads it from its start.
+    /// Takes an open file apart. The descriptor is handed to the worker, which reads it from its start
+    /// and never moves the offset, so several may share one description.
     ///
-    /// What was skipped within it comes back with the path of names that leads there, empty for the file itself.
+    /// What was skipped within it comes back with the path of names that leads there (`mail.eml!report.zip!a.txt`
+    /// without the file's own name), empty for the file itself. What the compressed file itself
+    /// holds has an empty name, because only the caller knows the file's: see [`unpacked_name`].
     ///
     /// # Errors
     ///
@@ -183,15 +207,24 @@ impl Extractor {
         format: Format,
         sink: &mut dyn Sink,
     ) -> Result<Vec<(Vec<u8>, Skipped)>, Skipped> {
-        let _ = (file, format, sink);
-        Ok(Vec::new())
+        parent::extract(
+            &self.program,
+            self.limits,
+            &self.converters,
+            file,
+            format,
+            sink,
+        )
     }
 }
 
 /// So many first bytes tell formats apart.
-pub const HEAD: usize = 1024;
+pub const HEAD: usize = 4096;
 
 /// The worker's main function: takes apart what is on standard input, writes parts to standard output.
+///
+/// For the program named in [`Extractor::new`], which calls it before it does anything else: with the arguments that the parent
+/// added after the program's own. It gives up every right of the process it runs in.
 pub fn worker() -> ExitCode {
-    ExitCode::SUCCESS
+    worker::main()
 }

@@ -1,0 +1,118 @@
+//! What has come out of a file, held against its limits.
+//!
+//! The worker counts so as to stop; the parent counts what it is handed, because it does not trust the worker. Both use
+//! this, so that they agree.
+//!
+//! The ratio is looked at for each level of nesting by itself: a tar in a gz passes twice, once as what the gz
+//! holds and once as its members, and neither may be more than so many times the file.
+
+use crate::{Bound, Limits};
+
+/// Below this many bytes no ratio is looked at: a page of blanks is no bomb.
+pub(crate) const RATIO_FROM: u64 = 1 << 20;
+
+/// Counts parts and bytes of one file.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    limits: Limits,
+    /// Of the file, bytes.
+    size: u64,
+    bytes: u64,
+    /// Bytes at each level of nesting.
+    levels: Vec<u64>,
+    /// The level of each part; its index is the part's number.
+    parts: Vec<u16>,
+}
+
+impl Budget {
+    pub(crate) fn new(limits: Limits, size: u64) -> Self {
+        Self {
+            limits,
+            size,
+            bytes: 0,
+            levels: Vec::new(),
+            parts: Vec::new(),
+        }
+    }
+
+    /// Parts so far: the number of the next one.
+    pub(crate) fn parts(&self) -> u32 {
+        self.parts.len() as u32
+    }
+
+    /// A part begins; its parent, if it has one, is among those that have. Gives its number.
+    pub(crate) fn begin(&mut self, parent: Option<u32>) -> Result<u32, Bound> {
+        let number = self.parts();
+        if number >= self.limits.parts {
+            return Err(Bound::Parts);
+        }
+        let level = match parent {
+            None => 0,
+            Some(parent) => self
+                .parts
+                .get(parent as usize)
+                .map_or(0, |level| level.saturating_add(1)),
+        };
+        self.parts.push(level);
+        if self.levels.len() <= usize::from(level) {
+            self.levels.resize(usize::from(level) + 1, 0);
+        }
+        Ok(number)
+    }
+
+    /// So many more bytes of the part that began last.
+    pub(crate) fn bytes(&mut self, more: u64) -> Result<(), Bound> {
+        self.bytes += more;
+        if self.bytes > self.limits.bytes {
+            return Err(Bound::Bytes);
+        }
+        let level = self.parts.last().copied().unwrap_or(0);
+        let Some(of_level) = self.levels.get_mut(usize::from(level)) else {
+            return Ok(());
+        };
+        *of_level += more;
+        if *of_level > RATIO_FROM && *of_level > self.limits.ratio.saturating_mul(self.size) {
+            return Err(Bound::Ratio);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(size: u64) -> Budget {
+        let limits = Limits {
+            ratio: 10,
+            bytes: 100 << 20,
+            parts: 3,
+            ..Limits::default()
+        };
+        Budget::new(limits, size)
+    }
+
+    #[test]
+    fn each_level_has_its_own_ratio() {
+        let mut one = budget(200_000);
+        assert_eq!(one.begin(None), Ok(0));
+        assert_eq!(one.bytes(2_000_000), Ok(()));
+        assert_eq!(one.begin(Some(0)), Ok(1));
+        assert_eq!(one.bytes(1_900_000), Ok(()));
+        assert_eq!(one.begin(Some(0)), Ok(2));
+        assert_eq!(one.bytes(100_000), Ok(()));
+        assert_eq!(one.bytes(1), Err(Bound::Ratio));
+        assert_eq!(one.begin(None), Err(Bound::Parts));
+    }
+
+    #[test]
+    fn little_is_no_bomb_and_much_is_too_much() {
+        let mut one = budget(1);
+        assert_eq!(one.begin(None), Ok(0));
+        assert_eq!(one.bytes(RATIO_FROM), Ok(()));
+        assert_eq!(one.bytes(1), Err(Bound::Ratio));
+        let mut one = budget(1 << 30);
+        assert_eq!(one.begin(None), Ok(0));
+        assert_eq!(one.bytes(101 << 20), Err(Bound::Bytes));
+    }
+}

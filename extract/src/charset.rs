@@ -1,0 +1,230 @@
+//! Which text is not UTF-8, and what it is instead.
+//!
+//! # The rule
+//!
+//! Bytes are taken for text in another encoding only if everything speaks for it, because a binary taken for
+//! text becomes words that it never had:
+//!
+//! 1. A byte order mark of UTF-16 or UTF-32 counts, if what follows decodes into characters that texts have.
+//! 2. Without a mark, UTF-16 is assumed if the high bytes of most units are zero, on one side, and what they make is
+//!    letters, digits, blanks and punctuation. (Texts in other scripts without a mark are not recognised.)
+//! 3. Markup that declares an encoding is believed, unless its bytes say that it is UTF-8 after all.
+//! 4. Everything else must have no NUL and no control character but the usual blanks, must not be UTF-8, not even
+//!    with a few bytes damaged, must decode without fault in the encoding that chardetng
+//!    guesses (the detector of Firefox), and must be letters for the most part.
+//!
+//! What is plain ASCII in its first [`crate::HEAD`] bytes counts as UTF-8: if anything else comes later, its bytes are taken as
+//! letters as they are, which agrees with itself at least.
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE};
+
+/// An encoding that is not UTF-8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Charset {
+    /// One of the encodings of the Encoding Standard.
+    Listed(&'static Encoding),
+    /// UTF-32 with the most significant byte last, or first.
+    Utf32 { little: bool },
+}
+
+/// The encoding of what begins like this, if it is a text and not in UTF-8.
+pub(crate) fn of(head: &[u8]) -> Option<Charset> {
+    if let Some(marked) = marked(head) {
+        return marked;
+    }
+    match std::str::from_utf8(head) {
+        Ok(_) => of_utf8(head),
+        Err(broken) if broken.error_len().is_none() && broken.valid_up_to() + 4 > head.len() => {
+            // The last character is cut.
+            of_utf8(&head[..broken.valid_up_to()])
+        }
+        Err(_) if memchr::memchr(0, head).is_some() => wide(head),
+        Err(_) => legacy(head),
+    }
+}
+
+/// What is ASCII or UTF-8 may still be UTF-16, or say that it is something else.
+fn of_utf8(head: &[u8]) -> Option<Charset> {
+    if memchr::memchr(0, head).is_some() {
+        return wide(head);
+    }
+    if memchr::memchr(0x1b, head).is_some() && head.is_ascii() {
+        let switches = [&b"\x1b$B"[..], b"\x1b$@", b"\x1b(J"];
+        let is_switched = switches
+            .iter()
+            .any(|switch| memchr::memmem::find(head, switch).is_some());
+        return (is_switched && plausible(ISO_2022_JP, head))
+            .then_some(Charset::Listed(ISO_2022_JP));
+    }
+    // A declaration counts only where nothing contradicts it.
+    declared(head).filter(|_| head.is_ascii())
+}
+
+/// By a byte order mark. `Some(None)`: the mark is none, or that of UTF-8.
+fn marked(head: &[u8]) -> Option<Option<Charset>> {
+    let charset = match head {
+        [0xef, 0xbb, 0xbf, ..] => return None,
+        [0xff, 0xfe, 0, 0, ..] => Charset::Utf32 { little: true },
+        [0, 0, 0xfe, 0xff, ..] => Charset::Utf32 { little: false },
+        [0xff, 0xfe, ..] => Charset::Listed(UTF_16LE),
+        [0xfe, 0xff, ..] => Charset::Listed(UTF_16BE),
+        _ => return None,
+    };
+    let fits = match charset {
+        Charset::Listed(encoding) => plausible(encoding, &head[2..]),
+        Charset::Utf32 { little } => plausible_32(&head[4..], little),
+    };
+    Some(fits.then_some(charset))
+}
+
+/// UTF-16 or UTF-32 without a mark.
+fn wide(head: &[u8]) -> Option<Charset> {
+    for little in [true, false] {
+        if head.len() >= 16 && plausible_32(head, little) {
+            return Some(Charset::Utf32 { little });
+        }
+    }
+    let units = head.len() / 2;
+    if units < 8 {
+        return None;
+    }
+    let zeros = |side: usize| head.chunks_exact(2).filter(|unit| unit[side] == 0).count();
+    let encoding = match (zeros(0), zeros(1)) {
+        (0, high) if high * 2 >= units => UTF_16LE,
+        (high, 0) if high * 2 >= units => UTF_16BE,
+        _ => return None,
+    };
+    plausible(encoding, head).then_some(Charset::Listed(encoding))
+}
+
+/// Encodings with bytes beyond ASCII.
+fn legacy(head: &[u8]) -> Option<Charset> {
+    // The mark of the end of a text under CP/M and DOS.
+    let text = head.strip_suffix(b"\x1a").unwrap_or(head);
+    if text.iter().any(|&byte| is_control(u32::from(byte))) {
+        return None;
+    }
+    let (good, bad) = utf8_characters(head);
+    if good > bad {
+        return None;
+    }
+    if let Some(declared) = declared(head) {
+        return Some(declared);
+    }
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+    detector.feed(text, false);
+    let encoding = detector.guess(None, Utf8Detection::Deny);
+    (encoding != UTF_8 && plausible(encoding, text)).then_some(Charset::Listed(encoding))
+}
+
+/// Characters of several bytes that are UTF-8, and places where it is broken.
+fn utf8_characters(bytes: &[u8]) -> (usize, usize) {
+    let (mut good, mut bad) = (0, 0);
+    for chunk in bytes.utf8_chunks() {
+        good += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+        bad += usize::from(!chunk.invalid().is_empty());
+    }
+    (good, bad)
+}
+
+/// What markup says about its encoding, if that is neither UTF-8 nor something that this cannot be.
+fn declared(head: &[u8]) -> Option<Charset> {
+    let start = head.trim_ascii_start();
+    if start.first() != Some(&b'<') {
+        return None;
+    }
+    let lower = start.to_ascii_lowercase();
+    let label = if lower.starts_with(b"<?xml") {
+        let end = memchr::memchr(b'>', &lower)?;
+        value(&lower[..end], b"encoding")?
+    } else {
+        memchr::memmem::find_iter(&lower, b"<meta").find_map(|at| {
+            let tag = &lower[at..];
+            let end = memchr::memchr(b'>', tag)?;
+            value(&tag[..end], b"charset")
+        })?
+    };
+    let encoding = Encoding::for_label(label)?;
+    // Bytes that were just read as ASCII are not UTF-16.
+    (encoding != UTF_8 && encoding.is_ascii_compatible()).then_some(Charset::Listed(encoding))
+}
+
+/// The value of `name=value` or `name="value"` within a tag.
+fn value<'a>(tag: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let at = memchr::memmem::find(tag, name)? + name.len();
+    let rest = tag[at..].trim_ascii_start().strip_prefix(b"=")?;
+    let rest = rest.trim_ascii_start();
+    let rest = rest
+        .strip_prefix(b"\"")
+        .or_else(|| rest.strip_prefix(b"'"))
+        .unwrap_or(rest);
+    let end = rest
+        .iter()
+        .position(|&byte| !(byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte)))
+        .unwrap_or(rest.len());
+    Some(&rest[..end])
+}
+
+/// Control characters that texts do not have.
+fn is_control(code: u32) -> bool {
+    matches!(code, 0..=8 | 0xe..=0x1a | 0x1c..=0x1f | 0x7f)
+}
+
+/// Whether the bytes are a text in this encoding; the last character may be cut.
+fn plausible(encoding: &'static Encoding, bytes: &[u8]) -> bool {
+    let mut decoder = encoding.new_decoder_without_bom_handling();
+    let Some(room) = decoder.max_utf8_buffer_length_without_replacement(bytes.len()) else {
+        return false;
+    };
+    let mut text = String::with_capacity(room);
+    let (result, _) = decoder.decode_to_string_without_replacement(bytes, &mut text, false);
+    result == encoding_rs::DecoderResult::InputEmpty && is_text(text.chars())
+}
+
+fn plausible_32(bytes: &[u8], little: bool) -> bool {
+    let mut characters = bytes
+        .as_chunks()
+        .0
+        .iter()
+        .map(|&unit| character_32(unit, little))
+        .peekable();
+    characters.peek().is_some()
+        && characters.clone().all(|character| character.is_some())
+        && is_text(characters.flatten())
+}
+
+/// The character of a unit of UTF-32.
+pub(crate) fn character_32(unit: [u8; 4], little: bool) -> Option<char> {
+    char::from_u32(if little {
+        u32::from_le_bytes(unit)
+    } else {
+        u32::from_be_bytes(unit)
+    })
+}
+
+/// Whether characters are what texts have: no control characters, none that are not assigned for exchange, and for
+/// three fifths letters, digits and blanks; of those beyond ASCII, three quarters letters.
+fn is_text(characters: impl Iterator<Item = char>) -> bool {
+    let (mut all, mut words, mut beyond, mut letters) = (0usize, 0usize, 0usize, 0usize);
+    for character in characters {
+        let code = character as u32;
+        if is_control(code)
+            || matches!(code, 0x80..=0x9f | 0xe000..=0xf8ff | 0xfff0..=0xffff | 0xf_0000..)
+        {
+            return false;
+        }
+        all += 1;
+        words += usize::from(character.is_alphanumeric() || character.is_whitespace());
+        if code > 0x7f {
+            beyond += 1;
+            // Quotation marks, dashes, the euro and such are as good.
+            let typographic = matches!(code, 0xa0..=0xbf | 0x2010..=0x2044 | 0x20a0..=0x20bf | 0x2122 | 0x3000..=0x303f | 0xff01..=0xff20);
+            letters += usize::from(character.is_alphanumeric() || typographic);
+        }
+    }
+    all > 0 && words * 5 >= all * 3 && letters * 4 >= beyond * 3
+}
+
+#[cfg(test)]
+mod tests;

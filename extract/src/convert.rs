@@ -1,0 +1,154 @@
+//! Formats without a library: a command that the user named makes text of them.
+//!
+//! The command is run through the worker, which sets limits and then becomes it. It is no reader of ours: it may open files,
+//! so it is bounded and not fenced in. What it writes is taken for UTF-8, with what is none replaced.
+
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Instant;
+
+use crate::parent::{Outcome, Process};
+use crate::worker::{CANNOT, Order, Task};
+use crate::{Bound, Converter, Limits, Skipped};
+
+/// The converter for files with this name.
+pub(crate) fn for_name(converters: &[Converter], name: &[u8]) -> Option<u8> {
+    if converters.is_empty() {
+        return None;
+    }
+    let dot = memchr::memrchr(b'.', name)?;
+    let ending = &name[dot + 1..];
+    let claims = |of: &Converter| {
+        let mut endings = of.extensions.iter();
+        endings.any(|of| ending.eq_ignore_ascii_case(of.as_bytes()))
+    };
+    let at = converters.iter().take(128).position(claims)?;
+    u8::try_from(at).ok()
+}
+
+/// Runs converters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Converting<'a> {
+    pub(crate) program: &'a [PathBuf],
+    pub(crate) limits: Limits,
+    pub(crate) converters: &'a [Converter],
+}
+
+impl Converting<'_> {
+    /// The text that a converter makes of an open file, piece by piece; bytes that it may still give.
+    pub(crate) fn run(
+        &self,
+        at: usize,
+        file: BorrowedFd<'_>,
+        most: u64,
+        to: &mut dyn FnMut(&str),
+    ) -> Result<(), Skipped> {
+        let not_run = |why: String| Skipped::NotRun(why);
+        let command = &self
+            .converters
+            .get(at)
+            .ok_or_else(|| not_run("no such converter".to_owned()))?
+            .command;
+        let name = command
+            .first()
+            .ok_or_else(|| not_run("a converter without command".to_owned()))?;
+        // Opened anew: the offset is the converter's own.
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let file =
+            File::open(path).map_err(|error| not_run(format!("opening the file: {error}")))?;
+        let order = Order {
+            task: Task::Convert,
+            limits: self.limits,
+            parent: std::process::id(),
+            leave_out: Vec::new(),
+            not_these: Vec::new(),
+        };
+        let mut arguments = vec![order.to_arg()];
+        arguments.extend(command.iter().map(|argument| match &argument[..] {
+            "{}" => "/proc/self/fd/0".to_owned(),
+            _ => argument.clone(),
+        }));
+        let mut process = Process::start(self.program, &arguments, Stdio::from(file))?;
+        let deadline = Instant::now() + self.limits.time;
+        let mut decoder = encoding_rs::UTF_8.new_decoder_with_bom_removal();
+        let (mut given, mut piece) = (0u64, String::new());
+        let mut decode = |bytes: &[u8], last: bool| {
+            let room = decoder.max_utf8_buffer_length(bytes.len());
+            piece.reserve(room.unwrap_or(3 * bytes.len() + 16));
+            let _ = decoder.decode_to_string(bytes, &mut piece, last);
+            to(&piece.replace('\0', " "));
+            piece.clear();
+        };
+        let outcome = process.pump(deadline, &mut |bytes| {
+            given += bytes.len() as u64;
+            if given > most {
+                return Err(Skipped::TooMuch(Bound::Bytes));
+            }
+            decode(bytes, false);
+            Ok(())
+        });
+        decode(b"", true);
+        match outcome {
+            Outcome::Stopped(why) => Err(why),
+            Outcome::Ended(status) => ended(name, status, process.message()),
+        }
+    }
+}
+
+/// What the end of a converter means.
+fn ended(name: &str, status: ExitStatus, message: &str) -> Result<(), Skipped> {
+    if status.success() {
+        return Ok(());
+    }
+    let message = message.lines().next().unwrap_or_default();
+    if status.code() == Some(i32::from(CANNOT)) {
+        return Err(Skipped::NotRun(message.to_owned()));
+    }
+    if Process::ran_out_of_time(status) {
+        return Err(Skipped::TooMuch(Bound::Time));
+    }
+    let message = if message.is_empty() {
+        status.to_string()
+    } else {
+        message.to_owned()
+    };
+    Err(Skipped::Damaged(format!("{name}: {message}")))
+}
+
+/// A member on its way to a converter, kept in memory without a name.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) converter: usize,
+    file: File,
+    room: u64,
+}
+
+impl Kept {
+    /// Room for so many bytes.
+    pub(crate) fn new(converter: usize, room: u64) -> Option<Self> {
+        let flags = rustix::fs::MemfdFlags::CLOEXEC;
+        let file = rustix::fs::memfd_create("resemble-member", flags).ok()?;
+        Some(Self {
+            converter,
+            file: File::from(file),
+            room,
+        })
+    }
+
+    /// Whether the bytes are kept. If not, all is lost.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> bool {
+        let fits = self.room >= bytes.len() as u64 && self.file.write_all(bytes).is_ok();
+        self.room = self.room.saturating_sub(bytes.len() as u64);
+        fits
+    }
+
+    /// The whole.
+    pub(crate) fn fd(&mut self) -> BorrowedFd<'_> {
+        // It is opened anew to be read; where that reads from, this does not matter.
+        drop(self.file.seek(SeekFrom::Start(0)));
+        self.file.as_fd()
+    }
+}

@@ -1,0 +1,360 @@
+//! What a file is, from its first bytes.
+//!
+//! This runs for every file that is indexed and for every member of every archive, so the order is: one look at
+//! the first byte for the formats with a mark, one at the first line for mails, and only then the question whether the
+//! bytes are UTF-8, which is all that plain text is asked.
+//!
+//! Names are believed where bytes say nothing: a `.eml` may begin with any header. Otherwise bytes
+//! count: a `.doc` that is a zip is read as a zip.
+
+use crate::{Format, charset};
+
+/// Every format that the worker reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Text in another encoding than UTF-8, markup or not.
+    Text,
+    /// Zip, jar, and all the documents that are zips.
+    Zip,
+    Tar,
+    /// `ar`: static libraries, Debian packages.
+    Ar,
+    Gzip,
+    Bzip2,
+    Xz,
+    Zstd,
+    Pdf,
+    Rtf,
+    Mail,
+    Mbox,
+    /// A compound file where a document of today's Office should be: one under a password.
+    Ole,
+}
+
+const KINDS: [Kind; 13] = [
+    Kind::Text,
+    Kind::Zip,
+    Kind::Tar,
+    Kind::Ar,
+    Kind::Gzip,
+    Kind::Bzip2,
+    Kind::Xz,
+    Kind::Zstd,
+    Kind::Pdf,
+    Kind::Rtf,
+    Kind::Mail,
+    Kind::Mbox,
+    Kind::Ole,
+];
+
+impl Kind {
+    /// Holds one thing, compressed.
+    pub(crate) fn is_compressed(self) -> bool {
+        matches!(self, Self::Gzip | Self::Bzip2 | Self::Xz | Self::Zstd)
+    }
+
+    /// Can be read once from start to end, without memory for the whole.
+    pub(crate) fn streams(self) -> bool {
+        matches!(self, Self::Text | Self::Tar | Self::Ar | Self::Mbox)
+    }
+}
+
+/// Formats from here on are converters.
+const CONVERTERS: u8 = 128;
+
+impl Format {
+    pub(crate) fn read(kind: Kind) -> Self {
+        Self(KINDS.iter().position(|&of| of == kind).unwrap_or(0) as u8)
+    }
+
+    pub(crate) fn converter(at: u8) -> Self {
+        Self(CONVERTERS | at)
+    }
+
+    /// The number of the converter, if it is one.
+    pub(crate) fn as_converter(self) -> Option<usize> {
+        (self.0 >= CONVERTERS).then(|| usize::from(self.0 & !CONVERTERS))
+    }
+
+    pub(crate) fn kind(self) -> Option<Kind> {
+        KINDS.get(usize::from(self.0)).copied()
+    }
+
+    /// For the worker's command line.
+    pub(crate) fn number(self) -> u8 {
+        self.0
+    }
+
+    pub(crate) fn of_number(number: u8) -> Self {
+        Self(number)
+    }
+}
+
+/// What a thing with this name and these first bytes is.
+pub(crate) fn of(name: &[u8], head: &[u8]) -> Option<Kind> {
+    marked(name, head)
+        .or_else(|| mail(name, head))
+        .or_else(|| charset::of(head).is_some().then_some(Kind::Text))
+}
+
+/// Formats with a mark.
+fn marked(name: &[u8], head: &[u8]) -> Option<Kind> {
+    let begins = |with: &[u8]| head.starts_with(with);
+    let kind = match head.first()? {
+        // The mark of a local header, or of an archive without entries.
+        b'P' if begins(b"PK\x03\x04") || begins(b"PK\x05\x06") => Kind::Zip,
+        // A split or a streamed archive may begin with this mark.
+        b'P' if begins(b"PK\x07\x08PK\x03\x04") || begins(b"PK00PK\x03\x04") => Kind::Zip,
+        0x1f if begins(b"\x1f\x8b\x08") => Kind::Gzip,
+        b'B' if begins(b"BZh") && bzip2(head) => Kind::Bzip2,
+        0xfd if begins(b"\xfd7zXZ\x00") => Kind::Xz,
+        0x28 if begins(b"\x28\xb5\x2f\xfd") => Kind::Zstd,
+        0x50..=0x5f if begins(&[head[0], 0x2a, 0x4d, 0x18]) => Kind::Zstd,
+        b'%' if begins(b"%PDF-") => Kind::Pdf,
+        b'{' if begins(b"{\\rtf") => Kind::Rtf,
+        b'!' if begins(b"!<arch>\n") => Kind::Ar,
+        0xd0 if begins(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1") && office(name) => Kind::Ole,
+        b'F' if begins(b"From ") && mbox(head) => Kind::Mbox,
+        _ if tar(head) => Kind::Tar,
+        // Some writers put a few bytes before a pdf; readers look for the mark in the first kilobyte.
+        _ if ends(name, b".pdf") => {
+            let within = &head[..head.len().min(1024)];
+            memchr::memmem::find(within, b"%PDF-")?;
+            Kind::Pdf
+        }
+        _ => return None,
+    };
+    Some(kind)
+}
+
+/// Whether a name is that of a document of today's Office.
+fn office(name: &[u8]) -> bool {
+    let dot = memchr::memrchr(b'.', name).map_or(name.len(), |dot| dot + 1);
+    let kinds = ["doc", "dot", "xls", "xlt", "ppt", "pps", "pot"];
+    let ending = name[dot..].to_ascii_lowercase();
+    kinds.iter().any(|kind| {
+        let rest = ending.strip_prefix(kind.as_bytes());
+        matches!(rest, Some(b"x" | b"m" | b"b"))
+    })
+}
+
+/// The mark of a block, or of the end, must follow the mark of the file.
+fn bzip2(head: &[u8]) -> bool {
+    matches!(head.get(3), Some(b'1'..=b'9'))
+        && matches!(
+            head.get(4..10),
+            Some(b"\x31\x41\x59\x26\x53\x59" | b"\x17\x72\x45\x38\x50\x90")
+        )
+}
+
+/// The header of a tar: its mark, or for the oldest kind, which has none, its check sum.
+fn tar(head: &[u8]) -> bool {
+    let Some(header) = head.get(..512) else {
+        return false;
+    };
+    let checksum = &header[148..156];
+    // Most files end here: eight octal digits, blanks and NULs.
+    if header[0] == 0
+        || !checksum
+            .iter()
+            .all(|byte| matches!(byte, b'0'..=b'7' | b' ' | 0))
+    {
+        return false;
+    }
+    let written = checksum
+        .iter()
+        .filter(|byte| byte.is_ascii_digit())
+        .fold(0u32, |sum, &digit| sum * 8 + u32::from(digit - b'0'));
+    let sum = |header: &[u8]| header.iter().map(|&byte| u32::from(byte)).sum::<u32>();
+    written == sum(&header[..148]) + 8 * u32::from(b' ') + sum(&header[156..])
+}
+
+/// Whether what begins with `From ` is a folder of mails: the next line is a header.
+///
+/// Not a patch that git made: those begin like a mail, with one date for all, and are read as the texts they are.
+fn mbox(head: &[u8]) -> bool {
+    let mut lines = head.split(|&byte| byte == b'\n');
+    let Some(first) = lines.next() else {
+        return false;
+    };
+    if memchr::memmem::find(first, b"Mon Sep 17 00:00:00 2001").is_some() {
+        return false;
+    }
+    lines.next().and_then(header).is_some()
+}
+
+/// The name of a header line.
+fn header(line: &[u8]) -> Option<&[u8]> {
+    let colon = line.iter().take(80).position(|&byte| byte == b':')?;
+    let name = &line[..colon];
+    let proper = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-' || *byte == b'_';
+    (!name.is_empty() && name.iter().all(proper)).then_some(name)
+}
+
+/// Headers that say where a mail came from or that it is one.
+const ORIGIN: [&[u8]; 8] = [
+    b"received",
+    b"return-path",
+    b"delivered-to",
+    b"message-id",
+    b"mime-version",
+    b"x-mozilla-status",
+    b"envelope-to",
+    b"dkim-signature",
+];
+
+/// Headers that people know.
+const KNOWN: [&[u8]; 6] = [b"from", b"to", b"subject", b"date", b"cc", b"content-type"];
+
+/// A mail has no mark: it begins with headers, among which are two that only mails have or, when its name says so, one that
+/// mails have too.
+fn mail(name: &[u8], head: &[u8]) -> Option<Kind> {
+    let first = header(head)?;
+    if first.len() > 40 {
+        return None;
+    }
+    let named = [&b".eml"[..], b".mht", b".mhtml"]
+        .iter()
+        .any(|ending| ends(name, ending));
+    let (mut origin, mut known) = (0, 0);
+    for line in head.split(|&byte| byte == b'\n') {
+        match line.first() {
+            None | Some(b'\r') => break,
+            // A header that goes on.
+            Some(b' ' | b'\t') => continue,
+            Some(_) => {}
+        }
+        let Some(name) = header(line) else {
+            // The last line may be cut.
+            break;
+        };
+        let lower = name.to_ascii_lowercase();
+        origin += u32::from(ORIGIN.contains(&&lower[..]));
+        known += u32::from(KNOWN.contains(&&lower[..]));
+    }
+    let is_mail = origin >= 1 && origin + known >= 3 || named && origin + known >= 1;
+    is_mail.then_some(Kind::Mail)
+}
+
+/// Whether a name ends so, in any case. `ending` is in lower case.
+fn ends(name: &[u8], ending: &[u8]) -> bool {
+    name.len() > ending.len() && name[name.len() - ending.len()..].eq_ignore_ascii_case(ending)
+}
+
+/// Endings of compressed files, and what they become.
+const COMPRESSED: [(&[u8], &[u8]); 14] = [
+    (b".gz", b""),
+    (b".tgz", b".tar"),
+    (b".bz2", b""),
+    (b".tbz", b".tar"),
+    (b".tbz2", b".tar"),
+    (b".xz", b""),
+    (b".txz", b".tar"),
+    (b".zst", b""),
+    (b".zstd", b""),
+    (b".tzst", b".tar"),
+    (b".bz", b""),
+    (b".z", b""),
+    (b".svgz", b".svg"),
+    (b".taz", b".tar"),
+];
+
+/// The name of what a compressed file holds: its own without the ending (`a.tar` of `a.tar.gz` and of `a.tgz`), without
+/// folders. A name without such an ending stays as it is.
+pub fn unpacked_name(name: &[u8]) -> Vec<u8> {
+    let start = memchr::memrchr(b'/', name).map_or(0, |slash| slash + 1);
+    let name = &name[start..];
+    for (ending, becomes) in COMPRESSED {
+        if ends(name, ending) {
+            return [&name[..name.len() - ending.len()], becomes].concat();
+        }
+    }
+    name.to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_tell() {
+        let of = |head: &[u8]| of(b"x", head);
+        assert_eq!(of(b"PK\x03\x04...."), Some(Kind::Zip));
+        assert_eq!(of(b"\x1f\x8b\x08\x00"), Some(Kind::Gzip));
+        assert_eq!(of(b"BZh91AY&SY"), Some(Kind::Bzip2));
+        assert_eq!(of(b"BZhello to all"), None);
+        assert_eq!(of(b"\xfd7zXZ\x00"), Some(Kind::Xz));
+        assert_eq!(of(b"\x28\xb5\x2f\xfd"), Some(Kind::Zstd));
+        assert_eq!(of(b"%PDF-1.4"), Some(Kind::Pdf));
+        assert_eq!(of(b"{\\rtf1"), Some(Kind::Rtf));
+        assert_eq!(of(b"!<arch>\ndebian-binary"), Some(Kind::Ar));
+        assert_eq!(of(b""), None);
+        assert_eq!(of(b"P"), None);
+        assert_eq!(of(b"plain text"), None);
+    }
+
+    #[test]
+    fn a_pdf_may_begin_late_if_it_is_called_one() {
+        assert_eq!(of(b"a.PDF", b"\0\0junk%PDF-1.3"), Some(Kind::Pdf));
+        assert_eq!(of(b"a.txt", b"junk %PDF-1.3"), None);
+    }
+
+    #[test]
+    fn tars_are_known_by_their_check_sum() {
+        let mut header = tar_header("ustar\0");
+        assert_eq!(of(b"x", &header), Some(Kind::Tar));
+        assert_eq!(of(b"x", &tar_header("")), Some(Kind::Tar));
+        header[0] ^= 1;
+        assert_eq!(of(b"x", &header), None);
+        assert_eq!(of(b"x", &[0; 1024]), None);
+    }
+
+    fn tar_header(magic: &str) -> Vec<u8> {
+        let mut header = vec![0; 512];
+        header[..5].copy_from_slice(b"a.txt");
+        header[100..107].copy_from_slice(b"0000644");
+        header[257..257 + magic.len()].copy_from_slice(magic.as_bytes());
+        header[148..156].copy_from_slice(b"        ");
+        let sum: u32 = header.iter().map(|&byte| u32::from(byte)).sum();
+        header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+        header
+    }
+
+    #[test]
+    fn mails_are_known_by_their_headers() {
+        let mail = b"Return-Path: <a@b>\nReceived: from x\n\tby y\nSubject: hello\n\nFrom: x\n";
+        assert_eq!(of(b"x", mail), Some(Kind::Mail));
+        assert_eq!(of(b"a.eml", b"Subject: hello\n\n"), Some(Kind::Mail));
+        assert_eq!(of(b"a.txt", b"Subject: hello\nDate: now\n\n"), None);
+        assert_eq!(
+            of(b"a.txt", b"Package: x\nVersion: 1\nDescription: y\n"),
+            None
+        );
+        assert_eq!(of(b"a.txt", b"Note: see From: and Received: below\n"), None);
+        let mbox = b"From a@b Thu Jan  1 00:00:00 1970\nFrom: a@b\n\nhello\n";
+        assert_eq!(of(b"x", mbox), Some(Kind::Mbox));
+        let patch = b"From 0123 Mon Sep 17 00:00:00 2001\nFrom: A <a@b>\nDate: x\nSubject: y\n\n";
+        assert_eq!(of(b"x.patch", patch), None);
+        assert_eq!(of(b"x", b"From here on: nothing\nbut text"), None);
+    }
+
+    #[test]
+    fn endings_of_compressed_files_go() {
+        assert_eq!(unpacked_name(b"/d.gz/a.tar.gz"), b"a.tar");
+        assert_eq!(unpacked_name(b"A.TGZ"), b"A.tar");
+        assert_eq!(unpacked_name(b"a"), b"a");
+        assert_eq!(unpacked_name(b".gz"), b".gz");
+    }
+
+    #[test]
+    fn formats_keep_their_kind() {
+        for kind in KINDS {
+            let format = Format::read(kind);
+            assert_eq!(format.kind(), Some(kind));
+            assert_eq!(format.as_converter(), None);
+            assert_eq!(Format::of_number(format.number()), format);
+        }
+        assert_eq!(Format::converter(5).as_converter(), Some(5));
+        assert_eq!(Format::converter(5).kind(), None);
+    }
+}

@@ -1,0 +1,566 @@
+//! The side that must not break: starts the worker, checks what it says, hands it on.
+//!
+//! The worker has read hostile bytes, so nothing it says is believed: frames must come in an order that makes sense,
+//! parents must exist, and parts and bytes are counted again. Whatever is wrong is a crash.
+//!
+//! # A crash in the middle
+//!
+//! One bad PDF among a thousand mails must not cost the others. The worker tells what it sets to work on before it
+//! does, so a crash has a culprit; the file is then read again without it, and what was handed on before is not
+//! handed on twice. That works where the culprit had given nothing of its own yet, as with every document; a
+//! crash of the archive around them costs the file. Time is not given twice: a file that takes too long is skipped.
+
+use std::io::Read;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+use crate::budget::Budget;
+use crate::convert::{self, Converting, Kept};
+use crate::protocol::{self, Found, Frame};
+use crate::worker::{CANNOT, Order, Task};
+use crate::{Bound, Converter, Format, Limits, Part, Role, Sink, Skipped};
+
+/// So often a file is read again without what crashed.
+const MOST_CRASHES: usize = 16;
+
+/// So much of the standard error is kept, bytes.
+const MESSAGE: usize = 4 << 10;
+
+/// More paths of what was skipped are no news, bytes.
+const SKIPPED_PATHS: usize = 1 << 20;
+
+/// See [`crate::Extractor::extract`].
+pub(crate) fn extract(
+    program: &[PathBuf],
+    limits: Limits,
+    converters: &[Converter],
+    file: BorrowedFd<'_>,
+    format: Format,
+    sink: &mut dyn Sink,
+) -> Result<Vec<(Vec<u8>, Skipped)>, Skipped> {
+    let converting = Converting {
+        program,
+        limits,
+        converters,
+    };
+    let mut delivery = Delivery::new(converting, sink);
+    if let Some(at) = format.as_converter() {
+        delivery.convert(at, file, None)?;
+        return Ok(Vec::new());
+    }
+    let kind = format
+        .kind()
+        .ok_or_else(|| Skipped::NotRun("an unknown format".to_owned()))?;
+    let size = rustix::fs::fstat(file).map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0));
+    let mut crashed: Vec<(u32, Vec<u8>, Skipped)> = Vec::new();
+    let mut deadline = Instant::now() + limits.time;
+    let skipped = loop {
+        let order = Order {
+            task: Task::Read(kind),
+            limits,
+            parent: std::process::id(),
+            leave_out: crashed.iter().map(|(item, ..)| *item).collect(),
+            not_these: converters
+                .iter()
+                .take(128)
+                .flat_map(|converter| converter.extensions.iter().cloned())
+                .collect(),
+        };
+        let stdin = file
+            .try_clone_to_owned()
+            .map_err(|error| Skipped::NotRun(error.to_string()))?;
+        let mut process = Process::start(program, &[order.to_arg()], Stdio::from(stdin))?;
+        let mut run = Run::new(limits, size);
+        let started = Instant::now();
+        let outcome = process.pump(deadline, &mut |bytes| run.take(bytes, &mut delivery));
+        // What converters took is not the worker's time.
+        deadline += std::mem::take(&mut delivery.converting_for).min(started.elapsed());
+        let why = match outcome {
+            Outcome::Ended(status) if status.success() && run.is_done() => break run.skipped,
+            Outcome::Ended(status) => of_status(status, process.message()),
+            Outcome::Stopped(why) => why,
+        };
+        drop(process);
+        let culprit = run.culprit(&mut delivery, &crashed);
+        match (culprit, &why) {
+            (Some((item, path)), Skipped::Crashed | Skipped::TooMuch(Bound::Memory))
+                if crashed.len() < MOST_CRASHES =>
+            {
+                tracing::debug!(item, ?why, "reading again without what crashed");
+                crashed.push((item, path, why));
+            }
+            _ => return Err(why),
+        }
+    };
+    let mut all = skipped;
+    all.append(&mut delivery.skipped);
+    all.extend(crashed.into_iter().map(|(_, path, why)| (path, why)));
+    let bomb = |(path, why): &(Vec<u8>, Skipped)| {
+        path.is_empty() && *why == Skipped::TooMuch(Bound::Ratio)
+    };
+    if let Some((_, why)) = all.iter().find(|skipped| bomb(skipped)) {
+        return Err(why.clone());
+    }
+    if delivery.complete == 0
+        && let Some((_, why)) = all.iter().find(|(path, _)| path.is_empty()).or(all.first())
+    {
+        return Err(why.clone());
+    }
+    Ok(all)
+}
+
+/// Why the worker ended as it did.
+fn of_status(status: ExitStatus, message: &str) -> Skipped {
+    if status.code() == Some(i32::from(CANNOT)) {
+        return Skipped::NotRun(message.to_owned());
+    }
+    if Process::ran_out_of_time(status) {
+        return Skipped::TooMuch(Bound::Time);
+    }
+    // What Rust's allocator says before it gives up.
+    if message.contains("memory allocation of") {
+        return Skipped::TooMuch(Bound::Memory);
+    }
+    Skipped::Crashed
+}
+
+/// Hands parts on, over as many runs as it takes.
+struct Delivery<'a> {
+    converting: Converting<'a>,
+    sink: &'a mut dyn Sink,
+    /// The sink's number for each part of the worker.
+    numbers: Vec<u32>,
+    next: u32,
+    complete: u32,
+    /// The part under way, if it is handed on.
+    open: Option<Open>,
+    /// Bytes that converters gave.
+    converted: u64,
+    converting_for: std::time::Duration,
+    /// What converters could not do.
+    skipped: Vec<(Vec<u8>, Skipped)>,
+}
+
+/// A part under way.
+struct Open {
+    number: u32,
+    kept: Option<Kept>,
+}
+
+impl<'a> Delivery<'a> {
+    fn new(converting: Converting<'a>, sink: &'a mut dyn Sink) -> Self {
+        Self {
+            converting,
+            sink,
+            numbers: Vec::new(),
+            next: 0,
+            complete: 0,
+            open: None,
+            converted: 0,
+            converting_for: std::time::Duration::ZERO,
+            skipped: Vec::new(),
+        }
+    }
+
+    fn begin(&mut self, role: Role, parent: Option<u32>, name: &[u8]) {
+        let number = self.next;
+        self.next += 1;
+        let parent = parent.and_then(|parent| self.numbers.get(parent as usize).copied());
+        self.numbers.push(number);
+        let converters = self.converting.converters;
+        let kept = convert::for_name(converters, name)
+            .filter(|_| role != Role::Text)
+            .and_then(|at| Kept::new(usize::from(at), self.converting.limits.memory / 4));
+        self.open = Some(Open { number, kept });
+        self.sink.begin(Part {
+            role,
+            parent,
+            name: name.to_vec(),
+        });
+    }
+
+    fn bytes(&mut self, bytes: &[u8], path: &[u8]) {
+        if let Some(open) = &mut self.open {
+            self.sink.bytes(bytes);
+            if let Some(kept) = &mut open.kept
+                && !kept.write(bytes)
+            {
+                open.kept = None;
+                let why = Skipped::TooMuch(Bound::Memory);
+                self.skipped.push((path.to_vec(), why));
+            }
+        }
+    }
+
+    fn end(&mut self, path: &[u8]) {
+        let Some(open) = self.open.take() else { return };
+        self.sink.end();
+        self.complete += 1;
+        if let Some(mut kept) = open.kept {
+            let started = Instant::now();
+            let at = kept.converter;
+            if let Err(why) = self.convert(at, kept.fd(), Some(open.number)) {
+                self.skipped.push((path.to_vec(), why));
+            }
+            self.converting_for += started.elapsed();
+        }
+    }
+
+    fn drop_open(&mut self) {
+        if self.open.take().is_some() {
+            self.sink.drop_part();
+        }
+    }
+
+    /// Has a converter make the text of a file, or of the part with this number.
+    fn convert(
+        &mut self,
+        at: usize,
+        file: BorrowedFd<'_>,
+        parent: Option<u32>,
+    ) -> Result<(), Skipped> {
+        let most = self.converting.limits.bytes.saturating_sub(self.converted);
+        let (mut begun, mut blank) = (false, String::new());
+        let (sink, next, converted) = (&mut *self.sink, &mut self.next, &mut self.converted);
+        let result = self.converting.run(at, file, most, &mut |piece| {
+            if !begun {
+                if piece.trim().is_empty() {
+                    return;
+                }
+                begun = true;
+                *next += 1;
+                sink.begin(Part {
+                    role: Role::Text,
+                    parent,
+                    name: Vec::new(),
+                });
+            }
+            blank.clear();
+            *converted += piece.len() as u64;
+            sink.bytes(piece.as_bytes());
+        });
+        match (begun, &result) {
+            (true, Ok(())) => {
+                self.sink.end();
+                self.complete += 1;
+            }
+            (true, Err(_)) => self.sink.drop_part(),
+            (false, _) => {}
+        }
+        result
+    }
+}
+
+/// A reader at work.
+struct Entered {
+    item: u32,
+    path: Vec<u8>,
+    /// Parts that are its own and over.
+    parts: u32,
+}
+
+/// What one worker says.
+struct Run {
+    budget: Budget,
+    buffer: Vec<u8>,
+    readers: Vec<Entered>,
+    /// A part is under way; whether it is handed on.
+    open: Option<bool>,
+    /// Its path, for what a converter may say about it.
+    path: Vec<u8>,
+    skipped: Vec<(Vec<u8>, Skipped)>,
+    paths: usize,
+    done: bool,
+}
+
+impl Run {
+    fn new(limits: Limits, size: u64) -> Self {
+        Self {
+            budget: Budget::new(limits, size),
+            buffer: Vec::new(),
+            readers: Vec::new(),
+            open: None,
+            path: Vec::new(),
+            skipped: Vec::new(),
+            paths: 0,
+            done: false,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.done && self.buffer.is_empty() && self.open.is_none()
+    }
+
+    /// Takes bytes from the pipe.
+    fn take(&mut self, bytes: &[u8], to: &mut Delivery<'_>) -> Result<(), Skipped> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.extend_from_slice(bytes);
+        let mut at = 0;
+        loop {
+            match protocol::read(&buffer[at..]) {
+                Found::Frame(frame, length) => {
+                    self.frame(frame, to)?;
+                    at += length;
+                }
+                Found::Incomplete => break,
+                Found::Nonsense => return Err(Skipped::Crashed),
+            }
+        }
+        buffer.drain(..at);
+        self.buffer = buffer;
+        Ok(())
+    }
+
+    fn frame(&mut self, frame: Frame<'_>, to: &mut Delivery<'_>) -> Result<(), Skipped> {
+        if self.done {
+            return Err(Skipped::Crashed);
+        }
+        match (frame, self.open) {
+            (Frame::Begin { role, parent, name }, None) => {
+                if parent.is_some_and(|parent| parent >= self.budget.parts()) {
+                    return Err(Skipped::Crashed);
+                }
+                let number = self.budget.begin(parent).map_err(Skipped::TooMuch)?;
+                let is_new = number as usize >= to.numbers.len();
+                self.open = Some(is_new);
+                if is_new {
+                    let reader = self.readers.last().map_or(&[][..], |reader| &reader.path);
+                    self.path = match (reader, role) {
+                        (path, Role::Text | Role::Unpacked) => path.to_vec(),
+                        ([], Role::Member) => name.to_vec(),
+                        (path, Role::Member) => [path, name].join(&b'!'),
+                    };
+                    to.begin(role, parent, name);
+                }
+            }
+            (Frame::Bytes(bytes), Some(is_new)) => {
+                self.budget
+                    .bytes(bytes.len() as u64)
+                    .map_err(Skipped::TooMuch)?;
+                if is_new {
+                    to.bytes(bytes, &self.path);
+                }
+            }
+            (Frame::End, Some(is_new)) => {
+                self.part_is_over();
+                if is_new {
+                    to.end(&self.path);
+                }
+            }
+            (Frame::Drop, Some(is_new)) => {
+                self.part_is_over();
+                if is_new {
+                    to.drop_open();
+                }
+            }
+            (Frame::Skip { why, path }, None) => {
+                self.paths += path.len();
+                if self.paths <= SKIPPED_PATHS {
+                    self.skipped.push((path.to_vec(), why));
+                }
+            }
+            (Frame::Enter { item, path }, None) => self.readers.push(Entered {
+                item,
+                path: path.to_vec(),
+                parts: 0,
+            }),
+            (Frame::Leave, None) if self.readers.pop().is_some() => {}
+            (Frame::Done, None) => self.done = true,
+            _ => return Err(Skipped::Crashed),
+        }
+        Ok(())
+    }
+
+    fn part_is_over(&mut self) {
+        self.open = None;
+        if let Some(reader) = self.readers.last_mut() {
+            reader.parts += 1;
+        }
+    }
+
+    /// What to leave out next time, if that helps. The part under way is forgotten; the reader that is left out
+    /// will not give it again.
+    fn culprit(
+        &mut self,
+        to: &mut Delivery<'_>,
+        before: &[(u32, Vec<u8>, Skipped)],
+    ) -> Option<(u32, Vec<u8>)> {
+        if self.open.take() == Some(true) {
+            to.drop_open();
+            to.numbers.pop();
+        }
+        let reader = self.readers.pop()?;
+        let is_new = before.iter().all(|(item, ..)| *item != reader.item);
+        // The first reader is that of the file itself.
+        let is_within = !self.readers.is_empty();
+        (is_new && is_within && reader.parts == 0).then_some((reader.item, reader.path))
+    }
+}
+
+/// How a process came to its end.
+pub(crate) enum Outcome {
+    /// By itself.
+    Ended(ExitStatus),
+    /// It was killed, because of this.
+    Stopped(Skipped),
+}
+
+/// A child process, with its output. Killed, with all it started, when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    /// Readable when it has ended.
+    pidfd: OwnedFd,
+    is_over: bool,
+    message: Vec<u8>,
+    text: String,
+}
+
+impl Process {
+    pub(crate) fn start(
+        program: &[PathBuf],
+        arguments: &[String],
+        stdin: Stdio,
+    ) -> Result<Self, Skipped> {
+        let (program, first) = program
+            .split_first()
+            .ok_or_else(|| Skipped::NotRun("no program to run".to_owned()))?;
+        let not_run = |error: &dyn std::fmt::Display| {
+            Skipped::NotRun(format!("{}: {error}", program.display()))
+        };
+        let mut child = Command::new(program)
+            .args(first)
+            .args(arguments)
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .map_err(|error| not_run(&error))?;
+        match rustix::process::pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
+            Ok(pidfd) => Ok(Self {
+                child,
+                pidfd,
+                is_over: false,
+                message: Vec::new(),
+                text: String::new(),
+            }),
+            Err(error) => {
+                drop(child.kill());
+                drop(child.wait());
+                Err(not_run(&error))
+            }
+        }
+    }
+
+    /// Hands on its standard output until it ends, the deadline passes or `to` has enough.
+    pub(crate) fn pump(
+        &mut self,
+        deadline: Instant,
+        to: &mut dyn FnMut(&[u8]) -> Result<(), Skipped>,
+    ) -> Outcome {
+        let result = self.pump_all(deadline, to);
+        self.kill();
+        self.text = String::from_utf8_lossy(&self.message).trim().to_owned();
+        match (result, self.child.wait()) {
+            (Err(why), _) => Outcome::Stopped(why),
+            (Ok(()), Ok(status)) => Outcome::Ended(status),
+            (Ok(()), Err(error)) => Outcome::Stopped(Skipped::NotRun(error.to_string())),
+        }
+    }
+
+    fn pump_all(
+        &mut self,
+        deadline: Instant,
+        to: &mut dyn FnMut(&[u8]) -> Result<(), Skipped>,
+    ) -> Result<(), Skipped> {
+        let late = Skipped::TooMuch(Bound::Time);
+        let (mut stdout, mut stderr) = (self.child.stdout.take(), self.child.stderr.take());
+        let mut buffer = vec![0; 64 << 10];
+        let mut has_ended = false;
+        while !has_ended || stdout.is_some() || stderr.is_some() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(late);
+            }
+            let timeout = Timespec {
+                tv_sec: left.as_secs() as i64,
+                tv_nsec: i64::from(left.subsec_nanos()),
+            };
+            let mut polled = Vec::with_capacity(3);
+            if !has_ended {
+                polled.push(PollFd::new(&self.pidfd, PollFlags::IN));
+            }
+            let out_at = polled.len();
+            polled.extend(stdout.as_ref().map(|out| PollFd::new(out, PollFlags::IN)));
+            let err_at = polled.len();
+            polled.extend(stderr.as_ref().map(|err| PollFd::new(err, PollFlags::IN)));
+            match rustix::event::poll(&mut polled, Some(&timeout)) {
+                Ok(_) => {}
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(Skipped::NotRun(error.to_string())),
+            }
+            let ready = |at: usize, is: bool| {
+                is && polled
+                    .get(at)
+                    .is_some_and(|polled| !polled.revents().is_empty())
+            };
+            let out_is_ready = ready(out_at, stdout.is_some());
+            let err_is_ready = ready(err_at, stderr.is_some());
+            let just_ended = !has_ended && ready(0, true);
+            drop(polled);
+            if out_is_ready && let Some(pipe) = &mut stdout {
+                match pipe.read(&mut buffer) {
+                    Ok(0) | Err(_) => stdout = None,
+                    Ok(read) => to(&buffer[..read])?,
+                }
+            }
+            if err_is_ready && let Some(pipe) = &mut stderr {
+                match pipe.read(&mut buffer) {
+                    Ok(0) | Err(_) => stderr = None,
+                    Ok(read) => {
+                        let room = MESSAGE.saturating_sub(self.message.len()).min(read);
+                        self.message.extend_from_slice(&buffer[..room]);
+                    }
+                }
+            }
+            if just_ended {
+                has_ended = true;
+                // Whatever it started and left behind keeps the pipes open.
+                self.kill();
+            }
+        }
+        Ok(())
+    }
+
+    /// Kills it and all it started. Before it is waited for: until then its number is its own.
+    fn kill(&mut self) {
+        if !self.is_over {
+            let _ = rustix::process::kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        }
+    }
+
+    /// The beginning of its standard error.
+    pub(crate) fn message(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the limit of processor time ended it.
+    pub(crate) fn ran_out_of_time(status: ExitStatus) -> bool {
+        status.signal() == Some(Signal::XCPU.as_raw())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+        // Only what is killed or over is waited for.
+        drop(self.child.wait());
+    }
+}

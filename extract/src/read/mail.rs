@@ -1,0 +1,125 @@
+//! Mails, and folders of mails.
+//!
+//! The text of a mail is its subject and its text parts, decoded; of parts that say the same in two ways the plain one.
+//! Attachments are members, with the bytes that were attached. The headers are no text: they differ between two copies of one
+//! mail.
+
+use std::borrow::Cow;
+use std::io::{BufRead, BufReader, Read};
+
+use mail_parser::decoders::base64::base64_decode;
+use mail_parser::decoders::quoted_printable::quoted_printable_decode;
+use mail_parser::{Encoding, Message, MessageParser, MessagePart, MimeHeaders, PartType};
+
+use super::markup;
+use crate::format::Kind;
+use crate::worker::{Place, Stop, Take, Walk};
+use crate::{Bound, Skipped};
+
+pub(super) fn read(walk: &mut Walk, mail: &[u8], inside: Place, place: Place) -> Take {
+    let Some(message) = MessageParser::default().parse(mail) else {
+        return Err(Stop::This(Skipped::Damaged("no mail".to_owned())));
+    };
+    let mut text = walk.text(place);
+    if let Some(subject) = message.subject() {
+        text.push(subject)?;
+        text.push("\n\n")?;
+    }
+    for &id in &message.text_body {
+        match message.parts.get(id as usize).map(|part| &part.body) {
+            Some(PartType::Text(body)) => text.push(body)?,
+            Some(PartType::Html(body)) => markup::text_of(body, &mut text)?,
+            _ => {}
+        }
+        text.push("\n")?;
+    }
+    text.end()?;
+    for (at, &id) in message.attachments.iter().enumerate() {
+        let Some(part) = message.parts.get(id as usize) else {
+            continue;
+        };
+        let name = match part.attachment_name() {
+            Some(name) => name.as_bytes().to_vec(),
+            None => format!("attachment-{}", at + 1).into_bytes(),
+        };
+        let is_mail = matches!(part.body, PartType::Message(_));
+        let kind = is_mail.then_some(Kind::Mail);
+        walk.member_as(&name, kind, &mut &*bytes(&message, part), inside)?;
+    }
+    Ok(())
+}
+
+/// The bytes that were attached. (The library gives texts in UTF-8, whatever they were in.)
+fn bytes<'m>(message: &'m Message<'_>, part: &'m MessagePart<'_>) -> Cow<'m, [u8]> {
+    if !matches!(part.body, PartType::Text(_) | PartType::Html(_)) {
+        return part.contents().into();
+    }
+    let raw = (part.offset_body as usize)..(part.offset_end as usize);
+    let raw = message.raw_message().get(raw);
+    let decoded = raw.and_then(|raw| match part.encoding {
+        Encoding::Base64 => base64_decode(raw).map(Cow::Owned),
+        Encoding::QuotedPrintable => quoted_printable_decode(raw).map(Cow::Owned),
+        Encoding::None => Some(raw.into()),
+    });
+    decoded.unwrap_or_else(|| part.contents().into())
+}
+
+/// The mails of a folder, by their numbers from 1. Each has the bytes that it has as a file of its own: without the line
+/// before it and the blank one after it, and without the quoting of `From`.
+pub(super) fn mbox(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
+    let mut from = BufReader::new(from);
+    let (mut mail, mut number, mut too_large) = (Vec::new(), 0u64, false);
+    let mut line = Vec::new();
+    let mut blank = true;
+    loop {
+        line.clear();
+        let most = walk.limits.memory / 8;
+        let read = from.by_ref().take(most).read_until(b'\n', &mut line)?;
+        let begins = blank && is_from(&line);
+        if (read == 0 || begins) && number > 0 {
+            let name = number.to_string();
+            if std::mem::take(&mut too_large) {
+                walk.within(name.as_bytes(), |_| Err(Bound::Memory.into()))?;
+            } else {
+                let end = mail.len() - usize::from(mail.ends_with(b"\n\n"));
+                walk.member_as(name.as_bytes(), Some(Kind::Mail), &mut &mail[..end], place)?;
+            }
+        }
+        if read == 0 {
+            return Ok(());
+        }
+        if begins {
+            mail.clear();
+            number += 1;
+            blank = false;
+            continue;
+        }
+        blank = matches!(line.as_slice(), b"\n" | b"\r\n");
+        if walk.fits(2 * (mail.len() + line.len()) as u64) {
+            mail.extend_from_slice(unquoted(&line));
+        } else {
+            too_large = true;
+            mail.clear();
+        }
+    }
+}
+
+/// Whether a line begins a mail: `From`, who, and a time with a colon.
+fn is_from(line: &[u8]) -> bool {
+    let Some(rest) = line.strip_prefix(b"From ") else {
+        return false;
+    };
+    let is_time =
+        |three: &[u8]| three[0].is_ascii_digit() && three[1] == b':' && three[2].is_ascii_digit();
+    rest.windows(3).any(is_time)
+}
+
+/// A line that was quoted because it begins with `From`.
+fn unquoted(line: &[u8]) -> &[u8] {
+    let quotes = line.iter().take_while(|&&byte| byte == b'>').count();
+    if quotes > 0 && line[quotes..].starts_with(b"From ") {
+        &line[1..]
+    } else {
+        line
+    }
+}

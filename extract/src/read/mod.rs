@@ -1,0 +1,64 @@
+//! The formats. Each reader turns bytes into parts through [`Walk`], and any fault into a [`Stop`](crate::worker::Stop).
+
+mod compressed;
+mod mail;
+mod markup;
+mod odf;
+mod office;
+mod ole;
+mod pdf;
+mod rtf;
+mod tar;
+mod text;
+mod xml;
+mod zip;
+
+use std::io::{BufReader, Read};
+
+use crate::format::{Kind, unpacked_name};
+use crate::worker::{Place, Source, Take, Walk};
+
+/// Takes a source apart that can be read from anywhere.
+pub(crate) fn whole(
+    walk: &mut Walk,
+    source: Source<'_>,
+    kind: Kind,
+    name: &[u8],
+    place: Place,
+) -> Take {
+    match kind {
+        kind if kind.streams() => {
+            let mut reader = BufReader::with_capacity(64 << 10, source.reader());
+            stream(walk, &mut reader, kind, place)
+        }
+        kind if kind.is_compressed() => {
+            compressed::unpack(walk, source, kind, &unpacked_name(name), place)
+        }
+        Kind::Zip => zip::read(walk, source, place),
+        Kind::Pdf => pdf::read(walk, source, place),
+        Kind::Rtf => rtf::read(walk, source, place),
+        Kind::Mail => {
+            let mail = walk.all(&source)?;
+            let inside = walk.deeper(place, true)?;
+            mail::read(walk, &mail, inside, place)
+        }
+        _ => ole::read(walk, source),
+    }
+}
+
+/// Takes apart what can be read in one go.
+pub(crate) fn stream(walk: &mut Walk, from: &mut dyn Read, kind: Kind, place: Place) -> Take {
+    match kind {
+        Kind::Text => text::read(walk, from, place),
+        Kind::Ar => {
+            let place = walk.deeper(place, true)?;
+            tar::ar(walk, from, place)
+        }
+        // A folder of mails is no deeper than the mails.
+        Kind::Mbox => mail::mbox(walk, from, place),
+        _ => {
+            let place = walk.deeper(place, true)?;
+            tar::read(walk, from, place)
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Plain text and markup in other encodings, made into UTF-8. Markup keeps its tags.
+
+use std::io::Read;
+
+use crate::Skipped;
+use crate::charset::{self, Charset};
+use crate::worker::{Place, Stop, Take, Text, Walk};
+
+/// So much of a text is looked at to tell its encoding.
+const SAMPLE: u64 = 256 << 10;
+
+/// Decodes a text, unless a longer look says that it is none.
+pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
+    let mut sample = Vec::new();
+    Read::take(&mut *from, SAMPLE).read_to_end(&mut sample)?;
+    let Some(charset) = charset::of(&sample) else {
+        return Ok(());
+    };
+    let mut all = sample.chain(from);
+    let mut text = Checked {
+        text: walk.text(place),
+        characters: 0,
+        odd: 0,
+    };
+    match charset {
+        Charset::Listed(encoding) => listed(encoding, &mut all, &mut text)?,
+        Charset::Utf32 { little } => utf32(little, &mut all, &mut text)?,
+    }
+    text.text.end()
+}
+
+trait Chain {
+    fn chain(self, rest: &mut dyn Read) -> impl Read;
+}
+
+impl Chain for Vec<u8> {
+    fn chain(self, rest: &mut dyn Read) -> impl Read {
+        Read::chain(std::io::Cursor::new(self), rest)
+    }
+}
+
+fn listed(
+    encoding: &'static encoding_rs::Encoding,
+    from: &mut dyn Read,
+    to: &mut Checked<'_>,
+) -> Take {
+    let mut decoder = encoding.new_decoder_with_bom_removal();
+    let mut buffer = vec![0; 16 << 10];
+    let mut piece = String::new();
+    loop {
+        let read = from.read(&mut buffer)?;
+        let most = decoder
+            .max_utf8_buffer_length(read)
+            .unwrap_or(4 * read + 16);
+        piece.reserve(most);
+        let _ = decoder.decode_to_string(&buffer[..read], &mut piece, read == 0);
+        to.push(&piece)?;
+        piece.clear();
+        if read == 0 {
+            return Ok(());
+        }
+    }
+}
+
+fn utf32(little: bool, from: &mut dyn Read, to: &mut Checked<'_>) -> Take {
+    let mut buffer = Vec::new();
+    let mut piece = String::new();
+    let mut start = true;
+    loop {
+        buffer.clear();
+        Read::take(&mut *from, 16 << 10).read_to_end(&mut buffer)?;
+        if buffer.is_empty() {
+            return Ok(());
+        }
+        for &unit in buffer.as_chunks().0 {
+            let character = charset::character_32(unit, little).unwrap_or('\u{fffd}');
+            if !(std::mem::take(&mut start) && character == '\u{feff}') {
+                piece.push(character);
+            }
+        }
+        to.push(&piece)?;
+        piece.clear();
+    }
+}
+
+/// Gives up on what turns out to be no text.
+struct Checked<'w> {
+    text: Text<'w>,
+    characters: u64,
+    /// Of those, ones that texts do not have.
+    odd: u64,
+}
+
+impl Checked<'_> {
+    fn push(&mut self, piece: &str) -> Take {
+        for character in piece.chars() {
+            self.characters += 1;
+            self.odd += u64::from(matches!(character, '\0'..='\x08' | '\u{fffd}'));
+        }
+        if self.odd > 16 && self.odd * 50 > self.characters {
+            return Err(Stop::This(Skipped::Damaged(
+                "not a text throughout".to_owned(),
+            )));
+        }
+        self.text.push(piece)
+    }
+}

@@ -1,0 +1,154 @@
+//! Zip: archives, and the documents that are zips.
+//!
+//! The central directory says what there is, in its order; entries of equal names are all there. What an entry holds is checked against its length and
+//! check sum. Entries may lie over one another, and one that is huge may stand in many directories: the bounds of
+//! the whole file see to that.
+
+use std::io::{self, BufReader, Read};
+
+use rawzip::{CompressionMethod, ZipArchive, ZipArchiveEntryWayfinder, ZipLocator};
+
+use super::compressed::{Bounded, Counted, Zstd, xz};
+use super::{odf, office};
+use crate::worker::{Place, Source, Stop, Take, Walk, damaged};
+use crate::{Bound, Limits, Skipped};
+
+/// Takes apart what is a zip: by what is in it, it is a document or an archive.
+pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
+    let zip = Archive::open(source, &walk.limits)?;
+    if let Some(document) = odf::recognise(&zip)? {
+        return odf::read(walk, &zip, document, place);
+    }
+    if let Some(document) = office::recognise(&zip)? {
+        return office::read(walk, &zip, &document, place);
+    }
+    let place = walk.deeper(place, true)?;
+    for entry in zip.entries.iter().filter(|entry| entry.is_file) {
+        if entry.encrypted {
+            walk.within(&entry.name, |_| Err(Stop::This(Skipped::Encrypted)))?;
+            continue;
+        }
+        match zip.reader(entry) {
+            Ok(mut reader) => walk.member(&entry.name, &mut reader, place)?,
+            Err(why) => walk.within(&entry.name, |_| Err(why))?,
+        }
+    }
+    if zip.more {
+        return Err(Stop::All(Skipped::TooMuch(Bound::Parts)));
+    }
+    Ok(())
+}
+
+/// An open zip.
+#[derive(Debug)]
+pub(super) struct Archive<'a> {
+    zip: ZipArchive<Source<'a>>,
+    entries: Vec<Entry>,
+    /// There are more entries than files may have parts.
+    more: bool,
+    limits: Limits,
+}
+
+/// What the directory says of an entry.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) name: Vec<u8>,
+    is_file: bool,
+    encrypted: bool,
+    method: CompressionMethod,
+    at: ZipArchiveEntryWayfinder,
+}
+
+impl<'a> Archive<'a> {
+    fn open(source: Source<'a>, limits: &Limits) -> Take<Self> {
+        let mut buffer = vec![0; rawzip::RECOMMENDED_BUFFER_SIZE];
+        let zip = ZipLocator::new()
+            .locate_in_reader(source, &mut buffer, source.len())
+            .map_err(|(_, error)| damaged(error))?;
+        let (mut entries, mut more) = (Vec::new(), false);
+        let mut directory = zip.entries(&mut buffer);
+        while let Some(record) = directory.next_entry().map_err(damaged)? {
+            if entries.len() >= limits.parts as usize {
+                more = true;
+                break;
+            }
+            entries.push(Entry {
+                name: record.file_path().as_bytes().to_vec(),
+                is_file: !record.is_dir() && !record.mode().is_symlink(),
+                encrypted: record.flags().is_encrypted(),
+                method: record.compression_method(),
+                at: record.wayfinder(),
+            });
+        }
+        Ok(Self {
+            zip,
+            entries,
+            more,
+            limits: *limits,
+        })
+    }
+
+    /// The entry with this name.
+    pub(super) fn find(&self, name: &[u8]) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.name == name)
+    }
+
+    /// A reader for what an entry holds.
+    pub(super) fn reader(&self, entry: &Entry) -> Take<Box<dyn Read + '_>> {
+        if entry.encrypted {
+            return Err(Stop::This(Skipped::Encrypted));
+        }
+        let local = self.zip.get_entry(entry.at).map_err(damaged)?;
+        let (from, taken) = Counted::new(local.reader());
+        let from = BufReader::with_capacity(32 << 10, from);
+        let inner: Box<dyn Read + '_> = match entry.method {
+            CompressionMethod::STORE => Box::new(from),
+            CompressionMethod::DEFLATE => Box::new(flate2::bufread::DeflateDecoder::new(from)),
+            CompressionMethod::DEFLATE64 => {
+                Box::new(deflate64::Deflate64Decoder::with_buffer(from))
+            }
+            CompressionMethod::BZIP2 => Box::new(bzip2::bufread::BzDecoder::new(from)),
+            CompressionMethod::ZSTD => Box::new(Zstd::new(from, &self.limits)),
+            CompressionMethod::XZ => Box::new(xz(from, &self.limits)),
+            CompressionMethod::LZMA => {
+                let size = entry.at.uncompressed_size_hint();
+                Box::new(lzma(from, size, &self.limits)?)
+            }
+            other => {
+                let why = format!("compressed by an unknown method, {}", other.as_u16());
+                return Err(Stop::This(Skipped::Damaged(why)));
+            }
+        };
+        let bounded = Bounded::new(inner, taken, &self.limits);
+        Ok(Box::new(local.verifying_reader(bounded)))
+    }
+
+    /// What the entry with this name holds, whole. `None`: there is no such entry.
+    pub(super) fn whole(&self, name: &[u8]) -> Take<Option<Vec<u8>>> {
+        let Some(entry) = self.find(name) else {
+            return Ok(None);
+        };
+        let mut all = Vec::new();
+        let most = self.limits.memory / 4;
+        self.reader(entry)?.take(most).read_to_end(&mut all)?;
+        if all.len() as u64 >= most {
+            return Err(Bound::Memory.into());
+        }
+        Ok(Some(all))
+    }
+}
+
+/// A decoder of LZMA as zips have it: the properties of the stream first.
+fn lzma<R: Read>(mut from: R, size: u64, limits: &Limits) -> Take<lzma_rust2::LzmaReader<R>> {
+    let mut head = [0; 9];
+    from.read_exact(&mut head)?;
+    // Version of the tool (2), length of the properties (2), those (5).
+    let [_, _, 5, 0, props, a, b, c, d] = head else {
+        return Err(io::Error::from(io::ErrorKind::InvalidData).into());
+    };
+    let dictionary = u32::from_le_bytes([a, b, c, d]);
+    if u64::from(dictionary) > limits.memory / 4 {
+        return Err(Bound::Memory.into());
+    }
+    lzma_rust2::LzmaReader::new_with_props(from, size, props, dictionary, None).map_err(Stop::from)
+}

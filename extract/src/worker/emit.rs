@@ -1,0 +1,172 @@
+//! The worker's side of the pipe, and what stops it.
+
+use std::error::Error;
+use std::io;
+use std::os::fd::AsFd;
+
+use crate::budget::Budget;
+use crate::protocol::{Frame, LONGEST};
+use crate::{Bound, Limits, Role, Skipped};
+
+/// Why reading does not go on.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// With what is being read.
+    This(Skipped),
+    /// With the whole file: a bound of all was reached.
+    All(Skipped),
+    /// The parent does not listen any more.
+    Gone,
+}
+
+/// The result of reading something.
+pub(crate) type Take<T = ()> = Result<T, Stop>;
+
+impl From<Bound> for Stop {
+    fn from(bound: Bound) -> Self {
+        Self::This(Skipped::TooMuch(bound))
+    }
+}
+
+/// A bound, on its way through a library's errors.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Reached(pub(crate) Bound);
+
+/// The bound of ours that an error of reading is.
+pub(crate) fn reached(error: &io::Error) -> Option<Bound> {
+    let Reached(bound) = error.get_ref()?.downcast_ref()?;
+    Some(*bound)
+}
+
+/// What an error of a library means: a bound of ours that it passed on, or a damaged file.
+pub(crate) fn damaged(error: impl Error + 'static) -> Stop {
+    let mut next: Option<&(dyn Error + 'static)> = Some(&error);
+    while let Some(error) = next {
+        if let Some(Reached(bound)) = error.downcast_ref() {
+            return Stop::from(*bound);
+        }
+        let io = error.downcast_ref::<io::Error>();
+        if let Some(bound) = io.and_then(reached) {
+            return Stop::from(bound);
+        }
+        next = match io.and_then(io::Error::get_ref) {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+    }
+    Stop::This(Skipped::Damaged(error.to_string()))
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        damaged(error)
+    }
+}
+
+/// So many skips are told by name.
+const MOST_SKIPS: u32 = 1000;
+
+/// Writes frames.
+#[derive(Debug)]
+pub(crate) struct Out {
+    budget: Budget,
+    buffer: Vec<u8>,
+    open: bool,
+    skips: u32,
+}
+
+impl Out {
+    pub(crate) fn new(limits: Limits, size: u64) -> Self {
+        Self {
+            budget: Budget::new(limits, size),
+            buffer: Vec::with_capacity(2 * LONGEST),
+            open: false,
+            skips: 0,
+        }
+    }
+
+    fn frame(&mut self, frame: &Frame<'_>) -> Take {
+        frame.write(&mut self.buffer);
+        if self.buffer.len() >= LONGEST {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn flush(&mut self) -> Take {
+        let mut rest = &self.buffer[..];
+        while !rest.is_empty() {
+            match rustix::io::write(io::stdout().as_fd(), rest) {
+                Ok(0) => return Err(Stop::Gone),
+                Ok(written) => rest = &rest[written..],
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return Err(Stop::Gone),
+            }
+        }
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// A part begins; gives its number.
+    pub(crate) fn begin(&mut self, role: Role, parent: Option<u32>, name: &[u8]) -> Take<u32> {
+        let number = self
+            .budget
+            .begin(parent)
+            .map_err(|bound| Stop::All(Skipped::TooMuch(bound)))?;
+        self.open = true;
+        self.frame(&Frame::Begin { role, parent, name })?;
+        Ok(number)
+    }
+
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Take {
+        if let Err(bound) = self.budget.bytes(bytes.len() as u64) {
+            return Err(Stop::All(Skipped::TooMuch(bound)));
+        }
+        for piece in bytes.chunks(LONGEST) {
+            self.frame(&Frame::Bytes(piece))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn end(&mut self) -> Take {
+        self.open = false;
+        self.frame(&Frame::End)
+    }
+
+    /// Forgets the part under way, if there is one.
+    pub(crate) fn drop_open(&mut self) -> Take {
+        if std::mem::take(&mut self.open) {
+            self.frame(&Frame::Drop)?;
+        }
+        Ok(())
+    }
+
+    /// Tells what was skipped.
+    pub(crate) fn skip(&mut self, path: &[u8], why: Skipped) -> Take {
+        self.skips += 1;
+        if self.skips < MOST_SKIPS {
+            return self.frame(&Frame::Skip { why, path });
+        }
+        if self.skips == MOST_SKIPS {
+            let why = Skipped::Damaged("much else in it".to_owned());
+            return self.frame(&Frame::Skip { why, path: b"" });
+        }
+        Ok(())
+    }
+
+    /// A reader sets to work. What came before is on its way when it crashes.
+    pub(crate) fn enter(&mut self, item: u32, path: &[u8]) -> Take {
+        self.frame(&Frame::Enter { item, path })?;
+        self.flush()
+    }
+
+    pub(crate) fn leave(&mut self) -> Take {
+        self.frame(&Frame::Leave)
+    }
+
+    pub(crate) fn done(&mut self) -> Take {
+        self.frame(&Frame::Done)?;
+        self.flush()
+    }
+}

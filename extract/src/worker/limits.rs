@@ -1,0 +1,111 @@
+//! What the worker forbids itself before it reads a byte.
+//!
+//! Three fences, each enough against an accident and together against malice: limits of resources (no descriptor can be opened, no file
+//! written, memory and processor time are bounded), a filter of system calls (the file can be read, the pipe can
+//! be written, memory can be had; nothing else), and no new privileges. Where the kernel has no filters the first
+//! and the third stand alone.
+
+use std::collections::BTreeMap;
+
+use rustix::process::{Resource, Rlimit, Signal};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule,
+};
+
+use crate::Limits;
+
+/// Asks to be killed when the parent ends. It may have ended just before.
+pub(crate) fn end_with_parent(parent: u32) -> Result<(), String> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| format!("death signal: {error}"))?;
+    let now = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32);
+    if now == Some(parent) {
+        Ok(())
+    } else {
+        Err("the parent is gone".to_owned())
+    }
+}
+
+fn limit(resource: Resource, most: u64) -> Result<(), String> {
+    let limit = |most| Rlimit {
+        current: Some(most),
+        maximum: Some(most),
+    };
+    // What is less already may not be raised, and need not be.
+    let maximum = rustix::process::getrlimit(resource).maximum;
+    let most = maximum.map_or(most, |maximum| maximum.min(most));
+    rustix::process::setrlimit(resource, limit(most))
+        .map_err(|error| format!("limit of {resource:?}: {error}"))
+}
+
+fn common(limits: &Limits) -> Result<(), String> {
+    limit(Resource::As, limits.memory)?;
+    limit(Resource::Cpu, limits.time.as_secs() + 1)?;
+    limit(Resource::Core, 0)?;
+    // Others come first. Where that may not be set, it is no matter.
+    let _ = rustix::process::nice(10);
+    rustix::thread::set_no_new_privs(true).map_err(|error| format!("no new privileges: {error}"))
+}
+
+/// The limits of a command that the user named: it may open files and write small ones for its own use.
+pub(crate) fn for_converter(limits: &Limits) -> Result<(), String> {
+    limit(Resource::Fsize, limits.memory)?;
+    common(limits)
+}
+
+/// The limits of a reader.
+pub(crate) fn for_reader(limits: &Limits) -> Result<(), String> {
+    limit(Resource::Fsize, 0)?;
+    limit(Resource::Nofile, 0)?;
+    common(limits)?;
+    if let Ok(filter) = filter() {
+        // A kernel without filters refuses; the limits stand.
+        drop(seccompiler::apply_filter(&filter));
+    }
+    Ok(())
+}
+
+/// The filter of system calls: everything else fails with `EPERM`.
+fn filter() -> Result<BpfProgram, seccompiler::BackendError> {
+    let any = Vec::new;
+    // Only where the first argument is this descriptor.
+    let on = |descriptor: u64| {
+        let is = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, descriptor)?;
+        SeccompRule::new(vec![is])
+    };
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
+    rules.insert(libc::SYS_pread64, vec![on(0)?]);
+    rules.insert(libc::SYS_write, vec![on(1)?, on(2)?]);
+    for call in [
+        libc::SYS_brk,
+        libc::SYS_mmap,
+        libc::SYS_munmap,
+        libc::SYS_mremap,
+        libc::SYS_mprotect,
+        libc::SYS_madvise,
+        libc::SYS_futex,
+        libc::SYS_getrandom,
+        libc::SYS_clock_gettime,
+        libc::SYS_sched_yield,
+        libc::SYS_rt_sigaction,
+        libc::SYS_rt_sigprocmask,
+        libc::SYS_rt_sigreturn,
+        libc::SYS_sigaltstack,
+        libc::SYS_restart_syscall,
+        libc::SYS_getpid,
+        libc::SYS_gettid,
+        libc::SYS_tgkill,
+        libc::SYS_exit,
+        libc::SYS_exit_group,
+    ] {
+        rules.insert(call, any());
+    }
+    SeccompFilter::new(
+        rules,
+        SeccompAction::Errno(libc::EPERM as u32),
+        SeccompAction::Allow,
+        std::env::consts::ARCH.try_into()?,
+    )?
+    .try_into()
+}

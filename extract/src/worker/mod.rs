@@ -1,0 +1,76 @@
+//! The process that reads formats.
+//!
+//! It is started for one file, with the file as its standard input, gives up every right, takes the file apart
+//! and ends. Nothing it does can reach anything but the pipe it writes to, and nothing of it survives.
+//!
+//! A panic of a library is caught and costs the thing that it was reading; everything worse ends the process,
+//! and the parent sees to the rest.
+
+mod emit;
+mod limits;
+mod order;
+mod source;
+mod walk;
+
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::{Command, ExitCode};
+
+pub(crate) use emit::{Out, Reached, Stop, Take, damaged, reached};
+pub(crate) use order::{Order, Task};
+pub(crate) use source::Source;
+pub(crate) use walk::{Place, Text, Walk};
+
+use crate::Skipped;
+use crate::format::Kind;
+
+/// The worker could not do what it was started for; why is on its standard error.
+pub(crate) const CANNOT: u8 = 3;
+
+/// See [`crate::worker`].
+pub(crate) fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            // The parent reads it; where it does not, nobody does.
+            drop(std::io::stderr().write_all(why.as_bytes()));
+            ExitCode::from(CANNOT)
+        }
+    }
+}
+
+fn run() -> Result<(), String> {
+    let (order, command) = Order::from_args(std::env::args_os())?;
+    limits::end_with_parent(order.parent)?;
+    match order.task {
+        Task::Convert => {
+            limits::for_converter(&order.limits)?;
+            let (program, arguments) = command.split_first().ok_or("no command")?;
+            let error = Command::new(program).args(arguments).exec();
+            Err(format!("{}: {error}", program.to_string_lossy()))
+        }
+        Task::Read(kind) => {
+            let source = Source::stdin().map_err(|error| format!("standard input: {error}"))?;
+            limits::for_reader(&order.limits)?;
+            std::panic::set_hook(Box::new(|_| ()));
+            read(&order, kind, source);
+            Ok(())
+        }
+    }
+}
+
+/// Takes the file apart. If the parent does not listen any more there is nobody to tell.
+fn read(order: &Order, kind: Kind, source: Source<'_>) {
+    let out = Out::new(order.limits, source.len());
+    let mut walk = Walk::new(out, order);
+    let place = Place::of_file();
+    let result = catch_unwind(AssertUnwindSafe(|| walk.take(source, kind, b"", place)));
+    let why = match result {
+        Ok(Ok(())) => None,
+        Ok(Err(Stop::Gone)) => return,
+        Ok(Err(Stop::This(why) | Stop::All(why))) => Some(why),
+        Err(_) => Some(Skipped::Crashed),
+    };
+    drop(walk.finish(why));
+}

@@ -1,0 +1,101 @@
+//! Bytes that can be read again and from anywhere: the file itself, or what is held in memory.
+
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::AsFd;
+
+use rawzip::ReaderAt;
+
+/// Where bytes come from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Source<'a> {
+    /// Standard input, so long. Only read at given offsets: others may share the offset.
+    Stdin(u64),
+    /// Memory.
+    Held(&'a [u8]),
+}
+
+impl Source<'_> {
+    /// The file that the worker was given.
+    pub(crate) fn stdin() -> io::Result<Source<'static>> {
+        let stat = rustix::fs::fstat(io::stdin().as_fd())?;
+        Ok(Source::Stdin(u64::try_from(stat.st_size).unwrap_or(0)))
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Self::Stdin(size) => *size,
+            Self::Held(bytes) => bytes.len() as u64,
+        }
+    }
+}
+
+impl<'a> Source<'a> {
+    /// A reader at the start.
+    pub(crate) fn reader(&self) -> Reader<'a> {
+        Reader {
+            source: *self,
+            at: 0,
+        }
+    }
+}
+
+impl ReaderAt for Source<'_> {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        // Never beyond the length seen at the start: a file that grows is as long as it was.
+        let left = self.len().saturating_sub(offset);
+        let most = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let buf = &mut buf[..most];
+        match self {
+            Self::Stdin(_) => Ok(rustix::io::pread(io::stdin().as_fd(), buf, offset)?),
+            Self::Held(bytes) => {
+                let start = offset as usize;
+                buf.copy_from_slice(&bytes[start.min(bytes.len())..][..most]);
+                Ok(most)
+            }
+        }
+    }
+}
+
+/// Reads a source.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader<'a> {
+    source: Source<'a>,
+    at: u64,
+}
+
+impl Read for Reader<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read_at(buf, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+impl Seek for Reader<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let to = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::End(by) => self.source.len().checked_add_signed(by),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+        };
+        self.at = to.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn held_bytes_are_read_from_anywhere() {
+        let mut reader = Source::Held(b"0123456789").reader();
+        let mut all = String::new();
+        reader.seek(SeekFrom::End(-4)).unwrap();
+        reader.read_to_string(&mut all).unwrap();
+        assert_eq!(all, "6789");
+        assert_eq!(reader.seek(SeekFrom::Start(99)).unwrap(), 99);
+        assert_eq!(reader.read(&mut [0; 4]).unwrap(), 0);
+        assert!(reader.seek(SeekFrom::Current(-100)).is_err());
+    }
+}

@@ -1,0 +1,354 @@
+//! Goes down into a file.
+//!
+//! # Memory
+//!
+//! A member is passed on as it is decompressed and held only if it is to be taken apart as well, and together all that is
+//! held at one time takes no more than a quarter of the worker's memory. What a compressed file holds is
+//! decompressed a second time instead, if it can be read in one go: a tar of any size costs nothing.
+//!
+//! # What is left
+//!
+//! Every error ends what is being read and no more: it is told under the path of that thing, and the archive
+//! around it goes on. Only the bounds of the whole file end everything.
+
+use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::{Order, Out, Source, Stop, Take};
+use crate::format::{self, Kind};
+use crate::{Bound, HEAD, Limits, Role, Skipped, read};
+
+/// Where in the file something is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// The part that it is; `None`: the file itself.
+    pub(crate) part: Option<u32>,
+    /// Archives around it.
+    depth: u32,
+    /// It came out of a compressed file.
+    unpacked: bool,
+}
+
+impl Place {
+    pub(crate) fn of_file() -> Self {
+        Self {
+            part: None,
+            depth: 0,
+            unpacked: false,
+        }
+    }
+}
+
+/// The state of a walk.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    out: Out,
+    pub(crate) limits: Limits,
+    /// Bytes held now.
+    held: u64,
+    /// Things that readers were set to work on.
+    items: u32,
+    leave_out: Vec<u32>,
+    not_these: Vec<String>,
+    /// Names from the file to here, with `!` between them.
+    path: Vec<u8>,
+}
+
+impl Walk {
+    pub(crate) fn new(out: Out, order: &Order) -> Self {
+        Self {
+            out,
+            limits: order.limits,
+            held: 0,
+            items: 0,
+            leave_out: order.leave_out.clone(),
+            not_these: order.not_these.clone(),
+            path: Vec::new(),
+        }
+    }
+
+    /// Ends it all, with what went wrong if anything did.
+    pub(crate) fn finish(mut self, why: Option<Skipped>) -> Take {
+        if let Some(why) = why {
+            self.out.drop_open()?;
+            self.out.skip(b"", why)?;
+        }
+        self.out.done()
+    }
+
+    /// Takes something apart. The name is its own.
+    pub(crate) fn take(
+        &mut self,
+        source: Source<'_>,
+        kind: Kind,
+        name: &[u8],
+        place: Place,
+    ) -> Take {
+        let item = self.items;
+        self.items += 1;
+        if self.leave_out.contains(&item) {
+            return Ok(());
+        }
+        self.out.enter(item, &self.path)?;
+        let path = self.path.len();
+        let held = self.held;
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            read::whole(self, source, kind, name, place)
+        }));
+        self.path.truncate(path);
+        self.held = held;
+        let result = result.unwrap_or(Err(Stop::This(Skipped::Crashed)));
+        if result.is_err() {
+            self.out.drop_open()?;
+        }
+        self.out.leave()?;
+        result
+    }
+
+    /// Passes on a member and takes it apart. What is wrong with it is told and does not stop the archive.
+    pub(crate) fn member(&mut self, name: &[u8], from: &mut dyn Read, place: Place) -> Take {
+        self.member_as(name, None, from, place)
+    }
+
+    /// The same, where it is known what the member is.
+    pub(crate) fn member_as(
+        &mut self,
+        name: &[u8],
+        kind: Option<Kind>,
+        from: &mut dyn Read,
+        place: Place,
+    ) -> Take {
+        self.within(name, |walk| {
+            walk.part(Role::Member, name, kind, from, place)
+        })
+    }
+
+    /// Does something under a name; tells what goes wrong, and goes on.
+    pub(crate) fn within(&mut self, name: &[u8], then: impl FnOnce(&mut Self) -> Take) -> Take {
+        let path = self.path.len();
+        if path > 0 {
+            self.path.push(b'!');
+        }
+        self.path.extend_from_slice(name);
+        let result = then(self);
+        let result = match result {
+            Err(Stop::This(why)) => self
+                .out
+                .drop_open()
+                .and_then(|()| self.out.skip(&self.path, why)),
+            other => other,
+        };
+        self.path.truncate(path);
+        result
+    }
+
+    fn part(
+        &mut self,
+        role: Role,
+        name: &[u8],
+        kind: Option<Kind>,
+        from: &mut dyn Read,
+        place: Place,
+    ) -> Take {
+        let mut head = Vec::with_capacity(HEAD);
+        Read::take(&mut *from, HEAD as u64).read_to_end(&mut head)?;
+        let kind = kind.or_else(|| self.kind(name, &head));
+        let number = self.out.begin(role, place.part, name)?;
+        let mut held = kind.map(|_| Vec::new());
+        self.pass(&head, &mut held)?;
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            let read = match from.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(read) => read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error.into()),
+            };
+            self.pass(&buffer[..read], &mut held)?;
+        }
+        self.out.end()?;
+        drop(buffer);
+        let Some(kind) = kind else { return Ok(()) };
+        let inside = Place {
+            part: Some(number),
+            depth: place.depth,
+            unpacked: role == Role::Unpacked,
+        };
+        let Some(held) = held else {
+            return Err(Bound::Memory.into());
+        };
+        let before = self.held;
+        self.held += held.len() as u64;
+        let result = self.take(Source::Held(&held), kind, name, inside);
+        self.held = before;
+        result
+    }
+
+    /// What a member is, if it is to be taken apart here.
+    fn kind(&self, name: &[u8], head: &[u8]) -> Option<Kind> {
+        let dot = memchr::memrchr(b'.', name).map_or(name.len(), |dot| dot + 1);
+        let mut not_these = self.not_these.iter();
+        if not_these.any(|ending| name[dot..].eq_ignore_ascii_case(ending.as_bytes())) {
+            return None;
+        }
+        format::of(name, head)
+    }
+
+    /// Passes bytes of the open part on, and holds them if they fit.
+    fn pass(&mut self, bytes: &[u8], held: &mut Option<Vec<u8>>) -> Take {
+        self.out.bytes(bytes)?;
+        if let Some(all) = held {
+            if self.fits((all.len() + bytes.len()) as u64) {
+                all.extend_from_slice(bytes);
+            } else {
+                *held = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether so many more bytes may be held.
+    pub(crate) fn fits(&self, more: u64) -> bool {
+        self.held + more <= self.limits.memory / 4
+    }
+
+    /// Passes on what a compressed file holds, and takes that apart. `open` gives a reader at its start.
+    pub(crate) fn unpacked<'a>(
+        &mut self,
+        name: &[u8],
+        open: &dyn Fn(&Self) -> Box<dyn Read + 'a>,
+        place: Place,
+    ) -> Take {
+        let place = self.deeper(place, place.unpacked)?;
+        let mut first = open(self);
+        let mut head = Vec::with_capacity(HEAD);
+        first.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
+        let kind = self.kind(name, &head).filter(|kind| kind.streams());
+        let Some(kind) = kind else {
+            let mut all = head.as_slice().chain(first);
+            return self.part(Role::Unpacked, name, None, &mut all, place);
+        };
+        let number = self.out.begin(Role::Unpacked, place.part, name)?;
+        self.out.bytes(&head)?;
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            match first.read(&mut buffer)? {
+                0 => break,
+                read => self.out.bytes(&buffer[..read])?,
+            }
+        }
+        self.out.end()?;
+        drop((first, buffer));
+        let inside = Place {
+            part: Some(number),
+            unpacked: true,
+            ..place
+        };
+        let item = self.items;
+        self.items += 1;
+        if self.leave_out.contains(&item) {
+            return Ok(());
+        }
+        let mut second = open(self);
+        self.out.enter(item, &self.path)?;
+        read::stream(self, &mut second, kind, inside)?;
+        self.out.leave()
+    }
+
+    /// The place of what lies within an archive, unless that is too deep. A compressed file counts (`counts`)
+    /// only if it came out of another one: a `tar.gz` is one archive.
+    pub(crate) fn deeper(&self, place: Place, counts: bool) -> Take<Place> {
+        if !counts {
+            return Ok(place);
+        }
+        if place.depth >= self.limits.depth {
+            return Err(Bound::Depth.into());
+        }
+        Ok(Place {
+            depth: place.depth + 1,
+            unpacked: false,
+            ..place
+        })
+    }
+
+    /// Reads a source whole, if that much may be held.
+    pub(crate) fn all(&self, source: &Source<'_>) -> Take<Vec<u8>> {
+        if !self.fits(source.len()) {
+            return Err(Bound::Memory.into());
+        }
+        let mut all = Vec::with_capacity(source.len() as usize);
+        source.reader().read_to_end(&mut all)?;
+        Ok(all)
+    }
+
+    /// A text that stands for what is at this place.
+    pub(crate) fn text(&mut self, place: Place) -> Text<'_> {
+        Text {
+            walk: self,
+            place,
+            buffer: String::new(),
+            begun: false,
+        }
+    }
+}
+
+/// A text on its way out. It is a part only if it has anything but blanks.
+#[derive(Debug)]
+pub(crate) struct Text<'w> {
+    walk: &'w mut Walk,
+    place: Place,
+    buffer: String,
+    begun: bool,
+}
+
+/// So many bytes of text go out at once.
+const PIECE: usize = 32 << 10;
+
+impl Text<'_> {
+    pub(crate) fn push(&mut self, text: &str) -> Take {
+        self.buffer.push_str(text);
+        if self.buffer.len() >= PIECE {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn push_char(&mut self, character: char) -> Take {
+        self.buffer.push(character);
+        if self.buffer.len() >= PIECE {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Take {
+        if !self.begun {
+            if self.buffer.trim().is_empty() {
+                self.buffer.clear();
+                return Ok(());
+            }
+            self.walk.out.begin(Role::Text, self.place.part, b"")?;
+            self.begun = true;
+        }
+        let mut bytes = std::mem::take(&mut self.buffer).into_bytes();
+        // A text has no NUL, whatever it was made from.
+        for byte in &mut bytes {
+            if *byte == 0 {
+                *byte = b' ';
+            }
+        }
+        self.walk.out.bytes(&bytes)?;
+        bytes.clear();
+        self.buffer = String::from_utf8(bytes).unwrap_or_default();
+        Ok(())
+    }
+
+    /// The text is complete.
+    pub(crate) fn end(mut self) -> Take {
+        self.flush()?;
+        if self.begun {
+            self.walk.out.end()?;
+        }
+        Ok(())
+    }
+}
