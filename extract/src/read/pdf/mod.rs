@@ -1,8 +1,8 @@
 //! PDF: the words on the pages.
 //!
-//! A page has no words, only glyphs at places. pdf-extract puts them together: it knows the encodings of fonts
-//! and their maps to Unicode, and tells words apart by the gaps between them. Where it gives up on a page (it panics
-//! on some damaged fonts), lopdf's simpler way is taken for that page.
+//! A page has no words, only glyphs at places. pdf-extract knows the encodings of fonts and their maps to Unicode,
+//! and tells each glyph and its place; [`page`] makes words of them. Where it gives up on a page (it panics
+//! on some fonts), lopdf's simpler way is taken for that page.
 //!
 //! # So that texts compare
 //!
@@ -15,27 +15,27 @@
 //!
 //! A file with an empty user password opens for everyone; others are encrypted.
 
+mod page;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use pdf_extract::{Document, Error, PlainTextOutput, output_doc_page};
+use pdf_extract::{Document, Error};
 
 use crate::worker::{Place, Source, Stop, Take, Walk, damaged};
 use crate::{Bound, Skipped};
 
 pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     let bytes = walk.all(&source)?;
-    let document = open(&bytes)?;
+    let mut document = open(&bytes)?;
     drop(bytes);
     let most = walk.limits.memory / 4;
     let mut all = String::new();
-    for &page in document.get_pages().keys() {
-        let page = catch_unwind(AssertUnwindSafe(|| page_text(&document, page)))
-            .ok()
-            .flatten()
-            .or_else(|| {
-                let simple = || document.extract_text(&[page]).ok();
-                catch_unwind(AssertUnwindSafe(simple)).ok().flatten()
-            });
+    for (number, id) in document.get_pages() {
+        let page = caught(|| {
+            page::simplify(&mut document, id);
+            page::text(&document, number)
+        });
+        let page = page.or_else(|| caught(|| document.extract_text(&[number]).ok()));
         let Some(page) = page else { continue };
         if (all.len() + page.len()) as u64 > most {
             return Err(Bound::Memory.into());
@@ -64,11 +64,9 @@ fn open(bytes: &[u8]) -> Take<Document> {
     Ok(document)
 }
 
-fn page_text(document: &Document, page: u32) -> Option<String> {
-    let mut text = String::new();
-    let mut output = PlainTextOutput::new(&mut text);
-    output_doc_page(document, &mut output, page).ok()?;
-    Some(text)
+/// What a library gives, unless it panics.
+fn caught(read: impl FnOnce() -> Option<String>) -> Option<String> {
+    catch_unwind(AssertUnwindSafe(read)).ok().flatten()
 }
 
 /// Gives the text with its ligatures as letters and its divided words whole.
