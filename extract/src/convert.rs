@@ -11,7 +11,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Instant;
 
 use crate::parent::{Outcome, Process};
-use crate::worker::{CANNOT, Order, Task};
+use crate::worker::{Order, Task, cannot_because};
 use crate::{Bound, Converter, Limits, Skipped};
 
 /// The converter for files with this name.
@@ -103,10 +103,10 @@ fn ended(name: &str, status: ExitStatus, message: &str) -> Result<(), Skipped> {
     if status.success() {
         return Ok(());
     }
-    let message = message.lines().next().unwrap_or_default();
-    if status.code() == Some(i32::from(CANNOT)) {
-        return Err(Skipped::NotRun(message.to_owned()));
+    if let Some(because) = cannot_because(status, message) {
+        return Err(Skipped::NotRun(because.to_owned()));
     }
+    let message = message.lines().next().unwrap_or_default();
     if Process::ran_out_of_time(status) {
         return Err(Skipped::TooMuch(Bound::Time));
     }

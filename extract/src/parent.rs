@@ -23,7 +23,7 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 use crate::budget::Budget;
 use crate::convert::{self, Converting, Kept};
 use crate::protocol::{self, Found, Frame};
-use crate::worker::{CANNOT, Order, Task};
+use crate::worker::{Order, Task, cannot_because};
 use crate::{Bound, Converter, Format, Limits, Part, Role, Sink, Skipped};
 
 /// So often a file is read again without what crashed.
@@ -117,8 +117,8 @@ pub(crate) fn extract(
 
 /// Why the worker ended as it did.
 fn of_status(status: ExitStatus, message: &str) -> Skipped {
-    if status.code() == Some(i32::from(CANNOT)) {
-        return Skipped::NotRun(message.to_owned());
+    if let Some(because) = cannot_because(status, message) {
+        return Skipped::NotRun(because.to_owned());
     }
     if Process::ran_out_of_time(status) {
         return Skipped::TooMuch(Bound::Time);
@@ -468,7 +468,9 @@ impl Process {
         let result = self.pump_all(deadline, to);
         self.kill();
         self.text = String::from_utf8_lossy(&self.message).trim().to_owned();
-        match (result, self.child.wait()) {
+        let status = self.child.wait();
+        self.is_over = true;
+        match (result, status) {
             (Err(why), _) => Outcome::Stopped(why),
             (Ok(()), Ok(status)) => Outcome::Ended(status),
             (Ok(()), Err(error)) => Outcome::Stopped(Skipped::NotRun(error.to_string())),

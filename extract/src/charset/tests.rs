@@ -1,1 +1,189 @@
+use encoding_rs::{
+    BIG5, EUC_JP, EUC_KR, GB18030, IBM866, ISO_8859_2, ISO_8859_7, KOI8_U, SHIFT_JIS, WINDOWS_1251,
+    WINDOWS_1252, WINDOWS_1255,
+};
 
+use super::*;
+
+fn encoded(encoding: &'static Encoding, text: &str) -> Vec<u8> {
+    let (bytes, _, lost) = encoding.encode(text);
+    assert!(!lost, "{}", encoding.name());
+    bytes.into_owned()
+}
+
+const GERMAN: &str = "Die Sitzung wurde um halb acht eröffnet. Größere Äpfel für Österreich.\n";
+const RUSSIAN: &str = "Соловей летает высоко над полем, и никто не знает, куда он летит сегодня.\n";
+const JAPANESE: &str = "この会議は七時半に開かれました。議長は会員を歓迎し、議事録を読みました。\n";
+const CHINESE: &str = "会议于七点半开始。主席欢迎各位会员，并宣读了去年的会议记录。\n";
+const KOREAN: &str = "회의는 일곱 시 반에 시작되었다. 의장은 회원들을 환영하였다.\n";
+const GREEK: &str = "Η συνεδρίαση άρχισε στις επτά και μισή και όλοι ήταν παρόντες.\n";
+const HEBREW: &str = "הישיבה נפתחה בשעה שבע וחצי על ידי יושבת הראש שקיבלה את פני החברים.\n";
+const POLISH: &str =
+    "Zebranie otworzyła przewodnicząca, która powitała członków i gości. Żółć, źdźbło.\n";
+
+#[test]
+fn encodings_are_told_apart() {
+    for (encoding, text) in [
+        (WINDOWS_1252, GERMAN),
+        (WINDOWS_1251, RUSSIAN),
+        (KOI8_U, RUSSIAN),
+        (IBM866, RUSSIAN),
+        (SHIFT_JIS, JAPANESE),
+        (EUC_JP, JAPANESE),
+        (GB18030, CHINESE),
+        (
+            BIG5,
+            "會議於七點半開始。主席歡迎各位會員，並宣讀了去年的會議記錄。\n",
+        ),
+        (EUC_KR, KOREAN),
+        (ISO_8859_7, GREEK),
+        (WINDOWS_1255, HEBREW),
+        (ISO_8859_2, POLISH),
+        (ISO_2022_JP, JAPANESE),
+    ] {
+        let bytes = encoded(encoding, &text.repeat(3));
+        let found = of(&bytes);
+        let Some(Charset::Listed(found)) = found else {
+            panic!("{}: {found:?}", encoding.name());
+        };
+        let (decoded, _, _) = found.decode(&bytes);
+        assert_eq!(decoded, text.repeat(3), "{}", encoding.name());
+        // Wherever the head is cut.
+        for cut in bytes.len() - 6..bytes.len() {
+            assert!(of(&bytes[..cut]).is_some(), "{} {cut}", encoding.name());
+        }
+    }
+}
+
+#[test]
+fn utf_8_is_left_alone_even_if_it_is_damaged() {
+    for text in [GERMAN, RUSSIAN, JAPANESE, KOREAN, "plain\n", ""] {
+        let bytes = text.repeat(3).into_bytes();
+        for cut in 0..bytes.len() {
+            assert_eq!(of(&bytes[..cut]), None, "{text} {cut}");
+        }
+        let damaged = [&bytes[..], b"\xe4 \xff", &bytes].concat();
+        assert!(text.is_ascii() || of(&damaged).is_none(), "{text}");
+        assert_eq!(of(&[b"\xef\xbb\xbf", &bytes[..]].concat()), None);
+    }
+}
+
+#[test]
+fn utf_16_and_32_are_known_with_and_without_a_mark() {
+    let le: Vec<u8> = GERMAN.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let be: Vec<u8> = GERMAN.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let wide: Vec<u8> = GERMAN
+        .chars()
+        .flat_map(|c| (c as u32).to_be_bytes())
+        .collect();
+    assert_eq!(of(&le), Some(Charset::Listed(UTF_16LE)));
+    assert_eq!(of(&be), Some(Charset::Listed(UTF_16BE)));
+    assert_eq!(of(&wide), Some(Charset::Utf32 { little: false }));
+    let japanese: Vec<u8> = JAPANESE.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert_eq!(
+        of(&[b"\xff\xfe", &japanese[..]].concat()),
+        Some(Charset::Listed(UTF_16LE))
+    );
+    // A mark alone is no text, nor is one before something else.
+    assert_eq!(of(b"\xff\xfe"), None);
+    assert_eq!(of(b"\xff\xfe\x00\x00\x01\x00\x00\x00"), None);
+    assert_eq!(of(&[b"\xff\xfb\x90\x00", &[0; 64][..]].concat()), None);
+}
+
+#[test]
+fn markup_is_believed_unless_its_bytes_say_otherwise() {
+    let latin = Some(Charset::Listed(WINDOWS_1252));
+    assert_eq!(
+        of(b"<?xml version='1.0' encoding='ISO-8859-1'?><a/>"),
+        latin
+    );
+    assert_eq!(
+        of(b"  <html><META http-equiv=x content=\"text/html; charset=iso-8859-1\">"),
+        latin
+    );
+    assert_eq!(of(b"<html><meta charset=latin1>caf\xe9"), latin);
+    assert_eq!(of("<html><meta charset=latin1>café".as_bytes()), None);
+    assert_eq!(of(b"<?xml version='1.0' encoding='UTF-8'?><a/>"), None);
+    assert_eq!(of(b"<?xml version='1.0' encoding='UTF-16'?><a/>"), None);
+    assert_eq!(of(b"<p>charset=iso-8859-1 in the text"), None);
+    assert_eq!(of(b"text about <meta charset=latin1>"), None);
+}
+
+#[test]
+fn binaries_are_no_text() {
+    for bytes in [
+        &b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0>\0"[..],
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x10",
+        b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01\x01",
+        b"\xca\xfe\xba\xbe\0\0\x003",
+        b"\xde\x12\x04\x95\0\0\0\0\x0a\0\0\0",
+    ] {
+        assert_eq!(of(bytes), None, "{bytes:?}");
+    }
+    // Numbers of 16 and 32 bits.
+    let numbers: Vec<u8> = (0u16..500).flat_map(u16::to_le_bytes).collect();
+    assert_eq!(of(&numbers), None);
+    let numbers: Vec<u8> = (60u32..560)
+        .map(|at| at * 37)
+        .flat_map(u32::to_le_bytes)
+        .collect();
+    assert_eq!(of(&numbers), None);
+    // Noise of any length that is worth a look.
+    let mut state = 1u64;
+    let mut next = || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        (state >> 56) as u8
+    };
+    for length in (64..4096).step_by(32) {
+        let noise: Vec<u8> = (0..length).map(|_| next()).collect();
+        assert_eq!(of(&noise), None);
+    }
+}
+
+/// Real programs, libraries and images, whatever this machine has: what has the mark of a binary is no text.
+#[test]
+fn no_binary_of_this_machine_is_taken_for_text() {
+    let marks = [
+        &b"\x7fELF"[..],
+        b"\x89PNG",
+        b"\xff\xd8\xff",
+        b"GIF8",
+        b"\x1f\x8b",
+        b"PK\x03\x04",
+        b"OggS",
+        b"\xde\x12\x04\x95",
+        b"\xca\xfe\xba\xbe",
+        b"wOF",
+        b"\0\x01\0\0",
+        b"OTTO",
+        b"SQLite",
+        b"!<arch>",
+    ];
+    let mut looked_at = 0;
+    let mut folders: Vec<std::path::PathBuf> =
+        vec!["/usr/bin".into(), "/usr/lib".into(), "/usr/share".into()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let kind = entry.file_type();
+            if kind.as_ref().is_ok_and(std::fs::FileType::is_dir) && folders.len() < 5000 {
+                folders.push(entry.path());
+            }
+            if looked_at > 4000 || !kind.is_ok_and(|kind| kind.is_file()) {
+                continue;
+            }
+            let mut head = Vec::new();
+            let file = std::fs::File::open(entry.path());
+            let read = file.and_then(|file| {
+                std::io::Read::read_to_end(&mut std::io::Read::take(file, 4096), &mut head)
+            });
+            if read.is_ok() && marks.iter().any(|mark| head.starts_with(mark)) {
+                looked_at += 1;
+                assert_eq!(of(&head), None, "{}", entry.path().display());
+            }
+        }
+        if looked_at > 4000 {
+            break;
+        }
+    }
+    assert!(looked_at > 50, "{looked_at}: nothing to look at");
+}

@@ -38,11 +38,14 @@ pub(super) fn read(walk: &mut Walk, mail: &[u8], inside: Place, place: Place) ->
         let Some(part) = message.parts.get(id as usize) else {
             continue;
         };
+        let is_mail = matches!(part.body, PartType::Message(_));
         let name = match part.attachment_name() {
             Some(name) => name.as_bytes().to_vec(),
-            None => format!("attachment-{}", at + 1).into_bytes(),
+            None => {
+                let ending = if is_mail { ".eml" } else { "" };
+                format!("attachment-{}{ending}", at + 1).into_bytes()
+            }
         };
-        let is_mail = matches!(part.body, PartType::Message(_));
         let kind = is_mail.then_some(Kind::Mail);
         walk.member_as(&name, kind, &mut &*bytes(&message, part), inside)?;
     }

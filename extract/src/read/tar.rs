@@ -19,9 +19,34 @@ pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
         if name.ends_with(b"/") {
             continue;
         }
-        walk.member(&name, &mut entry, place)?;
+        let left = entry.size();
+        let mut whole = Whole {
+            inner: &mut entry,
+            left,
+        };
+        walk.member(&name, &mut whole, place)?;
     }
     Ok(())
+}
+
+/// Reads so many bytes, and takes it amiss if there are fewer.
+struct Whole<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Whole<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buf)?;
+        if read == 0 && self.left > 0 && !buf.is_empty() {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "it is cut off",
+            ));
+        }
+        self.left = self.left.saturating_sub(read as u64);
+        Ok(read)
+    }
 }
 
 /// Bytes of the header of a member.
@@ -63,7 +88,12 @@ pub(super) fn ar(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {
             name => Some(name.strip_suffix(b"/").unwrap_or(name).to_vec()),
         };
         if let Some(name) = name {
-            walk.member(&name, &mut body, place)?;
+            let left = body.limit();
+            let mut whole = Whole {
+                inner: &mut body,
+                left,
+            };
+            walk.member(&name, &mut whole, place)?;
         }
         io::copy(&mut body, &mut io::sink())?;
         if body.limit() > 0 {

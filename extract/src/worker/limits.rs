@@ -109,3 +109,64 @@ fn filter() -> Result<BpfProgram, seccompiler::BackendError> {
     )?
     .try_into()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// Says that a test runs as the child.
+    const CHILD: &str = "RESEMBLE_EXTRACT_FENCED";
+
+    /// Runs a test of this module in a process of its own.
+    fn in_child(test: &str) -> std::process::Output {
+        Command::new(std::env::current_exe().unwrap())
+            .args([
+                &format!("worker::limits::tests::{test}"),
+                "--exact",
+                "--nocapture",
+            ])
+            .env(CHILD, "1")
+            .output()
+            .unwrap()
+    }
+
+    fn is_child() -> bool {
+        std::env::var_os(CHILD).is_some()
+    }
+
+    #[test]
+    fn a_reader_can_open_reach_and_start_nothing() {
+        if !is_child() {
+            let output = in_child("a_reader_can_open_reach_and_start_nothing");
+            assert_eq!(output.status.code(), Some(42), "{output:?}");
+            return;
+        }
+        let kept = std::fs::File::open("/dev/null").unwrap();
+        let folder = std::env::temp_dir();
+        let parent = rustix::process::getppid().unwrap();
+        for_reader(&Limits::default()).unwrap();
+        assert!(std::fs::File::open("/dev/null").is_err());
+        assert!(std::fs::read_dir(&folder).is_err());
+        assert!(std::fs::metadata(&folder).is_err(), "not even looked at");
+        assert!(std::fs::create_dir(folder.join("resemble-fenced")).is_err());
+        assert!(std::net::TcpStream::connect(("127.0.0.1", 9)).is_err());
+        assert!(std::os::unix::net::UnixStream::connect("/run/x").is_err());
+        assert!(Command::new("/bin/true").spawn().is_err());
+        assert!(std::thread::Builder::new().spawn(|| ()).is_err());
+        assert!(
+            rustix::io::read(&kept, &mut [0; 8]).is_err(),
+            "another descriptor"
+        );
+        assert!(rustix::process::kill_process(parent, Signal::TERM).is_err());
+        // What is allowed: the file and the pipe, and memory.
+        drop(vec![1u8; 64 << 20]);
+        std::process::exit(42);
+    }
+
+    #[test]
+    fn a_worker_without_its_parent_does_not_begin() {
+        assert!(end_with_parent(1).is_err() || std::process::id() == 1);
+    }
+}

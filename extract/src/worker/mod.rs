@@ -15,7 +15,7 @@ mod walk;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, ExitStatus};
 
 pub(crate) use emit::{Out, Reached, Stop, Take, damaged, reached};
 pub(crate) use order::{Order, Task};
@@ -25,8 +25,17 @@ pub(crate) use walk::{Place, Text, Walk};
 use crate::Skipped;
 use crate::format::Kind;
 
-/// The worker could not do what it was started for; why is on its standard error.
-pub(crate) const CANNOT: u8 = 3;
+/// The worker could not do what it was started for; why is on its standard error, after [`CANNOT_BECAUSE`].
+const CANNOT: u8 = 3;
+
+/// Tells the worker's own message from that of a converter, which may end with any code.
+const CANNOT_BECAUSE: &str = "resemble-extract: ";
+
+/// Why a worker that ended so could not do what it was started for.
+pub(crate) fn cannot_because(status: ExitStatus, message: &str) -> Option<&str> {
+    let because = message.strip_prefix(CANNOT_BECAUSE)?;
+    (status.code() == Some(i32::from(CANNOT))).then_some(because)
+}
 
 /// See [`crate::worker`].
 pub(crate) fn main() -> ExitCode {
@@ -34,7 +43,7 @@ pub(crate) fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             // The parent reads it; where it does not, nobody does.
-            drop(std::io::stderr().write_all(why.as_bytes()));
+            drop(std::io::stderr().write_all(format!("{CANNOT_BECAUSE}{why}").as_bytes()));
             ExitCode::from(CANNOT)
         }
     }

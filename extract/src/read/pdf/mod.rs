@@ -135,7 +135,6 @@ fn ligature(character: char) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
 
     fn all(text: &str) -> String {
         let mut words = String::new();

@@ -1,0 +1,294 @@
+//! Files made to do harm: all end soon, within their bounds, with the reason.
+
+mod common;
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use common::{deflated, gzip, limits, page, pdf, stored, take, take_within, zip, zip_times};
+use resemble_extract::{Bound, Limits, Skipped};
+
+const RATIO: Skipped = Skipped::TooMuch(Bound::Ratio);
+
+/// Does it within seconds.
+fn soon<T>(work: impl FnOnce() -> T) -> T {
+    let started = Instant::now();
+    let result = work();
+    assert!(
+        started.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        started.elapsed()
+    );
+    result
+}
+
+fn zeros(megabytes: usize) -> Vec<u8> {
+    vec![0; megabytes << 20]
+}
+
+/// Blocks of 128 KiB of one byte, four bytes each.
+fn zstd_bomb(blocks: u32) -> Vec<u8> {
+    // No check sum, no size, a window of 1 MiB.
+    let mut bomb = b"\x28\xb5\x2f\xfd\x00\x50".to_vec();
+    for block in 0..blocks {
+        let header = u32::from(block + 1 == blocks) | 1 << 1 | (128 << 10) << 3;
+        bomb.extend_from_slice(&header.to_le_bytes()[..3]);
+        bomb.push(0);
+    }
+    bomb
+}
+
+#[test]
+fn streams_that_expand_too_much_are_skipped() {
+    let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+    bzip2.write_all(&zeros(64)).unwrap();
+    for (name, bomb) in [
+        ("gz", gzip(&zeros(64))),
+        ("bz2", bzip2.finish().unwrap()),
+        ("zst", zstd_bomb(30_000)),
+        ("gz in gz", gzip(&gzip(&zeros(64)))),
+    ] {
+        match soon(|| take("a.x", &bomb)) {
+            Err(why) => assert_eq!(why, RATIO, "{name}"),
+            Ok(pieces) => assert_eq!(pieces.skipped, [(Vec::new(), RATIO)], "{name}"),
+        }
+    }
+}
+
+#[test]
+fn a_bomb_among_others_costs_itself_alone() {
+    let entries = [
+        deflated("a.txt", b"one"),
+        deflated("bomb", &zeros(8)),
+        deflated("b.txt", b"two"),
+    ];
+    let pieces = soon(|| take("x", &zip(&entries))).unwrap();
+    assert_eq!(pieces.paths(), ["a.txt", "b.txt"]);
+    assert_eq!(pieces.skips(), ["bomb: expands too much"]);
+}
+
+#[test]
+fn zips_of_zips_of_zips_end_within_the_bounds() {
+    // As 42.zip: sixteen in each of sixteen, four deep, all the same.
+    let mut bomb = zip(&[deflated("0.dll", &zeros(20))]);
+    for _ in 0..4 {
+        let entries: Vec<_> = (0..16)
+            .map(|at| deflated(&format!("lib {at}.zip"), &bomb))
+            .collect();
+        bomb = zip(&entries);
+    }
+    for depth in [4, 10] {
+        let result = soon(|| take_within(Limits { depth, ..limits() }, "42.zip", &bomb));
+        match result {
+            Err(why) => assert_eq!(why, RATIO),
+            Ok(pieces) => {
+                let bytes: usize = pieces.all.iter().map(|piece| piece.bytes.len()).sum();
+                assert!(bytes < 256 << 20 && !pieces.skipped.is_empty(), "{bytes}");
+            }
+        }
+    }
+}
+
+#[test]
+fn entries_that_lie_over_one_another_are_bounded_together() {
+    // Each within the ratio, five thousand times the same megabyte.
+    let text: Vec<u8> = (0u32..150_000)
+        .flat_map(|at| format!("{} ", at % 977).into_bytes())
+        .collect();
+    let overlapping = zip_times(&[deflated("a.txt", &text)], 5000);
+    assert_eq!(soon(|| take("x", &overlapping)).unwrap_err(), RATIO);
+}
+
+#[test]
+fn entities_are_not_expanded() {
+    let laughs: String = (1..10)
+        .map(|at| {
+            format!(
+                "<!ENTITY l{at} \"{}\">",
+                format!("&l{};", at - 1).repeat(10)
+            )
+        })
+        .collect();
+    let document = format!(
+        "<?xml version=\"1.0\"?><!DOCTYPE x [<!ENTITY l0 \"lol\">{laughs}]><w:document xmlns:w=\"w\"><w:p><w:t>before &l9; after</w:t></w:p></w:document>"
+    );
+    let relations = "<Relationships><Relationship Id=\"r\" Type=\"http://x/officeDocument\" Target=\"d.xml\"/></Relationships>";
+    let docx = zip(&[
+        stored("[Content_Types].xml", b"<Types/>"),
+        stored("_rels/.rels", relations.as_bytes()),
+        stored("d.xml", document.as_bytes()),
+    ]);
+    let pieces = soon(|| take("x.docx", &docx)).unwrap();
+    let text = String::from_utf8_lossy(pieces.bytes_of("*"));
+    assert_eq!(
+        text.split_whitespace().collect::<Vec<_>>(),
+        ["before", "after"]
+    );
+}
+
+#[test]
+fn a_document_that_expands_too_much_is_skipped() {
+    let body = [
+        "<office:p>".to_owned(),
+        "<text:p>word</text:p>".repeat(2_000_000),
+    ]
+    .concat();
+    let odt = zip(&[
+        stored("mimetype", b"application/vnd.oasis.opendocument.text"),
+        deflated("content.xml", body.as_bytes()),
+    ]);
+    assert_eq!(soon(|| take("x.odt", &odt)).unwrap_err(), RATIO);
+    // One text referred to by every cell: little XML, much text.
+    let relations = "<Relationships><Relationship Id=\"r\" Type=\"x/officeDocument\" Target=\"w.xml\"/></Relationships>";
+    let of_book = "<Relationships><Relationship Id=\"s\" Type=\"x/sharedStrings\" Target=\"s.xml\"/><Relationship Id=\"t\" Type=\"x/worksheet\" Target=\"t.xml\"/></Relationships>";
+    let cells = "<c t=\"s\"><v>0</v></c>".repeat(30_000);
+    let xlsx = zip(&[
+        stored("[Content_Types].xml", b"<Types/>"),
+        stored("_rels/.rels", relations.as_bytes()),
+        stored(
+            "w.xml",
+            b"<workbook><sheets><sheet r:id=\"t\"/></sheets></workbook>",
+        ),
+        stored("_rels/w.xml.rels", of_book.as_bytes()),
+        stored(
+            "s.xml",
+            format!("<sst><si><t>{}</t></si></sst>", "x".repeat(30_000)).as_bytes(),
+        ),
+        deflated(
+            "t.xml",
+            format!("<worksheet>{cells}</worksheet>").as_bytes(),
+        ),
+    ]);
+    assert_eq!(soon(|| take("x.xlsx", &xlsx)).unwrap_err(), RATIO);
+}
+
+#[test]
+fn markup_nested_without_end_is_survived() {
+    let deep = format!("<text:p>deep {}", "<a>".repeat(1_000_000));
+    let odt = zip(&[
+        stored("mimetype", b"application/vnd.oasis.opendocument.text"),
+        stored("content.xml", deep.as_bytes()),
+    ]);
+    assert_eq!(
+        soon(|| take("x.odt", &odt)).unwrap().bytes_of("*"),
+        b"deep "
+    );
+    let rtf = format!("{{\\rtf1 deep {}", "{\\b ".repeat(1_000_000));
+    assert!(
+        soon(|| take("x.rtf", rtf.as_bytes()))
+            .unwrap()
+            .bytes_of("*")
+            .starts_with(b"deep ")
+    );
+}
+
+#[test]
+fn pages_that_contain_themselves_are_survived() {
+    let form = "<</Type/XObject/Subtype/Form/BBox[0 0 600 800]/Resources<</XObject<</X 6 0 R>>>>/Length 19>>\nstream\nq /X Do /X Do Q    \nendstream";
+    let itself = page(
+        "BT /F1 12 Tf (x) Tj ET /X Do",
+        "/XObject<</X 6 0 R>>",
+        &[form.to_owned()],
+    );
+    let cyclic_tree = pdf(&[
+        "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
+        "<</Type/Pages/Kids[2 0 R 2 0 R]/Count 2/Parent 2 0 R>>".to_owned(),
+    ]);
+    let to_itself = pdf(&[
+        "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
+        "2 0 R".to_owned(),
+    ]);
+    let arrays = page(&format!("{}", "[".repeat(200_000)), "", &[]);
+    let dictionaries = pdf(&[format!("<</A {}", "<</A ".repeat(200_000))]);
+    for (name, bomb) in [
+        ("form", itself),
+        ("tree", cyclic_tree),
+        ("reference", to_itself),
+        ("arrays", arrays),
+        ("dictionaries", dictionaries),
+    ] {
+        let alone = soon(|| take("x.pdf", &bomb));
+        // Alone it may crash its reader; among others it costs itself alone.
+        let entries = [
+            stored("a.txt", b"one"),
+            stored("x.pdf", &bomb),
+            stored("b.txt", b"two"),
+        ];
+        let among = soon(|| take("x.zip", &zip(&entries))).unwrap();
+        let paths: Vec<_> = among
+            .paths()
+            .into_iter()
+            .filter(|path| !path.ends_with('*'))
+            .collect();
+        assert_eq!(paths, ["a.txt", "x.pdf", "b.txt"], "{name}");
+        assert_eq!(
+            among.skipped.is_empty(),
+            alone.is_ok(),
+            "{name}: {alone:?} {:?}",
+            among.skipped
+        );
+    }
+}
+
+#[test]
+fn memory_is_bounded() {
+    let tight = Limits {
+        memory: 192 << 20,
+        ratio: 100_000,
+        ..limits()
+    };
+    // A stream of a page that takes more memory than there is.
+    let stream = |bytes: Vec<u8>| {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(&bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    let data = stream(vec![b' '; 400 << 20]);
+    let content: Vec<u8> = [
+        format!("<</Filter/FlateDecode/Length {}>>\nstream\n", data.len()).into_bytes(),
+        data,
+        b"\nendstream".to_vec(),
+    ]
+    .concat();
+    let mut file = b"%PDF-1.4\n".to_vec();
+    let mut offsets = Vec::new();
+    for (at, object) in [
+        &b"<</Type/Catalog/Pages 2 0 R>>"[..],
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R>>",
+        &content,
+    ]
+    .iter()
+    .enumerate()
+    {
+        offsets.push(file.len());
+        file.extend(format!("{} 0 obj\n", at + 1).bytes());
+        file.extend(*object);
+        file.extend(b"\nendobj\n");
+    }
+    let table = file.len();
+    file.extend(b"xref\n0 5\n0000000000 65535 f \n");
+    for offset in offsets {
+        file.extend(format!("{offset:010} 00000 n \n").bytes());
+    }
+    file.extend(format!("trailer\n<</Size 5/Root 1 0 R>>\nstartxref\n{table}\n%%EOF\n").bytes());
+    let why = soon(|| take_within(tight, "x.pdf", &file)).unwrap_err();
+    assert_eq!(why, Skipped::TooMuch(Bound::Memory));
+    // In an archive, the rest goes on.
+    let entries = [stored("x.pdf", &file), stored("b.txt", b"two")];
+    let pieces = soon(|| take_within(tight, "x", &zip(&entries))).unwrap();
+    assert_eq!(pieces.paths(), ["x.pdf", "b.txt"]);
+    assert_eq!(pieces.skips(), ["x.pdf: needed too much memory"]);
+    // What is to be held and does not fit is passed on and not taken apart.
+    let nested = zip(&[
+        stored("big.zip", &zip(&[stored("a", &vec![7; 60 << 20])])),
+        stored("b.txt", b"two"),
+    ]);
+    let pieces = soon(|| take_within(tight, "x", &nested)).unwrap();
+    assert_eq!(pieces.paths(), ["big.zip", "b.txt"]);
+    assert_eq!(pieces.skips(), ["big.zip: needed too much memory"]);
+    // What is read in one go needs no memory, however large.
+    let tgz = gzip(&common::tar(&[(b"a", &vec![7; 100 << 20])]));
+    let pieces = soon(|| take_within(tight, "x", &tgz)).unwrap();
+    assert_eq!(pieces.paths(), ["[]", "[]!a"]);
+}
