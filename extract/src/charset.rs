@@ -30,8 +30,8 @@ pub(crate) enum Charset {
 
 /// The encoding of what begins like this, if it is a text and not in UTF-8.
 pub(crate) fn of(head: &[u8]) -> Option<Charset> {
-    if let Some(marked) = marked(head) {
-        return marked;
+    if let Some(charset) = marked(head) {
+        return fits(charset, head).then_some(charset);
     }
     match std::str::from_utf8(head) {
         Ok(_) => of_utf8(head),
@@ -61,21 +61,23 @@ fn of_utf8(head: &[u8]) -> Option<Charset> {
     declared(head).filter(|_| head.is_ascii())
 }
 
-/// By a byte order mark. `Some(None)`: the mark is none, or that of UTF-8.
-fn marked(head: &[u8]) -> Option<Option<Charset>> {
-    let charset = match head {
-        [0xef, 0xbb, 0xbf, ..] => return None,
+/// What the byte order mark says, if it is not that of UTF-8.
+fn marked(head: &[u8]) -> Option<Charset> {
+    Some(match head {
         [0xff, 0xfe, 0, 0, ..] => Charset::Utf32 { little: true },
         [0, 0, 0xfe, 0xff, ..] => Charset::Utf32 { little: false },
         [0xff, 0xfe, ..] => Charset::Listed(UTF_16LE),
         [0xfe, 0xff, ..] => Charset::Listed(UTF_16BE),
         _ => return None,
-    };
-    let fits = match charset {
+    })
+}
+
+/// Whether what follows the mark is a text.
+fn fits(charset: Charset, head: &[u8]) -> bool {
+    match charset {
         Charset::Listed(encoding) => plausible(encoding, &head[2..]),
         Charset::Utf32 { little } => plausible_32(&head[4..], little),
-    };
-    Some(fits.then_some(charset))
+    }
 }
 
 /// UTF-16 or UTF-32 without a mark.

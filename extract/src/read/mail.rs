@@ -39,15 +39,14 @@ pub(super) fn read(walk: &mut Walk, mail: &[u8], inside: Place, place: Place) ->
             continue;
         };
         let is_mail = matches!(part.body, PartType::Message(_));
-        let name = match part.attachment_name() {
-            Some(name) => name.as_bytes().to_vec(),
-            None => {
-                let ending = if is_mail { ".eml" } else { "" };
-                format!("attachment-{}{ending}", at + 1).into_bytes()
-            }
+        let name = if let Some(name) = part.attachment_name() {
+            name.to_owned()
+        } else {
+            let ending = if is_mail { ".eml" } else { "" };
+            format!("attachment-{}{ending}", at + 1)
         };
         let kind = is_mail.then_some(Kind::Mail);
-        walk.member_as(&name, kind, &mut &*bytes(&message, part), inside)?;
+        walk.member_as(name.as_bytes(), kind, &mut &*bytes(&message, part), inside)?;
     }
     Ok(())
 }

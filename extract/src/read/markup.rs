@@ -52,16 +52,12 @@ fn entity<'a>(text: &'a str, to: &mut Text<'_>) -> Take<&'a str> {
         };
         Some((character, &text[end + 2..]))
     });
-    match resolved {
-        Some((character, rest)) => {
-            to.push(&character)?;
-            Ok(rest)
-        }
-        None => {
-            to.push("&")?;
-            Ok(&text[1..])
-        }
+    if let Some((character, rest)) = resolved {
+        to.push(&character)?;
+        return Ok(rest);
     }
+    to.push("&")?;
+    Ok(&text[1..])
 }
 
 /// Text that begins with `<`: gives what follows the tag, or all that it hides.

@@ -1,6 +1,6 @@
-//! OpenDocument (odt, ods, odp) and EPUB: zips whose first entry says what they are.
+//! Open Document (odt, ods, odp) and EPUB: zips whose first entry says what they are.
 //!
-//! The text of an OpenDocument file is in one part, in reading order but for notes and comments, which stand where they are
+//! The text of an Open Document file is in one part, in reading order but for notes and comments, which stand where they are
 //! referred to, in the middle of a sentence. They go to the end, where other formats have them.
 
 use std::io::Read;
@@ -207,16 +207,9 @@ fn unescaped(reference: &str) -> String {
     let (mut plain, mut at) = (Vec::with_capacity(bytes.len()), 0);
     while let Some(&byte) = bytes.get(at) {
         let hex = reference.get(at + 1..at + 3).filter(|_| byte == b'%');
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(code) => {
-                plain.push(code);
-                at += 3;
-            }
-            None => {
-                plain.push(byte);
-                at += 1;
-            }
-        }
+        let code = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        plain.push(code.unwrap_or(byte));
+        at += if code.is_some() { 3 } else { 1 };
     }
     String::from_utf8_lossy(&plain).into_owned()
 }

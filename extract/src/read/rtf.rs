@@ -269,9 +269,8 @@ impl<'w> Reader<'w> {
             }
         }
         let put = match word {
-            b"par" | b"line" | b"sect" | b"page" | b"row" | b"column" => "\n",
+            b"par" | b"line" | b"sect" | b"page" | b"row" | b"nestrow" | b"column" => "\n",
             b"tab" | b"cell" | b"nestcell" => "\t",
-            b"nestrow" => "\n",
             b"emdash" => "\u{2014}",
             b"endash" => "\u{2013}",
             b"lquote" => "\u{2018}",
