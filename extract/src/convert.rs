@@ -44,6 +44,7 @@ impl Converting<'_> {
         at: usize,
         file: BorrowedFd<'_>,
         most: u64,
+        deadline: Instant,
         to: &mut dyn FnMut(&str),
     ) -> Result<(), Skipped> {
         let not_run = |why: String| Skipped::NotRun(why);
@@ -72,7 +73,6 @@ impl Converting<'_> {
             _ => argument.clone(),
         }));
         let mut process = Process::start(self.program, &arguments, Stdio::from(file))?;
-        let deadline = Instant::now() + self.limits.time;
         let mut decoder = encoding_rs::UTF_8.new_decoder_with_bom_removal();
         let (mut given, mut piece) = (0u64, String::new());
         let mut decode = |bytes: &[u8], last: bool| {

@@ -8,7 +8,7 @@
 //! One bad PDF among a thousand mails must not cost the others. The worker tells what it sets to work on before it
 //! does, so a crash has a culprit; the file is then read again without it, and what was handed on before is not
 //! handed on twice. That works where the culprit had given nothing of its own yet, as with every document; a
-//! crash of the archive around them costs the file. Time is not given twice: a file that takes too long is skipped.
+//! crash of the archive around them costs the file. Time is given once, for all that is done with a file, converters too.
 
 use std::io::Read;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -49,7 +49,8 @@ pub(crate) fn extract(
         limits,
         converters,
     };
-    let mut delivery = Delivery::new(converting, sink);
+    let deadline = Instant::now() + limits.time;
+    let mut delivery = Delivery::new(converting, sink, deadline);
     if let Some(at) = format.as_converter() {
         delivery.convert(at, file, None)?;
         return Ok(Vec::new());
@@ -59,7 +60,6 @@ pub(crate) fn extract(
         .ok_or_else(|| Skipped::NotRun("an unknown format".to_owned()))?;
     let size = rustix::fs::fstat(file).map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0));
     let mut crashed: Vec<(u32, Vec<u8>, Skipped)> = Vec::new();
-    let mut deadline = Instant::now() + limits.time;
     let skipped = loop {
         let order = Order {
             task: Task::Read(kind),
@@ -77,10 +77,7 @@ pub(crate) fn extract(
             .map_err(|error| Skipped::NotRun(error.to_string()))?;
         let mut process = Process::start(program, &[order.to_arg()], Stdio::from(stdin))?;
         let mut run = Run::new(limits, size);
-        let started = Instant::now();
         let outcome = process.pump(deadline, &mut |bytes| run.take(bytes, &mut delivery));
-        // What converters took is not the worker's time.
-        deadline += std::mem::take(&mut delivery.converting_for).min(started.elapsed());
         let why = match outcome {
             Outcome::Ended(status) if status.success() && run.is_done() => break run.skipped,
             Outcome::Ended(status) => of_status(status, process.message()),
@@ -142,7 +139,8 @@ struct Delivery<'a> {
     open: Option<Open>,
     /// Bytes that converters gave.
     converted: u64,
-    converting_for: std::time::Duration,
+    /// For all of it.
+    deadline: Instant,
     /// What converters could not do.
     skipped: Vec<(Vec<u8>, Skipped)>,
 }
@@ -154,7 +152,7 @@ struct Open {
 }
 
 impl<'a> Delivery<'a> {
-    fn new(converting: Converting<'a>, sink: &'a mut dyn Sink) -> Self {
+    fn new(converting: Converting<'a>, sink: &'a mut dyn Sink, deadline: Instant) -> Self {
         Self {
             converting,
             sink,
@@ -163,7 +161,7 @@ impl<'a> Delivery<'a> {
             complete: 0,
             open: None,
             converted: 0,
-            converting_for: std::time::Duration::ZERO,
+            deadline,
             skipped: Vec::new(),
         }
     }
@@ -203,12 +201,10 @@ impl<'a> Delivery<'a> {
         self.sink.end();
         self.complete += 1;
         if let Some(mut kept) = open.kept {
-            let started = Instant::now();
             let at = kept.converter;
             if let Err(why) = self.convert(at, kept.fd(), Some(open.number)) {
                 self.skipped.push((path.to_vec(), why));
             }
-            self.converting_for += started.elapsed();
         }
     }
 
@@ -228,23 +224,25 @@ impl<'a> Delivery<'a> {
         let most = self.converting.limits.bytes.saturating_sub(self.converted);
         let (mut begun, mut blank) = (false, String::new());
         let (sink, next, converted) = (&mut *self.sink, &mut self.next, &mut self.converted);
-        let result = self.converting.run(at, file, most, &mut |piece| {
-            if !begun {
-                if piece.trim().is_empty() {
-                    return;
+        let result = self
+            .converting
+            .run(at, file, most, self.deadline, &mut |piece| {
+                if !begun {
+                    if piece.trim().is_empty() {
+                        return;
+                    }
+                    begun = true;
+                    *next += 1;
+                    sink.begin(Part {
+                        role: Role::Text,
+                        parent,
+                        name: Vec::new(),
+                    });
                 }
-                begun = true;
-                *next += 1;
-                sink.begin(Part {
-                    role: Role::Text,
-                    parent,
-                    name: Vec::new(),
-                });
-            }
-            blank.clear();
-            *converted += piece.len() as u64;
-            sink.bytes(piece.as_bytes());
-        });
+                blank.clear();
+                *converted += piece.len() as u64;
+                sink.bytes(piece.as_bytes());
+            });
         match (begun, &result) {
             (true, Ok(())) => {
                 self.sink.end();

@@ -84,6 +84,11 @@ impl Walk {
         name: &[u8],
         place: Place,
     ) -> Take {
+        self.guarded(|walk| read::whole(walk, source, kind, name, place))
+    }
+
+    /// Sets a reader to work, unless it crashed before: tells the parent, and survives a panic.
+    fn guarded(&mut self, reader: impl FnOnce(&mut Self) -> Take) -> Take {
         let item = self.items;
         self.items += 1;
         if self.leave_out.contains(&item) {
@@ -92,9 +97,7 @@ impl Walk {
         self.out.enter(item, &self.path)?;
         let path = self.path.len();
         let held = self.held;
-        let result = catch_unwind(AssertUnwindSafe(|| {
-            read::whole(self, source, kind, name, place)
-        }));
+        let result = catch_unwind(AssertUnwindSafe(|| reader(self)));
         self.path.truncate(path);
         self.held = held;
         let result = result.unwrap_or(Err(Stop::This(Skipped::Crashed)));
@@ -244,15 +247,10 @@ impl Walk {
             unpacked: true,
             ..place
         };
-        let item = self.items;
-        self.items += 1;
-        if self.leave_out.contains(&item) {
-            return Ok(());
-        }
-        let mut second = open(self);
-        self.out.enter(item, &self.path)?;
-        read::stream(self, &mut second, kind, inside)?;
-        self.out.leave()
+        self.guarded(|walk| {
+            let mut second = open(walk);
+            read::stream(walk, &mut second, kind, inside)
+        })
     }
 
     /// The place of what lies within an archive, unless that is too deep. A compressed file counts (`counts`)
