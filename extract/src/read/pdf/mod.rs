@@ -16,6 +16,7 @@
 //! A file with an empty user password opens for everyone; others are encrypted.
 
 mod page;
+mod repair;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -51,13 +52,22 @@ pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
 fn open(bytes: &[u8]) -> Take<Document> {
     // What stands before the mark is no part of the file.
     let start = memchr::memmem::find(&bytes[..bytes.len().min(1024)], b"%PDF-").unwrap_or(0);
-    let mut document = match Document::load_mem(&bytes[start..]) {
+    let bytes = &bytes[start..];
+    let mut document = match Document::load_mem(bytes) {
         Ok(document) => document,
         Err(Error::Decryption(_) | Error::InvalidPassword) => {
             return Err(Stop::This(Skipped::Encrypted));
         }
-        Err(error) => return Err(damaged(error)),
+        Err(error) => repair::with_new_table(bytes)
+            .and_then(|repaired| Document::load_mem(&repaired).ok())
+            .ok_or_else(|| damaged(error))?,
     };
+    if document.get_pages().is_empty()
+        && let Some(repaired) = repair::with_new_table(bytes)
+        && let Ok(better) = Document::load_mem(&repaired)
+    {
+        document = better;
+    }
     if document.is_encrypted() && document.decrypt("").is_err() {
         return Err(Stop::This(Skipped::Encrypted));
     }
