@@ -88,7 +88,7 @@ impl Converting<'_> {
                 return Err(Skipped::TooMuch(Bound::Bytes));
             }
             decode(bytes, false);
-            Ok(())
+            Ok(None)
         });
         decode(b"", true);
         match outcome {

@@ -8,14 +8,15 @@
 //! One bad PDF among a thousand mails must not cost the others. The worker tells what it sets to work on before it
 //! does, so a crash has a culprit; the file is then read again without it, and what was handed on before is not
 //! handed on twice. That works where the culprit had given nothing of its own yet, as with every document; a
-//! crash of the archive around them costs the file. Time is given once, for all that is done with a file, converters too.
+//! crash of the archive around them costs the file. A document that says nothing for a quarter of the time is taken for a
+//! crash. Time is given once, for all that is done with a file, converters too.
 
 use std::io::Read;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -77,7 +78,11 @@ pub(crate) fn extract(
             .map_err(|error| Skipped::NotRun(error.to_string()))?;
         let mut process = Process::start(program, &[order.to_arg()], Stdio::from(stdin))?;
         let mut run = Run::new(limits, size);
-        let outcome = process.pump(deadline, &mut |bytes| run.take(bytes, &mut delivery));
+        let outcome = process.pump(deadline, &mut |bytes| {
+            run.take(bytes, &mut delivery)?;
+            // An archive may be silent for long; a document in it is taken for hung.
+            Ok((run.readers.len() > 1).then_some(limits.time / 4))
+        });
         let why = match outcome {
             Outcome::Ended(status) if status.success() && run.is_done() => break run.skipped,
             Outcome::Ended(status) => of_status(status, process.message()),
@@ -86,9 +91,10 @@ pub(crate) fn extract(
         drop(process);
         let culprit = run.culprit(&mut delivery, &crashed);
         match (culprit, &why) {
-            (Some((item, path)), Skipped::Crashed | Skipped::TooMuch(Bound::Memory))
-                if crashed.len() < MOST_CRASHES =>
-            {
+            (
+                Some((item, path)),
+                Skipped::Crashed | Skipped::TooMuch(Bound::Memory | Bound::Time),
+            ) if crashed.len() < MOST_CRASHES && Instant::now() < deadline => {
                 tracing::debug!(item, ?why, "reading again without what crashed");
                 crashed.push((item, path, why));
             }
@@ -457,11 +463,12 @@ impl Process {
         }
     }
 
-    /// Hands on its standard output until it ends, the deadline passes or `to` has enough.
+    /// Hands on its standard output until it ends, the deadline passes or `to` has enough. What `to` gives is how long it may be
+    /// silent from then on.
     pub(crate) fn pump(
         &mut self,
         deadline: Instant,
-        to: &mut dyn FnMut(&[u8]) -> Result<(), Skipped>,
+        to: &mut dyn FnMut(&[u8]) -> Result<Option<Duration>, Skipped>,
     ) -> Outcome {
         let result = self.pump_all(deadline, to);
         self.kill();
@@ -478,14 +485,14 @@ impl Process {
     fn pump_all(
         &mut self,
         deadline: Instant,
-        to: &mut dyn FnMut(&[u8]) -> Result<(), Skipped>,
+        to: &mut dyn FnMut(&[u8]) -> Result<Option<Duration>, Skipped>,
     ) -> Result<(), Skipped> {
         let late = Skipped::TooMuch(Bound::Time);
         let (mut stdout, mut stderr) = (self.child.stdout.take(), self.child.stderr.take());
         let mut buffer = vec![0; 64 << 10];
-        let mut has_ended = false;
+        let (mut has_ended, mut until) = (false, deadline);
         while !has_ended || stdout.is_some() || stderr.is_some() {
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(late);
             }
@@ -518,7 +525,11 @@ impl Process {
             if out_is_ready && let Some(pipe) = &mut stdout {
                 match pipe.read(&mut buffer) {
                     Ok(0) | Err(_) => stdout = None,
-                    Ok(read) => to(&buffer[..read])?,
+                    Ok(read) => {
+                        let patience = to(&buffer[..read])?;
+                        until = patience
+                            .map_or(deadline, |patience| deadline.min(Instant::now() + patience));
+                    }
                 }
             }
             if err_is_ready && let Some(pipe) = &mut stderr {

@@ -178,6 +178,31 @@ fn a_crash_costs_what_crashed_and_at_worst_the_file() {
 }
 
 #[test]
+fn a_document_that_hangs_costs_itself_alone() {
+    // The real worker, which after so many bytes says nothing any more.
+    let real = program()[0].to_string_lossy().into_owned();
+    let cut = format!("{real} --worker \"${{1/:$PPID:/:$$:}}\" | head -c 6500; exec sleep 100");
+    let script = format!("case \"$1\" in *::) {cut};; *) exec {real} --worker \"$1\";; esac");
+    let program = ["/bin/bash", "-c", &script, "bash"].map(PathBuf::from);
+    let limits = Limits {
+        time: Duration::from_secs(8),
+        ..limits()
+    };
+    let docx = common::sample("minutes.docx");
+    let outer = zip(&[stored("1.docx", &docx), stored("2.txt", b"two")]);
+    let started = Instant::now();
+    let pieces = take_with(
+        &Extractor::new(program.to_vec(), limits, Vec::new()),
+        "x",
+        &outer,
+    );
+    let pieces = pieces.unwrap();
+    assert_eq!(pieces.paths(), ["1.docx", "2.txt"]);
+    assert_eq!(pieces.skips(), ["1.docx: took too long"]);
+    assert!(started.elapsed() < Duration::from_secs(6));
+}
+
+#[test]
 fn converters_make_text_of_what_nothing_else_reads() {
     let extractor = converting(&["doc", "wri"], &["tr", "a-z", "A-Z"], limits());
     let pieces = take_with(&extractor, "Letter.DOC", b"\xd0\xcf\x11\xe0hello").unwrap();
