@@ -415,6 +415,9 @@ pub(crate) enum Outcome {
     Stopped(Skipped),
 }
 
+/// Takes what a process writes; gives how long it may be silent from then on.
+type Listener<'l> = dyn FnMut(&[u8]) -> Result<Option<Duration>, Skipped> + 'l;
+
 /// A child process, with its output. Killed, with all it started, when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -463,13 +466,8 @@ impl Process {
         }
     }
 
-    /// Hands on its standard output until it ends, the deadline passes or `to` has enough. What `to` gives is how long it may be
-    /// silent from then on.
-    pub(crate) fn pump(
-        &mut self,
-        deadline: Instant,
-        to: &mut dyn FnMut(&[u8]) -> Result<Option<Duration>, Skipped>,
-    ) -> Outcome {
+    /// Hands on its standard output until it ends, the deadline passes or `to` has enough.
+    pub(crate) fn pump(&mut self, deadline: Instant, to: &mut Listener<'_>) -> Outcome {
         let result = self.pump_all(deadline, to);
         self.kill();
         self.text = String::from_utf8_lossy(&self.message).trim().to_owned();
@@ -482,11 +480,7 @@ impl Process {
         }
     }
 
-    fn pump_all(
-        &mut self,
-        deadline: Instant,
-        to: &mut dyn FnMut(&[u8]) -> Result<Option<Duration>, Skipped>,
-    ) -> Result<(), Skipped> {
+    fn pump_all(&mut self, deadline: Instant, to: &mut Listener<'_>) -> Result<(), Skipped> {
         let late = Skipped::TooMuch(Bound::Time);
         let (mut stdout, mut stderr) = (self.child.stdout.take(), self.child.stderr.take());
         let mut buffer = vec![0; 64 << 10];
