@@ -16,9 +16,11 @@
 
 pub mod chunk;
 pub mod cluster;
+mod code;
 pub mod digest;
 pub mod hash;
 pub mod ids;
+pub mod numbers;
 pub mod params;
 pub mod rank;
 pub mod signature;

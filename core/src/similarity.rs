@@ -14,6 +14,7 @@ mod chunks;
 pub mod discount;
 mod estimate;
 mod gaps;
+mod interval;
 mod pattern;
 mod prepared;
 pub mod runs;
@@ -23,6 +24,7 @@ pub use chunks::shared_chunk_bytes;
 pub use estimate::{
     estimate, estimate_prepared, estimate_prepared_texts, estimate_texts, estimate_words,
 };
+pub use interval::{interval, wilson};
 pub use prepared::Prepared;
 pub use templates::{Template, Templates};
 

@@ -3,6 +3,7 @@
 use std::mem;
 
 use crate::chunk::{Chunker, Cut};
+use crate::code::CodeSampler;
 use crate::digest::{ChunkList, ChunkRun, ContentKind, Digest};
 use crate::hash::content::ContentHasher;
 use crate::hash::md5_many;
@@ -33,6 +34,9 @@ pub struct Digester {
     shingler: Shingler,
     /// Samples of shingles: the signature, if it is a text.
     texts: Sampler,
+    code: CodeSampler,
+    /// Samples of machine code: the signature, if it is an executable.
+    codes: Sampler,
     content: ContentHasher,
     kind: Kind,
     kept: Vec<u8>,
@@ -99,6 +103,8 @@ impl Digester {
             sampler: Sampler::new(&params.sampling),
             shingler: Shingler::new(),
             texts: Sampler::new(&params.shingles),
+            code: CodeSampler::new(params),
+            codes: Sampler::new(&params.sampling),
             content: ContentHasher::new(),
             kind: Kind::default(),
             kept: Vec::new(),
@@ -129,6 +135,8 @@ impl Digester {
         let from = self.position();
         self.kind.update_zeros(count);
         self.words(&[0]);
+        let Self { code, codes, .. } = self;
+        code.update_zeros(count, &mut |sample| codes.push(sample));
         self.content.update_zeros(count);
         let Self {
             chunker,
@@ -185,6 +193,8 @@ impl Digester {
         self.sampler.reset();
         self.shingler.reset();
         self.texts.reset();
+        self.code.reset();
+        self.codes.reset();
         self.content = ContentHasher::new();
         self.kind = Kind::default();
         self.kept.clear();
@@ -197,6 +207,8 @@ impl Digester {
     fn scan(&mut self, block: &[u8]) {
         self.kind.update(block);
         self.words(block);
+        let Self { code, codes, .. } = self;
+        code.update(block, &mut |sample| codes.push(sample));
         let text = self.kind.is_text();
         let Self {
             chunker,
@@ -221,10 +233,17 @@ impl Digester {
         }
     }
 
-    /// The samples of what the content is: shingles of a text, windows of anything else.
+    /// The samples of what the content is: shingles of a text, windows of anything else, of code without its
+    /// distances.
     fn signature(&mut self) -> Signature {
         if self.kind.finish() != ContentKind::Text {
-            return self.sampler.take();
+            let Self { code, codes, .. } = self;
+            code.finish(&mut |sample| codes.push(sample));
+            return if code.is_code() {
+                codes.take()
+            } else {
+                self.sampler.take()
+            };
         }
         let Self {
             shingler, texts, ..

@@ -61,7 +61,10 @@ fn params() -> impl Strategy<Value = Params> {
         .prop_map(|(average, least_level, cap)| Params {
             chunk: ChunkParams::scaled(average).unwrap(),
             sampling: SamplingParams { least_level, cap },
-            shingles: SamplingParams { least_level: 3, cap },
+            shingles: SamplingParams {
+                least_level: 3,
+                cap,
+            },
         })
 }
 

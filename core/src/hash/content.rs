@@ -43,6 +43,21 @@ static ZERO_BLOCK: LazyLock<[u8; 32]> = LazyLock::new(|| {
     hasher.finalize().into()
 });
 
+/// The `derive_key` context of [`of_set`].
+const OF_SET: &str = "resemble 2026 set of contents";
+
+/// The digest that names a collection of contents whatever their order, repeats counted. In a mode of its own: no
+/// file's digest is that of a collection.
+pub fn of_set(digests: &[ContentDigest]) -> ContentDigest {
+    let mut sorted: Vec<&ContentDigest> = digests.iter().collect();
+    sorted.sort_unstable();
+    let mut hasher = blake3::Hasher::new_derive_key(OF_SET);
+    for digest in sorted {
+        hasher.update(&digest.0);
+    }
+    ContentDigest(hasher.finalize().into())
+}
+
 /// The digest of these bytes.
 pub fn digest(bytes: &[u8]) -> ContentDigest {
     if bytes.len() as u64 <= BLOCK {

@@ -25,7 +25,6 @@
 
 use crate::ids::Fingerprint;
 
-mod classify;
 mod text;
 mod tokenizer;
 
@@ -115,15 +114,21 @@ impl Folding {
         self.letters = 0;
     }
 
+    /// Whether a word is under way.
+    #[inline]
+    const fn in_word(&self) -> bool {
+        self.bytes > 0
+    }
+
     /// Ends the word, if there is one: the shingle that it completes, if it does.
     #[inline]
-    fn word(&mut self) -> Option<Option<u64>> {
-        if self.bytes == 0 {
+    fn word(&mut self) -> Option<u64> {
+        if !self.in_word() {
             return None;
         }
         let word = fold(self.word, self.sixteen);
         (self.word, self.sixteen, self.bytes) = (0, 0, 0);
-        Some(self.add(word))
+        self.add(word)
     }
 
     /// A whole word at once.
@@ -236,13 +241,13 @@ impl<F: FnMut(Fingerprint)> Sink for Hashing<'_, F> {
     #[inline]
     fn letter(&mut self, letter: u32) {
         if self.folding.letter(letter) {
-            give(self.folding.word().flatten(), self.sink);
+            give(self.folding.word(), self.sink);
         }
     }
 
     #[inline]
     fn end_word(&mut self) {
-        give(self.folding.word().flatten(), self.sink);
+        give(self.folding.word(), self.sink);
         self.folding.end_word();
     }
 
@@ -296,6 +301,8 @@ pub fn canonical(bytes: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -315,7 +322,7 @@ mod tests {
         let mut text = String::new();
         for _ in 0..words {
             state = hash(state).wrapping_add(OF_BYTE);
-            text.push_str(&format!("{:x} ", (state >> 20) % 50_000));
+            write!(text, "{:x} ", (state >> 20) % 50_000).expect("a string takes all");
         }
         text
     }

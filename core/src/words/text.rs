@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::params::Params;
-use crate::similarity::{Unit, discount};
+use crate::similarity::{Unit, discount, wilson};
 use crate::words::tokenizer::{Short, Sink, Tokenizer};
 use crate::words::{Folding, SHINGLE};
 
@@ -154,7 +154,8 @@ impl Sink for Words {
 
 impl Words {
     fn word(&mut self, blank: u32) {
-        if let Some(shingle) = self.folding.word() {
+        if self.folding.in_word() {
+            let shingle = self.folding.word();
             self.starts.push(self.characters);
             self.characters = self.characters.saturating_add(self.of_word + blank);
             self.of_word = 0;
@@ -187,7 +188,7 @@ fn raw_shingles(bytes: &[u8]) -> Vec<u64> {
         if byte.is_ascii_alphanumeric() || byte == b'_' {
             folding.letter(u32::from(byte.to_ascii_lowercase()));
         } else {
-            shingles.extend(folding.word().flatten());
+            shingles.extend(folding.word());
         }
     }
     shingles.extend(folding.short());
@@ -528,20 +529,16 @@ impl Covered {
     }
 }
 
-/// The lower end of the interval of a share, three standard errors below it (Wilson 1927, "Probable inference, the law
-/// of succession, and statistical inference").
+/// The lower end of the interval of a share, three standard errors below it; 0 of nothing.
 fn lower_end(part: f64, of: f64) -> f64 {
-    const Z2: f64 = 9.0;
     if of <= 0.0 {
         return 0.0;
     }
-    let share = (part / of).min(1.0);
-    let middle = share + Z2 / (2.0 * of);
-    let half = (Z2 * (share * (1.0 - share) / of + Z2 / (4.0 * of * of))).sqrt();
-    ((middle - half) / (1.0 + Z2 / of)).clamp(0.0, 1.0)
+    wilson(part / of, of, 3.0).0
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)]
 mod tests {
     use std::collections::HashSet;
 
@@ -552,7 +549,9 @@ mod tests {
     fn counted(texts: &mut [Text]) {
         let parts = (0..3).map(|part| ShingleCounts::of_part(texts.iter(), part, 3));
         let counts = ShingleCounts::join(parts.collect::<Vec<_>>());
-        texts.iter_mut().for_each(|text| text.count(&counts));
+        for text in texts {
+            text.count(&counts);
+        }
     }
 
     fn proof(a: &str, b: &str) -> Proof {
@@ -565,9 +564,8 @@ mod tests {
 
     /// Words that are like no others.
     fn words(from: usize, count: usize) -> String {
-        (from..from + count)
-            .map(|at| format!("w{:05}x ", at * 7919 % 99_991))
-            .collect()
+        let words = (from..from + count).map(|at| format!("w{:05}x ", at * 7919 % 99_991));
+        words.collect::<Vec<_>>().concat()
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Finding words: encodings, scripts, markup.
 
-use crate::words::classify::{BLOCK, Classes, classify};
+use crate::hash::letters::{BLOCK, Classes, classify};
 use crate::words::{LONG, is_cut};
 
 /// So many bytes at the beginning tell markup from plain text.

@@ -5,27 +5,27 @@
 #![allow(unsafe_code)]
 
 /// Bytes looked at together.
-pub(super) const BLOCK: usize = 64;
+pub(crate) const BLOCK: usize = 64;
 
 /// A bit for each byte of a block, the first the lowest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Classes {
+pub(crate) struct Classes {
     /// Letters, digits and `_`.
-    pub(super) words: u64,
+    pub(crate) words: u64,
     /// Beyond ASCII.
-    pub(super) wide: u64,
+    pub(crate) wide: u64,
 }
 
 /// Looks at a block.
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) fn classify(block: &[u8; BLOCK]) -> Classes {
+pub(crate) fn classify(block: &[u8; BLOCK]) -> Classes {
     by_table(block)
 }
 
 /// Looks at a block.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-pub(super) fn classify(block: &[u8; BLOCK]) -> Classes {
+pub(crate) fn classify(block: &[u8; BLOCK]) -> Classes {
     // SAFETY: SSE2 is part of every processor of this architecture.
     unsafe { classify_sse2(block) }
 }

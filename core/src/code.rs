@@ -1,0 +1,444 @@
+//! Machine code: what is sampled of executables.
+//!
+//! Two builds of one program have the same instructions at other addresses: a function grew, and every call and every jump
+//! across it, every reference to data has another distance in its four bytes. Every window of 64 bytes holds several of them,
+//! so hardly one survives.
+//!
+//! # What is done
+//!
+//! Before windows are sampled, the distances in code are set to zero: of x86 the 32-bit operands of `call`, `jmp` and the conditional
+//! jumps, and those of references relative to the instruction pointer; of ARM64 the operands of `b`, `bl` and `adrp`. The filters of
+//! xz make distances absolute instead (two calls of one function become equal); that helps a compressor within one file, but
+//! absolute addresses move from build to build as distances do. Only what is sampled is changed: chunks, shared
+//! bytes and everything exact are about the bytes as they are.
+//!
+//! # Choices
+//!
+//! 1. **Where**: in the executable segments that the program header of an ELF file names; it stands at the beginning, where a
+//!    stream has it. Data between them is sampled as it is.
+//! 2. **No disassembler.** What follows an opcode's byte and is a small distance (the uppermost byte 0 or 255) is taken for one. Some are
+//!    none; but the decision rests on the bytes around it alone, so equal code is changed equally wherever it stands, which is all that
+//!    sampling needs.
+
+use std::ops::Range;
+
+use crate::hash::rolling::Scanner;
+use crate::ids::Fingerprint;
+use crate::params::Params;
+
+/// So many bytes at the beginning tell where code is.
+const HEAD: usize = 4096;
+
+/// The most program headers that are looked at.
+const MOST_SEGMENTS: usize = 64;
+
+/// Bytes that a decision needs behind the first.
+const AHEAD: usize = 8;
+
+/// Samples the windows of executables.
+#[derive(Debug)]
+pub(crate) struct CodeSampler {
+    scanner: Scanner,
+    head: Vec<u8>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The beginning is not known yet.
+    Beginning,
+    /// No executable.
+    Other,
+    Code(Filter),
+}
+
+/// Sets distances to zero.
+#[derive(Debug)]
+struct Filter {
+    machine: Machine,
+    /// Where code lies in the file, ascending.
+    code: Vec<Range<u64>>,
+    /// The position of the first held byte.
+    at: u64,
+    /// Bytes that wait for those behind them.
+    held: Vec<u8>,
+    /// So many of them are a distance.
+    zero: usize,
+    /// The byte before them.
+    before: u8,
+    out: Vec<u8>,
+}
+
+/// Whose instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Machine {
+    X86,
+    Arm64,
+}
+
+impl CodeSampler {
+    pub(crate) fn new(params: &Params) -> Self {
+        Self {
+            scanner: Scanner::new(params),
+            head: Vec::new(),
+            state: State::Beginning,
+        }
+    }
+
+    pub(crate) fn reset(&mut self) {
+        self.scanner.reset();
+        self.head.clear();
+        self.state = State::Beginning;
+    }
+
+    /// Whether this is known to be an executable: then its samples are those of this sampler.
+    pub(crate) const fn is_code(&self) -> bool {
+        matches!(self.state, State::Code(_))
+    }
+
+    /// Takes the next bytes; `sample` gets the fingerprints of the windows that are complete now.
+    pub(crate) fn update(&mut self, bytes: &[u8], sample: &mut impl FnMut(Fingerprint)) {
+        if matches!(self.state, State::Other) {
+            return;
+        }
+        let mut bytes = bytes;
+        if matches!(self.state, State::Beginning) {
+            let more = bytes.len().min(HEAD - self.head.len());
+            self.head.extend_from_slice(&bytes[..more]);
+            bytes = &bytes[more..];
+            let magic = self.head.len().min(4);
+            if self.head[..magic] != b"\x7fELF"[..magic] {
+                self.state = State::Other;
+                return;
+            }
+            if self.head.len() < HEAD {
+                return;
+            }
+            self.begin(sample);
+        }
+        self.take(bytes, sample);
+    }
+
+    /// Takes so many zeros.
+    pub(crate) fn update_zeros(&mut self, count: u64, sample: &mut impl FnMut(Fingerprint)) {
+        // Zeros are no instruction: behind a few of them nothing is held but zeros.
+        let few = count.min(HEAD as u64 + AHEAD as u64);
+        self.update(&vec![0; few as usize], sample);
+        if let State::Code(filter) = &mut self.state {
+            let rest = count - few;
+            if rest > 0 {
+                filter.at += rest;
+                self.scanner.skip_zeros(rest);
+            }
+        }
+    }
+
+    /// The end of the content.
+    pub(crate) fn finish(&mut self, sample: &mut impl FnMut(Fingerprint)) {
+        if matches!(self.state, State::Beginning) {
+            self.begin(sample);
+        }
+        if let State::Code(filter) = &mut self.state {
+            filter.end();
+            scan(&mut self.scanner, &mut filter.out, sample);
+        }
+    }
+
+    /// The beginning is known.
+    fn begin(&mut self, sample: &mut impl FnMut(Fingerprint)) {
+        let head = std::mem::take(&mut self.head);
+        self.state = segments(&head).map_or(State::Other, |(machine, code)| {
+            State::Code(Filter {
+                machine,
+                code,
+                at: 0,
+                held: Vec::new(),
+                zero: 0,
+                before: 0,
+                out: Vec::new(),
+            })
+        });
+        self.take(&head, sample);
+        self.head = head;
+    }
+
+    fn take(&mut self, bytes: &[u8], sample: &mut impl FnMut(Fingerprint)) {
+        if let State::Code(filter) = &mut self.state {
+            // Pieces, so that memory does not grow with what is handed over.
+            for piece in bytes.chunks(1 << 16) {
+                filter.update(piece);
+                scan(&mut self.scanner, &mut filter.out, sample);
+            }
+        }
+    }
+}
+
+fn scan(scanner: &mut Scanner, bytes: &mut Vec<u8>, sample: &mut impl FnMut(Fingerprint)) {
+    scanner.scan(bytes, &mut |hit| {
+        if let Some(fingerprint) = hit.sample {
+            sample(fingerprint);
+        }
+    });
+    bytes.clear();
+}
+
+impl Filter {
+    fn update(&mut self, bytes: &[u8]) {
+        self.held.extend_from_slice(bytes);
+        let ready = self.held.len().saturating_sub(AHEAD);
+        self.pass(ready);
+    }
+
+    fn end(&mut self) {
+        let all = self.held.len();
+        self.held.resize(all + AHEAD, 0);
+        self.pass(all);
+        self.held.clear();
+    }
+
+    /// Passes the first held bytes on; `AHEAD` more are there.
+    fn pass(&mut self, count: usize) {
+        for at in 0..count {
+            let byte = self.held[at];
+            let before = std::mem::replace(&mut self.before, byte);
+            if self.zero > 0 {
+                self.zero -= 1;
+                self.out.push(0);
+                continue;
+            }
+            let position = self.at + at as u64;
+            let behind = &self.held[at..at + AHEAD];
+            match self.machine {
+                _ if !self.is_code(position) => self.out.push(byte),
+                Machine::X86 => {
+                    self.out.push(byte);
+                    self.zero = x86(before, behind);
+                }
+                Machine::Arm64 => {
+                    let word = u32::from_le_bytes([behind[0], behind[1], behind[2], behind[3]]);
+                    match arm64(word).filter(|_| position.is_multiple_of(4)) {
+                        Some(kept) => {
+                            self.out.push(kept);
+                            self.zero = 3;
+                        }
+                        None => self.out.push(byte),
+                    }
+                }
+            }
+        }
+        self.held.drain(..count);
+        self.at += count as u64;
+    }
+
+    fn is_code(&self, position: u64) -> bool {
+        let behind = self.code.partition_point(|range| range.end <= position);
+        self.code
+            .get(behind)
+            .is_some_and(|range| range.start <= position)
+    }
+}
+
+/// How many bytes behind the first of these are a distance.
+///
+/// The byte that stands before a distance is looked at, whatever it is: an opcode, the second byte of one, or what names
+/// the operands (mod = 0, r/m = 5: relative to the instruction pointer).
+fn x86(before: u8, bytes: &[u8]) -> usize {
+    let relative = |byte: u8| byte & 0xc7 == 0x05;
+    let call = matches!(bytes[0], 0xe8 | 0xe9);
+    let conditional = before == 0x0f && bytes[0] & 0xf0 == 0x80;
+    let small = matches!(bytes[4], 0x00 | 0xff) && bytes[1..4] != [0; 3];
+    if small && (call || conditional || relative(bytes[0])) {
+        4
+    } else {
+        0
+    }
+}
+
+/// What is left of an instruction without its distance, a byte for all four; `None`: it has none.
+const fn arm64(word: u32) -> Option<u8> {
+    let uppermost = (word >> 24) as u8;
+    match word >> 26 {
+        // b, bl
+        0b00_0101 | 0b10_0101 => Some(uppermost & 0xfc),
+        // adrp
+        _ if word & 0x9f00_0000 == 0x9000_0000 => Some(uppermost & 0x9f),
+        _ => None,
+    }
+}
+
+/// Whose code an ELF file that begins like this holds, and where. `None`: none that is known.
+fn segments(head: &[u8]) -> Option<(Machine, Vec<Range<u64>>)> {
+    const LITTLE: u8 = 1;
+    const WIDE: u8 = 2;
+    const LOAD: u64 = 1;
+    const EXECUTE: u64 = 1;
+    if head.len() < 64 || head[..4] != *b"\x7fELF" || head[5] != LITTLE {
+        return None;
+    }
+    let number = |at: usize, bytes: usize| {
+        let field = head.get(at..at + bytes)?;
+        Some(
+            field
+                .iter()
+                .rev()
+                .fold(0, |n, &byte| n << 8 | u64::from(byte)),
+        )
+    };
+    let machine = match number(18, 2)? {
+        3 | 62 => Machine::X86,
+        183 => Machine::Arm64,
+        _ => return None,
+    };
+    // Where the table is, the size and number of its entries, and in these: flags, offset, size in the file.
+    let wide = head[4] == WIDE;
+    let (table, entry, count) = if wide {
+        (number(32, 8)?, number(54, 2)?, number(56, 2)?)
+    } else {
+        (number(28, 4)?, number(42, 2)?, number(44, 2)?)
+    };
+    let table = usize::try_from(table).ok().filter(|&at| at < HEAD)?;
+    let mut code = Vec::new();
+    for number_of in 0..(count as usize).min(MOST_SEGMENTS) {
+        let at = table + number_of * entry as usize;
+        let fields = if wide {
+            [number(at + 4, 4), number(at + 8, 8), number(at + 32, 8)]
+        } else {
+            [number(at + 24, 4), number(at + 4, 4), number(at + 16, 4)]
+        };
+        let (Some(kind), [Some(flags), Some(offset), Some(size)]) = (number(at, 4), fields) else {
+            break;
+        };
+        if kind == LOAD && flags & EXECUTE != 0 {
+            code.push(offset..offset.saturating_add(size));
+        }
+    }
+    code.sort_by_key(|range| range.start);
+    (!code.is_empty()).then_some((machine, code))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// An ELF file whose bytes from 4096 on are code.
+    fn program(machine: u8, code: &[u8]) -> Vec<u8> {
+        let mut file = vec![0; HEAD];
+        file[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        file[18] = machine;
+        file[32] = 64; // the table
+        file[54] = 56; // size of an entry
+        file[56] = 1;
+        file[64] = 1; // loaded
+        file[68] = 5; // read and executed
+        file[72..80].copy_from_slice(&4096u64.to_le_bytes());
+        file[96..104].copy_from_slice(&(code.len() as u64).to_le_bytes());
+        file.extend_from_slice(code);
+        file
+    }
+
+    fn samples(pieces: &[&[u8]]) -> Vec<Fingerprint> {
+        let mut sampler = CodeSampler::new(&Params::default());
+        let mut all = Vec::new();
+        for piece in pieces {
+            sampler.update(piece, &mut |sample| all.push(sample));
+        }
+        sampler.finish(&mut |sample| all.push(sample));
+        all
+    }
+
+    /// Instructions with a call in every ten bytes or so, of functions that lie elsewhere in another build.
+    fn build(moved: u32) -> Vec<u8> {
+        let mut state = 1u64;
+        let mut code = Vec::new();
+        for _ in 0..3000 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            code.extend(
+                (state >> 32).to_le_bytes()[..4]
+                    .iter()
+                    .map(|byte| byte & 0x77),
+            );
+            code.push(0xe8);
+            code.extend(((state >> 48) as u32 * 16 + moved).to_le_bytes());
+        }
+        code
+    }
+
+    #[test]
+    fn moved_functions_make_no_difference() {
+        let (a, b) = (program(62, &build(0)), program(62, &build(0x340)));
+        let (of_a, of_b) = (samples(&[&a]), samples(&[&b]));
+        assert!(of_a.len() > 500, "{}", of_a.len());
+        let shared = of_a.iter().filter(|sample| of_b.contains(sample)).count();
+        assert!(shared * 10 > of_a.len() * 9, "{shared} of {}", of_a.len());
+        // As bytes they have nothing in common but the header.
+        let params = Params::default();
+        let plain = |file: &[u8]| {
+            let mut all = Vec::new();
+            scan(
+                &mut Scanner::new(&params),
+                &mut file.to_vec(),
+                &mut |sample| all.push(sample),
+            );
+            all
+        };
+        let (of_a, of_b) = (plain(&a), plain(&b));
+        let shared = of_a.iter().filter(|sample| of_b.contains(sample)).count();
+        assert!(shared * 20 < of_a.len(), "{shared} of {}", of_a.len());
+    }
+
+    #[test]
+    fn what_is_no_program_has_no_samples_here() {
+        assert!(samples(&[&[7; 9000]]).is_empty());
+        assert!(samples(&[b"\x7fEL"]).is_empty());
+        // Cut short, an unknown machine, a table that lies nowhere.
+        let file = program(62, &build(0));
+        assert!(samples(&[&file[..60]]).is_empty());
+        assert!(samples(&[&program(8, &build(0))]).is_empty());
+        let mut wild = file.clone();
+        wild[32..40].fill(0xff);
+        assert!(samples(&[&wild]).is_empty());
+    }
+
+    #[test]
+    fn distances_of_both_machines() {
+        assert_eq!(x86(0, &[0xe8, 1, 2, 3, 0, 9, 9, 9]), 4);
+        assert_eq!(x86(0x0f, &[0x84, 1, 2, 3, 0xff, 9, 9, 9]), 4);
+        assert_eq!(x86(0, &[0x84, 1, 2, 3, 0xff, 9, 9, 9]), 0);
+        assert_eq!(x86(0x8b, &[0x05, 1, 2, 3, 0, 9, 9, 9]), 4);
+        assert_eq!(x86(0, &[0xe8, 1, 2, 3, 4, 9, 9, 9]), 0);
+        assert_eq!(arm64(0x9412_3456), Some(0x94));
+        assert_eq!(arm64(0xb000_0041), Some(0x90));
+        assert_eq!(arm64(0xd65f_03c0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_and_holes_make_no_difference(
+            cuts in prop::collection::vec(0usize..20_000, 0..6),
+            hole in 0usize..9000,
+            at in 0usize..27_000,
+            machine in prop::sample::select(vec![62u8, 183]),
+        ) {
+            let mut code = build(0);
+            code.splice(at..at, vec![0; hole]);
+            let file = program(machine, &code);
+            let whole = samples(&[&file]);
+            let mut cuts: Vec<usize> = cuts.into_iter().chain([0, file.len()]).collect();
+            cuts.sort_unstable();
+            let pieces: Vec<&[u8]> = cuts.windows(2).map(|cut| &file[cut[0]..cut[1]]).collect();
+            prop_assert_eq!(&samples(&pieces), &whole);
+            let mut sampler = CodeSampler::new(&Params::default());
+            let mut all = Vec::new();
+            let from = HEAD + at;
+            sampler.update(&file[..from], &mut |sample| all.push(sample));
+            sampler.update_zeros(hole as u64, &mut |sample| all.push(sample));
+            sampler.update(&file[from + hole..], &mut |sample| all.push(sample));
+            sampler.finish(&mut |sample| all.push(sample));
+            prop_assert_eq!(&all, &whole);
+        }
+    }
+}

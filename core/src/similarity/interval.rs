@@ -1,0 +1,62 @@
+//! How far an estimated share can be trusted.
+
+use crate::ids::Score;
+
+/// The interval of a share of `of` independent trials, `z` standard errors wide on either side (Wilson 1927, "Probable
+/// inference, the law of succession, and statistical inference"): unlike share ± z·error it is right near 0 and 1,
+/// where most shares are.
+pub fn wilson(share: f64, of: f64, z: f64) -> (f64, f64) {
+    if of <= 0.0 {
+        return (0.0, 1.0);
+    }
+    let share = share.clamp(0.0, 1.0);
+    let z2 = z * z;
+    let middle = share + z2 / (2.0 * of);
+    let half = z * (share * (1.0 - share) / of + z2 / (4.0 * of * of)).sqrt();
+    let scale = 1.0 + z2 / of;
+    (
+        ((middle - half) / scale).clamp(0.0, share),
+        ((middle + half) / scale).clamp(share, 1.0),
+    )
+}
+
+/// Samples that are worth one independent of the others: neighbours are edited and moved together.
+///
+/// Of 2,925 containments of 19 kinds of change the interval holds 91 % of the true values at 1, 95.5 % at 2 and 97 % at 3; of
+/// resemblances of these, of 3,081 pairs of licences and of 1,800 of edited pages 99 % and more at 2.
+const TOGETHER: f64 = 2.0;
+
+/// The interval that holds the true share in 19 cases of 20, for an estimate from so many samples of the file that it is a
+/// share of.
+pub fn interval(share: Score, samples: u64) -> (Score, Score) {
+    let of = (samples as f64 / TOGETHER).max(1.0);
+    let (low, high) = wilson(share.get(), of, 1.96);
+    (Score::new(low), Score::new(high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_samples_are_a_narrower_interval_around_the_share() {
+        let width = |samples| {
+            let (low, high) = interval(Score::new(0.4), samples);
+            assert!(low.get() < 0.4 && 0.4 < high.get());
+            high.get() - low.get()
+        };
+        assert!(width(2) > width(20) && width(20) > width(128));
+        // The textbook's: 20 of 50 at 95 %.
+        let (low, high) = wilson(0.4, 50.0, 1.96);
+        assert!((low - 0.276).abs() < 0.001 && (high - 0.538).abs() < 0.001);
+    }
+
+    #[test]
+    fn all_and_nothing_are_not_certain() {
+        let (low, high) = interval(Score::ONE, 40);
+        assert!(high == Score::ONE && low.get() > 0.7 && low.get() < 0.9);
+        let (low, high) = interval(Score::ZERO, 40);
+        assert!(low == Score::ZERO && high.get() > 0.1);
+        assert_eq!(wilson(0.5, 0.0, 3.0), (0.0, 1.0));
+    }
+}
