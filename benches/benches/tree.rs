@@ -161,7 +161,7 @@ fn questions(index: &Arc<Index>, tree: &Path) -> Result<(), Box<dyn Error>> {
         let Some(subject) = Subject::remembered(&snapshot, path)? else {
             continue;
         };
-        let (_, total) = listing(&snapshot, &subject)?;
+        let (_, total) = listing(&snapshot, &subject, true)?;
         times.push((begin.elapsed(), total, path));
     }
     times.sort();

@@ -7,6 +7,7 @@ mod compare;
 mod covered;
 mod dirs;
 mod groups;
+mod layer;
 mod report;
 mod templates;
 mod why;
@@ -26,6 +27,7 @@ pub use compare::{Class, CompareArgs};
 pub use covered::CoveredArgs;
 pub use dirs::DirsArgs;
 pub use groups::GroupsArgs;
+pub use layer::{TextLayer, WithText};
 pub use report::{ListAs, ListFormat, ListOutput, PlanKind, ReportFormat, ReportOutput};
 pub use templates::{MarkArgs, TemplatesAction, TemplatesArgs};
 pub use why::WhyArgs;
@@ -327,6 +329,9 @@ pub struct Answering {
     /// Keep the command's own cache below SIZE
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "1G")]
     pub cache_size: u64,
+    /// Documents and archives are taken apart: for the verbs that know [`TextLayer`].
+    #[arg(skip)]
+    pub text: bool,
 }
 
 /// `find`
@@ -355,6 +360,9 @@ pub struct FindArgs {
         help_heading = "Selection"
     )]
     pub unit: Unit,
+    /// Texts and archives.
+    #[command(flatten)]
+    pub layer: TextLayer,
     /// Format.
     #[command(flatten)]
     pub output: ListOutput,
@@ -389,6 +397,9 @@ pub struct PairsArgs {
         help_heading = "Selection"
     )]
     pub unit: Unit,
+    /// Texts and archives.
+    #[command(flatten)]
+    pub layer: WithText,
     /// Format.
     #[command(flatten)]
     pub output: ListOutput,
@@ -491,6 +502,9 @@ pub enum WatchAction {
         /// Do not enter other file systems below DIR
         #[arg(long)]
         one_file_system: bool,
+        /// Take no documents and archives apart: every file is its bytes
+        #[arg(long)]
+        no_text: bool,
     },
     /// Stop watching a directory and forget its content
     Remove {

@@ -18,21 +18,24 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use resemble_core::params::ChunkParams;
-use resemble_core::{Digest, Digester, Params};
+use resemble_core::{Digest, Params};
 use resemble_engine::AskError;
-use resemble_engine::find::read_now;
+use resemble_engine::apart::{Formats, Limits, TakeApart};
+use resemble_engine::aspects::{self, Aspect};
+use resemble_engine::find::{self, Incoming, Stream};
 use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::message::{
     Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, FailureKind,
     FindRequest, FindRow, Groups, GroupsRequest, Inode, Looked, MarkRequest, MeasureUnit, OrderRow,
-    PairRow, PairsRequest, RootStatus, Scope, SoftError, Subject, TemplateRow, Whole, WireDigest,
+    PairRow, PairsRequest, RootStatus, Scope, SoftError, Subject, TemplateRow, Whole, WireAspect,
+    WireDigest,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
 
 use crate::args::{Answering, Global};
 use crate::error::{CliError, CliResult};
-use crate::names::Named;
+use crate::names::{Named, NamedMember};
 use crate::ui::Ui;
 
 use local::Local;
@@ -56,15 +59,18 @@ pub enum Backend {
 pub enum Sought {
     /// A file.
     File(Named),
+    /// A member of an archive or a mail.
+    Member(NamedMember),
     /// What standard input held.
-    Stdin(Box<Digest>),
+    Stdin(Box<Incoming>),
 }
 
 impl Sought {
-    /// The real path, if it is a file.
-    pub fn path(&self) -> Option<PathText> {
+    /// The real path of the file, or of the one that it is in.
+    pub fn file(&self) -> Option<PathText> {
         match self {
             Self::File(file) => Some(PathText::from(file.real.as_path())),
+            Self::Member(member) => Some(PathText::from(member.file.real.as_path())),
             Self::Stdin(_) => None,
         }
     }
@@ -85,6 +91,8 @@ pub struct FindOptions {
     pub exact: bool,
     /// See [`FindRequest`].
     pub unit: MeasureUnit,
+    /// See [`FindRequest`].
+    pub text: bool,
 }
 
 /// The daemon, or the reason why there is none.
@@ -363,17 +371,20 @@ fn find_by_daemon(
         top: options.top,
         exact: options.exact,
         unit: options.unit,
+        text: options.text,
     };
-    let content = |digest: &Digest, inode| Subject::Content {
-        digest: WireDigest::from(digest),
+    let content = |read: &Incoming, inode| Subject::Content {
+        digest: WireDigest::from(&read.digest),
         name: name.clone(),
         inode,
+        others: read.others.iter().filter_map(aspect_of).collect(),
     };
-    let file = match sought {
-        Sought::Stdin(digest) => return Ok(Ok(client.find(request(content(digest, None)))?)),
-        Sought::File(file) => file,
+    let path = match sought {
+        Sought::Stdin(read) => return Ok(Ok(client.find(request(content(read, None)))?)),
+        Sought::File(file) => file.real.clone(),
+        Sought::Member(member) => member.real(),
     };
-    let subject = Subject::File(PathText::from(file.real.as_path()));
+    let subject = Subject::File(PathText::from(path.as_path()));
     let mut answer = match client.find(request(subject)) {
         Err(error)
             if matches!(
@@ -382,11 +393,15 @@ fn find_by_daemon(
                 Some(FailureKind::NotIndexed | FailureKind::NotWatched | FailureKind::Internal)
             ) =>
         {
-            let digest = match digest_of(file, params) {
-                Ok(digest) => digest,
+            let read = match read_now(sought, params, options.text) {
+                Ok(read) => read,
                 Err(error) => return Ok(Err(error)),
             };
-            client.find(request(content(&digest, inode_of(&file.real))))?
+            let inode = match sought {
+                Sought::File(file) => inode_of(&file.real),
+                Sought::Member(_) | Sought::Stdin(_) => None,
+            };
+            client.find(request(content(&read, inode)))?
         }
         other => other?,
     };
@@ -396,9 +411,53 @@ fn find_by_daemon(
     Ok(Ok(answer))
 }
 
-/// The digest of a file that no index has.
-pub(crate) fn digest_of(file: &Named, params: &Params) -> Result<Digest, SoftError> {
-    read_now(&file.real, params).map_err(|error| subject_error(file, error))
+/// What stands for a file besides its bytes, for the wire.
+fn aspect_of((aspect, digest): &(Aspect, Digest)) -> Option<WireAspect> {
+    Some(WireAspect {
+        stands: aspect.stands_as()?,
+        digest: WireDigest::from(digest),
+    })
+}
+
+/// What takes files apart in this process, if that is wanted.
+pub(crate) fn formats(text: bool) -> Option<Formats> {
+    text.then(|| Formats::new(Limits::default(), Vec::new()))
+}
+
+/// Reads a subject that no index has.
+pub(crate) fn read_now(
+    sought: &Sought,
+    params: &Params,
+    text: bool,
+) -> Result<Incoming, SoftError> {
+    let formats = formats(text);
+    let apart = formats.as_ref().map(|formats| formats as &dyn TakeApart);
+    let (file, read) = match (sought, apart) {
+        (Sought::Stdin(read), _) => return Ok((**read).clone()),
+        (Sought::File(file), apart) => {
+            let read = find::read_apart(&file.real, params, apart);
+            (file, read.map(Some))
+        }
+        (Sought::Member(NamedMember { file, names }), Some(apart)) => {
+            (file, find::read_member(&file.real, names, params, apart))
+        }
+        (Sought::Member(member), None) => (&member.file, Ok(None)),
+    };
+    match read {
+        Ok(Some(read)) => Ok(read),
+        Ok(None) => Err(no_member(sought)),
+        Err(error) => Err(subject_error(file, error)),
+    }
+}
+
+/// The soft error of a subject that is no member of its file.
+fn no_member(sought: &Sought) -> SoftError {
+    let path = match sought {
+        Sought::Member(member) => aspects::shown(&member.file.shown, &member.names),
+        Sought::File(file) => file.shown.clone(),
+        Sought::Stdin(_) => PathBuf::from("-"),
+    };
+    SoftError::of_io(PathText::from(path), &io::ErrorKind::NotFound.into())
 }
 
 /// Why the subject of a find has no answer, by the name it was given.
@@ -419,19 +478,21 @@ fn inode_of(path: &Path) -> Option<Inode> {
 }
 
 /// What standard input holds, to its end.
-pub fn digest_stdin(params: &Params) -> CliResult<Digest> {
+pub fn digest_stdin(params: &Params, text: bool) -> CliResult<Incoming> {
     let failed = |source| CliError::File {
         verb: "read",
         path: PathBuf::from("-"),
         source,
     };
-    let mut digester = Digester::new(params);
+    let formats = formats(text);
+    let apart = formats.as_ref().map(|formats| formats as &dyn TakeApart);
+    let mut stream = Stream::new(params, apart);
     let mut stdin = io::stdin().lock();
     let mut piece = vec![0; 1 << 18];
     loop {
         match stdin.read(&mut piece) {
-            Ok(0) => return Ok(digester.finish()),
-            Ok(count) => digester.update(&piece[..count]),
+            Ok(0) => return Ok(stream.finish()),
+            Ok(count) => stream.update(&piece[..count]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(failed(error)),
         }

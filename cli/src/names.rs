@@ -7,9 +7,10 @@
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use resemble_engine::aspects::{self, INTO};
 use resemble_proto::message::{SoftError, reason};
 use resemble_proto::path::PathText;
 
@@ -92,7 +93,9 @@ pub fn shown_as(named: &[Named], real: &PathText) -> PathText {
     named
         .iter()
         .find_map(|one| {
-            let rest = path.strip_prefix(&one.real).ok()?;
+            let Ok(rest) = path.strip_prefix(&one.real) else {
+                return member_shown(one, path);
+            };
             let empty = rest.as_os_str().is_empty();
             Some(if empty {
                 one.shown.clone()
@@ -101,6 +104,44 @@ pub fn shown_as(named: &[Named], real: &PathText) -> PathText {
             })
         })
         .map_or_else(|| real.clone(), PathText::from)
+}
+
+/// A member of an archive that is itself an argument.
+fn member_shown(archive: &Named, member: &Path) -> Option<PathBuf> {
+    let rest = member.as_os_str().as_bytes();
+    let rest = rest.strip_prefix(archive.real.as_os_str().as_bytes())?;
+    let rest = rest.strip_prefix(&[INTO])?;
+    Some(aspects::shown(&archive.shown, rest))
+}
+
+/// A member of an archive or a mail, as it was named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedMember {
+    /// The file that it is in.
+    pub file: Named,
+    /// The names that lead to it there.
+    pub names: Vec<u8>,
+}
+
+impl NamedMember {
+    /// The real path of the file, and the names.
+    pub fn real(&self) -> PathBuf {
+        aspects::shown(&self.file.real, &self.names)
+    }
+}
+
+/// What a path that leads nowhere names if it leads to a file up to some `!`.
+pub fn member_of(path: &Path) -> Option<NamedMember> {
+    aspects::ways_into(path).find_map(|(file, names)| {
+        let real = fs::canonicalize(file).ok().filter(|real| real.is_file())?;
+        Some(NamedMember {
+            file: Named {
+                shown: file.to_owned(),
+                real,
+            },
+            names: names.to_vec(),
+        })
+    })
 }
 
 /// The errors of an answer for people and documents: named as the arguments lead to them, in
@@ -221,9 +262,6 @@ mod tests {
         assert_eq!(split_list(b"a\nb\0c\0", true), paths(&["a\nb", "c"]));
         assert_eq!(split_list(b"", true), paths(&[]));
         let bytes = split_list(b"\xff\n", false);
-        assert_eq!(
-            std::os::unix::ffi::OsStrExt::as_bytes(bytes[0].as_os_str()),
-            b"\xff"
-        );
+        assert_eq!(bytes[0].as_os_str().as_bytes(), b"\xff");
     }
 }

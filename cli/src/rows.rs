@@ -277,6 +277,9 @@ impl Row for FindRow {
                 self.shared_bytes,
                 identical,
             ));
+            if !self.layer.is_bytes() {
+                cells.push(Cell::left("by text", Tint::Faint));
+            }
         }
         cells.push(ui.name(&self.path, Tint::Plain));
         cells.extend(much_discounted(self.score(), &self.discount));
@@ -397,7 +400,8 @@ impl Row for OrderRow {
 }
 
 impl Row for WatchRow {
-    const COLUMNS: &'static [&'static str] = &["path", "origin", "ignore", "one_file_system"];
+    const COLUMNS: &'static [&'static str] =
+        &["path", "origin", "ignore", "one_file_system", "text"];
 
     fn fields(&self) -> Vec<Field<'_>> {
         let yes = |yes| Field::Word(if yes { "true" } else { "false" });
@@ -406,6 +410,7 @@ impl Row for WatchRow {
             Field::Word(self.origin.word()),
             yes(self.ignore),
             yes(self.one_file_system),
+            yes(self.text),
         ]
     }
 
@@ -419,6 +424,9 @@ impl Row for WatchRow {
         }
         if self.one_file_system {
             cells.push(Cell::left("one file system", Tint::Faint));
+        }
+        if !self.text {
+            cells.push(Cell::left("by its bytes alone", Tint::Faint));
         }
         cells
     }

@@ -15,7 +15,20 @@
 //! path = "/srv/projects"
 //! ignore = true
 //! one-file-system = true
+//! text = false
+//!
+//! [limits]
+//! time = 20
+//! memory = 512
+//!
+//! [[converter]]
+//! extensions = ["doc"]
+//! command = ["antiword", "{}"]
 //! ```
+//!
+//! `[limits]` bounds what one document or archive may cost: `depth` of archives in archives, `ratio` of bytes
+//! out to bytes in, `bytes` out and `memory` in MiB, `parts`, `time` in seconds. A `[[converter]]` turns files with
+//! these endings into text, for formats that nothing else reads.
 //!
 //! Relative paths of the command line start at the working directory, those of the file at the
 //! file's folder; `~/` at the start of a path of the file is the home folder (the shell expands it
@@ -29,6 +42,7 @@ use std::time::Duration;
 use clap::{ArgAction, Parser, ValueEnum};
 use resemble_core::Params;
 use resemble_core::params::ChunkParams;
+use resemble_engine::apart::{Converter, Limits};
 use resemble_engine::ingest::RootOptions;
 use resemble_fs::{Show, View};
 use resemble_proto::places::{self, Env, PlaceError};
@@ -76,6 +90,9 @@ pub struct Args {
     /// Do not enter other file systems below the roots of the command line
     #[arg(long)]
     pub one_file_system: bool,
+    /// Whether documents and archives are taken apart in the roots of the command line [default: on]
+    #[arg(long, value_enum, value_name = "WHEN")]
+    pub text: Option<TextArg>,
     /// Average size of chunks in bytes [default: 1015]
     #[arg(long, value_name = "N")]
     pub chunk_size: Option<u32>,
@@ -116,6 +133,15 @@ pub enum ShowArg {
     Never,
 }
 
+/// `--text`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TextArg {
+    /// Documents are compared by their text, archives by what they hold.
+    On,
+    /// Every file is its bytes.
+    Off,
+}
+
 /// The file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -127,12 +153,66 @@ struct FileConfig {
     socket: Option<PathBuf>,
     ignore: Option<bool>,
     one_file_system: Option<bool>,
+    text: Option<bool>,
     chunk_size: Option<u32>,
     boilerplate: Option<u32>,
     wait: Option<bool>,
     reconcile: Option<u64>,
     #[serde(default)]
     root: Vec<FileRoot>,
+    #[serde(default)]
+    limits: FileLimits,
+    #[serde(default)]
+    converter: Vec<FileConverter>,
+}
+
+/// The `[limits]` of the file.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct FileLimits {
+    depth: Option<u32>,
+    ratio: Option<u64>,
+    bytes: Option<u64>,
+    parts: Option<u32>,
+    time: Option<u64>,
+    memory: Option<u64>,
+}
+
+impl FileLimits {
+    fn limits(&self) -> Limits {
+        const MIB: u64 = 1 << 20;
+        let usual = Limits::default();
+        let mib = |given: Option<u64>, usual| given.map_or(usual, |mib| mib.saturating_mul(MIB));
+        Limits {
+            depth: self.depth.unwrap_or(usual.depth),
+            ratio: self.ratio.unwrap_or(usual.ratio),
+            bytes: mib(self.bytes, usual.bytes),
+            parts: self.parts.unwrap_or(usual.parts),
+            time: self.time.map_or(usual.time, Duration::from_secs),
+            memory: mib(self.memory, usual.memory),
+        }
+    }
+}
+
+/// A `[[converter]]` of the file.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct FileConverter {
+    extensions: Vec<String>,
+    command: Vec<String>,
+}
+
+impl FileConverter {
+    fn converter(&self) -> Result<Converter, ConfigError> {
+        if self.command.is_empty() || self.extensions.is_empty() {
+            return Err(ConfigError::Converter);
+        }
+        let ending = |given: &String| given.trim_start_matches('.').to_lowercase();
+        Ok(Converter {
+            extensions: self.extensions.iter().map(ending).collect(),
+            command: self.command.clone(),
+        })
+    }
 }
 
 /// A `[[root]]` of the file.
@@ -142,6 +222,7 @@ struct FileRoot {
     path: PathBuf,
     ignore: Option<bool>,
     one_file_system: Option<bool>,
+    text: Option<bool>,
 }
 
 /// What the daemon is to do.
@@ -169,6 +250,10 @@ pub struct Config {
     pub wait: bool,
     /// The period of the full comparison; `None`: never.
     pub reconcile: Option<Duration>,
+    /// What one document or archive may cost.
+    pub limits: Limits,
+    /// Commands for formats without a library.
+    pub converters: Vec<Converter>,
 }
 
 /// What is wrong with the command line or the file.
@@ -200,6 +285,9 @@ pub enum ConfigError {
         /// What was asked for.
         size: u32,
     },
+    /// A converter that converts nothing, or by nothing.
+    #[error("a [[converter]] of the configuration needs extensions and a command")]
+    Converter,
     /// A place cannot be had.
     #[error(transparent)]
     Place(#[from] PlaceError),
@@ -295,6 +383,7 @@ impl Config {
                     .one_file_system
                     .or(file.one_file_system)
                     .unwrap_or(false),
+                text: root.text.or(file.text).unwrap_or(true),
             });
         }
         for root in &args.roots {
@@ -302,6 +391,9 @@ impl Config {
                 path: here.join(root),
                 ignore: args.ignore || file.ignore.unwrap_or(false),
                 one_file_system: args.one_file_system || file.one_file_system.unwrap_or(false),
+                text: args
+                    .text
+                    .map_or(file.text.unwrap_or(true), |text| text == TextArg::On),
             });
         }
         let of_both = |line: &Option<PathBuf>, in_the_file: &Option<PathBuf>| {
@@ -340,6 +432,12 @@ impl Config {
             boilerplate: args.boilerplate.or(file.boilerplate).unwrap_or(BOILERPLATE),
             wait: args.wait || file.wait.unwrap_or(false),
             reconcile: (!reconcile.is_zero()).then_some(reconcile),
+            limits: file.limits.limits(),
+            converters: file
+                .converter
+                .iter()
+                .map(FileConverter::converter)
+                .collect::<Result<_, _>>()?,
         };
         for root in roots {
             let root = checked_root(root, &config.state)?;
@@ -534,10 +632,43 @@ mod tests {
             ("view = \"files\"\nviw = 1\n", "line 2"),
             ("[[root]]\npath = \"docs\"\nignor = true\n", "line 3"),
             ("view = \"file\"\n", "line 1"),
+            ("[limits]\ntime = 1\nspeed = 2\n", "line 3"),
+            ("[[converter]]\nextension = [\"doc\"]\n", "line 2"),
+            ("[[root]]\npath = \"docs\"\ntext = \"off\"\n", "line 3"),
         ] {
             let error = place.load_file(text, &[]).unwrap_err().to_string();
             assert!(error.contains(line) && error.contains("c.toml"), "{error}");
         }
+    }
+
+    #[test]
+    fn the_text_layer_is_on_unless_somebody_says_otherwise() {
+        let place = Place::new();
+        let text = |config: Config| {
+            config
+                .roots
+                .iter()
+                .map(|root| root.text)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(text(place.load(&["@docs"]).unwrap()), [true]);
+        assert_eq!(
+            text(place.load(&["--text", "off", "@docs"]).unwrap()),
+            [false]
+        );
+        let file = "text = false\n[[root]]\npath = \"docs\"\ntext = true\n[[root]]\npath = \"~/tree\"\n\
+                    [limits]\ntime = 5\nbytes = 10\n\
+                    [[converter]]\nextensions = [\".DOC\"]\ncommand = [\"antiword\", \"{}\"]\n";
+        let config = place.load_file(file, &["@mail"]).unwrap();
+        assert_eq!(config.limits.time, Duration::from_secs(5));
+        assert_eq!(config.limits.bytes, 10 << 20);
+        assert_eq!(config.limits.depth, Limits::default().depth);
+        assert_eq!(config.converters[0].extensions, ["doc"]);
+        assert_eq!(text(config), [true, false, false]);
+        let on = place.load_file(file, &["--text", "on", "@mail"]).unwrap();
+        assert_eq!(text(on), [true, false, true]);
+        let none = "[[converter]]\nextensions = [\"doc\"]\ncommand = []\n";
+        assert!(place.load_file(none, &["@docs"]).is_err());
     }
 
     #[test]

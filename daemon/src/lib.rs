@@ -26,6 +26,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
+use resemble_engine::apart::{Formats, TakeApart};
 use resemble_engine::ingest::{RootOptions, StopFlag};
 use resemble_engine::templates::Store;
 use resemble_fs::MountError;
@@ -161,7 +162,12 @@ impl Daemon {
             .map_err(StartError::Thread)?;
 
         let store = Store::new(&config.state, &config.params);
-        let shared = Arc::new(Shared::new(index).with_templates(store));
+        let apart: Arc<dyn TakeApart> =
+            Arc::new(Formats::new(config.limits, config.converters.clone()));
+        let shared = Shared::new(index)
+            .with_templates(store)
+            .with_apart(Arc::clone(&apart));
+        let shared = Arc::new(shared);
         shared.set_roots(roots);
         let log = Arc::new(Mutex::new(AlertLog::open(&config.state.join(ALERTS_FILE))));
         let (commands, orders) = crossbeam_channel::unbounded();
@@ -190,6 +196,7 @@ impl Daemon {
                     .into_iter()
                     .chain(config.mount.as_deref().map(overlays::resolved))
                     .collect(),
+                apart: Some(apart),
                 stop: stop.clone(),
             },
         );

@@ -14,6 +14,9 @@ const TROUBLE: u8 = 2;
 const BROKEN: u8 = 1;
 
 fn main() -> ExitCode {
+    if let Some(ended) = resemble_engine::apart::worker() {
+        return ended;
+    }
     let args = Args::parse();
     let verbosity = journal::Verbosity {
         verbose: args.verbose,

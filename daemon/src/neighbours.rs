@@ -56,6 +56,7 @@ fn neighbour(similar: Similar) -> Neighbour {
         identical: similar.relation == Some(Relation::Identical),
         relation: similar.relation.map_or("", Relation::word),
         target: similar.path,
+        member: similar.names,
     }
 }
 
@@ -63,6 +64,7 @@ fn neighbour(similar: Similar) -> Neighbour {
 fn neighbouring(row: &DirRow) -> Neighbour {
     Neighbour {
         target: row.b.as_path().to_owned(),
+        member: Vec::new(),
         a_in_b: row.a_in_b.score().unwrap_or(Score::ZERO),
         identical: row.identical,
         relation: dirs::relation(row).word(),
@@ -92,15 +94,25 @@ impl Neighbours for IndexNeighbours {
 
     fn why(&self, file: &Path, neighbour: &Path) -> Vec<u8> {
         self.ask(file, |snapshot| {
-            why::explain(snapshot, file, neighbour, &self.shared.params).map(String::into_bytes)
+            let text = self
+                .shared
+                .root_of(file)
+                .is_some_and(|root| root.options.text);
+            let apart = self.shared.apart().filter(|_| text).map(|apart| &**apart);
+            why::explain(snapshot, file, neighbour, &self.shared.params, apart)
+                .map(String::into_bytes)
         })
     }
 
     fn report(&self, file: &Path) -> Vec<u8> {
         self.ask(file, |snapshot| {
             let name = PathText::from(file);
+            let options = FindOptions {
+                text: true,
+                ..FindOptions::default()
+            };
             let mut answer = match Subject::indexed(snapshot, file, &self.shared.params)? {
-                Some(subject) => find::find(snapshot, &subject, &name, &FindOptions::default())?,
+                Some(subject) => find::find(snapshot, &subject, &name, &options)?,
                 None => Answer::fresh(Vec::new(), Vec::new()),
             };
             answer.header.fresh = self.shared.fresh();

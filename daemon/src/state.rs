@@ -12,6 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use resemble_core::Params;
 use resemble_core::similarity::Templates;
+use resemble_engine::apart::TakeApart;
 use resemble_engine::ingest::RootOptions;
 use resemble_engine::templates;
 use resemble_index::{Index, ReadError, Snapshot};
@@ -54,6 +55,7 @@ pub struct Shared {
     pub params: Params,
     index: Mutex<Slot>,
     templates: Option<templates::Store>,
+    apart: Option<Arc<dyn TakeApart>>,
     roots: Mutex<Vec<Root>>,
     troubles: Mutex<BTreeMap<(Topic, PathBuf), Degraded>>,
     excluded: Mutex<Vec<PathBuf>>,
@@ -107,6 +109,7 @@ impl Shared {
             params: *index.params(),
             index: Mutex::new(Slot::Open(index)),
             templates: None,
+            apart: None,
             roots: Mutex::default(),
             troubles: Mutex::default(),
             excluded: Mutex::default(),
@@ -127,6 +130,18 @@ impl Shared {
     pub fn with_templates(mut self, store: templates::Store) -> Self {
         self.templates = Some(store);
         self
+    }
+
+    /// What takes documents and archives apart.
+    #[must_use]
+    pub fn with_apart(mut self, apart: Arc<dyn TakeApart>) -> Self {
+        self.apart = Some(apart);
+        self
+    }
+
+    /// See [`Self::with_apart`].
+    pub fn apart(&self) -> Option<&Arc<dyn TakeApart>> {
+        self.apart.as_ref()
     }
 
     /// The store of the templates.

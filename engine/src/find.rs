@@ -16,20 +16,26 @@ use std::sync::Arc;
 use resemble_core::similarity::{self, Prepared, Sketch, Unit};
 use resemble_core::{
     ByteLen, ChunkList, ContentId, ContentKind, Digest, FileId, Measures, Params, Relation, Score,
-    Signature, rank,
+    Signature,
 };
 use resemble_index::{ContentRow, FileRow, ReadError, Snapshot};
 use resemble_proto::message::{Answer, Discount, FindRow, Layer, Looked, Scope, SoftError};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
-use crate::ask::{
-    AskError, LARGEST_READ, anchor_of, bytes_of, exact_payload, soft_error, unreadable,
-};
-use crate::evidence::{self, Counts, Kept, Known, Nominee};
+use crate::ask::{AskError, anchor_of, bytes_of, unreadable};
+use crate::aspects::{self, Aspect, Located, Place};
+use crate::evidence::{self, Counts, Nominee};
 use crate::ingest::StopFlag;
 use crate::members::Members;
 use crate::read::{Content, Reader};
+
+mod read;
+mod search;
+
+pub use read::{Incoming, Stream, read_apart, read_member};
+
+use search::search_in;
 
 /// The most entries of one `.similar` listing.
 pub const LISTED: usize = 100;
@@ -40,6 +46,12 @@ pub struct Subject {
     digest: Arc<Digest>,
     file: Option<FileId>,
     path: Option<PathBuf>,
+    /// Where the index has it as it is now.
+    place: Option<Place>,
+    /// It is a member of `path`: the names that lead to it.
+    member: Option<Vec<u8>>,
+    /// What stands for it besides its bytes, where the index has it not.
+    others: Vec<(Aspect, Arc<Digest>)>,
 }
 
 impl Subject {
@@ -49,15 +61,40 @@ impl Subject {
             digest: Arc::new(digest),
             file: None,
             path: None,
+            place: None,
+            member: None,
+            others: Vec::new(),
         }
     }
 
     /// The same, read from a file, so that exact measures can be asked for.
     pub fn of_file(digest: Digest, path: PathBuf) -> Self {
+        Self::of_digest(digest).at(path)
+    }
+
+    /// The same, of the file at this path.
+    #[must_use]
+    pub fn at(self, path: PathBuf) -> Self {
         Self {
-            digest: Arc::new(digest),
-            file: None,
             path: Some(path),
+            ..self
+        }
+    }
+
+    /// What was read just now.
+    pub fn of_incoming(incoming: Incoming) -> Self {
+        Self::of_digest(incoming.digest).with_others(incoming.others)
+    }
+
+    /// What stands for it besides its bytes.
+    #[must_use]
+    pub fn with_others(self, others: Vec<(Aspect, Digest)>) -> Self {
+        let others = others.into_iter();
+        Self {
+            others: others
+                .map(|(aspect, digest)| (aspect, Arc::new(digest)))
+                .collect(),
+            ..self
         }
     }
 
@@ -70,45 +107,83 @@ impl Subject {
         }
     }
 
-    /// The indexed file at `path`, as it is now; `None` if the index has no such file.
+    /// The indexed file at `path`, as it is now; `None` if the index has no such file. A path that leads to a file up to
+    /// some `!` names a member in it, as the index has that.
     pub fn indexed(
         snapshot: &Snapshot,
         path: &Path,
         params: &Params,
     ) -> Result<Option<Self>, AskError> {
-        let Some(row) = snapshot.file_at(path)? else {
+        let Some(found) = aspects::locate(snapshot, path)? else {
             return Ok(None);
         };
-        let stored = match row.state.content() {
-            Some(content) if is_current(path, &row) => stored(snapshot, content)?,
+        let stored = match found.row.state.content() {
+            Some(content) if is_current(&found.path, &found.row) => {
+                Self::stored(snapshot, &found, content)?
+            }
             _ => None,
         };
-        let digest = match stored {
-            Some(digest) => digest,
-            None => read_now(path, params)?,
-        };
-        Ok(Some(Self {
-            digest: Arc::new(digest),
-            file: Some(row.id),
-            path: Some(path.to_owned()),
-        }))
+        match stored {
+            Some(subject) => Ok(Some(subject)),
+            None if found.member.is_some() => Ok(None),
+            None => {
+                let subject = Self::of_file(read_now(path, params)?, found.path);
+                Ok(Some(subject.is_file(found.row.id)))
+            }
+        }
     }
 
     /// The indexed file at `path` as the index has it, whatever happened since; `None` if it has not
     /// been read.
     pub fn remembered(snapshot: &Snapshot, path: &Path) -> Result<Option<Self>, ReadError> {
-        let Some(row) = snapshot.file_at(path)? else {
+        let Some(found) = aspects::locate(snapshot, path)? else {
             return Ok(None);
         };
-        let Some(content) = row.state.content() else {
+        match found.row.state.content() {
+            Some(content) => Self::stored(snapshot, &found, content),
+            None => Ok(None),
+        }
+    }
+
+    /// A file or member as the index has it.
+    fn stored(
+        snapshot: &Snapshot,
+        found: &Located,
+        content: ContentId,
+    ) -> Result<Option<Self>, ReadError> {
+        let own = found.member.map_or(content, |(_, own)| own);
+        let Some(digest) = stored(snapshot, own)? else {
             return Ok(None);
         };
-        let digest = stored(snapshot, content)?;
-        Ok(digest.map(|digest| Self {
-            digest: Arc::new(digest),
-            file: Some(row.id),
-            path: Some(path.to_owned()),
+        let member = match found.member {
+            Some((number, _)) => {
+                let member = Some(number);
+                Some(aspects::names(snapshot, Place { content, member })?)
+            }
+            None => None,
+        };
+        Ok(Some(Self {
+            file: found.member.is_none().then_some(found.row.id),
+            place: Some(Place {
+                content,
+                member: found.member.map(|(number, _)| number),
+            }),
+            member,
+            path: Some(found.path.clone()),
+            ..Self::of_digest(digest)
         }))
+    }
+
+    /// What stands for it besides its bytes.
+    fn others(&self, snapshot: &Snapshot) -> Result<Vec<(Aspect, Arc<Digest>)>, ReadError> {
+        let Some(place) = self.place else {
+            return Ok(self.others.clone());
+        };
+        let mut others = Vec::new();
+        for (aspect, content) in aspects::aspects(snapshot, place)? {
+            others.extend(stored(snapshot, content)?.map(|digest| (aspect, Arc::new(digest))));
+        }
+        Ok(others)
     }
 }
 
@@ -165,6 +240,8 @@ pub struct FindOptions {
     pub exact: bool,
     /// What the measures are about.
     pub unit: Unit,
+    /// Compare by texts and by what is in archives, too.
+    pub text: bool,
 }
 
 /// One similar file before it is a row.
@@ -172,12 +249,20 @@ pub struct FindOptions {
 pub struct Similar {
     /// The least path of the file.
     pub path: PathBuf,
+    /// The names that lead to the member in it; empty: it is the file itself.
+    pub names: Vec<u8>,
+    /// Both as one path: `mail.eml!report.zip!a.txt`.
+    pub shown: PathBuf,
     /// How it relates; `None` below every threshold.
     pub relation: Option<Relation>,
+    /// Which layer says so.
+    pub layer: Layer,
     /// a is the subject.
     pub measures: Measures,
     /// What is left of its score without common text; of listings nothing is said.
     pub discount: Discount,
+    /// Where the larger containment lies in 19 cases of 20, if it is an estimate.
+    pub interval: Option<(Score, Score)>,
 }
 
 impl Similar {
@@ -190,16 +275,16 @@ impl Similar {
         (
             self.score(),
             &self.measures,
-            self.path.as_os_str().as_encoded_bytes(),
+            self.shown.as_os_str().as_encoded_bytes(),
         )
     }
 
-    /// Whether the overlay lists it: identical, or a quarter of the subject lies in it, or most of
+    /// Whether the overlay lists it: identical or of the same text, or a quarter of the subject lies in it, or most of
     /// it lies in the subject.
     pub fn is_listed(&self) -> bool {
         let share = |score: Option<Score>| score.map_or(0.0, Score::get);
         self.relation.is_some_and(|relation| {
-            relation == Relation::Identical
+            matches!(relation, Relation::Identical | Relation::SameText)
                 || share(self.measures.a_in_b) >= Relation::PARTLY
                 || share(self.measures.b_in_a) >= Relation::MOSTLY
         })
@@ -216,14 +301,17 @@ pub fn find(
     let (similar, errors, looked) = search(snapshot, subject, options, Wanted::Everything)?;
     let rows = similar.into_iter().map(|similar| FindRow {
         file: name.clone(),
-        path: PathText::from(similar.path),
+        path: PathText::from(similar.shown),
         relation: similar.relation,
-        layer: Layer::Bytes,
+        layer: similar.layer,
         a_in_b: Fraction::from(similar.measures.a_in_b),
         b_in_a: Fraction::from(similar.measures.b_in_a),
         resemblance: Fraction::from(similar.measures.resemblance),
         shared_bytes: similar.measures.shared_bytes.0,
         discount: similar.discount,
+        interval: similar
+            .interval
+            .map(|(low, high)| [Fraction::from(low), Fraction::from(high)]),
     });
     let mut answer = Answer::fresh(rows.collect(), errors).cut(options.top);
     answer.header.looked = looked;
@@ -231,9 +319,17 @@ pub fn find(
 }
 
 /// The listing of the overlay: at most [`LISTED`] of the listed files, best first, and how many
-/// there are.
-pub fn listing(snapshot: &Snapshot, subject: &Subject) -> Result<(Vec<Similar>, usize), AskError> {
-    let (mut similar, ..) = search(snapshot, subject, &FindOptions::default(), Wanted::Scores)?;
+/// there are. `text`: by texts and by what is in archives, too.
+pub fn listing(
+    snapshot: &Snapshot,
+    subject: &Subject,
+    text: bool,
+) -> Result<(Vec<Similar>, usize), AskError> {
+    let options = FindOptions {
+        text,
+        ..FindOptions::default()
+    };
+    let (mut similar, ..) = search(snapshot, subject, &options, Wanted::Scores)?;
     similar.retain(Similar::is_listed);
     let total = similar.len();
     similar.truncate(LISTED);
@@ -275,107 +371,14 @@ fn search(
         return Ok((found, errors, None));
     }
     let mut members = Members::of(snapshot, &options.scope)?;
+    if options.text {
+        members.know_parts(snapshot)?;
+    }
     let looked = members.looked(snapshot);
     let mut errors = std::mem::take(&mut members.errors);
     let (found, further) = search_in(snapshot, subject, Some(&members), options, wanted)?;
     errors.extend(further);
     Ok((found, errors, Some(looked)))
-}
-
-/// Among these files, or in the whole index.
-fn search_in(
-    snapshot: &Snapshot,
-    subject: &Subject,
-    members: Option<&Members>,
-    options: &FindOptions,
-    wanted: Wanted,
-) -> Result<(Vec<Similar>, Vec<SoftError>), AskError> {
-    let digest = &*subject.digest;
-    let mut errors = Vec::new();
-    let mut found = Vec::new();
-    // Empty files are counted, not grouped.
-    if digest.size == ByteLen::ZERO {
-        return Ok((found, errors));
-    }
-    let bytes = match (&subject.path, options.exact) {
-        (Some(path), true) if digest.size <= LARGEST_READ => Some(bytes_of(path)?),
-        _ => None,
-    };
-    let known = Known::new(snapshot, members);
-    let own = Own::of(digest, snapshot);
-    let sketch = own.sketch(digest);
-    let bound = Bound::new(&sketch, options, snapshot.templates().fingerprints());
-    let (nominees, counts) = nominated(snapshot, &sketch, digest, members)?;
-    for nominee in nominees {
-        let Some(row) = snapshot.content(nominee.content)? else {
-            continue;
-        };
-        let identical = row.digest == digest.content;
-        if !identical && !bound.could_pass(&nominee, &row) {
-            continue;
-        }
-        let holders = holders(snapshot, &row, members, subject.file)?;
-        let Some(first) = holders.first() else {
-            continue;
-        };
-        let other = if identical {
-            None
-        } else {
-            Some(Kept::of(snapshot, &row)?)
-        };
-        let mut measures = match &other {
-            None => identical_measures(row.size),
-            Some(other) => estimate_in(
-                options.unit,
-                (&sketch, digest.kind),
-                (&other.sketch(), row.kind),
-                &known,
-            ),
-        };
-        let mut sizes = (
-            sketch.size,
-            other.as_ref().map_or(sketch.size, |other| other.size),
-        );
-        if let Some(bytes) = &bytes
-            && !identical
-            && row.size <= LARGEST_READ
-        {
-            match bytes_of(first) {
-                Ok(other) => {
-                    (measures, sizes) =
-                        exact_payload(snapshot.templates(), bytes, &other, options.unit);
-                }
-                Err(error) => errors.push(soft_error(first, &error)),
-            }
-        }
-        let min_shared = options.min_shared.unwrap_or(Relation::MIN_SHARED);
-        let relation = similarity::relation(identical, sizes.0, sizes.1, &measures, min_shared);
-        let passes = match options.min {
-            None => relation.is_some(),
-            Some(min) => {
-                measures.containment().is_some_and(|score| score >= min)
-                    && (identical || enough_shared(sizes, &measures, min_shared))
-            }
-        };
-        if !passes {
-            continue;
-        }
-        let discount = match &other {
-            Some(other) if wanted == Wanted::Everything => {
-                counts.discount(&sketch, &other.sketch(), measures.containment())
-            }
-            _ => Discount::default(),
-        };
-        found.extend(holders.into_iter().map(|path| Similar {
-            path,
-            relation,
-            measures,
-            discount: discount.clone(),
-        }));
-    }
-    known.failure()?;
-    found.sort_by(|a, b| rank::compare(a.place(), b.place()));
-    Ok((found, errors))
 }
 
 /// What the subject is compared by: without what is template.
@@ -446,18 +449,18 @@ fn nominated(
 /// The least path of each file that holds the content and takes part.
 fn holders(
     snapshot: &Snapshot,
-    row: &ContentRow,
+    content: ContentId,
     members: Option<&Members>,
     leave_out: Option<FileId>,
 ) -> Result<Vec<PathBuf>, ReadError> {
     if let Some(members) = members {
         let holders = members
-            .holders(row.id)
+            .holders(content)
             .filter(|member| Some(member.file) != leave_out);
         return Ok(holders.map(|member| member.path.clone()).collect());
     }
     let mut paths = Vec::new();
-    for file in snapshot.files_of(row.id)? {
+    for file in snapshot.files_of(content)? {
         if Some(file) != leave_out {
             paths.extend(snapshot.paths(file)?.into_iter().next());
         }

@@ -62,12 +62,36 @@ pub struct Ingest {
 impl Ingest {
     /// Takes over the writing of `index`.
     pub fn new(index: Arc<Index>, options: IngestOptions) -> Self {
-        let pool = Pool::new(*index.params(), options.threads, options.stop.child());
+        let pool = Pool::new(
+            *index.params(),
+            options.threads,
+            options.stop.child(),
+            options.apart.clone(),
+        );
         Self {
             index,
             options,
             pool,
         }
+    }
+
+    /// Sees to it that what has been taken apart was so by what takes files apart now: if that is another, every
+    /// content counts as unseen. To be called once before reconciling.
+    pub fn know_parts(&self) -> Result<(), IngestError> {
+        /// The record of what took the contents of an index apart.
+        const RECORD: &str = "parts.by";
+        let Some(apart) = &self.options.apart else {
+            return Ok(());
+        };
+        let id = apart.id();
+        let by = self.index.snapshot()?.record(RECORD)?;
+        if by.as_deref() != Some(id.as_bytes()) {
+            if by.is_some() {
+                self.index.forget_looks()?;
+            }
+            self.index.put_record(RECORD, id.as_bytes())?;
+        }
+        Ok(())
     }
 
     /// The index that is written.

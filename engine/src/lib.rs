@@ -17,7 +17,9 @@
 //!   `resemble-proto`; the daemon and the command line call the same ones.
 #![forbid(unsafe_code)]
 
+pub mod apart;
 mod ask;
+pub mod aspects;
 mod candidates;
 mod catalogue;
 pub mod compare;
@@ -31,9 +33,11 @@ pub mod groups;
 pub mod ingest;
 pub mod local;
 pub mod members;
+mod met;
 pub mod pairs;
 mod parallel;
 pub mod read;
+mod stands;
 pub mod templates;
 mod texts;
 pub mod walk;

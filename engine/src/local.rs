@@ -17,6 +17,7 @@ use resemble_core::similarity::Templates;
 use resemble_index::{ApplyError, Index, OpenError, Options, ReadError, Snapshot};
 use resemble_proto::message::{CompareRequest, Comparison, Whole};
 
+use crate::apart::TakeApart;
 use crate::ask::AskError;
 use crate::catalogue::Shelf;
 use crate::compare::Memo;
@@ -33,6 +34,8 @@ pub struct LocalOptions {
     pub params: Params,
     /// Folders of ours, besides that of the cache: nothing in them takes part.
     pub own: Vec<PathBuf>,
+    /// What takes documents and archives apart; `None`: every file is its bytes.
+    pub apart: Option<Arc<dyn TakeApart>>,
 }
 
 impl LocalOptions {
@@ -156,8 +159,9 @@ impl LocalIndex {
         observer: &mut dyn Observer,
     ) -> Result<Report, LocalError> {
         let outermost = outermost(paths);
+        self.ingest.know_parts()?;
         self.ingest
-            .set_roots(outermost.iter().map(RootOptions::new).collect());
+            .set_roots(outermost.iter().map(|path| self.root(path)).collect());
         let targets: Vec<Target> = outermost.iter().map(Target::subtree).collect();
         let report = self.ingest.reconcile(&targets, observer)?;
         self.changes += report.changes;
@@ -165,6 +169,13 @@ impl LocalIndex {
             self.remember(&outermost)?;
         }
         Ok(report)
+    }
+
+    fn root(&self, path: &Path) -> RootOptions {
+        RootOptions {
+            text: self.options.apart.is_some(),
+            ..RootOptions::new(path)
+        }
     }
 
     fn give_up_cache(&mut self, why: &ApplyError) -> Result<(), LocalError> {
@@ -278,6 +289,7 @@ fn ingest_options(options: &LocalOptions, roots: &[RootOptions]) -> IngestOption
         roots: roots.to_vec(),
         exclude: own.filter_map(real).collect(),
         distrust_unsettled: true,
+        apart: options.apart.clone(),
         ..IngestOptions::default()
     }
 }
@@ -358,6 +370,7 @@ mod tests {
             cache_bytes: LocalOptions::CACHE_BYTES,
             params: Params::default(),
             own: Vec::new(),
+            apart: None,
         }
     }
 

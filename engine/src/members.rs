@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentId, FileId};
-use resemble_index::{Entry, FileState, Snapshot};
+use resemble_index::{Entry, FileState, ReadError, Snapshot};
 use resemble_proto::message::{Looked, Scope, SoftError, SoftErrorKind, reason};
 use resemble_proto::path::PathText;
 
@@ -161,6 +161,27 @@ impl Members {
         self.by_content = ByContent::of(&self.files);
     }
 
+    /// What the files hold takes part as well, as evidence and as what stands for them: [`Self::has`] answers for
+    /// their parts, too.
+    pub(crate) fn know_parts(&mut self, snapshot: &Snapshot) -> Result<(), ReadError> {
+        for content in self.contents() {
+            let row = snapshot.content(content)?;
+            if row.is_some_and(|row| row.parts > 0) {
+                for part in snapshot.parts(content)? {
+                    if let Some(content) = part.content {
+                        self.by_content.hold(content);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a file of the scope holds just this content.
+    pub(crate) fn has_file_of(&self, content: ContentId) -> bool {
+        !self.by_content.holders(content).is_empty()
+    }
+
     /// Whether a file of the scope holds this content.
     pub fn has(&self, content: ContentId) -> bool {
         self.by_content.has(content)
@@ -210,6 +231,14 @@ impl ByContent {
             held[content.0 as usize / 64] |= 1 << (content.0 % 64);
         }
         Self { holders, held }
+    }
+
+    fn hold(&mut self, content: ContentId) {
+        let word = content.0 as usize / 64;
+        if word >= self.held.len() {
+            self.held.resize(word + 1, 0);
+        }
+        self.held[word] |= 1 << (content.0 % 64);
     }
 
     fn has(&self, content: ContentId) -> bool {

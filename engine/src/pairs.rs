@@ -8,24 +8,28 @@
 //! 3. Of texts one common fingerprint is enough to look: each text is read once ([`crate::texts`]), and what two
 //!    of them really have in common decides whether there is a row, and is its score. Of everything else, and where
 //!    there is too much to read, pairs with a chunk or two fingerprints in common are estimated.
-//! 4. A row for each pair of files.
+//! 4. What stands for files (`stands`) is among the contents. Whatever two files are met by, the best of it is
+//!    their row (`met`).
 
 use std::path::Path;
 
 use resemble_core::similarity::{LEAST_JUDGED, Sketch, Unit, shared_chunk_bytes};
 use resemble_core::words::Proof;
-use resemble_core::{ByteLen, Measures, Relation, Score, rank};
+use resemble_core::{ByteLen, ContentId, Measures, Relation, Score, rank, similarity};
 use resemble_index::{ReadError, Snapshot};
-use resemble_proto::message::{Answer, Discount, PairRow, PairScore, Scope, SoftError};
+use resemble_proto::message::{Answer, Discount, Layer, PairRow, PairScore, Scope, SoftError};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
+use crate::aspects::{Aspect, is_same_text, layer};
 use crate::candidates::Block;
 use crate::evidence::{Counts, Kept};
 use crate::find::{enough_shared, estimate_in, identical_measures};
 use crate::members::{Member, Members};
+use crate::met::{Met, together};
 use crate::parallel::threads;
+use crate::stands::Stands;
 use crate::texts::{Compared, Texts};
 
 /// Which pairs an answer has.
@@ -45,46 +49,58 @@ pub struct PairsOptions {
     pub exact: bool,
     /// What the measures are about.
     pub unit: Unit,
+    /// Compare by texts and by what is in archives, too.
+    pub text: bool,
 }
 
 /// The pairs of the files in `options.scope`, best first.
 pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairRow>, AskError> {
     let members = Members::of(snapshot, &options.scope)?;
-    let kept = keep(snapshot, &members)?;
+    let stands = if options.text {
+        Stands::of(snapshot, &members)?
+    } else {
+        Stands::default()
+    };
+    let kept = keep(snapshot, &members, &stands)?;
     let (block, counts) = Block::counting(kept, snapshot.boilerplate_limit());
     let texts = Texts::read(snapshot, &members, &block.kept)?;
-    let looked = Looking {
+    let question = Question {
         snapshot,
         members: &members,
+        stands: &stands,
         options,
         counts: &counts,
     };
     let start = || (Found::default(), texts.table(snapshot.boilerplate_limit()));
     let found = block.nominees(threads(), start, |(found, table), a, b, common| {
-        let measured = match table.compare(a, b, common) {
-            Compared::Strangers => return Ok(()),
+        let proof = match table.compare(a, b, common) {
             Compared::Proven(proof) => Some(proof),
             Compared::Unknown if common.is_candidate() => None,
-            Compared::Unknown => return Ok(()),
+            Compared::Unknown | Compared::Strangers => return Ok(()),
         };
-        found.pair(&looked, (&block.kept[a], &block.kept[b]), measured);
+        found.pair(&question, (&block.kept[a], &block.kept[b]), proof);
         Ok::<(), AskError>(())
     })?;
-    let mut found: Vec<Found<'_>> = found.into_iter().map(|(found, _)| found).collect();
-    let mut identical = Found::default();
+    let mut found: Vec<Found> = found.into_iter().map(|(found, _)| found).collect();
+    let mut equal = Found::default();
     for content in &block.kept {
-        same_content(&members, content, &mut identical);
+        equal.same_content(&question, content);
     }
-    found.push(identical);
+    found.push(equal);
 
     let mut errors = members.errors.clone();
-    let mut rows = Vec::new();
+    let mut met = Vec::new();
     for part in found {
-        rows.extend(part.rows);
+        met.extend(part.met);
         errors.extend(part.errors);
     }
     errors.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
     errors.dedup();
+    let mut rows = Vec::new();
+    let met = question.best_of(met);
+    for (owners, met) in &met {
+        question.rows(*owners, met, &mut rows);
+    }
     rows.sort_by(Row::compare);
     let rows = rows.iter().map(Row::to_answer).collect();
     let mut answer = Answer::fresh(rows, errors).cut(options.top);
@@ -92,10 +108,13 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
     Ok(answer)
 }
 
-/// The contents of the members that can be compared, by id. Empty files are counted, not grouped.
-fn keep(snapshot: &Snapshot, members: &Members) -> Result<Vec<Kept>, ReadError> {
+/// The contents that can be compared, by id: those of the members and what stands for these. Empty files are
+/// counted, not grouped.
+fn keep(snapshot: &Snapshot, members: &Members, stands: &Stands) -> Result<Vec<Kept>, ReadError> {
+    let mut contents = stands.contents();
+    contents.extend(members.contents());
     let mut kept = Vec::new();
-    for id in members.contents() {
+    for id in contents {
         let Some(row) = snapshot.content(id)? else {
             continue;
         };
@@ -111,9 +130,10 @@ struct Row<'a> {
     a: &'a Path,
     b: &'a Path,
     identical: bool,
+    layer: Layer,
     score: Score,
     measures: Measures,
-    discount: Discount,
+    discount: &'a Discount,
 }
 
 impl Row<'_> {
@@ -143,6 +163,7 @@ impl Row<'_> {
             a: PathText::from(self.a),
             b: PathText::from(self.b),
             identical: self.identical,
+            layer: self.layer,
             score: Fraction::from(self.score),
             a_in_b: Fraction::from(self.measures.a_in_b),
             b_in_a: Fraction::from(self.measures.b_in_a),
@@ -153,12 +174,121 @@ impl Row<'_> {
     }
 }
 
-/// What a look at a pair needs.
-struct Looking<'a> {
+/// The contents of two files, the lesser first, and one way in which these meet.
+type Pair = ((ContentId, ContentId), Way);
+
+/// One way in which two files meet.
+enum Way {
+    Whole(Met),
+    /// By one of the wholes of both: of texts or of all else.
+    Part(usize, Measures),
+}
+
+/// All that the pairs of a question depend on.
+#[derive(Clone, Copy)]
+struct Question<'a> {
     snapshot: &'a Snapshot,
     members: &'a Members,
+    stands: &'a Stands,
     options: &'a PairsOptions,
     counts: &'a Counts,
+}
+
+impl<'a> Question<'a> {
+    fn min_shared(&self) -> ByteLen {
+        self.options.min_shared.unwrap_or(Relation::MIN_SHARED)
+    }
+
+    /// The files that a content stands for, and as what, by their contents.
+    fn owners(&self, content: ContentId) -> impl Iterator<Item = (ContentId, Aspect)> {
+        let own = self.members.has_file_of(content);
+        let own = own.then_some((content, Aspect::Own)).into_iter();
+        own.chain(self.stands.owners(content).iter().copied())
+    }
+
+    /// What sorts, if anything is known of it.
+    fn score(&self, met: &Met) -> Option<Score> {
+        let measures = &met.measures;
+        let told = match self.options.score {
+            PairScore::Containment => measures.containment(),
+            PairScore::Resemblance => measures.resemblance,
+            PairScore::Discounted => met.rare.or(measures.containment()),
+        };
+        // What is too small to judge by a sample is not when it was read.
+        told.or_else(|| {
+            let (containment, resemblance) = met.read?;
+            Some(match self.options.score {
+                PairScore::Resemblance => resemblance,
+                PairScore::Containment | PairScore::Discounted => containment,
+            })
+        })
+    }
+
+    /// Whether a pair is shown.
+    fn passes(&self, met: &Met) -> bool {
+        let equal = matches!(met.relation, Some(Relation::Identical | Relation::SameText));
+        let score = self.score(met);
+        score.is_some_and(|score| self.options.min.is_none_or(|min| score >= min))
+            && (equal
+                || (met.read.is_some() && self.options.min_shared.is_none())
+                || enough_shared(met.sizes, &met.measures, self.min_shared()))
+    }
+
+    /// The best way in which each pair of files meets, of those that are shown.
+    fn best_of(&self, mut met: Vec<Pair>) -> Vec<((ContentId, ContentId), Met)> {
+        met.sort_by_key(|&(owners, _)| owners);
+        let mut best = Vec::new();
+        let mut ways = met.into_iter().peekable();
+        while let Some((owners, way)) = ways.next() {
+            let (mut found, mut parts) = (None::<Met>, [None, None]);
+            let mut next = Some(way);
+            while let Some(way) = next {
+                match way {
+                    Way::Part(at, measures) => parts[at] = Some(measures),
+                    Way::Whole(met) => {
+                        if found.as_ref().is_none_or(|found| met.is_better_than(found)) {
+                            found = Some(met);
+                        }
+                    }
+                }
+                next = ways.next_if(|other| other.0 == owners).map(|other| other.1);
+            }
+            if parts.iter().any(Option::is_some) {
+                let (a, b) = (self.stands.wholes(owners.0), self.stands.wholes(owners.1));
+                let whole = together(a, b, parts, self.min_shared());
+                found = match (found, whole) {
+                    (Some(found), Some(whole)) if whole.is_better_than(&found) => Some(whole),
+                    (None, whole) => whole,
+                    (found, _) => found,
+                };
+            }
+            best.extend(
+                found
+                    .filter(|met| self.passes(met))
+                    .map(|met| (owners, met)),
+            );
+        }
+        best
+    }
+
+    /// A row for each two files.
+    fn rows<'m>(&self, (a, b): (ContentId, ContentId), met: &'m Met, rows: &mut Vec<Row<'m>>)
+    where
+        'a: 'm,
+    {
+        let Some(score) = self.score(met) else {
+            return;
+        };
+        let members: &'m Members = self.members;
+        let holders = |content| members.holders(content).collect::<Vec<&'m Member>>();
+        let (ones, others) = (holders(a), holders(b));
+        for (at, &one) in ones.iter().enumerate() {
+            let others = if a == b { &ones[at + 1..] } else { &others[..] };
+            for &other in others {
+                rows.push(row((one, other), score, met));
+            }
+        }
+    }
 }
 
 /// The measures of two texts that were read: what they share is known; what chunks prove is shared as well.
@@ -188,81 +318,130 @@ fn proven(
 
 /// What one worker found.
 #[derive(Default)]
-struct Found<'a> {
-    rows: Vec<Row<'a>>,
+struct Found {
+    met: Vec<Pair>,
     errors: Vec<SoftError>,
 }
 
-impl<'a> Found<'a> {
-    /// Measures a pair of contents and keeps its rows if it passes.
-    fn pair(&mut self, looking: &Looking<'a>, (a, b): (&Kept, &Kept), proof: Option<Proof>) {
-        let Looking {
-            snapshot,
-            members,
-            options,
-            counts,
-        } = *looking;
-        let mut sizes = (a.size, b.size);
-        let exact = options.exact && a.whole <= LARGEST_READ && b.whole <= LARGEST_READ;
-        let mut measures = match proof {
-            _ if exact => {
-                let Some((one, other)) = self.read_both(members, a, b) else {
-                    return;
-                };
-                let (measures, of_payload) =
-                    exact_payload(snapshot.templates(), &one, &other, options.unit);
-                sizes = of_payload;
-                measures
-            }
-            Some(proof) => proven(&proof, options.unit, (&a.sketch(), &b.sketch()), counts),
-            None => estimate_in(
-                options.unit,
-                (&a.sketch(), a.kind),
-                (&b.sketch(), b.kind),
-                counts,
-            ),
+impl Found {
+    /// Measures a pair of contents for all files that they stand for; with the proof of what two texts have in common.
+    fn pair(&mut self, question: &Question<'_>, (a, b): (&Kept, &Kept), proof: Option<Proof>) {
+        let counts = question.counts;
+        let unit = question.options.unit;
+        let measures = match &proof {
+            Some(proof) => proven(proof, unit, (&a.sketch(), &b.sketch()), counts),
+            None => estimate_in(unit, (&a.sketch(), a.kind), (&b.sketch(), b.kind), counts),
         };
-        let score = match (options.score, proof) {
+        let read = proof.map(|proof| {
+            let (a_in_b, b_in_a) = proof.containments(unit);
+            (
+                Score::new(a_in_b.max(b_in_a)),
+                Score::new(proof.resemblance),
+            )
+        });
+        let rare = match (question.options.score, &proof) {
             (PairScore::Discounted, Some(proof)) => Some(Score::new(proof.kinship)),
             (PairScore::Discounted, None) => measures.containment().map(|raw| {
                 let rarity = counts.rarity(&a.sketch(), &b.sketch());
                 rarity.map_or(raw, |rarity| rarity.discounted(raw))
             }),
-            // What is too small to judge by a sample is not when it was read.
-            (PairScore::Containment, Some(proof)) => measures.containment().or_else(|| {
-                let (a_in_b, b_in_a) = proof.containments(options.unit);
-                Some(Score::new(a_in_b.max(b_in_a)))
-            }),
-            (PairScore::Containment, None) => measures.containment(),
-            (PairScore::Resemblance, Some(proof)) => {
-                measures.resemblance.or(Some(Score::new(proof.resemblance)))
-            }
-            (PairScore::Resemblance, None) => measures.resemblance,
+            _ => None,
         };
-        let Some(score) = score else { return };
-        let enough = match (options.min_shared, proof) {
-            (None, Some(_)) => true,
-            (min, _) => {
-                let min_shared = min.unwrap_or(Relation::MIN_SHARED);
-                enough_shared(sizes, &measures, min_shared)
+        let sizes = (a.size, b.size);
+        let mut discount = None;
+        for one in question.owners(a.id) {
+            for other in question.owners(b.id) {
+                if one.0 == other.0 || !one.1.meets(other.1) {
+                    continue;
+                }
+                let (mut measures, mut sizes) = (measures, sizes);
+                let own = (one.1, other.1) == (Aspect::Own, Aspect::Own);
+                let small = a.whole <= LARGEST_READ && b.whole <= LARGEST_READ;
+                if own && question.options.exact && small {
+                    let Some((one, other)) = self.read_both(question.members, a, b) else {
+                        continue;
+                    };
+                    let templates = question.snapshot.templates();
+                    (measures, sizes) = exact_payload(templates, &one, &other, unit);
+                    // Files that share nothing to the byte may still be one text.
+                    if proof.is_none() && measures.shared_bytes == ByteLen::ZERO {
+                        continue;
+                    }
+                }
+                if one.1.is_whole() {
+                    let at = usize::from(one.1 == Aspect::WholeBytes);
+                    self.keep(one.0, other.0, Way::Part(at, measures));
+                    continue;
+                }
+                let met = Met {
+                    relation: similarity::relation(
+                        false,
+                        sizes.0,
+                        sizes.1,
+                        &measures,
+                        question.min_shared(),
+                    ),
+                    layer: layer(one.1, other.1),
+                    measures,
+                    sizes,
+                    discount: Discount::default(),
+                    read,
+                    rare,
+                    interval: None,
+                };
+                // What is shown nowhere needs no memory.
+                if question.passes(&met) {
+                    let score = question.score(&met);
+                    let discount = discount
+                        .get_or_insert_with(|| counts.discount(&a.sketch(), &b.sketch(), score));
+                    let discount = discount.clone();
+                    self.keep(one.0, other.0, Way::Whole(Met { discount, ..met }));
+                }
             }
+        }
+    }
+
+    /// Keeps a way in which two files meet, the lesser first.
+    fn keep(&mut self, a: ContentId, b: ContentId, way: Way) {
+        let pair = if a <= b {
+            ((a, b), way)
+        } else {
+            ((b, a), way.swapped())
         };
-        if options.min.is_some_and(|min| score < min) || !enough {
-            return;
-        }
-        // Files that share nothing to the byte may still be one text.
-        if exact && proof.is_none() && measures.shared_bytes == ByteLen::ZERO {
-            return;
-        }
-        measures.shared_bytes = measures.shared_bytes.min(a.whole).min(b.whole);
-        let discount = counts.discount(&a.sketch(), &b.sketch(), Some(score));
-        for one in members.holders(a.id) {
-            for other in members.holders(b.id) {
-                let row = row((one, other), false, score, measures);
-                self.rows.push(Row {
-                    discount: discount.clone(),
-                    ..row
-                });
+        self.met.push(pair);
+    }
+
+    /// The files that one and the same content stands for.
+    fn same_content(&mut self, question: &Question<'_>, content: &Kept) {
+        let owners: Vec<(ContentId, Aspect)> = question.owners(content.id).collect();
+        let measures = identical_measures(content.whole);
+        let met = |relation, layer| Met {
+            relation: Some(relation),
+            layer,
+            measures,
+            sizes: (content.whole, content.whole),
+            discount: Discount::default(),
+            read: None,
+            rare: None,
+            interval: None,
+        };
+        for (at, one) in owners.iter().enumerate() {
+            if one.1 == Aspect::Own {
+                let identical = met(Relation::Identical, Layer::Bytes);
+                self.met.push(((one.0, one.0), Way::Whole(identical)));
+            }
+            for other in &owners[at + 1..] {
+                if one.0 == other.0 || !one.1.meets(other.1) {
+                    continue;
+                }
+                let way = if one.1.is_whole() {
+                    Way::Part(usize::from(one.1 == Aspect::WholeBytes), measures)
+                } else if is_same_text(one.1, other.1, content.whole) {
+                    Way::Whole(met(Relation::SameText, layer(one.1, other.1)))
+                } else {
+                    continue;
+                };
+                self.keep(one.0, other.0, way);
             }
         }
     }
@@ -279,44 +458,35 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The pairs of files that hold one and the same content.
-fn same_content<'a>(members: &'a Members, content: &Kept, found: &mut Found<'a>) {
-    let measures = identical_measures(content.whole);
-    let holders: Vec<&Member> = members.holders(content.id).collect();
-    for (at, &one) in holders.iter().enumerate() {
-        for &other in &holders[at + 1..] {
-            found
-                .rows
-                .push(row((one, other), true, Score::ONE, measures));
+impl Way {
+    fn swapped(self) -> Self {
+        match self {
+            Self::Part(at, measures) => Self::Part(at, measures.swapped()),
+            Self::Whole(met) => Self::Whole(Met {
+                measures: met.measures.swapped(),
+                sizes: (met.sizes.1, met.sizes.0),
+                ..met
+            }),
         }
     }
 }
 
 /// The row of two files; the measures are those of (one, other).
-fn row<'a>(
-    (one, other): (&'a Member, &'a Member),
-    identical: bool,
-    score: Score,
-    measures: Measures,
-) -> Row<'a> {
+fn row<'a>((one, other): (&'a Member, &'a Member), score: Score, met: &'a Met) -> Row<'a> {
     let raw = |member: &'a Member| member.path.as_os_str().as_encoded_bytes();
-    if raw(one) <= raw(other) {
-        Row {
-            a: &one.path,
-            b: &other.path,
-            identical,
-            score,
-            measures,
-            discount: Discount::default(),
-        }
-    } else {
-        Row {
-            a: &other.path,
-            b: &one.path,
-            identical,
-            score,
-            measures: measures.swapped(),
-            discount: Discount::default(),
-        }
+    let swapped = raw(one) > raw(other);
+    let (one, other) = if swapped { (other, one) } else { (one, other) };
+    Row {
+        a: &one.path,
+        b: &other.path,
+        identical: met.relation == Some(Relation::Identical),
+        layer: met.layer,
+        score,
+        measures: if swapped {
+            met.measures.swapped()
+        } else {
+            met.measures
+        },
+        discount: &met.discount,
     }
 }

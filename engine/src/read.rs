@@ -31,15 +31,17 @@
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use resemble_core::hash::content::ContentHasher;
 use resemble_core::{ByteLen, ContentDigest, ContentId, Digest, Digester, Params};
-use resemble_index::Timestamp;
+use resemble_index::{Look, NewLook, Timestamp};
 use rustix::fs::{Advice, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
+use crate::apart::{HEAD, Pieces, TakeApart};
 use crate::ingest::StopFlag;
 use crate::walk::{self, Anchor, Kind, OpenDir, Stat};
 
@@ -75,6 +77,18 @@ pub enum Lookup {
 pub trait Contents {
     /// Whether this content is known.
     fn look_up(&self, digest: &ContentDigest) -> Lookup;
+
+    /// The content that a part has, if it is known. Asking claims nothing.
+    fn part(&self, digest: &ContentDigest) -> Option<ContentId> {
+        let _ = digest;
+        None
+    }
+
+    /// Whether a known content was taken apart.
+    fn look(&self, content: ContentId) -> Look {
+        let _ = content;
+        Look::Unseen
+    }
 }
 
 /// Every content is new: for reading outside an index.
@@ -98,6 +112,13 @@ pub enum Content {
     New(Box<Digest>),
 }
 
+impl Content {
+    /// Whether it is new and has this digest.
+    fn is_new(&self, digest: &ContentDigest) -> bool {
+        matches!(self, Self::New(new) if new.content == *digest)
+    }
+}
+
 /// A file that was read.
 #[derive(Clone, Debug)]
 pub struct FileRead {
@@ -111,6 +132,10 @@ pub struct FileRead {
     pub at: SystemTime,
     /// Bytes read in all attempts.
     pub bytes: u64,
+    /// It is of a kind that is taken apart.
+    pub applies: bool,
+    /// What looking into it came to, if that was asked for and is news.
+    pub look: Option<NewLook>,
 }
 
 impl FileRead {
@@ -201,12 +226,13 @@ fn open_checked(
 #[derive(Debug)]
 pub struct Reader {
     digester: Digester,
-    pieces: Pieces,
+    params: Params,
+    pieces: InPieces,
 }
 
 /// Hands out a file's bytes through one buffer.
 #[derive(Debug)]
-struct Pieces {
+struct InPieces {
     buffer: Vec<u8>,
     stop: StopFlag,
 }
@@ -224,7 +250,8 @@ impl Reader {
     pub fn new(params: &Params, stop: StopFlag) -> Self {
         Self {
             digester: Digester::new(params),
-            pieces: Pieces {
+            params: *params,
+            pieces: InPieces {
                 buffer: Vec::new(),
                 stop,
             },
@@ -243,10 +270,91 @@ impl Reader {
         self.read_open(open_regular(anchor, path)?, known_size, contents)
     }
 
+    /// As [`Self::read`]; a content that has not been looked into is taken apart as well.
+    ///
+    /// Only a file that stands still is worth it: one that changes will be read again.
+    pub(crate) fn read_apart(
+        &mut self,
+        anchor: &Anchor,
+        path: &Path,
+        known_size: Option<ByteLen>,
+        contents: &dyn Contents,
+        apart: &dyn TakeApart,
+    ) -> Result<FileRead, ReadFailure> {
+        let (file, mut stat) = open_regular(anchor, path)?;
+        let name = path.file_name().unwrap_or_default().as_bytes();
+        let mut earlier: Option<FileRead> = None;
+        let mut attempt = 1;
+        loop {
+            let mut read = self.read_from(&file, stat, known_size, contents)?;
+            match (&read.content, earlier.take()) {
+                // Only the times moved: what is in flight is our own claim of the last attempt.
+                (Content::InFlight(now), Some(was)) if was.content.is_new(now) => {
+                    (read.content, read.applies, read.look) = (was.content, was.applies, was.look);
+                }
+                _ if read.moving => return Ok(read),
+                _ => self.look(&file, name, &mut read, contents, apart)?,
+            }
+            let after = Stat::of(file.as_fd())?;
+            if after.unchanged_since(&read.stat) {
+                return Ok(read);
+            }
+            if attempt >= ATTEMPTS || after.size > LARGEST_AT_ONCE {
+                read.moving = true;
+                read.look = None;
+                return Ok(read);
+            }
+            earlier = Some(read);
+            stat = after;
+            attempt += 1;
+        }
+    }
+
+    /// Looks into a file that was read.
+    fn look(
+        &mut self,
+        file: &OwnedFd,
+        name: &[u8],
+        read: &mut FileRead,
+        contents: &dyn Contents,
+        apart: &dyn TakeApart,
+    ) -> Result<(), ReadFailure> {
+        let head = read_prefix(file, HEAD)?;
+        read.applies = apart.applies(name, &head);
+        let look = match &read.content {
+            Content::Known(id) => contents.look(*id),
+            Content::New(_) => Look::Unseen,
+            // Whoever brings it looks into it.
+            Content::InFlight(_) => return Ok(()),
+        };
+        read.look = match (read.applies, look) {
+            (true, Look::Unseen | Look::Plain) => {
+                let Self {
+                    digester, params, ..
+                } = self;
+                let pieces = Pieces::of(apart, name, &head, file.as_fd(), digester, params);
+                Some(pieces.into_look(|digest| contents.part(&digest.content)))
+            }
+            (false, Look::Unseen) => Some(NewLook::Plain),
+            (true, Look::Apart) | (false, Look::Plain | Look::Apart) => None,
+        };
+        Ok(())
+    }
+
     /// Reads a file that is open, as [`Self::read`]; the stat is that of [`open_regular`].
     pub(crate) fn read_open(
         &mut self,
-        (file, mut before): (OwnedFd, Stat),
+        (file, before): (OwnedFd, Stat),
+        known_size: Option<ByteLen>,
+        contents: &dyn Contents,
+    ) -> Result<FileRead, ReadFailure> {
+        self.read_from(&file, before, known_size, contents)
+    }
+
+    fn read_from(
+        &mut self,
+        file: &OwnedFd,
+        mut before: Stat,
         known_size: Option<ByteLen>,
         contents: &dyn Contents,
     ) -> Result<FileRead, ReadFailure> {
@@ -256,7 +364,7 @@ impl Reader {
         loop {
             let at = SystemTime::now();
             let digest_first = known_size == Some(ByteLen(before.size));
-            let pass = self.pass(&file, &before, digest_first, contents)?;
+            let pass = self.pass(file, &before, digest_first, contents)?;
             bytes += pass.bytes;
             let content = match (pass.content, earlier.take()) {
                 // Only the times moved: what is in flight is our own claim of the last attempt.
@@ -274,6 +382,8 @@ impl Reader {
                     moving,
                     at,
                     bytes,
+                    applies: false,
+                    look: None,
                 });
             }
             earlier = Some(content);
@@ -321,7 +431,9 @@ impl Reader {
                 });
             }
         }
-        let Self { digester, pieces } = self;
+        let Self {
+            digester, pieces, ..
+        } = self;
         digester.reset();
         let read = pieces.stream(file, stat, &mut |piece| match piece {
             Piece::Bytes(bytes) => digester.update(bytes),
@@ -365,7 +477,7 @@ impl Reader {
     }
 }
 
-impl Pieces {
+impl InPieces {
     /// Reads up to `size` bytes and one more into the buffer; returns how many there were.
     fn fill(&mut self, file: &OwnedFd, size: usize) -> Result<usize, ReadFailure> {
         self.buffer.resize(self.buffer.len().max(size + 1), 0);

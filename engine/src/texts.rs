@@ -89,10 +89,9 @@ impl Texts {
             for texts in texts.chunks_mut(each) {
                 let counts = &counts;
                 scope.spawn(move || {
-                    texts
-                        .iter_mut()
-                        .flatten()
-                        .for_each(|text| text.count(counts))
+                    for text in texts.iter_mut().flatten() {
+                        text.count(counts);
+                    }
                 });
             }
         });
@@ -104,7 +103,7 @@ impl Texts {
         Laid {
             texts: self,
             table: Table::new(limit),
-            laid: None,
+            place: None,
         }
     }
 }
@@ -114,7 +113,8 @@ impl Texts {
 pub(crate) struct Laid<'a> {
     texts: &'a Texts,
     table: Table,
-    laid: Option<usize>,
+    /// The text that is laid out.
+    place: Option<usize>,
 }
 
 impl Laid<'_> {
@@ -126,9 +126,9 @@ impl Laid<'_> {
         if common.chunks == 0 && common.rare < WORTH_A_LOOK {
             return Compared::Strangers;
         }
-        if self.laid != Some(a) {
+        if self.place != Some(a) {
             self.table.lay(one);
-            self.laid = Some(a);
+            self.place = Some(a);
         }
         let proof = self.table.compare(one, other);
         if proof.is_evidence() {

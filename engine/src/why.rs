@@ -15,6 +15,8 @@
 //! * **Shared is what the measures mean**: runs of at least 64 bytes that the other file has too, so that
 //!   the differing bytes of a are exactly what `a_in_b` lacks, and those of b what `b_in_a` lacks. A word
 //!   that happens to stand in both texts is not shared.
+//! * **Documents are compared by what they say**, if they are taken apart: their texts, then, and of a compressed file
+//!   what it holds. What is shown are lines of these texts.
 //! * **Nothing comes from an index.** Two files have no statistics; the answer is the same whoever gives it.
 //! * **Every output has a bound** that does not grow with the files ([`ViewOptions`]).
 
@@ -25,17 +27,22 @@ mod layout;
 mod lines;
 mod order;
 mod rows;
+mod said;
 mod view;
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
+use resemble_core::numbers::{OnlyNumbers, only_numbers};
 use resemble_core::similarity::runs::{self, CommonRun};
 use resemble_core::{
     ByteLen, ChunkHash, ChunkList, ContentKind, Measures, Params, Relation, similarity,
 };
 
+use resemble_proto::message::Layer;
+
+use crate::apart::TakeApart;
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_measures};
 use crate::find::{estimate, identical_measures, read_now};
 
@@ -46,6 +53,9 @@ pub use order::Placing;
 pub use view::{Fold, Folded, Line, Rest, Row, Run, Side, Span, View, ViewOptions};
 
 use lines::Lines;
+
+/// Of numbers that differ so many are named.
+const MOST_NUMBERS: usize = 20;
 
 /// A stretch of a and the equal stretch of b.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +105,10 @@ pub struct Shared {
     pub identical: bool,
     /// Both are text: no NUL in the first 8 KiB.
     pub text: bool,
+    /// The files' own bytes, or the texts that stand for them: what all ranges, sizes and measures are of.
+    pub layer: Layer,
+    /// How two texts differ that differ only in numbers.
+    pub numbers: Option<OnlyNumbers>,
     /// The relation, `None` if they have none worth a word.
     pub relation: Option<Relation>,
     /// Sizes of a and b.
@@ -133,10 +147,25 @@ pub struct Comparison {
 impl Comparison {
     /// Two contents in memory.
     pub fn of_bytes(a: Vec<u8>, b: Vec<u8>) -> Self {
+        let mut shared = by_bytes(&a, &b);
+        if shared.text && !shared.identical {
+            shared.numbers = only_numbers(&a, &b, MOST_NUMBERS);
+        }
         Self {
-            shared: by_bytes(&a, &b),
+            shared,
             bytes: Some((a, b)),
         }
+    }
+
+    /// Two texts that stand for files: equal ones are no equal files.
+    fn of_texts(a: Vec<u8>, b: Vec<u8>) -> Self {
+        let mut comparison = Self::of_bytes(a, b);
+        let shared = &mut comparison.shared;
+        shared.layer = Layer::Text;
+        if std::mem::take(&mut shared.identical) {
+            shared.relation = Some(Relation::SameText);
+        }
+        comparison
     }
 
     /// The bytes of a and b, if they were read whole.
@@ -164,6 +193,39 @@ impl Comparison {
     /// Ranges longer than twice [`ViewOptions::context`] are folded.
     pub fn matches(&self, options: &ViewOptions) -> View {
         view::matches(self, options)
+    }
+}
+
+/// As [`compare`]; documents are compared by their texts, and a path may lead into an archive.
+pub fn compare_apart(
+    a: &Path,
+    b: &Path,
+    params: &Params,
+    apart: Option<&dyn TakeApart>,
+) -> Result<Comparison, AskError> {
+    let Some(apart) = apart else {
+        return compare(a, b, params);
+    };
+    let into = [a, b].map(|path| said::way(path).1.is_some());
+    let (of_a, of_b) = (said::said(a, apart)?, said::said(b, apart)?);
+    let missing = |path: &Path| AskError::Unreadable {
+        path: path.to_owned(),
+        source: std::io::ErrorKind::NotFound.into(),
+    };
+    match (of_a, of_b) {
+        (None, _) if into[0] => Err(missing(a)),
+        (_, None) if into[1] => Err(missing(b)),
+        (Some(a), Some(b)) if a.own != b.own && (a.speaks() || b.speaks()) => {
+            match (a.text(), b.text()) {
+                (Some(one), Some(other)) => Ok(Comparison::of_texts(one.to_vec(), other.to_vec())),
+                _ => Ok(Comparison::of_bytes(a.own, b.own)),
+            }
+        }
+        (Some(a), Some(b)) => Ok(Comparison::of_bytes(a.own, b.own)),
+        // A file that is too large beside a member: as much of it as is read anywhere.
+        (Some(a), None) if into[0] => Ok(Comparison::of_bytes(a.own, bytes_of(b)?)),
+        (None, Some(b)) if into[1] => Ok(Comparison::of_bytes(bytes_of(a)?, b.own)),
+        _ => compare(a, b, params),
     }
 }
 
@@ -322,6 +384,8 @@ impl Found {
             exact: self.exact,
             identical: self.identical,
             text: self.text,
+            layer: Layer::Bytes,
+            numbers: None,
             relation: similarity::relation(
                 self.identical,
                 self.sizes.0,

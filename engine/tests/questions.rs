@@ -283,8 +283,12 @@ fn a_header_in_more_files_than_the_limit_nominates_nobody_but_a_family_stays_who
     );
     let snapshot = collection.index.snapshot().expect("a snapshot");
     let subject = Subject::remembered(&snapshot, Path::new("/versions/9.txt"));
-    let (shown, total) =
-        listing(&snapshot, &subject.expect("readable").expect("indexed")).expect("an answer");
+    let (shown, total) = listing(
+        &snapshot,
+        &subject.expect("readable").expect("indexed"),
+        true,
+    )
+    .expect("an answer");
     assert_eq!((shown.len(), total), (100, 125));
     // Among the members of a question that names directories, boilerplate is counted anew.
     let scope = Scope {

@@ -165,7 +165,7 @@ fn a_template_is_no_evidence_in_any_question() {
     let snapshot = pages.snapshot();
     let subject = Subject::remembered(&snapshot, Path::new("/t/page-7.html"));
     let subject = subject.expect("readable").expect("indexed");
-    assert_eq!(listing(&snapshot, &subject).expect("a listing").1, 0);
+    assert_eq!(listing(&snapshot, &subject, true).expect("a listing").1, 0);
 
     pages.store.unmark(&id).expect("taken back");
     assert_eq!(pages.pairs(), everything, "as if nothing had been");

@@ -129,14 +129,22 @@ fn entities_are_not_expanded() {
 fn a_document_that_expands_too_much_is_skipped() {
     let body = [
         "<office:p>".to_owned(),
-        "<text:p>word</text:p>".repeat(2_000_000),
+        "<text:p>word word word word word</text:p>".repeat(1_000_000),
     ]
     .concat();
     let odt = zip(&[
         stored("mimetype", b"application/vnd.oasis.opendocument.text"),
         deflated("content.xml", body.as_bytes()),
     ]);
-    assert_eq!(soon(|| take("x.odt", &odt)).unwrap_err(), RATIO);
+    // Compressors differ: some make a hundredth of this, some a thousandth.
+    let strict = Limits {
+        ratio: 40,
+        ..limits()
+    };
+    assert_eq!(
+        soon(|| take_within(strict, "x.odt", &odt)).err(),
+        Some(RATIO)
+    );
     // One text referred to by every cell: little XML, much text.
     let relations = "<Relationships><Relationship Id=\"r\" Type=\"x/officeDocument\" Target=\"w.xml\"/></Relationships>";
     let of_book = "<Relationships><Relationship Id=\"s\" Type=\"x/sharedStrings\" Target=\"s.xml\"/><Relationship Id=\"t\" Type=\"x/worksheet\" Target=\"t.xml\"/></Relationships>";
@@ -158,7 +166,7 @@ fn a_document_that_expands_too_much_is_skipped() {
             format!("<worksheet>{cells}</worksheet>").as_bytes(),
         ),
     ]);
-    assert_eq!(soon(|| take("x.xlsx", &xlsx)).unwrap_err(), RATIO);
+    assert_eq!(soon(|| take("x.xlsx", &xlsx)).err(), Some(RATIO));
 }
 
 #[test]

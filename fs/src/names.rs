@@ -3,7 +3,8 @@
 //! Pure: neighbours in, named entries out. NNN is how much of the asked file is in that one, in
 //! whole percents with leading zeros, so a plain `ls` sorts by score and the best stands last,
 //! next to the prompt. 100 is kept for identical files. NAME is the last component of the target,
-//! as bytes: any byte but `/` and NUL, valid UTF-8 or not.
+//! as bytes: any byte but `/` and NUL, valid UTF-8 or not. A member of an archive has its names after that of the
+//! archive, `mail.eml!report.zip!docs!a.txt`; the link leads to the archive.
 //!
 //! 1. **Length.** A name has at most 255 bytes. What is too long is cut *before the extension*,
 //!    because tools and people go by it. A cut never falls inside a UTF-8 character: the shell
@@ -52,10 +53,10 @@ pub struct Named {
 pub fn name_all(mut neighbours: Vec<Neighbour>) -> Vec<Named> {
     neighbours.sort_by(|a, b| {
         path_bytes(a)
-            .cmp(path_bytes(b))
+            .cmp(&path_bytes(b))
             .then_with(|| (b.identical, b.a_in_b).cmp(&(a.identical, a.a_in_b)))
     });
-    neighbours.dedup_by(|next, kept| next.target == kept.target);
+    neighbours.dedup_by(|next, kept| path_bytes(next) == path_bytes(kept));
 
     let mut taken = HashSet::with_capacity(neighbours.len());
     // In path order the first to ask for a name is the least path that wants it.
@@ -93,7 +94,7 @@ pub fn find<'a>(listing: &'a [Named], name: &OsStr) -> Option<&'a Named> {
 fn marked(neighbour: &Neighbour, taken: &mut HashSet<Vec<u8>>) -> Vec<u8> {
     let mut round = 0_u64;
     loop {
-        let digits = hash64(round, &[path_bytes(neighbour)]) >> 40;
+        let digits = hash64(round, &[&path_bytes(neighbour)]) >> 40;
         let name = spell(neighbour, Some(&format!("~{digits:06x}")));
         if taken.insert(name.clone()) {
             return name;
@@ -102,8 +103,8 @@ fn marked(neighbour: &Neighbour, taken: &mut HashSet<Vec<u8>>) -> Vec<u8> {
     }
 }
 
-fn path_bytes(neighbour: &Neighbour) -> &[u8] {
-    neighbour.target.as_os_str().as_bytes()
+fn path_bytes(neighbour: &Neighbour) -> Vec<u8> {
+    neighbour.path().into_os_string().into_vec()
 }
 
 /// `NNN%_` + stem + mark + extension, in at most [`MAX_NAME`] bytes.
@@ -113,6 +114,8 @@ fn spell(neighbour: &Neighbour, mark: Option<&str>) -> Vec<u8> {
         .target
         .file_name()
         .map_or(b"root".as_slice(), OsStr::as_bytes);
+    let name = with_member(name, &neighbour.member);
+    let name = name.as_slice();
     let mark = mark.unwrap_or_default().as_bytes();
 
     let mut spelt = format!("{percent:03}%_").into_bytes();
@@ -132,6 +135,21 @@ fn spell(neighbour: &Neighbour, mark: Option<&str>) -> Vec<u8> {
         spelt.extend_from_slice(part);
     }
     spelt
+}
+
+/// The name of an archive and of a member in it as one name.
+fn with_member(name: &[u8], member: &[u8]) -> Vec<u8> {
+    let mut name = name.to_vec();
+    if !member.is_empty() {
+        name.push(b'!');
+        // What cannot stand in a name: the slash between folders, and NUL, which an archive may have.
+        name.extend(member.iter().map(|&byte| match byte {
+            b'/' => b'!',
+            0 => b'_',
+            byte => byte,
+        }));
+    }
+    name
 }
 
 /// Stem and extension (with its dot).
@@ -168,7 +186,7 @@ fn cut(bytes: &[u8], limit: usize) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
     use proptest::prelude::*;
     use resemble_core::Score;
@@ -178,6 +196,7 @@ mod tests {
     fn neighbour(path: &[u8], score: f64) -> Neighbour {
         Neighbour {
             target: PathBuf::from(OsString::from_vec(path.to_vec())),
+            member: Vec::new(),
             a_in_b: Score::new(score),
             identical: false,
             relation: "near",
@@ -215,6 +234,38 @@ mod tests {
         assert_eq!(names(vec![identical(b"/a/x")]), [b"100%_x"]);
         assert_eq!(names(vec![neighbour(b"/a/x", 0.05)]), [b"005%_x"]);
         assert_eq!(names(vec![neighbour(b"/", 0.5)]), [b"050%_root"]);
+    }
+
+    /// A member of an archive is called `NNN%_ARCHIVE!NAMES`, with `!` for each `/` in them; the link leads to the archive.
+    #[test]
+    fn a_member_has_the_name_of_its_archive_before_its_own() {
+        let member = |names: &[u8], score| Neighbour {
+            member: names.to_vec(),
+            ..neighbour(b"/a/mail.eml", score)
+        };
+        let all = vec![
+            member(b"report.zip!docs/a.txt", 0.5),
+            member(b"report.zip!docs!a.txt", 0.5),
+            member(b"report.zip!docs/a.txt", 0.4),
+            neighbour(b"/a/mail.eml", 0.3),
+        ];
+        let named = name_all(all);
+        let got: Vec<&[u8]> = named.iter().map(|one| one.name.as_bytes()).collect();
+        let other = digits(b"/a/mail.eml!report.zip!docs/a.txt");
+        let mut want = vec![
+            b"030%_mail.eml".to_vec(),
+            b"050%_mail.eml!report.zip!docs!a.txt".to_vec(),
+            format!("050%_mail.eml!report.zip!docs!a{other}.txt").into_bytes(),
+        ];
+        want.sort();
+        assert_eq!(got, want);
+        assert!(
+            named
+                .iter()
+                .all(|one| one.neighbour.target == Path::new("/a/mail.eml"))
+        );
+        let long = member(&[b'x'; 400], 0.5);
+        assert_eq!(name_all(vec![long])[0].name.len(), MAX_NAME);
     }
 
     /// If two entries of a listing would be equal, each but the one with the least path gets `~` and 6 hex digits of its path's hash before the extension.

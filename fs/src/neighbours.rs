@@ -5,6 +5,8 @@
 //! The trait is asked with absolute paths of the watched tree and answers with absolute paths.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -15,12 +17,27 @@ use resemble_core::Score;
 pub struct Neighbour {
     /// Absolute path of the real file (or directory) that the link leads to.
     pub target: PathBuf,
+    /// What is meant of it: the names of a member of an archive, joined by `!`; empty: the file itself.
+    pub member: Vec<u8>,
     /// How much of the asked file is in this one: the `NNN%` of the name.
     pub a_in_b: Score,
     /// Equal bytes: the only ones that show 100 %.
     pub identical: bool,
     /// The relation's word.
     pub relation: &'static str,
+}
+
+impl Neighbour {
+    /// Target and member as one path: `/srv/mail.eml!report.zip!a.txt`.
+    pub fn path(&self) -> PathBuf {
+        if self.member.is_empty() {
+            return self.target.clone();
+        }
+        let mut path = self.target.clone().into_os_string().into_vec();
+        path.push(b'!');
+        path.extend_from_slice(&self.member);
+        PathBuf::from(OsString::from_vec(path))
+    }
 }
 
 /// The answer for one file at one moment.
@@ -42,7 +59,7 @@ pub trait Neighbours: Send + Sync + 'static {
     /// somebody waits.
     fn similar_dirs(&self, dir: &Path) -> Listing;
 
-    /// The text of `.similar/.why/NAME` for (file, neighbour). May read both files; called on a
+    /// The text of `.similar/.why/NAME` for (file, [`Neighbour::path`]). May read both files; called on a
     /// worker thread, not on a thread that serves the mount.
     fn why(&self, file: &Path, neighbour: &Path) -> Vec<u8>;
 

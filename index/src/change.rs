@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use resemble_core::{ContentId, Digest, FileId};
+use resemble_core::{ContentDigest, ContentId, Digest, FileId};
 
-use crate::rows::{FileStat, SpecialKind};
+use crate::rows::{FileStat, PartRole, SkippedPart, SpecialKind};
 
 /// The content of a file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +29,35 @@ pub enum NewState {
     Skipped(String),
 }
 
+/// A part of a content that was taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewPart {
+    /// See [`crate::rows::PartRow::role`].
+    pub role: PartRole,
+    /// See [`crate::rows::PartRow::parent`]: less than the part's own place.
+    pub parent: Option<u32>,
+    /// See [`crate::rows::PartRow::name`].
+    pub name: Vec<u8>,
+    /// What it holds; `None`: nothing, or nothing that could be kept.
+    pub content: Option<ContentRef>,
+}
+
+/// What looking into a content came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewLook {
+    /// It is nothing that could be taken apart; parts that it has from another look stay.
+    Plain,
+    /// It was taken apart: these are its parts instead of any that it had.
+    Apart {
+        /// Its parts, and theirs.
+        parts: Vec<NewPart>,
+        /// What was skipped.
+        skipped: Vec<SkippedPart>,
+        /// It came to no end and is to be tried again: the content stays [`crate::Look::Unseen`].
+        again: bool,
+    },
+}
+
 /// One change. Paths are absolute; directories above a path are created as needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -43,6 +72,16 @@ pub enum Change {
         stat: FileStat,
         /// What reading gave.
         state: NewState,
+    },
+    /// What looking into the content of a file came to. After the change that brings the file; of a content
+    /// that no file has, nothing is noted.
+    Look {
+        /// The file that was read: [`crate::Applied::gone`] has it if a part is not in the index any more.
+        path: PathBuf,
+        /// Its content.
+        content: ContentDigest,
+        /// What it came to.
+        look: NewLook,
     },
     /// Only the stat of a known file changed (chmod, link count, rename): content and state stay.
     Stat {

@@ -11,11 +11,11 @@ use std::collections::HashSet;
 use resemble_core::{ContentId, DirId, FileId};
 
 use crate::batch::postings::{Counter, posted};
-use crate::codec::rows::{StoredContent, StoredFile, decode_entry};
+use crate::codec::rows::{StoredContent, StoredFile, decode_entry, decode_part};
 use crate::error::{ApplyError, ReadError};
 use crate::fault::{Fault, guarded};
 use crate::index::Index;
-use crate::rows::Entry;
+use crate::rows::{Entry, Look};
 use crate::segments::read::Scan;
 use crate::segments::write::{Merge, Source};
 use crate::snapshot::paths::ROOT;
@@ -79,6 +79,7 @@ impl Snapshot {
             check.names()?;
             check.files()?;
             check.contents()?;
+            check.parts()?;
             check.postings()?;
             Ok(check.problems)
         })
@@ -208,9 +209,22 @@ impl Check<'_> {
                 format!("content {id} is dead")
             });
             let files = inner.content_files.range((id, 0)..=(id, u32::MAX))?.count();
-            let counted = files == row.files as usize && files > 0;
-            self.expect(counted, || {
-                format!("content {id}: {files} files, {} said", row.files)
+            let uses = (id, 0, 0)..=(id, u32::MAX, u32::MAX);
+            let uses = inner.part_of.range(uses)?.count();
+            let counted = (files, uses) == (row.files as usize, row.uses as usize);
+            self.expect(counted && files + uses > 0, || {
+                let said = (row.files, row.uses);
+                format!("content {id}: {files} files and {uses} uses, {said:?} said")
+            });
+            let parts_of_file = files > 0 || (row.look == Look::Unseen && row.parts == 0);
+            self.expect(parts_of_file, || {
+                format!("content {id} has parts and no file")
+            });
+            let listed = inner.parts.range((id, 0)..=(id, u32::MAX))?.count();
+            let skipped = inner.skipped_parts.get(id)?.is_some();
+            let agree = (listed, skipped) == (row.parts as usize, row.skipped);
+            self.expect(agree, || {
+                format!("content {id}: {listed} parts, {} said", row.parts)
             });
             let digest = inner
                 .digests
@@ -250,6 +264,44 @@ impl Check<'_> {
                 (chunks, fingerprints)
             )
         });
+        Ok(())
+    }
+
+    /// Parts against containers, what they hold, and where that says it is.
+    fn parts(&mut self) -> Result<(), Fault> {
+        let inner = self.inner;
+        let mut held = 0;
+        for row in inner.parts.range::<(u32, u32)>(..)? {
+            let (key, row) = row?;
+            let (container, number) = key.value();
+            let known = inner.contents.get(container)?.is_some();
+            self.expect(known, || {
+                format!("a part is of the unknown content {container}")
+            });
+            let part = decode_part(row.value())?;
+            let earlier = part.parent.is_none_or(|parent| parent < number);
+            self.expect(earlier, || {
+                format!("part {number} of content {container} is in a later one")
+            });
+            if let Some(content) = part.content {
+                held += 1;
+                let back = inner.part_of.get((content.0, container, number))?.is_some();
+                self.expect(back, || {
+                    format!("content {} misses its place in {container}", content.0)
+                });
+            }
+        }
+        let places = inner.part_of.len()?;
+        self.expect(places == held, || {
+            format!("{held} parts with a content, {places} places")
+        });
+        for row in inner.skipped_parts.range::<u32>(..)? {
+            let container = row?.0.value();
+            let known = inner.contents.get(container)?.is_some();
+            self.expect(known, || {
+                format!("something of the unknown content {container}")
+            });
+        }
         Ok(())
     }
 

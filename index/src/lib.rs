@@ -51,12 +51,13 @@ pub mod snapshot;
 mod state;
 mod store;
 
-pub use change::{Change, ContentRef, NewState};
+pub use change::{Change, ContentRef, NewLook, NewPart, NewState};
 pub use codec::varint;
 pub use error::{ApplyError, OpenError, ReadError};
 pub use index::{Applied, FileContent, Index, MergeWork, Options};
 pub use rows::{
-    ContentRow, Entry, FileRow, FileStat, FileState, FsId, SetAside, SpecialKind, Timestamp, Totals,
+    ContentRow, Entry, FileRow, FileStat, FileState, FsId, Look, PartRole, PartRow, SetAside,
+    SkippedPart, SpecialKind, Timestamp, Totals,
 };
 pub use schema::{FORMAT_VERSION, TABLES};
 pub use snapshot::{PostingKind, Snapshot};

@@ -86,8 +86,108 @@ pub struct ContentRow {
     pub fingerprints: u32,
     /// Number of runs in its chunk list.
     pub chunk_runs: u64,
-    /// Number of files that have it; never 0 in a snapshot.
+    /// Number of files that have it.
     pub files: u32,
+    /// Number of places in containers that have it as a part. In a snapshot never 0 together with `files`.
+    pub uses: u32,
+    /// Whether it was taken apart.
+    pub look: Look,
+    /// Parts that it was taken apart into; the places of those that came to nothing count.
+    pub parts: u32,
+    /// Whether something of it was skipped when it was taken apart: see [`crate::Snapshot::skipped_parts`].
+    pub skipped: bool,
+}
+
+/// Whether a content was looked into for parts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Look {
+    /// Not yet, or not to any end: its files are to be read again by whoever takes files apart.
+    #[default]
+    Unseen,
+    /// It is nothing that could be taken apart, under the names that its files had when they were read.
+    Plain,
+    /// It was taken apart, whatever came of that.
+    Apart,
+}
+
+impl Look {
+    pub(crate) const fn number(self) -> u64 {
+        match self {
+            Self::Unseen => 0,
+            Self::Plain => 1,
+            Self::Apart => 2,
+        }
+    }
+
+    pub(crate) const fn of_number(number: u64) -> Option<Self> {
+        match number {
+            0 => Some(Self::Unseen),
+            1 => Some(Self::Plain),
+            2 => Some(Self::Apart),
+            _ => None,
+        }
+    }
+}
+
+/// What a part is to what it was found in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PartRole {
+    /// The text of a document: it stands for the document.
+    Text,
+    /// The only thing that a compressed file holds: it stands for the file.
+    Unpacked,
+    /// One of the files that an archive or a mail holds.
+    Member,
+    /// All texts in an archive or a mail together: only a sample, no chunks.
+    WholeText,
+    /// All else in it together: only a sample, no chunks.
+    WholeBytes,
+}
+
+impl PartRole {
+    pub(crate) const fn number(self) -> u8 {
+        match self {
+            Self::Text => 0,
+            Self::Unpacked => 1,
+            Self::Member => 2,
+            Self::WholeText => 3,
+            Self::WholeBytes => 4,
+        }
+    }
+
+    pub(crate) const fn of_number(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Self::Text),
+            1 => Some(Self::Unpacked),
+            2 => Some(Self::Member),
+            3 => Some(Self::WholeText),
+            4 => Some(Self::WholeBytes),
+            _ => None,
+        }
+    }
+}
+
+/// A part of a content. Parts of parts are in one list with them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartRow {
+    /// What it is.
+    pub role: PartRole,
+    /// The part that it was found in, by its place in the list; `None`: the content itself. A part comes
+    /// after the one that it was found in.
+    pub parent: Option<u32>,
+    /// Its name there: any bytes.
+    pub name: Vec<u8>,
+    /// What it holds; `None`: nothing, or nothing that could be kept.
+    pub content: Option<ContentId>,
+}
+
+/// Something in a content that was not taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkippedPart {
+    /// The names that lead there, joined by `!`; empty for the content itself.
+    pub path: Vec<u8>,
+    /// Why, in words.
+    pub reason: String,
 }
 
 /// The type of an entry that is neither file, directory nor symbolic link.
@@ -133,6 +233,10 @@ pub struct Totals {
     pub files: u64,
     /// Chunk and fingerprint keys that more contents have than the boilerplate limit.
     pub boilerplate: u64,
+    /// Parts of all contents.
+    pub parts: u64,
+    /// Contents of which something was skipped when they were taken apart.
+    pub skipped: u64,
 }
 
 /// What was done with a file that is no index of ours, or a damaged one.

@@ -6,7 +6,7 @@ use crate::snapshot::PostingKind;
 use crate::store::{ReadOnlyTable, TableDefinition, WriteTransaction};
 
 /// The version of everything this crate writes. Another one in a file means: rebuild.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// `dir, name` → entry.
 pub(crate) type EntryKey = (u32, &'static [u8]);
@@ -30,6 +30,9 @@ pub(crate) const INODES: TableDefinition<(u16, u64), u32> = TableDefinition::new
 pub(crate) const CONTENTS: TableDefinition<u32, &[u8]> = TableDefinition::new("contents");
 pub(crate) const CONTENT_FILES: TableDefinition<(u32, u32), ()> =
     TableDefinition::new("content_files");
+pub(crate) const PARTS: TableDefinition<(u32, u32), &[u8]> = TableDefinition::new("parts");
+pub(crate) const PART_OF: TableDefinition<(u32, u32, u32), ()> = TableDefinition::new("part_of");
+pub(crate) const SKIPPED_PARTS: TableDefinition<u32, &[u8]> = TableDefinition::new("skipped_parts");
 pub(crate) const DIGESTS: TableDefinition<(u64, u32), ()> = TableDefinition::new("digests");
 pub(crate) const CHUNK_LISTS: TableDefinition<(u32, u32), &[u8]> =
     TableDefinition::new("chunk_lists");
@@ -41,7 +44,7 @@ pub(crate) const BOILERPLATE: TableDefinition<(u8, u64), u32> = TableDefinition:
 pub(crate) const RECORDS: TableDefinition<&str, &[u8]> = TableDefinition::new("records");
 
 /// The names of all tables but those of the segments.
-pub const TABLES: [&str; 16] = [
+pub const TABLES: [&str; 19] = [
     "meta",
     "file_systems",
     "directories",
@@ -51,6 +54,9 @@ pub const TABLES: [&str; 16] = [
     "inodes",
     "contents",
     "content_files",
+    "parts",
+    "part_of",
+    "skipped_parts",
     "digests",
     "chunk_lists",
     "signatures",
@@ -104,6 +110,9 @@ pub(crate) fn create(txn: &WriteTransaction) -> Result<(), Fault> {
     txn.open_table(INODES)?;
     txn.open_table(CONTENTS)?;
     txn.open_table(CONTENT_FILES)?;
+    txn.open_table(PARTS)?;
+    txn.open_table(PART_OF)?;
+    txn.open_table(SKIPPED_PARTS)?;
     txn.open_table(DIGESTS)?;
     txn.open_table(CHUNK_LISTS)?;
     txn.open_table(SIGNATURES)?;

@@ -247,11 +247,13 @@ impl Client {
         path: PathText,
         ignore: bool,
         one_file_system: bool,
+        text: bool,
     ) -> Result<WatchRow, ClientError> {
         self.one(&Request::WatchAdd {
             path,
             ignore,
             one_file_system,
+            text,
         })
     }
 

@@ -57,6 +57,7 @@ fn quick() -> Timeouts {
 #[test]
 fn typed_questions_and_answers() {
     let status = StatusAnswer {
+        unopened: Vec::new(),
         roots: Vec::new(),
         index: IndexStatus::default(),
         clock: 3,

@@ -196,6 +196,7 @@ fn groups() -> GroupsDocument {
             component: "k".into(),
             members: vec![member],
             links: vec![Link {
+                layer: crate::message::Layer::Bytes,
                 a: "v1".into(),
                 b: "v2".into(),
                 a_in_b: half(),

@@ -38,7 +38,8 @@ mod why;
 pub use answer::{
     AlertKind, AlertRow, Answer, CoverRow, Degraded, Discount, DumpRow, End, Failure, FailureKind,
     FindRow, Header, Hello, IndexStatus, Layer, Looked, MountStatus, PairRow, Reply, RootState,
-    RootStatus, SoftError, SoftErrorKind, StatusAnswer, WatchOrigin, WatchRow, WatchStatus, reason,
+    RootStatus, SoftError, SoftErrorKind, StatusAnswer, Unopened, WatchOrigin, WatchRow,
+    WatchStatus, reason,
 };
 pub use compare::{
     CompareClass, CompareOptions, ComparePart, CompareRequest, CompareRow, CompareSummary,
@@ -53,7 +54,10 @@ pub use groups::{
 };
 pub use parts::{Parts, Whole};
 pub use request::{
-    FindRequest, Inode, MeasureUnit, MountView, PairScore, PairsRequest, Request, Scope, Subject,
+    FindRequest, Inode, MeasureUnit, MountView, PairScore, PairsRequest, Request, Scope, StandsAs,
+    Subject, WireAspect,
 };
 pub use templates::{MarkRequest, TemplateRow};
-pub use why::{Explanation, WhyParameters, WhyRange, WhyStretch, WhyTotals};
+pub use why::{
+    ChangedNumber, Differs, Explanation, WhyParameters, WhyRange, WhyStretch, WhyTotals,
+};

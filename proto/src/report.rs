@@ -250,6 +250,7 @@ mod tests {
             b_in_a: Fraction::NONE,
             resemblance: Fraction::from_millionths(1),
             shared_bytes: 4096,
+            interval: None,
             discount: Discount::default(),
         }
     }

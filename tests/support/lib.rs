@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
 
+pub mod pack;
 pub mod storm;
 pub mod text;
 

@@ -23,6 +23,9 @@ mod bad_input;
 /// The same question with and without a daemon has the same bytes for an answer.
 mod two_ways;
 
+/// Documents and archives: what they say and hold, in every answer.
+mod documents;
+
 /// Text that the user declared to be a template is no evidence anywhere, at once and without a read.
 mod templates;
 

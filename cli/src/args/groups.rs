@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use resemble_proto::message::Degree;
 
-use super::{Answering, PlanKind, ReportOutput, Selection};
+use super::{Answering, PlanKind, ReportOutput, Selection, TextLayer};
 use crate::values;
 
 pub(super) const EXAMPLES: &str = "\
@@ -50,6 +50,9 @@ pub struct GroupsArgs {
     /// Rows.
     #[command(flatten)]
     pub selection: Selection,
+    /// Texts and archives.
+    #[command(flatten)]
+    pub layer: TextLayer,
     /// Format.
     #[command(flatten)]
     pub output: ReportOutput,

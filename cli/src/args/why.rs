@@ -14,6 +14,10 @@ Examples:
       Only what both have.
   DIFF=meld resemble why old.c new.c --diff
       Look at both in another program.
+  resemble why contract.docx contract.pdf
+      Documents are compared by their texts.
+  resemble why mail.eml!report.zip!a.txt a.txt
+      A member of an archive or a mail is named as the other commands print it.
   resemble why disk.img copy.img --format json
       Offsets of everything shared and everything that differs, for a script.
 
@@ -22,6 +26,7 @@ and colour on both sides. In the middle: | the lines differ, < only in A here, >
 
 /// `why`
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools)] // switches of a command line
 pub struct WhyArgs {
     /// One file
     #[arg(value_name = "A", value_hint = ValueHint::FilePath)]
@@ -41,6 +46,9 @@ pub struct WhyArgs {
     /// Show N equal lines around what differs; with --matches-only, N at both ends of a range
     #[arg(short = 'C', long, value_name = "N")]
     pub context: Option<usize>,
+    /// Compare the bytes of documents, not their texts
+    #[arg(long)]
+    pub no_text: bool,
     /// How to print the answer
     #[arg(
         long,

@@ -9,6 +9,7 @@
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use resemble_core::{ByteLen, Params};
 use resemble_engine::find::{self, Subject};
@@ -26,7 +27,7 @@ use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
 use rustix::fs::{Access, access};
 
-use super::{FindOptions, Sought, subject_error};
+use super::{FindOptions, Sought, formats, read_now, subject_error};
 use crate::args::{Answering, Global};
 use crate::error::{CliError, CliResult};
 use crate::names::Named;
@@ -69,6 +70,7 @@ impl Local {
             cache_bytes: answering.cache_size,
             params: *params,
             own: own_folders(env, global, named),
+            apart: formats(answering.text).map(|formats| Arc::new(formats) as _),
         };
         let index = LocalIndex::open(options)?;
         if let Some(note) = index.note() {
@@ -142,22 +144,26 @@ impl Local {
     ) -> CliResult<Result<Answer<FindRow>, SoftError>> {
         let snapshot = self.snapshot()?;
         let subject = match sought {
-            Sought::Stdin(digest) => Subject::of_digest((**digest).clone()),
-            Sought::File(file) => {
-                let known = Subject::indexed(&snapshot, &file.real, &self.params);
-                let subject = match known {
-                    Ok(Some(subject)) => Ok(subject),
-                    // On a file system that is never indexed.
-                    Ok(None) => find::read_now(&file.real, &self.params)
-                        .map(|digest| Subject::of_file(digest, file.real.clone())),
-                    Err(error) => Err(error),
-                };
-                match subject {
-                    Ok(subject) => subject,
-                    Err(error @ AskError::Unreadable { .. }) => {
-                        return Ok(Err(subject_error(file, error)));
-                    }
-                    Err(error) => return Err(error.into()),
+            Sought::Stdin(read) => Subject::of_incoming((**read).clone()),
+            Sought::File(file) => match Subject::indexed(&snapshot, &file.real, &self.params) {
+                Ok(Some(subject)) => subject,
+                // On a file system that is never indexed.
+                Ok(None) => match read_now(sought, &self.params, options.text) {
+                    Ok(read) => Subject::of_incoming(read).at(file.real.clone()),
+                    Err(error) => return Ok(Err(error)),
+                },
+                Err(error @ AskError::Unreadable { .. }) => {
+                    return Ok(Err(subject_error(file, error)));
+                }
+                Err(error) => return Err(error.into()),
+            },
+            Sought::Member(member) => {
+                match Subject::indexed(&snapshot, &member.real(), &self.params)? {
+                    Some(subject) => subject,
+                    None => match read_now(sought, &self.params, options.text) {
+                        Ok(read) => Subject::of_incoming(read),
+                        Err(error) => return Ok(Err(error)),
+                    },
                 }
             }
         };
@@ -168,6 +174,7 @@ impl Local {
             top: options.top,
             exact: options.exact,
             unit: options.unit.into(),
+            text: options.text,
         };
         let answer = find::find(&snapshot, &subject, name, &options)?;
         let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
@@ -204,6 +211,7 @@ impl Local {
             top: request.top,
             exact: request.exact,
             unit: request.unit.into(),
+            text: request.text,
         };
         let answer = pairs::pairs(&snapshot, &options)?;
         let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));

@@ -31,7 +31,13 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     // With every directory of --in missing, the question has no files: not those of the daemon.
     let mut backend = None;
     if args.within.is_empty() || !within.is_empty() {
-        let chosen = Backend::choose(ui, env, global, &args.answering, &within)?;
+        let chosen = Backend::choose(
+            ui,
+            env,
+            global,
+            &args.layer.answering(&args.answering),
+            &within,
+        )?;
         params = *chosen.params();
         errors.extend(found.ask(ui, args, &files, &within, backend.insert(chosen))?);
     }
@@ -105,14 +111,14 @@ impl Found {
         let mut errors = Vec::new();
         let mut subjects = Vec::with_capacity(files.len());
         for file in files {
-            match sought(file, backend) {
+            match sought(file, args, backend) {
                 Ok(subject) => subjects.push((PathText::from(file.as_path()), subject?)),
                 Err(error) => errors.push(error),
             }
         }
         let real = names::real_paths(within);
         let mut looked_at = real.clone();
-        looked_at.extend(subjects.iter().filter_map(|(_, subject)| subject.path()));
+        looked_at.extend(subjects.iter().filter_map(|(_, subject)| subject.file()));
         backend.refresh(ui, &looked_at)?;
         let selection = &args.selection;
         let options = FindOptions {
@@ -122,6 +128,7 @@ impl Found {
             top: selection.top,
             exact: args.exact,
             unit: args.unit.into(),
+            text: !args.layer.no_text,
         };
         let _progress = ui.progress("comparing");
         for (name, subject) in &subjects {
@@ -176,12 +183,21 @@ fn all_files(args: &FindArgs) -> CliResult<Vec<PathBuf>> {
 }
 
 /// What a FILE argument means; the outer error is the file's own.
-fn sought(file: &Path, backend: &Backend) -> Result<CliResult<Sought>, SoftError> {
+fn sought(file: &Path, args: &FindArgs, backend: &Backend) -> Result<CliResult<Sought>, SoftError> {
     if file == Path::new("-") {
-        return Ok(digest_stdin(backend.params()).map(|digest| Sought::Stdin(Box::new(digest))));
+        let text = !args.layer.no_text;
+        return Ok(digest_stdin(backend.params(), text).map(|read| Sought::Stdin(Box::new(read))));
     }
     let failed = |error| SoftError::of_io(PathText::from(file), &error);
-    let real = std::fs::canonicalize(file).map_err(failed)?;
+    let real = match std::fs::canonicalize(file) {
+        Ok(real) => real,
+        Err(error) => {
+            let member = names::member_of(file).filter(|_| !args.layer.no_text);
+            return member
+                .map(|member| Ok(Sought::Member(member)))
+                .ok_or_else(|| failed(error));
+        }
+    };
     let meta = std::fs::metadata(&real).map_err(failed)?;
     if !meta.is_file() {
         let what = if meta.is_dir() {

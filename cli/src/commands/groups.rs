@@ -155,7 +155,13 @@ fn ask(
     let mut backend = None;
     // With every root missing there is nothing to look in: not what the daemon watches.
     if args.roots.is_empty() || !roots.is_empty() {
-        let chosen = backend.insert(Backend::choose(ui, env, global, &args.answering, &all)?);
+        let chosen = backend.insert(Backend::choose(
+            ui,
+            env,
+            global,
+            &args.layer.answering(&args.answering),
+            &all,
+        )?);
         params = *chosen.params();
         chosen.refresh(ui, &names::real_paths(&all))?;
         let request = request(args, &roots, of.as_ref());
@@ -179,6 +185,8 @@ fn request(args: &GroupsArgs, roots: &[Named], of: Option<&Named>) -> GroupsRequ
         degree: args.degree.unwrap_or_default(),
         memory: args.memory,
         top: args.selection.top,
+        // Names for an archiver: what compresses together is bytes.
+        text: !args.layer.no_text && !args.order,
     }
 }
 

@@ -30,7 +30,13 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
     let mut params = Params::default();
     let mut backend = None;
     if !named.is_empty() {
-        let chosen = backend.insert(Backend::choose(ui, env, global, &args.answering, &named)?);
+        let chosen = backend.insert(Backend::choose(
+            ui,
+            env,
+            global,
+            &args.layer.answering(&args.answering),
+            &named,
+        )?);
         params = *chosen.params();
         let real = names::real_paths(&named);
         chosen.refresh(ui, &real)?;
@@ -44,6 +50,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
                 top: args.selection.top,
                 exact: args.exact,
                 unit: args.unit.into(),
+                text: args.layer.text,
             },
         )?;
     }

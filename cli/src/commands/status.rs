@@ -75,12 +75,16 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
             (root.unreadable, "unreadable", Tint::Notable),
             (root.skipped, "left out", Tint::Faint),
             (root.hidden, "called .similar and hidden", Tint::Faint),
+            (root.unopened, "not looked into", Tint::Faint),
         ];
         for (count, what, tint) in counts.into_iter().filter(|(count, ..)| *count > 0) {
             line.push(Cell::left(format!("{} {what}", human_count(count)), tint));
         }
         if root.ignore {
             line.push(Cell::left("without ignored files", Tint::Faint));
+        }
+        if !root.text {
+            line.push(Cell::left("by its bytes alone", Tint::Faint));
         }
         lines.push(line);
     }
@@ -107,6 +111,13 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
             human_count(status.watch.overflows)
         );
         lines.push(vec![Cell::left(since, Tint::Faint)]);
+        for unopened in &status.unopened {
+            lines.push(vec![
+                Cell::left("not looked into:", Tint::Faint),
+                ui.name(&unopened.path, Tint::Plain),
+                Cell::left(harmless(&unopened.reason), Tint::Plain),
+            ]);
+        }
     }
     for mount in &status.mounts {
         lines.push(vec![

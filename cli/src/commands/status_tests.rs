@@ -8,6 +8,8 @@ use resemble_proto::message::{
 
 fn status() -> StatusAnswer {
     let root = |path: &str, state| RootStatus {
+        text: true,
+        unopened: 0,
         path: path.into(),
         files: 12_345,
         bytes: 1 << 30,
@@ -19,6 +21,7 @@ fn status() -> StatusAnswer {
         ignore: false,
     };
     StatusAnswer {
+        unopened: Vec::new(),
         roots: vec![
             root("/srv/docs", RootState::Live),
             root("/a b", RootState::Degraded),
@@ -71,9 +74,9 @@ fn json() {
     let expected = concat!(
         r#"{"schema":1,"version":"VERSION","command":"status","parameters":{},"pending":6,"#,
         r#""roots":[{"path":"/srv/docs","files":12345,"bytes":1073741824,"state":"live","#,
-        r#""pending":3,"skipped":0,"unreadable":1,"hidden":0,"ignore":false},"#,
+        r#""pending":3,"skipped":0,"unreadable":1,"hidden":0,"ignore":false,"text":true,"unopened":0},"#,
         r#"{"path":"/a b","files":12345,"bytes":1073741824,"state":"degraded","#,
-        r#""pending":3,"skipped":0,"unreadable":1,"hidden":0,"ignore":false}],"#,
+        r#""pending":3,"skipped":0,"unreadable":1,"hidden":0,"ignore":false,"text":true,"unopened":0}],"#,
         r#""index":{"bytes":5242880,"contents":11000,"chunks":1000000,"files_read":12000,"#,
         r#""bytes_read":1073741824},"clock":17,"fresh":false,"#,
         r#""degraded":[{"path":"/a b","reason":"no inotify watches are left: polled every minute","#,

@@ -19,10 +19,11 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> 
             dir,
             ignore,
             one_file_system,
+            no_text,
         } => {
             let path = real(dir)?;
             let daemon = backend::daemon(env, global)?;
-            daemon.watch_add(path, *ignore, *one_file_system)?;
+            daemon.watch_add(path, *ignore, *one_file_system, !no_text)?;
         }
         WatchAction::Remove { dir } => {
             let daemon = backend::daemon(env, global)?;

@@ -12,16 +12,19 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
 use resemble_engine::AskError;
+use resemble_engine::apart::TakeApart;
 use resemble_engine::why::{self, Comparison, SharedRange, Stretch, ViewOptions};
 use resemble_proto::documents::Document;
 use resemble_proto::message::{
-    Explanation, Header, WhyParameters, WhyRange, WhyStretch, WhyTotals,
+    ChangedNumber, Differs, Explanation, Header, WhyParameters, WhyRange, WhyStretch, WhyTotals,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
 use crate::args::{RowFormat, WhyArgs};
+use crate::backend::formats;
 use crate::error::{CliError, CliResult, Outcome};
+use crate::names;
 use crate::quote::quoted;
 use crate::table::{Field, Style, write_row};
 use crate::ui::{Cell, Tint, Ui};
@@ -41,13 +44,21 @@ pub(super) fn run(ui: &mut Ui, args: &WhyArgs) -> CliResult {
             "{option} is for people; leave out --format"
         )));
     }
-    let (a, b) = (file(&args.a)?, file(&args.b)?);
-    if (a.1.dev(), a.1.ino()) == (b.1.dev(), b.1.ino()) {
+    let (a, b) = (subject(args, &args.a)?, subject(args, &args.b)?);
+    let inode = |of: &Subject| of.inode;
+    if inode(&a).is_some() && inode(&a) == inode(&b) {
         ui.note("both names lead to one file");
     }
+    if args.diff && (inode(&a).is_none() || inode(&b).is_none()) {
+        return Err(CliError::Usage(
+            "--diff needs files: a member of an archive is none".to_owned(),
+        ));
+    }
     let progress = ui.progress("comparing");
-    let comparison = why::compare(&a.0, &b.0, &Params::default())
-        .map_err(|error| as_named(error, &[(&a.0, &args.a), (&b.0, &args.b)]))?;
+    let formats = formats(!args.no_text);
+    let apart = formats.as_ref().map(|formats| formats as &dyn TakeApart);
+    let comparison = why::compare_apart(&a.real, &b.real, &Params::default(), apart)
+        .map_err(|error| as_named(error, &[(&a.real, &args.a), (&b.real, &args.b)]))?;
     drop(progress);
     let outcome = Outcome::of(comparison.shared.relation.is_some());
     ui.redirect(args.output.as_deref());
@@ -70,6 +81,30 @@ pub(super) fn run(ui: &mut Ui, args: &WhyArgs) -> CliResult {
     }
     ui.flush()?;
     Ok(outcome)
+}
+
+/// A file, or a member in one.
+struct Subject {
+    real: PathBuf,
+    /// Device and inode of a file.
+    inode: Option<(u64, u64)>,
+}
+
+/// What a name means: a file, or a member of the one that it leads to up to some `!`.
+fn subject(args: &WhyArgs, shown: &Path) -> CliResult<Subject> {
+    match file(shown) {
+        Ok((real, metadata)) => Ok(Subject {
+            real,
+            inode: Some((metadata.dev(), metadata.ino())),
+        }),
+        Err(error) => match names::member_of(shown).filter(|_| !args.no_text) {
+            Some(member) => Ok(Subject {
+                real: member.real(),
+                inode: None,
+            }),
+            None => Err(error),
+        },
+    }
 }
 
 /// Where a name leads, and what is there: anything but a directory, whose refusal names the way.
@@ -207,6 +242,11 @@ fn document(args: &WhyArgs, comparison: &Comparison) -> Document<Explanation> {
             })
             .collect()
     };
+    let numbers = shared.numbers.iter().flat_map(|numbers| &numbers.first);
+    let changed = numbers.map(|(a, b)| ChangedNumber {
+        a: a.clone(),
+        b: b.clone(),
+    });
     let (differing_bytes_a, differing_bytes_b) = shared.differing_bytes();
     let body = Explanation {
         totals: WhyTotals {
@@ -219,6 +259,9 @@ fn document(args: &WhyArgs, comparison: &Comparison) -> Document<Explanation> {
             size_b: shared.sizes.1.get(),
             exact: shared.exact,
             text: shared.text,
+            layer: shared.layer,
+            differs: shared.numbers.as_ref().map(|_| Differs::OnlyInNumbers),
+            numbers: shared.numbers.as_ref().map(|numbers| numbers.count),
             differing_bytes_a,
             differing_bytes_b,
         },
@@ -226,6 +269,7 @@ fn document(args: &WhyArgs, comparison: &Comparison) -> Document<Explanation> {
         repeats: shared.repeats.iter().map(range).collect(),
         differs_a: stretches(&shared.differs_a),
         differs_b: stretches(&shared.differs_b),
+        changed: changed.collect(),
     };
     let parameters = WhyParameters {
         a: PathText::from(args.a.as_path()),

@@ -124,6 +124,7 @@ fn discounts_have_columns() {
         reason: Some("61 % raw, 9 % after text found in 400 files".into()),
     };
     let link = |discount: &Discount| Link {
+        layer: resemble_proto::message::Layer::Bytes,
         a: "p".into(),
         b: "q".into(),
         a_in_b: Fraction::from_millionths(610_000),

@@ -40,6 +40,7 @@ fn member(path: &str, mtime: i64) -> Member {
 
 fn link(a: &str, b: &str, percent: u32) -> Link {
     Link {
+        layer: resemble_proto::message::Layer::Bytes,
         a: a.into(),
         b: b.into(),
         a_in_b: share(percent),

@@ -15,6 +15,7 @@ fn find_rows() -> Vec<FindRow> {
         b_in_a: Fraction::from_millionths(b),
         resemblance: Fraction::from_millionths(500_000),
         shared_bytes: 4096,
+        interval: None,
         discount: Discount::default(),
     };
     vec![
@@ -41,6 +42,7 @@ fn find_rows() -> Vec<FindRow> {
 
 fn pair() -> PairRow {
     PairRow {
+        layer: Layer::Bytes,
         a: "x".into(),
         b: "y z".into(),
         score: Fraction::ONE,
@@ -253,6 +255,7 @@ fn alerts_and_roots() {
         "1\t1788266096\tfile\t/a\t/b\tnear\t0.920000\t0.900000\t5000\t1\n"
     );
     let root = WatchRow {
+        text: true,
         path: "/srv".into(),
         origin: WatchOrigin::Kept,
         ignore: true,
@@ -270,7 +273,7 @@ fn alerts_and_roots() {
     );
     assert_eq!(
         printed(&[root], RowFormat::Csv, false, false, false),
-        "path,origin,ignore,one_file_system\n/srv,kept,true,false\n"
+        "path,origin,ignore,one_file_system,text\n/srv,kept,true,false,true\n"
     );
 }
 

@@ -372,6 +372,7 @@ fn the_steps_of_a_family() {
         copies: 1,
     };
     let link = |a: &str, b: &str, score| Link {
+        layer: resemble_proto::message::Layer::Bytes,
         a: a.into(),
         b: b.into(),
         a_in_b: share(score),
@@ -439,6 +440,7 @@ fn sets_and_clusters() {
         component: "abc".into(),
         members: vec![member("v1", false), member("v2", true)],
         links: vec![Link {
+            layer: resemble_proto::message::Layer::Bytes,
             a: "v1".into(),
             b: "v2".into(),
             a_in_b: share(91),

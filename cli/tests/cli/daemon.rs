@@ -115,7 +115,7 @@ fn find_asks_the_daemon_and_prints_names_as_given() {
     let asked = daemon.stop();
     let text = serde_json::to_string(&asked[1]).unwrap();
     let expected = format!(
-        r#"{{"request":"find","subject":{{"file":"{}"}},"within":["{}"],"min_size":0,"min":null,"min_shared":null,"top":null,"exact":false,"unit":"bytes"}}"#,
+        r#"{{"request":"find","subject":{{"file":"{}"}},"within":["{}"],"min_size":0,"min":null,"min_shared":null,"top":null,"exact":false,"unit":"bytes","text":true}}"#,
         file.display(),
         env.path("docs").display()
     );
@@ -318,7 +318,7 @@ fn orders_carry_absolute_paths() {
         asked,
         [
             format!(
-                r#"{{"request":"watch-add","path":"{}","ignore":true,"one_file_system":false}}"#,
+                r#"{{"request":"watch-add","path":"{}","ignore":true,"one_file_system":false,"text":true}}"#,
                 at("docs")
             ),
             format!(r#"{{"request":"watch-remove","path":"{}"}}"#, at("gone")),

@@ -13,7 +13,9 @@
 //!    of a copied tree it counts.
 //! 5. **Files that came together in numbers.** An unpacked archive is full of files that resemble each
 //!    other; news is what they resemble that was there before.
-//! 6. **Small files** (under 1 KiB) count in a copied tree, if they are identical.
+//! 6. **Unpacking.** That a file lies in an archive is no news of the file. A mail or an archive that holds what lies
+//!    here is news of that.
+//! 7. **Small files** (under 1 KiB) count in a copied tree, if they are identical.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -97,12 +99,21 @@ impl Judge {
         if partners.is_empty() && file.stat.size >= LEAST_SIZE {
             partners = questions::alike(&self.after, path)?;
             partners.retain(|partner| share(partner) >= LEAST_SHARE);
+            // First what lies in it byte for byte: that is what somebody saved or sent.
+            let mut held = questions::held(&self.after, path, LEAST_SIZE)?;
+            partners.retain(|partner| held.iter().all(|held| held.path != partner.path));
+            held.append(&mut partners);
+            partners = held;
         }
         if partners.is_empty() {
             return Ok(Verdict::Nothing);
         }
         let known = match was {
-            Some(_) => questions::alike(before, path)?,
+            Some(_) => {
+                let mut known = questions::alike(before, path)?;
+                known.extend(questions::held(before, path, LEAST_SIZE)?);
+                known
+            }
             None => Vec::new(),
         };
         let mut news = Vec::new();

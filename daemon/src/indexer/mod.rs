@@ -32,6 +32,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, after, never, select};
+use resemble_engine::apart::TakeApart;
 use resemble_engine::ingest::{Cause, Ingest, IngestOptions, RootOptions, StopFlag, Target};
 use resemble_index::{Index, OpenError};
 use resemble_proto::message::{Failure, FailureKind};
@@ -93,6 +94,8 @@ pub struct Options {
     pub reconcile: Option<Duration>,
     /// Paths that are never looked at.
     pub exclude: Vec<PathBuf>,
+    /// What takes documents and archives apart.
+    pub apart: Option<Arc<dyn TakeApart>>,
     /// Ends a scan under way.
     pub stop: StopFlag,
 }
@@ -222,15 +225,21 @@ impl Indexer {
     }
 
     fn start_ingest(&mut self, index: Arc<Index>) {
-        self.ingest = Some(Ingest::new(
+        let ingest = Ingest::new(
             index,
             IngestOptions {
                 exclude: self.options.exclude.clone(),
                 roots: self.root_options(),
+                apart: self.options.apart.clone(),
                 stop: self.options.stop.clone(),
                 ..IngestOptions::default()
             },
-        ));
+        );
+        if let Err(error) = ingest.know_parts() {
+            // The first scan meets what is wrong with the index, and deals with it.
+            tracing::warn!(%error, "what was taken apart may be of an earlier version");
+        }
+        self.ingest = Some(ingest);
     }
 
     fn root_options(&self) -> Vec<RootOptions> {

@@ -26,12 +26,19 @@ struct KeptRoot {
     ignore: bool,
     #[serde(default)]
     one_file_system: bool,
+    #[serde(default = "yes")]
+    text: bool,
     /// Asked for by `watch add`.
     #[serde(default)]
     kept: bool,
     /// Scanned once.
     #[serde(default)]
     complete: bool,
+}
+
+/// What a record of an earlier version means.
+const fn yes() -> bool {
+    true
 }
 
 fn read(snapshot: &Snapshot) -> Vec<KeptRoot> {
@@ -64,6 +71,7 @@ pub(crate) fn kept(snapshot: &Snapshot) -> Vec<RootOptions> {
             path: root.path.into(),
             ignore: root.ignore,
             one_file_system: root.one_file_system,
+            text: root.text,
         })
         .collect()
 }
@@ -124,6 +132,7 @@ pub(super) fn keep(
             path: root.options.path.as_path().into(),
             ignore: root.options.ignore,
             one_file_system: root.options.one_file_system,
+            text: root.options.text,
             kept: root.origin == WatchOrigin::Kept,
             complete: complete.contains(&root.options.path),
         })

@@ -56,6 +56,7 @@ fn start_on(index: Arc<Index>, roots: &[&Path], limit: usize) -> Running {
             })
         }),
         Options {
+            apart: None,
             timing: Timing::default(),
             reconcile: None,
             exclude: Vec::new(),

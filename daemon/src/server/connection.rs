@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use resemble_engine::ingest::RootOptions;
 use resemble_proto::frame::{self, LineBuffer, MAX_ANSWER, encode};
 use resemble_proto::message::{
     AlertRow, Answer, End, Failure, FailureKind, Header, Hello, Reply, Request,
@@ -112,8 +113,15 @@ impl Connection {
                 path,
                 ignore,
                 one_file_system,
+                text,
             } => {
-                let root = handlers::new_root(&context, path.into(), ignore, one_file_system)?;
+                let rules = RootOptions {
+                    path: path.into(),
+                    ignore,
+                    one_file_system,
+                    text,
+                };
+                let root = handlers::new_root(&context, rules)?;
                 let row = handlers::watch_row(&root);
                 self.order(&context, |reply| Command::AddRoot(root, reply), None)
                     .await?;

@@ -5,12 +5,16 @@ use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::Sender;
 use resemble_engine::compare::Recent;
+use resemble_proto::message::Unopened;
 
 use super::status::Figures;
 use crate::alerts::log::AlertLog;
 use crate::indexer::Command;
 use crate::overlays::Overlays;
 use crate::state::Shared;
+
+/// What was counted in the roots at a generation of the index.
+type Counted = (u64, Vec<Figures>, Vec<Unopened>);
 
 /// Shared by all connections.
 #[derive(Debug)]
@@ -28,7 +32,7 @@ pub struct Context {
     /// What the last comparisons found out.
     pub(super) compared: Recent,
     /// The figures of the last `status`, with the clock they belong to.
-    pub(super) figures: Mutex<Option<(u64, Vec<Figures>)>>,
+    pub(super) figures: Mutex<Option<Counted>>,
 }
 
 impl Context {

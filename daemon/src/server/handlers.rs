@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use resemble_core::{ByteLen, Digest, FileId};
 use resemble_engine::AskError;
+use resemble_engine::aspects::Aspect;
 use resemble_engine::find::{self, FindOptions};
 use resemble_engine::fsid::FsIds;
 use resemble_engine::ingest::RootOptions;
@@ -19,7 +20,7 @@ use resemble_index::Snapshot;
 use resemble_proto::message::{
     Answer, CoverRow, DirRow, DirsRequest, DumpRow, End, Failure, FailureKind, FindRequest,
     FindRow, GroupsRequest, Header, Inode, MountView, OrderRow, PairRow, PairsRequest, Parts,
-    Reply, Request, RootState, Scope, Subject, WatchOrigin, WatchRow, Whole,
+    Reply, Request, RootState, Scope, Subject, WatchOrigin, WatchRow, Whole, WireAspect,
 };
 use resemble_proto::path::PathText;
 
@@ -108,10 +109,11 @@ fn find(context: &Context, request: &FindRequest) -> Result<Answer<FindRow>, Fai
             digest,
             name,
             inode,
+            others,
         } => {
             let digest = Digest::try_from(digest)
                 .map_err(|error| Failure::new(FailureKind::BadRequest, error.to_string()))?;
-            let mut subject = find::Subject::of_digest(digest);
+            let mut subject = find::Subject::of_digest(digest).with_others(aspects(others)?);
             if let Some(file) = inode.and_then(|inode| file_of(context, &snapshot, inode)) {
                 subject = subject.is_file(file);
             }
@@ -125,9 +127,32 @@ fn find(context: &Context, request: &FindRequest) -> Result<Answer<FindRow>, Fai
         top: request.top,
         exact: request.exact,
         unit: request.unit.into(),
+        text: request.text,
     };
     let answer = find::find(&snapshot, &subject, &name, &options).map_err(asked)?;
     Ok(with_header(context, answer))
+}
+
+/// What stands for a subject besides its bytes, as a client sent it.
+fn aspects(others: &[WireAspect]) -> Result<Vec<(Aspect, Digest)>, Failure> {
+    /// One of each kind, and what is packed several times over.
+    const MOST: usize = 16;
+    if others.len() > MOST {
+        let text = format!("more than {MOST} contents stand for the file");
+        return Err(Failure::new(FailureKind::BadRequest, text));
+    }
+    let decoded = others.iter().map(|other| {
+        let aspect = Aspect::from(other.stands);
+        let digest = if aspect.is_whole() {
+            other.digest.sample()
+        } else {
+            Digest::try_from(&other.digest)
+        };
+        digest.map(|digest| (aspect, digest))
+    });
+    decoded
+        .collect::<Result<_, _>>()
+        .map_err(|error| Failure::new(FailureKind::BadRequest, error.to_string()))
 }
 
 fn pairs(context: &Context, request: &PairsRequest) -> Result<Answer<PairRow>, Failure> {
@@ -146,6 +171,7 @@ fn pairs(context: &Context, request: &PairsRequest) -> Result<Answer<PairRow>, F
         top: request.top,
         exact: request.exact,
         unit: request.unit.into(),
+        text: request.text,
     };
     let answer = pairs::pairs(&snapshot(context)?, &options).map_err(asked)?;
     Ok(with_header(context, answer))
@@ -306,24 +332,11 @@ fn covers(context: &Context, paths: Vec<PathText>) -> Answer<CoverRow> {
 // ---- orders: what is checked before the indexer is asked ---------------------------------------
 
 /// A root to add, as it can be watched.
-pub(super) fn new_root(
-    context: &Context,
-    path: PathBuf,
-    ignore: bool,
-    one_file_system: bool,
-) -> Result<RootOptions, Failure> {
+pub(super) fn new_root(context: &Context, root: RootOptions) -> Result<RootOptions, Failure> {
     let refused =
         |error: crate::config::RootError| Failure::new(FailureKind::Refused, error.to_string());
-    absolute(&PathText::from(path.as_path()))?;
-    let root = checked_root(
-        RootOptions {
-            path,
-            ignore,
-            one_file_system,
-        },
-        &context.state,
-    )
-    .map_err(refused)?;
+    absolute(&PathText::from(root.path.as_path()))?;
+    let root = checked_root(root, &context.state).map_err(refused)?;
     let roots = context.shared.roots();
     not_nested(
         &root.path,
@@ -359,6 +372,7 @@ pub(super) fn watch_row(root: &RootOptions) -> WatchRow {
         origin: WatchOrigin::Kept,
         ignore: root.ignore,
         one_file_system: root.one_file_system,
+        text: root.text,
     }
 }
 

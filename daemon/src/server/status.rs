@@ -8,8 +8,13 @@ use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use resemble_core::ContentId;
+use resemble_engine::aspects;
+use resemble_engine::ingest::RootOptions;
 use resemble_index::{Entry, FileState, ReadError, Snapshot};
-use resemble_proto::message::{Degraded, IndexStatus, RootState, RootStatus, StatusAnswer};
+use resemble_proto::message::{
+    Degraded, IndexStatus, RootState, RootStatus, StatusAnswer, Unopened,
+};
 
 use super::context::Context;
 use crate::state::{NoSnapshot, Root, lock};
@@ -22,6 +27,7 @@ pub(super) struct Figures {
     skipped: u64,
     unreadable: u64,
     hidden: u64,
+    unopened: u64,
 }
 
 /// The state of the daemon now.
@@ -30,7 +36,7 @@ pub(super) fn status(context: &Context) -> Result<StatusAnswer, NoSnapshot> {
     let clock = shared.clock();
     let snapshot = shared.snapshot()?;
     let roots = shared.roots();
-    let figures = figures(context, clock, &snapshot, &roots)?;
+    let (figures, unopened) = figures(context, clock, &snapshot, &roots)?;
     let troubles = shared.troubles();
     let totals = snapshot.totals()?;
     let pending = shared.pending();
@@ -47,6 +53,8 @@ pub(super) fn status(context: &Context) -> Result<StatusAnswer, NoSnapshot> {
             unreadable: figures.unreadable,
             hidden: figures.hidden,
             ignore: root.options.ignore,
+            text: root.options.text,
+            unopened: figures.unopened,
         })
         .collect();
     // Which root a waiting file belongs to is known to the indexer alone; with one root, or one
@@ -70,6 +78,7 @@ pub(super) fn status(context: &Context) -> Result<StatusAnswer, NoSnapshot> {
         mounts: context.overlays.status(),
         watch: shared.watch_status(),
         pid: std::process::id(),
+        unopened,
     })
 }
 
@@ -92,22 +101,30 @@ fn figures(
     clock: u64,
     snapshot: &Snapshot,
     roots: &[Root],
-) -> Result<Vec<Figures>, ReadError> {
-    if let Some((then, figures)) = &*lock(&context.figures)
+) -> Result<(Vec<Figures>, Vec<Unopened>), ReadError> {
+    if let Some((then, figures, unopened)) = &*lock(&context.figures)
         && *then == clock
         && figures.len() == roots.len()
     {
-        return Ok(figures.clone());
+        return Ok((figures.clone(), unopened.clone()));
     }
+    let mut unopened = Vec::new();
     let counted: Vec<Figures> = roots
         .iter()
-        .map(|root| count(snapshot, &root.options.path))
+        .map(|root| count(snapshot, &root.options, &mut unopened))
         .collect::<Result<_, _>>()?;
-    *lock(&context.figures) = Some((clock, counted.clone()));
-    Ok(counted)
+    *lock(&context.figures) = Some((clock, counted.clone(), unopened.clone()));
+    Ok((counted, unopened))
 }
 
-fn count(snapshot: &Snapshot, root: &Path) -> Result<Figures, ReadError> {
+/// The figures of a root; what could not be looked into is added to `unopened`.
+fn count(
+    snapshot: &Snapshot,
+    root: &RootOptions,
+    unopened: &mut Vec<Unopened>,
+) -> Result<Figures, ReadError> {
+    let text = root.text && snapshot.totals()?.skipped > 0;
+    let root = root.path.as_path();
     let mut figures = Figures::default();
     let mut seen = HashSet::new();
     let mut failed = None;
@@ -126,6 +143,15 @@ fn count(snapshot: &Snapshot, root: &Path) -> Result<Figures, ReadError> {
                 figures.files += 1;
                 figures.bytes += row.stat.size.get();
                 match row.state {
+                    FileState::Settled(content) | FileState::Unsettled(content) if text => {
+                        match skipped_parts(snapshot, content, path, unopened) {
+                            Ok(skipped) => figures.unopened += u64::from(skipped),
+                            Err(error) => {
+                                failed = Some(error);
+                                return ControlFlow::Break(());
+                            }
+                        }
+                    }
                     FileState::Settled(_) | FileState::Unsettled(_) => {}
                     FileState::Unreadable(_) => figures.unreadable += 1,
                     FileState::Skipped(_) => figures.skipped += 1,
@@ -140,4 +166,25 @@ fn count(snapshot: &Snapshot, root: &Path) -> Result<Figures, ReadError> {
         }
     })?;
     failed.map_or(Ok(figures), Err)
+}
+
+/// Whether something of a file's content could not be looked into; what, as far as there is room.
+fn skipped_parts(
+    snapshot: &Snapshot,
+    content: ContentId,
+    path: &Path,
+    unopened: &mut Vec<Unopened>,
+) -> Result<bool, ReadError> {
+    if !snapshot.content(content)?.is_some_and(|row| row.skipped) {
+        return Ok(false);
+    }
+    for skipped in snapshot.skipped_parts(content)? {
+        if unopened.len() < StatusAnswer::MOST_UNOPENED {
+            unopened.push(Unopened {
+                path: aspects::shown(path, &skipped.path).into(),
+                reason: skipped.reason,
+            });
+        }
+    }
+    Ok(true)
 }

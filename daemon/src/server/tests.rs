@@ -274,7 +274,7 @@ fn what_is_not_watched_is_said_to_be_so() {
         let failed = running
             .client()
             .unwrap()
-            .watch_add(path.into(), false, false)
+            .watch_add(path.into(), false, false, true)
             .unwrap_err();
         assert!(
             matches!(failed, ClientError::Failed(failure) if failure.kind == FailureKind::Refused)

@@ -152,14 +152,14 @@ fn added_roots_are_kept_and_removed_ones_forgotten() {
     let daemon = place.start();
     let row = daemon
         .client()
-        .watch_add(wire(&other), false, false)
+        .watch_add(wire(&other), false, false, true)
         .unwrap();
     assert_eq!(row.path.as_path(), other);
     daemon.sync();
     assert!(daemon.dump().contains("/other/o\tf"));
     let nested = daemon
         .client()
-        .watch_add(wire(&place.root.join("x")), false, false);
+        .watch_add(wire(&place.root.join("x")), false, false, true);
     assert!(matches!(nested, Err(ClientError::Failed(f)) if f.kind == FailureKind::Refused));
     drop(daemon);
     // Roots of `watch add` are enough to start.

@@ -127,7 +127,7 @@ fn a_mount_point_in_a_watched_root_is_left_out() {
     // A root inside the overlay is refused.
     let inside = daemon
         .client()
-        .watch_add(wire(&point.join("old")), false, false);
+        .watch_add(wire(&point.join("old")), false, false, true);
     assert!(matches!(inside, Err(ClientError::Failed(f)) if f.kind == FailureKind::Refused));
 }
 

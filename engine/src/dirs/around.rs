@@ -166,7 +166,7 @@ fn common(
                 common.last = (Some(content), None);
             });
         }
-        for similar in find::listing(snapshot, &subject)?.0 {
+        for similar in find::listing(snapshot, &subject, false)?.0 {
             if similar.relation == Some(Relation::Identical) {
                 continue;
             }

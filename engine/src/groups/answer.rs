@@ -6,21 +6,23 @@
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use resemble_core::Score;
 use resemble_core::cluster::{Shape, Stars, Tie};
+use resemble_core::{Measures, Relation, Score};
 use resemble_index::{FileRow, Snapshot};
 use resemble_proto::message::{
-    Cluster, ClusterKind, Groups, GroupsSummary, IdenticalSet, Link, Member,
+    Cluster, ClusterKind, Groups, GroupsSummary, IdenticalSet, Layer, Link, Member,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
-use super::links::HalfLink;
+use super::links::{By, HalfLink};
 use super::solve::{Ignored, stripped};
 use super::{About, Collection};
 use crate::ask::AskError;
+use crate::aspects::{Aspect, Place, aspects, is_same_text};
 use crate::evidence::Kept;
-use crate::find::estimate;
+use crate::find::{estimate, identical_measures};
+use crate::met::together;
 use crate::parallel::{on_threads, threads};
 
 /// All pairs of so many members are measured for the worst of them: those furthest from the
@@ -323,12 +325,12 @@ pub(super) fn worst(
     }
     for (at, a) in kept.iter().enumerate() {
         for (b_at, b) in kept.iter().enumerate().skip(at + 1) {
-            let (Some(a), Some(b)) = (a, b) else { continue };
             let pair = (
                 measured[at].min(measured[b_at]),
                 measured[at].max(measured[b_at]),
             );
             if linked.binary_search(&pair).is_err() {
+                let (a, b) = ((measured[at], &a[..]), (measured[b_at], &b[..]));
                 let (there, back) = containment(collection, a, b);
                 if let Some(score) = there.max(back) {
                     worst = worst.min(Fraction::from(score));
@@ -339,31 +341,63 @@ pub(super) fn worst(
     Ok(worst)
 }
 
-/// What there is to compare of a content, without what is ignored.
+/// What there is to compare of a content, without what is ignored: itself and what stands for it.
 pub(super) fn kept_of(
     snapshot: &Snapshot,
     collection: &Collection,
     place: u32,
-) -> Result<Option<Kept>, AskError> {
-    let Some(row) = snapshot.content(collection.table.id(place))? else {
-        return Ok(None);
-    };
-    let kept = Kept::of(snapshot, &row)?;
-    Ok(Some(stripped(&collection.counts, kept)))
+) -> Result<Vec<(Aspect, Kept)>, AskError> {
+    let id = collection.table.id(place);
+    let mut contents = vec![(Aspect::Own, id)];
+    if collection.text {
+        contents.extend(aspects(snapshot, Place::file(id))?);
+    }
+    let mut kept = Vec::new();
+    for (aspect, content) in contents {
+        if let Some(row) = snapshot.content(content)? {
+            let content = Kept::of(snapshot, &row)?;
+            kept.push((aspect, stripped(&collection.counts, content)));
+        }
+    }
+    Ok(kept)
 }
 
-/// How much of a is in b, and of b in a.
+/// How much of a is in b, and of b in a: by whatever says most.
 pub(super) fn containment(
     collection: &Collection,
-    a: &Kept,
-    b: &Kept,
+    (a, of_a): (u32, &[(Aspect, Kept)]),
+    (b, of_b): (u32, &[(Aspect, Kept)]),
 ) -> (Option<Score>, Option<Score>) {
-    let measures = estimate(
-        (&a.sketch(), a.kind),
-        (&b.sketch(), b.kind),
-        &Ignored(&collection.counts),
-    );
-    (measures.a_in_b, measures.b_in_a)
+    let mut best = (None, None);
+    let mut offer = |measures: &Measures| {
+        let shares = (measures.a_in_b, measures.b_in_a);
+        if shares.0.max(shares.1) > best.0.max(best.1) {
+            best = shares;
+        }
+    };
+    let mut parts = [None, None];
+    for (one, a) in of_a {
+        for (other, b) in of_b.iter().filter(|(other, _)| one.meets(*other)) {
+            let measures = if a.id == b.id {
+                identical_measures(a.whole)
+            } else {
+                let ignored = Ignored(&collection.counts);
+                estimate((&a.sketch(), a.kind), (&b.sketch(), b.kind), &ignored)
+            };
+            if one.is_whole() {
+                parts[usize::from(*one == Aspect::WholeBytes)] = Some(measures);
+            } else if a.id != b.id || is_same_text(*one, *other, a.whole) {
+                offer(&measures);
+            }
+        }
+    }
+    if parts.iter().any(Option::is_some) {
+        let wholes = (collection.table.wholes(a), collection.table.wholes(b));
+        if let Some(met) = together(wholes.0, wholes.1, parts, Relation::MIN_SHARED) {
+            offer(&met.measures);
+        }
+    }
+    best
 }
 
 /// Links as rows, best first; `a` has the lesser path.
@@ -400,6 +434,10 @@ pub(super) fn row(collection: &Collection, link: &HalfLink) -> Link {
         a_in_b,
         b_in_a,
         shared_bytes: link.shared(),
+        layer: match link.met() {
+            By::Bytes => Layer::Bytes,
+            By::Text | By::Whole(_) => Layer::Text,
+        },
         discount: link.discount(),
     }
 }

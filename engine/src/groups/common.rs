@@ -128,7 +128,13 @@ pub(super) fn common_pieces(
         ignored: 0,
         sets: Vec::new(),
     };
-    let mut sets = UnionFind::new(table.len());
+    let mut sets = UnionFind::new(table.all());
+    // What stands for a file hangs together with it.
+    for place in table.standing() {
+        for (owner, _) in table.owners(place) {
+            sets.union(owner, place);
+        }
+    }
     let mut ahead = postings.next()?;
     let mut places = Vec::new();
     while let Some(first) = ahead {

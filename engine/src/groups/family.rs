@@ -54,16 +54,15 @@ pub(super) fn family(
     let mut halves = Vec::new();
     for step in &steps {
         let other = answer::kept_of(snapshot, collection, step.node)?;
-        let shares = match (&other, &center) {
-            _ if step.node == of => (Some(1_000_000), Some(1_000_000)),
-            (Some(other), Some(center)) => {
-                let (there, back) = answer::containment(collection, other, center);
-                (
-                    Fraction::from(there).millionths(),
-                    Fraction::from(back).millionths(),
-                )
-            }
-            _ => (None, None),
+        let shares = if step.node == of {
+            (Some(1_000_000), Some(1_000_000))
+        } else {
+            let pair = ((step.node, &other[..]), (of, &center[..]));
+            let (there, back) = answer::containment(collection, pair.0, pair.1);
+            (
+                Fraction::from(there).millionths(),
+                Fraction::from(back).millionths(),
+            )
         };
         members.push(answer::member(snapshot, collection, step.node, shares)?);
         if let Some((from, tie)) = step.from {

@@ -6,9 +6,9 @@
 
 use std::path::Path;
 
-use resemble_core::Measures;
 use resemble_core::cluster::{Network, Tie, UnionFind};
 use resemble_core::similarity::discount::Rarity;
+use resemble_core::{ByteLen, Measures};
 use resemble_proto::message::Discount;
 use resemble_proto::number::Fraction;
 
@@ -31,14 +31,29 @@ pub(super) struct HalfLink {
     score: u32,
     /// The larger containment after the discount for common text.
     left: u32,
-    /// How many contents have the common text, if there is a discount.
+    /// How many contents have the common text, if there is a discount; in the top bits, what met.
     contents: u32,
     // Two halves: so it has 36 bytes, and not 40.
     shared: [u32; 2],
 }
 
+/// What met that makes a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// The bytes of both.
+    Bytes,
+    /// Something that stands for one of them.
+    Text,
+    /// The wholes of both, of texts (0) or of all else (1): no link yet.
+    Whole(usize),
+}
+
 impl HalfLink {
     const UNKNOWN: u32 = u32::MAX;
+    /// Bits of `contents`.
+    const BY_TEXT: u32 = 1 << 31;
+    const BY_WHOLE: [u32; 2] = [1 << 30, 1 << 29];
+    const COUNT: u32 = (1 << 29) - 1;
 
     /// The link of two places with these measures; `score` as [`Tie::score`]. `rarity`: of what is
     /// common in it, if anything is.
@@ -59,9 +74,51 @@ impl HalfLink {
             back: millionths(measures.b_in_a),
             score,
             left: millionths(left),
-            contents: rarity.map_or(0, |rarity| rarity.contents),
+            contents: rarity.map_or(0, |rarity| rarity.contents.min(Self::COUNT)),
             shared: [shared as u32, (shared >> 32) as u32],
         }
+    }
+
+    /// The same, by what met.
+    pub(super) const fn by(self, by: By) -> Self {
+        let bit = match by {
+            By::Bytes => 0,
+            By::Text => Self::BY_TEXT,
+            By::Whole(at) => Self::BY_WHOLE[at],
+        };
+        Self {
+            contents: self.contents & Self::COUNT | bit,
+            ..self
+        }
+    }
+
+    /// What met.
+    pub(super) fn met(&self) -> By {
+        let whole = Self::BY_WHOLE
+            .iter()
+            .position(|&bit| self.contents & bit != 0);
+        match whole {
+            Some(at) => By::Whole(at),
+            None if self.contents & Self::BY_TEXT != 0 => By::Text,
+            None => By::Bytes,
+        }
+    }
+
+    /// The measures of one that is no link yet. A resemblance is not kept.
+    pub(super) fn measures(&self) -> Measures {
+        let (there, back) = self.shares();
+        Measures {
+            a_in_b: there.score(),
+            b_in_a: back.score(),
+            resemblance: None,
+            shared_bytes: ByteLen(self.shared()),
+        }
+    }
+
+    /// What the better of two links of one pair has more of.
+    pub(super) fn worth(&self) -> impl Ord {
+        let by_bytes = self.met() == By::Bytes;
+        (self.score, self.tie().containment(), by_bytes, *self)
     }
 
     /// The other end's half.
@@ -95,11 +152,12 @@ impl HalfLink {
 
     /// What is to be said of the discount.
     pub(super) fn discount(&self) -> Discount {
-        if self.contents == 0 {
+        let contents = self.contents & Self::COUNT;
+        if contents == 0 {
             return Discount::default();
         }
         let raw = Fraction::from_millionths(self.tie().containment());
-        Counts::told(raw, Fraction::from_millionths(self.left), self.contents)
+        Counts::told(raw, Fraction::from_millionths(self.left), contents)
     }
 
     pub(super) fn shared(&self) -> u64 {
@@ -165,10 +223,12 @@ enum Halves {
 const PIECE: usize = 2 << 10;
 
 impl Links {
-    /// Takes the halves of all links between `contents` contents in.
+    /// Takes the halves of all links between `contents` contents in. `join` makes one of several of one pair, as the
+    /// lesser end sees them.
     pub(super) fn of(
         runs: Vec<Run<HalfLink>>,
         contents: u32,
+        join: &dyn Fn(&[HalfLink]) -> Option<HalfLink>,
         room: Room,
         dir: &Path,
     ) -> Result<Self, AskError> {
@@ -180,7 +240,18 @@ impl Links {
             Some(_) => Halves::Disk(Scratch::new(dir)?),
         };
         let mut bytes = Vec::new();
-        while let Some(half) = merge.next()? {
+        let mut ahead = merge.next()?;
+        let mut of_pair = Vec::new();
+        while let Some(first) = ahead {
+            let ends = (first.from, first.to);
+            of_pair.clear();
+            while let Some(half) = ahead.filter(|half| (half.from, half.to) == ends) {
+                of_pair.push(half);
+                ahead = merge.next()?;
+            }
+            let Some(half) = joined(&of_pair, join) else {
+                continue;
+            };
             starts[half.from as usize + 1] += 1;
             components.union(half.from, half.to);
             match &mut halves {
@@ -232,6 +303,18 @@ impl Links {
             }
         }
         Ok(())
+    }
+}
+
+/// The one link that several of one pair make. Both ends see the same: it is made from the lesser one's side.
+fn joined(halves: &[HalfLink], join: &dyn Fn(&[HalfLink]) -> Option<HalfLink>) -> Option<HalfLink> {
+    match halves {
+        [only] if matches!(only.met(), By::Bytes | By::Text) => Some(*only),
+        [first, ..] if first.from <= first.to => join(halves),
+        _ => {
+            let swapped: Vec<HalfLink> = halves.iter().map(|half| half.swapped()).collect();
+            join(&swapped).map(HalfLink::swapped)
+        }
     }
 }
 

@@ -17,7 +17,9 @@
 //!    common text makes of its score is not all of it.
 //! 4. `resemble_core::cluster` cuts the network of links into groups that cannot chain; the connected
 //!    components are what `--family` and `order` follow.
-//! 5. `answer` puts into words the groups that are shown, and only those.
+//! 5. What stands for files (`stands`) is among the contents; a link of such a one is a link of the files that
+//!    it stands for, and of several links of two files the best counts.
+//! 6. `answer` puts into words the groups that are shown, and only those.
 //!
 //! **Memory.** Of each file its path and of each content some 50 bytes are in memory always, and the
 //! answer. Everything else obeys [`GroupsRequest::memory`]: sorting, problems and links go to scratch files. Both ways
@@ -35,6 +37,7 @@ use resemble_proto::path::PathText;
 
 use crate::ask::AskError;
 use crate::members::Members;
+use crate::stands::Stands;
 
 mod answer;
 mod common;
@@ -47,7 +50,7 @@ mod solve;
 mod sort;
 mod table;
 
-use links::{Links, Similar};
+use links::{HalfLink, Links, Similar};
 use solve::{Solved, Solver, Terms};
 use table::Table;
 
@@ -91,13 +94,21 @@ struct Collection {
     notes: Vec<String>,
     about: About,
     errors: Vec<SoftError>,
+    /// What stands for files counts.
+    text: bool,
 }
 
 impl Collection {
     fn of(snapshot: &Snapshot, request: &GroupsRequest, dir: &Path) -> Result<Self, AskError> {
         let members = Members::of(snapshot, &request.scope)?;
         let looked = members.looked(snapshot);
-        let table = Table::of(snapshot, &members)?;
+        let stands = if request.text {
+            Stands::of(snapshot, &members)?
+        } else {
+            Stands::default()
+        };
+        let table = Table::of(snapshot, &members, &stands)?;
+        drop(stands);
         let room = Room::of(request);
         let limit = match request.degree {
             Degree::Usual => snapshot.boilerplate_limit(),
@@ -125,7 +136,8 @@ impl Collection {
             }
             About::Everything => solver.solve(&common.sets, None)?,
         };
-        let links = Links::of(solved.runs, table.len(), room, dir)?;
+        let join = |halves: &[HalfLink]| solver.terms.join(halves, &table);
+        let links = Links::of(solved.runs, table.len(), &join, room, dir)?;
         Ok(Self {
             counts: common.counts,
             ignored: common.ignored,
@@ -136,6 +148,7 @@ impl Collection {
             links,
             about,
             errors,
+            text: request.text,
         })
     }
 

@@ -15,20 +15,23 @@ use std::sync::{Mutex, PoisonError};
 
 use resemble_core::cluster::{Sharing, first_fit_decreasing};
 use resemble_core::similarity::Boilerplate;
-use resemble_core::{ByteLen, Fingerprint, Relation, Score, similarity};
+use resemble_core::similarity::discount::Rarity;
+use resemble_core::{ByteLen, Fingerprint, Measures, Relation, Score, similarity};
 use resemble_index::Snapshot;
-use resemble_proto::message::GroupsRequest;
+use resemble_proto::message::{GroupsRequest, Layer};
 use resemble_proto::number::Fraction;
 
 use super::Room;
-use super::links::HalfLink;
+use super::links::{By, HalfLink};
 use super::partition::Partition;
 use super::sort::{Run, Sorter};
 use super::table::Table;
 use crate::ask::AskError;
+use crate::aspects::{Aspect, is_same_text, layer};
 use crate::candidates::{Block, Common, Tally};
 use crate::evidence::{Counts, Kept};
-use crate::find::{enough_shared, estimate};
+use crate::find::{enough_shared, estimate, identical_measures};
+use crate::met::together;
 use crate::parallel::{on_threads, threads};
 
 /// Which pairs are links.
@@ -83,20 +86,34 @@ impl Terms {
     ) -> Option<HalfLink> {
         let (of_a, of_b) = ((&a.sketch(), a.kind), (&b.sketch(), b.kind));
         let measures = estimate(of_a, of_b, &Ignored(counts));
+        let rarity = || counts.rarity(&a.sketch(), &b.sketch());
+        self.link_of(places, (a.size, b.size), &measures, false, rarity)
+    }
+
+    /// The link that these measures make, if they make one; `same`: both have the same text.
+    fn link_of(
+        &self,
+        places: (u32, u32),
+        sizes: (ByteLen, ByteLen),
+        measures: &Measures,
+        same: bool,
+        rarity: impl FnOnce() -> Option<Rarity>,
+    ) -> Option<HalfLink> {
         let raw = measures.containment()?;
-        let is_link = if self.min == Fraction::NONE {
-            similarity::relation(false, a.size, b.size, &measures, self.min_shared).is_some()
-        } else {
-            Fraction::from(raw) >= self.min
-                && enough_shared((a.size, b.size), &measures, self.min_shared)
-        };
+        let is_link = same
+            || if self.min == Fraction::NONE {
+                let (a, b) = sizes;
+                similarity::relation(false, a, b, measures, self.min_shared).is_some()
+            } else {
+                Fraction::from(raw) >= self.min && enough_shared(sizes, measures, self.min_shared)
+            };
         if !is_link {
             return None;
         }
-        let rarity = counts.rarity(&a.sketch(), &b.sketch());
+        let rarity = rarity();
         let share = |share: Option<Score>| share.map_or(0.0, Score::get);
         let score = Sharing {
-            sizes: (a.size.0, b.size.0),
+            sizes: (sizes.0.0, sizes.1.0),
             shares: (share(measures.a_in_b), share(measures.b_in_a)),
             weight: rarity.map_or(1.0, |rarity| rarity.weight),
         }
@@ -104,7 +121,40 @@ impl Terms {
         if Fraction::from_millionths(score) < self.least() {
             return None;
         }
-        Some(HalfLink::new(places, &measures, score, rarity))
+        Some(HalfLink::new(places, measures, score, rarity))
+    }
+
+    /// The one link of two files that meet in several ways: the best, where their wholes make one together.
+    pub(super) fn join(&self, halves: &[HalfLink], table: &Table) -> Option<HalfLink> {
+        let mut best: Option<HalfLink> = None;
+        let mut parts = [None, None];
+        for half in halves {
+            match half.met() {
+                By::Whole(at) => parts[at] = Some(half.measures()),
+                By::Bytes | By::Text => {
+                    if best.is_none_or(|best| half.worth() > best.worth()) {
+                        best = Some(*half);
+                    }
+                }
+            }
+        }
+        let ends = halves.first().map(|half| (half.from, half.to))?;
+        let wholes = (table.wholes(ends.0), table.wholes(ends.1));
+        let whole = parts
+            .iter()
+            .any(Option::is_some)
+            .then(|| together(wholes.0, wholes.1, parts, self.min_shared))
+            .flatten()
+            .and_then(|met| {
+                let same = met.relation == Some(Relation::SameText);
+                self.link_of(ends, met.sizes, &met.measures, same, || None)
+            })
+            .map(|half| half.by(By::Text));
+        match (best, whole) {
+            (Some(best), Some(whole)) if whole.worth() > best.worth() => Some(whole),
+            (Some(best), _) => Some(best),
+            (None, whole) => whole,
+        }
     }
 }
 
@@ -140,6 +190,9 @@ pub(super) struct Solved {
     pub(super) runs: Vec<Run<HalfLink>>,
     pub(super) notes: Vec<String>,
 }
+
+/// Of more files that have one text not each is linked with each.
+const MOST_OF_ONE_TEXT: usize = 48;
 
 /// What a block takes where memory is not bounded: large enough to be quick, small enough to be
 /// several.
@@ -180,10 +233,76 @@ impl Solver<'_> {
             }
             Ok::<(), AskError>(())
         })?;
+        self.same_texts(sets, only, &sinks)?;
         for sink in sinks.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
             solved.runs.extend(sink.finish()?);
         }
         Ok(solved)
+    }
+
+    /// Links the files that one and the same content stands for.
+    fn same_texts(&self, sets: &[u32], only: Option<u32>, sinks: &Sinks) -> Result<(), AskError> {
+        let mut sink = None;
+        for place in self.table.standing() {
+            if only.is_some_and(|only| sets[place as usize] != only) {
+                continue;
+            }
+            let owners: Vec<(u32, Aspect)> = self.table.owners(place).collect();
+            let size = ByteLen(self.table.size(place));
+            for (at, &one) in owners.iter().enumerate() {
+                // All of a few with each other; more with the first of them, which is their centre then.
+                if at > 0 && owners.len() > MOST_OF_ONE_TEXT {
+                    break;
+                }
+                for &other in &owners[at + 1..] {
+                    let measures = identical_measures(size);
+                    self.meet((sinks, &mut sink), (one, other), |ends| {
+                        is_same_text(one.1, other.1, size)
+                            .then(|| {
+                                self.terms
+                                    .link_of(ends, (size, size), &measures, true, || None)
+                            })
+                            .flatten()
+                            .map(|link| (link, measures))
+                    })?;
+                }
+            }
+        }
+        sinks.put_back(vec![sink]);
+        Ok(())
+    }
+
+    /// Keeps what a pair of contents comes to for two files that they stand for. `link`: the link between these ends,
+    /// and the measures.
+    fn meet(
+        &self,
+        (sinks, sink): (&Sinks, &mut Option<Sink>),
+        (one, other): ((u32, Aspect), (u32, Aspect)),
+        link: impl FnOnce((u32, u32)) -> Option<(HalfLink, Measures)>,
+    ) -> Result<(), AskError> {
+        let ends = (one.0, other.0);
+        if ends.0 == ends.1 || !one.1.meets(other.1) {
+            return Ok(());
+        }
+        let Some((link, measures)) = link(ends) else {
+            return Ok(());
+        };
+        let link = if one.1.is_whole() {
+            let at = usize::from(one.1 == Aspect::WholeBytes);
+            HalfLink::new(ends, &measures, 0, None).by(By::Whole(at))
+        } else {
+            match layer(one.1, other.1) {
+                Layer::Bytes => link,
+                Layer::Text => link.by(By::Text),
+            }
+        };
+        let sink = match sink {
+            Some(sink) => sink,
+            none => none.insert(self.sink(sinks)?),
+        };
+        sink.push(link)?;
+        sink.push(link.swapped())?;
+        Ok(())
     }
 
     /// A place for links, for one thread.
@@ -221,6 +340,10 @@ impl Solver<'_> {
         pair: (&Kept, &Kept),
         common: Common,
     ) -> Result<(), AskError> {
+        let (a, b) = places;
+        if !self.table.is_plain(a) || !self.table.is_plain(b) {
+            return self.stand_ins((sinks, sink), places, pair, common);
+        }
         if self.terms.could_be(pair, common)
             && let Some(link) = self.terms.link(places, pair, self.counts)
         {
@@ -230,6 +353,38 @@ impl Solver<'_> {
             };
             sink.push(link)?;
             sink.push(link.swapped())?;
+        }
+        Ok(())
+    }
+
+    /// The same, where at least one stands for other files.
+    fn stand_ins(
+        &self,
+        (sinks, sink): (&Sinks, &mut Option<Sink>),
+        (a, b): (u32, u32),
+        pair: (&Kept, &Kept),
+        common: Common,
+    ) -> Result<(), AskError> {
+        let could_be = self.terms.could_be(pair, common);
+        for one in self.table.owners(a) {
+            for other in self.table.owners(b) {
+                let is_whole = one.1.is_whole() && one.1 == other.1;
+                if !could_be && !is_whole {
+                    continue;
+                }
+                self.meet((sinks, &mut *sink), (one, other), |ends| {
+                    if is_whole {
+                        let (of_a, of_b) = (
+                            (&pair.0.sketch(), pair.0.kind),
+                            (&pair.1.sketch(), pair.1.kind),
+                        );
+                        let measures = estimate(of_a, of_b, &Ignored(self.counts));
+                        return Some((HalfLink::new(ends, &measures, 0, None), measures));
+                    }
+                    let link = self.terms.link(ends, pair, self.counts)?;
+                    Some((link, link.measures()))
+                })?;
+            }
         }
         Ok(())
     }

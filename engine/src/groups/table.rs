@@ -5,12 +5,16 @@
 //! digests do not, so what is decided "by the lesser place" is decided alike everywhere.
 //! Of each content a few words are in memory whatever the bound is, as of each file its path.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use resemble_core::{ByteLen, ContentDigest, ContentId};
 use resemble_index::{ReadError, Snapshot};
 
+use crate::aspects::Aspect;
 use crate::members::{Member, Members};
+use crate::met::Side;
+use crate::stands::Stands;
 
 /// The contents that can be compared: not the empty one.
 #[derive(Debug, Default)]
@@ -20,6 +24,12 @@ pub(super) struct Table {
     pub(super) by_id: Vec<u32>,
     /// Bytes of all files.
     pub(super) bytes: u64,
+    /// How many of the rows are contents of files. Those that follow only stand for files.
+    owners: u32,
+    /// The files, by their contents' places, that a content stands for besides its own.
+    stands: HashMap<u32, Vec<(u32, Aspect)>>,
+    /// By owner: all texts and all else that it holds.
+    wholes: HashMap<u32, [Option<Side>; 2]>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +44,12 @@ struct Row {
 }
 
 impl Table {
-    pub(super) fn of(snapshot: &Snapshot, members: &Members) -> Result<Self, ReadError> {
+    /// The contents of the members, and what stands for these.
+    pub(super) fn of(
+        snapshot: &Snapshot,
+        members: &Members,
+        stands: &Stands,
+    ) -> Result<Self, ReadError> {
         let mut holders: Vec<(ContentId, u32)> = (0u32..)
             .zip(&members.files)
             .map(|(at, member)| (member.content, at))
@@ -64,16 +79,94 @@ impl Table {
             ));
         }
         rows.sort_unstable_by_key(|row| row.0);
+        table.owners = rows.len() as u32;
         table.rows = rows.into_iter().map(|(_, row)| row).collect();
-        let mut by_id: Vec<u32> = (0..table.len()).collect();
+        table.add_stand_ins(snapshot, members, stands)?;
+        let mut by_id: Vec<u32> = (0..table.all()).collect();
         by_id.sort_unstable_by_key(|&place| table.id(place));
         table.by_id = by_id;
+        table.know_owners(stands);
         Ok(table)
     }
 
-    /// How many contents there are.
-    pub(super) fn len(&self) -> u32 {
+    /// The stand-ins that are no files themselves follow, by digest as well.
+    fn add_stand_ins(
+        &mut self,
+        snapshot: &Snapshot,
+        members: &Members,
+        stands: &Stands,
+    ) -> Result<(), ReadError> {
+        let mut rows = Vec::new();
+        for id in stands.contents() {
+            if members.has_file_of(id) {
+                continue;
+            }
+            if let Some(row) = snapshot.content(id)? {
+                let stand_in = Row {
+                    size: row.size.0,
+                    id,
+                    first: u32::MAX,
+                    files: 0,
+                    weight: weight(row.fingerprints, row.chunk_runs),
+                };
+                rows.push((row.digest, stand_in));
+            }
+        }
+        rows.sort_unstable_by_key(|row| row.0);
+        self.rows.extend(rows.into_iter().map(|(_, row)| row));
+        Ok(())
+    }
+
+    fn know_owners(&mut self, stands: &Stands) {
+        for place in 0..self.all() {
+            let owners = stands.owners(self.id(place)).iter();
+            let owners = owners.filter_map(|&(owner, aspect)| Some((self.place(owner)?, aspect)));
+            let mut owners: Vec<(u32, Aspect)> = owners.collect();
+            owners.sort_unstable();
+            if !owners.is_empty() {
+                self.stands.insert(place, owners);
+            }
+        }
+        for place in 0..self.len() {
+            let wholes = stands.wholes(self.id(place));
+            if wholes.iter().any(Option::is_some) {
+                self.wholes.insert(place, wholes);
+            }
+        }
+    }
+
+    /// How many contents of files there are: the nodes of the network. Their places come first.
+    pub(super) const fn len(&self) -> u32 {
+        self.owners
+    }
+
+    /// How many contents there are, those that only stand for files among them.
+    pub(super) fn all(&self) -> u32 {
         self.rows.len() as u32
+    }
+
+    /// Whether a content stands for nothing but itself.
+    pub(super) fn is_plain(&self, place: u32) -> bool {
+        place < self.owners && !self.stands.contains_key(&place)
+    }
+
+    /// What a content stands for: itself, if it is that of a file, and others.
+    pub(super) fn owners(&self, place: u32) -> impl Iterator<Item = (u32, Aspect)> {
+        let own = (place < self.owners).then_some((place, Aspect::Own));
+        let others = self.stands.get(&place).into_iter().flatten();
+        own.into_iter().chain(others.copied())
+    }
+
+    /// The contents that stand for others, ascending.
+    pub(super) fn standing(&self) -> Vec<u32> {
+        let mut standing: Vec<u32> = self.stands.keys().copied().collect();
+        standing.sort_unstable();
+        standing
+    }
+
+    /// All texts and all else that a file holds.
+    pub(super) fn wholes(&self, owner: u32) -> [Option<Side>; 2] {
+        self.wholes.get(&owner).copied().unwrap_or_default()
     }
 
     fn row(&self, place: u32) -> &Row {

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use resemble_core::{ContentDigest, ContentId, FileId};
-use resemble_index::{Change, ContentRef, FileStat, NewState};
+use resemble_index::{Change, ContentRef, FileStat, NewLook, NewState};
 
 use crate::ingest::Committed;
 
@@ -98,6 +98,28 @@ impl Batch {
             self.contents.push(digest.content);
         }
         self.others.push(change);
+    }
+
+    /// Adds a change, if there is one, to what it belongs to.
+    pub(super) fn extend(&mut self, look: Option<Change>) {
+        let Some(look) = look else { return };
+        if let Change::Look {
+            look: NewLook::Apart { parts, .. },
+            ..
+        } = &look
+        {
+            self.weight += parts.len() * CHANGE;
+            for part in parts {
+                if let Some(ContentRef::New(digest)) = &part.content {
+                    let (chunks, prints) =
+                        (digest.chunks.0.len(), digest.signature.fingerprints.len());
+                    self.weight += chunks * 32 + prints * 8;
+                    self.postings += (chunks + prints) as u64;
+                }
+            }
+        }
+        self.weight += CHANGE;
+        self.others.push(look);
     }
 
     /// Empties the batch.

@@ -16,10 +16,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use resemble_core::{ByteLen, ContentDigest, Params};
-use resemble_index::{FsId, Snapshot};
+use resemble_core::{ByteLen, ContentDigest, ContentId, Params};
+use resemble_index::{FsId, Look, Snapshot};
 use rustix::io::Errno;
 
+use crate::apart::TakeApart;
 use crate::ingest::StopFlag;
 use crate::read::{Contents, FileRead, Lookup, ReadFailure, Reader};
 use crate::walk::{Anchor, Stat};
@@ -37,6 +38,8 @@ pub(super) struct Job {
     pub(super) known_size: Option<ByteLen>,
     /// The index has this very file as unsettled with the same stat: a second look.
     pub(super) second_look: bool,
+    /// It is to be taken apart, if it can be.
+    pub(super) apart: bool,
 }
 
 /// A job and what came of it.
@@ -57,6 +60,13 @@ impl Known {
     /// Looks contents up in this snapshot from now on; `None`: in none, so that none is held.
     pub(super) fn set_snapshot(&self, snapshot: Option<Snapshot>) {
         *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
+    }
+
+    fn snapshot(&self) -> Option<Snapshot> {
+        self.snapshot
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// These contents are in the index now, or will not come.
@@ -81,15 +91,7 @@ impl Known {
 
 impl Contents for Known {
     fn look_up(&self, digest: &ContentDigest) -> Lookup {
-        let snapshot = self
-            .snapshot
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        // A failing index fails the next question of the reconciling thread too, and there it
-        // can be told.
-        let known = snapshot.and_then(|s| s.content_by_digest(digest).ok().flatten());
-        if let Some(id) = known {
+        if let Some(id) = self.part(digest) {
             return Lookup::Known(id);
         }
         let mut in_flight = self
@@ -101,6 +103,17 @@ impl Contents for Known {
         } else {
             Lookup::InFlight
         }
+    }
+
+    // A failing index fails the next question of the reconciling thread too, and there it can be told.
+
+    fn part(&self, digest: &ContentDigest) -> Option<ContentId> {
+        self.snapshot()?.content_by_digest(digest).ok().flatten()
+    }
+
+    fn look(&self, content: ContentId) -> Look {
+        let row = self.snapshot().and_then(|s| s.content(content).ok()?);
+        row.map_or(Look::Unseen, |row| row.look)
     }
 }
 
@@ -117,6 +130,7 @@ pub(super) struct Pool {
     threads: usize,
     pub(super) stop: StopFlag,
     pub(super) known: Arc<Known>,
+    apart: Option<Arc<dyn TakeApart>>,
     running: Option<Running>,
     jobs: usize,
     bytes: u64,
@@ -130,7 +144,12 @@ struct Running {
 }
 
 impl Pool {
-    pub(super) fn new(params: Params, threads: usize, stop: StopFlag) -> Self {
+    pub(super) fn new(
+        params: Params,
+        threads: usize,
+        stop: StopFlag,
+        apart: Option<Arc<dyn TakeApart>>,
+    ) -> Self {
         let threads = match threads {
             0 => std::thread::available_parallelism().map_or(2, usize::from),
             n => n,
@@ -140,6 +159,7 @@ impl Pool {
             threads,
             stop,
             known: Arc::default(),
+            apart,
             running: None,
             jobs: 0,
             bytes: 0,
@@ -164,6 +184,7 @@ impl Pool {
                 self.threads,
                 &self.stop,
                 &self.known,
+                self.apart.as_ref(),
             )?),
         };
         self.jobs += 1;
@@ -224,6 +245,7 @@ impl Running {
         count: usize,
         stop: &StopFlag,
         known: &Arc<Known>,
+        apart: Option<&Arc<dyn TakeApart>>,
     ) -> std::io::Result<Self> {
         let (jobs, jobs_of_threads) = unbounded::<Job>();
         let (results, done) = unbounded();
@@ -231,9 +253,10 @@ impl Running {
         for number in 0..count {
             let (jobs, results) = (jobs_of_threads.clone(), results.clone());
             let (stop, known) = (stop.clone(), Arc::clone(known));
+            let apart = apart.map(Arc::clone);
             let started = std::thread::Builder::new()
                 .name(format!("read-{number}"))
-                .spawn(move || work(&params, &stop, &known, &jobs, &results));
+                .spawn(move || work(&params, &stop, (&known, apart.as_deref()), &jobs, &results));
             match started {
                 Ok(thread) => threads.push(thread),
                 // Fewer threads are slower, not wrong.
@@ -252,7 +275,7 @@ impl Running {
 fn work(
     params: &Params,
     stop: &StopFlag,
-    known: &Known,
+    (known, apart): (&Known, Option<&dyn TakeApart>),
     jobs: &Receiver<Job>,
     results: &Sender<Done>,
 ) {
@@ -261,7 +284,7 @@ fn work(
         let result = if stop.is_set() {
             Err(ReadFailure::Stopped)
         } else {
-            let attempt = AssertUnwindSafe(|| read_patiently(&mut reader, &job, known));
+            let attempt = AssertUnwindSafe(|| read_patiently(&mut reader, &job, known, apart));
             catch_unwind(attempt).unwrap_or_else(|_| {
                 tracing::error!(path = ?job.path, "reading this file failed inside; please report it");
                 reader = Reader::new(params, stop.clone());
@@ -275,11 +298,19 @@ fn work(
 }
 
 /// Waits a little when the system is out of something that comes back.
-fn read_patiently(reader: &mut Reader, job: &Job, known: &Known) -> Result<FileRead, ReadFailure> {
+fn read_patiently(
+    reader: &mut Reader,
+    job: &Job,
+    known: &Known,
+    apart: Option<&dyn TakeApart>,
+) -> Result<FileRead, ReadFailure> {
     let scarce = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::AGAIN].map(Errno::raw_os_error);
     let mut wait = Duration::from_millis(10);
     loop {
-        let result = reader.read(&job.anchor, &job.path, job.known_size, known);
+        let result = match apart.filter(|_| job.apart) {
+            Some(apart) => reader.read_apart(&job.anchor, &job.path, job.known_size, known, apart),
+            None => reader.read(&job.anchor, &job.path, job.known_size, known),
+        };
         match result {
             Err(ReadFailure::Errno(errno))
                 if scarce.contains(&errno) && wait < Duration::from_secs(2) =>

@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use resemble_index::{Change, ContentRef, FileRow, FileStat, FileState, NewState, Timestamp};
+use resemble_core::ContentId;
+use resemble_index::{
+    Change, ContentRef, FileRow, FileStat, FileState, Look, NewLook, NewState, Timestamp,
+};
 
 use super::pool::{Done, Job};
 use super::report::IngestError;
@@ -125,6 +128,7 @@ impl Run<'_> {
         } = job;
         let settled = self.is_settled(&path, read, second_look);
         let stat = read.stat.row(fs);
+        let look = self.look_of(&path, read, &content)?;
         if let ContentRef::Known(id) = content {
             let state = if settled {
                 FileState::Settled(id)
@@ -133,6 +137,7 @@ impl Run<'_> {
             };
             let same = |row: FileRow| row.stat == stat && row.state == state;
             if self.snapshot.file_at(&path)?.is_some_and(same) {
+                self.batch.extend(look);
                 return Ok(());
             }
         }
@@ -142,7 +147,45 @@ impl Run<'_> {
             NewState::Unsettled(content)
         };
         self.batch.push(Change::File { path, stat, state });
+        self.batch.extend(look);
         Ok(())
+    }
+
+    /// What looking into the file came to, if that is news.
+    fn look_of(
+        &self,
+        path: &Path,
+        read: &FileRead,
+        content: &ContentRef,
+    ) -> Result<Option<Change>, IngestError> {
+        let Some(look) = &read.look else {
+            return Ok(None);
+        };
+        let content = match content {
+            ContentRef::New(digest) => Some(digest.content),
+            ContentRef::Known(id) => self.snapshot.content(*id)?.map(|row| row.digest),
+        };
+        Ok(content.map(|content| Change::Look {
+            path: path.to_owned(),
+            content,
+            look: look.clone(),
+        }))
+    }
+
+    /// A file whose content another one brought.
+    pub(super) fn brought(
+        &mut self,
+        job: Job,
+        mut read: FileRead,
+        content: ContentId,
+    ) -> Result<(), IngestError> {
+        let look = self.snapshot.content(content)?.map(|row| row.look);
+        match look {
+            Some(Look::Unseen | Look::Plain) if job.apart && read.applies => return self.read(job),
+            Some(Look::Unseen) if job.apart => read.look = Some(NewLook::Plain),
+            _ => {}
+        }
+        self.settle(job, &read, ContentRef::Known(content))
     }
 
     /// The rule of [`crate::read`], number 5; what is not settled is noted for later.

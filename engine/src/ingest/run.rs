@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use resemble_core::{ContentDigest, FileId};
-use resemble_index::{Change, ContentRef, Entry, Index, Snapshot};
+use resemble_index::{Change, Entry, Index, Snapshot};
 
 use super::area::Area;
 use super::batch::Batch;
@@ -449,8 +449,14 @@ impl<'a> Run<'a> {
     }
 
     fn finish_round(&mut self) -> Result<(), IngestError> {
-        self.drain()?;
-        self.commit()?;
+        loop {
+            self.drain()?;
+            self.commit()?;
+            // What another file brought may have to be taken apart under this one's name.
+            if self.pool.under_way() == 0 {
+                break;
+            }
+        }
         // Nobody brings these any more: their bringer moved, or the reconcile was stopped.
         for (job, _, _) in std::mem::take(&mut self.waiting) {
             self.again.insert(job.path);
@@ -537,7 +543,7 @@ impl<'a> Run<'a> {
         }
         for (job, read, digest) in std::mem::take(&mut self.waiting) {
             match self.snapshot.content_by_digest(&digest)? {
-                Some(id) => self.settle(job, &read, ContentRef::Known(id))?,
+                Some(id) => self.brought(job, read, id)?,
                 None => self.waiting.push((job, read, digest)),
             }
         }

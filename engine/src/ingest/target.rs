@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::apart::TakeApart;
+
 /// How far a [`Target::Path`] reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
@@ -88,6 +90,8 @@ pub struct RootOptions {
     pub ignore: bool,
     /// Do not enter other file systems mounted below.
     pub one_file_system: bool,
+    /// Take documents and archives apart, if [`IngestOptions::apart`] says by what.
+    pub text: bool,
 }
 
 impl RootOptions {
@@ -97,6 +101,7 @@ impl RootOptions {
             path: path.into(),
             ignore: false,
             one_file_system: false,
+            text: false,
         }
     }
 }
@@ -116,6 +121,8 @@ pub struct IngestOptions {
     /// Read unsettled files again at every look, not only after the window. For those who get
     /// no events (the command line).
     pub distrust_unsettled: bool,
+    /// What takes files apart; `None`: nothing does.
+    pub apart: Option<Arc<dyn TakeApart>>,
     /// Ends a running reconcile early.
     pub stop: StopFlag,
 }
@@ -128,6 +135,7 @@ impl Default for IngestOptions {
             roots: Vec::new(),
             settle_window: crate::read::SETTLE_WINDOW,
             distrust_unsettled: false,
+            apart: None,
             stop: StopFlag::default(),
         }
     }

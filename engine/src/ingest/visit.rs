@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use resemble_index::{Change, Entry, FileRow, FileState};
+use resemble_core::ContentId;
+use resemble_index::{Change, Entry, FileRow, FileState, Look};
 
 use super::batch::Link;
 use super::pool::Job;
@@ -322,6 +324,7 @@ impl Run<'_> {
             seen: *stat,
             known_size,
             second_look,
+            apart: place.root.text && self.options.apart.is_some(),
         };
         if let Some(known) = there.as_ref().filter(|known| same_file(known)) {
             let unsettled = matches!(known.state, FileState::Unsettled(_));
@@ -331,6 +334,9 @@ impl Run<'_> {
                 let wait = young && !read_now && !self.options.distrust_unsettled;
                 match &known.state {
                     _ if cause == Cause::Modified => {}
+                    // Whatever its state is, it is to be looked into.
+                    FileState::Settled(content) | FileState::Unsettled(content)
+                        if self.is_unseen(place, *content)? => {}
                     FileState::Settled(_) => return Ok(()),
                     FileState::Unsettled(_) if wait => {
                         self.recheck(path, row.ctime);
@@ -377,7 +383,8 @@ impl Run<'_> {
                 && cause != Cause::Modified
                 && !self.written_to.contains(&moved.id)
                 && moved.state.content().is_some()
-                && (moved.stat.ctime == row.ctime || may_be_read(place, path).is_ok());
+                && (moved.stat.ctime == row.ctime || may_be_read(place, path).is_ok())
+                && !self.is_another_kind(place, path, &moved)?;
             if trusted {
                 if matches!(moved.state, FileState::Unsettled(_)) {
                     self.recheck(path, row.ctime);
@@ -404,6 +411,34 @@ impl Run<'_> {
 }
 
 impl Run<'_> {
+    /// Whether a content has yet to be looked into.
+    fn is_unseen(&self, place: &Place, content: ContentId) -> Result<bool, IngestError> {
+        if !place.root.text || self.options.apart.is_none() {
+            return Ok(false);
+        }
+        let row = self.snapshot.content(content)?;
+        Ok(row.is_some_and(|row| row.look == Look::Unseen))
+    }
+
+    /// Whether a file that was nothing to take apart is by its new name: editors make a document under another one.
+    fn is_another_kind(
+        &self,
+        place: &Place,
+        path: &Path,
+        row: &FileRow,
+    ) -> Result<bool, IngestError> {
+        let apart = self.options.apart.as_ref().filter(|_| place.root.text);
+        let (Some(apart), Some(content)) = (apart, row.state.content()) else {
+            return Ok(false);
+        };
+        let name = path.file_name().unwrap_or_default().as_bytes();
+        if !apart.applies(name, &[]) {
+            return Ok(false);
+        }
+        let row = self.snapshot.content(content)?;
+        Ok(row.is_some_and(|row| row.look == Look::Plain))
+    }
+
     /// If the path is an ignore file that counts, what it rules is compared anew, unless that is
     /// just being done.
     pub(super) fn rules_changed(&mut self, place: &Place, path: &Path, all_below: bool) {

@@ -7,12 +7,14 @@ use std::path::Path;
 use resemble_core::similarity::Boilerplate;
 use resemble_core::{Params, Relation, Score};
 use resemble_index::{PostingKind, Snapshot};
+use resemble_proto::message::Layer;
 
+use crate::apart::TakeApart;
 use crate::ask::AskError;
 use crate::why::decode::is_printable;
 use crate::why::layout::{Block, BlockKind};
 use crate::why::view::grouped;
-use crate::why::{Comparison, Placing, Shared, compare};
+use crate::why::{Comparison, Placing, Shared, compare_apart};
 
 /// The lines shown in one explanation; the rest is counted.
 const SHOWN: usize = 200;
@@ -25,8 +27,9 @@ pub fn explain(
     a: &Path,
     b: &Path,
     params: &Params,
+    apart: Option<&dyn TakeApart>,
 ) -> Result<String, AskError> {
-    let comparison = compare(a, b, params)?;
+    let comparison = compare_apart(a, b, params, apart)?;
     let mut text = String::new();
     for (name, value) in comparison.shared.summary() {
         // The names come where the sizes are.
@@ -88,13 +91,33 @@ impl Shared {
             ("b", format!("{} bytes", grouped(self.sizes.1.get()))),
             (
                 "relation",
-                self.relation.map_or("none", Relation::word).to_owned(),
+                self.relation.map_or("none", Relation::word).to_owned()
+                    + match self.layer {
+                        Layer::Bytes => "",
+                        Layer::Text => ", by text: what follows is of the texts",
+                    },
             ),
             ("a in b", percent(self.measures.a_in_b)),
             ("b in a", percent(self.measures.b_in_a)),
             ("alike", percent(self.measures.resemblance)),
             ("shared", shared),
         ];
+        if let Some(numbers) = &self.numbers {
+            let named: Vec<String> = numbers
+                .first
+                .iter()
+                .map(|(a, b)| format!("{a} → {b}"))
+                .collect();
+            let more = numbers.count - named.len() as u64;
+            let more = match more {
+                0 => String::new(),
+                more => format!(" and {} more", grouped(more)),
+            };
+            pairs.push((
+                "numbers",
+                format!("they differ only in numbers: {}{more}", named.join(", ")),
+            ));
+        }
         if !self.identical {
             pairs.push((
                 "differs",

@@ -2,6 +2,8 @@
 
 #![allow(dead_code)] // each test binary uses its part
 
+pub(crate) mod fake;
+
 use std::fs;
 use std::ops::ControlFlow;
 use std::os::unix::process::CommandExt;
@@ -51,6 +53,15 @@ impl Scene {
     pub(crate) fn with_ignore_rules() -> Self {
         Self::with(|mut options| {
             options.roots[0].ignore = true;
+            options
+        })
+    }
+
+    /// A root in which made-up documents are taken apart.
+    pub(crate) fn with_parts() -> Self {
+        Self::with(|mut options| {
+            options.roots[0].text = true;
+            options.apart = Some(Arc::new(fake::Fake));
             options
         })
     }

@@ -2,7 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 
 use super::attr::Refusal;
@@ -41,7 +40,7 @@ impl Answer {
 }
 
 fn rank(a: &Neighbour, b: &Neighbour) -> std::cmp::Ordering {
-    let path = |n: &Neighbour| n.target.as_os_str().as_bytes().to_vec();
+    let path = |n: &Neighbour| n.path().into_os_string().into_encoded_bytes();
     (b.identical, b.a_in_b)
         .cmp(&(a.identical, a.a_in_b))
         .then_with(|| path(a).cmp(&path(b)))
@@ -72,7 +71,7 @@ impl Namespace {
         }
         let best = answer.best().ok_or(Refusal::NoAttribute)?;
         Ok(match ATTRIBUTES[which] {
-            "user.resemble.best" => best.target.as_os_str().as_bytes().to_vec(),
+            "user.resemble.best" => best.path().into_os_string().into_encoded_bytes(),
             "user.resemble.best_percent" => {
                 best.a_in_b.percent(best.identical).to_string().into_bytes()
             }
@@ -98,7 +97,7 @@ impl Namespace {
         Ok(names)
     }
 
-    pub(super) fn target(&self, of: &Subject, name: &OsStr) -> Result<PathBuf> {
+    pub(super) fn neighbour(&self, of: &Subject, name: &OsStr) -> Result<Neighbour> {
         // The neighbours of what is gone are gone, whatever the index still says.
         self.tree.stat(of.at())?;
         let answer = match self.kept_answer(of) {
@@ -106,7 +105,7 @@ impl Namespace {
             None => self.answer(of),
         };
         let found = names::find(&answer.named, name).ok_or(Refusal::NotFound)?;
-        Ok(found.neighbour.target.clone())
+        Ok(found.neighbour.clone())
     }
 
     /// The answer that was given last, if nothing can have changed since.

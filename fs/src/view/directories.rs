@@ -151,7 +151,7 @@ impl Namespace {
             Node::WhyDir(at) => {
                 self.attr_of(0, node, None)?;
                 for entry in &self.answer(&Subject::File(at.clone())).named {
-                    let target = entry.neighbour.target.clone();
+                    let target = entry.neighbour.path();
                     push(
                         &Node::Why {
                             of: at.clone(),

@@ -224,10 +224,10 @@ impl Namespace {
             Node::Similar(Subject::File(at)) if name == REPORT => Node::Report(at.clone()),
             Node::Similar(of) => Node::Link {
                 of: of.clone(),
-                target: self.target(of, name)?,
+                target: self.neighbour(of, name)?.target,
             },
             Node::WhyDir(at) => {
-                let target = self.target(&Subject::File(at.clone()), name)?;
+                let target = self.neighbour(&Subject::File(at.clone()), name)?.path();
                 Node::Why {
                     of: at.clone(),
                     target,

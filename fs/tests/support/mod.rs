@@ -129,6 +129,7 @@ pub fn near(target: &Path, score: f64) -> Neighbour {
     let a_in_b = Score::new(score);
     Neighbour {
         target: target.to_owned(),
+        member: Vec::new(),
         a_in_b,
         identical: false,
         relation: "near",

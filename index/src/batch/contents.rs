@@ -9,6 +9,7 @@ use super::{Refusal, Writing};
 use crate::codec::lists::{encode_chunks, encode_signature};
 use crate::codec::rows::StoredContent;
 use crate::fault::Fault;
+use crate::rows::Look;
 use crate::schema;
 use crate::snapshot::rows::digest_prefix;
 use crate::store::{ReadableTable, Table, WriteTransaction};
@@ -16,29 +17,53 @@ use crate::store::{ReadableTable, Table, WriteTransaction};
 /// The tables of contents and what the batch has done to them so far.
 pub(super) struct Contents<'a> {
     txn: &'a WriteTransaction,
-    rows: Table<'a, u32, &'static [u8]>,
+    pub(super) rows: Table<'a, u32, &'static [u8]>,
     content_files: Table<'a, (u32, u32), ()>,
     digests: Table<'a, (u64, u32), ()>,
+    pub(super) parts: Table<'a, (u32, u32), &'static [u8]>,
+    pub(super) part_of: Table<'a, (u32, u32, u32), ()>,
+    pub(super) skipped_parts: Table<'a, u32, &'static [u8]>,
     /// The first id that this batch gives out; `fresh[i]` has the id `first_new + i`.
     first_new: u32,
     fresh: Vec<Fresh>,
     fresh_by_digest: HashMap<ContentDigest, u32>,
-    /// Files gained less files lost, of contents that were there before.
-    gained: HashMap<u32, i64>,
+    /// What the batch did to contents that were there before.
+    gained: HashMap<u32, Gained>,
 }
 
 struct Fresh {
     digest: Box<Digest>,
     files: i64,
+    uses: i64,
+    seen: Seen,
+}
+
+/// What a batch did to a content: gains less losses.
+#[derive(Clone, Copy, Default)]
+struct Gained {
+    files: i64,
+    uses: i64,
+    /// `None`: what its row says.
+    seen: Option<Seen>,
+}
+
+/// What is remembered of looking into a content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) look: Look,
+    /// Rows of `parts`.
+    pub(super) parts: u32,
+    /// Whether there is a row in `skipped_parts`.
+    pub(super) skipped: bool,
 }
 
 /// What the batch did to the contents.
 pub(super) struct Settled {
-    /// The id range of this batch; ids of contents that lost all files again are left out below.
+    /// The id range of this batch; ids of contents that nothing has in the end are left out below.
     pub(super) first_new: u32,
     /// New contents with their ids, ascending.
     pub(super) fresh: Vec<(ContentId, Box<Digest>)>,
-    /// Contents without a file any more, ascending. Their rows are gone.
+    /// Contents that nothing has any more, ascending. Their rows are gone.
     pub(super) killed: Vec<ContentId>,
 }
 
@@ -49,6 +74,9 @@ impl<'a> Contents<'a> {
             rows: txn.open_table(schema::CONTENTS)?,
             content_files: txn.open_table(schema::CONTENT_FILES)?,
             digests: txn.open_table(schema::DIGESTS)?,
+            parts: txn.open_table(schema::PARTS)?,
+            part_of: txn.open_table(schema::PART_OF)?,
+            skipped_parts: txn.open_table(schema::SKIPPED_PARTS)?,
             first_new,
             fresh: Vec::new(),
             fresh_by_digest: HashMap::new(),
@@ -70,17 +98,27 @@ impl<'a> Contents<'a> {
         digest: Box<Digest>,
         writing: &mut Writing<'_>,
     ) -> Result<ContentId, Refusal> {
-        if let Some(&id) = self.fresh_by_digest.get(&digest.content) {
-            return Ok(ContentId(id));
-        }
-        if let Some(id) = self.stored(&digest.content)? {
+        if let Some(id) = self.find(&digest.content)? {
             return Ok(id);
         }
         let id = writing.counters.next_content;
         writing.counters.next_content = id.checked_add(1).ok_or(Refusal::Full("content"))?;
         self.fresh_by_digest.insert(digest.content, id);
-        self.fresh.push(Fresh { digest, files: 0 });
+        self.fresh.push(Fresh {
+            digest,
+            files: 0,
+            uses: 0,
+            seen: Seen::default(),
+        });
         Ok(ContentId(id))
+    }
+
+    /// The content with this digest, stored or of this batch.
+    pub(super) fn find(&self, digest: &ContentDigest) -> Result<Option<ContentId>, Fault> {
+        match self.fresh_by_digest.get(digest) {
+            Some(&id) => Ok(Some(ContentId(id))),
+            None => self.stored(digest),
+        }
     }
 
     fn stored(&self, digest: &ContentDigest) -> Result<Option<ContentId>, Fault> {
@@ -123,12 +161,75 @@ impl<'a> Contents<'a> {
                     fresh.files += by;
                 }
             }
-            None => *self.gained.entry(content.0).or_default() += by,
+            None => self.gained.entry(content.0).or_default().files += by,
         }
     }
 
-    /// Writes the new contents, deletes those without files, and counts.
+    /// So many more places have the content as a part.
+    pub(super) fn count_use(&mut self, content: ContentId, by: i64) {
+        match content.0.checked_sub(self.first_new) {
+            Some(index) => {
+                if let Some(fresh) = self.fresh.get_mut(index as usize) {
+                    fresh.uses += by;
+                }
+            }
+            None => self.gained.entry(content.0).or_default().uses += by,
+        }
+    }
+
+    /// What is remembered of looking into a content, as of now.
+    pub(super) fn seen(&self, content: ContentId) -> Result<Seen, Fault> {
+        if let Some(index) = content.0.checked_sub(self.first_new) {
+            let fresh = self.fresh.get(index as usize);
+            return Ok(fresh.map_or_else(Seen::default, |fresh| fresh.seen));
+        }
+        if let Some(seen) = self.gained.get(&content.0).and_then(|gained| gained.seen) {
+            return Ok(seen);
+        }
+        let row = self.row(content)?;
+        Ok(Seen {
+            look: row.look,
+            parts: row.parts,
+            skipped: row.skipped,
+        })
+    }
+
+    pub(super) fn set_seen(&mut self, content: ContentId, seen: Seen) {
+        match content.0.checked_sub(self.first_new) {
+            Some(index) => {
+                if let Some(fresh) = self.fresh.get_mut(index as usize) {
+                    fresh.seen = seen;
+                }
+            }
+            None => self.gained.entry(content.0).or_default().seen = Some(seen),
+        }
+    }
+
+    /// Contents that no file has in the end let their parts go. None of those has parts by that: so one pass is
+    /// enough.
+    fn let_go(&mut self) -> Result<(), Fault> {
+        let mut without = Vec::new();
+        for (&id, gained) in &self.gained {
+            if i64::from(self.row(ContentId(id))?.files) + gained.files == 0 {
+                without.push(id);
+            }
+        }
+        without.sort_unstable();
+        let fresh = self.fresh.iter().zip(self.first_new..);
+        without.extend(
+            fresh
+                .filter(|(fresh, _)| fresh.files == 0)
+                .map(|(_, id)| id),
+        );
+        for id in without {
+            self.drop_parts(ContentId(id))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the new contents, deletes those that nothing has, and counts.
     pub(super) fn settle(mut self, writing: &mut Writing<'_>) -> Result<Settled, Fault> {
+        self.let_go()?;
         let killed = self.settle_old(writing)?;
         let first_new = self.first_new;
         let fresh = self.settle_fresh(writing)?;
@@ -140,18 +241,23 @@ impl<'a> Contents<'a> {
     }
 
     fn settle_old(&mut self, writing: &mut Writing<'_>) -> Result<Vec<ContentId>, Fault> {
-        let mut gained: Vec<_> = self.gained.drain().filter(|&(_, by)| by != 0).collect();
-        gained.sort_unstable();
+        let changed =
+            |gained: &Gained| (gained.files, gained.uses) != (0, 0) || gained.seen.is_some();
+        let gained = self.gained.drain().filter(|(_, gained)| changed(gained));
+        let mut gained: Vec<_> = gained.collect();
+        gained.sort_unstable_by_key(|&(id, _)| id);
         let mut killed = Vec::new();
         let mut bytes = Vec::new();
         let mut chunk_lists = self.txn.open_table(schema::CHUNK_LISTS)?;
         let mut signatures = self.txn.open_table(schema::SIGNATURES)?;
-        for (id, by) in gained {
+        for (id, gained) in gained {
             let mut row = self.row(ContentId(id))?;
-            let files = i64::from(row.files) + by;
-            row.files = u32::try_from(files)
-                .map_err(|_| Fault::damaged("a content's files are miscounted"))?;
-            if files > 0 {
+            row.files = counted(i64::from(row.files) + gained.files)?;
+            row.uses = counted(i64::from(row.uses) + gained.uses)?;
+            if let Some(seen) = gained.seen {
+                (row.look, row.parts, row.skipped) = (seen.look, seen.parts, seen.skipped);
+            }
+            if row.files > 0 || row.uses > 0 {
                 row.encode(&mut bytes);
                 self.rows.insert(id, &bytes[..])?;
                 continue;
@@ -184,7 +290,7 @@ impl<'a> Contents<'a> {
         let fresh: Vec<_> = std::mem::take(&mut self.fresh)
             .into_iter()
             .zip(first_new..)
-            .filter(|(fresh, _)| fresh.files > 0)
+            .filter(|(fresh, _)| fresh.files > 0 || fresh.uses > 0)
             .collect();
         let mut bytes = Vec::new();
         let mut rows = self.rows.upper_bound_mut(Bound::<u32>::Unbounded)?;
@@ -199,8 +305,11 @@ impl<'a> Contents<'a> {
                 chunks: digest.chunks.0.iter().map(|run| run.count).sum(),
                 fingerprints: u32::try_from(digest.signature.fingerprints.len())
                     .unwrap_or(u32::MAX),
-                files: u32::try_from(content.files)
-                    .map_err(|_| Fault::damaged("a content's files are miscounted"))?,
+                files: counted(content.files)?,
+                uses: counted(content.uses)?,
+                look: content.seen.look,
+                parts: content.seen.parts,
+                skipped: content.seen.skipped,
             };
             writing.counters.chunks += row.chunks;
             writing.counters.fingerprints += u64::from(row.fingerprints);
@@ -245,4 +354,8 @@ impl<'a> Contents<'a> {
             .map(|(content, id)| (ContentId(id), content.digest))
             .collect())
     }
+}
+
+fn counted(of: i64) -> Result<u32, Fault> {
+    u32::try_from(of).map_err(|_| Fault::damaged("who has a content is miscounted"))
 }

@@ -13,6 +13,7 @@
 
 mod contents;
 mod files;
+mod parts;
 pub(crate) mod postings;
 mod tree;
 
@@ -79,6 +80,14 @@ impl Writing<'_> {
         postings::add(self, settled)?;
         Ok(applied)
     }
+
+    /// See [`crate::Index::forget_looks`].
+    pub(crate) fn forget_looks(&mut self) -> Result<(), Refusal> {
+        let mut batch = Batch::new(self)?;
+        batch.contents.forget_looks()?;
+        let (_, settled) = batch.finish()?;
+        postings::add(self, settled)
+    }
 }
 
 /// The batch while its changes are applied.
@@ -119,6 +128,11 @@ impl<'a, 'b> Batch<'a, 'b> {
         match change {
             Change::Dir(path) => self.set_dir(&path),
             Change::File { path, stat, state } => self.set_file(path, &stat, state),
+            Change::Look {
+                path,
+                content,
+                look,
+            } => self.look(path, &content, look),
             Change::Stat { file, stat } => self.set_stat(file, &stat),
             Change::Link { path, file } => self.link(path, file),
             Change::Symlink { path, target } => {

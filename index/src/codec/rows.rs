@@ -4,7 +4,10 @@
 //! entries:   │ 0 │ varint dir │   │ 1 │ varint file │   │ 2 │ target … │   │ 3 │ special kind u8 │
 //! files:     │ fs │ ino │ size │ mtime s, zigzag │ mtime ns │ ctime s - mtime s, zigzag │ ctime ns │ nlink │ state │ dir │ name … │
 //!            state: │ 0 │ content │   │ 1 │ content │   │ 2 │ errno, zigzag │   │ 3 │ length │ reason │
-//! contents:  │ digest 32 B │ level·4 + kind u8 │ size │ chunk runs │ chunks │ fingerprints │ files │
+//! contents:  │ digest 32 B │ level·4 + kind u8 │ size │ chunk runs │ chunks │ fingerprints │ files │ uses │ look │
+//!            look: parts·8 + skipped·4 + (0 unseen, 1 plain, 2 apart)
+//! parts:     │ role u8 │ parent + 1 │ content + 1 │ name … │      0 for no parent, no content
+//! skipped_parts: ( │ length │ path │ length │ reason │ )*
 //! ```
 //! All numbers not given a width are varints. In `files`, dir and name are the file's first name.
 
@@ -12,7 +15,9 @@ use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, DirId, FileI
 
 use super::Malformed;
 use super::varint::{Reader, put, put_signed};
-use crate::rows::{ContentRow, Entry, FileState, SpecialKind, Timestamp};
+use crate::rows::{
+    ContentRow, Entry, FileState, Look, PartRole, PartRow, SkippedPart, SpecialKind, Timestamp,
+};
 
 /// The number of a file system within one index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,6 +51,13 @@ pub(crate) struct StoredContent {
     pub(crate) chunks: u64,
     pub(crate) fingerprints: u32,
     pub(crate) files: u32,
+    /// Rows of `part_of`.
+    pub(crate) uses: u32,
+    pub(crate) look: Look,
+    /// Rows of `parts`.
+    pub(crate) parts: u32,
+    /// Whether it has a row in `skipped_parts`.
+    pub(crate) skipped: bool,
 }
 
 impl StoredContent {
@@ -59,6 +71,10 @@ impl StoredContent {
             fingerprints: self.fingerprints,
             chunk_runs: self.chunk_runs,
             files: self.files,
+            uses: self.uses,
+            look: self.look,
+            parts: self.parts,
+            skipped: self.skipped,
         }
     }
 
@@ -71,6 +87,9 @@ impl StoredContent {
         put(out, self.chunks);
         put(out, u64::from(self.fingerprints));
         put(out, u64::from(self.files));
+        put(out, u64::from(self.uses));
+        let look = u64::from(self.skipped) << 2 | self.look.number();
+        put(out, u64::from(self.parts) << 3 | look);
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
@@ -78,7 +97,7 @@ impl StoredContent {
         let mut row = || {
             let digest = ContentDigest(reader.array()?);
             let packed = reader.byte()?;
-            let row = Self {
+            let mut row = Self {
                 digest,
                 level: packed >> 2,
                 kind: ContentKind::of_number(packed & 3)?,
@@ -87,7 +106,15 @@ impl StoredContent {
                 chunks: reader.u64()?,
                 fingerprints: reader.u32()?,
                 files: reader.u32()?,
+                uses: reader.u32()?,
+                look: Look::Unseen,
+                parts: 0,
+                skipped: false,
             };
+            let look = reader.u64()?;
+            row.parts = (look >> 3).try_into().ok()?;
+            row.skipped = look & 4 != 0;
+            row.look = Look::of_number(look & 3)?;
             reader.end(row)
         };
         row().ok_or(Malformed("contents"))
@@ -224,6 +251,70 @@ pub(crate) fn decode_entry(bytes: &[u8]) -> Result<Entry, Malformed> {
     entry().ok_or(Malformed("entries"))
 }
 
+/// The value of a part.
+pub(crate) fn encode_part(part: &PartRow, out: &mut Vec<u8>) {
+    out.clear();
+    out.push(part.role.number());
+    put(out, part.parent.map_or(0, |parent| u64::from(parent) + 1));
+    put(
+        out,
+        part.content.map_or(0, |content| u64::from(content.0) + 1),
+    );
+    out.extend_from_slice(&part.name);
+}
+
+/// The part of such a value.
+pub(crate) fn decode_part(bytes: &[u8]) -> Result<PartRow, Malformed> {
+    let mut reader = Reader(bytes);
+    let mut part = || {
+        let role = PartRole::of_number(reader.byte()?)?;
+        let mut number = || {
+            let coded = reader.u64()?;
+            let number = coded.checked_sub(1).map(u32::try_from).transpose();
+            number.ok()
+        };
+        let (parent, content) = (number()?, number()?.map(ContentId));
+        Some(PartRow {
+            role,
+            parent,
+            name: reader.rest().to_vec(),
+            content,
+        })
+    };
+    part().ok_or(Malformed("parts"))
+}
+
+/// The value of what was skipped.
+pub(crate) fn encode_skipped(skipped: &[SkippedPart], out: &mut Vec<u8>) {
+    out.clear();
+    for part in skipped {
+        for bytes in [&part.path[..], part.reason.as_bytes()] {
+            put(out, bytes.len() as u64);
+            out.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// What was skipped, of such a value.
+pub(crate) fn decode_skipped(bytes: &[u8]) -> Result<Vec<SkippedPart>, Malformed> {
+    let mut reader = Reader(bytes);
+    let mut all = Vec::new();
+    while !reader.0.is_empty() {
+        let mut field = || {
+            let length = reader.u64()?.try_into().ok()?;
+            reader.bytes(length)
+        };
+        let mut part = || {
+            Some(SkippedPart {
+                path: field()?.to_vec(),
+                reason: std::str::from_utf8(field()?).ok()?.to_owned(),
+            })
+        };
+        all.push(part().ok_or(Malformed("skipped_parts"))?);
+    }
+    Ok(all)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,7 +373,9 @@ mod tests {
         fn content_rows_come_back(
             digest: [u8; 32],
             (size, chunk_runs, chunks) in any::<(u64, u64, u64)>(),
-            (fingerprints, files) in any::<(u32, u32)>(),
+            (fingerprints, files, uses) in any::<(u32, u32, u32)>(),
+            (parts, skipped) in any::<(u32, bool)>(),
+            look in prop::sample::select(vec![Look::Unseen, Look::Plain, Look::Apart]),
             level in 0u8..64,
             kind in prop::sample::select(vec![
                 ContentKind::Empty, ContentKind::Text, ContentKind::Binary,
@@ -291,7 +384,7 @@ mod tests {
             let row = StoredContent {
                 digest: ContentDigest(digest),
                 size: ByteLen(size),
-                kind, level, chunk_runs, chunks, fingerprints, files,
+                kind, level, chunk_runs, chunks, fingerprints, files, uses, look, parts, skipped,
             };
             let mut out = Vec::new();
             row.encode(&mut out);
@@ -306,7 +399,38 @@ mod tests {
         }
 
         #[test]
+        fn parts_come_back(
+            role in 0u8..5,
+            parent in prop::option::of(any::<u32>()),
+            name: Vec<u8>,
+            content in prop::option::of(any::<u32>()),
+        ) {
+            let part = PartRow {
+                role: PartRole::of_number(role).unwrap(),
+                parent,
+                name,
+                content: content.map(ContentId),
+            };
+            let mut out = Vec::new();
+            encode_part(&part, &mut out);
+            prop_assert_eq!(decode_part(&out).unwrap(), part);
+        }
+
+        #[test]
+        fn what_was_skipped_comes_back(skipped: Vec<(Vec<u8>, String)>) {
+            let skipped: Vec<SkippedPart> = skipped
+                .into_iter()
+                .map(|(path, reason)| SkippedPart { path, reason })
+                .collect();
+            let mut out = Vec::new();
+            encode_skipped(&skipped, &mut out);
+            prop_assert_eq!(decode_skipped(&out).unwrap(), skipped);
+        }
+
+        #[test]
         fn any_bytes_decode_or_are_refused(bytes: Vec<u8>) {
+            let _part = decode_part(&bytes);
+            let _skipped = decode_skipped(&bytes);
             let _entry = decode_entry(&bytes);
             let _file = StoredFile::decode(&bytes);
             let _content = StoredContent::decode(&bytes);

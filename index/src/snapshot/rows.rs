@@ -3,10 +3,10 @@
 use resemble_core::{ContentDigest, ContentId, FileId, Params};
 
 use super::{Inner, PostingKind, Snapshot};
-use crate::codec::rows::{StoredContent, StoredFile};
+use crate::codec::rows::{StoredContent, StoredFile, decode_part, decode_skipped};
 use crate::error::ReadError;
 use crate::fault::Fault;
-use crate::rows::{ContentRow, FileRow, FileStat, FsId, Totals};
+use crate::rows::{ContentRow, FileRow, FileStat, FsId, PartRow, SkippedPart, Totals};
 use crate::store::ReadableTableMetadata;
 
 impl Snapshot {
@@ -28,7 +28,7 @@ impl Snapshot {
         })
     }
 
-    /// The content with this id; ids of contents that no file has any more answer `None`.
+    /// The content with this id; ids of contents that are gone answer `None`.
     pub fn content(&self, content: ContentId) -> Result<Option<ContentRow>, ReadError> {
         self.ask(|inner| Ok(inner.content(content)?.map(|row| row.into_row(content))))
     }
@@ -63,6 +63,59 @@ impl Snapshot {
         })
     }
 
+    /// What a content was taken apart into, parts of parts after what they were found in; nothing for an unknown
+    /// content.
+    pub fn parts(&self, content: ContentId) -> Result<Vec<PartRow>, ReadError> {
+        self.ask(|inner| {
+            let range = (content.0, 0)..=(content.0, u32::MAX);
+            let mut parts = Vec::new();
+            for row in inner.parts.range(range)? {
+                let part = decode_part(row?.1.value())?;
+                // Whoever follows parents comes to an end.
+                let before = |parent: u32| (parent as usize) < parts.len();
+                if !part.parent.is_none_or(before) {
+                    return Err(Fault::damaged("a part was found in a later one"));
+                }
+                parts.push(part);
+            }
+            Ok(parts)
+        })
+    }
+
+    /// One of the parts of a content, by its place in the list.
+    pub fn part(&self, content: ContentId, number: u32) -> Result<Option<PartRow>, ReadError> {
+        self.ask(|inner| {
+            let row = inner.parts.get((content.0, number))?;
+            let part = row.map(|row| decode_part(row.value())).transpose()?;
+            if part.as_ref().and_then(|part| part.parent) >= Some(number) {
+                return Err(Fault::damaged("a part was found in a later one"));
+            }
+            Ok(part)
+        })
+    }
+
+    /// Where a content is a part: containers and places in their lists, ascending. Every container is the content
+    /// of a file.
+    pub fn part_of(&self, content: ContentId) -> Result<Vec<(ContentId, u32)>, ReadError> {
+        self.ask(|inner| {
+            let range = (content.0, 0, 0)..=(content.0, u32::MAX, u32::MAX);
+            let rows = inner.part_of.range(range)?;
+            rows.map(|row| {
+                let (_, container, number) = row?.0.value();
+                Ok((ContentId(container), number))
+            })
+            .collect()
+        })
+    }
+
+    /// What was skipped when a content was taken apart.
+    pub fn skipped_parts(&self, content: ContentId) -> Result<Vec<SkippedPart>, ReadError> {
+        self.ask(|inner| match inner.skipped_parts.get(content.0)? {
+            Some(row) => Ok(decode_skipped(row.value())?),
+            None => Ok(Vec::new()),
+        })
+    }
+
     /// The record of this name.
     pub fn record(&self, name: &str) -> Result<Option<Vec<u8>>, ReadError> {
         self.ask(|inner| Ok(inner.records.get(name)?.map(|value| value.value().to_vec())))
@@ -93,6 +146,8 @@ impl Snapshot {
                 fingerprints: inner.counters.fingerprints,
                 files: inner.files.len()?,
                 boilerplate: inner.sets.boilerplate.len() as u64,
+                parts: inner.parts.len()?,
+                skipped: inner.skipped_parts.len()?,
             })
         })
     }

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use resemble_core::{ContentId, Digest, FileId, Params};
 use resemble_index::{
-    Change, ContentRef, Entry, FileState, Index, MergeWork, NewState, Options, PostingKind,
-    Snapshot, SpecialKind,
+    Change, ContentRef, Entry, FileState, Index, Look, MergeWork, NewLook, NewPart, NewState,
+    Options, PartRole, PartRow, PostingKind, SkippedPart, Snapshot, SpecialKind,
 };
 
-use self::naive::{File, Model, ModelState, Node};
+use self::naive::{File, Looked, Model, ModelState, Node};
 use crate::made;
 
 mod naive;
@@ -78,6 +78,8 @@ enum Step {
     Special(PathBuf),
     Remove(PathBuf),
     Rename(PathBuf, PathBuf),
+    /// What looking into a content came to: nothing to take apart, or parts, and what was skipped.
+    Look(u64, Option<(Vec<Option<Content>>, bool, bool)>),
 }
 
 #[derive(Clone, Debug)]
@@ -85,6 +87,8 @@ enum After {
     Nothing,
     Finish,
     Merge,
+    /// What takes files apart is another.
+    Forget,
     Reopen,
     CloseAndReopen,
 }
@@ -113,6 +117,8 @@ fn steps() -> impl Strategy<Value = Step> {
         1 => Just(State::Skipped),
     ];
     let ino = 1u64..10;
+    let parts = prop::collection::vec(prop::option::weighted(0.8, contents()), 0..4);
+    let apart = (parts, any::<bool>(), prop::bool::weighted(0.2));
     prop_oneof![
         1 => paths().prop_map(Step::Dir),
         10 => (paths(), ino.clone(), 0i64..9, state).prop_map(|(p, i, t, s)| Step::File(p, i, t, s)),
@@ -122,6 +128,7 @@ fn steps() -> impl Strategy<Value = Step> {
         1 => paths().prop_map(Step::Special),
         3 => prop_oneof![9 => paths(), 1 => Just(PathBuf::from("/"))].prop_map(Step::Remove),
         4 => (paths(), paths()).prop_map(|(from, to)| Step::Rename(from, to)),
+        6 => (0..CONTENTS, prop::option::weighted(0.8, apart)).prop_map(|(n, l)| Step::Look(n, l)),
     ]
 }
 
@@ -131,6 +138,16 @@ fn batches(afters: Vec<After>) -> impl Strategy<Value = Vec<(Vec<Step>, After)>>
         prop::sample::select(afters),
     );
     prop::collection::vec(batch, 1..14)
+}
+
+/// The part at this place of a list.
+fn part_row(at: u32, content: Option<ContentRef>) -> NewPart {
+    NewPart {
+        role: [PartRole::Member, PartRole::Text, PartRole::Unpacked][at as usize % 3],
+        parent: at.checked_sub(2),
+        name: vec![0xff; at as usize],
+        content,
+    }
 }
 
 /// The index next to the model.
@@ -310,8 +327,86 @@ impl Pair {
                     model.rename(&from, &to);
                     changes.push(Change::Rename { from, to });
                 }
+                Step::Look(n, look) => {
+                    let path = PathBuf::from(format!("/looked/{n}"));
+                    let exists = current.contains(&n);
+                    let mut missing = false;
+                    let (new, looked) = match look {
+                        None => {
+                            let looked = Looked {
+                                look: Look::Plain,
+                                parts: Vec::new(),
+                                skipped: false,
+                            };
+                            (NewLook::Plain, looked)
+                        }
+                        Some((parts, skips, again)) => {
+                            let mut of = Vec::new();
+                            let mut new = Vec::new();
+                            for (at, part) in (0..).zip(parts) {
+                                let content = part.map(|part| match part {
+                                    Content::Known(n) if start.contains(&n) => {
+                                        of.push(Some(n));
+                                        ContentRef::Known(known(n).unwrap())
+                                    }
+                                    Content::Known(n) => {
+                                        missing = true;
+                                        of.push(Some(n));
+                                        ContentRef::Known(ContentId(u32::MAX - 7))
+                                    }
+                                    Content::New(m) => {
+                                        of.push(Some(m));
+                                        if exists && !missing {
+                                            current.insert(m);
+                                        }
+                                        ContentRef::New(Box::new(digest(m)))
+                                    }
+                                });
+                                if content.is_none() {
+                                    of.push(None);
+                                }
+                                new.push(part_row(at, content));
+                            }
+                            let skipped = SkippedPart {
+                                path: vec![n as u8],
+                                reason: "encrypted".into(),
+                            };
+                            let new = NewLook::Apart {
+                                parts: new,
+                                skipped: skips.then_some(skipped).into_iter().collect(),
+                                again,
+                            };
+                            let look = if again { Look::Unseen } else { Look::Apart };
+                            let looked = Looked {
+                                look,
+                                parts: of,
+                                skipped: skips,
+                            };
+                            (new, looked)
+                        }
+                    };
+                    changes.push(Change::Look {
+                        path: path.clone(),
+                        content: digest(n).content,
+                        look: new,
+                    });
+                    let is_apart = |was: &Looked| was.look == Look::Apart;
+                    if !exists {
+                        continue;
+                    }
+                    if missing {
+                        gone.push(path);
+                        continue;
+                    }
+                    let keeps =
+                        looked.look == Look::Plain && model.looks.get(&n).is_some_and(is_apart);
+                    if !keeps {
+                        model.looks.insert(n, looked);
+                    }
+                }
             }
         }
+        self.model.let_go();
         drop(before);
         let applied = self.index().apply(changes).unwrap();
         assert_eq!(applied.gone, gone);
@@ -447,6 +542,7 @@ impl Pair {
             files.sort_unstable();
             assert_eq!(snapshot.files_of(id).unwrap(), files);
             assert_eq!(row.files as usize, files.len());
+            self.compare_parts(snapshot, n, id);
             assert_eq!(
                 (row.digest, row.size, row.kind),
                 (digest.content, digest.size, digest.kind)
@@ -486,11 +582,61 @@ impl Pair {
         }
     }
 
+    fn compare_parts(&self, snapshot: &Snapshot, n: u64, id: ContentId) {
+        let row = snapshot.content(id).unwrap().unwrap();
+        let id_of = |n: u64| {
+            let id = snapshot.content_by_digest(&digest(n).content).unwrap();
+            id.expect("a part lives as long as what it is part of")
+        };
+        let looked = self.model.looks.get(&n);
+        let parts = looked.map_or(&[][..], |looked| &looked.parts);
+        let expected: Vec<PartRow> = (0..)
+            .zip(parts)
+            .map(|(at, part)| {
+                let new = part_row(at, None);
+                PartRow {
+                    role: new.role,
+                    parent: new.parent,
+                    name: new.name,
+                    content: part.map(id_of),
+                }
+            })
+            .collect();
+        assert_eq!(snapshot.parts(id).unwrap(), expected);
+        for (at, part) in (0..).zip(&expected) {
+            assert_eq!(snapshot.part(id, at).unwrap().as_ref(), Some(part));
+        }
+        assert_eq!(row.parts as usize, expected.len());
+        assert_eq!(row.look, looked.map_or(Look::Unseen, |looked| looked.look));
+        let skipped = looked.is_some_and(|looked| looked.skipped);
+        assert_eq!(row.skipped, skipped);
+        assert_eq!(
+            snapshot.skipped_parts(id).unwrap().len(),
+            usize::from(skipped)
+        );
+        let mut places: Vec<(ContentId, u32)> = Vec::new();
+        for (&container, looked) in &self.model.looks {
+            let places_in = (0..)
+                .zip(&looked.parts)
+                .filter(|(_, part)| **part == Some(n));
+            places.extend(places_in.map(|(at, _)| (id_of(container), at)));
+        }
+        places.sort_unstable();
+        assert_eq!(row.uses as usize, places.len());
+        assert_eq!(snapshot.part_of(id).unwrap(), places);
+    }
+
     fn after(&mut self, after: &After) {
         match after {
             After::Nothing => return,
             After::Finish => self.index().finish_bulk().unwrap(),
             After::Merge => self.index().merge(MergeWork::IfUseful).unwrap(),
+            After::Forget => {
+                self.index().forget_looks().unwrap();
+                for looked in self.model.looks.values_mut() {
+                    looked.look = Look::Unseen;
+                }
+            }
             After::Reopen => {
                 self.index = None;
                 self.index = Some(Self::open(self.path.as_deref()));
@@ -522,7 +668,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
     #[test]
     fn the_index_is_the_model(
-        batches in batches(vec![After::Nothing, After::Nothing, After::Finish, After::Merge])
+        batches in batches(vec![
+            After::Nothing, After::Nothing, After::Finish, After::Merge, After::Forget,
+        ])
     ) {
         run(None, batches);
     }

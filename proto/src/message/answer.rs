@@ -259,6 +259,12 @@ pub enum Layer {
 }
 
 impl Layer {
+    /// Whether it is the bytes. By reference, as what leaves out fields asks.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    pub fn is_bytes(&self) -> bool {
+        *self == Self::Bytes
+    }
+
     /// The word in every output.
     pub const fn word(self) -> &'static str {
         match self {
@@ -305,6 +311,9 @@ pub struct FindRow {
     pub resemblance: Fraction,
     /// Proven common bytes, a lower bound.
     pub shared_bytes: u64,
+    /// Where the larger containment lies in 19 cases of 20; absent: it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[Fraction; 2]>,
     /// The score after the discount for common text, where that makes a difference.
     #[serde(flatten)]
     pub discount: Discount,
@@ -344,6 +353,9 @@ pub struct PairRow {
     /// Both have equal bytes: the only pairs that text shows as 100 %. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub identical: bool,
+    /// Which layer the figures are from. In JSON only if it is not the bytes.
+    #[serde(default, skip_serializing_if = "Layer::is_bytes")]
+    pub layer: Layer,
     /// The score after the discount for common text, where that makes a difference.
     #[serde(flatten)]
     pub discount: Discount,
@@ -371,9 +383,25 @@ pub struct StatusAnswer {
     /// The daemon's process id.
     #[serde(default)]
     pub pid: u32,
+    /// What could not be looked into, by path: the first [`Self::MOST_UNOPENED`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unopened: Vec<Unopened>,
+}
+
+/// A document or archive, or something in one, that could not be looked into.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unopened {
+    /// The file, and the names that lead on, joined by `!`.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// Why.
+    pub reason: String,
 }
 
 impl StatusAnswer {
+    /// So many of what could not be looked into are named.
+    pub const MOST_UNOPENED: usize = 100;
+
     /// Whether everything is as it should be: `resemble status` ends with 0.
     pub fn is_live(&self) -> bool {
         self.degraded.is_empty() && self.roots.iter().all(|root| root.state == RootState::Live)
@@ -404,6 +432,12 @@ pub struct RootStatus {
     /// Ignore files are honoured and `.git` is skipped.
     #[serde(default)]
     pub ignore: bool,
+    /// Documents and archives are taken apart.
+    #[serde(default = "crate::message::request::yes")]
+    pub text: bool,
+    /// Documents and archives of which something could not be looked into.
+    #[serde(default)]
+    pub unopened: u64,
 }
 
 /// What goes on with a root.
@@ -535,6 +569,9 @@ pub struct WatchRow {
     /// Other file systems below are not entered.
     #[serde(default)]
     pub one_file_system: bool,
+    /// Documents and archives are taken apart.
+    #[serde(default = "crate::message::request::yes")]
+    pub text: bool,
 }
 
 /// Where a root comes from.

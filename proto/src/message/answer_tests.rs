@@ -25,6 +25,7 @@ fn rows_read_as_the_contract_says() {
         b_in_a: Fraction::from_millionths(970_001),
         resemblance: Fraction::ZERO,
         shared_bytes: 0,
+        interval: None,
         discount: Discount::default(),
     };
     let expected = "{\"row\":{\"file\":\"report.txt\",\"path\":\"/srv/\u{fffd}\",\
@@ -37,6 +38,7 @@ fn rows_read_as_the_contract_says() {
     );
 
     let pair = PairRow {
+        layer: Layer::Bytes,
         a: "x".into(),
         b: "y".into(),
         score: Fraction::ONE,
@@ -138,6 +140,7 @@ fn requests_as_a_newcomer_would_type_them() {
         request(r#"{"request":"find","subject":{"file":"/a"}}"#),
         Request::Find(FindRequest {
             unit: MeasureUnit::default(),
+            text: true,
             subject: Subject::File("/a".into()),
             scope: Scope::default(),
             min: Fraction::NONE,
@@ -152,6 +155,7 @@ fn requests_as_a_newcomer_would_type_them() {
         ),
         Request::Pairs(PairsRequest {
             unit: MeasureUnit::default(),
+            text: true,
             scope: Scope {
                 within: vec!["/a".into(), PathText::from_bytes(*b"\xff")],
                 ..Scope::default()
@@ -178,6 +182,7 @@ fn a_request_survives_the_wire() {
     let all = [
         Request::Pairs(PairsRequest {
             unit: MeasureUnit::default(),
+            text: true,
             scope: Scope {
                 within: vec!["/a".into()],
                 include: vec!["*.c".into()],
@@ -200,6 +205,7 @@ fn a_request_survives_the_wire() {
             paths: vec!["/a".into()],
         },
         Request::WatchAdd {
+            text: true,
             path: "/a".into(),
             ignore: true,
             one_file_system: false,
@@ -254,6 +260,8 @@ fn an_answer_is_these_lines() {
 #[test]
 fn live_means_all_roots_and_nothing_degraded() {
     let root = |state| RootStatus {
+        text: true,
+        unopened: 0,
         path: "/r".into(),
         files: 1,
         bytes: 2,
@@ -265,6 +273,7 @@ fn live_means_all_roots_and_nothing_degraded() {
         ignore: false,
     };
     let status = |state| StatusAnswer {
+        unopened: Vec::new(),
         roots: vec![root(RootState::Live), root(state)],
         index: IndexStatus::default(),
         clock: 1,

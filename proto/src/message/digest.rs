@@ -37,7 +37,7 @@ pub struct WireParams {
     pub shingles: (u8, u32),
 }
 
-fn of_sampling(sampling: &SamplingParams) -> (u8, u32) {
+fn of_sampling(sampling: SamplingParams) -> (u8, u32) {
     (sampling.least_level, sampling.cap)
 }
 
@@ -56,8 +56,8 @@ impl From<&Params> for WireParams {
         Self {
             id: params.to_string(),
             chunk: [min, max, main_divisor, backup_divisor],
-            windows: of_sampling(&params.sampling),
-            shingles: of_sampling(&params.shingles),
+            windows: of_sampling(params.sampling),
+            shingles: of_sampling(params.shingles),
         }
     }
 }
@@ -165,11 +165,19 @@ impl From<&Digest> for WireDigest {
     }
 }
 
-impl TryFrom<&WireDigest> for Digest {
-    type Error = BadDigest;
+impl WireDigest {
+    /// A content of which only the sample is kept.
+    pub fn sample(&self) -> Result<Digest, BadDigest> {
+        if self.chunks.is_empty() {
+            self.digest_with(Vec::new())
+        } else {
+            Err(BadDigest::Size)
+        }
+    }
 
-    fn try_from(wire: &WireDigest) -> Result<Self, BadDigest> {
-        Ok(Self {
+    fn digest_with(&self, runs: Vec<ChunkRun>) -> Result<Digest, BadDigest> {
+        let wire = self;
+        Ok(Digest {
             content: ContentDigest(unhex(&wire.content).ok_or(BadDigest::Malformed("hex digits"))?),
             size: ByteLen(wire.size),
             kind: match wire.kind {
@@ -177,12 +185,20 @@ impl TryFrom<&WireDigest> for Digest {
                 WireKind::Text => ContentKind::Text,
                 WireKind::Binary => ContentKind::Binary,
             },
-            chunks: ChunkList(runs(&wire.chunks, wire.size)?),
+            chunks: ChunkList(runs),
             signature: Signature {
                 level: wire.level,
                 fingerprints: fingerprints(&wire.fingerprints, wire.level)?,
             },
         })
+    }
+}
+
+impl TryFrom<&WireDigest> for Digest {
+    type Error = BadDigest;
+
+    fn try_from(wire: &WireDigest) -> Result<Self, BadDigest> {
+        wire.digest_with(runs(&wire.chunks, wire.size)?)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{Discount, Parts, Scope};
+use crate::message::{Discount, Layer, Parts, Scope};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
@@ -33,6 +33,9 @@ pub struct GroupsRequest {
     /// Only the first so many sets, and as many clusters.
     #[serde(default)]
     pub top: Option<u64>,
+    /// Compare by texts and by what is in archives, too, as far as the roots have them.
+    #[serde(default = "crate::message::request::yes")]
+    pub text: bool,
 }
 
 /// When a chunk is ubiquitous (Forman et al. 2005, section 2.5).
@@ -184,6 +187,9 @@ pub struct Link {
     pub b_in_a: Fraction,
     /// Proven common bytes, a lower bound.
     pub shared_bytes: u64,
+    /// Which layer the figures are from. In JSON only if it is not the bytes.
+    #[serde(default, skip_serializing_if = "Layer::is_bytes")]
+    pub layer: Layer,
     /// The larger containment after the discount for common text, where that makes a difference.
     #[serde(flatten)]
     pub discount: Discount,

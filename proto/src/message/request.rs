@@ -61,6 +61,9 @@ pub enum Request {
         /// Do not enter other file systems below.
         #[serde(default)]
         one_file_system: bool,
+        /// Take documents and archives apart.
+        #[serde(default = "yes")]
+        text: bool,
     },
     /// Stops watching a root and forgets its content; no rows.
     WatchRemove {
@@ -167,6 +170,14 @@ pub struct FindRequest {
     /// What the measures are about.
     #[serde(default)]
     pub unit: MeasureUnit,
+    /// Compare by texts and by what is in archives, too, as far as the roots have them.
+    #[serde(default = "yes")]
+    pub text: bool,
+}
+
+/// What a request means that says nothing.
+pub(crate) const fn yes() -> bool {
+    true
 }
 
 /// The one that others are compared with.
@@ -185,7 +196,33 @@ pub enum Subject {
         /// itself and are left out.
         #[serde(default)]
         inode: Option<Inode>,
+        /// What stands for them besides: the text of a document, what an archive holds.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        others: Vec<WireAspect>,
     },
+}
+
+/// A content that stands for a file besides its bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WireAspect {
+    /// What it is to the file.
+    pub stands: StandsAs,
+    /// The content. Of a whole there are no chunks.
+    pub digest: WireDigest,
+}
+
+/// What a content is to the file that it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StandsAs {
+    /// The only thing in it.
+    Unpacked,
+    /// Its text.
+    Text,
+    /// All texts in it.
+    WholeText,
+    /// All else in it.
+    WholeBytes,
 }
 
 /// A file as `stat` names it; meant for two processes on one machine at one time.
@@ -221,6 +258,9 @@ pub struct PairsRequest {
     /// What the measures are about.
     #[serde(default)]
     pub unit: MeasureUnit,
+    /// Compare by texts and by what is in archives, too, as far as the roots have them.
+    #[serde(default = "yes")]
+    pub text: bool,
 }
 
 /// What containments and resemblance are about.

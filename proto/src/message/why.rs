@@ -9,6 +9,7 @@ use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
 
 use crate::documents::{Body, Lists};
+use crate::message::Layer;
 use crate::message::answer::relation_word;
 use crate::number::Fraction;
 use crate::path::PathText;
@@ -48,10 +49,36 @@ pub struct WhyTotals {
     pub exact: bool,
     /// Both are text: ranges have lines.
     pub text: bool,
+    /// What all figures and ranges are of: the bytes of the files, or the texts that stand for them.
+    #[serde(default)]
+    pub layer: Layer,
+    /// `only in numbers`, where that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub differs: Option<Differs>,
+    /// How many numbers differ, if they differ only in those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<u64>,
     /// Bytes of a that b has nowhere.
     pub differing_bytes_a: u64,
     /// Bytes of b that a has nowhere.
     pub differing_bytes_b: u64,
+}
+
+/// How two texts differ, in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Differs {
+    /// All words are the same and stand in the same places.
+    #[serde(rename = "only in numbers")]
+    OnlyInNumbers,
+}
+
+/// A number of a and what b has in its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangedNumber {
+    /// In a.
+    pub a: String,
+    /// In b.
+    pub b: String,
 }
 
 /// A range of both files with the same bytes. Offsets are from 0, the end is not part of it; lines
@@ -97,6 +124,9 @@ pub struct Explanation {
     /// What of b neither a range nor a repeat names.
     #[serde(default)]
     pub differs_b: Vec<WhyStretch>,
+    /// The first of the numbers in which the texts differ, if they differ only in those.
+    #[serde(default)]
+    pub changed: Vec<ChangedNumber>,
 }
 
 impl Body for Explanation {
@@ -113,6 +143,7 @@ impl Body for Explanation {
         to.list("ranges", "range", &self.ranges)?;
         to.list("repeats", "repeat", &self.repeats)?;
         to.list("differs_a", "differs-a", &self.differs_a)?;
-        to.list("differs_b", "differs-b", &self.differs_b)
+        to.list("differs_b", "differs-b", &self.differs_b)?;
+        to.list("changed", "changed", &self.changed)
     }
 }

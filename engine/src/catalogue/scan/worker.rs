@@ -408,6 +408,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             moving,
             at: when,
             bytes,
+            ..
         } = match read {
             Ok(read) => read,
             Err(ReadFailure::Errno(errno)) => {

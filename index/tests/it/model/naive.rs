@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use resemble_core::FileId;
-use resemble_index::FileStat;
+use resemble_index::{FileStat, Look};
 
 /// What is at a path; files are numbers of [`Model::files`].
 #[derive(Clone, Debug, PartialEq)]
@@ -46,14 +46,38 @@ pub(crate) struct Model {
     pub(crate) files: BTreeMap<usize, File>,
     pub(crate) inodes: BTreeMap<u64, usize>,
     pub(crate) born: usize,
+    /// What was remembered of looking into contents.
+    pub(crate) looks: BTreeMap<u64, Looked>,
+}
+
+/// What looking into a content came to: its parts' contents.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Looked {
+    pub(crate) look: Look,
+    pub(crate) parts: Vec<Option<u64>>,
+    pub(crate) skipped: bool,
 }
 
 impl Model {
-    pub(crate) fn live(&self) -> BTreeSet<u64> {
+    pub(crate) fn of_files(&self) -> BTreeSet<u64> {
         self.files
             .values()
             .filter_map(|file| file.state.content())
             .collect()
+    }
+
+    /// Contents of files and their parts.
+    pub(crate) fn live(&self) -> BTreeSet<u64> {
+        let parts = self.looks.values().flat_map(|looked| &looked.parts);
+        let mut live = self.of_files();
+        live.extend(parts.flatten());
+        live
+    }
+
+    /// The end of a batch: what no file has lets its parts go.
+    pub(crate) fn let_go(&mut self) {
+        let of_files = self.of_files();
+        self.looks.retain(|content, _| of_files.contains(content));
     }
 
     /// Removes what is at `path` and below, and then files without names.

@@ -1,0 +1,453 @@
+//! Files taken apart: what they say and hold, digested like any file.
+//!
+//! The bytes of a document say little about its text, those of an archive nothing about what it holds. So a file is
+//! taken apart (`resemble-extract`, in a process of its own), and each part is a content like any other: digested in
+//! the same way, stored once, found by the same postings. From here on nothing knows formats.
+//!
+//! Two more contents stand for an archive or a mail as a **whole**: one of all texts in it and one of all else.
+//! Nothing is read for them. Samples nest, so the sample of all leaves together is the union of their samples, cut to a
+//! common level: the same windows that one pass over all bytes would have kept, but for those across the seams. It does
+//! not depend on the order of the leaves but in the order it keeps, and neither does the name of a whole: it is made of
+//! the leaves' digests. A whole has no chunks: they would be those of its leaves once more.
+
+use std::fmt;
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use resemble_core::hash::content::of_set;
+use resemble_core::params::SamplingParams;
+use resemble_core::signature::Sampler;
+use resemble_core::{ByteLen, ChunkList, ContentId, ContentKind, Digest, Digester, Params};
+pub use resemble_extract::{Converter, Limits, Skipped};
+use resemble_extract::{Extractor, Part, Role, Sink};
+use resemble_index::{ContentRef, NewLook, NewPart, PartRole, SkippedPart};
+
+/// So many first bytes of a file tell what it is.
+pub const HEAD: usize = resemble_extract::HEAD;
+
+/// More than so much of one file is not listed as skipped.
+const MOST_SKIPPED: usize = 64;
+
+/// Takes files apart. Can be used by several threads.
+pub trait TakeApart: fmt::Debug + Send + Sync {
+    /// Whether a file with this name and these first bytes (up to [`HEAD`]) can be taken apart. Cheap: asked of every
+    /// file that is read.
+    fn applies(&self, name: &[u8], head: &[u8]) -> bool;
+
+    /// Takes an open file apart that [`Self::applies`] to; see [`Extractor::extract`].
+    ///
+    /// # Errors
+    ///
+    /// Nothing of the file is of use.
+    fn take_apart(
+        &self,
+        name: &[u8],
+        head: &[u8],
+        file: BorrowedFd<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<Vec<(Vec<u8>, Skipped)>, Skipped>;
+
+    /// Names everything that what comes out depends on: with another id files are taken apart anew.
+    fn id(&self) -> String;
+}
+
+/// The formats that are read, as a number: with another one files are taken apart anew.
+const FORMATS: u32 = 1;
+
+/// The first argument with which a program of ours is the worker that reads formats.
+const WORKER: &str = "extract-worker";
+
+/// Takes files apart with the libraries of `resemble-extract`, in processes of the running program.
+#[derive(Clone, Debug)]
+pub struct Formats {
+    extractor: Extractor,
+    id: String,
+}
+
+impl Formats {
+    /// Within these limits, and with these commands for what no library reads.
+    pub fn new(limits: Limits, converters: Vec<Converter>) -> Self {
+        let id = format!("{FORMATS} {limits:?} {converters:?}");
+        // Not by its name: an installation that replaces the program while it runs does not replace this one.
+        let program = vec![PathBuf::from("/proc/self/exe"), PathBuf::from(WORKER)];
+        Self {
+            extractor: Extractor::new(program, limits, converters),
+            id,
+        }
+    }
+}
+
+/// To be asked first thing by every program that uses [`Formats`]: if it was started as the worker, it does that
+/// work and ends with this status.
+pub fn worker() -> Option<ExitCode> {
+    let first = std::env::args_os().nth(1);
+    first
+        .is_some_and(|first| first == WORKER)
+        .then(resemble_extract::worker)
+}
+
+impl TakeApart for Formats {
+    fn applies(&self, name: &[u8], head: &[u8]) -> bool {
+        self.extractor.format(name, head).is_some()
+    }
+
+    fn take_apart(
+        &self,
+        name: &[u8],
+        head: &[u8],
+        file: BorrowedFd<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<Vec<(Vec<u8>, Skipped)>, Skipped> {
+        match self.extractor.format(name, head) {
+            Some(format) => self.extractor.extract(file, format, sink),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn id(&self) -> String {
+        self.id.clone()
+    }
+}
+
+/// A part of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// What it is.
+    pub role: PartRole,
+    /// The part that it was found in, by its place; `None`: the file itself.
+    pub parent: Option<u32>,
+    /// Its name there.
+    pub name: Vec<u8>,
+    /// What it holds; `None`: nothing, or nothing that could be kept.
+    pub digest: Option<Box<Digest>>,
+}
+
+/// What a file was taken apart into.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pieces {
+    /// Its parts, and theirs.
+    pub pieces: Vec<Piece>,
+    /// What was skipped.
+    pub skipped: Vec<SkippedPart>,
+    /// What takes files apart could not be run: to be tried again.
+    pub again: bool,
+}
+
+impl Pieces {
+    /// Takes an open file apart.
+    pub fn of(
+        apart: &dyn TakeApart,
+        name: &[u8],
+        head: &[u8],
+        file: BorrowedFd<'_>,
+        digester: &mut Digester,
+        params: &Params,
+    ) -> Self {
+        let mut collector = Collector {
+            digester,
+            pieces: Vec::new(),
+            under_way: false,
+        };
+        let outcome = apart.take_apart(name, head, file, &mut collector);
+        let mut pieces = collector.pieces;
+        let skipped = match outcome {
+            Ok(skipped) => skipped,
+            Err(skipped) => {
+                pieces.clear();
+                vec![(Vec::new(), skipped)]
+            }
+        };
+        let again = skipped
+            .iter()
+            .any(|(_, why)| matches!(why, Skipped::NotRun(_)));
+        let more = skipped.len().saturating_sub(MOST_SKIPPED);
+        let mut skipped: Vec<SkippedPart> = skipped
+            .into_iter()
+            .take(MOST_SKIPPED)
+            .map(|(path, why)| SkippedPart {
+                path,
+                reason: why.to_string(),
+            })
+            .collect();
+        if more > 0 {
+            skipped.push(SkippedPart {
+                path: Vec::new(),
+                reason: format!("and {more} more"),
+            });
+        }
+        add_wholes(&mut pieces, params);
+        Self {
+            pieces,
+            skipped,
+            again,
+        }
+    }
+
+    /// As a change of the index; `known` knows the contents that it has.
+    pub(crate) fn into_look(self, known: impl Fn(&Digest) -> Option<ContentId>) -> NewLook {
+        let parts = self.pieces.into_iter().map(|piece| NewPart {
+            role: piece.role,
+            parent: piece.parent,
+            name: piece.name,
+            content: piece.digest.map(|digest| match known(&digest) {
+                Some(id) => ContentRef::Known(id),
+                None => ContentRef::New(digest),
+            }),
+        });
+        NewLook::Apart {
+            parts: parts.collect(),
+            skipped: self.skipped,
+            again: self.again,
+        }
+    }
+}
+
+/// Digests parts as they come.
+struct Collector<'a> {
+    digester: &'a mut Digester,
+    pieces: Vec<Piece>,
+    under_way: bool,
+}
+
+impl Sink for Collector<'_> {
+    fn begin(&mut self, part: Part) {
+        self.digester.reset();
+        self.under_way = true;
+        // A part in one that is to come would be in itself.
+        let parent = part
+            .parent
+            .filter(|&parent| (parent as usize) < self.pieces.len());
+        self.pieces.push(Piece {
+            role: match part.role {
+                Role::Text => PartRole::Text,
+                Role::Unpacked => PartRole::Unpacked,
+                Role::Member => PartRole::Member,
+            },
+            parent,
+            name: part.name,
+            digest: None,
+        });
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        if self.under_way {
+            self.digester.update(bytes);
+        }
+    }
+
+    fn end(&mut self) {
+        if !std::mem::take(&mut self.under_way) {
+            return;
+        }
+        let digest = self.digester.finish();
+        if let Some(piece) = self.pieces.last_mut()
+            && digest.size > ByteLen::ZERO
+        {
+            piece.digest = Some(Box::new(digest));
+        }
+    }
+
+    fn drop_part(&mut self) {
+        self.under_way = false;
+        self.digester.reset();
+    }
+}
+
+/// Adds the wholes of everything that has members.
+fn add_wholes(pieces: &mut Vec<Piece>, params: &Params) {
+    // Places and one more: the last is the file itself.
+    let file = pieces.len();
+    let place = |node: Option<u32>| node.map_or(file, |node| node as usize);
+    let mut has_parts = vec![false; file + 1];
+    let mut leaves: Vec<Option<Vec<usize>>> = vec![None; file + 1];
+    for piece in &*pieces {
+        has_parts[place(piece.parent)] = true;
+        if piece.role == PartRole::Member {
+            leaves[place(piece.parent)] = Some(Vec::new());
+        }
+    }
+    for (at, piece) in pieces.iter().enumerate() {
+        if has_parts[at] || piece.digest.is_none() {
+            continue;
+        }
+        let mut node = piece.parent;
+        loop {
+            if let Some(leaves) = &mut leaves[place(node)] {
+                leaves.push(at);
+            }
+            match node {
+                Some(above) => node = pieces[above as usize].parent,
+                None => break,
+            }
+        }
+    }
+    let mut wholes = Vec::new();
+    for (at, leaves) in leaves.into_iter().enumerate() {
+        let parent = (at < file).then_some(at as u32);
+        for (role, kind, sampling) in [
+            (PartRole::WholeText, ContentKind::Text, params.shingles),
+            (PartRole::WholeBytes, ContentKind::Binary, params.sampling),
+        ] {
+            let leaves = leaves.iter().flatten();
+            let digests = leaves.filter_map(|&leaf| pieces[leaf].digest.as_deref());
+            let of_kind: Vec<&Digest> = digests.filter(|digest| digest.kind == kind).collect();
+            if !of_kind.is_empty() {
+                wholes.push(Piece {
+                    role,
+                    parent,
+                    name: Vec::new(),
+                    digest: Some(Box::new(together(&of_kind, kind, sampling))),
+                });
+            }
+        }
+    }
+    pieces.append(&mut wholes);
+}
+
+/// The sample of contents of one kind together.
+fn together(leaves: &[&Digest], kind: ContentKind, sampling: SamplingParams) -> Digest {
+    let levels = leaves.iter().map(|leaf| leaf.signature.level);
+    let level = levels.max().unwrap_or(0).max(sampling.least_level);
+    let mut sampler = Sampler::new(&SamplingParams {
+        least_level: level,
+        cap: sampling.cap,
+    });
+    for leaf in leaves {
+        for &fingerprint in &leaf.signature.fingerprints {
+            sampler.push(fingerprint);
+        }
+    }
+    let digests: Vec<_> = leaves.iter().map(|leaf| leaf.content).collect();
+    Digest {
+        content: of_set(&digests),
+        size: leaves.iter().map(|leaf| leaf.size).sum(),
+        kind,
+        chunks: ChunkList::default(),
+        signature: sampler.take(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Bytes of their own for each seed, without NUL if they are a text.
+    fn made(seed: u64, len: usize, kind: ContentKind) -> Vec<u8> {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 33) as u8
+        };
+        let bytes = (0..len).map(|at| match kind {
+            ContentKind::Text if at % 7 == 6 => b' ',
+            ContentKind::Text => b'a' + next() % 26,
+            _ if at == 0 => 0,
+            _ => next(),
+        });
+        bytes.collect()
+    }
+
+    fn piece(role: PartRole, parent: Option<u32>, bytes: &[u8]) -> Piece {
+        let digest = Digest::of(bytes, &Params::default());
+        Piece {
+            role,
+            parent,
+            name: Vec::new(),
+            digest: (!bytes.is_empty()).then(|| Box::new(digest)),
+        }
+    }
+
+    proptest! {
+        /// The sample of a whole is that of its leaves' bytes one after the other, but for the seams.
+        #[test]
+        fn a_whole_is_sampled_as_if_it_were_read(
+            sizes in prop::collection::vec(1usize..20_000, 1..8),
+            is_text: bool,
+        ) {
+            let kind = if is_text { ContentKind::Text } else { ContentKind::Binary };
+            let params = Params::default();
+            let leaves: Vec<Vec<u8>> = (1..).zip(&sizes).map(|(n, &len)| made(n, len, kind)).collect();
+            let mut pieces: Vec<Piece> = leaves
+                .iter()
+                .map(|leaf| piece(PartRole::Member, None, leaf))
+                .collect();
+            add_wholes(&mut pieces, &params);
+            prop_assert_eq!(pieces.len(), leaves.len() + 1);
+            let whole = pieces.pop().and_then(|piece| piece.digest).expect("a whole");
+            let separator = if is_text { &b"\n"[..] } else { &[] };
+            let read = Digest::of(&leaves.join(separator), &params);
+            let level = whole.signature.level.max(read.signature.level);
+            let whole_at: Vec<_> = whole.signature.at_level(level).collect();
+            let read_at: Vec<_> = read.signature.at_level(level).collect();
+            // What is in no leaf lies across a seam: 63 windows or 4 shingles each, one in 2^level of them sampled.
+            prop_assert!(whole_at.iter().all(|print| read_at.contains(print)));
+            let seams = (leaves.len() - 1) * if is_text { 4 } else { 63 };
+            prop_assert!(read_at.len() - whole_at.len() <= seams);
+            prop_assert!(whole.signature.fingerprints.len() <= params.sampling.cap as usize);
+            prop_assert_eq!(whole.size.0, sizes.iter().sum::<usize>() as u64);
+        }
+    }
+
+    #[test]
+    fn wholes_are_of_leaves_in_any_order_and_of_what_has_members() {
+        let (a, b) = (
+            made(1, 5000, ContentKind::Text),
+            made(2, 5000, ContentKind::Text),
+        );
+        let binary = made(3, 5000, ContentKind::Binary);
+        let wholes = |mut pieces: Vec<Piece>| -> Vec<(PartRole, Option<u32>, [u8; 32])> {
+            let before = pieces.len();
+            add_wholes(&mut pieces, &Params::default());
+            let wholes = pieces.split_off(before).into_iter();
+            wholes
+                .map(|piece| {
+                    let digest = piece.digest.expect("a whole holds something");
+                    (piece.role, piece.parent, digest.content.0)
+                })
+                .collect()
+        };
+        let member = |parent, bytes: &[u8]| piece(PartRole::Member, parent, bytes);
+        let zip = wholes(vec![
+            member(None, &a),
+            member(None, &binary),
+            member(None, &b),
+        ]);
+        let roles: Vec<_> = zip.iter().map(|whole| (whole.0, whole.1)).collect();
+        assert_eq!(
+            roles,
+            [(PartRole::WholeText, None), (PartRole::WholeBytes, None)]
+        );
+        // A tar that is packed, in another order: it has the wholes, and stands for the file.
+        let tar = wholes(vec![
+            piece(PartRole::Unpacked, None, &binary),
+            member(Some(0), &b),
+            member(Some(0), b""),
+            member(Some(0), &a),
+            member(Some(0), &binary),
+        ]);
+        let same = |one: &[(PartRole, Option<u32>, [u8; 32])]| -> Vec<[u8; 32]> {
+            one.iter().map(|whole| whole.2).collect()
+        };
+        assert_eq!(same(&zip), same(&tar));
+        assert!(tar.iter().all(|whole| whole.1 == Some(0)));
+        // Of a document its text is the leaf, and an archive in an archive has wholes of its own.
+        let mail = wholes(vec![
+            piece(PartRole::Text, None, &a),
+            member(None, &binary),
+            member(Some(1), &binary),
+            piece(PartRole::Text, Some(2), &b),
+        ]);
+        assert_eq!(mail.len(), 2);
+        assert_eq!(
+            mail.iter().map(|whole| whole.1).collect::<Vec<_>>(),
+            [Some(1), None]
+        );
+        assert_eq!(mail[1].2, zip[0].2);
+        assert_eq!(wholes(vec![piece(PartRole::Text, None, &a)]), []);
+    }
+}

@@ -1,0 +1,389 @@
+//! What stands for a file, and where a content stands.
+//!
+//! A file is compared by several contents, its **aspects**: its own bytes; the text of a document; the one thing that a
+//! compressed file holds, and what stands for that; and of an archive or a mail all that it holds, as a whole. So has
+//! each member of an archive. A file and the members in it are **places**: a content of a file, and one of the
+//! parts of that or none. Whatever archive lies in another, all its parts are in one list under the file's content, so
+//! the way from a part to its place is a walk up one list.
+//!
+//! Wholes are compared with wholes only. What a file has in common with an archive that holds it is said better by the
+//! row of that member; that it is a thousandth of the archive is of use to nobody.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use resemble_core::similarity::too_small;
+use resemble_core::{ByteLen, ContentDigest, ContentId};
+use resemble_index::{ContentRow, FileRow, PartRole, ReadError, Snapshot};
+use resemble_proto::message::{Layer, StandsAs};
+
+/// What separates the names on the way to a member, and a file from the members in it.
+pub const INTO: u8 = b'!';
+
+/// What a content is to the file or member that it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Aspect {
+    /// Its own bytes.
+    Own,
+    /// The only thing in it.
+    Unpacked,
+    /// Its text.
+    Text,
+    /// All texts in it.
+    WholeText,
+    /// All else in it.
+    WholeBytes,
+}
+
+impl Aspect {
+    const fn of(role: PartRole) -> Self {
+        match role {
+            PartRole::Member => Self::Own,
+            PartRole::Unpacked => Self::Unpacked,
+            PartRole::Text => Self::Text,
+            PartRole::WholeText => Self::WholeText,
+            PartRole::WholeBytes => Self::WholeBytes,
+        }
+    }
+
+    /// Whether it is all that an archive holds of a kind.
+    pub const fn is_whole(self) -> bool {
+        matches!(self, Self::WholeText | Self::WholeBytes)
+    }
+
+    /// Whether this of one file is compared with that of another.
+    pub fn meets(self, other: Self) -> bool {
+        if self.is_whole() || other.is_whole() {
+            self == other
+        } else {
+            true
+        }
+    }
+}
+
+impl From<StandsAs> for Aspect {
+    fn from(stands: StandsAs) -> Self {
+        match stands {
+            StandsAs::Unpacked => Self::Unpacked,
+            StandsAs::Text => Self::Text,
+            StandsAs::WholeText => Self::WholeText,
+            StandsAs::WholeBytes => Self::WholeBytes,
+        }
+    }
+}
+
+impl Aspect {
+    /// How it is written; `None`: its own bytes, which need no word.
+    pub const fn stands_as(self) -> Option<StandsAs> {
+        match self {
+            Self::Own => None,
+            Self::Unpacked => Some(StandsAs::Unpacked),
+            Self::Text => Some(StandsAs::Text),
+            Self::WholeText => Some(StandsAs::WholeText),
+            Self::WholeBytes => Some(StandsAs::WholeBytes),
+        }
+    }
+}
+
+/// Which layer the figures of such a pair are from.
+pub(crate) fn layer(a: Aspect, b: Aspect) -> Layer {
+    if (a, b) == (Aspect::Own, Aspect::Own) {
+        Layer::Bytes
+    } else {
+        Layer::Text
+    }
+}
+
+/// Whether two contents that stand for two files say that these have the same text.
+///
+/// Equal bytes are equal however few they are, packed or not. A few words that a reader made of something are not
+/// enough: of pictures and empty forms it makes the same few.
+pub(crate) fn same_text(
+    a: (Aspect, &ContentDigest),
+    b: (Aspect, &ContentDigest),
+    size: ByteLen,
+) -> bool {
+    a.1 == b.1 && is_same_text(a.0, b.0, size)
+}
+
+/// [`same_text`] of one and the same content.
+pub(crate) fn is_same_text(a: Aspect, b: Aspect, size: ByteLen) -> bool {
+    let exact = |aspect| matches!(aspect, Aspect::Own | Aspect::Unpacked);
+    (exact(a) && exact(b)) || !too_small(size)
+}
+
+/// A file, by its content, or a member in it, by its place among the parts of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The content of the file.
+    pub content: ContentId,
+    /// The member; `None`: the file itself.
+    pub member: Option<u32>,
+}
+
+impl Place {
+    /// A file.
+    pub const fn file(content: ContentId) -> Self {
+        Self {
+            content,
+            member: None,
+        }
+    }
+}
+
+/// Where a content stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) place: Place,
+    pub(crate) aspect: Aspect,
+    /// Its place among the parts, if it is one.
+    pub(crate) number: Option<u32>,
+}
+
+/// Where a content stands, files first; in no archive or document if `parts` have no say.
+pub(crate) fn standings(
+    snapshot: &Snapshot,
+    row: &ContentRow,
+    parts: bool,
+) -> Result<Vec<Standing>, ReadError> {
+    let mut found = Vec::new();
+    if row.files > 0 {
+        found.push(Standing {
+            place: Place::file(row.id),
+            aspect: Aspect::Own,
+            number: None,
+        });
+    }
+    if row.uses == 0 || !parts {
+        return Ok(found);
+    }
+    for (content, number) in snapshot.part_of(row.id)? {
+        let Some(part) = snapshot.part(content, number)? else {
+            continue;
+        };
+        let aspect = Aspect::of(part.role);
+        let member = if part.role == PartRole::Member {
+            Some(number)
+        } else {
+            stands_for(snapshot, content, part.parent)?
+        };
+        found.push(Standing {
+            place: Place { content, member },
+            aspect,
+            number: Some(number),
+        });
+    }
+    Ok(found)
+}
+
+/// The member that a part which is none, found in this one, stands for; `None`: the file itself.
+fn stands_for(
+    snapshot: &Snapshot,
+    content: ContentId,
+    parent: Option<u32>,
+) -> Result<Option<u32>, ReadError> {
+    let mut above = parent;
+    while let Some(number) = above {
+        match snapshot.part(content, number)? {
+            Some(part) if part.role != PartRole::Member => above = part.parent,
+            _ => break,
+        }
+    }
+    Ok(above)
+}
+
+/// The contents that stand for a place besides its own bytes.
+pub(crate) fn aspects(
+    snapshot: &Snapshot,
+    place: Place,
+) -> Result<Vec<(Aspect, ContentId)>, ReadError> {
+    let parts = snapshot.parts(place.content)?;
+    let rows = parts.iter().map(|part| (part.role, part.parent));
+    let standing = stand_for(rows, place.member);
+    let contents = standing.into_iter();
+    Ok(contents
+        .filter_map(|(aspect, number)| Some((aspect, parts[number].content?)))
+        .collect())
+}
+
+/// The parts that stand for a member, or for the file: what they are to it, and their places. Of each part its role
+/// and what it was found in.
+pub(crate) fn stand_for(
+    parts: impl Iterator<Item = (PartRole, Option<u32>)>,
+    member: Option<u32>,
+) -> Vec<(Aspect, usize)> {
+    // Whether a part is the place or stands for it; a part comes after what it was found in.
+    let mut stands = Vec::new();
+    let mut found = Vec::new();
+    for (number, (role, parent)) in parts.enumerate() {
+        let is_place = member == Some(number as u32);
+        let of_place = match parent {
+            None => member.is_none(),
+            Some(parent) => stands.get(parent as usize) == Some(&true),
+        };
+        let stands_for = of_place && role != PartRole::Member;
+        stands.push(is_place || stands_for);
+        if stands_for && !is_place {
+            found.push((Aspect::of(role), number));
+        }
+    }
+    found
+}
+
+/// The whole of the other kind beside one.
+pub(crate) fn other_whole(
+    snapshot: &Snapshot,
+    content: ContentId,
+    number: u32,
+) -> Result<Option<ContentId>, ReadError> {
+    let Some(whole) = snapshot.part(content, number)? else {
+        return Ok(None);
+    };
+    // They are made one after the other.
+    let beside = match whole.role {
+        PartRole::WholeText => (number + 1, PartRole::WholeBytes),
+        _ => (number.wrapping_sub(1), PartRole::WholeText),
+    };
+    let other = snapshot.part(content, beside.0)?;
+    let other = other.filter(|other| other.role == beside.1 && other.parent == whole.parent);
+    Ok(other.and_then(|other| other.content))
+}
+
+/// Whether one place lies in the other, or is it.
+pub(crate) fn lies_in(snapshot: &Snapshot, inner: Place, outer: Place) -> Result<bool, ReadError> {
+    if inner.content != outer.content {
+        return Ok(false);
+    }
+    let mut at = inner.member;
+    loop {
+        match at {
+            _ if at == outer.member => return Ok(true),
+            None => return Ok(false),
+            Some(number) => {
+                let part = snapshot.part(inner.content, number)?;
+                at = part.and_then(|part| part.parent);
+            }
+        }
+    }
+}
+
+/// The names of the members on the way to a place, joined; empty for a file.
+pub(crate) fn names(snapshot: &Snapshot, place: Place) -> Result<Vec<u8>, ReadError> {
+    let mut names = Vec::new();
+    let mut at = place.member;
+    while let Some(number) = at {
+        let Some(part) = snapshot.part(place.content, number)? else {
+            break;
+        };
+        if part.role == PartRole::Member {
+            names.push(part.name);
+        }
+        at = part.parent;
+    }
+    names.reverse();
+    Ok(names.join(&INTO))
+}
+
+/// The path of a member in a file: `mail.eml!report.zip!a.txt`; of the file itself without names.
+pub fn shown(file: &Path, names: &[u8]) -> PathBuf {
+    if names.is_empty() {
+        return file.to_owned();
+    }
+    let mut shown = file.as_os_str().as_bytes().to_vec();
+    shown.push(INTO);
+    shown.extend_from_slice(names);
+    PathBuf::from(OsString::from_vec(shown))
+}
+
+/// A file of the index, and a member in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Located {
+    pub(crate) path: PathBuf,
+    pub(crate) row: FileRow,
+    /// The member: its place among the parts, and its content.
+    pub(crate) member: Option<(u32, ContentId)>,
+}
+
+/// The indexed file at a path, or the member in the file that the path leads to up to some `!`. A file whose name has
+/// one is that file.
+pub(crate) fn locate(snapshot: &Snapshot, path: &Path) -> Result<Option<Located>, ReadError> {
+    if let Some(row) = snapshot.file_at(path)? {
+        return Ok(Some(Located {
+            path: path.to_owned(),
+            row,
+            member: None,
+        }));
+    }
+    for (file, names) in ways_into(path) {
+        if let Some(row) = snapshot.file_at(file)? {
+            let content = row.state.content();
+            let member = content
+                .map(|content| member(snapshot, content, names))
+                .transpose()?;
+            return Ok(member.flatten().map(|member| Located {
+                path: file.to_owned(),
+                row,
+                member: Some(member),
+            }));
+        }
+    }
+    Ok(None)
+}
+
+/// Where a path could leave the file system: the file, and the names in it.
+pub fn ways_into(path: &Path) -> impl Iterator<Item = (&Path, &[u8])> {
+    let bytes = path.as_os_str().as_bytes();
+    let marks = (1..bytes.len()).filter(|&at| bytes[at] == INTO);
+    marks.map(|at| {
+        let file = Path::new(std::ffi::OsStr::from_bytes(&bytes[..at]));
+        (file, &bytes[at + 1..])
+    })
+}
+
+/// The first member of a content that these names lead to.
+fn member(
+    snapshot: &Snapshot,
+    content: ContentId,
+    names: &[u8],
+) -> Result<Option<(u32, ContentId)>, ReadError> {
+    let parts = snapshot.parts(content)?;
+    let rows = parts
+        .iter()
+        .map(|part| (part.role, part.parent, &part.name[..]));
+    let found = members_at(rows, names).into_iter();
+    let mut with_content =
+        found.filter_map(|number| Some((number, parts[number as usize].content?)));
+    Ok(with_content.next())
+}
+
+/// The members that these names lead to: an archive may have several of one name. Of each part its role, what it
+/// was found in and its name.
+pub(crate) fn members_at<'p>(
+    parts: impl Iterator<Item = (PartRole, Option<u32>, &'p [u8])>,
+    names: &[u8],
+) -> Vec<u32> {
+    // What is left of the names below each part; `None`: they do not lead there.
+    let mut left: Vec<Option<&[u8]>> = Vec::new();
+    let mut found = Vec::new();
+    for (number, (role, parent, name)) in parts.enumerate() {
+        let above = match parent {
+            None => Some(names),
+            Some(parent) => left.get(parent as usize).copied().flatten(),
+        };
+        let here = match (above, role) {
+            (Some(above), PartRole::Member) => match above.strip_prefix(name) {
+                Some([]) => {
+                    found.push(number as u32);
+                    None
+                }
+                Some([INTO, rest @ ..]) => Some(rest),
+                _ => None,
+            },
+            (above, PartRole::Unpacked) => above,
+            _ => None,
+        };
+        left.push(here);
+    }
+    found
+}

@@ -1,0 +1,417 @@
+//! The search itself: every aspect of the subject against whatever has something in common with it.
+//!
+//! A place (a file, or a member in one) can be met by several pairs of aspects: a scan of a letter by its bytes, the
+//! letter itself by its text. The best pair makes its row. The two wholes of an archive make one pair together.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use resemble_core::similarity::{Sketch, interval};
+use resemble_core::{ByteLen, Digest, Measures, Relation, Score, rank};
+use resemble_index::{ContentRow, Snapshot};
+use resemble_proto::message::{Discount, SoftError};
+
+use super::{
+    Bound, FindOptions, Own, Similar, Subject, Wanted, enough_shared, estimate_in, holders,
+    identical_measures, nominated,
+};
+use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
+use crate::aspects::{self, Aspect, Place, Standing, lies_in, names, shown, standings};
+use crate::evidence::{Counts, Kept, Known};
+use crate::members::Members;
+use crate::met::{Met, Side, relate, together};
+
+/// Among these files, or in the whole index.
+pub(super) fn search_in(
+    snapshot: &Snapshot,
+    subject: &Subject,
+    members: Option<&Members>,
+    options: &FindOptions,
+    wanted: Wanted,
+) -> Result<(Vec<Similar>, Vec<SoftError>), AskError> {
+    // Empty files are counted, not grouped.
+    if subject.digest.size == ByteLen::ZERO {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let bytes = match (&subject.path, options.exact) {
+        (Some(path), true) if subject.digest.size <= LARGEST_READ && subject.member.is_none() => {
+            Some(bytes_of(path)?)
+        }
+        _ => None,
+    };
+    let mut search = Search {
+        snapshot,
+        subject,
+        members,
+        options,
+        wanted,
+        bytes,
+        own_place: own_place(snapshot, subject)?,
+        rows: HashMap::new(),
+        wholes: HashMap::new(),
+        errors: Vec::new(),
+    };
+    search.aspect(Aspect::Own, &subject.digest)?;
+    if options.text {
+        let others = subject.others(snapshot)?;
+        for (aspect, digest) in &others {
+            search.aspect(*aspect, digest)?;
+        }
+        search.combine(&others)?;
+    }
+    search.finish()
+}
+
+/// Where the index has the subject: nothing in that place, or around it, is similar to it.
+fn own_place(snapshot: &Snapshot, subject: &Subject) -> Result<Option<Place>, AskError> {
+    if subject.member.is_some() {
+        return Ok(subject.place);
+    }
+    let content = snapshot.content_by_digest(&subject.digest.content)?;
+    Ok(content.map(Place::file))
+}
+
+/// Measures on the bytes, and the sizes of both.
+type Exactly = (Measures, (ByteLen, ByteLen));
+
+/// What was found of the wholes of a place.
+#[derive(Default)]
+struct Wholes {
+    /// Of texts, of all else: the measures and the other's size, or nothing in common.
+    found: [Option<(Measures, Side)>; 2],
+    /// One that was found, by its place among the parts.
+    number: u32,
+}
+
+struct Search<'a> {
+    snapshot: &'a Snapshot,
+    subject: &'a Subject,
+    members: Option<&'a Members>,
+    options: &'a FindOptions,
+    wanted: Wanted,
+    /// Of the subject, for exact measures.
+    bytes: Option<Vec<u8>>,
+    own_place: Option<Place>,
+    rows: HashMap<Place, Met>,
+    wholes: HashMap<Place, Wholes>,
+    errors: Vec<SoftError>,
+}
+
+impl Search<'_> {
+    fn min_shared(&self) -> ByteLen {
+        self.options.min_shared.unwrap_or(Relation::MIN_SHARED)
+    }
+
+    /// Compares one aspect of the subject with all that it meets.
+    fn aspect(&mut self, aspect: Aspect, digest: &Digest) -> Result<(), AskError> {
+        let snapshot = self.snapshot;
+        let known = Known::new(snapshot, self.members);
+        let own = Own::of(digest, snapshot);
+        let sketch = own.sketch(digest);
+        let bound = Bound::new(&sketch, self.options, snapshot.templates().fingerprints());
+        let (nominees, counts) = nominated(snapshot, &sketch, digest, self.members)?;
+        for nominee in nominees {
+            let Some(row) = snapshot.content(nominee.content)? else {
+                continue;
+            };
+            let equal = row.digest == digest.content;
+            // Of the two wholes one alone says little: what it comes to is decided with the other.
+            if !equal && !aspect.is_whole() && !bound.could_pass(&nominee, &row) {
+                continue;
+            }
+            let standings = self.standings(aspect, &row)?;
+            if standings.is_empty() {
+                continue;
+            }
+            let other = if equal {
+                None
+            } else {
+                Some(Kept::of(snapshot, &row)?)
+            };
+            let measures = match &other {
+                None => identical_measures(row.size),
+                Some(other) => estimate_in(
+                    self.options.unit,
+                    (&sketch, digest.kind),
+                    (&other.sketch(), row.kind),
+                    &known,
+                ),
+            };
+            let pair = Pair {
+                aspect,
+                digest,
+                row: &row,
+                sketch: &sketch,
+                other: other.as_ref(),
+                measures,
+                counts: &counts,
+            };
+            self.pair(&pair, &standings)?;
+        }
+        Ok(known.failure()?)
+    }
+
+    /// Where a content stands that an aspect of the subject meets: not in the subject itself.
+    fn standings(&self, aspect: Aspect, row: &ContentRow) -> Result<Vec<Standing>, AskError> {
+        let mut standings = standings(self.snapshot, row, self.options.text)?;
+        standings.retain(|standing| aspect.meets(standing.aspect));
+        let mut kept = Vec::with_capacity(standings.len());
+        for standing in standings {
+            let place = standing.place;
+            let is_here = self
+                .members
+                .is_none_or(|members| members.has_file_of(place.content));
+            if is_here && !self.is_of_subject(place)? {
+                kept.push(standing);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Whether a place is a part of the subject or of a copy of it, or the subject one of it.
+    fn is_of_subject(&self, place: Place) -> Result<bool, AskError> {
+        let Some(own) = self.own_place.filter(|own| own.content == place.content) else {
+            return Ok(false);
+        };
+        // A copy of the subject is no part of it.
+        if own.member.is_none() && place.member.is_none() {
+            return Ok(false);
+        }
+        Ok(lies_in(self.snapshot, place, own)? || lies_in(self.snapshot, own, place)?)
+    }
+
+    fn pair(&mut self, pair: &Pair<'_>, standings: &[Standing]) -> Result<(), AskError> {
+        if pair.aspect.is_whole() {
+            let side = Side {
+                digest: pair.row.digest,
+                size: pair.row.size,
+            };
+            for standing in standings {
+                let wholes = self.wholes.entry(standing.place).or_default();
+                wholes.found[usize::from(pair.aspect == Aspect::WholeBytes)] =
+                    Some((pair.measures, side));
+                wholes.number = standing.number.unwrap_or(0);
+            }
+            return Ok(());
+        }
+        let mut exact = None;
+        for standing in standings {
+            let both_own = (pair.aspect, standing.aspect) == (Aspect::Own, Aspect::Own);
+            let sketch_sizes = (
+                pair.sketch.size,
+                pair.other.map_or(pair.sketch.size, |other| other.size),
+            );
+            let (mut measures, mut sizes) = (pair.measures, sketch_sizes);
+            if both_own && standing.place.member.is_none() && pair.other.is_some() {
+                if exact.is_none() {
+                    exact = Some(self.exactly(pair.row)?);
+                }
+                if let Some(Some(exactly)) = exact {
+                    (measures, sizes) = exactly;
+                }
+            }
+            let interval = match (pair.other, &exact) {
+                (Some(other), None | Some(None)) => {
+                    interval_of(pair.sketch, &other.sketch(), &measures)
+                }
+                _ => None,
+            };
+            let a = (pair.aspect, &pair.digest.content);
+            let b = (standing.aspect, &pair.row.digest);
+            let Some((relation, layer)) = relate(a, b, sizes, &measures, self.min_shared()) else {
+                continue;
+            };
+            let discount = match pair.other {
+                Some(other) if self.wanted == Wanted::Everything => {
+                    let (a, b) = (pair.sketch, other.sketch());
+                    pair.counts.discount(a, &b, measures.containment())
+                }
+                _ => Discount::default(),
+            };
+            let found = Met {
+                relation,
+                layer,
+                measures,
+                sizes,
+                discount,
+                read: None,
+                rare: None,
+                interval,
+            };
+            self.offer(standing.place, found);
+        }
+        Ok(())
+    }
+
+    /// The measures on the bytes of the subject and of a file with this content, where they are asked for and both can
+    /// be read.
+    fn exactly(&mut self, row: &ContentRow) -> Result<Option<Exactly>, AskError> {
+        let Some(bytes) = &self.bytes else {
+            return Ok(None);
+        };
+        if row.size > LARGEST_READ {
+            return Ok(None);
+        }
+        let holders = holders(self.snapshot, row.id, self.members, self.subject.file)?;
+        let Some(first) = holders.first() else {
+            return Ok(None);
+        };
+        match bytes_of(first) {
+            Ok(other) => Ok(Some(exact_payload(
+                self.snapshot.templates(),
+                bytes,
+                &other,
+                self.options.unit,
+            ))),
+            Err(error) => {
+                self.errors.push(soft_error(first, &error));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Keeps what was found of a place if it is the best.
+    fn offer(&mut self, place: Place, found: Met) {
+        match self.rows.get_mut(&place) {
+            Some(best) if !found.is_better_than(best) => {}
+            Some(best) => *best = found,
+            None => {
+                self.rows.insert(place, found);
+            }
+        }
+    }
+
+    /// Turns what was found of wholes into rows.
+    fn combine(&mut self, others: &[(Aspect, Arc<Digest>)]) -> Result<(), AskError> {
+        let of = |aspect| {
+            let mut digests = others.iter().filter(|(other, _)| *other == aspect);
+            digests.next().map(|(_, digest)| Side {
+                digest: digest.content,
+                size: digest.size,
+            })
+        };
+        let ours = [of(Aspect::WholeText), of(Aspect::WholeBytes)];
+        for (place, wholes) in std::mem::take(&mut self.wholes) {
+            let mut theirs = wholes.found.map(|found| found.map(|(_, side)| side));
+            if theirs.iter().any(Option::is_none)
+                && let Some(other) =
+                    aspects::other_whole(self.snapshot, place.content, wholes.number)?
+                && let Some(row) = self.snapshot.content(other)?
+            {
+                let side = Side {
+                    digest: row.digest,
+                    size: row.size,
+                };
+                *theirs
+                    .iter_mut()
+                    .find(|side| side.is_none())
+                    .unwrap_or(&mut None) = Some(side);
+            }
+            let measures = wholes
+                .found
+                .map(|found| found.map(|(measures, _)| measures));
+            if let Some(found) = together(ours, theirs, measures, self.min_shared()) {
+                self.offer(place, found);
+            }
+        }
+        Ok(())
+    }
+
+    /// Of an archive and a member in it the one has a row that says more; of equal ones the member. Only what is
+    /// identical stays beside what is better.
+    fn say_once(&mut self) -> Result<(), AskError> {
+        let mut said: HashSet<Place> = HashSet::new();
+        for (&place, found) in &self.rows {
+            let mut at = place.member;
+            while let Some(number) = at {
+                let part = self.snapshot.part(place.content, number)?;
+                at = part.and_then(|part| part.parent);
+                let around = Place {
+                    member: at,
+                    ..place
+                };
+                let Some(of_archive) = self.rows.get(&around) else {
+                    continue;
+                };
+                let (less, of_less) = if of_archive.is_better_than(found) {
+                    (place, found)
+                } else {
+                    (around, of_archive)
+                };
+                if of_less.relation != Some(Relation::Identical) {
+                    said.insert(less);
+                }
+            }
+        }
+        self.rows.retain(|place, _| !said.contains(place));
+        Ok(())
+    }
+
+    /// The rows that pass, best first.
+    fn finish(mut self) -> Result<(Vec<Similar>, Vec<SoftError>), AskError> {
+        self.say_once()?;
+        let min_shared = self.min_shared();
+        let mut similar = Vec::new();
+        for (place, found) in self.rows {
+            let equal = matches!(
+                found.relation,
+                Some(Relation::Identical | Relation::SameText)
+            );
+            let passes = match self.options.min {
+                None => found.relation.is_some(),
+                Some(min) => {
+                    found
+                        .measures
+                        .containment()
+                        .is_some_and(|score| score >= min)
+                        && (equal || enough_shared(found.sizes, &found.measures, min_shared))
+                }
+            };
+            if !passes {
+                continue;
+            }
+            let leave_out = self.subject.file;
+            let names = names(self.snapshot, place)?;
+            let files = holders(self.snapshot, place.content, self.members, leave_out)?;
+            similar.extend(files.into_iter().map(|path| Similar {
+                shown: shown(&path, &names),
+                path,
+                names: names.clone(),
+                relation: found.relation,
+                layer: found.layer,
+                measures: found.measures,
+                discount: found.discount.clone(),
+                interval: found.interval,
+            }));
+        }
+        similar.sort_by(|a, b| rank::compare(a.place(), b.place()));
+        // An archive may have several members of one name.
+        let mut seen = HashSet::new();
+        similar.retain(|row| row.names.is_empty() || seen.insert(row.shown.clone()));
+        Ok((similar, self.errors))
+    }
+}
+
+/// How far the larger of two estimated containments can be trusted: by the samples of the file that it is a share of.
+fn interval_of(a: &Sketch<'_>, b: &Sketch<'_>, measures: &Measures) -> Option<(Score, Score)> {
+    let level = a.signature.level.max(b.signature.level);
+    let of = if measures.a_in_b >= measures.b_in_a {
+        a
+    } else {
+        b
+    };
+    let samples = of.signature.at_level(level).count() as u64;
+    measures.containment().map(|share| interval(share, samples))
+}
+
+/// A pair of contents.
+struct Pair<'a> {
+    aspect: Aspect,
+    digest: &'a Digest,
+    row: &'a ContentRow,
+    sketch: &'a Sketch<'a>,
+    /// `None`: it is the same content.
+    other: Option<&'a Kept>,
+    measures: Measures,
+    counts: &'a Counts,
+}

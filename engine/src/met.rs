@@ -1,0 +1,147 @@
+//! How two files meet: the best of several pairs of what stands for them.
+//!
+//! A pair of files can be compared by their bytes, their texts, what is packed in them, and by all that they hold. What is
+//! said of them is what says most: equal bytes, then equal texts, then the larger share; of equal figures those of the
+//! bytes.
+
+use resemble_core::similarity::{self, LEAST_JUDGED, too_small};
+use resemble_core::{ByteLen, ContentDigest, Measures, Relation, Score, rank};
+use resemble_proto::message::{Discount, Layer};
+
+use crate::aspects::{Aspect, layer, same_text};
+use crate::find::identical_measures;
+
+/// One of the wholes of an archive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Side {
+    pub(crate) digest: ContentDigest,
+    pub(crate) size: ByteLen,
+}
+
+/// A pair of aspects, measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Met {
+    pub(crate) relation: Option<Relation>,
+    pub(crate) layer: Layer,
+    /// a is the first of the two.
+    pub(crate) measures: Measures,
+    pub(crate) sizes: (ByteLen, ByteLen),
+    pub(crate) discount: Discount,
+    /// Of two texts that were read: the larger containment and the resemblance, however small the files are.
+    pub(crate) read: Option<(Score, Score)>,
+    /// Of the larger containment, if it is an estimate.
+    pub(crate) interval: Option<(Score, Score)>,
+    /// The larger share of what is rare, if that was asked for.
+    pub(crate) rare: Option<Score>,
+}
+
+impl Met {
+    /// What the better of two pairs of one place has more of.
+    fn rank(&self) -> (bool, bool, Score, &Measures, bool) {
+        (
+            self.relation == Some(Relation::Identical),
+            self.relation == Some(Relation::SameText),
+            self.measures.containment().unwrap_or(Score::ZERO),
+            &self.measures,
+            self.layer == Layer::Bytes,
+        )
+    }
+
+    pub(crate) fn is_better_than(&self, other: &Self) -> bool {
+        let (a, b) = (self.rank(), other.rank());
+        let order = (a.0, a.1).cmp(&(b.0, b.1));
+        // Of equal figures those of the bytes stand.
+        let order = order.then_with(|| rank::compare((b.2, b.3, &[]), (a.2, a.3, &[])));
+        let order = order.then_with(|| a.4.cmp(&b.4));
+        // Nothing is left to the order in which they are found.
+        order.then_with(|| self.sizes.cmp(&other.sizes)).is_gt()
+    }
+}
+
+/// The wholes of two places as one pair: shares of all bytes in them.
+///
+/// What is too small to judge has no say; what one of them has nothing of is not shared.
+pub(crate) fn together(
+    ours: [Option<Side>; 2],
+    theirs: [Option<Side>; 2],
+    measures: [Option<Measures>; 2],
+    min_shared: ByteLen,
+) -> Option<Met> {
+    let digests = |sides: [Option<Side>; 2]| sides.map(|side| side.map(|side| side.digest));
+    let size = |sides: [Option<Side>; 2]| sides.iter().flatten().map(|side| side.size).sum();
+    let sizes: (ByteLen, ByteLen) = (size(ours), size(theirs));
+    if digests(ours) == digests(theirs) {
+        return (!too_small(sizes.0)).then(|| Met {
+            relation: Some(Relation::SameText),
+            layer: Layer::Text,
+            measures: identical_measures(sizes.0),
+            sizes,
+            discount: Discount::default(),
+            read: None,
+            rare: None,
+            interval: None,
+        });
+    }
+    let bytes = |side: Option<Side>| side.map_or(0.0, |side| side.size.0 as f64);
+    let mut judged = [(0.0, 0.0); 3];
+    for at in 0..2 {
+        let (a, b) = (ours[at], theirs[at]);
+        let small = |side: Option<Side>| side.is_some_and(|side| side.size < LEAST_JUDGED);
+        if small(a) || small(b) {
+            continue;
+        }
+        let found = measures[at];
+        let of =
+            |share: fn(&Measures) -> Option<Score>| found.as_ref().map_or(Some(Score::ZERO), share);
+        let shares = [
+            (of(|m| m.a_in_b), bytes(a)),
+            (of(|m| m.b_in_a), bytes(b)),
+            (of(|m| m.resemblance), bytes(a) + bytes(b)),
+        ];
+        for (sum, (share, weight)) in judged.iter_mut().zip(shares) {
+            if let Some(share) = share {
+                sum.0 += share.get() * weight;
+                sum.1 += weight;
+            }
+        }
+    }
+    let share = |(shared, all): (f64, f64)| (all > 0.0).then(|| Score::new(shared / all));
+    let measures = Measures {
+        a_in_b: share(judged[0]),
+        b_in_a: share(judged[1]),
+        resemblance: share(judged[2]),
+        shared_bytes: measures.iter().flatten().map(|m| m.shared_bytes).sum(),
+    };
+    Some(Met {
+        relation: similarity::relation(false, sizes.0, sizes.1, &measures, min_shared),
+        layer: Layer::Text,
+        measures,
+        sizes,
+        discount: Discount::default(),
+        read: None,
+        rare: None,
+        interval: None,
+    })
+}
+
+/// How two contents relate as aspects of two files; `None`: equal, and too few words to say anything.
+pub(crate) fn relate(
+    a: (Aspect, &ContentDigest),
+    b: (Aspect, &ContentDigest),
+    sizes: (ByteLen, ByteLen),
+    measures: &Measures,
+    min_shared: ByteLen,
+) -> Option<(Option<Relation>, Layer)> {
+    let layer = layer(a.0, b.0);
+    let identical = a.1 == b.1 && layer == Layer::Bytes;
+    let relation = if identical {
+        Some(Relation::Identical)
+    } else if same_text(a, b, sizes.0) {
+        Some(Relation::SameText)
+    } else if a.1 == b.1 {
+        return None;
+    } else {
+        similarity::relation(false, sizes.0, sizes.1, measures, min_shared)
+    };
+    Some((relation, layer))
+}

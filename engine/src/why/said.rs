@@ -1,0 +1,197 @@
+//! What a file says: its bytes, and the text that stands for them.
+//!
+//! A question about two documents is a question about their texts, so both are taken apart for it and the texts kept, as
+//! far as files are read whole ([`LARGEST_READ`]). Of what a compressed file holds the same is true. An archive says
+//! nothing by itself: its members do, and each can be named.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use resemble_core::{ContentKind, similarity};
+use resemble_extract::{Part, Role, Sink};
+
+use crate::apart::{HEAD, TakeApart};
+use crate::ask::{AskError, LARGEST_READ, anchor_of, bytes_of, unreadable};
+use crate::aspects::{INTO, ways_into};
+use crate::read::{open_regular, read_prefix};
+
+/// A file, or a member in one, for a comparison of two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Said {
+    /// Its bytes.
+    pub(super) own: Vec<u8>,
+    /// The text that stands for them, or what is packed in them.
+    pub(super) text: Option<Vec<u8>>,
+}
+
+impl Said {
+    /// What it says to somebody: its text, or its bytes if they are one.
+    pub(super) fn text(&self) -> Option<&[u8]> {
+        let own = (ContentKind::of(&self.own) == ContentKind::Text).then_some(&self.own[..]);
+        self.text.as_deref().or(own)
+    }
+
+    /// Whether a text that was made of it can be compared.
+    pub(super) fn speaks(&self) -> bool {
+        let size = |text: &Vec<u8>| resemble_core::ByteLen(text.len() as u64);
+        self.text
+            .as_ref()
+            .is_some_and(|text| !similarity::too_small(size(text)))
+    }
+}
+
+/// What the file at a path says, or the member that it leads to from some `!` on; `None`: what is there is not taken
+/// apart, or too large to be read whole.
+pub(super) fn said(path: &Path, apart: &dyn TakeApart) -> Result<Option<Said>, AskError> {
+    let (file, names) = way(path);
+    let anchor = anchor_of(file)?;
+    let (fd, stat) = open_regular(&anchor, file).map_err(|failure| unreadable(file, failure))?;
+    if stat.size > LARGEST_READ.0 && names.is_none() {
+        return Ok(None);
+    }
+    let head = read_prefix(&fd, HEAD).map_err(|errno| AskError::Unreadable {
+        path: file.to_owned(),
+        source: errno.into(),
+    })?;
+    let name = std::os::unix::ffi::OsStrExt::as_bytes(file.file_name().unwrap_or_default());
+    let mut listener = Listener::new(names);
+    let understood = apart.applies(name, &head)
+        && apart
+            .take_apart(name, &head, fd.as_fd(), &mut listener)
+            .is_ok();
+    if names.is_some() {
+        let own = listener.own.filter(|_| understood);
+        let text = listener.text;
+        return Ok(own.map(|own| Said { own, text }));
+    }
+    Ok(Some(Said {
+        own: bytes_of(file)?,
+        text: listener.text.filter(|_| understood),
+    }))
+}
+
+/// The file that a path leads to, and the names from there on if it leads into one.
+pub(super) fn way(path: &Path) -> (&Path, Option<&[u8]>) {
+    let is_file = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
+    if is_file(path) {
+        return (path, None);
+    }
+    let into = ways_into(path).find(|(file, _)| is_file(file));
+    into.map_or((path, None), |(file, names)| (file, Some(names)))
+}
+
+/// What is known of each part while parts come.
+#[derive(Clone, Copy)]
+enum Heard<'n> {
+    /// It is what is asked about, or stands for that.
+    Stands,
+    /// These names lead on from it.
+    Leads(&'n [u8]),
+    /// Something else.
+    Beside,
+}
+
+/// Keeps what is asked about of the parts of a file.
+struct Listener<'n> {
+    names: Option<&'n [u8]>,
+    parts: Vec<Heard<'n>>,
+    /// The part under way: whether it is a text, the thing asked about, or what is packed.
+    under_way: Option<Kept>,
+    bytes: Vec<u8>,
+    own: Option<Vec<u8>>,
+    text: Option<Vec<u8>>,
+    /// The text is one that a reader made.
+    is_text: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Own,
+    Text,
+    Unpacked,
+}
+
+impl<'n> Listener<'n> {
+    fn new(names: Option<&'n [u8]>) -> Self {
+        Self {
+            names,
+            parts: Vec::new(),
+            under_way: None,
+            bytes: Vec::new(),
+            own: None,
+            text: None,
+            is_text: false,
+        }
+    }
+}
+
+impl Sink for Listener<'_> {
+    fn begin(&mut self, part: Part) {
+        self.bytes.clear();
+        self.under_way = None;
+        let above = match part.parent {
+            None => self.names.map_or(Heard::Stands, Heard::Leads),
+            Some(parent) => {
+                let above = self.parts.get(parent as usize);
+                above.copied().unwrap_or(Heard::Beside)
+            }
+        };
+        let heard = match (above, part.role) {
+            (Heard::Stands, Role::Text | Role::Unpacked) => {
+                self.under_way = Some(if part.role == Role::Text {
+                    Kept::Text
+                } else {
+                    Kept::Unpacked
+                });
+                Heard::Stands
+            }
+            (Heard::Leads(names), Role::Unpacked) => Heard::Leads(names),
+            (Heard::Leads(names), Role::Member) => match names.strip_prefix(&part.name[..]) {
+                // Of several of one name the first that is there.
+                Some([]) if self.own.is_none() => {
+                    self.under_way = Some(Kept::Own);
+                    Heard::Stands
+                }
+                Some([INTO, rest @ ..]) => Heard::Leads(rest),
+                _ => Heard::Beside,
+            },
+            _ => Heard::Beside,
+        };
+        self.parts.push(heard);
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        if self.under_way.is_none() {
+            return;
+        }
+        self.bytes.extend_from_slice(bytes);
+        if self.bytes.len() as u64 > LARGEST_READ.0 {
+            self.drop_part();
+        }
+    }
+
+    fn end(&mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        match self.under_way.take() {
+            Some(Kept::Own) => self.own = Some(bytes),
+            Some(Kept::Text) if !self.is_text => {
+                self.is_text = true;
+                self.text = Some(bytes);
+            }
+            Some(Kept::Unpacked) if !self.is_text => self.text = Some(bytes),
+            Some(Kept::Text | Kept::Unpacked) | None => {}
+        }
+    }
+
+    fn drop_part(&mut self) {
+        self.under_way = None;
+        self.bytes = Vec::new();
+        if let Some(last) = self.parts.last_mut() {
+            // What is in it is of nothing that can be shown.
+            *last = match *last {
+                Heard::Stands => Heard::Beside,
+                other => other,
+            };
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Parts: what contents were taken apart into.
+//!
+//! **Only what is a file's has parts.** A container's list holds its parts and theirs, whatever archive lies in
+//! another, so no question ever goes from container to container, and a container that holds itself (there are
+//! such archives) is no cycle: it is a part of what a file has, and ends with the file. So when a content loses its
+//! last file its parts are let go, even if it stays as a part of something else; and it is unseen again.
+//!
+//! Rows are written as changes come; what they do to the counts waits for the end of the batch as everything about
+//! contents does.
+
+use std::path::PathBuf;
+
+use resemble_core::{ContentDigest, ContentId};
+
+use super::contents::{Contents, Seen};
+use super::{Batch, Refusal};
+use crate::change::{ContentRef, NewLook, NewPart};
+use crate::codec::rows::{StoredContent, decode_part, encode_part, encode_skipped};
+use crate::fault::Fault;
+use crate::rows::{Look, PartRow, SkippedPart};
+use crate::store::ReadableTable;
+
+impl Batch<'_, '_> {
+    /// Notes what looking into a content came to.
+    pub(super) fn look(
+        &mut self,
+        path: PathBuf,
+        digest: &ContentDigest,
+        look: NewLook,
+    ) -> Result<(), Refusal> {
+        let Some(container) = self.contents.find(digest)? else {
+            return Ok(());
+        };
+        let (parts, skipped, look) = match look {
+            // Under another name it could be.
+            NewLook::Plain if self.contents.seen(container)?.look == Look::Apart => return Ok(()),
+            NewLook::Plain => (Vec::new(), Vec::new(), Look::Plain),
+            NewLook::Apart {
+                parts,
+                skipped,
+                again,
+            } => {
+                let look = if again { Look::Unseen } else { Look::Apart };
+                (parts, skipped, look)
+            }
+        };
+        if let Some(parts) = self.resolved(parts)? {
+            self.contents.set_parts(container, look, &parts, &skipped)?;
+        } else {
+            self.applied.gone.push(path);
+        }
+        Ok(())
+    }
+
+    /// The parts with their contents' ids; `None` if one names a content that is gone.
+    fn resolved(&mut self, parts: Vec<NewPart>) -> Result<Option<Vec<PartRow>>, Refusal> {
+        let mut rows = Vec::with_capacity(parts.len());
+        for part in parts {
+            let content = match part.content {
+                None => None,
+                Some(ContentRef::New(digest)) => {
+                    Some(self.contents.of_digest(digest, self.writing)?)
+                }
+                Some(ContentRef::Known(content)) if self.contents.exists(content)? => Some(content),
+                Some(ContentRef::Known(_)) => return Ok(None),
+            };
+            rows.push(PartRow {
+                role: part.role,
+                parent: part.parent,
+                name: part.name,
+                content,
+            });
+        }
+        Ok(Some(rows))
+    }
+}
+
+impl Contents<'_> {
+    /// The content has these parts from now on.
+    fn set_parts(
+        &mut self,
+        container: ContentId,
+        look: Look,
+        parts: &[PartRow],
+        skipped: &[SkippedPart],
+    ) -> Result<(), Fault> {
+        self.drop_parts(container)?;
+        let mut row = Vec::new();
+        for (number, part) in (0..).zip(parts) {
+            encode_part(part, &mut row);
+            self.parts.insert((container.0, number), &row[..])?;
+            if let Some(content) = part.content {
+                self.part_of.insert((content.0, container.0, number), ())?;
+                self.count_use(content, 1);
+            }
+        }
+        if !skipped.is_empty() {
+            encode_skipped(skipped, &mut row);
+            self.skipped_parts.insert(container.0, &row[..])?;
+        }
+        let seen = Seen {
+            look,
+            parts: parts.len() as u32,
+            skipped: !skipped.is_empty(),
+        };
+        self.set_seen(container, seen);
+        Ok(())
+    }
+
+    /// The content has no parts any more and is unseen.
+    pub(super) fn drop_parts(&mut self, container: ContentId) -> Result<(), Fault> {
+        let seen = self.seen(container)?;
+        for number in 0..seen.parts {
+            let row = self.parts.remove((container.0, number))?;
+            let row = row.map(|row| decode_part(row.value())).transpose()?;
+            let part = row.ok_or_else(|| Fault::damaged("a content misses one of its parts"))?;
+            if let Some(content) = part.content {
+                self.part_of.remove((content.0, container.0, number))?;
+                self.count_use(content, -1);
+            }
+        }
+        if seen.skipped {
+            self.skipped_parts.remove(container.0)?;
+        }
+        if seen != Seen::default() {
+            self.set_seen(container, Seen::default());
+        }
+        Ok(())
+    }
+
+    /// Every content is unseen: what takes files apart does it in another way now. Parts stay until their
+    /// containers are read again.
+    pub(super) fn forget_looks(&mut self) -> Result<(), Fault> {
+        let mut seen = Vec::new();
+        for row in self.rows.range::<u32>(..)? {
+            let (id, row) = row?;
+            let row = StoredContent::decode(row.value())?;
+            if row.look != Look::Unseen {
+                let look = Look::Unseen;
+                let (parts, skipped) = (row.parts, row.skipped);
+                let unseen = Seen {
+                    look,
+                    parts,
+                    skipped,
+                };
+                seen.push((ContentId(id.value()), unseen));
+            }
+        }
+        for (content, seen) in seen {
+            self.set_seen(content, seen);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,366 @@
+use std::fs;
+use std::path::Path;
+
+use resemble_tests::pack::{mail, zip};
+use resemble_tests::text::prose;
+use resemble_tests::{Daemon, Sandbox, fuse_works, names};
+
+/// A document that another program made.
+fn sample(name: &str) -> Vec<u8> {
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../extract/tests/samples");
+    fs::read(samples.join(name)).expect("a sample")
+}
+
+/// Path below the tree, relation and layer of the rows about a file of the tree.
+fn found(sandbox: &Sandbox, args: &[&str]) -> Vec<(String, String, String)> {
+    let answer = sandbox
+        .resemble([args, &["--format", "json"]].concat())
+        .json();
+    let tree = sandbox.path("tree");
+    let tree = format!("{}/", tree.display());
+    let rows = answer["results"].as_array().expect("rows");
+    let text = |row: &serde_json::Value, field: &str| {
+        row[field].as_str().unwrap_or("-").replace(&tree, "")
+    };
+    rows.iter()
+        .map(|row| (text(row, "path"), text(row, "relation"), text(row, "layer")))
+        .collect()
+}
+
+fn paths(rows: &[(String, String, String)]) -> Vec<&str> {
+    let mut paths: Vec<&str> = rows.iter().map(|row| row.0.as_str()).collect();
+    paths.sort_unstable();
+    paths
+}
+
+fn listing(sandbox: &Sandbox, file: &str) -> Vec<String> {
+    let listed = names(sandbox.mount(file).join(".similar"));
+    let names = listed
+        .into_iter()
+        .map(|name| name.to_string_lossy().into_owned());
+    names.filter(|name| !name.starts_with('.')).collect()
+}
+
+fn ask(sandbox: &Sandbox, file: &str) -> (String, Vec<(String, String, String)>) {
+    let path = sandbox.tree(file).display().to_string();
+    let rows = found(sandbox, &["find", &path]);
+    (path, rows)
+}
+
+/// One text as seven documents, and another one.
+fn minutes(sandbox: &Sandbox) {
+    for name in [
+        "minutes.docx",
+        "minutes.odt",
+        "minutes.rtf",
+        "minutes-writer.pdf",
+        "minutes-browser.pdf",
+        "minutes.html",
+        "minutes.txt",
+    ] {
+        sandbox.write(name, sample(name));
+    }
+    sandbox.write("talk.pptx", sample("talk.pptx"));
+}
+
+#[test]
+fn a_document_is_found_in_every_format() {
+    let sandbox = Sandbox::new();
+    minutes(&sandbox);
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    for name in [
+        "minutes.docx",
+        "minutes.odt",
+        "minutes-writer.pdf",
+        "minutes.rtf",
+    ] {
+        let (_, rows) = ask(&sandbox, name);
+        let others = paths(&rows);
+        assert_eq!(others.len(), 6, "{name}: {rows:?}");
+        assert!(!others.contains(&"talk.pptx") && !others.contains(&name));
+        assert!(rows.iter().all(|row| row.2 == "text"), "{name}: {rows:?}");
+    }
+    assert!(ask(&sandbox, "talk.pptx").1.is_empty());
+    // From outside of the roots, and through a pipe.
+    let outside = sandbox.path("outside.docx");
+    fs::write(&outside, sample("minutes.docx")).expect("a file");
+    let rows = found(&sandbox, &["find", &outside.display().to_string()]);
+    assert_eq!(rows.len(), 7, "{rows:?}");
+    assert_eq!(
+        (&rows[0].0[..], &rows[0].1[..]),
+        ("minutes.docx", "identical")
+    );
+    let mut piped = sandbox.program("resemble");
+    let piped = piped.args(["find", "-", "--format", "tsv"]);
+    let piped = piped
+        .stdin(fs::File::open(&outside).expect("a file"))
+        .output();
+    let piped = piped.expect("it runs").stdout;
+    assert_eq!(String::from_utf8_lossy(&piped).lines().count(), 7);
+    // Without the layer it is its bytes.
+    let rows = found(
+        &sandbox,
+        &["find", &outside.display().to_string(), "--no-text"],
+    );
+    assert_eq!(paths(&rows), ["minutes.docx"]);
+}
+
+/// A mail with an archive with a text, that text, a folder packed in two ways, and a copy of the mail.
+fn archives(sandbox: &Sandbox) -> String {
+    let text = prose(1, 9_000);
+    let inner = zip(&[
+        ("a.txt", &text),
+        ("docs/minutes.docx", &sample("minutes.docx")),
+    ]);
+    let letter = String::from_utf8_lossy(&prose(2, 600)).into_owned();
+    sandbox.write("mail.eml", mail(&letter, &[("report.zip", &inner)]));
+    sandbox.write("a.txt", &text);
+    letter
+}
+
+#[test]
+fn a_file_in_an_archive_in_a_mail_is_found_with_its_path() {
+    if !fuse_works() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    archives(&sandbox);
+    sandbox.write("minutes.pdf", sample("minutes-writer.pdf"));
+    let daemon = sandbox.mounted([""; 0]);
+    daemon.sync();
+    let (_, rows) = ask(&sandbox, "a.txt");
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!(
+        (&rows[0].0[..], &rows[0].1[..], &rows[0].2[..]),
+        ("mail.eml!report.zip!a.txt", "identical", "bytes")
+    );
+    let listed = listing(&sandbox, "a.txt");
+    assert_eq!(listed, ["100%_mail.eml!report.zip!a.txt"]);
+    let link = sandbox.mount("a.txt/.similar").join(&listed[0]);
+    assert_eq!(
+        fs::read_link(link).expect("a link"),
+        sandbox.tree("mail.eml")
+    );
+    let why = sandbox.mount("a.txt/.similar/.why").join(&listed[0]);
+    let why = fs::read_to_string(why).expect("an explanation");
+    assert!(why.contains("identical"), "{why}");
+    let best = listing(&sandbox, "minutes.pdf");
+    assert!(
+        best.len() == 1 && best[0].ends_with("%_mail.eml!report.zip!docs!minutes.docx"),
+        "{best:?}"
+    );
+    // A member can be asked about, by both ways to an answer.
+    let member = format!("{}!report.zip!a.txt", sandbox.tree("mail.eml").display());
+    assert_eq!(paths(&found(&sandbox, &["find", &member])), ["a.txt"]);
+    let tree = sandbox.path("tree").display().to_string();
+    let local = found(&sandbox, &["find", &member, "--in", &tree, "--local"]);
+    assert_eq!(paths(&local), ["a.txt"]);
+    let text = sandbox.tree("a.txt").display().to_string();
+    let why = sandbox.resemble(["why", &member, &text]).success().out();
+    assert!(why.contains("identical"), "{why}");
+    sandbox
+        .resemble(["why", &format!("{member}!no"), &text])
+        .exits(2);
+    // The mail goes, and with it what lies in it.
+    fs::remove_file(sandbox.tree("mail.eml")).expect("it goes");
+    daemon.sync();
+    assert!(listing(&sandbox, "a.txt").is_empty());
+    assert!(ask(&sandbox, "a.txt").1.is_empty());
+}
+
+#[test]
+fn a_folder_is_found_however_it_is_packed() {
+    let sandbox = Sandbox::new();
+    let files: Vec<(String, Vec<u8>)> = (0..6)
+        .map(|n| (format!("folder/{n}.txt"), prose(n, 6_000)))
+        .collect();
+    let entries: Vec<(&str, &[u8])> = files
+        .iter()
+        .map(|(name, bytes)| (&name[..], &bytes[..]))
+        .collect();
+    for (name, bytes) in &entries {
+        let path = sandbox.path(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, bytes).expect("a file");
+    }
+    sandbox.write("folder.zip", zip(&entries));
+    for (flag, name) in [
+        ("-z", "folder.tar.gz"),
+        ("-j", "folder.tar.bz2"),
+        ("-J", "folder.tar.xz"),
+    ] {
+        let mut tar = sandbox.foreign("tar");
+        tar.current_dir(sandbox.path(""));
+        tar.args(["-c", flag, "-f"])
+            .arg(sandbox.tree(name))
+            .arg("folder");
+        assert!(tar.status().expect("tar").success(), "{name}");
+    }
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    for name in ["folder.zip", "folder.tar.gz", "folder.tar.xz"] {
+        let (_, rows) = ask(&sandbox, name);
+        assert_eq!(rows.len(), 3, "{name}: {rows:?}");
+        assert!(
+            rows.iter()
+                .all(|row| row.1 == "same-text" && row.2 == "text"),
+            "{rows:?}"
+        );
+    }
+}
+
+#[test]
+fn what_says_nothing_groups_nobody_and_is_counted() {
+    let sandbox = Sandbox::new();
+    for name in [
+        "encrypted.docx",
+        "encrypted.odt",
+        "encrypted.pdf",
+        "encrypted.zip",
+    ] {
+        sandbox.write(name, sample(name));
+    }
+    sandbox.write("broken.zip", &zip(&[("a", b"a")])[..20]);
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    let status = daemon.status();
+    let root = &status["roots"][0];
+    assert_eq!(
+        (&root["text"], &root["unreadable"]),
+        (&true.into(), &0.into())
+    );
+    assert!(root["unopened"].as_u64().expect("a number") >= 4, "{root}");
+    let named = status["unopened"].as_array().expect("a list");
+    let pdf = named.iter().find(|one| {
+        one["path"]
+            .as_str()
+            .is_some_and(|path| path.ends_with("encrypted.pdf"))
+    });
+    assert_eq!(pdf.expect("the pdf")["reason"], "encrypted");
+    for name in [
+        "encrypted.docx",
+        "encrypted.odt",
+        "encrypted.pdf",
+        "encrypted.zip",
+    ] {
+        assert!(ask(&sandbox, name).1.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn the_layer_is_switched_per_root_and_later() {
+    let sandbox = Sandbox::new();
+    minutes(&sandbox);
+    let off = |daemon: &Daemon<'_>| {
+        daemon.sync();
+        assert_eq!(daemon.status()["roots"][0]["text"], false);
+        let (_, rows) = ask(&sandbox, "minutes.docx");
+        assert!(rows.is_empty(), "{rows:?}");
+    };
+    let daemon = sandbox.daemon(["--text", "off"]);
+    off(&daemon);
+    assert_eq!(daemon.stop(), 0);
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    assert_eq!(ask(&sandbox, "minutes.docx").1.len(), 6);
+}
+
+#[test]
+fn two_ways_have_the_same_bytes_for_documents_too() {
+    let sandbox = Sandbox::new();
+    minutes(&sandbox);
+    archives(&sandbox);
+    sandbox.write("copies/again.docx", sample("minutes.docx"));
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    let tree = sandbox.path("tree").display().to_string();
+    let mail = sandbox.tree("mail.eml").display().to_string();
+    let odt = sandbox.tree("minutes.odt").display().to_string();
+    let member = format!("{mail}!report.zip!docs/minutes.docx");
+    for question in [
+        vec!["find", &odt, &mail, &member, "--in", &tree],
+        vec!["pairs", &tree],
+        vec!["pairs", &tree, "--text"],
+        vec!["groups", &tree],
+        vec!["groups", &tree, "--memory", "1M"],
+    ] {
+        for format in ["text", "json"] {
+            let with = [&question[..], &["--format", format]].concat();
+            let asked = sandbox.resemble(&with).success().out();
+            for further in [vec!["--local"], vec!["--local", "--no-cache"]] {
+                let alone = sandbox
+                    .resemble([&with[..], &further].concat())
+                    .success()
+                    .out();
+                if question.contains(&"--memory") && format == "json" {
+                    continue;
+                }
+                assert_eq!(asked, alone, "{question:?} {further:?}");
+            }
+        }
+    }
+    drop(daemon);
+}
+
+#[test]
+fn an_attachment_that_is_here_already_is_an_alert() {
+    let sandbox = Sandbox::new();
+    minutes(&sandbox);
+    sandbox.write("other.txt", prose(9, 9_000));
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    let letter = String::from_utf8_lossy(&prose(2, 600)).into_owned();
+    sandbox.write(
+        "inbox/saved.eml",
+        mail(&letter, &[("m.docx", &sample("minutes.docx"))]),
+    );
+    daemon.sync();
+    let alerts = sandbox.resemble(["alerts", "--format", "json"]).json();
+    let alerts = alerts["alerts"].as_array().expect("alerts");
+    assert_eq!(alerts.len(), 1, "{alerts:#?}");
+    let ends = |field: &str, end: &str| {
+        alerts[0][field]
+            .as_str()
+            .is_some_and(|path| path.ends_with(end))
+    };
+    assert!(
+        ends("a", "inbox/saved.eml") && ends("b", "minutes.docx"),
+        "{alerts:#?}"
+    );
+    assert_eq!(alerts[0]["relation"], "contains");
+}
+
+#[test]
+fn two_invoices_are_said_to_differ_only_in_numbers() {
+    let sandbox = Sandbox::new();
+    let text = |n: u32, amount: &str| {
+        format!(
+            "Invoice No. {n}\nFor the services that we rendered in the month before this one we ask you kindly for the \
+             amount of {amount} EUR, to be paid within thirty days to the account that is named below, with the number of \
+             this invoice.\nWith thanks for your trust we remain with our best regards,\nThe Company of Friends\n"
+        )
+    };
+    sandbox.write("17.eml", mail(&text(17, "1,234.50"), &[]));
+    sandbox.write("18.eml", mail(&text(18, "990.00"), &[]));
+    let (a, b) = (sandbox.tree("17.eml"), sandbox.tree("18.eml"));
+    let answer = sandbox.resemble([Path::new("why"), &a, &b]).success().out();
+    assert!(
+        answer.contains("they differ only in numbers: 17 → 18, 1,234.50 → 990.00"),
+        "{answer}"
+    );
+    let json = [
+        Path::new("why"),
+        &a,
+        &b,
+        Path::new("--format"),
+        Path::new("json"),
+    ];
+    let json = sandbox.resemble(json).json();
+    assert_eq!(
+        (&json["differs"], &json["numbers"]),
+        (&"only in numbers".into(), &2.into())
+    );
+    assert_eq!(json["changed"][1]["b"], "990.00");
+    assert_eq!(json["layer"], "text");
+}
