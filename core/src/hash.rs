@@ -16,7 +16,7 @@
 //! to the same values: the portable one is the definition, the tests run every kernel the processor
 //! has against it, and nothing outside this module can tell which one ran.
 //!
-//! So has [`letters`], which finds the words that are hashed of texts.
+//! So has `letters`, which finds the words that are hashed of texts.
 //!
 //! `unsafe` is confined to the kernel files, which hold nothing but kernels.
 

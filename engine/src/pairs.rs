@@ -5,7 +5,7 @@
 //! 1. The signatures of the files in question are taken into memory, and posting lists are made of
 //!    them (`candidates`).
 //! 2. Keys that more contents than the limit have are boilerplate, counted among these files alone.
-//! 3. Of texts one common fingerprint is enough to look: each text is read once ([`crate::texts`]), and what two
+//! 3. Of texts one common fingerprint is enough to look: each text is read once (`texts`), and what two
 //!    of them really have in common decides whether there is a row, and is its score. Of everything else, and where
 //!    there is too much to read, pairs with a chunk or two fingerprints in common are estimated.
 //! 4. What stands for files (`stands`) is among the contents. Whatever two files are met by, the best of it is
