@@ -29,6 +29,9 @@ use crate::params::Params;
 /// So many bytes at the beginning tell where code is.
 const HEAD: usize = 4096;
 
+/// How an ELF file begins.
+const MAGIC: &[u8; 4] = b"\x7fELF";
+
 /// The most program headers that are looked at.
 const MOST_SEGMENTS: usize = 64;
 
@@ -103,14 +106,15 @@ impl CodeSampler {
         }
         let mut bytes = bytes;
         if matches!(self.state, State::Beginning) {
-            let more = bytes.len().min(HEAD - self.head.len());
-            self.head.extend_from_slice(&bytes[..more]);
-            bytes = &bytes[more..];
-            let magic = self.head.len().min(4);
-            if self.head[..magic] != b"\x7fELF"[..magic] {
+            // Told before anything is copied: of most files this is all that is done.
+            let rest = MAGIC.get(self.head.len()..).unwrap_or_default();
+            if !bytes.iter().zip(rest).all(|(byte, magic)| byte == magic) {
                 self.state = State::Other;
                 return;
             }
+            let more = bytes.len().min(HEAD - self.head.len());
+            self.head.extend_from_slice(&bytes[..more]);
+            bytes = &bytes[more..];
             if self.head.len() < HEAD {
                 return;
             }
@@ -121,6 +125,9 @@ impl CodeSampler {
 
     /// Takes so many zeros.
     pub(crate) fn update_zeros(&mut self, count: u64, sample: &mut impl FnMut(Fingerprint)) {
+        if matches!(self.state, State::Other) {
+            return;
+        }
         // Zeros are no instruction: behind a few of them nothing is held but zeros.
         let few = count.min(HEAD as u64 + AHEAD as u64);
         self.update(&vec![0; few as usize], sample);
@@ -272,7 +279,7 @@ fn segments(head: &[u8]) -> Option<(Machine, Vec<Range<u64>>)> {
     const WIDE: u8 = 2;
     const LOAD: u64 = 1;
     const EXECUTE: u64 = 1;
-    if head.len() < 64 || head[..4] != *b"\x7fELF" || head[5] != LITTLE {
+    if head.len() < 64 || head[..4] != *MAGIC || head[5] != LITTLE {
         return None;
     }
     let number = |at: usize, bytes: usize| {
