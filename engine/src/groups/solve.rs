@@ -296,13 +296,21 @@ impl Solver<'_> {
                 Layer::Text => link.by(By::Text),
             }
         };
+        self.push((sinks, sink), link)
+    }
+
+    /// Keeps a link, from both its ends, in the thread's own `sink`.
+    fn push(
+        &self,
+        (sinks, sink): (&Sinks, &mut Option<Sink>),
+        link: HalfLink,
+    ) -> Result<(), AskError> {
         let sink = match sink {
             Some(sink) => sink,
             none => none.insert(self.sink(sinks)?),
         };
         sink.push(link)?;
-        sink.push(link.swapped())?;
-        Ok(())
+        sink.push(link.swapped())
     }
 
     /// A place for links, for one thread.
@@ -347,12 +355,7 @@ impl Solver<'_> {
         if self.terms.could_be(pair, common)
             && let Some(link) = self.terms.link(places, pair, self.counts)
         {
-            let sink = match sink {
-                Some(sink) => sink,
-                none => none.insert(self.sink(sinks)?),
-            };
-            sink.push(link)?;
-            sink.push(link.swapped())?;
+            self.push((sinks, sink), link)?;
         }
         Ok(())
     }
