@@ -349,17 +349,9 @@ pub struct FindArgs {
     /// Rows.
     #[command(flatten)]
     pub selection: Selection,
-    /// Measure on the files themselves instead of estimating from samples
-    #[arg(long, help_heading = "Selection")]
-    pub exact: bool,
-    /// What the measures count: bytes in common runs, or runs of five words
-    #[arg(
-        long,
-        value_name = "UNIT",
-        default_value = "bytes",
-        help_heading = "Selection"
-    )]
-    pub unit: Unit,
+    /// Figures.
+    #[command(flatten)]
+    pub measuring: Measuring,
     /// Texts and archives.
     #[command(flatten)]
     pub layer: TextLayer,
@@ -386,6 +378,23 @@ pub struct PairsArgs {
     /// Rows.
     #[command(flatten)]
     pub selection: Selection,
+    /// Figures.
+    #[command(flatten)]
+    pub measuring: Measuring,
+    /// Texts and archives.
+    #[command(flatten)]
+    pub layer: WithText,
+    /// Format.
+    #[command(flatten)]
+    pub output: ListOutput,
+    /// Who answers.
+    #[command(flatten)]
+    pub answering: Answering,
+}
+
+/// How the figures of files come about.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Measuring {
     /// Measure on the files themselves instead of estimating from samples
     #[arg(long, help_heading = "Selection")]
     pub exact: bool,
@@ -397,15 +406,6 @@ pub struct PairsArgs {
         help_heading = "Selection"
     )]
     pub unit: Unit,
-    /// Texts and archives.
-    #[command(flatten)]
-    pub layer: WithText,
-    /// Format.
-    #[command(flatten)]
-    pub output: ListOutput,
-    /// Who answers.
-    #[command(flatten)]
-    pub answering: Answering,
 }
 
 /// What the measures count.

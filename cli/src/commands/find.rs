@@ -56,8 +56,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     let parameters = FindParameters {
         files: text(&files),
         within: text(&args.within),
-        unit: args.unit.into(),
-        common: common_parameters(&args.selection, args.exact, &params),
+        unit: args.measuring.unit.into(),
+        common: common_parameters(&args.selection, args.measuring.exact, &params),
     };
     let header = found.header.unwrap_or(Header {
         fresh: true,
@@ -126,8 +126,8 @@ impl Found {
             min: selection.min.unwrap_or_default(),
             min_shared: selection.min_shared,
             top: selection.top,
-            exact: args.exact,
-            unit: args.unit.into(),
+            exact: args.measuring.exact,
+            unit: args.measuring.unit.into(),
             text: !args.layer.no_text,
         };
         let _progress = ui.progress("comparing");
@@ -174,7 +174,7 @@ fn all_files(args: &FindArgs) -> CliResult<Vec<PathBuf>> {
             "standard input can be read only once".to_owned(),
         ));
     }
-    if args.exact && files.iter().any(is_stdin) {
+    if args.measuring.exact && files.iter().any(is_stdin) {
         return Err(CliError::Usage(
             "--exact needs files: standard input cannot be read again".to_owned(),
         ));

@@ -48,8 +48,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
                 min: args.selection.min.unwrap_or_default(),
                 min_shared: args.selection.min_shared,
                 top: args.selection.top,
-                exact: args.exact,
-                unit: args.unit.into(),
+                exact: args.measuring.exact,
+                unit: args.measuring.unit.into(),
                 text: args.layer.text,
             },
         )?;
@@ -67,8 +67,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
             .map(|dir| PathText::from(dir.as_path()))
             .collect(),
         score: args.score.into(),
-        unit: args.unit.into(),
-        common: common_parameters(&args.selection, args.exact, &params),
+        unit: args.measuring.unit.into(),
+        common: common_parameters(&args.selection, args.measuring.exact, &params),
     };
     match print_as {
         ListAs::Rows(output) => {
