@@ -10,7 +10,9 @@ use std::collections::HashMap;
 
 use resemble_core::similarity::discount::{self, FREE, Frequency, Rarity};
 use resemble_core::similarity::{Boilerplate, Sketch};
-use resemble_core::{ByteLen, ChunkList, ContentId, ContentKind, Fingerprint, Score, Signature};
+use resemble_core::{
+    ByteLen, ChunkList, ContentId, ContentKind, Fingerprint, Score, Signature, WordsDigest,
+};
 use resemble_index::{ContentRow, PostingKind, ReadError, Snapshot};
 use resemble_proto::message::Discount;
 use resemble_proto::number::Fraction;
@@ -39,6 +41,8 @@ pub(crate) struct Kept {
     pub(crate) kind: ContentKind,
     pub(crate) chunks: ChunkList,
     pub(crate) signature: Signature,
+    /// Its words, if it is a text of enough of them.
+    pub(crate) words: Option<WordsDigest>,
 }
 
 impl Kept {
@@ -56,6 +60,7 @@ impl Kept {
             kind: row.kind,
             chunks,
             signature,
+            words: row.words,
         })
     }
 

@@ -251,6 +251,8 @@ mod tests {
             resemblance: Fraction::from_millionths(1),
             shared_bytes: 4096,
             interval: None,
+            differs: None,
+            numbers: None,
             discount: Discount::default(),
         }
     }

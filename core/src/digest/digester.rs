@@ -7,7 +7,7 @@ use crate::code::CodeSampler;
 use crate::digest::{ChunkList, ChunkRun, ContentKind, Digest};
 use crate::hash::content::ContentHasher;
 use crate::hash::md5_many;
-use crate::ids::{ByteLen, ChunkHash};
+use crate::ids::{ByteLen, ChunkHash, WordsDigest};
 use crate::params::Params;
 use crate::signature::{Sampler, Signature};
 use crate::words::Shingler;
@@ -234,22 +234,23 @@ impl Digester {
     }
 
     /// The samples of what the content is: shingles of a text, windows of anything else, of code without its
-    /// distances.
-    fn signature(&mut self) -> Signature {
+    /// distances. And what names its words.
+    fn signature(&mut self) -> (Signature, Option<WordsDigest>) {
         if self.kind.finish() != ContentKind::Text {
             let Self { code, codes, .. } = self;
             code.finish(&mut |sample| codes.push(sample));
-            return if code.is_code() {
+            let signature = if code.is_code() {
                 codes.take()
             } else {
                 self.sampler.take()
             };
+            return (signature, None);
         }
         let Self {
             shingler, texts, ..
         } = self;
-        shingler.finish(&mut |sample| texts.push(sample));
-        texts.take()
+        let words = shingler.finish(&mut |sample| texts.push(sample));
+        (texts.take(), words)
     }
 
     /// Bytes of the pending chunks.
@@ -341,13 +342,14 @@ impl Digester {
         } = self;
         chunker.finish(&mut |cut| pending.push(cut));
         self.flush(block);
-        let signature = self.signature();
+        let (signature, words) = self.signature();
         let digest = Digest {
             content: mem::take(&mut self.content).finish(),
             size,
             kind: self.kind.finish(),
             chunks: ChunkList(self.chunks.0.as_slice().into()),
             signature,
+            words,
         };
         self.reset();
         digest

@@ -36,11 +36,12 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
         }
     }
     let kind = ContentKind::of(bytes);
+    let mut words = None;
     if kind == ContentKind::Text {
         sampler = Sampler::new(&params.shingles);
         let mut shingler = Shingler::new();
         shingler.update(bytes, &mut |sample| sampler.push(sample));
-        shingler.finish(&mut |sample| sampler.push(sample));
+        words = shingler.finish(&mut |sample| sampler.push(sample));
     }
     Digest {
         content: content::digest(bytes),
@@ -48,6 +49,7 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
         kind,
         chunks,
         signature: sampler.take(),
+        words,
     }
 }
 

@@ -23,7 +23,8 @@
 //! 4. **Streaming.** Pieces of any size give the same shingles; a word longer than memory costs nothing, because only
 //!    its hash is kept.
 
-use crate::ids::Fingerprint;
+use crate::ids::{Fingerprint, WordsDigest};
+use crate::similarity::LEAST_JUDGED;
 
 mod text;
 mod tokenizer;
@@ -73,6 +74,9 @@ struct Folding {
     /// The last words, the latest first.
     last: [u64; SHINGLE],
     shingle: u64,
+    /// All words so far, twice, and the bytes of them, each with a blank.
+    all: [u64; 2],
+    length: u64,
 }
 
 /// Set in every letter of ASCII: capitals become small letters, digits stay, and `_` is like nothing else.
@@ -106,6 +110,7 @@ impl Folding {
         }
         self.sixteen |= u128::from(byte) << (8 * self.bytes);
         self.bytes += 1;
+        self.length += 1;
     }
 
     /// Between words.
@@ -134,6 +139,7 @@ impl Folding {
     /// A whole word at once.
     #[inline]
     fn short_word(&mut self, word: Short) -> Option<u64> {
+        self.length += word.length as u64;
         self.add(fold(0, small(word.letters)))
     }
 
@@ -147,6 +153,7 @@ impl Folding {
         if letters.is_empty() {
             None
         } else {
+            self.length += letters.len() as u64;
             self.add(hash)
         }
     }
@@ -162,7 +169,25 @@ impl Folding {
             .wrapping_add(word)
             .wrapping_sub(gone.wrapping_mul(OF_WORD_5));
         self.words += 1;
+        let [one, other] = self.all;
+        // The one is a polynomial of the words, the other mixes as it goes.
+        self.all = [
+            one.wrapping_mul(OF_ALL).wrapping_add(word),
+            (other ^ word).wrapping_mul(OF_BYTE).rotate_left(29),
+        ];
         (self.words >= SHINGLE as u64).then(|| hash(self.shingle))
+    }
+
+    /// What names the words, if they are as many bytes as are judged.
+    fn digest(&self) -> Option<WordsDigest> {
+        let length = self.length + self.words;
+        (length >= LEAST_JUDGED.0).then(|| {
+            let [one, other] = self.all;
+            let mut digest = [0; 16];
+            digest[..8].copy_from_slice(&hash(one ^ length).to_le_bytes());
+            digest[8..].copy_from_slice(&hash(other.wrapping_add(self.words)).to_le_bytes());
+            WordsDigest(digest)
+        })
     }
 
     /// The one shingle of a text of one to four words.
@@ -172,6 +197,9 @@ impl Folding {
             .then(|| hash(self.shingle))
     }
 }
+
+/// Multiplier of all words, odd.
+const OF_ALL: u64 = 0xd6e8_feb8_6659_fd93;
 
 /// Whether a word without end is cut behind these four letters, in lower case, the last one lowest.
 #[inline]
@@ -229,11 +257,15 @@ impl Shingler {
     }
 
     /// Ends the text: `sink` gets what the last words make. The shingler is then at the start of another one.
-    pub fn finish(&mut self, sink: &mut impl FnMut(Fingerprint)) {
+    ///
+    /// Returns what names all words, of a text whose words (each with a blank) are at least
+    /// [`LEAST_JUDGED`]: of pages that are all script and of forms without entries there are few words, and
+    /// those are the same.
+    pub fn finish(&mut self, sink: &mut impl FnMut(Fingerprint)) -> Option<WordsDigest> {
         let folding = &mut self.folding;
         self.tokens.finish(&mut Hashing { folding, sink });
         give(self.folding.short(), sink);
-        self.folding = Folding::default();
+        std::mem::take(&mut self.folding).digest()
     }
 }
 
@@ -347,6 +379,38 @@ mod tests {
         assert_ne!(shingles(&[prose(3000, 2).as_bytes()]), plain);
     }
 
+    fn digest(text: &[u8]) -> Option<WordsDigest> {
+        let mut shingler = Shingler::new();
+        shingler.update(text, &mut |_| ());
+        shingler.finish(&mut |_| ())
+    }
+
+    #[test]
+    fn a_text_is_named_by_its_words_and_their_order() {
+        let text = prose(3000, 4);
+        let named = digest(text.as_bytes());
+        assert!(named.is_some());
+        let wrapped = text.to_uppercase().replace(' ', " \n\t- ");
+        assert_eq!(digest(wrapped.as_bytes()), named);
+        let mut words: Vec<&str> = text.split(' ').collect();
+        words.swap(100, 200);
+        assert_ne!(digest(words.join(" ").as_bytes()), named);
+        assert_ne!(digest(format!("{text}x").as_bytes()), named);
+        assert_ne!(digest(text.replacen(' ', "", 1).as_bytes()), named);
+    }
+
+    #[test]
+    fn few_words_name_nothing() {
+        assert_eq!(digest(b""), None);
+        assert_eq!(digest(" . ".repeat(300).as_bytes()), None);
+        // 255 letters and blanks, and one more.
+        assert_eq!(
+            digest(&[b"abcd ".repeat(50), b"wxyz".to_vec()].concat()),
+            None
+        );
+        assert!(digest(&[b"abcd ".repeat(50), b"uvwxyz".to_vec()].concat()).is_some());
+    }
+
     #[test]
     fn letters_without_end_are_cut_by_what_they_say() {
         let letters: String = prose(4000, 9).split(' ').collect();
@@ -416,6 +480,11 @@ mod tests {
             cuts.sort_unstable();
             let pieces: Vec<&[u8]> = cuts.windows(2).map(|cut| &all[cut[0]..cut[1]]).collect();
             prop_assert_eq!(shingles(&pieces), shingles(&[&all]));
+            let mut shingler = Shingler::new();
+            for piece in &pieces {
+                shingler.update(piece, &mut |_| ());
+            }
+            prop_assert_eq!(shingler.finish(&mut |_| ()), digest(&all));
         }
 
         #[test]
