@@ -5,7 +5,7 @@ mod scene;
 use std::path::Path;
 use std::sync::Arc;
 
-use resemble_core::{Params, Relation};
+use resemble_core::{Params, Relation, Score};
 use resemble_engine::find::{self, FindOptions, Subject};
 use resemble_engine::pairs::{PairsOptions, pairs};
 use resemble_engine::why::compare_apart;
@@ -175,9 +175,9 @@ fn the_explanation_says_what_layout_hides() {
         |a: &Path, b: &Path| compare_apart(a, b, &Params::default(), Some(&Fake)).expect("read");
     let shared = compare(&at("plain.txt"), &at("page.html")).shared;
     assert_eq!(shared.relation, Some(Relation::SameText));
-    assert_eq!(shared.measures.a_in_b.expect("judged").get(), 0.0);
+    assert_eq!(shared.measures.a_in_b, Some(Score::ZERO));
     let words = shared.words.expect("they share all words");
-    assert_eq!(words.a_in_b.expect("judged").get(), 1.0);
+    assert_eq!(words.a_in_b, Some(Score::new(1.0)));
     let line = shared
         .summary()
         .into_iter()
