@@ -71,14 +71,17 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
         options,
         counts: &counts,
     };
-    let start = || (Found::default(), texts.table(snapshot.boilerplate_limit()));
+    let table = || texts.table(snapshot.boilerplate_limit(), options.unit);
+    let start = || (Found::default(), table());
     let found = block.nominees(threads(), start, |(found, table), a, b, common| {
+        let pair = (&block.kept[a], &block.kept[b]);
         let proof = match table.compare(a, b, common) {
             Compared::Proven(proof) => Some(proof),
             Compared::Unknown if common.is_candidate() => None,
+            _ if same_words(pair.0.words, pair.1.words) => None,
             Compared::Unknown | Compared::Strangers => return Ok(()),
         };
-        found.pair(&question, (&block.kept[a], &block.kept[b]), proof);
+        found.pair(&question, pair, proof);
         Ok::<(), AskError>(())
     })?;
     let mut found: Vec<Found> = found.into_iter().map(|(found, _)| found).collect();

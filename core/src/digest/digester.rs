@@ -207,9 +207,11 @@ impl Digester {
     fn scan(&mut self, block: &[u8]) {
         self.kind.update(block);
         self.words(block);
-        let Self { code, codes, .. } = self;
-        code.update(block, &mut |sample| codes.push(sample));
-        let text = self.kind.is_text();
+        if self.codes.samples() {
+            let Self { code, codes, .. } = self;
+            code.update(block, &mut |sample| codes.push(sample));
+        }
+        let windows = self.sampler.samples() && !self.kind.is_text();
         let Self {
             chunker,
             sampler,
@@ -217,7 +219,7 @@ impl Digester {
             ..
         } = self;
         // Of texts words are sampled, and no windows.
-        chunker.raise_level(if text { NO_LEVEL } else { sampler.level() });
+        chunker.raise_level(if windows { sampler.level() } else { NO_LEVEL });
         chunker.scan(block, &mut |cut| pending.push(cut), &mut |sample| {
             sampler.push(sample);
         });
@@ -225,7 +227,7 @@ impl Digester {
 
     /// Samples the shingles of a text. Zeros separate words, one as well as a thousand.
     fn words(&mut self, bytes: &[u8]) {
-        if !self.kind.nul {
+        if !self.kind.nul && self.texts.samples() {
             let Self {
                 shingler, texts, ..
             } = self;

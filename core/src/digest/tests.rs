@@ -37,7 +37,7 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
     }
     let kind = ContentKind::of(bytes);
     let mut words = None;
-    if kind == ContentKind::Text {
+    if kind == ContentKind::Text && params.shingles.cap > 0 {
         sampler = Sampler::new(&params.shingles);
         let mut shingler = Shingler::new();
         shingler.update(bytes, &mut |sample| sampler.push(sample));

@@ -376,7 +376,7 @@ mod tests {
         };
         let mut wire = WireParams::from(&params);
         assert_eq!(Params::try_from(&wire), Ok(params));
-        wire.id = wire.id.replace(".v2", ".v3");
+        wire.id = wire.id.replace(".v3", ".v9");
         assert_eq!(Params::try_from(&wire), Err(BadParams(wire.id.clone())));
     }
 
