@@ -67,7 +67,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             .collect();
         let (mut nominated, mut proven, mut shared) = (0, 0.0, 0.0);
         for pair in &pairs {
-            let (a, b) = (&digests[pair.files.0.as_str()], &digests[pair.files.1.as_str()]);
+            let (a, b) = (
+                &digests[pair.files.0.as_str()],
+                &digests[pair.files.1.as_str()],
+            );
             let common = shared_chunk_bytes(&a.chunks, &b.chunks, &NoBoilerplate).0 as f64;
             let truth = (pair.long.0 * a.size.0 as f64).max(pair.long.1 * b.size.0 as f64);
             nominated += usize::from(common > 0.0);

@@ -39,6 +39,8 @@ pub struct Digester {
     codes: Sampler,
     content: ContentHasher,
     kind: Kind,
+    /// All of the content comes at once.
+    whole: bool,
     kept: Vec<u8>,
     kept_from: u64,
     /// Complete, not hashed yet, in order; each is one chunk.
@@ -81,9 +83,9 @@ impl Kind {
         }
     }
 
-    /// Whether it is known to be text.
-    const fn is_text(self) -> bool {
-        self.looked_at >= ContentKind::LOOKED_AT && !self.nul
+    /// Whether it is known to be text; `whole`: nothing comes behind what was looked at.
+    const fn is_text(self, whole: bool) -> bool {
+        (whole || self.looked_at >= ContentKind::LOOKED_AT) && !self.nul
     }
 
     const fn finish(self) -> ContentKind {
@@ -107,6 +109,7 @@ impl Digester {
             codes: Sampler::new(&params.sampling),
             content: ContentHasher::new(),
             kind: Kind::default(),
+            whole: false,
             kept: Vec::new(),
             kept_from: 0,
             pending: Vec::new(),
@@ -181,6 +184,7 @@ impl Digester {
     pub fn digest(&mut self, bytes: &[u8]) -> Digest {
         self.reset();
         let last = bytes.len() - bytes.len().min(BLOCK);
+        self.whole = last == 0;
         self.update(&bytes[..last]);
         self.scan(&bytes[last..]);
         self.content.update(&bytes[last..]);
@@ -197,6 +201,7 @@ impl Digester {
         self.codes.reset();
         self.content = ContentHasher::new();
         self.kind = Kind::default();
+        self.whole = false;
         self.kept.clear();
         self.kept_from = 0;
         self.pending.clear();
@@ -211,7 +216,7 @@ impl Digester {
             let Self { code, codes, .. } = self;
             code.update(block, &mut |sample| codes.push(sample));
         }
-        let windows = self.sampler.samples() && !self.kind.is_text();
+        let windows = self.sampler.samples() && !self.kind.is_text(self.whole);
         let Self {
             chunker,
             sampler,

@@ -6,8 +6,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use resemble_core::similarity::{Sketch, interval};
-use resemble_core::{ByteLen, Digest, Measures, Relation, Score, rank};
+use resemble_core::similarity::{Boilerplate, Sketch, interval};
+use resemble_core::{ByteLen, Digest, Fingerprint, Measures, Relation, Score, rank};
 use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{Discount, Layer, SoftError};
 
@@ -118,7 +118,11 @@ impl Search<'_> {
             let other = if equal {
                 None
             } else {
-                Some(Kept::of(snapshot, &row)?)
+                let mut other = Kept::of(snapshot, &row)?;
+                if nominee.chunks > 0 {
+                    other.without_common_chunks(&known);
+                }
+                Some(other)
             };
             let measures = match &other {
                 None => identical_measures(row.size),
@@ -126,7 +130,7 @@ impl Search<'_> {
                     self.options.unit,
                     (&sketch, digest.kind),
                     (&other.sketch(), row.kind),
-                    &known,
+                    &Either(&known, &counts),
                 ),
             };
             let pair = Pair {
@@ -385,6 +389,19 @@ fn interval_of(a: &Sketch<'_>, b: &Sketch<'_>, measures: &Measures) -> Option<(S
     };
     let samples = of.signature.at_level(level).count() as u64;
     measures.containment().map(|share| interval(share, samples))
+}
+
+/// What is boilerplate to the index, and what has turned out to be in the subject.
+struct Either<'a>(&'a Known<'a>, &'a Counts);
+
+impl Boilerplate for Either<'_> {
+    fn chunk(&self, key: u64) -> bool {
+        Boilerplate::chunk(self.1, key) || self.0.chunk(key)
+    }
+
+    fn fingerprint(&self, fingerprint: Fingerprint) -> bool {
+        self.0.fingerprint(fingerprint)
+    }
 }
 
 /// A pair of contents.
