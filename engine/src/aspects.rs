@@ -52,6 +52,11 @@ impl Aspect {
         matches!(self, Self::WholeText | Self::WholeBytes)
     }
 
+    /// Whether a reader made it, to be read.
+    pub const fn is_text(self) -> bool {
+        matches!(self, Self::Text | Self::WholeText)
+    }
+
     /// Whether this of one file is compared with that of another.
     pub fn meets(self, other: Self) -> bool {
         if self.is_whole() || other.is_whole() {

@@ -376,8 +376,10 @@ pub(super) fn containment(
         }
     };
     let mut parts = [None, None];
+    let of = (a, b);
     for (one, a) in of_a {
-        for (other, b) in of_b.iter().filter(|(other, _)| one.meets(*other)) {
+        let is_meeting = |other: Aspect| collection.table.is_meeting((of.0, *one), (of.1, other));
+        for (other, b) in of_b.iter().filter(|(other, _)| is_meeting(*other)) {
             let measures = if a.id == b.id {
                 identical_measures(a.whole)
             } else {

@@ -282,7 +282,7 @@ impl Solver<'_> {
         link: impl FnOnce((u32, u32)) -> Option<(HalfLink, Measures)>,
     ) -> Result<(), AskError> {
         let ends = (one.0, other.0);
-        if ends.0 == ends.1 || !one.1.meets(other.1) {
+        if !self.table.is_meeting(one, other) {
             return Ok(());
         }
         let Some((link, measures)) = link(ends) else {
@@ -350,7 +350,9 @@ impl Solver<'_> {
         common: Common,
     ) -> Result<(), AskError> {
         let (a, b) = places;
-        if !self.table.is_plain(a) || !self.table.is_plain(b) {
+        let own = |place| (place, Aspect::Own);
+        let plain = self.table.is_plain(a) && self.table.is_plain(b);
+        if !plain || !self.table.is_meeting(own(a), own(b)) {
             return self.stand_ins((sinks, sink), places, pair, common);
         }
         if self.terms.could_be(pair, common)

@@ -5,9 +5,10 @@
 //! digests do not, so what is decided "by the lesser place" is decided alike everywhere.
 //! Of each content a few words are in memory whatever the bound is, as of each file its path.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentDigest, ContentId};
 use resemble_index::{ReadError, Snapshot};
 
@@ -28,6 +29,8 @@ pub(super) struct Table {
     owners: u32,
     /// The files, by their contents' places, that a content stands for besides its own.
     stands: HashMap<u32, Vec<(u32, Aspect)>>,
+    /// The contents of files, by place, that enough text stands for.
+    speaking: HashSet<u32>,
     /// By owner: all texts and all else that it holds.
     wholes: HashMap<u32, [Option<Side>; 2]>,
 }
@@ -123,6 +126,10 @@ impl Table {
             let owners = owners.filter_map(|&(owner, aspect)| Some((self.place(owner)?, aspect)));
             let mut owners: Vec<(u32, Aspect)> = owners.collect();
             owners.sort_unstable();
+            if !too_small(ByteLen(self.size(place))) {
+                let texts = owners.iter().filter(|(_, aspect)| aspect.is_text());
+                self.speaking.extend(texts.map(|&(owner, _)| owner));
+            }
             if !owners.is_empty() {
                 self.stands.insert(place, owners);
             }
@@ -148,6 +155,13 @@ impl Table {
     /// Whether a content stands for nothing but itself.
     pub(super) fn is_plain(&self, place: u32) -> bool {
         place < self.owners && !self.stands.contains_key(&place)
+    }
+
+    /// Whether two ways in which files can meet say something of them. Of two that have texts the bytes around those do
+    /// not: headers of two mails on one list, fonts of two PDFs, styles of two documents are alike whatever these say.
+    pub(super) fn is_meeting(&self, one: (u32, Aspect), other: (u32, Aspect)) -> bool {
+        let wrapped = |end: (u32, Aspect)| end.1 == Aspect::Own && self.speaking.contains(&end.0);
+        one.0 != other.0 && one.1.meets(other.1) && !(wrapped(one) && wrapped(other))
     }
 
     /// What a content stands for: itself, if it is that of a file, and others.
