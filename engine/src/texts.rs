@@ -135,7 +135,7 @@ impl Laid<'_> {
             self.table.lay(one);
             self.place = Some(a);
         }
-        let proof = self.table.compare(one, other);
+        let proof = self.table.compare(one, other, self.unit);
         if proof.is_evidence(self.unit) {
             Compared::Proven(proof)
         } else {

@@ -311,6 +311,7 @@ impl Proof {
 pub struct Table {
     /// Shingles and their entries, by open addressing.
     slots: Vec<(u64, u32)>,
+    known: Known,
     entries: Vec<Entry>,
     /// The next place of the same shingle; by place.
     next: Vec<u32>,
@@ -350,6 +351,7 @@ impl Table {
         let room = (2 * a.shingles.len()).next_power_of_two().max(16);
         self.slots.clear();
         self.slots.resize(room, (0, NONE));
+        self.known.clear(room);
         self.entries.clear();
         self.next.clear();
         self.next.resize(a.shingles.len(), NONE);
@@ -357,6 +359,7 @@ impl Table {
         self.round = 0;
         self.raw.laid = false;
         for (place, &shingle) in a.shingles.iter().enumerate() {
+            self.known.add(shingle);
             let at = self.slot(shingle);
             let entry = self.slots[at].1;
             if entry == NONE {
@@ -391,8 +394,9 @@ impl Table {
         at
     }
 
-    /// Runs `b` along the text that was laid out, which is `a`.
-    pub fn compare(&mut self, a: &Text, b: &Text) -> Proof {
+    /// Runs `b` along the text that was laid out, which is `a`. Of what is no evidence in this unit whatever the words on
+    /// the raw bytes are, these are not looked at.
+    pub fn compare(&mut self, a: &Text, b: &Text, unit: Unit) -> Proof {
         self.round += 1;
         let least = Params::WINDOW as u32;
         let mut found = Proof::default();
@@ -400,6 +404,10 @@ impl Table {
         let mut in_b = Covered::default();
         let mut at = 0;
         while at < b.shingles.len() {
+            if !self.known.may_have(b.shingles[at]) {
+                at += 1;
+                continue;
+            }
             let entry = self.slots[self.slot(b.shingles[at])].1;
             if entry == NONE {
                 at += 1;
@@ -441,6 +449,10 @@ impl Table {
         found.a_in_b = share(in_a.sum, a.len());
         found.b_in_a = share(in_b.sum, b.len());
         found.alike = share(shared, a.distinct + b.distinct - shared);
+        found.kinship = lower_end(rare, a.rare.min(b.rare));
+        if found.longest < least && unit == Unit::Bytes {
+            return found;
+        }
         let ((of_a, in_a), (of_b, in_b)) = (a.raw(), b.raw());
         let shared = if a.raw.is_none() && b.raw.is_none() {
             shared
@@ -449,7 +461,6 @@ impl Table {
         };
         found.words = (share(shared, in_a), share(shared, in_b));
         found.resemblance = share(shared, in_a + in_b - shared);
-        found.kinship = lower_end(rare, a.rare.min(b.rare));
         found
     }
 
@@ -470,10 +481,42 @@ impl Table {
     }
 }
 
+/// Tells most of what is not in a table without a look into it: a bit for each of eight to sixteen values. (A table of
+/// a long text is larger than the fastest cache, and most shingles of another are not in it.)
+#[derive(Clone, Debug, Default)]
+struct Known(Vec<u64>);
+
+impl Known {
+    /// For a table of so many slots, a power of two of at least 16.
+    fn clear(&mut self, slots: usize) {
+        self.0.clear();
+        self.0.resize(slots / 16, 0);
+    }
+
+    #[inline]
+    fn bit(&self, shingle: u64) -> (usize, u64) {
+        let bit = (shingle >> 24) as usize;
+        (bit / 64 & (self.0.len() - 1), 1 << (bit % 64))
+    }
+
+    #[inline]
+    fn add(&mut self, shingle: u64) {
+        let (word, bit) = self.bit(shingle);
+        self.0[word] |= bit;
+    }
+
+    #[inline]
+    fn may_have(&self, shingle: u64) -> bool {
+        let (word, bit) = self.bit(shingle);
+        self.0[word] & bit != 0
+    }
+}
+
 /// The raw shingles of the text that was laid out, laid out when they are first needed.
 #[derive(Clone, Debug, Default)]
 struct Set {
     laid: bool,
+    known: Known,
     /// Shingles and the last comparison that met them; 0: a free slot.
     slots: Vec<(u64, u32)>,
     round: u32,
@@ -487,15 +530,17 @@ impl Set {
             self.slots.clear();
             let room = (2 * a.len()).next_power_of_two().max(16);
             self.slots.resize(room, (0, 0));
+            self.known.clear(room);
             self.round = 1;
             for &shingle in a {
+                self.known.add(shingle);
                 let at = self.slot(shingle);
                 self.slots[at] = (shingle, 1);
             }
         }
         self.round += 1;
         let mut shared = 0;
-        for &shingle in b {
+        for &shingle in b.iter().filter(|&&shingle| self.known.may_have(shingle)) {
             let at = self.slot(shingle);
             let round = &mut self.slots[at].1;
             if *round != 0 && *round != self.round {
@@ -561,7 +606,7 @@ mod tests {
         counted(&mut texts);
         let mut table = Table::new(1000);
         table.lay(&texts[0]);
-        table.compare(&texts[0], &texts[1])
+        table.compare(&texts[0], &texts[1], Unit::Words)
     }
 
     /// Words that are like no others.
@@ -601,7 +646,7 @@ mod tests {
         counted(&mut texts);
         let mut table = Table::new(1000);
         table.lay(&texts[0]);
-        let found = table.compare(&texts[0], &texts[1]);
+        let found = table.compare(&texts[0], &texts[1], Unit::Words);
         assert!(found.longest >= 64 && found.rare < RARE, "{found:?}");
         assert!(!found.is_evidence(Unit::Bytes));
         assert!(found.kinship < 0.01, "{found:?}");
