@@ -54,7 +54,7 @@ pub use groups::{
 };
 pub use parts::{Parts, Whole};
 pub use request::{
-    FindRequest, Inode, MeasureUnit, MountView, PairScore, PairsRequest, Request, Scope, StandsAs,
+    CatalogueForm, DumpForm, FindRequest, Inode, MeasureUnit, MountView, PairScore, PairsRequest, Request, Scope, StandsAs,
     Subject, WireAspect,
 };
 pub use templates::{MarkRequest, TemplateRow};

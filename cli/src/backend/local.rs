@@ -19,7 +19,7 @@ use resemble_engine::pairs::{self, PairsOptions};
 use resemble_engine::templates::{self, Store};
 use resemble_engine::{AskError, Snapshot, compare, covered, dirs, dump, groups};
 use resemble_proto::message::{
-    Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, FindRow,
+    Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, DumpForm, FindRow,
     Groups, GroupsRequest, MarkRequest, OrderRow, PairRow, PairsRequest, Parts, SoftError,
     TemplateRow, Whole,
 };
@@ -69,6 +69,9 @@ impl Local {
             cache,
             cache_bytes: answering.cache_size,
             params: *params,
+            catalogues: places::state_dir(env, global.state.as_deref())
+                .ok()
+                .map(|state| places::catalogues_dir(&state)),
             own: own_folders(env, global, named),
             apart: formats(answering.text).map(|formats| Arc::new(formats) as _),
         };
@@ -283,14 +286,14 @@ impl Local {
     pub(super) fn dump(
         &self,
         roots: &[PathText],
+        form: &DumpForm,
         sink: &mut dyn FnMut(&[u8]) -> CliResult<()>,
     ) -> CliResult<Vec<SoftError>> {
         let snapshot = self.snapshot()?;
         let roots: Vec<PathBuf> = roots.iter().map(|root| root.as_path().to_owned()).collect();
         let mut result = Ok(());
-        let dumped = dump::dump(&snapshot, &roots, &mut |mut line| {
-            line.push('\n');
-            result = sink(line.as_bytes());
+        let dumped = dump::write(&snapshot, &roots, form, &mut |piece| {
+            result = sink(piece);
             if result.is_ok() {
                 ControlFlow::Continue(())
             } else {

@@ -110,7 +110,17 @@ fn ask(
         .iter()
         .map(|root| names::required(root))
         .collect::<CliResult<Vec<Named>>>()?;
+    if dir.is_catalogued() {
+        return Err(CliError::Usage(format!(
+            "whether a directory can go is decided by its bytes, and those of {} are not here; \
+             `resemble compare` tells what a catalogue has elsewhere",
+            crate::quote::quoted(&dir.shown)
+        )));
+    }
     let all: Vec<Named> = std::iter::once(&dir).chain(&by).cloned().collect();
+    if args.plan.is_some() {
+        names::no_plan_for(&all)?;
+    }
     let mut backend = Backend::choose(ui, env, global, &args.answering, &all)?;
     backend.refresh(ui, &names::real_paths(&all))?;
     let request = CoveredRequest {

@@ -57,6 +57,7 @@ impl<'a> Document<'a> {
 const fn tint(state: RootState) -> Tint {
     match state {
         RootState::Live => Tint::Good,
+        RootState::Catalogue => Tint::Plain,
         RootState::Scanning | RootState::Degraded | RootState::Unavailable => Tint::Notable,
     }
 }

@@ -17,8 +17,9 @@ use resemble_engine::pairs::{self, PairsOptions};
 use resemble_engine::{compare, covered, dirs, dump, groups};
 use resemble_fs::View;
 use resemble_index::Snapshot;
+use resemble_proto::catalogued::is_label;
 use resemble_proto::message::{
-    Answer, CoverRow, DirRow, DirsRequest, DumpRow, End, Failure, FailureKind, FindRequest,
+    Answer, CoverRow, DirRow, DirsRequest, DumpForm, DumpRow, End, Failure, FailureKind, FindRequest,
     FindRow, GroupsRequest, Header, Inode, MountView, OrderRow, PairRow, PairsRequest, Parts,
     Reply, Request, RootState, Scope, Subject, WatchOrigin, WatchRow, Whole, WireAspect,
 };
@@ -73,7 +74,8 @@ pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Resu
             let row = status::status(context).map_err(no_snapshot);
             out.answer(row.map(|row| with_header(context, Answer::fresh(vec![row], Vec::new()))))
         }
-        Request::Dump { roots } => dump(context, &roots, out),
+        Request::Dump { roots } => dump(context, &roots, &DumpForm::Canonical, out),
+        Request::DumpAs { roots, form } => dump(context, &roots, &form, out),
         Request::WatchList => {
             let rows = context.shared.roots().iter().map(row_of).collect();
             out.answer(Ok(Answer::fresh(rows, Vec::new())))
@@ -222,12 +224,23 @@ pub(super) fn or_roots(context: &Context, scope: Scope) -> Scope {
 }
 
 /// Sent as it is made: the dump of a large tree is larger than the memory it should take.
-fn dump(context: &Context, roots: &[PathText], out: &mut Out) -> Result<(), ClientGone> {
+fn dump(
+    context: &Context,
+    roots: &[PathText],
+    form: &DumpForm,
+    out: &mut Out,
+) -> Result<(), ClientGone> {
     let prepared = dump_roots(context, roots).and_then(|roots| Ok((roots, snapshot(context)?)));
     let (roots, snapshot) = match prepared {
         Ok(prepared) => prepared,
         Err(failure) => return out.answer::<DumpRow>(Err(failure)),
     };
+    if let DumpForm::Catalogue(form) = form
+        && !is_label(&form.label)
+    {
+        let failure = Failure::new(FailureKind::BadRequest, "that cannot be a label");
+        return out.answer::<DumpRow>(Err(failure));
+    }
     // How many pieces follow is not known before the last.
     let header = Header {
         fresh: context.shared.fresh(),
@@ -235,27 +248,37 @@ fn dump(context: &Context, roots: &[PathText], out: &mut Out) -> Result<(), Clie
         ..Header::default()
     };
     out.line(&Reply::<DumpRow>::Header(header))?;
-    let mut text = String::new();
+    let is_text = !matches!(form, DumpForm::Catalogue(_));
+    // Base64 is longer by a third.
+    let piece = if is_text {
+        DumpRow::PIECE
+    } else {
+        DumpRow::PIECE / 4 * 3
+    };
+    let mut waiting: Vec<u8> = Vec::new();
     let mut rows = 0;
     let mut gone = None;
-    let mut send = |text: &mut String, out: &mut Out| {
-        while !text.is_empty() {
-            // The text is ASCII, so any place is a place to cut.
-            let rest = text.split_off(text.len().min(DumpRow::PIECE));
-            out.line(&Reply::Row(DumpRow {
-                text: std::mem::replace(text, rest),
+    let mut send = |waiting: &mut Vec<u8>, out: &mut Out| {
+        for piece in waiting.chunks(piece) {
+            out.line(&Reply::Row(if is_text {
+                // The text is ASCII, so any place is a place to cut.
+                DumpRow {
+                    text: String::from_utf8_lossy(piece).into_owned(),
+                }
+            } else {
+                DumpRow::of_bytes(piece)
             }))?;
             rows += 1;
         }
+        waiting.clear();
         Ok(())
     };
-    let dumped = dump::dump(&snapshot, &roots, &mut |line| {
-        text.push_str(&line);
-        text.push('\n');
-        if text.len() < DumpRow::PIECE {
+    let dumped = dump::write(&snapshot, &roots, form, &mut |bytes| {
+        waiting.extend_from_slice(bytes);
+        if waiting.len() < piece {
             return ControlFlow::Continue(());
         }
-        match send(&mut text, out) {
+        match send(&mut waiting, out) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 gone = Some(error);
@@ -269,7 +292,7 @@ fn dump(context: &Context, roots: &[PathText], out: &mut Out) -> Result<(), Clie
     if let Err(error) = dumped {
         return out.answer::<DumpRow>(Err(Failure::new(FailureKind::Internal, error.to_string())));
     }
-    send(&mut text, out)?;
+    send(&mut waiting, out)?;
     out.line(&Reply::<DumpRow>::End(End { rows, errors: 0 }))?;
     out.flush()
 }

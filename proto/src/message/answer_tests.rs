@@ -211,6 +211,19 @@ fn a_request_survives_the_wire() {
             one_file_system: false,
         },
         Request::Dump { roots: vec![] },
+        Request::DumpAs {
+            roots: vec!["/a".into()],
+            form: DumpForm::Chunks,
+        },
+        Request::DumpAs {
+            roots: vec![],
+            form: DumpForm::Catalogue(CatalogueForm {
+                label: "disk".into(),
+                created: -1,
+                names: true,
+                text: false,
+            }),
+        },
     ];
     for request in all {
         let text = json(&request);
@@ -288,6 +301,7 @@ fn live_means_all_roots_and_nothing_degraded() {
         RootState::Scanning,
         RootState::Degraded,
         RootState::Unavailable,
+        RootState::Catalogue,
     ] {
         assert!(!status(state).is_live());
     }
