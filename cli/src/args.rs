@@ -56,6 +56,8 @@ Examples:
       The same among the files of one directory; needs no daemon.
   curl -s https://example.org/licence.txt | resemble find - --in .
       Where is that text, or most of it?
+  resemble find secret.txt --holders --in /srv --min-shared 100
+      Every file that holds a part of it, where, and whose it is: to purge a text.
   resemble find *.c --in ../old --format tsv | sort -k5,5
       For another program: tab-separated, fractions instead of percents.
 
@@ -367,6 +369,10 @@ pub struct FindArgs {
     /// Read further FILE names from a file, one a line; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub files_from: Option<PathBuf>,
+    /// List every file, members of archives too, that holds any part of FILE of --min-shared bytes
+    /// in all: with the ranges of FILE, the owner and the root. Proven by the bytes
+    #[arg(long)]
+    pub holders: bool,
     /// Rows.
     #[command(flatten)]
     pub selection: Selection,

@@ -22,12 +22,12 @@ use resemble_core::{Digest, Params};
 use resemble_engine::AskError;
 use resemble_engine::apart::{Formats, Limits, TakeApart};
 use resemble_engine::aspects::{self, Aspect};
-use resemble_engine::find::{self, Incoming, Stream};
+use resemble_engine::find::{self, Incoming, Stream, holders};
 use resemble_proto::catalogued::{self, Source};
 use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::message::{
     Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, DumpForm, FailureKind,
-    FindRequest, FindRow, Groups, GroupsRequest, Inode, Looked, MarkRequest, MeasureUnit, OrderRow,
+    FindRequest, FindRow, Groups, GroupsRequest, HolderRow, HoldersRequest, Inode, Looked, MarkRequest, MeasureUnit, OrderRow,
     PairRow, PairsRequest, RootStatus, Scope, SoftError, Subject, TemplateRow, Whole, WireAspect,
     WireDigest,
 };
@@ -215,6 +215,23 @@ impl Backend {
                 find_by_daemon(client, params, sought, name, options)
             }
             Self::Local(local) => local.find(sought, name, options),
+        }
+    }
+
+    /// The places that may hold a part of a file at `real`.
+    pub fn holders(
+        &mut self,
+        sought: &holders::Sought,
+        real: &Path,
+        scope: &Scope,
+    ) -> CliResult<Answer<HolderRow>> {
+        match self {
+            Self::Daemon { client, .. } => Ok(client.holders(HoldersRequest {
+                digests: sought.digests.iter().map(WireDigest::from).collect(),
+                scope: scope.clone(),
+                inode: inode_of(real),
+            })?),
+            Self::Local(local) => local.holders(sought, real, scope),
         }
     }
 

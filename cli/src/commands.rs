@@ -9,6 +9,7 @@ mod dump;
 mod export;
 mod find;
 mod groups;
+mod holders;
 mod import;
 mod man;
 mod mount;

@@ -30,6 +30,7 @@ use crate::ingest::StopFlag;
 use crate::members::Members;
 use crate::read::{Content, Reader};
 
+pub mod holders;
 mod read;
 mod search;
 

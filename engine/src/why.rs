@@ -27,7 +27,7 @@ mod layout;
 mod lines;
 mod order;
 mod rows;
-mod said;
+pub(crate) mod said;
 mod view;
 
 use std::collections::HashMap;

@@ -25,7 +25,7 @@ use crate::frame::{self, FrameError, LineReader};
 use crate::message::{
     AlertRow, Answer, BadParams, CompareRequest, Comparison, CoverRow, Coverage, CoveredRequest,
     DirRow, DirsRequest, DumpForm, DumpRow, Failure, FailureKind, FindRequest, FindRow, Groups,
-    GroupsRequest, Header, Hello, MarkRequest, MountView, OrderRow, PairRow, PairsRequest, Parts,
+    GroupsRequest, HolderRow, HoldersRequest, Header, Hello, MarkRequest, MountView, OrderRow, PairRow, PairsRequest, Parts,
     Reply, Request, SoftError, StatusAnswer, TemplateRow, WatchRow, Whole, reason,
 };
 use crate::path::PathText;
@@ -239,6 +239,11 @@ impl Client {
     /// The canonical dump of these roots, or of all.
     pub fn dump(&self, roots: Vec<PathText>) -> Result<Rows<DumpRow>, ClientError> {
         self.stream(&Request::Dump { roots }, None)
+    }
+
+    /// Every file that may hold a part of one.
+    pub fn holders(&self, request: HoldersRequest) -> Result<Answer<HolderRow>, ClientError> {
+        self.stream(&Request::Holders(request), None)?.collect_answer()
     }
 
     /// A dump of any form of these roots, or of all.

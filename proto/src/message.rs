@@ -31,6 +31,7 @@ mod digest;
 mod dirs;
 mod groups;
 mod parts;
+mod holders;
 mod request;
 mod templates;
 mod why;
@@ -53,6 +54,7 @@ pub use groups::{
     Link, Member, OrderRow,
 };
 pub use parts::{Parts, Whole};
+pub use holders::{HolderRow, HoldersRequest, Proof};
 pub use request::{
     CatalogueForm, DumpForm, FindRequest, Inode, MeasureUnit, MountView, PairScore, PairsRequest, Request, Scope, StandsAs,
     Subject, WireAspect,

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use resemble_core::{ByteLen, Params};
-use resemble_engine::find::{self, Subject};
+use resemble_engine::find::{self, Subject, holders};
 use resemble_engine::ingest::{Observer, Progress as Reading, Report};
 use resemble_engine::local::{LocalIndex, LocalOptions};
 use resemble_engine::pairs::{self, PairsOptions};
@@ -20,7 +20,8 @@ use resemble_engine::templates::{self, Store};
 use resemble_engine::{AskError, Snapshot, compare, covered, dirs, dump, groups};
 use resemble_proto::message::{
     Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, DumpForm, FindRow,
-    Groups, GroupsRequest, MarkRequest, OrderRow, PairRow, PairsRequest, Parts, SoftError,
+    Groups, GroupsRequest, HolderRow, MarkRequest, OrderRow, PairRow, PairsRequest, Parts, Scope,
+    SoftError,
     TemplateRow, Whole,
 };
 use resemble_proto::path::PathText;
@@ -148,6 +149,12 @@ impl Local {
         let snapshot = self.snapshot()?;
         let subject = match sought {
             Sought::Stdin(read) => Subject::of_incoming((**read).clone()),
+            Sought::File(file) if file.is_catalogued() => {
+                match Subject::remembered(&snapshot, &file.real).map_err(AskError::from)? {
+                    Some(subject) => subject,
+                    None => return Ok(Err(no_file(file))),
+                }
+            }
             Sought::File(file) => match Subject::indexed(&snapshot, &file.real, &self.params) {
                 Ok(Some(subject)) => subject,
                 // On a file system that is never indexed.
@@ -182,6 +189,20 @@ impl Local {
         let answer = find::find(&snapshot, &subject, name, &options)?;
         let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
         Ok(Ok(self.with_own(answer, is_dir)))
+    }
+
+    pub(super) fn holders(
+        &self,
+        sought: &holders::Sought,
+        real: &Path,
+        scope: &Scope,
+    ) -> CliResult<Answer<HolderRow>> {
+        let snapshot = self.index.snapshot().map_err(AskError::from)?;
+        let own = snapshot.file_at(real).map_err(AskError::from)?;
+        let own = own.map(|row| row.id);
+        let answer = holders::candidates(&snapshot, &sought.digests, own, scope, &[])?;
+        let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
+        Ok(self.with_own(answer, is_dir))
     }
 
     /// What is known now, without what is template.
@@ -318,6 +339,12 @@ impl Local {
             .extend(self.errors.iter().filter(|error| is_dir(error)).cloned());
         answer
     }
+}
+
+/// The soft error of a place in a catalogue that is no file.
+fn no_file(file: &Named) -> SoftError {
+    let source = io::Error::other("is no file of the catalogue");
+    SoftError::of_io(PathText::from(file.shown.as_path()), &source)
 }
 
 /// Where scratch files go: beside the cache, for the folder of temporary files often is memory, which is

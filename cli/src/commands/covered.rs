@@ -126,6 +126,7 @@ fn ask(
     let request = CoveredRequest {
         dir: PathText::from(dir.real.as_path()),
         by: names::real_paths(&by),
+        by_digest: args.by_digest,
     };
     let mut answer = backend.covered(ui, request)?;
     show(&mut answer.body, &dir, &by);
@@ -150,7 +151,8 @@ fn show(body: &mut Coverage, dir: &Named, by: &[Named]) {
         row.path = names::shown_as(dir, &row.path);
         row.by = names::shown_as(by, &row.by);
     }
-    for row in body.linked.iter_mut().chain(&mut body.copies) {
+    let pairs = body.linked.iter_mut().chain(&mut body.copies);
+    for row in pairs.chain(&mut body.recorded) {
         row.path = names::shown_as(dir, &row.path);
         row.by = names::shown_as(by, &row.by);
     }

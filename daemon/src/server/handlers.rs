@@ -17,10 +17,10 @@ use resemble_engine::pairs::{self, PairsOptions};
 use resemble_engine::{compare, covered, dirs, dump, groups};
 use resemble_fs::View;
 use resemble_index::Snapshot;
-use resemble_proto::catalogued::is_label;
+use resemble_proto::catalogued::{is_catalogued, is_label};
 use resemble_proto::message::{
     Answer, CoverRow, DirRow, DirsRequest, DumpForm, DumpRow, End, Failure, FailureKind, FindRequest,
-    FindRow, GroupsRequest, Header, Inode, MountView, OrderRow, PairRow, PairsRequest, Parts,
+    FindRow, GroupsRequest, HolderRow, HoldersRequest, Header, Inode, MountView, OrderRow, PairRow, PairsRequest, Parts,
     Reply, Request, RootState, Scope, Subject, WatchOrigin, WatchRow, Whole, WireAspect,
 };
 use resemble_proto::path::PathText;
@@ -37,6 +37,7 @@ use crate::state::{NoSnapshot, Root};
 pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Result<(), ClientGone> {
     match request {
         Request::Find(request) => out.answer(find(context, &request)),
+        Request::Holders(request) => out.answer(holders(context, &request)),
         Request::Pairs(request) => out.answer(pairs(context, &request)),
         Request::Compare(request) => {
             let paths = [&request.a, &request.b];
@@ -77,7 +78,9 @@ pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Resu
         Request::Dump { roots } => dump(context, &roots, &DumpForm::Canonical, out),
         Request::DumpAs { roots, form } => dump(context, &roots, &form, out),
         Request::WatchList => {
-            let rows = context.shared.roots().iter().map(row_of).collect();
+            let rows = context.shared.roots().into_iter();
+            let rows = rows.chain(context.shared.catalogue_roots());
+            let rows = rows.map(|root| row_of(&root)).collect();
             out.answer(Ok(Answer::fresh(rows, Vec::new())))
         }
         Request::Mount { path, view } => out.answer(mount(context, &path, view)),
@@ -86,6 +89,7 @@ pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Resu
         // Orders and followers are served where they can wait.
         Request::Sync { .. }
         | Request::WatchAdd { .. }
+        | Request::Import { .. }
         | Request::WatchRemove { .. }
         | Request::Alerts { .. } => {
             let text = "an order came the way of a question";
@@ -102,7 +106,12 @@ fn find(context: &Context, request: &FindRequest) -> Result<Answer<FindRow>, Fai
             if context.shared.root_of(path.as_path()).is_none() {
                 return Err(not_watched(path.as_path()));
             }
-            let subject = find::Subject::indexed(&snapshot, path.as_path(), &context.shared.params)
+            let found = if is_catalogued(path.as_path()) {
+                find::Subject::remembered(&snapshot, path.as_path()).map_err(AskError::from)
+            } else {
+                find::Subject::indexed(&snapshot, path.as_path(), &context.shared.params)
+            };
+            let subject = found
                 .map_err(asked)?
                 .ok_or_else(|| not_indexed(path.as_path()))?;
             (subject, path.clone())
@@ -133,6 +142,21 @@ fn find(context: &Context, request: &FindRequest) -> Result<Answer<FindRow>, Fai
     };
     let answer = find::find(&snapshot, &subject, &name, &options).map_err(asked)?;
     Ok(with_header(context, answer))
+}
+
+fn holders(context: &Context, request: &HoldersRequest) -> Result<Answer<HolderRow>, Failure> {
+    watched(context, &request.scope.within)?;
+    let digests = request.digests.iter().map(Digest::try_from);
+    let digests = digests
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| Failure::new(FailureKind::BadRequest, error.to_string()))?;
+    let snapshot = snapshot(context)?;
+    let own = request.inode.and_then(|inode| file_of(context, &snapshot, inode));
+    let roots = context.shared.roots().into_iter();
+    let roots = roots.chain(context.shared.catalogue_roots());
+    let roots: Vec<PathBuf> = roots.map(|root| root.options.path).collect();
+    let answer = find::holders::candidates(&snapshot, &digests, own, &request.scope, &roots);
+    Ok(with_header(context, answer.map_err(asked)?))
 }
 
 /// What stands for a subject besides its bytes, as a client sent it.
@@ -372,6 +396,9 @@ pub(super) fn new_root(context: &Context, root: RootOptions) -> Result<RootOptio
 /// The root that is meant: as named, or where the name leads.
 pub(super) fn known_root(context: &Context, path: PathBuf) -> Result<PathBuf, Failure> {
     let roots = context.shared.roots();
+    if is_catalogued(&path) {
+        return Ok(path);
+    }
     let is_root = |path: &Path| roots.iter().any(|root| root.options.path == path);
     if is_root(&path) {
         return Ok(path);
@@ -396,6 +423,17 @@ pub(super) fn watch_row(root: &RootOptions) -> WatchRow {
         ignore: root.ignore,
         one_file_system: root.one_file_system,
         text: root.text,
+    }
+}
+
+/// The row of a catalogue.
+pub(super) fn catalogue_row(path: &Path) -> WatchRow {
+    WatchRow {
+        origin: WatchOrigin::Catalogue,
+        ..watch_row(&RootOptions {
+            text: true,
+            ..RootOptions::new(path)
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use resemble_core::{ByteLen, ContentDigest, Digest};
+use resemble_core::{ByteLen, ContentDigest, Digest, Params};
 use resemble_index::{
     Change, ContentRef, FileStat, FsId, Index, Look, NewLook, NewPart, NewState, PartRole,
     SkippedPart, Snapshot, Timestamp,
@@ -41,14 +41,7 @@ pub struct Loaded {
 /// Puts what a catalogue says into the index, at `root` (see [`resemble_proto::catalogued`]) and instead of what is
 /// there. After a failure there is nothing at `root`.
 pub fn load(index: &Index, root: &Path, catalogue: Catalogue) -> Result<Loaded, CatalogueError> {
-    let (theirs, ours) = (&catalogue.head().params, index.params().to_string());
-    if *theirs != ours {
-        return Err(CatalogueError::Params {
-            file: catalogue.path().to_owned(),
-            theirs: theirs.clone(),
-            ours,
-        });
-    }
+    fits(&catalogue, index.params())?;
     unload(index, root)?;
     let loader = Loader {
         fs: FsId(format!("catalogue {}", catalogue.checksum())),
@@ -68,6 +61,19 @@ pub fn load(index: &Index, root: &Path, catalogue: Catalogue) -> Result<Loaded, 
         unload(index, root)?;
     }
     loaded
+}
+
+/// Whether the contents of a catalogue were digested with these parameters: others have nothing in common.
+pub fn fits(catalogue: &Catalogue, params: &Params) -> Result<(), CatalogueError> {
+    let (theirs, ours) = (&catalogue.head().params, params.to_string());
+    if *theirs == ours {
+        return Ok(());
+    }
+    Err(CatalogueError::Params {
+        file: catalogue.path().to_owned(),
+        theirs: theirs.clone(),
+        ours,
+    })
 }
 
 /// Takes what is at `root` out of the index.

@@ -37,7 +37,7 @@ use resemble_index::{ApplyError, ReadError};
 use resemble_proto::message::{CatalogueForm, reason};
 
 pub use kept::{claimed_checksum, file_of_label, forget, keep, kept};
-pub use load::{Loaded, load, unload, unload_stray};
+pub use load::{Loaded, fits, load, unload, unload_stray};
 pub use read::{Catalogue, is_catalogue, open};
 pub use write::write;
 

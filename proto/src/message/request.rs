@@ -4,7 +4,7 @@ use resemble_core::similarity::Unit;
 use serde::{Deserialize, Serialize};
 
 use crate::message::{
-    CompareRequest, CoveredRequest, DirsRequest, GroupsRequest, MarkRequest, WireDigest,
+    CompareRequest, CoveredRequest, DirsRequest, GroupsRequest, HoldersRequest, MarkRequest, WireDigest,
 };
 use crate::number::Fraction;
 use crate::path::PathText;
@@ -15,6 +15,8 @@ use crate::path::PathText;
 pub enum Request {
     /// Files similar to one. Rows: [`crate::message::FindRow`], best first.
     Find(FindRequest),
+    /// Every file that holds a part of one. Rows: [`crate::message::HolderRow`], candidates.
+    Holders(HoldersRequest),
     /// All pairs among files. Rows: [`crate::message::PairRow`], best first.
     Pairs(PairsRequest),
     /// Two directories by content. Rows: [`crate::message::ComparePart`].
@@ -120,6 +122,7 @@ impl Request {
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Find(_) => "find",
+            Self::Holders(_) => "holders",
             Self::Pairs(_) => "pairs",
             Self::Compare(_) => "compare",
             Self::Covered(_) => "covered",
