@@ -370,7 +370,8 @@ pub struct FindArgs {
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub files_from: Option<PathBuf>,
     /// List every file, members of archives too, that holds any part of FILE of --min-shared bytes
-    /// in all: with the ranges of FILE, the owner and the root. Proven by the bytes
+    /// in all: with the ranges of FILE, the owner and the root. Proven by the bytes; with --exact
+    /// every file is read, and not only those that share a chunk or a sample with FILE
     #[arg(long)]
     pub holders: bool,
     /// Rows.

@@ -224,14 +224,16 @@ impl Backend {
         sought: &holders::Sought,
         real: &Path,
         scope: &Scope,
+        all: bool,
     ) -> CliResult<Answer<HolderRow>> {
         match self {
             Self::Daemon { client, .. } => Ok(client.holders(HoldersRequest {
                 digests: sought.digests.iter().map(WireDigest::from).collect(),
                 scope: scope.clone(),
                 inode: inode_of(real),
+                all,
             })?),
-            Self::Local(local) => local.holders(sought, real, scope),
+            Self::Local(local) => local.holders(sought, real, scope, all),
         }
     }
 

@@ -196,11 +196,12 @@ impl Local {
         sought: &holders::Sought,
         real: &Path,
         scope: &Scope,
+        all: bool,
     ) -> CliResult<Answer<HolderRow>> {
         let snapshot = self.index.snapshot().map_err(AskError::from)?;
         let own = snapshot.file_at(real).map_err(AskError::from)?;
         let own = own.map(|row| row.id);
-        let answer = holders::candidates(&snapshot, &sought.digests, own, scope, &[])?;
+        let answer = holders::candidates(&snapshot, &sought.digests, own, scope, &[], all)?;
         let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
         Ok(self.with_own(answer, is_dir))
     }

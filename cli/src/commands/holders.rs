@@ -61,7 +61,7 @@ pub(super) fn run(
                 continue;
             }
         };
-        let answer = backend.holders(&sought, &file.real, &scope)?;
+        let answer = backend.holders(&sought, &file.real, &scope, args.measuring.exact)?;
         header.fresh &= answer.header.fresh;
         header.pending = header.pending.max(answer.header.pending);
         errors.extend(answer.errors);
@@ -110,7 +110,7 @@ fn backend_parameters(
         common: common_parameters(&args.selection, true, backend.params()),
     };
     ui.redirect(output.output.as_deref());
-    let head = Head::new("holders", parameters, header);
+    let head = Head::new("find", parameters, header);
     rows::print(ui, output, &head, "holders", found, errors, files.len() > 1)
 }
 

@@ -155,7 +155,8 @@ fn holders(context: &Context, request: &HoldersRequest) -> Result<Answer<HolderR
     let roots = context.shared.roots().into_iter();
     let roots = roots.chain(context.shared.catalogue_roots());
     let roots: Vec<PathBuf> = roots.map(|root| root.options.path).collect();
-    let answer = find::holders::candidates(&snapshot, &digests, own, &request.scope, &roots);
+    let (scope, all) = (&request.scope, request.all);
+    let answer = find::holders::candidates(&snapshot, &digests, own, scope, &roots, all);
     Ok(with_header(context, answer.map_err(asked)?))
 }
 

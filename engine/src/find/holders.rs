@@ -12,7 +12,8 @@
 //!    be read (a catalogue, a file too large) is proven by common chunks as far as these go, and says so.
 //!
 //! What can be missed is a part that holds no whole chunk, in a file so large that none of the part's samples was
-//! kept: `docs/catalogues.md` has the figures. A run of twice the largest chunk is never missed.
+//! kept; a run of twice the largest chunk never is. Who may not miss that either lets every file be a candidate (`all`)
+//! and pays for reading them.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use std::path::{Path, PathBuf};
 use resemble_core::params::SamplingParams;
 use resemble_core::similarity::runs::common_runs;
 use resemble_core::{ByteLen, ChunkHash, ContentId, Digest, FileId, Params, Relation};
-use resemble_index::{PostingKind, ReadError, Snapshot};
+use resemble_index::{PartRole, PostingKind, ReadError, Snapshot};
 use resemble_proto::catalogued;
 use resemble_proto::message::{Answer, HolderRow, Layer, Proof, Scope, SoftError};
 use resemble_proto::path::PathText;
@@ -86,14 +87,25 @@ impl Sought {
 }
 
 /// The places that have a chunk or a sample of the file, in the order of their paths; each with the ranges of common
-/// chunks. `roots`: what a path can lie under where the scope names nothing.
+/// chunks. `roots`: what a path can lie under where the scope names nothing. `all`: every place, whatever the index knows
+/// of it.
 pub fn candidates(
     snapshot: &Snapshot,
     digests: &[Digest],
     own: Option<FileId>,
     scope: &Scope,
     roots: &[PathBuf],
+    all: bool,
 ) -> Result<Answer<HolderRow>, AskError> {
+    let everywhere = Scope {
+        within: roots.iter().map(|root| root.as_path().into()).collect(),
+        ..scope.clone()
+    };
+    let scope = if all && scope.within.is_empty() {
+        &everywhere
+    } else {
+        scope
+    };
     let mut members = if scope.within.is_empty() {
         None
     } else {
@@ -115,6 +127,17 @@ pub fn candidates(
                 let is_here = members.as_ref().is_none_or(|members| members.has_file_of(content));
                 if !standing.aspect.is_whole() && is_here {
                     places.entry(standing.place).or_default().push(held.clone());
+                }
+            }
+        }
+    }
+    if let Some(members) = members.as_ref().filter(|_| all) {
+        for content in members.contents() {
+            places.entry(Place::file(content)).or_default();
+            for (number, part) in (0..).zip(snapshot.parts(content)?) {
+                if part.role == PartRole::Member && part.content.is_some() {
+                    let member = Some(number);
+                    places.entry(Place { content, member }).or_default();
                 }
             }
         }

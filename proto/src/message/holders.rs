@@ -17,6 +17,9 @@ pub struct HoldersRequest {
     /// The file that the bytes came from: it is left out.
     #[serde(default)]
     pub inode: Option<Inode>,
+    /// Every file of the scope is a candidate.
+    #[serde(default)]
+    pub all: bool,
 }
 
 /// What shows that a file holds a part.
