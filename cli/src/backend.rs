@@ -26,10 +26,10 @@ use resemble_engine::find::{self, Incoming, Stream, holders};
 use resemble_proto::catalogued::{self, Source};
 use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::message::{
-    Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, DumpForm, FailureKind,
-    FindRequest, FindRow, Groups, GroupsRequest, HolderRow, HoldersRequest, Inode, Looked, MarkRequest, MeasureUnit, OrderRow,
-    PairRow, PairsRequest, RootStatus, Scope, SoftError, Subject, TemplateRow, Whole, WireAspect,
-    WireDigest,
+    Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, DumpForm,
+    FailureKind, FindRequest, FindRow, Groups, GroupsRequest, HolderRow, HoldersRequest, Inode,
+    Looked, MarkRequest, MeasureUnit, OrderRow, PairRow, PairsRequest, RootStatus, Scope,
+    SoftError, Subject, TemplateRow, Whole, WireAspect, WireDigest,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
@@ -119,7 +119,10 @@ impl Backend {
         let asked = asked_params(answering)?;
         // The daemon knows catalogues that were imported, not those that somebody names.
         let is_file = |one: &Named| {
-            matches!(catalogued::source_of(&one.real), Some((Source::File(_), ..)))
+            matches!(
+                catalogued::source_of(&one.real),
+                Some((Source::File(_), ..))
+            )
         };
         let own = named.iter().find(|one| is_file(one));
         if let Some(own) = own.filter(|_| global.socket.is_some()) {

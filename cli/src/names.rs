@@ -51,7 +51,11 @@ impl Named {
             }
             Ok(real) => Ok(named(shown.to_owned(), real)),
             Err(error) => {
-                let (name, below) = catalogued::split_shown(shown).ok_or(error.kind())?;
+                let stays = |below: &Path| !below.components().any(|c| c == Component::ParentDir);
+                let split = catalogued::split_shown(shown).filter(|(_, below)| stays(below));
+                let Some((name, below)) = split else {
+                    return Err(error);
+                };
                 let real = match fs::canonicalize(name) {
                     Ok(file) if portable::is_catalogue(&file) => catalogued::of_file(&file),
                     _ => {
@@ -59,9 +63,6 @@ impl Named {
                         catalogued::of_label(label.ok_or(error)?)
                     }
                 };
-                if below.components().any(|part| part == Component::ParentDir) {
-                    return Err(io::ErrorKind::NotFound.into());
-                }
                 if below.as_os_str().is_empty() {
                     return Ok(named(with_colon(name), real));
                 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use resemble_core::{ByteLen, Relation, Score};
 use resemble_engine::AskError;
 use resemble_engine::find::{self, Similar, Subject};
-use resemble_proto::catalogued::is_catalogued;
 use resemble_index::{PartRole, ReadError, Snapshot};
+use resemble_proto::catalogued::is_catalogued;
 
 use crate::alerts::window::Partner;
 

@@ -19,6 +19,7 @@ use resemble_proto::catalogued;
 use resemble_proto::message::{CompareRequest, Comparison, Whole};
 
 use crate::apart::TakeApart;
+use crate::aspects;
 use crate::ask::AskError;
 use crate::catalogue::Shelf;
 use crate::compare::Memo;
@@ -202,7 +203,8 @@ impl LocalIndex {
             let loaded = portable::load(self.ingest.index(), &root, catalogue)?;
             self.changes += loaded.changes;
         }
-        if self.snapshot()?.entry(path)?.is_none() {
+        let snapshot = self.snapshot()?;
+        if snapshot.entry(path)?.is_none() && aspects::locate(&snapshot, path)?.is_none() {
             return Err(LocalError::Path {
                 path: catalogued::shown(path).unwrap_or_default(),
                 source: io::ErrorKind::NotFound.into(),

@@ -95,7 +95,8 @@ pub fn shown(path: &Path) -> Option<PathBuf> {
 /// before a slash.
 pub fn split_shown(shown: &Path) -> Option<(&Path, &Path)> {
     let bytes = shown.as_os_str().as_bytes();
-    let ends_name = |&at: &usize| bytes[at] == b':' && matches!(bytes.get(at + 1), None | Some(b'/'));
+    let ends_name =
+        |&at: &usize| bytes[at] == b':' && matches!(bytes.get(at + 1), None | Some(b'/'));
     let at = (1..bytes.len()).find(ends_name)?;
     let below = bytes[at + 1..].iter().position(|byte| *byte != b'/');
     let below = below.map_or(&[][..], |skip| &bytes[at + 1 + skip..]);
@@ -148,7 +149,17 @@ mod tests {
         for label in ["disk", "disk-2.old_1", "Fotos-\u{e4}lter"] {
             assert!(is_label(label), "{label}");
         }
-        for label in ["", ".", "..", "-x", "a/b", "a:b", "a b", "a\0", &"x".repeat(65)] {
+        for label in [
+            "",
+            ".",
+            "..",
+            "-x",
+            "a/b",
+            "a:b",
+            "a b",
+            "a\0",
+            &"x".repeat(65),
+        ] {
             assert!(!is_label(label), "{label:?}");
         }
     }

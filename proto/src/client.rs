@@ -25,8 +25,9 @@ use crate::frame::{self, FrameError, LineReader};
 use crate::message::{
     AlertRow, Answer, BadParams, CompareRequest, Comparison, CoverRow, Coverage, CoveredRequest,
     DirRow, DirsRequest, DumpForm, DumpRow, Failure, FailureKind, FindRequest, FindRow, Groups,
-    GroupsRequest, HolderRow, HoldersRequest, Header, Hello, MarkRequest, MountView, OrderRow, PairRow, PairsRequest, Parts,
-    Reply, Request, SoftError, StatusAnswer, TemplateRow, WatchRow, Whole, reason,
+    GroupsRequest, Header, Hello, HolderRow, HoldersRequest, MarkRequest, MountView, OrderRow,
+    PairRow, PairsRequest, Parts, Reply, Request, SoftError, StatusAnswer, TemplateRow, WatchRow,
+    Whole, reason,
 };
 use crate::path::PathText;
 
@@ -243,7 +244,8 @@ impl Client {
 
     /// Every file that may hold a part of one.
     pub fn holders(&self, request: HoldersRequest) -> Result<Answer<HolderRow>, ClientError> {
-        self.stream(&Request::Holders(request), None)?.collect_answer()
+        self.stream(&Request::Holders(request), None)?
+            .collect_answer()
     }
 
     /// A dump of any form of these roots, or of all.

@@ -30,8 +30,8 @@ mod covered;
 mod digest;
 mod dirs;
 mod groups;
-mod parts;
 mod holders;
+mod parts;
 mod request;
 mod templates;
 mod why;
@@ -53,11 +53,11 @@ pub use groups::{
     Cluster, ClusterKind, Degree, Groups, GroupsPart, GroupsRequest, GroupsSummary, IdenticalSet,
     Link, Member, OrderRow,
 };
-pub use parts::{Parts, Whole};
 pub use holders::{HolderRow, HoldersRequest, Proof};
+pub use parts::{Parts, Whole};
 pub use request::{
-    CatalogueForm, DumpForm, FindRequest, Inode, MeasureUnit, MountView, PairScore, PairsRequest, Request, Scope, StandsAs,
-    Subject, WireAspect,
+    CatalogueForm, DumpForm, FindRequest, Inode, MeasureUnit, MountView, PairScore, PairsRequest,
+    Request, Scope, StandsAs, Subject, WireAspect,
 };
 pub use templates::{MarkRequest, TemplateRow};
 pub use why::{

@@ -20,7 +20,10 @@ fn disk_and_documents(sandbox: &Sandbox) {
     at("disk/2019/report.txt", &report);
     at("disk/2019/letter.txt", &letter);
     at("disk/only here.txt", &prose(4, 8_000));
-    at("disk/archive.zip", &pack::zip(&[("in/minutes.txt", &minutes)]));
+    at(
+        "disk/archive.zip",
+        &pack::zip(&[("in/minutes.txt", &minutes)]),
+    );
     std::os::unix::fs::symlink("2019", sandbox.path("disk/latest")).expect("a link");
     sandbox.write("work/report.txt", &report);
     sandbox.write("work/letter-2.txt", edited(&letter, 5, 3));
@@ -29,7 +32,9 @@ fn disk_and_documents(sandbox: &Sandbox) {
 }
 
 fn export(sandbox: &Sandbox, words: &[&str]) -> Answer {
-    sandbox.resemble(args(&[&["export"], words].concat())).success()
+    sandbox
+        .resemble(args(&[&["export"], words].concat()))
+        .success()
 }
 
 /// The disk is gone, and everything that is asked is answered as if it were there.
@@ -38,7 +43,14 @@ fn a_disk_that_is_gone_is_asked_about() {
     let sandbox = Sandbox::new();
     disk_and_documents(&sandbox);
     let questions = |disk: &str| -> Vec<Vec<OsString>> {
-        let under = format!("{}2019", if disk == "disk" { "disk/" } else { "disk.cat:/" });
+        let under = format!(
+            "{}2019",
+            if disk == "disk" {
+                "disk/"
+            } else {
+                "disk.cat:/"
+            }
+        );
         vec![
             args(&["find", "tree/work/report.txt", "--in", disk]),
             args(&["find", "tree/work/letter-2.txt", "--in", disk]),
@@ -61,7 +73,10 @@ fn a_disk_that_is_gone_is_asked_about() {
                 let answer = sandbox.resemble(&question);
                 assert_eq!(answer.err(), "", "{question:?}");
                 // What names the disk, and the times: a catalogue has whole seconds.
-                let text = answer.out().replace("disk.cat:", "disk").replace("disk.cat", "disk");
+                let text = answer
+                    .out()
+                    .replace("disk.cat:", "disk")
+                    .replace("disk.cat", "disk");
                 (text, answer.code())
             })
             .collect()
@@ -73,7 +88,11 @@ fn a_disk_that_is_gone_is_asked_about() {
     for (question, (live, recorded)) in questions("disk").iter().zip(live.iter().zip(&recorded)) {
         assert_eq!(live, recorded, "{question:?}");
     }
-    assert!(recorded[2].0.contains("disk/archive.zip!in/minutes.txt"), "{}", recorded[2].0);
+    assert!(
+        recorded[2].0.contains("disk/archive.zip!in/minutes.txt"),
+        "{}",
+        recorded[2].0
+    );
     // A question about live files alone is what it was, and knows nothing of the disk.
     let alone = sandbox.resemble(["groups", "tree/work", "--local"]);
     let fresh = sandbox.resemble(["groups", "tree/work", "--local", "--no-cache"]);
@@ -94,7 +113,10 @@ fn both_ways_write_the_same_bytes() {
         };
         let (by_daemon, local) = (write("a.cat", &[]), write("b.cat", &["--local"]));
         assert!(by_daemon == local, "{options:?}");
-        let (again, fresh) = (write("c.cat", &["--local"]), write("d.cat", &["--local", "--no-cache"]));
+        let (again, fresh) = (
+            write("c.cat", &["--local"]),
+            write("d.cat", &["--local", "--no-cache"]),
+        );
         assert!(again == local && fresh == local, "{options:?}");
         let has = |name: &[u8]| local.windows(name.len()).any(|window| window == name);
         assert_eq!(has(b"minutes"), options != ["--no-names"], "{options:?}");
@@ -110,14 +132,21 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
     fs::remove_dir_all(sandbox.path("disk")).expect("gone");
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
-    let before = (daemon.dump(), sandbox.resemble(["find", "tree/work/report.txt"]).out());
+    let before = (
+        daemon.dump(),
+        sandbox.resemble(["find", "tree/work/report.txt"]).out(),
+    );
     sandbox.resemble(["import", "disk.cat"]).success();
     fs::remove_file(sandbox.path("disk.cat")).expect("gone");
     let ask = || {
         let both_ways = |words: &[&str]| {
             let daemon = sandbox.resemble(args(words));
             let local = sandbox.resemble(args(&[words, &["--local"]].concat()));
-            assert_eq!((daemon.out(), daemon.code()), (local.out(), local.code()), "{words:?}");
+            assert_eq!(
+                (daemon.out(), daemon.code()),
+                (local.out(), local.code()),
+                "{words:?}"
+            );
             daemon.out()
         };
         for format in ["text", "json", "csv", "tsv"] {
@@ -126,12 +155,28 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
             both_ways(&["groups", "disk:", "tree/work", "--format", format]);
             both_ways(&["covered", "tree/work", "--by", "disk:", "--format", format]);
         }
-        both_ways(&["find", "tree/work/new.txt", "--in", "disk:/2019", "--holders"]);
-        both_ways(&["find", "disk:/2019/letter.txt", "--in", "tree/work", "--format", "json"]);
+        both_ways(&[
+            "find",
+            "tree/work/new.txt",
+            "--in",
+            "disk:/2019",
+            "--holders",
+        ]);
+        both_ways(&[
+            "find",
+            "disk:/2019/letter.txt",
+            "--in",
+            "tree/work",
+            "--format",
+            "json",
+        ]);
         both_ways(&["dump", "--canonical", "disk:"]);
         let everywhere = sandbox.resemble(["find", "tree/work/report.txt"]).out();
-        assert!(everywhere.contains("100%  identical  disk:/2019/report.txt"), "{everywhere}");
-        let status = daemon_status(&sandbox);
+        assert!(
+            everywhere.contains("100%  identical  disk:/2019/report.txt"),
+            "{everywhere}"
+        );
+        let status = sandbox.resemble(["status"]).success().out();
         assert!(status.contains("disk:  catalogue"), "{status}");
     };
     ask();
@@ -142,14 +187,19 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
     // Nothing leads from the overlay to what is not here, and it is no news.
     assert_eq!(daemon.dump(), before.0);
     sandbox.resemble(["watch", "remove", "disk:"]).success();
-    assert_eq!(sandbox.resemble(["find", "tree/work/report.txt"]).out(), before.1);
+    assert_eq!(
+        sandbox.resemble(["find", "tree/work/report.txt"]).out(),
+        before.1
+    );
     sandbox.resemble(["watch", "remove", "disk:"]).exits(2);
-    let gone = sandbox.resemble(["compare", "disk:", "tree/work", "--local"]).exits(2);
-    assert!(gone.err().contains("no catalogue \"disk\" was imported"), "{}", gone.err());
-}
-
-fn daemon_status(sandbox: &Sandbox) -> String {
-    sandbox.resemble(["status"]).out()
+    let gone = sandbox
+        .resemble(["compare", "disk:", "tree/work", "--local"])
+        .exits(2);
+    assert!(
+        gone.err().contains("no catalogue \"disk\" was imported"),
+        "{}",
+        gone.err()
+    );
 }
 
 /// What needs bytes says that they are not here; a digest is no proof unless somebody says so.
@@ -161,12 +211,26 @@ fn what_is_not_here_is_said() {
     let ask = |words: &[&str], code| sandbox.resemble(args(words)).exits(code);
     let not_here = |words: &[&str]| {
         let answer = ask(words, 2);
-        assert!(answer.err().contains("only a catalogue"), "{}", answer.err());
+        assert!(
+            answer.err().contains("only a catalogue"),
+            "{}",
+            answer.err()
+        );
         answer
     };
     not_here(&["why", "disk.cat:/2019/report.txt", "tree/work/report.txt"]);
-    let found = not_here(&["find", "tree/work/letter-2.txt", "--in", "disk.cat", "--exact"]);
-    assert!(found.out().contains("disk.cat:/2019/letter.txt"), "{}", found.out());
+    let found = not_here(&[
+        "find",
+        "tree/work/letter-2.txt",
+        "--in",
+        "disk.cat",
+        "--exact",
+    ]);
+    assert!(
+        found.out().contains("disk.cat:/2019/letter.txt"),
+        "{}",
+        found.out()
+    );
     let plan = ask(&["groups", "disk.cat", "tree", "--plan", "hardlink"], 2);
     assert!(plan.err().contains("files that are here"), "{}", plan.err());
     ask(&["covered", "disk.cat", "--by", "tree"], 2);
@@ -174,18 +238,26 @@ fn what_is_not_here_is_said() {
     sandbox.write("two/report.txt", prose(1, 20_000));
     sandbox.write("two/letter.txt", prose(2, 9_000));
     let document = |options: &[&str], code| {
-        let question = ["covered", "tree/two", "--by", "disk.cat", "--format", "json"];
+        let question = [
+            "covered", "tree/two", "--by", "disk.cat", "--format", "json",
+        ];
         ask(&[&question, options].concat(), code).json()
     };
     let unproven = document(&[], 1);
     assert_eq!(unproven["covered"], false);
     assert_eq!(unproven["missing"].as_array().map(Vec::len), Some(2));
-    assert_eq!(unproven["missing"][0]["reason"], "only a catalogue has its equal");
+    assert_eq!(
+        unproven["missing"][0]["reason"],
+        "only a catalogue has its equal"
+    );
     assert_eq!(unproven["recorded"][1]["by"], "disk.cat:/2019/report.txt");
     let believed = document(&["--by-digest"], 0);
     assert_eq!(believed["covered"], true);
     sandbox.write("two/else.txt", prose(8, 3_000));
-    assert_eq!(document(&["--by-digest"], 1)["missing"][0]["path"], "tree/two/else.txt");
+    assert_eq!(
+        document(&["--by-digest"], 1)["missing"][0]["path"],
+        "tree/two/else.txt"
+    );
 }
 
 /// One clear sentence, exit 2, and what was there before is still there.
@@ -211,7 +283,10 @@ fn bad_catalogues_are_refused() {
     let mut flipped = sound.clone();
     flipped[sound.len() / 3] ^= 4;
     refused(&flipped, "damaged");
-    export(&sandbox, &["disk", "-o", "other.cat", "--chunk-size", "4096", "--local"]);
+    export(
+        &sandbox,
+        &["disk", "-o", "other.cat", "--chunk-size", "4096", "--local"],
+    );
     let other = ["compare", "other.cat", "tree", "--local"];
     let answer = sandbox.resemble(args(&other)).exits(2);
     assert!(answer.err().contains("--chunk-size"), "{}", answer.err());
@@ -220,9 +295,15 @@ fn bad_catalogues_are_refused() {
 
     // An export that fails leaves the old one, and nothing beside it.
     let before = names_in(&sandbox.path(""));
-    sandbox.resemble(["export", "no such", "-o", "disk.cat", "--local"]).exits(2);
-    sandbox.resemble(["export", "disk", "-o", "tree", "--local"]).exits(2);
-    let label = ["export", "disk", "-o", "disk.cat", "--label", "a b", "--local"];
+    sandbox
+        .resemble(["export", "no such", "-o", "disk.cat", "--local"])
+        .exits(2);
+    sandbox
+        .resemble(["export", "disk", "-o", "tree", "--local"])
+        .exits(2);
+    let label = [
+        "export", "disk", "-o", "disk.cat", "--label", "a b", "--local",
+    ];
     sandbox.resemble(label).exits(2);
     assert_eq!(names_in(&sandbox.path("")), before);
     assert!(fs::read(sandbox.path("disk.cat")).expect("a catalogue") == sound);
@@ -238,12 +319,16 @@ fn every_holder_of_a_part_is_found() {
     let sandbox = Sandbox::new();
     let secret = prose(1, 12_000);
     sandbox.write("secret.txt", &secret);
-    let around = |seed: u64, part: &[u8]| [&prose(seed, 3_000)[..], part, &prose(seed + 1, 2_000)].concat();
+    let around =
+        |seed: u64, part: &[u8]| [&prose(seed, 3_000)[..], part, &prose(seed + 1, 2_000)].concat();
     sandbox.write("a/minutes.txt", around(10, &secret[2_000..2_900]));
     sandbox.write("b/deep/er/mail.txt", around(20, &secret[7_000..9_500]));
     sandbox.write("note.txt", &secret[11_000..11_700]);
     let held = around(30, &secret[5_000..6_000]);
-    sandbox.write("old.zip", pack::zip(&[("x/y.txt", &held), ("z.txt", &prose(40, 4_000))]));
+    sandbox.write(
+        "old.zip",
+        pack::zip(&[("x/y.txt", &held), ("z.txt", &prose(40, 4_000))]),
+    );
     for seed in 50..60 {
         sandbox.write(format!("other/{seed}.txt"), prose(seed, 6_000));
     }
@@ -254,15 +339,23 @@ fn every_holder_of_a_part_is_found() {
     daemon.sync();
     let ask = |options: &[&str]| {
         let question = ["find", "tree/secret.txt", "--holders", "--in", "tree"];
-        sandbox.resemble(args(&[&question[..], options].concat())).success()
+        sandbox
+            .resemble(args(&[&question[..], options].concat()))
+            .success()
     };
     for format in ["text", "json", "jsonl", "csv", "tsv"] {
-        let (daemon, local) = (ask(&["--format", format]), ask(&["--format", format, "--local"]));
+        let (daemon, local) = (
+            ask(&["--format", format]),
+            ask(&["--format", format, "--local"]),
+        );
         assert_eq!(daemon.out(), local.out());
     }
     let answer = ask(&["--format", "json"]).json();
     let holders = answer["holders"].as_array().expect("rows");
-    let paths: Vec<&str> = holders.iter().filter_map(|row| row["path"].as_str()).collect();
+    let paths: Vec<&str> = holders
+        .iter()
+        .filter_map(|row| row["path"].as_str())
+        .collect();
     let expected = [
         "tree/b/deep/er/mail.txt",
         "tree/old.zip!x/y.txt",
@@ -271,7 +364,13 @@ fn every_holder_of_a_part_is_found() {
         "tree/note.txt",
     ];
     assert_eq!(paths, expected);
-    let parts = [7_000..9_500, 5_000..6_000, 2_000..2_900, 11_000..11_700, 11_000..11_700];
+    let parts = [
+        7_000..9_500,
+        5_000..6_000,
+        2_000..2_900,
+        11_000..11_700,
+        11_000..11_700,
+    ];
     for (row, part) in holders.iter().zip(parts) {
         assert_eq!(row["proof"], "bytes");
         assert_eq!(row["root"], "tree");
@@ -284,19 +383,35 @@ fn every_holder_of_a_part_is_found() {
     }
     assert_eq!(answer["total"], 5);
     // A part in a file too large to have kept a sample of it, by reading everything.
-    let large = [&prose(80, 400_000)[..], &secret[3_000..3_300], &prose(81, 100)].concat();
+    let large = [
+        &prose(80, 400_000)[..],
+        &secret[3_000..3_300],
+        &prose(81, 100),
+    ]
+    .concat();
     sandbox.write("large.txt", large);
     daemon.sync();
     let exact = ask(&["--exact", "--format", "tsv"]);
-    assert_eq!(exact.out(), ask(&["--exact", "--format", "tsv", "--local"]).out());
+    assert_eq!(
+        exact.out(),
+        ask(&["--exact", "--format", "tsv", "--local"]).out()
+    );
     assert!(exact.out().contains("tree/large.txt\t3"), "{}", exact.out());
     fs::remove_file(sandbox.tree("large.txt")).expect("gone");
     daemon.sync();
     // With less asked for, the crumb as well; --top cuts and says so.
     let more = ask(&["--min-shared", "100", "--format", "tsv"]).out();
     assert!(more.contains("tree/crumb.txt"), "{more}");
-    assert_eq!(ask(&["--top", "2", "--format", "tsv"]).out().lines().count(), 2);
-    let everywhere = sandbox.resemble(["find", "tree/secret.txt", "--holders"]).success();
+    assert_eq!(
+        ask(&["--top", "2", "--format", "tsv"])
+            .out()
+            .lines()
+            .count(),
+        2
+    );
+    let everywhere = sandbox
+        .resemble(["find", "tree/secret.txt", "--holders"])
+        .success();
     assert_eq!(everywhere.out().lines().count(), 5);
     let none = sandbox.resemble(["find", "tree/other/50.txt", "--holders", "--in", "tree/a"]);
     none.exits(1);
@@ -314,7 +429,10 @@ fn chunks_are_lines_for_sort() {
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
     let dump = |form: &str, local: &[&str]| {
-        sandbox.resemble(args(&[&["dump", form, "tree"], local].concat())).success().out()
+        sandbox
+            .resemble(args(&[&["dump", form, "tree"], local].concat()))
+            .success()
+            .out()
     };
     let chunks = dump("--chunks", &[]);
     assert_eq!(chunks, dump("--chunks", &["--local"]));
@@ -333,7 +451,10 @@ fn chunks_are_lines_for_sort() {
         let [length, md5, file] = fields[..] else {
             panic!("{line}");
         };
-        assert!(md5.len() == 32 && md5.bytes().all(|byte| byte.is_ascii_hexdigit()), "{line}");
+        assert!(
+            md5.len() == 32 && md5.bytes().all(|byte| byte.is_ascii_hexdigit()),
+            "{line}"
+        );
         let file = file.parse::<usize>().expect("a number") - 1;
         bytes[file] += length.parse::<usize>().expect("a number");
         sums[file].push(md5);
@@ -341,5 +462,7 @@ fn chunks_are_lines_for_sort() {
     assert_eq!(bytes[..2], [text.len(); 2]);
     assert_eq!(sums[0], sums[1], "a chunk of both stands in two lines");
     sandbox.resemble(["dump", "tree"]).exits(2);
-    sandbox.resemble(["dump", "--chunks", "--canonical", "tree"]).exits(2);
+    sandbox
+        .resemble(["dump", "--chunks", "--canonical", "tree"])
+        .exits(2);
 }

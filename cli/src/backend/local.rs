@@ -19,10 +19,9 @@ use resemble_engine::pairs::{self, PairsOptions};
 use resemble_engine::templates::{self, Store};
 use resemble_engine::{AskError, Snapshot, compare, covered, dirs, dump, groups};
 use resemble_proto::message::{
-    Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, DumpForm, FindRow,
-    Groups, GroupsRequest, HolderRow, MarkRequest, OrderRow, PairRow, PairsRequest, Parts, Scope,
-    SoftError,
-    TemplateRow, Whole,
+    Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, DumpForm,
+    FindRow, Groups, GroupsRequest, HolderRow, MarkRequest, OrderRow, PairRow, PairsRequest, Parts,
+    Scope, SoftError, TemplateRow, Whole,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};

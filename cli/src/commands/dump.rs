@@ -21,7 +21,9 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DumpArgs) -> C
     let real = names::real_paths(&named);
     backend.refresh(ui, &real)?;
     ui.redirect(args.output.as_deref());
-    let found = backend.dump(real, args.form(), &mut |piece| ui.write(|out| out.write_all(piece)))?;
+    let found = backend.dump(real, args.form(), &mut |piece| {
+        ui.write(|out| out.write_all(piece))
+    })?;
     ui.flush()?;
     errors.extend(found);
     let errors = names::tidy(errors, &named);

@@ -67,8 +67,18 @@ fn label(args: &ExportArgs) -> CliResult<String> {
             Err(bad_label(label))
         };
     }
-    let stem = args.output.file_stem().unwrap_or_default().to_string_lossy();
-    let allowed = |c: char| if c.is_alphanumeric() || matches!(c, '.' | '_') { c } else { '-' };
+    let stem = args
+        .output
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy();
+    let allowed = |c: char| {
+        if c.is_alphanumeric() || matches!(c, '.' | '_') {
+            c
+        } else {
+            '-'
+        }
+    };
     let label: String = stem.chars().map(allowed).collect();
     let mut label = label.trim_start_matches(['.', '-']);
     while label.len() > LABEL {
@@ -143,7 +153,10 @@ impl NewFile {
 
     /// What is in it, and its size.
     fn finish(mut self) -> CliResult<(Totals, u64)> {
-        let done = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
+        let done = self
+            .file
+            .flush()
+            .and_then(|()| self.file.get_ref().sync_all());
         done.map_err(failed("write", &self.target))?;
         let bytes = self.file.get_ref().metadata().map(|meta| meta.len());
         let bytes = bytes.map_err(failed("write", &self.target))?;

@@ -67,10 +67,16 @@ pub(super) fn run(
         errors.extend(answer.errors);
         let mut progress = ui.progress("reading the candidates");
         let mut count = 0;
-        let (mut rows, unread) = prove(&sought, answer.rows, args.selection.min_shared, apart, &mut || {
-            count += 1;
-            progress.update(count, count, 0);
-        });
+        let (mut rows, unread) = prove(
+            &sought,
+            answer.rows,
+            args.selection.min_shared,
+            apart,
+            &mut || {
+                count += 1;
+                progress.update(count, count, 0);
+            },
+        );
         drop(progress);
         errors.extend(unread);
         header.total += rows.len() as u64;
@@ -83,7 +89,7 @@ pub(super) fn run(
     }
     finish(&mut found, &within);
     let errors: Vec<SoftError> = names::tidy(errors, &within);
-    backend_parameters(ui, args, &files, &backend, header, &output, &found, &errors)?;
+    print(ui, args, &files, &backend, header, &output, &found, &errors)?;
     rows::note_nothing(ui, &header, NOTHING);
     rows::note_limits(ui, &header, args.selection.top, backend.is_daemon());
     ui.soft_errors(&errors);
@@ -93,7 +99,7 @@ pub(super) fn run(
 }
 
 #[allow(clippy::too_many_arguments)] // what a document is made of
-fn backend_parameters(
+fn print(
     ui: &mut Ui,
     args: &FindArgs,
     files: &[Named],
@@ -104,7 +110,10 @@ fn backend_parameters(
     errors: &[SoftError],
 ) -> CliResult<()> {
     let parameters = FindParameters {
-        files: files.iter().map(|file| PathText::from(file.shown.as_path())).collect(),
+        files: files
+            .iter()
+            .map(|file| PathText::from(file.shown.as_path()))
+            .collect(),
         within: names::as_given(&args.within),
         unit: args.measuring.unit.into(),
         common: common_parameters(&args.selection, true, backend.params()),
@@ -114,13 +123,19 @@ fn backend_parameters(
     rows::print(ui, output, &head, "holders", found, errors, files.len() > 1)
 }
 
-fn check(args: &FindArgs, files: &[PathBuf], print_as: ListAs) -> CliResult<crate::args::RowOutput> {
+fn check(
+    args: &FindArgs,
+    files: &[PathBuf],
+    print_as: ListAs,
+) -> CliResult<crate::args::RowOutput> {
     let refuse = |text: &str| Err(CliError::Usage(text.to_owned()));
     if files.iter().any(|file| file == Path::new("-")) {
         return refuse("--holders needs files: standard input cannot be read again");
     }
     if args.measuring.unit != Unit::Bytes || args.selection.min.is_some() {
-        return refuse("--holders counts bytes: --unit and --min are for scores; --min-shared bounds the rows");
+        return refuse(
+            "--holders counts bytes: --unit and --min are for scores; --min-shared bounds the rows",
+        );
     }
     match print_as {
         ListAs::Rows(output) => Ok(output),

@@ -435,8 +435,8 @@ pub fn pick_covered(saved: &mut Saved<Coverage>, picked: &Picked) -> CliResult<(
         for list in [&mut *linked, &mut *copies, &mut *recorded] {
             list.retain(|pair| keep(&pair.path, pair.size));
         }
-        document.header.total = (missing.len() + near.len()) as u64
-            + pairs_of(&[linked, copies, recorded]);
+        document.header.total =
+            (missing.len() + near.len()) as u64 + pairs_of(&[linked, copies, recorded]);
     }
     cut(missing, picked.top);
     cut(near, picked.top);

@@ -21,7 +21,10 @@ const RECORD: &str = "daemon/catalogues";
 type Known = BTreeMap<String, String>;
 
 fn known(index: &Index) -> Known {
-    let record = index.snapshot().ok().and_then(|snapshot| snapshot.record(RECORD).ok());
+    let record = index
+        .snapshot()
+        .ok()
+        .and_then(|snapshot| snapshot.record(RECORD).ok());
     let record = record.flatten().unwrap_or_default();
     serde_json::from_slice(&record).unwrap_or_default()
 }
@@ -34,12 +37,16 @@ fn remember(index: &Index, known: &Known) -> Result<(), CatalogueError> {
 impl Indexer {
     /// Brings the index in line with the folder of the catalogues. One that cannot be used is said in `status`.
     pub(super) fn attach_catalogues(&mut self) {
-        let (Some(folder), Some(index)) = (self.options.catalogues.clone(), self.shared.index()) else {
+        let (Some(folder), Some(index)) = (self.options.catalogues.clone(), self.shared.index())
+        else {
             return;
         };
         self.shared.mended(Topic::Catalogues);
         let labels = portable::kept(&folder);
-        let roots: Vec<PathBuf> = labels.iter().map(|label| catalogued::of_label(label)).collect();
+        let roots: Vec<PathBuf> = labels
+            .iter()
+            .map(|label| catalogued::of_label(label))
+            .collect();
         let mut known = known(&index);
         known.retain(|label, _| labels.contains(label));
         let mut there = Vec::with_capacity(roots.len());
@@ -55,7 +62,8 @@ impl Indexer {
                     known.remove(label);
                     let remedy = format!("resemble watch remove {label}:");
                     let reason = error.to_string();
-                    self.shared.trouble(Topic::Catalogues, &file, &reason, Some(&remedy));
+                    self.shared
+                        .trouble(Topic::Catalogues, &file, &reason, Some(&remedy));
                 }
             }
         }
@@ -72,7 +80,10 @@ impl Indexer {
         let index = self.shared.index().ok_or_else(closed)?;
         let folder = self.options.catalogues.clone().ok_or_else(closed)?;
         if !catalogued::is_label(label) {
-            return Err(Failure::new(FailureKind::BadRequest, "that cannot be a label"));
+            return Err(Failure::new(
+                FailureKind::BadRequest,
+                "that cannot be a label",
+            ));
         }
         // Before anything is replaced by it.
         let catalogue = portable::open(file).map_err(refused)?;
@@ -110,7 +121,8 @@ impl Indexer {
         };
         let folder = self.options.catalogues.clone().unwrap_or_default();
         if !portable::forget(&folder, &label).map_err(refused)? {
-            let text = format!("no catalogue {label:?} was imported; `resemble watch list` names them");
+            let text =
+                format!("no catalogue {label:?} was imported; `resemble watch list` names them");
             return Err(Failure::new(FailureKind::Refused, text));
         }
         self.attach_catalogues();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use resemble_engine::ingest::RootOptions;
-use resemble_proto::frame::{self, LineBuffer, MAX_ANSWER, encode};
 use resemble_proto::catalogued;
+use resemble_proto::frame::{self, LineBuffer, MAX_ANSWER, encode};
 use resemble_proto::message::{
     AlertRow, Answer, End, Failure, FailureKind, Header, Hello, Reply, Request,
 };

@@ -19,9 +19,10 @@ use resemble_fs::View;
 use resemble_index::Snapshot;
 use resemble_proto::catalogued::{is_catalogued, is_label};
 use resemble_proto::message::{
-    Answer, CoverRow, DirRow, DirsRequest, DumpForm, DumpRow, End, Failure, FailureKind, FindRequest,
-    FindRow, GroupsRequest, HolderRow, HoldersRequest, Header, Inode, MountView, OrderRow, PairRow, PairsRequest, Parts,
-    Reply, Request, RootState, Scope, Subject, WatchOrigin, WatchRow, Whole, WireAspect,
+    Answer, CoverRow, DirRow, DirsRequest, DumpForm, DumpRow, End, Failure, FailureKind,
+    FindRequest, FindRow, GroupsRequest, Header, HolderRow, HoldersRequest, Inode, MountView,
+    OrderRow, PairRow, PairsRequest, Parts, Reply, Request, RootState, Scope, Subject, WatchOrigin,
+    WatchRow, Whole, WireAspect,
 };
 use resemble_proto::path::PathText;
 
@@ -151,7 +152,9 @@ fn holders(context: &Context, request: &HoldersRequest) -> Result<Answer<HolderR
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| Failure::new(FailureKind::BadRequest, error.to_string()))?;
     let snapshot = snapshot(context)?;
-    let own = request.inode.and_then(|inode| file_of(context, &snapshot, inode));
+    let own = request
+        .inode
+        .and_then(|inode| file_of(context, &snapshot, inode));
     let roots = context.shared.roots().into_iter();
     let roots = roots.chain(context.shared.catalogue_roots());
     let roots: Vec<PathBuf> = roots.map(|root| root.options.path).collect();

@@ -150,9 +150,11 @@ pub fn covered(snapshot: &Snapshot, request: &CoveredRequest) -> Result<Whole<Co
     body.covered = body.missing.is_empty();
     errors.sort();
     errors.dedup();
-    let count =
-        (body.missing.len() + body.near.len() + body.linked.len() + body.copies.len()
-            + body.recorded.len()) as u64;
+    let count = (body.missing.len()
+        + body.near.len()
+        + body.linked.len()
+        + body.copies.len()
+        + body.recorded.len()) as u64;
     let header = Header {
         fresh: true,
         pending: 0,

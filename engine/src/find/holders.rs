@@ -63,7 +63,11 @@ pub struct Sought {
 
 impl Sought {
     /// Reads a file, and its text if documents are taken apart.
-    pub fn read(path: &Path, params: &Params, apart: Option<&dyn TakeApart>) -> Result<Self, AskError> {
+    pub fn read(
+        path: &Path,
+        params: &Params,
+        apart: Option<&dyn TakeApart>,
+    ) -> Result<Self, AskError> {
         let params = fine(params);
         let read = apart.map(|apart| said(path, apart)).transpose()?.flatten();
         let (said, whole) = match read {
@@ -82,7 +86,11 @@ impl Sought {
         if said.speaks() {
             digests.extend(said.text.as_ref().map(|text| Digest::of(text, &params)));
         }
-        Ok(Self { said, whole, digests })
+        Ok(Self {
+            said,
+            whole,
+            digests,
+        })
     }
 }
 
@@ -111,7 +119,9 @@ pub fn candidates(
     } else {
         Some(Members::of(snapshot, scope)?)
     };
-    let errors = members.as_mut().map(|members| std::mem::take(&mut members.errors));
+    let errors = members
+        .as_mut()
+        .map(|members| std::mem::take(&mut members.errors));
     let mut places: BTreeMap<Place, Vec<Held>> = BTreeMap::new();
     for (digest, layer) in digests.iter().zip([Layer::Bytes, Layer::Text]) {
         for content in nominees(snapshot, digest)? {
@@ -124,7 +134,9 @@ pub fn candidates(
             };
             for standing in standings(snapshot, &row, true)? {
                 let content = standing.place.content;
-                let is_here = members.as_ref().is_none_or(|members| members.has_file_of(content));
+                let is_here = members
+                    .as_ref()
+                    .is_none_or(|members| members.has_file_of(content));
                 if !standing.aspect.is_whole() && is_here {
                     places.entry(standing.place).or_default().push(held.clone());
                 }
@@ -150,7 +162,9 @@ pub fn candidates(
     let mut rows = Vec::new();
     for (place, held) in places {
         let names = names(snapshot, place)?;
-        let best = held.into_iter().max_by_key(|held| (held.layer == Layer::Bytes, sum(&held.ranges)));
+        let best = held
+            .into_iter()
+            .max_by_key(|held| (held.layer == Layer::Bytes, sum(&held.ranges)));
         let best = best.unwrap_or_default();
         for path in paths(snapshot, place.content, members.as_ref(), own)? {
             let root = within.iter().filter(|root| path.starts_with(root));
@@ -195,7 +209,10 @@ fn nominees(snapshot: &Snapshot, digest: &Digest) -> Result<BTreeSet<ContentId>,
     let chunks: BTreeSet<u64> = runs.map(|run| run.hash.posting_key()).collect();
     let samples = digest.signature.fingerprints.iter();
     let samples: BTreeSet<u64> = samples.map(|fingerprint| fingerprint.0).collect();
-    for (kind, keys) in [(PostingKind::Chunk, chunks), (PostingKind::Fingerprint, samples)] {
+    for (kind, keys) in [
+        (PostingKind::Chunk, chunks),
+        (PostingKind::Fingerprint, samples),
+    ] {
         let keys: Vec<u64> = keys.into_iter().collect();
         snapshot.postings(kind, &keys, &mut |_, contents| found.extend(contents))?;
     }
@@ -238,7 +255,9 @@ fn paths(
     own: Option<FileId>,
 ) -> Result<Vec<PathBuf>, ReadError> {
     if let Some(members) = members {
-        let others = members.holders(content).filter(|member| Some(member.file) != own);
+        let others = members
+            .holders(content)
+            .filter(|member| Some(member.file) != own);
         let paths = others.flat_map(|member| members.paths(member));
         return Ok(paths.map(Path::to_owned).collect());
     }

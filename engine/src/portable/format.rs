@@ -5,7 +5,7 @@
 //! record   kind u8 │ varint length │ body
 //!
 //! 1 head     text params │ text label │ signed varint created │ flags: 1 names, 2 texts
-//! 2 content  digest 32 B │ varint size │ kind u8 │ packed pieces (docs/index-format.md: packed)
+//! 2 content  digest 32 B │ varint size │ kind u8 │ packed pieces (`resemble_index::packed`)
 //! 3 look     varint content │ 0 plain, 1 taken apart: varint n │ n × part │ varint n │ n × (text path │ text reason)
 //!            part: role u8 │ varint parent + 1 │ varint content + 1 │ text name
 //! 4 entry    varint shared │ text rest of the path │ what
@@ -193,7 +193,10 @@ fn put_parts(body: &mut Vec<u8>, parts: &[Part]) {
         let role = ROLES.iter().position(|role| *role == part.role);
         body.push(role.unwrap_or_default() as u8);
         put(body, part.parent.map_or(0, |parent| u64::from(parent) + 1));
-        put(body, part.content.map_or(0, |content| u64::from(content) + 1));
+        put(
+            body,
+            part.content.map_or(0, |content| u64::from(content) + 1),
+        );
         put_text(body, &part.name);
     }
 }

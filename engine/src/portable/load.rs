@@ -146,7 +146,8 @@ impl Loader<'_> {
                     if content as usize >= self.contents.len() {
                         return Err(self.catalogue.forged());
                     }
-                    self.batch.weight += apart.as_ref().map_or(0, |(parts, _)| parts.len() * CHANGE);
+                    self.batch.weight +=
+                        apart.as_ref().map_or(0, |(parts, _)| parts.len() * CHANGE);
                     self.batch.looks.insert(content, apart);
                 }
                 Record::Entry { path, what } => self.entry(&path, what)?,
@@ -213,7 +214,10 @@ impl Loader<'_> {
                 mtime,
                 content,
             } => {
-                let known = self.contents.get(content as usize).filter(|known| known.whole);
+                let known = self
+                    .contents
+                    .get(content as usize)
+                    .filter(|known| known.whole);
                 let (size, digest) = known
                     .map(|known| (known.size, known.digest))
                     .ok_or_else(|| self.catalogue.forged())?;
@@ -274,11 +278,16 @@ impl Loader<'_> {
             return Err(self.catalogue.forged());
         };
         if let Some(id) = self.snapshot.content_by_digest(&known.digest)? {
-            let same = self.snapshot.content(id)?.is_some_and(|row| row.size.0 == known.size);
+            let same = self
+                .snapshot
+                .content(id)?
+                .is_some_and(|row| row.size.0 == known.size);
             if let Some((_, used)) = self.batch.brought.get_mut(&number) {
                 *used = true;
             }
-            return same.then_some(ContentRef::Known(id)).ok_or_else(|| self.catalogue.forged());
+            return same
+                .then_some(ContentRef::Known(id))
+                .ok_or_else(|| self.catalogue.forged());
         }
         match self.batch.brought.get_mut(&number) {
             Some((digest, used)) => {
@@ -342,7 +351,10 @@ impl Loader<'_> {
                     return Err(self.catalogue.forged());
                 }
             }
-            let content = part.content.map(|number| self.reference(number)).transpose()?;
+            let content = part
+                .content
+                .map(|number| self.reference(number))
+                .transpose()?;
             new.push(NewPart {
                 role: part.role,
                 parent: part.parent,

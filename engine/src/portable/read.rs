@@ -72,7 +72,9 @@ pub fn open(path: &Path) -> Result<Catalogue, CatalogueError> {
     let mut piece = vec![0; 1 << 18];
     let mut left = records;
     while left > 0 {
-        let room = piece.len().min(usize::try_from(left).unwrap_or(piece.len()));
+        let room = piece
+            .len()
+            .min(usize::try_from(left).unwrap_or(piece.len()));
         let read = match file.read(&mut piece[..room]) {
             Ok(0) => return Err(damaged(TRUNCATED)),
             Ok(read) => read,
@@ -88,7 +90,8 @@ pub fn open(path: &Path) -> Result<Catalogue, CatalogueError> {
         left -= read as u64;
     }
     let mut checksum = [0; CHECKSUM];
-    file.read_exact(&mut checksum).map_err(|_| damaged(TRUNCATED))?;
+    file.read_exact(&mut checksum)
+        .map_err(|_| damaged(TRUNCATED))?;
     let checksum = ContentDigest(checksum);
     if hasher.finish() != checksum {
         return Err(damaged(TRUNCATED));

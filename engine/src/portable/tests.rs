@@ -9,9 +9,7 @@ use resemble_core::{
     Params, Signature,
 };
 use resemble_index::varint::put;
-use resemble_index::{
-    Change, ContentRef, FileStat, FsId, Index, NewState, SpecialKind, Timestamp,
-};
+use resemble_index::{Change, ContentRef, FileStat, FsId, Index, NewState, SpecialKind, Timestamp};
 use resemble_proto::catalogued;
 
 use super::format::{Encoder, MAGIC, Record, What};
@@ -123,7 +121,16 @@ fn a_sound_one_is_taken() {
 fn what_cannot_be_is_refused() {
     let dir = || entry("", What::Dir);
     let hello = || Record::Content(content(b"hello"));
-    for path in ["..", "a/../b", "/a", "a//b", "a/", ".", "a\0b", &"a/".repeat(5000)] {
+    for path in [
+        "..",
+        "a/../b",
+        "/a",
+        "a//b",
+        "a/",
+        ".",
+        "a\0b",
+        &"a/".repeat(5000),
+    ] {
         refused(&[head(), dir(), entry(path, What::Dir), end(0, 0, 0)]);
     }
     // No end, two ends, other sums, something behind the end, a second head, no head.
@@ -138,7 +145,15 @@ fn what_cannot_be_is_refused() {
     refused(&[head(), dir(), hello(), entry("a", file(1, 0)), end(1, 1, 5)]);
     let other = Record::Content(content(b"other"));
     let linked = entry("b", file(0, 1));
-    refused(&[head(), dir(), hello(), entry("a", file(0, 0)), other, linked, end(2, 1, 5)]);
+    refused(&[
+        head(),
+        dir(),
+        hello(),
+        entry("a", file(0, 0)),
+        other,
+        linked,
+        end(2, 1, 5),
+    ]);
     refused(&[head(), hello(), entry("", file(0, 0)), end(1, 1, 5)]);
     // Contents that nothing has.
     refused(&[head(), dir(), hello(), end(1, 0, 0)]);
@@ -207,7 +222,10 @@ fn a_sample_of_nothing_does_not_grow() {
     put(&mut out, body.len() as u64);
     out.extend_from_slice(&body);
     let result = loaded(&sealed(out));
-    assert!(matches!(result, Err(CatalogueError::Damaged { .. })), "{result:?}");
+    assert!(
+        matches!(result, Err(CatalogueError::Damaged { .. })),
+        "{result:?}"
+    );
 }
 
 /// A length of what is not there is not made room for.
@@ -219,7 +237,10 @@ fn forged_lengths_are_refused() {
         out.push(1);
         put(&mut out, length);
         let result = loaded(&sealed(out));
-        assert!(matches!(result, Err(CatalogueError::Damaged { .. })), "{result:?}");
+        assert!(
+            matches!(result, Err(CatalogueError::Damaged { .. })),
+            "{result:?}"
+        );
     }
 }
 
@@ -228,7 +249,9 @@ fn other_versions_and_parameters_are_told_apart() {
     let mut later = MAGIC.to_vec();
     put(&mut later, VERSION + 1);
     later.extend_from_slice(&[0; 100]);
-    let said = loaded(&sealed(later)).expect_err("another version").to_string();
+    let said = loaded(&sealed(later))
+        .expect_err("another version")
+        .to_string();
     assert!(said.contains("version 2"), "{said}");
     let other = Record::Head(Head {
         params: "tttd-1-2".to_owned(),
@@ -266,11 +289,16 @@ fn tree() -> (Index, PathBuf) {
         fs: FsId("fs".to_owned()),
         ino,
         size: ByteLen(size as u64),
-        mtime: Timestamp { secs: ino as i64 * 1000, nanos: 7 },
+        mtime: Timestamp {
+            secs: ino as i64 * 1000,
+            nanos: 7,
+        },
         ctime: Timestamp::default(),
         nlink: 1,
     };
-    let text: Vec<u8> = (0..20_000u32).flat_map(|n| format!("{} ", n * n).into_bytes()).collect();
+    let text: Vec<u8> = (0..20_000u32)
+        .flat_map(|n| format!("{} ", n * n).into_bytes())
+        .collect();
     let file = |path: &str, ino, bytes: &[u8]| Change::File {
         path: root.join(path),
         stat: stat(ino, bytes.len()),
@@ -294,8 +322,14 @@ fn tree() -> (Index, PathBuf) {
             stat: stat(7, 11),
             state: NewState::Skipped("size".to_owned()),
         },
-        Change::Symlink { path: root.join("link"), target: b"../x\xff".to_vec() },
-        Change::Special { path: root.join("pipe"), kind: SpecialKind::Fifo },
+        Change::Symlink {
+            path: root.join("link"),
+            target: b"../x\xff".to_vec(),
+        },
+        Change::Special {
+            path: root.join("pipe"),
+            kind: SpecialKind::Fifo,
+        },
     ];
     index.apply(changes).expect("applied");
     (index, root)
@@ -304,20 +338,29 @@ fn tree() -> (Index, PathBuf) {
 fn written(index: &Index, roots: &[&Path], details: &Details) -> (Vec<u8>, Totals) {
     let roots: Vec<PathBuf> = roots.iter().map(|root| root.to_path_buf()).collect();
     let mut bytes = Vec::new();
-    let totals = write(&index.snapshot().expect("a snapshot"), &roots, details, &mut |piece| {
-        bytes.extend_from_slice(piece);
-        ControlFlow::Continue(())
-    });
+    let totals = write(
+        &index.snapshot().expect("a snapshot"),
+        &roots,
+        details,
+        &mut |piece| {
+            bytes.extend_from_slice(piece);
+            ControlFlow::Continue(())
+        },
+    );
     (bytes, totals.expect("written"))
 }
 
 fn dump_of(index: &Index, root: &Path) -> String {
     let mut text = String::new();
-    crate::dump::dump(&index.snapshot().expect("a snapshot"), &[root.to_owned()], &mut |line| {
-        text.push_str(&line);
-        text.push('\n');
-        ControlFlow::Continue(())
-    })
+    crate::dump::dump(
+        &index.snapshot().expect("a snapshot"),
+        &[root.to_owned()],
+        &mut |line| {
+            text.push_str(&line);
+            text.push('\n');
+            ControlFlow::Continue(())
+        },
+    )
     .expect("dumped");
     text
 }
@@ -328,11 +371,18 @@ fn a_tree_comes_back_whole() {
     let (index, root) = tree();
     let before = dump_of(&index, Path::new("/"));
     let (bytes, totals) = written(&index, &[&root], &details());
-    assert_eq!(bytes, written(&index, &[&root], &details()).0, "the same bytes");
+    assert_eq!(
+        bytes,
+        written(&index, &[&root], &details()).0,
+        "the same bytes"
+    );
     assert_eq!((totals.files, totals.contents, totals.unread), (7, 4, 2));
     let file = temp.path().join("disk.cat");
     fs::write(&file, &bytes).expect("a file");
-    assert_eq!(open(&file).and_then(Catalogue::totals).expect("sound"), totals);
+    assert_eq!(
+        open(&file).and_then(Catalogue::totals).expect("sound"),
+        totals
+    );
 
     // Into an index that has nothing else, and into the one that it was made of.
     let other = Index::in_memory(&Params::default()).expect("an index");
@@ -350,23 +400,43 @@ fn a_tree_comes_back_whole() {
         load(index, &at, open(&file).expect("sound")).expect("loaded");
         unload_stray(index, &[]).expect("gone");
     }
-    assert_eq!(dump_of(&index, Path::new("/")), before, "nothing is left of it");
-    assert_eq!(other.snapshot().expect("a snapshot").totals().expect("totals").contents, 0);
+    assert_eq!(
+        dump_of(&index, Path::new("/")),
+        before,
+        "nothing is left of it"
+    );
+    assert_eq!(
+        other
+            .snapshot()
+            .expect("a snapshot")
+            .totals()
+            .expect("totals")
+            .contents,
+        0
+    );
 }
 
 #[test]
 fn without_names_there_are_none() {
     let (index, root) = tree();
-    let details = Details { names: false, ..details() };
+    let details = Details {
+        names: false,
+        ..details()
+    };
     let (bytes, totals) = written(&index, &[&root], &details);
     assert_eq!((totals.files, totals.unread), (5, 2));
     for name in ["copy", "part", "zeros", "locked", "docs", "link"] {
-        let found = bytes.windows(name.len()).any(|window| window == name.as_bytes());
+        let found = bytes
+            .windows(name.len())
+            .any(|window| window == name.as_bytes());
         assert!(!found, "{name}");
     }
     // Where the files lay makes no difference.
     index
-        .apply(vec![Change::Rename { from: root.join("a"), to: root.join("b/z") }])
+        .apply(vec![Change::Rename {
+            from: root.join("a"),
+            to: root.join("b/z"),
+        }])
         .expect("applied");
     assert!(written(&index, &[&root], &details).0 == bytes);
 }
@@ -384,7 +454,13 @@ fn several_roots_are_folders_of_their_last_names() {
         nlink: 1,
     };
     let path = PathBuf::from("/home/docs/x");
-    index.apply(vec![Change::File { path, stat, state: content }]).expect("applied");
+    index
+        .apply(vec![Change::File {
+            path,
+            stat,
+            state: content,
+        }])
+        .expect("applied");
     let temp = tempfile::tempdir().expect("a folder");
     let file = temp.path().join("both.cat");
     let roots = [&root, Path::new("/home/docs"), &root];
@@ -392,7 +468,10 @@ fn several_roots_are_folders_of_their_last_names() {
     let at = catalogued::of_label("both");
     load(&index, &at, open(&file).expect("sound")).expect("loaded");
     let dump = dump_of(&index, &at);
-    assert!(dump.contains("both:/docs/b/copy\tf") && dump.contains("both:/docs~2/x\tf"), "{dump}");
+    assert!(
+        dump.contains("both:/docs/b/copy\tf") && dump.contains("both:/docs~2/x\tf"),
+        "{dump}"
+    );
 }
 
 #[test]
@@ -411,8 +490,16 @@ fn a_kept_one_is_replaced_whole_or_not_at_all() {
     assert_eq!(claimed_checksum(&stored), Some(checksum));
     fs::write(&file, &bytes[..bytes.len() - 1]).expect("a file");
     assert!(keep(&folder, &file, "disk").is_err());
-    assert_eq!(claimed_checksum(&stored), Some(checksum), "the old one stays");
-    assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1, "and nothing else");
+    assert_eq!(
+        claimed_checksum(&stored),
+        Some(checksum),
+        "the old one stays"
+    );
+    assert_eq!(
+        fs::read_dir(&folder).expect("a folder").count(),
+        1,
+        "and nothing else"
+    );
     assert!(forget(&folder, "disk").expect("forgotten"));
     assert!(!forget(&folder, "disk").expect("there is none"));
 }
@@ -420,14 +507,20 @@ fn a_kept_one_is_replaced_whole_or_not_at_all() {
 fn any_what() -> impl Strategy<Value = What> {
     prop_oneof![
         Just(What::Dir),
-        (any::<u32>(), any::<i64>(), any::<u32>())
-            .prop_map(|(file, mtime, content)| What::File { file, mtime, content }),
+        (any::<u32>(), any::<i64>(), any::<u32>()).prop_map(|(file, mtime, content)| What::File {
+            file,
+            mtime,
+            content
+        }),
         any::<Vec<u8>>().prop_map(What::Symlink),
         Just(What::Special(SpecialKind::Socket)),
         (any::<u32>(), any::<u64>(), any::<i32>())
             .prop_map(|(file, size, errno)| What::Unreadable { file, size, errno }),
-        (any::<u32>(), any::<u64>(), ".*")
-            .prop_map(|(file, size, reason)| What::Skipped { file, size, reason }),
+        (any::<u32>(), any::<u64>(), ".*").prop_map(|(file, size, reason)| What::Skipped {
+            file,
+            size,
+            reason
+        }),
     ]
 }
 
@@ -447,26 +540,41 @@ fn any_record() -> impl Strategy<Value = Record> {
             what,
         }),
         any_content().prop_map(|digest| Record::Content(Box::new(digest))),
-        any::<(u64, u64, u64, u64)>().prop_map(|(contents, files, bytes, unread)| Record::End(Totals {
-            contents,
-            files,
-            bytes,
-            unread,
-        })),
-        any::<u32>().prop_map(|content| Record::Look { content, apart: None }),
-        (any::<u32>(), any::<Vec<u8>>(), ".*", prop::option::of(0..u32::MAX)).prop_map(
-            |(content, name, reason, of)| {
+        any::<(u64, u64, u64, u64)>().prop_map(|(contents, files, bytes, unread)| Record::End(
+            Totals {
+                contents,
+                files,
+                bytes,
+                unread,
+            }
+        )),
+        any::<u32>().prop_map(|content| Record::Look {
+            content,
+            apart: None
+        }),
+        (
+            any::<u32>(),
+            any::<Vec<u8>>(),
+            ".*",
+            prop::option::of(0..u32::MAX)
+        )
+            .prop_map(|(content, name, reason, of)| {
                 let part = |parent| format::Part {
                     role: resemble_index::PartRole::Member,
                     parent,
                     content: of,
                     name: name.clone(),
                 };
-                let skipped = resemble_index::SkippedPart { path: name.clone(), reason };
+                let skipped = resemble_index::SkippedPart {
+                    path: name.clone(),
+                    reason,
+                };
                 let parts = vec![part(None), part(Some(0)), part(Some(1))];
-                Record::Look { content, apart: Some((parts, vec![skipped])) }
-            }
-        ),
+                Record::Look {
+                    content,
+                    apart: Some((parts, vec![skipped])),
+                }
+            }),
     ]
 }
 

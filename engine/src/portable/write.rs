@@ -81,7 +81,9 @@ fn named(roots: &[PathBuf]) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 fn last_name(path: &Path) -> Vec<u8> {
-    let name = path.file_name().map(|name| name.as_encoded_bytes().to_vec());
+    let name = path
+        .file_name()
+        .map(|name| name.as_encoded_bytes().to_vec());
     name.unwrap_or_else(|| b"root".to_vec())
 }
 
@@ -274,7 +276,9 @@ impl Writer<'_> {
         let mut files = Vec::with_capacity(seen.len());
         for file in seen {
             let content = snapshot.file(file)?.and_then(|row| row.state.content());
-            let row = content.map(|content| snapshot.content(content)).transpose()?;
+            let row = content
+                .map(|content| snapshot.content(content))
+                .transpose()?;
             match row.flatten() {
                 Some(row) => files.push((row.digest, row.id, row.size)),
                 None => self.written.unread += 1,

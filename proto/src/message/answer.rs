@@ -406,7 +406,8 @@ impl StatusAnswer {
 
     /// Whether everything is as it should be: `resemble status` ends with 0.
     pub fn is_live(&self) -> bool {
-        self.degraded.is_empty() && self.roots.iter().all(|root| root.state == RootState::Live)
+        let is_well = |state| matches!(state, RootState::Live | RootState::Catalogue);
+        self.degraded.is_empty() && self.roots.iter().all(|root| is_well(root.state))
     }
 }
 

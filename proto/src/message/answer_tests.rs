@@ -301,7 +301,6 @@ fn live_means_all_roots_and_nothing_degraded() {
         RootState::Scanning,
         RootState::Degraded,
         RootState::Unavailable,
-        RootState::Catalogue,
     ] {
         assert!(!status(state).is_live());
     }

@@ -4,7 +4,8 @@ use resemble_core::similarity::Unit;
 use serde::{Deserialize, Serialize};
 
 use crate::message::{
-    CompareRequest, CoveredRequest, DirsRequest, GroupsRequest, HoldersRequest, MarkRequest, WireDigest,
+    CompareRequest, CoveredRequest, DirsRequest, GroupsRequest, HoldersRequest, MarkRequest,
+    WireDigest,
 };
 use crate::number::Fraction;
 use crate::path::PathText;
