@@ -19,8 +19,8 @@ use resemble_proto::catalogued;
 use resemble_proto::message::{CompareRequest, Comparison, Whole};
 
 use crate::apart::TakeApart;
-use crate::aspects;
 use crate::ask::AskError;
+use crate::aspects;
 use crate::catalogue::Shelf;
 use crate::compare::Memo;
 use crate::ingest::{Ingest, IngestError, IngestOptions, Observer, Report, RootOptions, Target};
@@ -207,7 +207,7 @@ impl LocalIndex {
         if snapshot.entry(path)?.is_none() && aspects::locate(&snapshot, path)?.is_none() {
             return Err(LocalError::Path {
                 path: catalogued::shown(path).unwrap_or_default(),
-                source: io::ErrorKind::NotFound.into(),
+                source: rustix::io::Errno::NOENT.into(),
             });
         }
         Ok(())

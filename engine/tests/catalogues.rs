@@ -60,7 +60,10 @@ fn scene() -> Scene {
     let (a, b, c) = (text(1, 20_000), text(2, 9_000), text(3, 15_000));
     let inner = fake(5, &[member("deep.txt", &c)]);
     scene.write("doc", fake(1, &[text_of(&a)]));
-    scene.write("archive", fake(2, &[member("b.txt", &b), member("in", inner)]));
+    scene.write(
+        "archive",
+        fake(2, &[member("b.txt", &b), member("in", inner)]),
+    );
     scene.write("packed", fake(3, &[packed("c.txt", &c)]));
     scene.write("sub/a.txt", &a);
     scene.write("sub/b.txt", &b);
@@ -80,15 +83,32 @@ fn what_archives_hold_comes_with_them() {
     load(&other, &at, &bytes).expect("loaded");
     let there = other.snapshot().expect("a snapshot");
     assert_eq!(there.check().expect("readable"), Vec::<String>::new());
-    let (ours, theirs) = (live.totals().expect("totals"), there.totals().expect("totals"));
-    assert_eq!((ours.files, ours.contents, ours.parts), (theirs.files, theirs.contents, theirs.parts));
+    let (ours, theirs) = (
+        live.totals().expect("totals"),
+        there.totals().expect("totals"),
+    );
+    assert_eq!(
+        (ours.files, ours.contents, ours.parts),
+        (theirs.files, theirs.contents, theirs.parts)
+    );
     assert!(written(&there, std::slice::from_ref(&at), true) == bytes);
-    for name in ["doc", "archive", "packed", "sub/a.txt", "sub/b.txt", "archive!in!deep.txt"] {
+    for name in [
+        "doc",
+        "archive",
+        "packed",
+        "sub/a.txt",
+        "sub/b.txt",
+        "archive!in!deep.txt",
+    ] {
         let here = rows(&live, &scene.path(name), &scene.root());
         let mut recorded = rows(&there, &at.join(name), &at);
         assert!(!here.is_empty(), "{name}");
         for row in &mut recorded {
-            let below = row.path.as_path().strip_prefix(&at).expect("in the catalogue");
+            let below = row
+                .path
+                .as_path()
+                .strip_prefix(&at)
+                .expect("in the catalogue");
             row.path = scene.root().join(below).into();
         }
         assert_eq!(here, recorded, "{name}");
@@ -96,7 +116,11 @@ fn what_archives_hold_comes_with_them() {
     // Without texts it is files alone.
     let plain = Index::in_memory(&Params::default()).expect("an index");
     load(&plain, &at, &written(&live, &[scene.root()], false)).expect("loaded");
-    let totals = plain.snapshot().expect("a snapshot").totals().expect("totals");
+    let totals = plain
+        .snapshot()
+        .expect("a snapshot")
+        .totals()
+        .expect("totals");
     assert_eq!((totals.files, totals.parts), (ours.files, 0));
 }
 
@@ -113,18 +137,28 @@ fn a_catalogue_changes_nothing_of_what_is_here() {
     load(&scene.index, &at, &bytes).expect("loaded");
     assert_eq!(scene.dump(), before);
     let both = scene.index.snapshot().expect("a snapshot");
-    assert_eq!(both.totals().expect("totals").parts, parts, "each content has its parts once");
+    assert_eq!(
+        both.totals().expect("totals").parts,
+        parts,
+        "each content has its parts once"
+    );
     let found = rows(&both, &scene.path("plain"), &at);
     assert_eq!(found.len(), 1, "{found:?}");
     drop(both);
 
     // One that lies: another MD5 for a chunk, and a digest that was mended.
     let live = scene.index.snapshot().expect("a snapshot");
-    let plain = live.file_at(&scene.path("plain")).expect("readable").expect("a file");
+    let plain = live
+        .file_at(&scene.path("plain"))
+        .expect("readable")
+        .expect("a file");
     let content = plain.state.content().expect("read");
     let md5 = live.chunks(content).expect("chunks").0[0].hash.0;
     let mut lie = bytes[..bytes.len() - 32].to_vec();
-    let place = lie.windows(16).position(|window| window == md5).expect("its chunk");
+    let place = lie
+        .windows(16)
+        .position(|window| window == md5)
+        .expect("its chunk");
     lie[place] ^= 0xff;
     let checksum = digest(&lie);
     lie.extend_from_slice(&checksum.0);
@@ -133,7 +167,12 @@ fn a_catalogue_changes_nothing_of_what_is_here() {
     drop(live);
     portable::unload_stray(&scene.index, &[]).expect("gone");
     scene.assert_as_fresh("after the catalogue went");
-    let totals = scene.index.snapshot().expect("a snapshot").totals().expect("totals");
+    let totals = scene
+        .index
+        .snapshot()
+        .expect("a snapshot")
+        .totals()
+        .expect("totals");
     assert_eq!(totals.parts, parts);
 }
 
@@ -155,10 +194,16 @@ fn what_was_not_looked_into_is_looked_into_later() {
     load(&index, &first, &plain).expect("loaded");
     load(&index, &second, &bytes).expect("loaded");
     let snapshot = index.snapshot().expect("a snapshot");
-    let file = snapshot.file_at(&second.join("archive")).expect("readable").expect("a file");
+    let file = snapshot
+        .file_at(&second.join("archive"))
+        .expect("readable")
+        .expect("a file");
     let content = file.state.content().expect("a content");
     let row = snapshot.content(content).expect("readable").expect("a row");
     assert_eq!(row.look, Look::Unseen);
-    assert!(row.parts > 0, "and the question sees what the catalogue says is in it");
+    assert!(
+        row.parts > 0,
+        "and the question sees what the catalogue says is in it"
+    );
     assert!(!rows(&snapshot, &second.join("sub/b.txt"), &second).is_empty());
 }

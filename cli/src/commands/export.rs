@@ -3,6 +3,7 @@
 //! The bytes come from whoever answers, the daemon or this process, and are the same. They go into a new file beside
 //! the one that was named; that one is replaced only when the new one is complete, on the disk, and has been read back.
 
+use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -108,10 +109,10 @@ fn said(path: &Path, totals: &Totals, bytes: u64) -> String {
     );
     if totals.bytes > 0 {
         let share = bytes as f64 / totals.bytes as f64 * 100.0;
-        said.push_str(&format!(" ({share:.1} %)"));
+        let _ = write!(said, " ({share:.1} %)");
     }
     if unread > 0 {
-        said.push_str(&format!("; {unread} of them are in it by name alone"));
+        let _ = write!(said, "; {unread} of them are in it by name alone");
     }
     said
 }
@@ -126,8 +127,12 @@ struct NewFile {
 
 impl NewFile {
     fn beside(target: &Path) -> CliResult<Self> {
-        if target.is_dir() {
-            return Err(failed("write", target)(io::ErrorKind::IsADirectory.into()));
+        // What a link leads to is replaced, and never a device or a directory.
+        let real = fs::canonicalize(target);
+        let target = real.as_deref().unwrap_or(target);
+        if fs::metadata(target).is_ok_and(|meta| !meta.is_file()) {
+            let source = io::Error::other("it is there and no regular file");
+            return Err(failed("write", target)(source));
         }
         let mut name = std::ffi::OsString::from(".");
         name.push(target.file_name().unwrap_or_default());

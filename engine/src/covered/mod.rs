@@ -121,19 +121,18 @@ pub fn covered(snapshot: &Snapshot, request: &CoveredRequest) -> Result<Whole<Co
                 body.linked.push(pair(by));
                 continue;
             }
-            Verdict::Missing(reason) => match recorded_at(snapshot, &recorded, contents[at])? {
-                Some(by) => {
+            Verdict::Missing(reason) => {
+                if let Some(by) = recorded_at(snapshot, &recorded, contents[at])? {
                     body.recorded.push(pair(by));
                     if request.by_digest {
                         continue;
                     }
                     "only a catalogue has its equal".to_owned()
-                }
-                None => {
+                } else {
                     lost.push(file);
                     reason
                 }
-            },
+            }
             Verdict::Unreadable(error) => {
                 let reason = format!("cannot be read: {}", error.message);
                 errors.push(error);

@@ -70,13 +70,12 @@ impl Sought {
     ) -> Result<Self, AskError> {
         let params = fine(params);
         let read = apart.map(|apart| said(path, apart)).transpose()?.flatten();
-        let (said, whole) = match read {
-            Some(said) => (said, true),
-            None => {
-                let own = bytes_of(path)?;
-                let whole = (own.len() as u64) < LARGEST_READ.0;
-                (Said { own, text: None }, whole)
-            }
+        let (said, whole) = if let Some(said) = read {
+            (said, true)
+        } else {
+            let own = bytes_of(path)?;
+            let whole = (own.len() as u64) < LARGEST_READ.0;
+            (Said { own, text: None }, whole)
         };
         let mut digests = vec![if whole {
             Digest::of(&said.own, &params)
@@ -330,7 +329,7 @@ fn in_common(ours: &Said, theirs: &Said, least: u64) -> (Layer, Vec<[u64; 2]>) {
         let found = texts.map(|theirs| {
             let mut ranges = Vec::new();
             for run in common_runs(ours, theirs) {
-                push(&mut ranges, run.a.start as u64, run.a.end as u64);
+                push(&mut ranges, run.a.start, run.a.end);
             }
             ranges
         });

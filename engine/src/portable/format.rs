@@ -53,6 +53,9 @@ pub(super) struct Part {
     pub(super) name: Vec<u8>,
 }
 
+/// What a content was taken apart into, and what was skipped.
+pub(super) type Apart = (Vec<Part>, Vec<SkippedPart>);
+
 /// What an entry is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum What {
@@ -84,7 +87,7 @@ pub(super) enum Record {
     /// What became of looking into a content: no parts at all if it is nothing that could be taken apart.
     Look {
         content: u32,
-        apart: Option<(Vec<Part>, Vec<SkippedPart>)>,
+        apart: Option<Apart>,
     },
     Entry {
         /// Relative, empty for the tree itself.

@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use resemble_core::{ByteLen, ContentDigest, Digest, Params};
 use resemble_index::{
     Change, ContentRef, FileStat, FsId, Index, Look, NewLook, NewPart, NewState, PartRole,
-    SkippedPart, Snapshot, Timestamp,
+    Snapshot, Timestamp,
 };
 use resemble_proto::catalogued;
 
-use super::format::{MOST_BYTES, Part, Record, What};
+use super::format::{Apart, MOST_BYTES, Part, Record, What};
 use super::{Catalogue, CatalogueError};
 
 /// Bytes of changes that are applied together, roughly.
@@ -110,7 +110,7 @@ struct Batch {
     changes: Vec<Change>,
     /// Contents that it brings; `true`: something in it has them.
     brought: HashMap<u32, (Box<Digest>, bool)>,
-    looks: HashMap<u32, Option<(Vec<Part>, Vec<SkippedPart>)>>,
+    looks: HashMap<u32, Option<Apart>>,
     weight: usize,
     postings: u64,
 }
@@ -310,7 +310,7 @@ impl Loader<'_> {
         &mut self,
         path: PathBuf,
         content: ContentDigest,
-        apart: Option<(Vec<Part>, Vec<SkippedPart>)>,
+        apart: Option<Apart>,
     ) -> Result<(), CatalogueError> {
         let id = self.snapshot.content_by_digest(&content)?;
         let row = id.map(|id| self.snapshot.content(id)).transpose()?;
@@ -369,10 +369,7 @@ impl Loader<'_> {
     }
 
     /// Contents that only parts have which the index knows by itself are of use, too.
-    fn use_parts(
-        &mut self,
-        apart: Option<&(Vec<Part>, Vec<SkippedPart>)>,
-    ) -> Result<(), CatalogueError> {
+    fn use_parts(&mut self, apart: Option<&Apart>) -> Result<(), CatalogueError> {
         let parts = apart.into_iter().flat_map(|(parts, _)| parts);
         for number in parts.filter_map(|part| part.content) {
             if number as usize >= self.contents.len() {

@@ -74,8 +74,12 @@ fn refused(records: &[Record]) {
     );
 }
 
-fn content(bytes: &[u8]) -> Box<Digest> {
-    Box::new(Digest::of(bytes, &Params::default()))
+fn content(bytes: &[u8]) -> Digest {
+    Digest::of(bytes, &Params::default())
+}
+
+fn boxed(digest: Digest) -> Record {
+    Record::Content(Box::new(digest))
 }
 
 fn entry(path: &str, what: What) -> Record {
@@ -107,7 +111,7 @@ fn a_sound_one_is_taken() {
     let records = [
         head(),
         entry("", What::Dir),
-        Record::Content(content(b"hello")),
+        boxed(content(b"hello")),
         entry("a", file(0, 0)),
         entry("b", file(0, 0)),
         end(1, 1, 5),
@@ -120,7 +124,7 @@ fn a_sound_one_is_taken() {
 #[test]
 fn what_cannot_be_is_refused() {
     let dir = || entry("", What::Dir);
-    let hello = || Record::Content(content(b"hello"));
+    let hello = || boxed(content(b"hello"));
     for path in [
         "..",
         "a/../b",
@@ -143,7 +147,7 @@ fn what_cannot_be_is_refused() {
     // Contents that are not there, files out of order, a hard link of something else, a tree that is a file.
     refused(&[head(), dir(), entry("a", file(0, 0)), end(0, 1, 0)]);
     refused(&[head(), dir(), hello(), entry("a", file(1, 0)), end(1, 1, 5)]);
-    let other = Record::Content(content(b"other"));
+    let other = boxed(content(b"other"));
     let linked = entry("b", file(0, 1));
     refused(&[
         head(),
@@ -171,7 +175,7 @@ fn contents_that_cannot_be_are_refused() {
         refused(&[
             head(),
             entry("", What::Dir),
-            Record::Content(digest),
+            boxed(digest),
             entry("a", file(0, 0)),
             end(1, 1, size),
         ]);
@@ -302,7 +306,7 @@ fn tree() -> (Index, PathBuf) {
     let file = |path: &str, ino, bytes: &[u8]| Change::File {
         path: root.join(path),
         stat: stat(ino, bytes.len()),
-        state: NewState::Settled(ContentRef::New(content(bytes))),
+        state: NewState::Settled(ContentRef::New(Box::new(content(bytes)))),
     };
     let changes = vec![
         Change::Dir(root.join("empty")),
@@ -444,7 +448,7 @@ fn without_names_there_are_none() {
 #[test]
 fn several_roots_are_folders_of_their_last_names() {
     let (index, root) = tree();
-    let content = NewState::Settled(ContentRef::New(content(b"else")));
+    let content = NewState::Settled(ContentRef::New(Box::new(content(b"else"))));
     let stat = FileStat {
         fs: FsId("fs".to_owned()),
         ino: 99,
