@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::message::{
-    FindRequest, MarkRequest, MeasureUnit, PairScore, PairsRequest, Request, Scope, Subject,
-    TemplateRow,
+    CatalogueForm, DumpForm, FindRequest, MarkRequest, MeasureUnit, PairScore, PairsRequest,
+    Request, Scope, Subject, TemplateRow,
 };
 
 fn json<T: Serialize>(value: &T) -> String {
