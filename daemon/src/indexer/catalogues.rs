@@ -47,7 +47,8 @@ impl Indexer {
             .iter()
             .map(|label| catalogued::of_label(label))
             .collect();
-        let mut known = known(&index);
+        let before = known(&index);
+        let mut known = before.clone();
         known.retain(|label, _| labels.contains(label));
         let mut there = Vec::with_capacity(roots.len());
         let stray = portable::unload_stray(&index, &roots);
@@ -67,7 +68,10 @@ impl Indexer {
                 }
             }
         }
-        if let Err(error) = remember(&index, &known) {
+        // Nothing is written where nothing is new: the disk may be full.
+        if known != before
+            && let Err(error) = remember(&index, &known)
+        {
             tracing::warn!(%error, "catalogues are read again by the next start");
         }
         self.shared.set_catalogues(there);

@@ -9,10 +9,10 @@
 //! Snapshot ── write ──► FILE ── read ──► records ── load ──► index, under a path that no file has
 //! ```
 //!
-//! 1. **A catalogue becomes a tree of the index** ([`load`]), so every question takes it like any other root and
+//! 1. **A catalogue becomes a tree of the index** ([`load()`]), so every question takes it like any other root and
 //!    none knows of catalogues. The path of that tree ([`resemble_proto::catalogued`]) leads nowhere on a file
 //!    system: what wants bytes is refused by the kernel, and says so ([`crate::AskError::Elsewhere`]).
-//! 2. **The format is a stream of records** ([`format`]): written and read in one pass, contents before what refers
+//! 2. **The format is a stream of records** (`format`): written and read in one pass, contents before what refers
 //!    to them, and a digest of everything at the end. It is checked whole before the first record is believed.
 //! 3. **Nothing in it is trusted to be well-formed**: a digest of all bytes is no signature, anybody can make one.
 //!    Lengths are checked before anything is allocated, names before they are joined, sums before they are added.
