@@ -16,7 +16,7 @@ use resemble_core::Params;
 use resemble_core::similarity::Templates;
 use resemble_index::{ApplyError, Index, OpenError, Options, ReadError, Snapshot};
 use resemble_proto::catalogued;
-use resemble_proto::message::{CompareRequest, Comparison, Whole};
+use resemble_proto::message::{CompareRequest, Comparison, Whole, reason};
 
 use crate::apart::TakeApart;
 use crate::ask::AskError;
@@ -68,7 +68,7 @@ pub enum LocalError {
     #[error(transparent)]
     Catalogue(#[from] CatalogueError),
     /// A named path is not there or cannot be looked at.
-    #[error("cannot look at {}: {source}", path.display())]
+    #[error("cannot look at {}: {}", path.display(), reason(source))]
     Path {
         /// As it was named, made absolute.
         path: PathBuf,
