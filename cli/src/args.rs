@@ -3,9 +3,11 @@
 //!
 //! Parsing only checks what can be checked without looking at the system.
 
+mod catalogue;
 mod compare;
 mod covered;
 mod dirs;
+mod dump;
 mod groups;
 mod layer;
 mod report;
@@ -23,9 +25,11 @@ use resemble_proto::path::PathText;
 
 use crate::values;
 
+pub use catalogue::{ExportArgs, ImportArgs};
 pub use compare::{Class, CompareArgs};
 pub use covered::CoveredArgs;
 pub use dirs::DirsArgs;
+pub use dump::DumpArgs;
 pub use groups::GroupsArgs;
 pub use layer::{TextLayer, WithText};
 pub use report::{ListAs, ListFormat, ListOutput, PlanKind, ReportFormat, ReportOutput};
@@ -52,6 +56,8 @@ Examples:
       The same among the files of one directory; needs no daemon.
   curl -s https://example.org/licence.txt | resemble find - --in .
       Where is that text, or most of it?
+  resemble find secret.txt --holders --in /srv --min-shared 100
+      Every file that holds a part of it, where, and whose it is: to purge a text.
   resemble find *.c --in ../old --format tsv | sort -k5,5
       For another program: tab-separated, fractions instead of percents.
 
@@ -179,11 +185,26 @@ pub enum Command {
     /// Every change by any process before this command, in every root: the first scan, a rescan
     /// under way and files that are still being written are waited for.
     Sync(SyncArgs),
-    /// Print the index in a form that can be compared
+    /// Print the index: in a form that can be compared, or chunk by chunk
     ///
-    /// One line a path, sorted by bytes: path, type, size, digest of the content, the chunks as
-    /// MD5:length, target of a link; separated by tabs. Two states of one tree print the same.
+    /// With --canonical one line a path, sorted by bytes: path, type, size, digest of the content,
+    /// the chunks as MD5:length, target of a link; separated by tabs. Two states of one tree print
+    /// the same. With --chunks one line a chunk, for `sort`: length, MD5, number of the file; --files
+    /// prints the number and the path of each.
+    #[command(after_help = dump::EXAMPLES)]
     Dump(DumpArgs),
+    /// Write a catalogue: what is known of directories, without their content
+    ///
+    /// For a disk that will be unplugged, or for another machine. Name the file wherever a
+    /// directory is expected, and its files take part: `resemble compare disk.cat ~/Documents`.
+    #[command(after_help = catalogue::EXPORT_EXAMPLES)]
+    Export(ExportArgs),
+    /// Keep catalogues: their files take part in what the daemon answers
+    ///
+    /// Without a daemon they are kept all the same, and named by their labels: `--in disk:`.
+    /// `watch list` shows them, `watch remove disk:` forgets one.
+    #[command(after_help = catalogue::IMPORT_EXAMPLES)]
+    Import(ImportArgs),
     /// Add, remove or list the directories that the daemon watches
     #[command(after_help = WATCH_EXAMPLES)]
     Watch(WatchArgs),
@@ -220,6 +241,8 @@ impl Command {
             | Self::Templates(_)
             | Self::Why(_)
             | Self::Dump(_)
+            | Self::Export(_)
+            | Self::Import(_)
             | Self::Completions(_)
             | Self::Man(_) => None,
         }
@@ -346,6 +369,11 @@ pub struct FindArgs {
     /// Read further FILE names from a file, one a line; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub files_from: Option<PathBuf>,
+    /// List every file, members of archives too, that holds any part of FILE of --min-shared bytes
+    /// in all: with the ranges of FILE, the owner and the root. Proven by the bytes; with --exact
+    /// every file is read, and not only those that share a chunk or a sample with FILE
+    #[arg(long)]
+    pub holders: bool,
     /// Rows.
     #[command(flatten)]
     pub selection: Selection,
@@ -461,23 +489,6 @@ pub struct SyncArgs {
     /// Give up after TIME: 30, 500ms, 2m (exit code 1)
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
     pub timeout: Option<Duration>,
-}
-
-/// `dump`
-#[derive(Debug, Args)]
-pub struct DumpArgs {
-    /// The form that holds nothing but the state of the tree (the only one)
-    #[arg(long, required = true)]
-    pub canonical: bool,
-    /// Only what lies under ROOT; without, all that the daemon watches
-    #[arg(value_name = "ROOT", value_hint = ValueHint::DirPath)]
-    pub roots: Vec<PathBuf>,
-    /// Write into FILE instead of standard output
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub output: Option<PathBuf>,
-    /// Who answers.
-    #[command(flatten)]
-    pub answering: Answering,
 }
 
 /// `watch`

@@ -22,13 +22,14 @@ use resemble_core::{Digest, Params};
 use resemble_engine::AskError;
 use resemble_engine::apart::{Formats, Limits, TakeApart};
 use resemble_engine::aspects::{self, Aspect};
-use resemble_engine::find::{self, Incoming, Stream};
+use resemble_engine::find::{self, Incoming, Stream, holders};
+use resemble_proto::catalogued::{self, Source};
 use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::message::{
-    Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, FailureKind,
-    FindRequest, FindRow, Groups, GroupsRequest, Inode, Looked, MarkRequest, MeasureUnit, OrderRow,
-    PairRow, PairsRequest, RootStatus, Scope, SoftError, Subject, TemplateRow, Whole, WireAspect,
-    WireDigest,
+    Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, DumpForm,
+    FailureKind, FindRequest, FindRow, Groups, GroupsRequest, HolderRow, HoldersRequest, Inode,
+    Looked, MarkRequest, MeasureUnit, OrderRow, PairRow, PairsRequest, RootStatus, Scope,
+    SoftError, Subject, TemplateRow, Whole, WireAspect, WireDigest,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
@@ -116,7 +117,22 @@ impl Backend {
         named: &[Named],
     ) -> CliResult<Self> {
         let asked = asked_params(answering)?;
-        if !global.local {
+        // The daemon knows catalogues that were imported, not those that somebody names.
+        let is_file = |one: &Named| {
+            matches!(
+                catalogued::source_of(&one.real),
+                Some((Source::File(_), ..))
+            )
+        };
+        let own = named.iter().find(|one| is_file(one));
+        if let Some(own) = own.filter(|_| global.socket.is_some()) {
+            return Err(CliError::Usage(format!(
+                "the daemon answers about catalogues that were imported; `resemble import {}`, or \
+                 leave out --socket",
+                crate::quote::quoted(Path::new(&own.shown))
+            )));
+        }
+        if !global.local && own.is_none() {
             match Self::ask_daemon(ui, env, global, asked.as_ref(), named) {
                 Ok(Some(backend)) => return Ok(backend),
                 Ok(None) => {}
@@ -202,6 +218,25 @@ impl Backend {
                 find_by_daemon(client, params, sought, name, options)
             }
             Self::Local(local) => local.find(sought, name, options),
+        }
+    }
+
+    /// The places that may hold a part of a file at `real`.
+    pub fn holders(
+        &mut self,
+        sought: &holders::Sought,
+        real: &Path,
+        scope: &Scope,
+        all: bool,
+    ) -> CliResult<Answer<HolderRow>> {
+        match self {
+            Self::Daemon { client, .. } => Ok(client.holders(HoldersRequest {
+                digests: sought.digests.iter().map(WireDigest::from).collect(),
+                scope: scope.clone(),
+                inode: inode_of(real),
+                all,
+            })?),
+            Self::Local(local) => local.holders(sought, real, scope, all),
         }
     }
 
@@ -302,21 +337,29 @@ impl Backend {
         }
     }
 
-    /// The canonical dump of these roots, handed to `sink` piece by piece; empty: all roots.
+    /// A dump of these roots, handed to `sink` piece by piece; empty: all roots.
     pub fn dump(
         &mut self,
         roots: Vec<PathText>,
+        form: DumpForm,
         sink: &mut dyn FnMut(&[u8]) -> CliResult<()>,
     ) -> CliResult<Vec<SoftError>> {
         match self {
             Self::Daemon { client, .. } => {
-                let mut rows = client.dump(roots)?;
+                let is_text = !matches!(form, DumpForm::Catalogue(_));
+                let mut rows = client.dump_as(roots, form)?;
                 for row in rows.by_ref() {
-                    sink(row?.text.as_bytes())?;
+                    let row = row?;
+                    if is_text {
+                        sink(row.text.as_bytes())?;
+                    } else {
+                        let broken = || CliError::Usage("the daemon sent no base64".to_owned());
+                        sink(&row.bytes().ok_or_else(broken)?)?;
+                    }
                 }
                 Ok(rows.errors().to_vec())
             }
-            Self::Local(local) => local.dump(&roots, sink),
+            Self::Local(local) => local.dump(&roots, &form, sink),
         }
     }
 }

@@ -6,8 +6,11 @@ mod completions;
 mod covered;
 mod dirs;
 mod dump;
+mod export;
 mod find;
 mod groups;
+mod holders;
+mod import;
 mod man;
 mod mount;
 mod pairs;
@@ -57,6 +60,8 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Status(args) => status::run(ui, env, global, &args),
         Command::Sync(args) => sync::run(ui, env, global, &args),
         Command::Dump(args) => dump::run(ui, env, global, &args),
+        Command::Export(args) => export::run(ui, env, global, &args),
+        Command::Import(args) => import::run(ui, env, global, &args),
         Command::Watch(args) => watch::run(ui, env, global, &args),
         Command::Mount(args) => mount::run(env, global, &args),
         Command::Unmount(args) => unmount::run(env, global, &args),

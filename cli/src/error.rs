@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use resemble_engine::AskError;
 use resemble_engine::local::LocalError;
+use resemble_engine::portable::CatalogueError;
 use resemble_engine::templates::TemplateError;
 use resemble_proto::client::ClientError;
 use resemble_proto::message::{BadParams, reason};
@@ -72,6 +73,9 @@ pub enum CliError {
     /// A template cannot be marked, taken back or told.
     #[error(transparent)]
     Template(#[from] TemplateError),
+    /// A catalogue cannot be used.
+    #[error(transparent)]
+    Catalogue(#[from] CatalogueError),
     /// The daemon's index cannot be asked with a digest of ours.
     #[error(transparent)]
     Params(#[from] BadParams),

@@ -3,14 +3,19 @@
 //! Questions carry real paths: absolute, without symbolic links. Answers are printed as the arguments lead
 //! to them: `pairs old new` prints `old/x` and `new/x`, wherever the directories are. [`Named`]
 //! keeps both sides of that translation.
+//!
+//! A catalogue stands where a directory is expected, and what is in it is named with a colon. No real path
+//! has the form of its paths (`resemble_proto::catalogued`), so nothing that follows can take one for the other.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use resemble_engine::aspects::{self, INTO};
+use resemble_engine::portable;
+use resemble_proto::catalogued;
 use resemble_proto::message::{SoftError, reason};
 use resemble_proto::path::PathText;
 
@@ -25,16 +30,72 @@ pub struct Named {
     pub real: PathBuf,
 }
 
+impl Named {
+    /// Whether it is a directory, or a place in a catalogue, which has nothing else to look into.
+    pub fn is_dir(&self) -> bool {
+        self.is_catalogued() || self.real.is_dir()
+    }
+
+    /// Whether only a catalogue knows what is there.
+    pub fn is_catalogued(&self) -> bool {
+        catalogued::is_catalogued(&self.real)
+    }
+
+    /// What a name leads to: a file or a directory; the tree that a catalogue is of; or, with a colon,
+    /// what is below that: `disk.cat:/letters`, `disk:/letters`.
+    fn of(shown: &Path) -> io::Result<Self> {
+        let named = |shown: PathBuf, real| Self { shown, real };
+        match fs::canonicalize(shown) {
+            Ok(real) if portable::is_catalogue(&real) => {
+                Ok(named(with_colon(shown), catalogued::of_file(&real)))
+            }
+            Ok(real) => Ok(named(shown.to_owned(), real)),
+            Err(error) => {
+                let stays = |below: &Path| !below.components().any(|c| c == Component::ParentDir);
+                let split = catalogued::split_shown(shown).filter(|(_, below)| stays(below));
+                let Some((name, below)) = split else {
+                    return Err(error);
+                };
+                let real = match fs::canonicalize(name) {
+                    Ok(file) if portable::is_catalogue(&file) => catalogued::of_file(&file),
+                    _ => {
+                        let label = name.to_str().filter(|label| catalogued::is_label(label));
+                        catalogued::of_label(label.ok_or(error)?)
+                    }
+                };
+                if below.as_os_str().is_empty() {
+                    return Ok(named(with_colon(name), real));
+                }
+                Ok(named(with_colon(name).join(below), real.join(below)))
+            }
+        }
+    }
+}
+
+fn with_colon(name: &Path) -> PathBuf {
+    let mut name = name.as_os_str().to_owned();
+    name.push(":");
+    name.into()
+}
+
+/// Refuses a plan with catalogues in it: what is kept must be here, and so must what goes.
+pub fn no_plan_for(named: &[Named]) -> CliResult<()> {
+    match named.iter().find(|one| one.is_catalogued()) {
+        None => Ok(()),
+        Some(one) => Err(CliError::Usage(format!(
+            "a plan is for files that are here; only a catalogue has those of {}",
+            crate::quote::quoted(&one.shown)
+        ))),
+    }
+}
+
 /// The paths that are there; the others are soft errors.
 pub fn resolve(paths: &[PathBuf]) -> (Vec<Named>, Vec<SoftError>) {
     let mut named = Vec::with_capacity(paths.len());
     let mut errors = Vec::new();
     for shown in paths {
-        match fs::canonicalize(shown) {
-            Ok(real) => named.push(Named {
-                shown: shown.clone(),
-                real,
-            }),
+        match Named::of(shown) {
+            Ok(one) => named.push(one),
             Err(error) => errors.push(SoftError::of_io(PathText::from(shown.as_path()), &error)),
         }
     }
@@ -43,23 +104,17 @@ pub fn resolve(paths: &[PathBuf]) -> (Vec<Named>, Vec<SoftError>) {
 
 /// A path without which there is no answer.
 pub fn required(shown: &Path) -> CliResult<Named> {
-    match fs::canonicalize(shown) {
-        Ok(real) => Ok(Named {
-            shown: shown.to_owned(),
-            real,
-        }),
-        Err(source) => Err(CliError::File {
-            verb: "look at",
-            path: shown.to_owned(),
-            source,
-        }),
-    }
+    Named::of(shown).map_err(|source| CliError::File {
+        verb: "look at",
+        path: shown.to_owned(),
+        source,
+    })
 }
 
 /// A directory without which there is no answer.
 pub fn required_dir(shown: &Path) -> CliResult<Named> {
     let named = required(shown)?;
-    if named.real.is_dir() {
+    if named.is_dir() {
         return Ok(named);
     }
     Err(CliError::File {
@@ -103,6 +158,7 @@ pub fn shown_as(named: &[Named], real: &PathText) -> PathText {
                 one.shown.join(rest)
             })
         })
+        .or_else(|| catalogued::shown(path))
         .map_or_else(|| real.clone(), PathText::from)
 }
 

@@ -27,6 +27,8 @@ pub enum Field<'a> {
     Nothing,
     /// A share; nothing at all if too small to judge.
     Share(Fraction),
+    /// Ranges, from and behind: `0-1234 5000-6000`.
+    Ranges(&'a [[u64; 2]]),
 }
 
 /// Which of the two.
@@ -52,6 +54,12 @@ pub fn write_row(out: &mut dyn Write, style: Style, fields: &[Field], end: u8) -
             (Field::Number(number), _) => write!(out, "{number}")?,
             (Field::Nothing, _) => {}
             (Field::Share(share), _) => write!(out, "{share}")?,
+            (Field::Ranges(ranges), _) => {
+                for (at, [from, to]) in ranges.iter().enumerate() {
+                    let blank = if at == 0 { "" } else { " " };
+                    write!(out, "{blank}{from}-{to}")?;
+                }
+            }
             (Field::Name(name), Style::Tsv) => write_tsv(out, name, i == 0)?,
             (Field::Name(name), Style::Csv) => write_csv(out, name)?,
         }

@@ -196,6 +196,7 @@ impl Daemon {
                     .into_iter()
                     .chain(config.mount.as_deref().map(overlays::resolved))
                     .collect(),
+                catalogues: Some(places::catalogues_dir(&config.state)),
                 apart: Some(apart),
                 stop: stop.clone(),
             },

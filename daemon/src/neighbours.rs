@@ -14,6 +14,7 @@ use resemble_engine::find::{self, FindOptions, Similar, Subject};
 use resemble_engine::why;
 use resemble_fs::{Listing, Neighbour, Neighbours};
 use resemble_index::Snapshot;
+use resemble_proto::catalogued;
 use resemble_proto::message::{Answer, DirRow};
 use resemble_proto::path::PathText;
 use resemble_proto::report;
@@ -84,7 +85,10 @@ impl Neighbours for IndexNeighbours {
 
     fn similar_dirs(&self, dir: &Path) -> Listing {
         self.ask(dir, |snapshot| {
-            let (rows, total) = dirs::listing(snapshot, dir)?;
+            let (mut rows, mut total) = dirs::listing(snapshot, dir)?;
+            let before = rows.len();
+            rows.retain(|row| !catalogued::is_catalogued(row.b.as_path()));
+            total -= before - rows.len();
             Ok(Listing {
                 neighbours: rows.iter().map(neighbouring).collect(),
                 total,
@@ -115,6 +119,11 @@ impl Neighbours for IndexNeighbours {
                 Some(subject) => find::find(snapshot, &subject, &name, &options)?,
                 None => Answer::fresh(Vec::new(), Vec::new()),
             };
+            for row in &mut answer.rows {
+                if let Some(shown) = catalogued::shown(row.path.as_path()) {
+                    row.path = shown.into();
+                }
+            }
             answer.header.fresh = self.shared.fresh();
             answer.header.pending = self.shared.pending();
             Ok(report::find_json(&name, &answer, &self.shared.params))

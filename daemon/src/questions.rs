@@ -6,14 +6,21 @@ use resemble_core::{ByteLen, Relation, Score};
 use resemble_engine::AskError;
 use resemble_engine::find::{self, Similar, Subject};
 use resemble_index::{PartRole, ReadError, Snapshot};
+use resemble_proto::catalogued::is_catalogued;
 
 use crate::alerts::window::Partner;
 
 /// The files that resemble the one at `path` as the index has it, best first: those that the overlay
-/// lists. Nothing if it is not indexed.
+/// lists: a link to what only a catalogue has leads nowhere. Nothing if it is not indexed.
 pub(crate) fn similar(snapshot: &Snapshot, path: &Path) -> Result<(Vec<Similar>, usize), AskError> {
     match Subject::remembered(snapshot, path)? {
-        Some(subject) => find::listing(snapshot, &subject, true),
+        Some(subject) => {
+            let (mut similar, total) = find::listing(snapshot, &subject, true)?;
+            let before = similar.len();
+            similar.retain(|similar| !is_catalogued(&similar.path));
+            let gone = before - similar.len();
+            Ok((similar, total - gone))
+        }
         None => Ok((Vec::new(), 0)),
     }
 }
@@ -73,6 +80,7 @@ pub(crate) fn held(
             );
         }
     }
+    held.retain(|partner| !is_catalogued(&partner.path));
     held.sort_by(|a, b| a.path.cmp(&b.path));
     held.dedup_by(|a, b| a.path == b.path);
     Ok(held)

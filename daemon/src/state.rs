@@ -16,6 +16,7 @@ use resemble_engine::apart::TakeApart;
 use resemble_engine::ingest::RootOptions;
 use resemble_engine::templates;
 use resemble_index::{Index, ReadError, Snapshot};
+use resemble_proto::catalogued::is_catalogued;
 use resemble_proto::message::{Degraded, RootState, WatchOrigin, WatchStatus};
 
 /// A root and how it is.
@@ -46,6 +47,8 @@ pub enum Topic {
     Rescan,
     /// The file of the templates cannot be used.
     Templates,
+    /// A catalogue cannot be used.
+    Catalogues,
 }
 
 /// Common knowledge.
@@ -57,6 +60,8 @@ pub struct Shared {
     templates: Option<templates::Store>,
     apart: Option<Arc<dyn TakeApart>>,
     roots: Mutex<Vec<Root>>,
+    /// Where the imported catalogues stand in the index.
+    catalogues: Mutex<Vec<PathBuf>>,
     troubles: Mutex<BTreeMap<(Topic, PathBuf), Degraded>>,
     excluded: Mutex<Vec<PathBuf>>,
     /// Files waiting to be read.
@@ -111,6 +116,7 @@ impl Shared {
             templates: None,
             apart: None,
             roots: Mutex::default(),
+            catalogues: Mutex::default(),
             troubles: Mutex::default(),
             excluded: Mutex::default(),
             pending: AtomicU64::new(0),
@@ -211,6 +217,28 @@ impl Shared {
         *lock(&self.roots) = roots;
     }
 
+    /// Where the imported catalogues stand in the index, by label.
+    pub fn catalogues(&self) -> Vec<PathBuf> {
+        lock(&self.catalogues).clone()
+    }
+
+    pub(crate) fn set_catalogues(&self, roots: Vec<PathBuf>) {
+        *lock(&self.catalogues) = roots;
+    }
+
+    /// The catalogues as questions meet them: roots that never change.
+    pub fn catalogue_roots(&self) -> Vec<Root> {
+        let root = |path| Root {
+            options: RootOptions {
+                text: true,
+                ..RootOptions::new(path)
+            },
+            origin: WatchOrigin::Catalogue,
+            state: RootState::Catalogue,
+        };
+        self.catalogues().into_iter().map(root).collect()
+    }
+
     /// Returns the state until now; `None` if it is no root.
     pub(crate) fn set_root_state(&self, path: &Path, state: RootState) -> Option<RootState> {
         let mut roots = lock(&self.roots);
@@ -218,8 +246,12 @@ impl Shared {
         Some(std::mem::replace(&mut root.state, state))
     }
 
-    /// The root that holds the path, if the path is not left out by rule.
+    /// The root or the catalogue that holds the path, if the path is not left out by rule.
     pub fn root_of(&self, path: &Path) -> Option<Root> {
+        if is_catalogued(path) {
+            let mut roots = self.catalogue_roots().into_iter();
+            return roots.find(|root| path.starts_with(&root.options.path));
+        }
         if lock(&self.excluded)
             .iter()
             .any(|excluded| path.starts_with(excluded))

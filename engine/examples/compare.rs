@@ -32,6 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cache = args.next().map(PathBuf::from);
     let begin = Instant::now();
     let mut local = LocalIndex::open(LocalOptions {
+        catalogues: None,
         apart: None,
         cache,
         cache_bytes: LocalOptions::CACHE_BYTES,

@@ -49,6 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let begun = Instant::now();
     let mut local = LocalIndex::open(LocalOptions {
+        catalogues: None,
         apart: None,
         cache,
         cache_bytes: u64::MAX,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use resemble_core::similarity::{self, Templates, Unit};
 use resemble_core::{ByteLen, ContentKind, Measures};
 use resemble_index::ReadError;
+use resemble_proto::catalogued;
 use resemble_proto::message::{SoftError, SoftErrorKind, reason};
 use resemble_proto::path::PathText;
 use rustix::io::Errno;
@@ -27,6 +28,12 @@ pub enum AskError {
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,
+    },
+    /// Only a catalogue has it: see [`resemble_proto::catalogued`].
+    #[error("the bytes of {} are not here: only a catalogue has it", path.display())]
+    Elsewhere {
+        /// As people write it.
+        path: PathBuf,
     },
     /// What does not fit into the memory that was given cannot be put on a disk either.
     #[error(
@@ -50,6 +57,9 @@ pub enum AskError {
         reason: String,
     },
 }
+
+/// Why a file of a catalogue cannot be read, where its name stands in front.
+pub(crate) const NOT_HERE: &str = "its bytes are not here: only a catalogue has it";
 
 /// Files larger than this are compared by their chunks where their bytes would be read otherwise:
 /// both files of a pair are in memory at once.
@@ -82,6 +92,9 @@ pub(crate) fn bytes_of(path: &Path) -> Result<Vec<u8>, AskError> {
 
 /// The folder of a file, opened.
 pub(crate) fn anchor_of(path: &Path) -> Result<Anchor, AskError> {
+    if let Some(path) = catalogued::shown(path) {
+        return Err(AskError::Elsewhere { path });
+    }
     Anchor::open(path.parent().unwrap_or(Path::new("/"))).map_err(|errno| AskError::Unreadable {
         path: path.to_owned(),
         source: errno.into(),
@@ -130,11 +143,12 @@ pub(crate) fn soft_error(path: &Path, error: &AskError) -> SoftError {
         AskError::Unreadable { source, .. } if source.kind() == io::ErrorKind::NotFound => {
             SoftErrorKind::NotFound
         }
-        AskError::Unreadable { .. } => SoftErrorKind::Unreadable,
+        AskError::Unreadable { .. } | AskError::Elsewhere { .. } => SoftErrorKind::Unreadable,
         _ => SoftErrorKind::Other,
     };
     let message = match error {
         AskError::Unreadable { source, .. } => reason(source),
+        AskError::Elsewhere { .. } => NOT_HERE.to_owned(),
         other => other.to_string(),
     };
     SoftError {

@@ -11,6 +11,12 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use resemble_index::{Entry, FileState, ReadError, Snapshot, SpecialKind};
+use resemble_proto::catalogued;
+use resemble_proto::message::DumpForm;
+
+mod chunks;
+
+use crate::portable;
 
 /// Runs of more equal chunks than this are written once with their number: `MD5:length*count`.
 pub const LONGEST_RUN: u64 = 4096;
@@ -22,6 +28,36 @@ pub fn dump(
     roots: &[PathBuf],
     line: &mut dyn FnMut(String) -> ControlFlow<()>,
 ) -> Result<(), ReadError> {
+    each(snapshot, roots, &mut |path, entry| {
+        Ok(line(line_of(snapshot, path, entry)?))
+    })
+}
+
+/// Hands a dump of any form to `sink`, in pieces, until it breaks.
+pub fn write(
+    snapshot: &Snapshot,
+    roots: &[PathBuf],
+    form: &DumpForm,
+    sink: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+) -> Result<(), ReadError> {
+    let mut line = |mut line: String| {
+        line.push('\n');
+        sink(line.as_bytes())
+    };
+    match form {
+        DumpForm::Canonical => dump(snapshot, roots, &mut line),
+        DumpForm::Chunks => chunks::chunks(snapshot, roots, &mut line),
+        DumpForm::Files => chunks::files(snapshot, roots, &mut line),
+        DumpForm::Catalogue(details) => {
+            portable::write(snapshot, roots, &details.into(), sink).map(drop)
+        }
+    }
+}
+
+type Visit<'a> = dyn FnMut(&Path, &Entry) -> Result<ControlFlow<()>, ReadError> + 'a;
+
+/// Visits everything at and below `roots`, each path once, in the order of raw bytes, until `visit` breaks.
+fn each(snapshot: &Snapshot, roots: &[PathBuf], visit: &mut Visit<'_>) -> Result<(), ReadError> {
     // In the order of paths, what lies below a root follows it at once; raw bytes are the order of
     // the lines.
     let mut roots: Vec<&Path> = roots.iter().map(PathBuf::as_path).collect();
@@ -30,7 +66,7 @@ pub fn dump(
     roots.sort_by_key(|root| raw(root));
     let mut waiting = VecDeque::from(roots);
     while let Some(root) = waiting.pop_front() {
-        if below(snapshot, root, &mut waiting, line)?.is_break() {
+        if below(snapshot, root, &mut waiting, visit)?.is_break() {
             break;
         }
     }
@@ -41,34 +77,34 @@ fn raw(path: &Path) -> &[u8] {
     path.as_os_str().as_encoded_bytes()
 }
 
-/// The lines of a root and, where they sort in between, of other roots: `/a-b` comes after `/a`
+/// Visits a root and, where they sort in between, other roots: `/a-b` comes after `/a`
 /// and before `/a/c`.
 fn below(
     snapshot: &Snapshot,
     root: &Path,
     waiting: &mut VecDeque<&Path>,
-    line: &mut dyn FnMut(String) -> ControlFlow<()>,
+    visit: &mut Visit<'_>,
 ) -> Result<ControlFlow<()>, ReadError> {
     let mut result = Ok(ControlFlow::Continue(()));
-    let mut visit = |path: &Path, entry: &Entry| {
+    let mut one = |path: &Path, entry: &Entry| {
         while waiting.front().is_some_and(|other| raw(other) < raw(path)) {
             if let Some(other) = waiting.pop_front()
-                && below(snapshot, other, waiting, line)?.is_break()
+                && below(snapshot, other, waiting, visit)?.is_break()
             {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        Ok(line(line_of(snapshot, path, entry)?))
+        visit(path, entry)
     };
     snapshot.walk(root, &mut |path, entry| {
-        result = visit(path, entry);
+        result = one(path, entry);
         result.as_ref().map_or(ControlFlow::Break(()), |flow| *flow)
     })?;
     result
 }
 
 fn line_of(snapshot: &Snapshot, path: &Path, entry: &Entry) -> Result<String, ReadError> {
-    let mut text = escaped(path.as_os_str().as_encoded_bytes());
+    let mut text = name_of(path);
     match entry {
         Entry::Dir(_) => text.push_str("\td\t\t\t\t"),
         Entry::Symlink(target) => {
@@ -135,6 +171,14 @@ fn push_chunks(
         }
     }
     Ok(())
+}
+
+/// The path as it is printed; one of a catalogue as people write it.
+fn name_of(path: &Path) -> String {
+    match catalogued::shown(path) {
+        Some(shown) => escaped(raw(&shown)),
+        None => escaped(raw(path)),
+    }
 }
 
 /// The bytes as printable ASCII: everything else, and the backslash, as `\xNN`.

@@ -34,6 +34,7 @@ use crate::members::Members;
 use crate::read::{Content, Reader};
 
 mod exact;
+pub mod holders;
 mod read;
 mod search;
 

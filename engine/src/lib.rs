@@ -36,6 +36,7 @@ pub mod members;
 mod met;
 pub mod pairs;
 mod parallel;
+pub mod portable;
 pub mod read;
 mod said;
 mod stands;

@@ -15,13 +15,16 @@ use std::sync::Arc;
 use resemble_core::Params;
 use resemble_core::similarity::Templates;
 use resemble_index::{ApplyError, Index, OpenError, Options, ReadError, Snapshot};
-use resemble_proto::message::{CompareRequest, Comparison, Whole};
+use resemble_proto::catalogued;
+use resemble_proto::message::{CompareRequest, Comparison, Whole, reason};
 
 use crate::apart::TakeApart;
 use crate::ask::AskError;
+use crate::aspects;
 use crate::catalogue::Shelf;
 use crate::compare::Memo;
 use crate::ingest::{Ingest, IngestError, IngestOptions, Observer, Report, RootOptions, Target};
+use crate::portable::{self, CatalogueError};
 
 /// How a local index is opened.
 #[derive(Clone, Debug)]
@@ -32,6 +35,8 @@ pub struct LocalOptions {
     pub cache_bytes: u64,
     /// Parameters of chunking and sampling.
     pub params: Params,
+    /// Where imported catalogues lie: see [`crate::portable`].
+    pub catalogues: Option<PathBuf>,
     /// Folders of ours, besides that of the cache: nothing in them takes part.
     pub own: Vec<PathBuf>,
     /// What takes documents and archives apart; `None`: every file is its bytes.
@@ -59,8 +64,11 @@ pub enum LocalError {
     /// The question could not be answered.
     #[error(transparent)]
     Ask(#[from] AskError),
+    /// A catalogue that was named cannot be used.
+    #[error(transparent)]
+    Catalogue(#[from] CatalogueError),
     /// A named path is not there or cannot be looked at.
-    #[error("cannot look at {}: {source}", path.display())]
+    #[error("cannot look at {}: {}", path.display(), reason(source))]
     Path {
         /// As it was named, made absolute.
         path: PathBuf,
@@ -77,6 +85,8 @@ pub struct LocalIndex {
     note: Option<String>,
     outgrown: bool,
     changes: u64,
+    /// Where catalogues stand in the index for this question.
+    attached: Vec<PathBuf>,
     options: LocalOptions,
 }
 
@@ -103,6 +113,8 @@ impl LocalIndex {
             Some(index) => index,
             None => Index::in_memory(&options.params)?,
         };
+        // What a killed command has left is of no catalogue that anybody named now.
+        portable::unload_stray(&index, &[])?;
         let ingest = Ingest::new(Arc::new(index), ingest_options(&options, &[]));
         Ok(Self {
             ingest,
@@ -110,6 +122,7 @@ impl LocalIndex {
             note,
             outgrown,
             changes: 0,
+            attached: Vec::new(),
             options,
         })
     }
@@ -130,7 +143,8 @@ impl LocalIndex {
     }
 
     /// Brings the index in line with everything at and below `paths`, which are absolute and without
-    /// symbolic links. What the index has of other paths is left as it is.
+    /// symbolic links. What the index has of other paths is left as it is. Where a path is of a
+    /// catalogue ([`resemble_proto::catalogued`]), that takes part until [`Self::close`].
     ///
     /// If the cache fails half-way (a full disk), it is given up and the work is done in memory.
     pub fn refresh(
@@ -138,19 +152,65 @@ impl LocalIndex {
         paths: &[PathBuf],
         observer: &mut dyn Observer,
     ) -> Result<Report, LocalError> {
-        for path in paths {
+        let (recorded, live): (Vec<PathBuf>, Vec<PathBuf>) = paths
+            .iter()
+            .cloned()
+            .partition(|path| catalogued::is_catalogued(path));
+        for path in &live {
             fs::symlink_metadata(path).map_err(|source| LocalError::Path {
                 path: path.clone(),
                 source,
             })?;
         }
-        match self.reconcile(paths, observer) {
-            Err(LocalError::Ingest(IngestError::Apply(e))) if self.cache.is_some() => {
+        match self.look(&live, &recorded, observer) {
+            Err(
+                LocalError::Ingest(IngestError::Apply(e))
+                | LocalError::Catalogue(CatalogueError::Apply(e)),
+            ) if self.cache.is_some() => {
                 self.give_up_cache(&e)?;
-                self.reconcile(paths, observer)
+                self.look(&live, &recorded, observer)
             }
             done => done,
         }
+    }
+
+    /// Live files first: what they hold is theirs, and catalogues add to it.
+    fn look(
+        &mut self,
+        live: &[PathBuf],
+        recorded: &[PathBuf],
+        observer: &mut dyn Observer,
+    ) -> Result<Report, LocalError> {
+        let report = if live.is_empty() {
+            Report::default()
+        } else {
+            self.reconcile(live, observer)?
+        };
+        for path in recorded {
+            self.attach(path)?;
+        }
+        Ok(report)
+    }
+
+    /// Puts the catalogue that a path is of into the index, and sees to it that the path is in it.
+    fn attach(&mut self, path: &Path) -> Result<(), LocalError> {
+        let root = catalogued::source_of(path).map(|(_, root, _)| root);
+        let root = root.unwrap_or_else(|| path.to_owned());
+        if !self.attached.contains(&root) {
+            let file = portable::file_of(&root, self.options.catalogues.as_deref())?;
+            let catalogue = portable::open(&file)?;
+            self.attached.push(root.clone());
+            let loaded = portable::load(self.ingest.index(), &root, catalogue)?;
+            self.changes += loaded.changes;
+        }
+        let snapshot = self.snapshot()?;
+        if snapshot.entry(path)?.is_none() && aspects::locate(&snapshot, path)?.is_none() {
+            return Err(LocalError::Path {
+                path: catalogued::shown(path).unwrap_or_default(),
+                source: rustix::io::Errno::NOENT.into(),
+            });
+        }
+        Ok(())
     }
 
     fn reconcile(
@@ -181,6 +241,7 @@ impl LocalIndex {
     fn give_up_cache(&mut self, why: &ApplyError) -> Result<(), LocalError> {
         self.note = Some(format!("the cache is not used: {why}"));
         self.cache = None;
+        self.attached.clear();
         let index = Index::in_memory(&self.options.params)?;
         self.ingest = Ingest::new(Arc::new(index), ingest_options(&self.options, &[]));
         Ok(())
@@ -191,6 +252,9 @@ impl LocalIndex {
     ///
     /// The other way is [`Self::compare`]. The answers are the same; this is about time.
     pub fn prefers_index(&self, trees: &[PathBuf; 2]) -> bool {
+        if trees.iter().any(|tree| catalogued::is_catalogued(tree)) {
+            return true;
+        }
         let Ok(snapshot) = self.snapshot() else {
             return false;
         };
@@ -263,12 +327,17 @@ impl LocalIndex {
         self.ingest.index().snapshot()
     }
 
-    /// Closes the cache; compacts it if much was written to it. No snapshot may be alive.
+    /// Takes catalogues out of the cache and closes it; compacts it if much was written to it. No snapshot may be alive.
     ///
     /// Everything is durable before this; a failure only leaves the file larger than it could be.
     pub fn close(self) {
         /// Fewer changes than this are not worth compacting for.
         const MANY: u64 = 1000;
+        for root in &self.attached {
+            if let Err(e) = portable::unload(self.ingest.index(), root) {
+                tracing::debug!("a catalogue stays in the cache until the next command: {e}");
+            }
+        }
         if self.cache.is_none() || self.changes < MANY {
             return;
         }
@@ -371,6 +440,7 @@ mod tests {
             params: Params::default(),
             own: Vec::new(),
             apart: None,
+            catalogues: None,
         }
     }
 

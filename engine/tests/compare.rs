@@ -43,6 +43,7 @@ fn asked(scene: &mut Scene, request: &CompareRequest) -> Whole<Comparison> {
     let by_index = ask();
     assert_eq!(ask(), by_index, "what is remembered differs");
     let mut local = LocalIndex::open(LocalOptions {
+        catalogues: None,
         apart: None,
         cache: None,
         cache_bytes: 0,

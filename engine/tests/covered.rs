@@ -17,6 +17,7 @@ fn ask(scene: &Scene, dir: &Path, by: &[PathBuf]) -> Whole<Coverage> {
     let request = CoveredRequest {
         dir: dir.into(),
         by: by.iter().map(|root| root.as_path().into()).collect(),
+        by_digest: false,
     };
     covered(&snapshot, &request).expect("an answer")
 }
@@ -435,6 +436,7 @@ fn one_file_may_be_asked_about() {
     let nothing = CoveredRequest {
         dir: scene.path("none").as_path().into(),
         by: vec![scene.path("b").as_path().into()],
+        by_digest: false,
     };
     let failure = covered(&snapshot, &nothing).expect_err("not there");
     assert!(failure.to_string().contains("none"), "{failure}");

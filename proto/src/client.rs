@@ -24,9 +24,10 @@ use serde::de::DeserializeOwned;
 use crate::frame::{self, FrameError, LineReader};
 use crate::message::{
     AlertRow, Answer, BadParams, CompareRequest, Comparison, CoverRow, Coverage, CoveredRequest,
-    DirRow, DirsRequest, DumpRow, Failure, FailureKind, FindRequest, FindRow, Groups,
-    GroupsRequest, Header, Hello, MarkRequest, MountView, OrderRow, PairRow, PairsRequest, Parts,
-    Reply, Request, SoftError, StatusAnswer, TemplateRow, WatchRow, Whole, reason,
+    DirRow, DirsRequest, DumpForm, DumpRow, Failure, FailureKind, FindRequest, FindRow, Groups,
+    GroupsRequest, Header, Hello, HolderRow, HoldersRequest, MarkRequest, MountView, OrderRow,
+    PairRow, PairsRequest, Parts, Reply, Request, SoftError, StatusAnswer, TemplateRow, WatchRow,
+    Whole, reason,
 };
 use crate::path::PathText;
 
@@ -241,6 +242,24 @@ impl Client {
         self.stream(&Request::Dump { roots }, None)
     }
 
+    /// Every file that may hold a part of one.
+    pub fn holders(&self, request: HoldersRequest) -> Result<Answer<HolderRow>, ClientError> {
+        self.stream(&Request::Holders(request), None)?
+            .collect_answer()
+    }
+
+    /// A dump of any form of these roots, or of all.
+    pub fn dump_as(
+        &self,
+        roots: Vec<PathText>,
+        form: DumpForm,
+    ) -> Result<Rows<DumpRow>, ClientError> {
+        if form == DumpForm::Canonical {
+            return self.dump(roots);
+        }
+        self.stream(&Request::DumpAs { roots, form }, None)
+    }
+
     /// Adds a root.
     pub fn watch_add(
         &self,
@@ -255,6 +274,11 @@ impl Client {
             one_file_system,
             text,
         })
+    }
+
+    /// Keeps a catalogue.
+    pub fn import(&self, path: PathText, label: String) -> Result<WatchRow, ClientError> {
+        self.one(&Request::Import { path, label })
     }
 
     /// Removes a root and forgets its content.

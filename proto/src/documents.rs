@@ -347,7 +347,12 @@ impl Body for Coverage {
         to.list("missing", "missing", &self.missing)?;
         to.list("near", "near", &self.near)?;
         to.list("linked", "linked", &self.linked)?;
-        to.list("copies", "copy", &self.copies)
+        to.list("copies", "copy", &self.copies)?;
+        // Only where a catalogue was named.
+        if self.recorded.is_empty() {
+            return Ok(());
+        }
+        to.list("recorded", "recorded", &self.recorded)
     }
 }
 

@@ -132,6 +132,7 @@ fn coverage() -> CoveredDocument {
         }],
         linked: vec![pair.clone()],
         copies: vec![pair],
+        recorded: Vec::new(),
     };
     let parameters = CoveredParameters {
         dir: "d".into(),

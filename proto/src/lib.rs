@@ -11,12 +11,14 @@
 //! * [`documents`]: the documents of several lists, which are read back too;
 //! * [`frame`]: lines with a hard size limit and a total decoder;
 //! * [`client`]: the blocking client;
+//! * [`catalogued`]: the paths of files that only a catalogue knows;
 //! * [`places`]: where socket, state and cache are, from an explicit environment.
 //!
 //! The crate does I/O in `client` and `places` only, reads no environment variable and prints
 //! nothing. The conversation itself is described with a session in `docs/protocol.md`.
 #![forbid(unsafe_code)]
 
+pub mod catalogued;
 pub mod client;
 pub mod documents;
 pub mod frame;

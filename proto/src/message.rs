@@ -30,6 +30,7 @@ mod covered;
 mod digest;
 mod dirs;
 mod groups;
+mod holders;
 mod parts;
 mod request;
 mod templates;
@@ -52,10 +53,11 @@ pub use groups::{
     Cluster, ClusterKind, Degree, Groups, GroupsPart, GroupsRequest, GroupsSummary, IdenticalSet,
     Link, Member, OrderRow,
 };
+pub use holders::{HolderRow, HoldersRequest, Proof};
 pub use parts::{Parts, Whole};
 pub use request::{
-    FindRequest, Inode, MeasureUnit, MountView, PairScore, PairsRequest, Request, Scope, StandsAs,
-    Subject, WireAspect,
+    CatalogueForm, DumpForm, FindRequest, Inode, MeasureUnit, MountView, PairScore, PairsRequest,
+    Request, Scope, StandsAs, Subject, WireAspect,
 };
 pub use templates::{MarkRequest, TemplateRow};
 pub use why::{

@@ -108,6 +108,11 @@ pub fn state_dir(env: &Env, explicit: Option<&Path>) -> Result<PathBuf, PlaceErr
     })
 }
 
+/// Where imported catalogues lie: in the state folder.
+pub fn catalogues_dir(state: &Path) -> PathBuf {
+    state.join("catalogues")
+}
+
 /// The socket: `explicit` (`--socket`), `RESEMBLE_SOCKET`, `$XDG_RUNTIME_DIR/resemble/socket`,
 /// `/run/user/UID/resemble/socket` if that runtime folder is ours, else `socket` in the state
 /// folder (where `state` is what `--state` said).

@@ -23,6 +23,9 @@ mod bad_input;
 /// The same question with and without a daemon has the same bytes for an answer.
 mod two_ways;
 
+/// Trees that are not here: export, import, and every question about them.
+mod catalogues;
+
 /// Documents and archives: what they say and hold, in every answer.
 mod documents;
 

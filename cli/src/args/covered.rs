@@ -27,6 +27,9 @@ pub struct CoveredArgs {
     #[arg(long, value_name = "ROOT", required_unless_present = "from")]
     #[arg(conflicts_with = "from", value_hint = ValueHint::AnyPath)]
     pub by: Vec<PathBuf>,
+    /// A catalogue among the ROOTs covers, too: by the digest alone, no bytes are compared
+    #[arg(long, conflicts_with = "from")]
+    pub by_digest: bool,
     /// With --from: list only files that match GLOB (as in .gitignore); may be repeated
     #[arg(long, value_name = "GLOB", help_heading = "Selection")]
     pub include: Vec<String>,

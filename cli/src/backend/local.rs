@@ -12,16 +12,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use resemble_core::{ByteLen, Params};
-use resemble_engine::find::{self, Subject};
+use resemble_engine::find::{self, Subject, holders};
 use resemble_engine::ingest::{Observer, Progress as Reading, Report};
 use resemble_engine::local::{LocalIndex, LocalOptions};
 use resemble_engine::pairs::{self, PairsOptions};
 use resemble_engine::templates::{self, Store};
 use resemble_engine::{AskError, Snapshot, compare, covered, dirs, dump, groups};
 use resemble_proto::message::{
-    Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, FindRow,
-    Groups, GroupsRequest, MarkRequest, OrderRow, PairRow, PairsRequest, Parts, SoftError,
-    TemplateRow, Whole,
+    Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, DumpForm,
+    FindRow, Groups, GroupsRequest, HolderRow, MarkRequest, OrderRow, PairRow, PairsRequest, Parts,
+    Scope, SoftError, TemplateRow, Whole,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
@@ -69,6 +69,9 @@ impl Local {
             cache,
             cache_bytes: answering.cache_size,
             params: *params,
+            catalogues: places::state_dir(env, global.state.as_deref())
+                .ok()
+                .map(|state| places::catalogues_dir(&state)),
             own: own_folders(env, global, named),
             apart: formats(answering.text).map(|formats| Arc::new(formats) as _),
         };
@@ -145,6 +148,12 @@ impl Local {
         let snapshot = self.snapshot()?;
         let subject = match sought {
             Sought::Stdin(read) => Subject::of_incoming((**read).clone()),
+            Sought::File(file) if file.is_catalogued() => {
+                match Subject::remembered(&snapshot, &file.real).map_err(AskError::from)? {
+                    Some(subject) => subject,
+                    None => return Ok(Err(no_file(file))),
+                }
+            }
             Sought::File(file) => match Subject::indexed(&snapshot, &file.real, &self.params) {
                 Ok(Some(subject)) => subject,
                 // On a file system that is never indexed.
@@ -180,6 +189,21 @@ impl Local {
         let answer = find::find(&snapshot, &subject, name, &options)?;
         let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
         Ok(Ok(self.with_own(answer, is_dir)))
+    }
+
+    pub(super) fn holders(
+        &self,
+        sought: &holders::Sought,
+        real: &Path,
+        scope: &Scope,
+        all: bool,
+    ) -> CliResult<Answer<HolderRow>> {
+        let snapshot = self.index.snapshot().map_err(AskError::from)?;
+        let own = snapshot.file_at(real).map_err(AskError::from)?;
+        let own = own.map(|row| row.id);
+        let answer = holders::candidates(&snapshot, &sought.digests, own, scope, &[], all)?;
+        let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
+        Ok(self.with_own(answer, is_dir))
     }
 
     /// What is known now, without what is template.
@@ -284,14 +308,14 @@ impl Local {
     pub(super) fn dump(
         &self,
         roots: &[PathText],
+        form: &DumpForm,
         sink: &mut dyn FnMut(&[u8]) -> CliResult<()>,
     ) -> CliResult<Vec<SoftError>> {
         let snapshot = self.snapshot()?;
         let roots: Vec<PathBuf> = roots.iter().map(|root| root.as_path().to_owned()).collect();
         let mut result = Ok(());
-        let dumped = dump::dump(&snapshot, &roots, &mut |mut line| {
-            line.push('\n');
-            result = sink(line.as_bytes());
+        let dumped = dump::write(&snapshot, &roots, form, &mut |piece| {
+            result = sink(piece);
             if result.is_ok() {
                 ControlFlow::Continue(())
             } else {
@@ -316,6 +340,12 @@ impl Local {
             .extend(self.errors.iter().filter(|error| is_dir(error)).cloned());
         answer
     }
+}
+
+/// The soft error of a place in a catalogue that is no file.
+fn no_file(file: &Named) -> SoftError {
+    let source = io::Error::other("is no file of the catalogue");
+    SoftError::of_io(PathText::from(file.shown.as_path()), &source)
 }
 
 /// Where scratch files go: beside the cache, for the folder of temporary files often is memory, which is

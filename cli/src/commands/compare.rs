@@ -159,7 +159,7 @@ fn ask(
 
 /// Two directories or two files.
 fn agree(named: &[Named; 2]) -> CliResult<()> {
-    let [a, b] = named.each_ref().map(|one| one.real.is_dir());
+    let [a, b] = named.each_ref().map(Named::is_dir);
     if a == b {
         return Ok(());
     }

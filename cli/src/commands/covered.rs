@@ -110,12 +110,23 @@ fn ask(
         .iter()
         .map(|root| names::required(root))
         .collect::<CliResult<Vec<Named>>>()?;
+    if dir.is_catalogued() {
+        return Err(CliError::Usage(format!(
+            "whether a directory can go is decided by its bytes, and those of {} are not here; \
+             `resemble compare` tells what a catalogue has elsewhere",
+            crate::quote::quoted(&dir.shown)
+        )));
+    }
     let all: Vec<Named> = std::iter::once(&dir).chain(&by).cloned().collect();
+    if args.plan.is_some() {
+        names::no_plan_for(&all)?;
+    }
     let mut backend = Backend::choose(ui, env, global, &args.answering, &all)?;
     backend.refresh(ui, &names::real_paths(&all))?;
     let request = CoveredRequest {
         dir: PathText::from(dir.real.as_path()),
         by: names::real_paths(&by),
+        by_digest: args.by_digest,
     };
     let mut answer = backend.covered(ui, request)?;
     show(&mut answer.body, &dir, &by);
@@ -140,7 +151,8 @@ fn show(body: &mut Coverage, dir: &Named, by: &[Named]) {
         row.path = names::shown_as(dir, &row.path);
         row.by = names::shown_as(by, &row.by);
     }
-    for row in body.linked.iter_mut().chain(&mut body.copies) {
+    let pairs = body.linked.iter_mut().chain(&mut body.copies);
+    for row in pairs.chain(&mut body.recorded) {
         row.path = names::shown_as(dir, &row.path);
         row.by = names::shown_as(by, &row.by);
     }

@@ -1,4 +1,4 @@
-//! `resemble dump --canonical`: the index in a form that can be compared.
+//! `resemble dump`: the index in a form that can be compared, or chunk by chunk.
 //!
 //! Paths are real ones, so that the dump of the daemon and that of a fresh look at the same tree
 //! (`--local --no-cache`) are equal byte for byte.
@@ -21,7 +21,9 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DumpArgs) -> C
     let real = names::real_paths(&named);
     backend.refresh(ui, &real)?;
     ui.redirect(args.output.as_deref());
-    let found = backend.dump(real, &mut |piece| ui.write(|out| out.write_all(piece)))?;
+    let found = backend.dump(real, args.form(), &mut |piece| {
+        ui.write(|out| out.write_all(piece))
+    })?;
     ui.flush()?;
     errors.extend(found);
     let errors = names::tidy(errors, &named);

@@ -15,7 +15,7 @@ use resemble_proto::report::{FindParameters, Head};
 
 use crate::args::{FindArgs, Global, ListAs};
 use crate::backend::{Backend, FindOptions, Sought, digest_stdin};
-use crate::commands::{NOTHING, common_parameters, print_list};
+use crate::commands::{NOTHING, common_parameters, holders, print_list};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names::{self, Named};
 use crate::report::Report;
@@ -25,6 +25,9 @@ use crate::ui::Ui;
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> CliResult {
     let print_as = args.output.checked()?;
     let files = all_files(args)?;
+    if args.holders {
+        return holders::run(ui, env, global, args, &files, print_as);
+    }
     let (within, mut errors) = names::resolve(&args.within);
     let mut found = Found::default();
     let mut params = Params::default();
@@ -192,6 +195,11 @@ fn sought(file: &Path, args: &FindArgs, backend: &Backend) -> Result<CliResult<S
     let real = match std::fs::canonicalize(file) {
         Ok(real) => real,
         Err(error) => {
+            if let Ok(named) = names::required(file)
+                && named.is_catalogued()
+            {
+                return Ok(Ok(Sought::File(named)));
+            }
             let member = names::member_of(file).filter(|_| !args.layer.no_text);
             return member
                 .map(|member| Ok(Sought::Member(member)))

@@ -139,6 +139,9 @@ fn ask(
 ) -> CliResult<(GroupsDocument, Option<Backend>)> {
     let of = args.of.as_deref().map(names::required).transpose()?;
     let (roots, mut errors) = names::resolve(&args.roots);
+    if args.plan.is_some() {
+        names::no_plan_for(&roots)?;
+    }
     let mut all = roots.clone();
     // Without roots the question is about the daemon's, and --of must be in one of them.
     if !args.roots.is_empty() {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::args::{DocumentFormat, Global, StatusArgs};
 use crate::backend;
 use crate::error::{CliResult, Outcome};
+use crate::names;
 use crate::quote::harmless;
 use crate::ui::{Cell, Tint, Ui};
 use crate::values::{human_count, human_size};
@@ -57,6 +58,7 @@ impl<'a> Document<'a> {
 const fn tint(state: RootState) -> Tint {
     match state {
         RootState::Live => Tint::Good,
+        RootState::Catalogue => Tint::Plain,
         RootState::Scanning | RootState::Degraded | RootState::Unavailable => Tint::Notable,
     }
 }
@@ -65,7 +67,7 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
     let mut lines = Vec::new();
     for root in &status.roots {
         let mut line = vec![
-            ui.name(&root.path, Tint::Heading),
+            ui.name(&names::shown_as(&[], &root.path), Tint::Heading),
             Cell::left(root.state.word(), tint(root.state)),
             Cell::right(format!("{} files", human_count(root.files)), Tint::Plain),
             Cell::right(human_size(root.bytes), Tint::Plain),

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use resemble_proto::message::Answer;
+use resemble_engine::portable::{self, CatalogueError};
+use resemble_proto::catalogued;
+use resemble_proto::message::{Answer, WatchOrigin, WatchRow};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
@@ -10,6 +12,7 @@ use resemble_proto::report::Head;
 use crate::args::{Global, WatchAction, WatchArgs};
 use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
+use crate::names;
 use crate::rows;
 use crate::ui::Ui;
 
@@ -26,13 +29,27 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> 
             daemon.watch_add(path, *ignore, *one_file_system, !no_text)?;
         }
         WatchAction::Remove { dir } => {
-            let daemon = backend::daemon(env, global)?;
             // A root that is gone can be removed too: then the name is all there is.
-            let path = real(dir).or_else(|_| absolute(dir))?;
-            daemon.watch_remove(path)?;
+            let path = real(dir);
+            if let (Err(_), Some(label)) = (&path, label_of(dir)) {
+                return forget(env, global, label);
+            }
+            let daemon = backend::daemon(env, global)?;
+            daemon.watch_remove(path.or_else(|_| absolute(dir))?)?;
         }
         WatchAction::List { output } => {
-            let roots = Answer::fresh(backend::daemon(env, global)?.watch_list()?, Vec::new());
+            let mut rows = match backend::daemon(env, global) {
+                Ok(daemon) => daemon.watch_list()?,
+                // Without a daemon there may be catalogues all the same.
+                Err(error) => match kept(env, global) {
+                    rows if rows.is_empty() || global.socket.is_some() => return Err(error),
+                    rows => rows,
+                },
+            };
+            for row in &mut rows {
+                row.path = names::shown_as(&[], &row.path);
+            }
+            let roots = Answer::fresh(rows, Vec::new());
             ui.redirect(output.output.as_deref());
             let head = Head::new("watch", serde_json::json!({}), roots.header);
             rows::print(ui, output, &head, "roots", &roots.rows, &[], false)?;
@@ -40,6 +57,42 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> 
         }
     }
     Ok(Outcome::Holds)
+}
+
+/// The label of `disk:`.
+fn label_of(name: &Path) -> Option<&str> {
+    let (label, below) = catalogued::split_shown(name)?;
+    let label = label.to_str()?;
+    (below.as_os_str().is_empty() && catalogued::is_label(label)).then_some(label)
+}
+
+/// Forgets a catalogue, whoever has it.
+fn forget(env: &Env, global: &Global, label: &str) -> CliResult {
+    match backend::daemon(env, global) {
+        Ok(daemon) => daemon.watch_remove(catalogued::of_label(label).into())?,
+        Err(error) if global.socket.is_some() => return Err(error),
+        Err(_) => {
+            let folder = super::import::folder(env, global)?;
+            if !portable::forget(&folder, label)? {
+                let label = label.to_owned();
+                return Err(CatalogueError::Unknown { label }.into());
+            }
+        }
+    }
+    Ok(Outcome::Holds)
+}
+
+/// The catalogues that are kept, as the daemon would list them.
+fn kept(env: &Env, global: &Global) -> Vec<WatchRow> {
+    let folder = super::import::folder(env, global).unwrap_or_default();
+    let row = |label: String| WatchRow {
+        path: catalogued::of_label(&label).into(),
+        origin: WatchOrigin::Catalogue,
+        ignore: false,
+        one_file_system: false,
+        text: true,
+    };
+    portable::kept(&folder).into_iter().map(row).collect()
 }
 
 fn real(dir: &Path) -> CliResult<PathText> {

@@ -102,7 +102,13 @@ fn subject(args: &WhyArgs, shown: &Path) -> CliResult<Subject> {
                 real: member.real(),
                 inode: None,
             }),
-            None => Err(error),
+            // What a catalogue knows of it is not enough to show it.
+            None => match names::required(shown) {
+                Ok(named) if named.is_catalogued() => {
+                    Err(AskError::Elsewhere { path: named.shown }.into())
+                }
+                _ => Err(error),
+            },
         },
     }
 }

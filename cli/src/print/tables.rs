@@ -165,7 +165,11 @@ fn covered(document: &CoveredDocument, row: &mut Row<'_>) -> io::Result<()> {
             NO,
         ])?;
     }
-    let lists = [("linked", &body.linked), ("copy", &body.copies)];
+    let lists = [
+        ("linked", &body.linked),
+        ("copy", &body.copies),
+        ("recorded", &body.recorded),
+    ];
     for (word, pairs) in lists {
         for pair in pairs {
             row(&[

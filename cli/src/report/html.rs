@@ -360,12 +360,13 @@ fn cut(report: Report<'_>, limit: usize) -> Option<(Owned, String)> {
         }
         Report::Covered(document) => {
             let body = &document.body;
-            let keep = [&body.linked, &body.copies].map(|list| shorten(list.len()));
+            let keep = [&body.linked, &body.copies, &body.recorded].map(|list| shorten(list.len()));
             let keep_missing = shorten(body.missing.len());
             (lost > 0).then(|| {
                 let mut document = document.clone();
                 document.body.linked.truncate(keep[0]);
                 document.body.copies.truncate(keep[1]);
+                document.body.recorded.truncate(keep[2]);
                 document.body.missing.truncate(keep_missing);
                 document.body.near.truncate(limit);
                 Owned::Covered(document)

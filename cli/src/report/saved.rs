@@ -21,7 +21,7 @@ use std::path::{Component, Path, PathBuf};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use resemble_proto::documents::{Body, DirsDocument, Document, SimilarDirs};
 use resemble_proto::message::{
-    CompareClass, Comparison, Coverage, Groups, IdenticalSet, SoftError,
+    CompareClass, Comparison, CoverPair, Coverage, Groups, IdenticalSet, SoftError,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -421,12 +421,10 @@ pub fn pick_covered(saved: &mut Saved<Coverage>, picked: &Picked) -> CliResult<(
         missing,
         near,
         linked,
+        recorded,
         copies,
         ..
     } = &mut document.body;
-    let count = |missing: usize, near: usize, linked: usize, copies: usize| {
-        (missing + near + linked + copies) as u64
-    };
     if picked.is_filter() {
         let keep =
             |path: &PathText, size| size >= picked.min_size.unwrap_or(0) && names.admit(path);
@@ -434,17 +432,24 @@ pub fn pick_covered(saved: &mut Saved<Coverage>, picked: &Picked) -> CliResult<(
         missing.retain(|row| keep(&row.path, row.size));
         let stays: HashSet<&PathText> = missing.iter().map(|row| &row.path).collect();
         near.retain(|row| stays.contains(&row.path));
-        for list in [&mut *linked, &mut *copies] {
+        for list in [&mut *linked, &mut *copies, &mut *recorded] {
             list.retain(|pair| keep(&pair.path, pair.size));
         }
-        document.header.total = count(missing.len(), near.len(), linked.len(), copies.len());
+        document.header.total =
+            (missing.len() + near.len()) as u64 + pairs_of(&[linked, copies, recorded]);
     }
     cut(missing, picked.top);
     cut(near, picked.top);
     cut(linked, picked.top);
     cut(copies, picked.top);
-    document.header.shown = count(missing.len(), near.len(), linked.len(), copies.len());
+    cut(recorded, picked.top);
+    document.header.shown =
+        (missing.len() + near.len()) as u64 + pairs_of(&[linked, copies, recorded]);
     Ok(())
+}
+
+fn pairs_of(lists: &[&Vec<CoverPair>]) -> u64 {
+    lists.iter().map(|list| list.len() as u64).sum()
 }
 
 /// Keeps what is picked of a report of `dirs`.

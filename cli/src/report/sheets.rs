@@ -210,6 +210,12 @@ const COPIES: Sheet = Sheet {
     ..LINKED
 };
 
+const RECORDED: Sheet = Sheet {
+    name: "Recorded in a catalogue",
+    lead: "Equal by digest to what only a catalogue has: no bytes were compared.",
+    ..LINKED
+};
+
 const FOUND: Sheet = Sheet {
     name: "Similar files",
     lead: "Files similar to those that were named, best first. Bytes in both are a lower bound.",
@@ -547,7 +553,11 @@ fn covered(document: &CoveredDocument, sink: &mut dyn Sink) -> io::Result<()> {
         })
     };
     pairs(&LINKED, &coverage.linked, sink)?;
-    pairs(&COPIES, &coverage.copies, sink)
+    pairs(&COPIES, &coverage.copies, sink)?;
+    if coverage.recorded.is_empty() {
+        return Ok(());
+    }
+    pairs(&RECORDED, &coverage.recorded, sink)
 }
 
 fn find(document: &FindDocument, sink: &mut dyn Sink) -> io::Result<()> {

@@ -68,6 +68,13 @@ pub fn print(ui: &mut Ui, document: &CoveredDocument, all: bool) -> CliResult<()
         &body.linked,
         all,
     )?;
+    folded |= list_pairs(
+        ui,
+        "equal by digest to what only a catalogue has, not compared:",
+        " is recorded as ",
+        &body.recorded,
+        all,
+    )?;
     if all {
         list_pairs(ui, "covered:", " equals ", &body.copies, all)?;
     }
@@ -84,6 +91,10 @@ fn verdict(document: &CoveredDocument) -> String {
     if body.covered {
         return match (body.files, body.linked.len()) {
             (0, _) => "there is nothing in it".to_owned(),
+            (_, 0) if !body.recorded.is_empty() => format!(
+                "all of {files}, {size}; {} only by the digest in a catalogue",
+                human_count(body.recorded.len() as u64)
+            ),
             (_, 0) => format!("all of {files}, {size}, compared byte for byte now"),
             (_, linked) => format!(
                 "all of {files}, {size}; {} only by a hard link of itself",

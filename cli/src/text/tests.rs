@@ -270,6 +270,7 @@ fn what_is_not_covered() {
         }],
         linked: vec![pair("copy/l", "by/l")],
         copies: vec![pair("copy/c", "by/c")],
+        recorded: Vec::new(),
     };
     let expected = "\
 NOT covered:  copy  2 of 5 files (3.9 KiB of 8.8 KiB) would be lost

@@ -70,6 +70,7 @@ impl Indexer {
             return;
         };
         self.start_ingest(index);
+        self.attach_catalogues();
         // What was heard meanwhile is scanned; the pause grows on until a scan succeeds.
         self.scan_all();
         if self.run_scans() {

@@ -44,6 +44,7 @@ use crate::state::Shared;
 use crate::watch::{Batch, Cookie, Marks, Source};
 
 mod broken;
+mod catalogues;
 mod observer;
 mod orders;
 pub(crate) mod roots;
@@ -79,6 +80,8 @@ pub enum Command {
     AddRoot(RootOptions, oneshot::Sender<Result<(), Failure>>),
     /// Stop watching a root and forget its content.
     RemoveRoot(PathBuf, oneshot::Sender<Result<(), Failure>>),
+    /// Keep a catalogue under a label.
+    Import(PathBuf, String, oneshot::Sender<Result<(), Failure>>),
     /// Other excluded paths from now on.
     Exclude(Vec<PathBuf>, oneshot::Sender<()>),
     /// End.
@@ -94,6 +97,8 @@ pub struct Options {
     pub reconcile: Option<Duration>,
     /// Paths that are never looked at.
     pub exclude: Vec<PathBuf>,
+    /// Where imported catalogues lie.
+    pub catalogues: Option<PathBuf>,
     /// What takes documents and archives apart.
     pub apart: Option<Arc<dyn TakeApart>>,
     /// Ends a scan under way.
@@ -214,6 +219,7 @@ impl Indexer {
             self.start_ingest(index);
         }
         self.forget_former_roots();
+        self.attach_catalogues();
         for root in self.shared.roots() {
             self.watches.guard(self.source.as_mut(), &root.options.path);
             self.scans.push_back(root.options.path);

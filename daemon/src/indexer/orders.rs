@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use resemble_engine::ingest::RootOptions;
+use resemble_proto::catalogued::is_catalogued;
 use resemble_proto::message::{Failure, FailureKind, RootState, WatchOrigin};
 
 use super::{Command, Indexer, PendingSync, internal, reply, roots};
@@ -27,6 +28,10 @@ impl Indexer {
             }
             Command::RemoveRoot(path, answer) => {
                 let done = self.remove_root(&path);
+                reply(answer, done);
+            }
+            Command::Import(file, label, answer) => {
+                let done = self.import(&file, &label);
                 reply(answer, done);
             }
             Command::Exclude(paths, answer) => {
@@ -90,6 +95,9 @@ impl Indexer {
     }
 
     pub(super) fn remove_root(&mut self, path: &Path) -> Result<(), Failure> {
+        if is_catalogued(path) {
+            return self.forget_catalogue(path);
+        }
         let mut roots = self.shared.roots();
         let Some(at) = roots.iter().position(|root| root.options.path == path) else {
             let text = format!(

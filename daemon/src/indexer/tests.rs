@@ -57,6 +57,7 @@ fn start_on(index: Arc<Index>, roots: &[&Path], limit: usize) -> Running {
         }),
         Options {
             apart: None,
+            catalogues: None,
             timing: Timing::default(),
             reconcile: None,
             exclude: Vec::new(),

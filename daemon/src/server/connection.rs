@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use resemble_engine::ingest::RootOptions;
+use resemble_proto::catalogued;
 use resemble_proto::frame::{self, LineBuffer, MAX_ANSWER, encode};
 use resemble_proto::message::{
     AlertRow, Answer, End, Failure, FailureKind, Header, Hello, Reply, Request,
@@ -125,6 +126,12 @@ impl Connection {
                 let row = handlers::watch_row(&root);
                 self.order(&context, |reply| Command::AddRoot(root, reply), None)
                     .await?;
+                self.rows(vec![row]).await
+            }
+            Request::Import { path, label } => {
+                let row = handlers::catalogue_row(&catalogued::of_label(&label));
+                let command = |reply| Command::Import(path.into(), label, reply);
+                self.order(&context, command, None).await?;
                 self.rows(vec![row]).await
             }
             Request::WatchRemove { path } => {

@@ -17,10 +17,12 @@ use resemble_engine::pairs::{self, PairsOptions};
 use resemble_engine::{compare, covered, dirs, dump, groups};
 use resemble_fs::View;
 use resemble_index::Snapshot;
+use resemble_proto::catalogued::{is_catalogued, is_label};
 use resemble_proto::message::{
-    Answer, CoverRow, DirRow, DirsRequest, DumpRow, End, Failure, FailureKind, FindRequest,
-    FindRow, GroupsRequest, Header, Inode, MountView, OrderRow, PairRow, PairsRequest, Parts,
-    Reply, Request, RootState, Scope, Subject, WatchOrigin, WatchRow, Whole, WireAspect,
+    Answer, CoverRow, DirRow, DirsRequest, DumpForm, DumpRow, End, Failure, FailureKind,
+    FindRequest, FindRow, GroupsRequest, Header, HolderRow, HoldersRequest, Inode, MountView,
+    OrderRow, PairRow, PairsRequest, Parts, Reply, Request, RootState, Scope, Subject, WatchOrigin,
+    WatchRow, Whole, WireAspect,
 };
 use resemble_proto::path::PathText;
 
@@ -36,6 +38,7 @@ use crate::state::{NoSnapshot, Root};
 pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Result<(), ClientGone> {
     match request {
         Request::Find(request) => out.answer(find(context, &request)),
+        Request::Holders(request) => out.answer(holders(context, &request)),
         Request::Pairs(request) => out.answer(pairs(context, &request)),
         Request::Compare(request) => {
             let paths = [&request.a, &request.b];
@@ -73,9 +76,12 @@ pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Resu
             let row = status::status(context).map_err(no_snapshot);
             out.answer(row.map(|row| with_header(context, Answer::fresh(vec![row], Vec::new()))))
         }
-        Request::Dump { roots } => dump(context, &roots, out),
+        Request::Dump { roots } => dump(context, &roots, &DumpForm::Canonical, out),
+        Request::DumpAs { roots, form } => dump(context, &roots, &form, out),
         Request::WatchList => {
-            let rows = context.shared.roots().iter().map(row_of).collect();
+            let rows = context.shared.roots().into_iter();
+            let rows = rows.chain(context.shared.catalogue_roots());
+            let rows = rows.map(|root| row_of(&root)).collect();
             out.answer(Ok(Answer::fresh(rows, Vec::new())))
         }
         Request::Mount { path, view } => out.answer(mount(context, &path, view)),
@@ -84,6 +90,7 @@ pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Resu
         // Orders and followers are served where they can wait.
         Request::Sync { .. }
         | Request::WatchAdd { .. }
+        | Request::Import { .. }
         | Request::WatchRemove { .. }
         | Request::Alerts { .. } => {
             let text = "an order came the way of a question";
@@ -100,7 +107,12 @@ fn find(context: &Context, request: &FindRequest) -> Result<Answer<FindRow>, Fai
             if context.shared.root_of(path.as_path()).is_none() {
                 return Err(not_watched(path.as_path()));
             }
-            let subject = find::Subject::indexed(&snapshot, path.as_path(), &context.shared.params)
+            let found = if is_catalogued(path.as_path()) {
+                find::Subject::remembered(&snapshot, path.as_path()).map_err(AskError::from)
+            } else {
+                find::Subject::indexed(&snapshot, path.as_path(), &context.shared.params)
+            };
+            let subject = found
                 .map_err(asked)?
                 .ok_or_else(|| not_indexed(path.as_path()))?;
             (subject, path.clone())
@@ -132,6 +144,24 @@ fn find(context: &Context, request: &FindRequest) -> Result<Answer<FindRow>, Fai
     };
     let answer = find::find(&snapshot, &subject, &name, &options).map_err(asked)?;
     Ok(with_header(context, answer))
+}
+
+fn holders(context: &Context, request: &HoldersRequest) -> Result<Answer<HolderRow>, Failure> {
+    watched(context, &request.scope.within)?;
+    let digests = request.digests.iter().map(Digest::try_from);
+    let digests = digests
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| Failure::new(FailureKind::BadRequest, error.to_string()))?;
+    let snapshot = snapshot(context)?;
+    let own = request
+        .inode
+        .and_then(|inode| file_of(context, &snapshot, inode));
+    let roots = context.shared.roots().into_iter();
+    let roots = roots.chain(context.shared.catalogue_roots());
+    let roots: Vec<PathBuf> = roots.map(|root| root.options.path).collect();
+    let (scope, all) = (&request.scope, request.all);
+    let answer = find::holders::candidates(&snapshot, &digests, own, scope, &roots, all);
+    Ok(with_header(context, answer.map_err(asked)?))
 }
 
 /// What stands for a subject besides its bytes, as a client sent it.
@@ -223,12 +253,23 @@ pub(super) fn or_roots(context: &Context, scope: Scope) -> Scope {
 }
 
 /// Sent as it is made: the dump of a large tree is larger than the memory it should take.
-fn dump(context: &Context, roots: &[PathText], out: &mut Out) -> Result<(), ClientGone> {
+fn dump(
+    context: &Context,
+    roots: &[PathText],
+    form: &DumpForm,
+    out: &mut Out,
+) -> Result<(), ClientGone> {
     let prepared = dump_roots(context, roots).and_then(|roots| Ok((roots, snapshot(context)?)));
     let (roots, snapshot) = match prepared {
         Ok(prepared) => prepared,
         Err(failure) => return out.answer::<DumpRow>(Err(failure)),
     };
+    if let DumpForm::Catalogue(form) = form
+        && !is_label(&form.label)
+    {
+        let failure = Failure::new(FailureKind::BadRequest, "that cannot be a label");
+        return out.answer::<DumpRow>(Err(failure));
+    }
     // How many pieces follow is not known before the last.
     let header = Header {
         fresh: context.shared.fresh(),
@@ -236,27 +277,37 @@ fn dump(context: &Context, roots: &[PathText], out: &mut Out) -> Result<(), Clie
         ..Header::default()
     };
     out.line(&Reply::<DumpRow>::Header(header))?;
-    let mut text = String::new();
+    let is_text = !matches!(form, DumpForm::Catalogue(_));
+    // Base64 is longer by a third.
+    let piece = if is_text {
+        DumpRow::PIECE
+    } else {
+        DumpRow::PIECE / 4 * 3
+    };
+    let mut waiting: Vec<u8> = Vec::new();
     let mut rows = 0;
     let mut gone = None;
-    let mut send = |text: &mut String, out: &mut Out| {
-        while !text.is_empty() {
-            // The text is ASCII, so any place is a place to cut.
-            let rest = text.split_off(text.len().min(DumpRow::PIECE));
-            out.line(&Reply::Row(DumpRow {
-                text: std::mem::replace(text, rest),
+    let mut send = |waiting: &mut Vec<u8>, out: &mut Out| {
+        for piece in waiting.chunks(piece) {
+            out.line(&Reply::Row(if is_text {
+                // The text is ASCII, so any place is a place to cut.
+                DumpRow {
+                    text: String::from_utf8_lossy(piece).into_owned(),
+                }
+            } else {
+                DumpRow::of_bytes(piece)
             }))?;
             rows += 1;
         }
+        waiting.clear();
         Ok(())
     };
-    let dumped = dump::dump(&snapshot, &roots, &mut |line| {
-        text.push_str(&line);
-        text.push('\n');
-        if text.len() < DumpRow::PIECE {
+    let dumped = dump::write(&snapshot, &roots, form, &mut |bytes| {
+        waiting.extend_from_slice(bytes);
+        if waiting.len() < piece {
             return ControlFlow::Continue(());
         }
-        match send(&mut text, out) {
+        match send(&mut waiting, out) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 gone = Some(error);
@@ -270,7 +321,7 @@ fn dump(context: &Context, roots: &[PathText], out: &mut Out) -> Result<(), Clie
     if let Err(error) = dumped {
         return out.answer::<DumpRow>(Err(Failure::new(FailureKind::Internal, error.to_string())));
     }
-    send(&mut text, out)?;
+    send(&mut waiting, out)?;
     out.line(&Reply::<DumpRow>::End(End { rows, errors: 0 }))?;
     out.flush()
 }
@@ -350,6 +401,9 @@ pub(super) fn new_root(context: &Context, root: RootOptions) -> Result<RootOptio
 /// The root that is meant: as named, or where the name leads.
 pub(super) fn known_root(context: &Context, path: PathBuf) -> Result<PathBuf, Failure> {
     let roots = context.shared.roots();
+    if is_catalogued(&path) {
+        return Ok(path);
+    }
     let is_root = |path: &Path| roots.iter().any(|root| root.options.path == path);
     if is_root(&path) {
         return Ok(path);
@@ -374,6 +428,17 @@ pub(super) fn watch_row(root: &RootOptions) -> WatchRow {
         ignore: root.ignore,
         one_file_system: root.one_file_system,
         text: root.text,
+    }
+}
+
+/// The row of a catalogue.
+pub(super) fn catalogue_row(path: &Path) -> WatchRow {
+    WatchRow {
+        origin: WatchOrigin::Catalogue,
+        ..watch_row(&RootOptions {
+            text: true,
+            ..RootOptions::new(path)
+        })
     }
 }
 

@@ -35,7 +35,8 @@ pub(super) fn status(context: &Context) -> Result<StatusAnswer, NoSnapshot> {
     let shared = &context.shared;
     let clock = shared.clock();
     let snapshot = shared.snapshot()?;
-    let roots = shared.roots();
+    let mut roots = shared.roots();
+    roots.extend(shared.catalogue_roots());
     let (figures, unopened) = figures(context, clock, &snapshot, &roots)?;
     let troubles = shared.troubles();
     let totals = snapshot.totals()?;

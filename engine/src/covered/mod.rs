@@ -15,7 +15,9 @@
 //!    that is said. Bind mounts and the like are seen through by device and inode: a candidate whose
 //!    folder is one of the directory's own folders is in it, whatever its path says. A file that *is* the
 //!    file (one inode) is a hard link if it has another name, and nothing otherwise.
-//! 5. **Near copies are not safe** (`near`). They are listed apart, of files that are missing.
+//! 5. **A catalogue proves nothing.** Its files are not here, so an equal one that only a catalogue has is told apart, and
+//!    counts only for who says that a digest is enough.
+//! 6. **Near copies are not safe** (`near`). They are listed apart, of files that are missing.
 //!
 //! Which equal is named does not depend on chance: that of the same relative path below a root, then of
 //! the same name, then the one with the least path, other files before further names of this one.
@@ -32,6 +34,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentId};
 use resemble_index::{FileState, ReadError, Snapshot};
+use resemble_proto::catalogued;
 use resemble_proto::message::{
     CoverPair, Coverage, CoveredRequest, Header, Looked, MissingRow, SoftError, Whole,
 };
@@ -62,7 +65,12 @@ enum Verdict {
 pub fn covered(snapshot: &Snapshot, request: &CoveredRequest) -> Result<Whole<Coverage>, AskError> {
     let listing = Listing::of(request.dir.as_path())?;
     let mut errors = listing.errors.clone();
-    let outside = Outside::of(&listing, &request.by, &mut errors);
+    let (recorded, live): (Vec<PathText>, Vec<PathText>) = request
+        .by
+        .iter()
+        .cloned()
+        .partition(|by| catalogued::is_catalogued(by.as_path()));
+    let outside = Outside::of(&listing, &live, &mut errors);
     let files = &listing.files;
     let contents = contents(snapshot, &listing)?;
     let places = Places::of(snapshot, &outside, contents.iter().flatten().copied())?;
@@ -90,7 +98,7 @@ pub fn covered(snapshot: &Snapshot, request: &CoveredRequest) -> Result<Whole<Co
         ..Looked::default()
     };
     let mut lost: Vec<&Listed> = Vec::new();
-    for (file, verdict) in files.iter().zip(verdicts) {
+    for (at, (file, verdict)) in files.iter().zip(verdicts).enumerate() {
         let size = file.stat.size;
         body.files += 1;
         if inodes.insert((file.stat.dev, file.stat.ino)) {
@@ -114,8 +122,16 @@ pub fn covered(snapshot: &Snapshot, request: &CoveredRequest) -> Result<Whole<Co
                 continue;
             }
             Verdict::Missing(reason) => {
-                lost.push(file);
-                reason
+                if let Some(by) = recorded_at(snapshot, &recorded, contents[at])? {
+                    body.recorded.push(pair(by));
+                    if request.by_digest {
+                        continue;
+                    }
+                    "only a catalogue has its equal".to_owned()
+                } else {
+                    lost.push(file);
+                    reason
+                }
             }
             Verdict::Unreadable(error) => {
                 let reason = format!("cannot be read: {}", error.message);
@@ -133,8 +149,11 @@ pub fn covered(snapshot: &Snapshot, request: &CoveredRequest) -> Result<Whole<Co
     body.covered = body.missing.is_empty();
     errors.sort();
     errors.dedup();
-    let count =
-        (body.missing.len() + body.near.len() + body.linked.len() + body.copies.len()) as u64;
+    let count = (body.missing.len()
+        + body.near.len()
+        + body.linked.len()
+        + body.copies.len()
+        + body.recorded.len()) as u64;
     let header = Header {
         fresh: true,
         pending: 0,
@@ -147,6 +166,28 @@ pub fn covered(snapshot: &Snapshot, request: &CoveredRequest) -> Result<Whole<Co
         body,
         errors,
     })
+}
+
+/// The least path at which a catalogue has a content. What a catalogue says is no proof, so nothing is covered
+/// by it unless that was asked for.
+fn recorded_at(
+    snapshot: &Snapshot,
+    recorded: &[PathText],
+    content: Option<ContentId>,
+) -> Result<Option<PathBuf>, ReadError> {
+    let (false, Some(content)) = (recorded.is_empty(), content) else {
+        return Ok(None);
+    };
+    let mut least: Option<PathBuf> = None;
+    for file in snapshot.files_of(content)? {
+        for path in snapshot.paths(file)? {
+            let is_there = recorded.iter().any(|root| path.starts_with(root.as_path()));
+            if is_there && least.as_ref().is_none_or(|least| path < *least) {
+                least = Some(path);
+            }
+        }
+    }
+    Ok(least)
 }
 
 /// What each file of the listing holds, if the index has that.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
 
@@ -410,7 +412,8 @@ impl StatusAnswer {
 
     /// Whether everything is as it should be: `resemble status` ends with 0.
     pub fn is_live(&self) -> bool {
-        self.degraded.is_empty() && self.roots.iter().all(|root| root.state == RootState::Live)
+        let is_well = |state| matches!(state, RootState::Live | RootState::Catalogue);
+        self.degraded.is_empty() && self.roots.iter().all(|root| is_well(root.state))
     }
 }
 
@@ -458,6 +461,8 @@ pub enum RootState {
     Degraded,
     /// The root cannot be reached; its last answers stay.
     Unavailable,
+    /// A catalogue: it is as it was when it was exported.
+    Catalogue,
 }
 
 impl RootState {
@@ -468,6 +473,7 @@ impl RootState {
             Self::Live => "live",
             Self::Degraded => "degraded",
             Self::Unavailable => "unavailable",
+            Self::Catalogue => "catalogue",
         }
     }
 }
@@ -588,6 +594,8 @@ pub enum WatchOrigin {
     Start,
     /// `watch add`: kept in the state folder.
     Kept,
+    /// `import`: a catalogue, kept in the state folder.
+    Catalogue,
 }
 
 impl WatchOrigin {
@@ -596,6 +604,7 @@ impl WatchOrigin {
         match self {
             Self::Start => "start",
             Self::Kept => "kept",
+            Self::Catalogue => "catalogue",
         }
     }
 }
@@ -621,6 +630,18 @@ pub struct DumpRow {
 impl DumpRow {
     /// Bytes of text in a row, at most.
     pub const PIECE: usize = 64 * 1024;
+
+    /// A piece that is no text, as base64.
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        Self {
+            text: BASE64.encode(bytes),
+        }
+    }
+
+    /// The bytes of a piece that is no text; `None` if it is no base64.
+    pub fn bytes(&self) -> Option<Vec<u8>> {
+        BASE64.decode(&self.text).ok()
+    }
 }
 
 impl fmt::Display for FailureKind {

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::message::{
-    FindRequest, MarkRequest, MeasureUnit, PairScore, PairsRequest, Request, Scope, Subject,
-    TemplateRow,
+    CatalogueForm, DumpForm, FindRequest, MarkRequest, MeasureUnit, PairScore, PairsRequest,
+    Request, Scope, Subject, TemplateRow,
 };
 
 fn json<T: Serialize>(value: &T) -> String {
@@ -213,6 +213,19 @@ fn a_request_survives_the_wire() {
             one_file_system: false,
         },
         Request::Dump { roots: vec![] },
+        Request::DumpAs {
+            roots: vec!["/a".into()],
+            form: DumpForm::Chunks,
+        },
+        Request::DumpAs {
+            roots: vec![],
+            form: DumpForm::Catalogue(CatalogueForm {
+                label: "disk".into(),
+                created: -1,
+                names: true,
+                text: false,
+            }),
+        },
     ];
     for request in all {
         let text = json(&request);

@@ -13,6 +13,9 @@ pub struct CoveredRequest {
     pub dir: PathText,
     /// Where its files must have equals, absolute; what lies inside `dir` does not count.
     pub by: Vec<PathText>,
+    /// An equal that only a catalogue has, known by its digest, covers too.
+    #[serde(default)]
+    pub by_digest: bool,
 }
 
 /// A file of the directory that has no equal elsewhere.
@@ -24,7 +27,8 @@ pub struct MissingRow {
     /// Its size in bytes; of what is no regular file 0.
     pub size: u64,
     /// Why it is not covered: `no equal file`, `symbolic link`, `fifo`, `cannot be read: …`,
-    /// `its equal changed`.
+    /// `its equal changed`,
+    /// `only a catalogue has its equal`.
     pub reason: String,
 }
 
@@ -76,6 +80,9 @@ pub struct Coverage {
     /// Covered by another file with equal bytes.
     #[serde(default)]
     pub copies: Vec<CoverPair>,
+    /// Equal by digest to a file that only a catalogue has: no bytes were compared.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recorded: Vec<CoverPair>,
 }
 
 /// A row of `covered` on the wire.
@@ -99,6 +106,8 @@ pub enum CoveredPart {
     Linked(CoverPair),
     /// Covered.
     Copy(CoverPair),
+    /// Equal by digest to what only a catalogue has.
+    Recorded(CoverPair),
 }
 
 impl Parts for Coverage {
@@ -119,6 +128,7 @@ impl Parts for Coverage {
             CoveredPart::Near(row) => self.near.push(row),
             CoveredPart::Linked(row) => self.linked.push(row),
             CoveredPart::Copy(row) => self.copies.push(row),
+            CoveredPart::Recorded(row) => self.recorded.push(row),
         }
     }
 
@@ -133,6 +143,7 @@ impl Parts for Coverage {
             .chain(self.near.into_iter().map(CoveredPart::Near))
             .chain(self.linked.into_iter().map(CoveredPart::Linked))
             .chain(self.copies.into_iter().map(CoveredPart::Copy))
+            .chain(self.recorded.into_iter().map(CoveredPart::Recorded))
             .collect()
     }
 }

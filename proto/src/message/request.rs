@@ -4,7 +4,8 @@ use resemble_core::similarity::Unit;
 use serde::{Deserialize, Serialize};
 
 use crate::message::{
-    CompareRequest, CoveredRequest, DirsRequest, GroupsRequest, MarkRequest, WireDigest,
+    CompareRequest, CoveredRequest, DirsRequest, GroupsRequest, HoldersRequest, MarkRequest,
+    WireDigest,
 };
 use crate::number::Fraction;
 use crate::path::PathText;
@@ -15,6 +16,8 @@ use crate::path::PathText;
 pub enum Request {
     /// Files similar to one. Rows: [`crate::message::FindRow`], best first.
     Find(FindRequest),
+    /// Every file that holds a part of one. Rows: [`crate::message::HolderRow`], candidates.
+    Holders(HoldersRequest),
     /// All pairs among files. Rows: [`crate::message::PairRow`], best first.
     Pairs(PairsRequest),
     /// Two directories by content. Rows: [`crate::message::ComparePart`].
@@ -51,6 +54,14 @@ pub enum Request {
         #[serde(default)]
         roots: Vec<PathText>,
     },
+    /// A dump of another form. Rows: [`crate::message::DumpRow`].
+    DumpAs {
+        /// Only what lies under these; empty: all roots.
+        #[serde(default)]
+        roots: Vec<PathText>,
+        /// Which.
+        form: DumpForm,
+    },
     /// Adds a root, and keeps it over restarts. One row: [`crate::message::WatchRow`].
     WatchAdd {
         /// The directory, absolute.
@@ -65,12 +76,19 @@ pub enum Request {
         #[serde(default = "yes")]
         text: bool,
     },
-    /// Stops watching a root and forgets its content; no rows.
+    /// Keeps a catalogue, instead of any of its label. One row: [`crate::message::WatchRow`].
+    Import {
+        /// The file, absolute.
+        path: PathText,
+        /// See [`crate::catalogued::is_label`].
+        label: String,
+    },
+    /// Stops watching a root, or forgets a catalogue, and forgets its content; no rows.
     WatchRemove {
-        /// The root, absolute.
+        /// The root, absolute; or where the catalogue stands ([`crate::catalogued::of_label`]).
         path: PathText,
     },
-    /// The roots. Rows: [`crate::message::WatchRow`].
+    /// The roots and the catalogues. Rows: [`crate::message::WatchRow`].
     WatchList,
     /// The alerts that are kept, oldest first. Rows: [`crate::message::AlertRow`].
     Alerts {
@@ -105,6 +123,7 @@ impl Request {
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Find(_) => "find",
+            Self::Holders(_) => "holders",
             Self::Pairs(_) => "pairs",
             Self::Compare(_) => "compare",
             Self::Covered(_) => "covered",
@@ -117,7 +136,9 @@ impl Request {
             Self::Status => "status",
             Self::Sync { .. } => "sync",
             Self::Dump { .. } => "dump",
+            Self::DumpAs { .. } => "dump-as",
             Self::WatchAdd { .. } => "watch-add",
+            Self::Import { .. } => "import",
             Self::WatchRemove { .. } => "watch-remove",
             Self::WatchList => "watch-list",
             Self::Alerts { .. } => "alerts",
@@ -126,6 +147,34 @@ impl Request {
             Self::Covers { .. } => "covers",
         }
     }
+}
+
+/// The forms of a dump.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DumpForm {
+    /// One line a path, with nothing but the state of the tree.
+    #[default]
+    Canonical,
+    /// One line a chunk: length, MD5, number of the file.
+    Chunks,
+    /// One line a file: its number among the chunks, and its path.
+    Files,
+    /// A catalogue. It is no text: rows carry it as base64, each by itself.
+    Catalogue(CatalogueForm),
+}
+
+/// What a catalogue is to say besides the tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CatalogueForm {
+    /// What people call it: see [`crate::catalogued::is_label`].
+    pub label: String,
+    /// When it was made, in seconds since 1970.
+    pub created: i64,
+    /// Names, times of change, directories and links are in it.
+    pub names: bool,
+    /// What documents say and archives hold is in it.
+    pub text: bool,
 }
 
 /// The files that take part in a question: as candidates and in the boilerplate statistics alike,

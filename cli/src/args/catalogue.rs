@@ -1,0 +1,63 @@
+//! `export` and `import`
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::{Answering, TextLayer};
+
+pub(super) const EXPORT_EXAMPLES: &str = "\
+Examples:
+  resemble export /media/disk -o disk.cat
+      Then the disk can go into its drawer.
+  resemble find report.txt --in disk.cat
+      Is it, or most of it, on that disk?
+  resemble compare disk.cat ~/Documents
+      What is on one side only, what was moved, what was edited.
+  resemble export ~/src --no-names -o src.cat
+      For somebody who may know what, but not what it is called.";
+
+pub(super) const IMPORT_EXAMPLES: &str = "\
+Examples:
+  resemble import disk.cat laptop.cat
+  resemble find report.txt
+      Among what the daemon watches and what the catalogues say.
+  resemble groups ~/Documents disk: laptop:
+  resemble watch remove disk:";
+
+/// `export`
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// What the catalogue is of; without, all that the daemon watches
+    #[arg(value_name = "ROOT", value_hint = ValueHint::AnyPath)]
+    pub roots: Vec<PathBuf>,
+    /// The catalogue to write; one that is there is replaced once the new one is complete
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: PathBuf,
+    /// Write no names, dates, directories or links: files are numbered in the order of their digests
+    #[arg(long)]
+    pub no_names: bool,
+    /// What people call it: letters, digits, `.`, `_`, `-` [default: the name of FILE up to its last dot]
+    #[arg(long, value_name = "NAME")]
+    pub label: Option<String>,
+    /// The date that it bears, in seconds since 1970 [default: now]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    pub created: Option<i64>,
+    /// What takes part.
+    #[command(flatten)]
+    pub layer: TextLayer,
+    /// Who answers.
+    #[command(flatten)]
+    pub answering: Answering,
+}
+
+/// `import`
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// Catalogues that `export` wrote
+    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+    /// Call it NAME instead of what it calls itself; one FILE only
+    #[arg(long, value_name = "NAME")]
+    pub label: Option<String>,
+}

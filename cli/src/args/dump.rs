@@ -1,0 +1,52 @@
+//! `dump`
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, ValueHint};
+use resemble_proto::message::DumpForm;
+
+use super::Answering;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  resemble dump --canonical ~/Documents > today; diff yesterday today
+      What has changed, by content.
+  resemble dump --chunks ~/Documents | sort -k2,2 | less
+      Files that share a chunk stand next to each other.
+  resemble dump --files ~/Documents
+      What the numbers of the files mean.";
+
+/// `dump`
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("form").required(true).args(["canonical", "chunks", "files"])))]
+pub struct DumpArgs {
+    /// The form that holds nothing but the state of the tree, one line a path
+    #[arg(long)]
+    pub canonical: bool,
+    /// One line a chunk: length, MD5, number of the file; repeats and all
+    #[arg(long)]
+    pub chunks: bool,
+    /// One line a file: the number that --chunks gives it, a tab, its path
+    #[arg(long)]
+    pub files: bool,
+    /// Only what lies under ROOT; without, all that the daemon watches
+    #[arg(value_name = "ROOT", value_hint = ValueHint::AnyPath)]
+    pub roots: Vec<PathBuf>,
+    /// Write into FILE instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+    /// Who answers.
+    #[command(flatten)]
+    pub answering: Answering,
+}
+
+impl DumpArgs {
+    /// The form that was asked for.
+    pub const fn form(&self) -> DumpForm {
+        match (self.chunks, self.files) {
+            (true, _) => DumpForm::Chunks,
+            (_, true) => DumpForm::Files,
+            _ => DumpForm::Canonical,
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! `resemble export`: a catalogue of directories.
+//!
+//! The bytes come from whoever answers, the daemon or this process, and are the same. They go into a new file beside
+//! the one that was named; that one is replaced only when the new one is complete, on the disk, and has been read back.
+
+use std::fmt::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use resemble_engine::portable::{self, Totals};
+use resemble_proto::catalogued::{LABEL, is_label};
+use resemble_proto::message::{CatalogueForm, DumpForm};
+use resemble_proto::places::Env;
+
+use crate::args::{ExportArgs, Global};
+use crate::backend::Backend;
+use crate::error::{CliError, CliResult, Outcome};
+use crate::names;
+use crate::quote::quoted;
+use crate::rows::counted;
+use crate::ui::Ui;
+use crate::values::human_size;
+
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) -> CliResult {
+    let label = label(args)?;
+    let (named, mut errors) = names::resolve(&args.roots);
+    if named.is_empty() && !errors.is_empty() {
+        ui.soft_errors(&errors);
+        return Ok(Outcome::Incomplete);
+    }
+    let answering = args.layer.answering(&args.answering);
+    let mut backend = Backend::choose(ui, env, global, &answering, &named)?;
+    let real = names::real_paths(&named);
+    // Before the new file is there: it must not be found by its own search.
+    backend.refresh(ui, &real)?;
+    let form = DumpForm::Catalogue(CatalogueForm {
+        label,
+        created: args.created.unwrap_or_else(now),
+        names: !args.no_names,
+        text: !args.layer.no_text,
+    });
+    let mut file = NewFile::beside(&args.output)?;
+    let progress = ui.progress("writing the catalogue");
+    let found = backend.dump(real, form, &mut |piece| file.write(piece))?;
+    drop(progress);
+    backend.close();
+    let (totals, bytes) = file.finish()?;
+    errors.extend(found);
+    let errors = names::tidy(errors, &named);
+    ui.soft_errors(&errors);
+    ui.note(&said(&args.output, &totals, bytes));
+    Ok(Outcome::Holds.with_errors(!errors.is_empty()))
+}
+
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(i64::MAX))
+}
+
+/// The label that was given, or one made of the name of the file.
+fn label(args: &ExportArgs) -> CliResult<String> {
+    if let Some(label) = &args.label {
+        return if is_label(label) {
+            Ok(label.clone())
+        } else {
+            Err(bad_label(label))
+        };
+    }
+    let stem = args
+        .output
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy();
+    let allowed = |c: char| {
+        if c.is_alphanumeric() || matches!(c, '.' | '_') {
+            c
+        } else {
+            '-'
+        }
+    };
+    let label: String = stem.chars().map(allowed).collect();
+    let mut label = label.trim_start_matches(['.', '-']);
+    while label.len() > LABEL {
+        let mut shorter = label.chars();
+        shorter.next_back();
+        label = shorter.as_str();
+    }
+    Ok(if label.is_empty() { "catalogue" } else { label }.to_owned())
+}
+
+/// Why a label is none.
+pub(super) fn bad_label(label: &str) -> CliError {
+    CliError::Usage(format!(
+        "the label {label:?} cannot be used: up to {LABEL} bytes of letters, digits, `.`, `_` and `-`, the \
+         first no dot and no dash"
+    ))
+}
+
+fn said(path: &Path, totals: &Totals, bytes: u64) -> String {
+    let Totals { files, unread, .. } = *totals;
+    let mut said = format!(
+        "{}: {} with {}, in {}",
+        quoted(path),
+        counted(files, "file"),
+        human_size(totals.bytes),
+        human_size(bytes)
+    );
+    if totals.bytes > 0 {
+        let share = bytes as f64 / totals.bytes as f64 * 100.0;
+        let _ = write!(said, " ({share:.1} %)");
+    }
+    if unread > 0 {
+        let _ = write!(said, "; {unread} of them are in it by name alone");
+    }
+    said
+}
+
+/// A file that takes the place of another once it is complete. Gone if it never is.
+struct NewFile {
+    path: PathBuf,
+    target: PathBuf,
+    file: BufWriter<File>,
+    kept: bool,
+}
+
+impl NewFile {
+    fn beside(target: &Path) -> CliResult<Self> {
+        // What a link leads to is replaced, and never a device or a directory.
+        let real = fs::canonicalize(target);
+        let target = real.as_deref().unwrap_or(target);
+        if fs::metadata(target).is_ok_and(|meta| !meta.is_file()) {
+            let source = io::Error::other("it is there and no regular file");
+            return Err(failed("write", target)(source));
+        }
+        let mut name = std::ffi::OsString::from(".");
+        name.push(target.file_name().unwrap_or_default());
+        name.push(format!(".{}.new", std::process::id()));
+        let path = target.with_file_name(name);
+        let mut options = OpenOptions::new();
+        // Its own file is read back below.
+        let file = options.write(true).create_new(true).open(&path);
+        let file = file.map_err(failed("write", target))?;
+        Ok(Self {
+            path,
+            target: target.to_owned(),
+            file: BufWriter::new(file),
+            kept: false,
+        })
+    }
+
+    fn write(&mut self, piece: &[u8]) -> CliResult<()> {
+        self.file
+            .write_all(piece)
+            .map_err(failed("write", &self.target))
+    }
+
+    /// What is in it, and its size.
+    fn finish(mut self) -> CliResult<(Totals, u64)> {
+        let done = self
+            .file
+            .flush()
+            .and_then(|()| self.file.get_ref().sync_all());
+        done.map_err(failed("write", &self.target))?;
+        let bytes = self.file.get_ref().metadata().map(|meta| meta.len());
+        let bytes = bytes.map_err(failed("write", &self.target))?;
+        let totals = portable::open(&self.path).and_then(portable::Catalogue::totals)?;
+        fs::rename(&self.path, &self.target).map_err(failed("write", &self.target))?;
+        self.kept = true;
+        let folder = match self.target.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        // The name is on the disk, too; where a folder cannot be synchronised, it will be.
+        if let Ok(folder) = File::open(folder) {
+            folder.sync_all().ok();
+        }
+        Ok((totals, bytes))
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if !self.kept {
+            fs::remove_file(&self.path).ok();
+        }
+    }
+}
+
+fn failed(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CliError {
+    let path = path.to_owned();
+    move |source| CliError::File { verb, path, source }
+}

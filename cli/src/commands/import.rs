@@ -1,0 +1,69 @@
+//! `resemble import`: catalogues that are kept.
+//!
+//! The daemon keeps a copy in its state folder and puts what it says into its index. Without a daemon the copy is kept
+//! all the same, where the daemon will find it and where this program reads it when its label is named.
+
+use std::path::{Path, PathBuf};
+
+use resemble_engine::portable;
+use resemble_proto::catalogued::is_label;
+use resemble_proto::path::PathText;
+use resemble_proto::places::{self, Env};
+
+use super::export::bad_label;
+use crate::args::{Global, ImportArgs};
+use crate::backend;
+use crate::error::{CliError, CliResult, Outcome};
+use crate::quote::quoted;
+use crate::rows::counted;
+use crate::ui::Ui;
+use crate::values::human_size;
+
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ImportArgs) -> CliResult {
+    if args.label.is_some() && args.files.len() > 1 {
+        return Err(CliError::Usage("--label is for one FILE".to_owned()));
+    }
+    if let Some(label) = args.label.as_deref().filter(|label| !is_label(label)) {
+        return Err(bad_label(label));
+    }
+    for file in &args.files {
+        let catalogue = portable::open(file)?;
+        let own = &catalogue.head().details.label;
+        let label = args.label.clone().unwrap_or_else(|| own.clone());
+        let totals = catalogue.totals()?;
+        keep(ui, env, global, file, &label)?;
+        ui.note(&format!(
+            "{} is kept as {label}: ({} with {})",
+            quoted(file),
+            counted(totals.files, "file"),
+            human_size(totals.bytes)
+        ));
+    }
+    Ok(Outcome::Holds)
+}
+
+fn keep(ui: &mut Ui, env: &Env, global: &Global, file: &Path, label: &str) -> CliResult<()> {
+    if !global.local {
+        match backend::daemon(env, global) {
+            Ok(daemon) => {
+                let real = std::fs::canonicalize(file).map_err(|source| CliError::File {
+                    verb: "read",
+                    path: file.to_owned(),
+                    source,
+                })?;
+                let _progress = ui.progress("reading the catalogue");
+                daemon.import(PathText::from(real), label.to_owned())?;
+                return Ok(());
+            }
+            Err(error) if global.socket.is_some() => return Err(error),
+            Err(error) => ui.detail(&error.to_string()),
+        }
+    }
+    Ok(portable::keep(&folder(env, global)?, file, label)?)
+}
+
+/// Where catalogues are kept.
+pub(super) fn folder(env: &Env, global: &Global) -> CliResult<PathBuf> {
+    let state = places::state_dir(env, global.state.as_deref())?;
+    Ok(places::catalogues_dir(&state))
+}

@@ -1,0 +1,67 @@
+//! The rows of `find --holders`.
+
+use std::fmt::Write as _;
+
+use resemble_proto::message::HolderRow;
+
+use super::Row;
+use crate::table::Field;
+use crate::ui::{Cell, Tint, Ui};
+use crate::values::human_size;
+
+/// Ranges that a line of text names; the rest is counted.
+const NAMED: usize = 4;
+
+/// `0-1234 5000-6000`: from, and the first byte behind.
+fn spelled(ranges: &[[u64; 2]]) -> String {
+    let mut text = String::new();
+    for [from, to] in ranges {
+        let blank = if text.is_empty() { "" } else { " " };
+        let _ = write!(text, "{blank}{from}-{to}");
+    }
+    text
+}
+
+impl Row for HolderRow {
+    const COLUMNS: &'static [&'static str] = &[
+        "file", "path", "bytes", "ranges", "layer", "proof", "owner", "root",
+    ];
+
+    fn fields(&self) -> Vec<Field<'_>> {
+        vec![
+            Field::Name(self.file.as_bytes()),
+            Field::Name(self.path.as_bytes()),
+            Field::Count(self.bytes),
+            Field::Ranges(&self.ranges),
+            Field::Word(self.layer.word()),
+            Field::Word(self.proof.word()),
+            Field::Name(self.owner.as_deref().unwrap_or_default().as_bytes()),
+            Field::Name(self.root.as_bytes()),
+        ]
+    }
+
+    fn cells(&self, ui: &Ui) -> Vec<Cell> {
+        let mut ranges = spelled(&self.ranges[..self.ranges.len().min(NAMED)]);
+        if self.ranges.len() > NAMED {
+            let _ = write!(ranges, " and {} more", self.ranges.len() - NAMED);
+        }
+        if !self.layer.is_bytes() {
+            ranges.push_str(" of its text");
+        }
+        let owner = self.owner.as_deref().unwrap_or("-");
+        let mut cells = vec![
+            Cell::right(human_size(self.bytes), Tint::Plain),
+            Cell::left(owner, Tint::Faint),
+            ui.name(&self.path, Tint::Plain),
+            Cell::left(ranges, Tint::Faint),
+        ];
+        if self.proof == resemble_proto::message::Proof::Chunks {
+            cells.push(Cell::left("at least, by chunks", Tint::Notable));
+        }
+        cells
+    }
+
+    fn heading(&self, ui: &Ui) -> Option<Cell> {
+        Some(ui.name(&self.file, Tint::Heading).followed_by(":"))
+    }
+}

@@ -1,0 +1,159 @@
+//! Imported catalogues: trees of the index that nothing watches.
+//!
+//! Their files lie in the state folder and are the truth; the index has what they say. A record in it remembers which
+//! it has, so that a start reads only what it has not. They are no roots: no scan, no event and no look at the file
+//! system ever concerns them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use resemble_engine::portable::{self, CatalogueError};
+use resemble_index::Index;
+use resemble_proto::catalogued::{self, Source};
+use resemble_proto::message::{Failure, FailureKind};
+
+use super::Indexer;
+use crate::state::Topic;
+
+/// The record of what the index has: labels and the digests of the catalogues.
+const RECORD: &str = "daemon/catalogues";
+
+type Known = BTreeMap<String, String>;
+
+fn known(index: &Index) -> Known {
+    let record = index
+        .snapshot()
+        .ok()
+        .and_then(|snapshot| snapshot.record(RECORD).ok());
+    let record = record.flatten().unwrap_or_default();
+    serde_json::from_slice(&record).unwrap_or_default()
+}
+
+fn remember(index: &Index, known: &Known) -> Result<(), CatalogueError> {
+    let text = serde_json::to_vec(known).unwrap_or_default();
+    Ok(index.put_record(RECORD, &text)?)
+}
+
+impl Indexer {
+    /// Brings the index in line with the folder of the catalogues. One that cannot be used is said in `status`.
+    pub(super) fn attach_catalogues(&mut self) {
+        let (Some(folder), Some(index)) = (self.options.catalogues.clone(), self.shared.index())
+        else {
+            return;
+        };
+        self.shared.mended(Topic::Catalogues);
+        let labels = portable::kept(&folder);
+        let roots: Vec<PathBuf> = labels
+            .iter()
+            .map(|label| catalogued::of_label(label))
+            .collect();
+        let before = known(&index);
+        let mut known = before.clone();
+        known.retain(|label, _| labels.contains(label));
+        let mut there = Vec::with_capacity(roots.len());
+        let stray = portable::unload_stray(&index, &roots);
+        if let Err(error) = stray {
+            tracing::warn!(%error, "a catalogue that was forgotten is still in the index");
+        }
+        for (label, root) in labels.iter().zip(roots) {
+            let file = portable::file_of_label(&folder, label);
+            match attach(&index, label, &root, &file, &mut known) {
+                Ok(()) => there.push(root),
+                Err(error) => {
+                    known.remove(label);
+                    let remedy = format!("resemble watch remove {label}:");
+                    let reason = error.to_string();
+                    self.shared
+                        .trouble(Topic::Catalogues, &file, &reason, Some(&remedy));
+                }
+            }
+        }
+        // Nothing is written where nothing is new: the disk may be full.
+        if known != before
+            && let Err(error) = remember(&index, &known)
+        {
+            tracing::warn!(%error, "catalogues are read again by the next start");
+        }
+        self.shared.set_catalogues(there);
+        self.shared.tick();
+    }
+
+    pub(super) fn import(&mut self, file: &Path, label: &str) -> Result<(), Failure> {
+        let refused = |error: CatalogueError| Failure::new(FailureKind::Refused, error.to_string());
+        let closed = || Failure::new(FailureKind::Internal, "the index is closed just now");
+        let index = self.shared.index().ok_or_else(closed)?;
+        let folder = self.options.catalogues.clone().ok_or_else(closed)?;
+        if !catalogued::is_label(label) {
+            return Err(Failure::new(
+                FailureKind::BadRequest,
+                "that cannot be a label",
+            ));
+        }
+        // Before anything is replaced by it.
+        let catalogue = portable::open(file).map_err(refused)?;
+        portable::fits(&catalogue, index.params()).map_err(refused)?;
+        drop(catalogue);
+        portable::keep(&folder, file, label).map_err(refused)?;
+        let mut known = known(&index);
+        let root = catalogued::of_label(label);
+        let kept = portable::file_of_label(&folder, label);
+        let attached = attach(&index, label, &root, &kept, &mut known);
+        let mut roots = self.shared.catalogues();
+        roots.retain(|other| *other != root);
+        if let Err(error) = attached {
+            self.shared.set_catalogues(roots);
+            // What cannot be used is not kept either.
+            if let Err(error) = portable::forget(&folder, label) {
+                tracing::warn!(%error, "a catalogue that cannot be used stays");
+            }
+            self.shared.tick();
+            return Err(refused(error));
+        }
+        roots.push(root);
+        roots.sort();
+        remember(&index, &known).map_err(refused)?;
+        self.shared.set_catalogues(roots);
+        self.shared.tick();
+        tracing::info!(label, "a catalogue is kept");
+        Ok(())
+    }
+
+    pub(super) fn forget_catalogue(&mut self, root: &Path) -> Result<(), Failure> {
+        let refused = |error: CatalogueError| Failure::new(FailureKind::Refused, error.to_string());
+        let Some((Source::Label(label), root, _)) = catalogued::source_of(root) else {
+            return Err(Failure::new(FailureKind::Refused, "no such catalogue"));
+        };
+        let folder = self.options.catalogues.clone().unwrap_or_default();
+        if !portable::forget(&folder, &label).map_err(refused)? {
+            let text =
+                format!("no catalogue {label:?} was imported; `resemble watch list` names them");
+            return Err(Failure::new(FailureKind::Refused, text));
+        }
+        self.attach_catalogues();
+        tracing::info!(label, ?root, "a catalogue is forgotten");
+        Ok(())
+    }
+}
+
+/// Puts a catalogue into the index unless it has just that.
+fn attach(
+    index: &Index,
+    label: &str,
+    root: &Path,
+    file: &Path,
+    known: &mut Known,
+) -> Result<(), CatalogueError> {
+    let claimed = portable::claimed_checksum(file).map(|checksum| checksum.to_string());
+    let is_there = index.snapshot()?.entry(root)?.is_some();
+    if is_there && claimed.is_some() && known.get(label) == claimed.as_ref() {
+        return Ok(());
+    }
+    let catalogue = portable::open(file)?;
+    let checksum = catalogue.checksum().to_string();
+    // Said before: half a catalogue is not taken for a whole one after a crash.
+    known.remove(label);
+    remember(index, known)?;
+    portable::load(index, root, catalogue)?;
+    known.insert(label.to_owned(), checksum);
+    Ok(())
+}

@@ -1,0 +1,454 @@
+//! The bytes of a portable catalogue.
+//!
+//! ```text
+//! file     "resemble catalogue\n" │ varint version │ record* │ digest of everything before, 32 B
+//! record   kind u8 │ varint length │ body
+//!
+//! 1 head     text params │ text label │ signed varint created │ flags: 1 names, 2 texts
+//! 2 content  digest 32 B │ varint size │ kind·2 + words u8 │ words 16 B or none │ packed pieces (`resemble_index::packed`)
+//! 3 look     varint content │ 0 plain, 1 taken apart: varint n │ n × part │ varint n │ n × (text path │ text reason)
+//!            part: role u8 │ varint parent + 1 │ varint content + 1 │ text name
+//! 4 entry    varint shared │ text rest of the path │ what
+//!            what: 0 directory
+//!                  1 file     varint file │ signed varint mtime │ varint content
+//!                  2 link     text target
+//!                  3 special  u8
+//!                  4 file that could not be read    varint file │ varint size │ signed varint errno
+//!                  5 file that was left out         varint file │ varint size │ text reason
+//! 5 end      varint contents │ varint files │ varint bytes │ varint files without a content
+//! ```
+//!
+//! Numbers are little endian varints, texts have their length in front. Contents are numbered from 0 as they come, and
+//! come before what names them; so do files: names of one number are hard links. `shared` bytes of a path are those of
+//! the entry before.
+
+use resemble_core::{ContentDigest, ContentKind, Digest, Params, WordsDigest};
+use resemble_index::varint::{Reader, put, put_signed};
+use resemble_index::{PartRole, SkippedPart, SpecialKind, packed};
+
+use super::{Details, Head, Totals};
+
+/// What every catalogue begins with.
+pub(super) const MAGIC: &[u8; 19] = b"resemble catalogue\n";
+
+/// Bytes of the digest at the end.
+pub(super) const CHECKSUM: usize = 32;
+
+/// Bytes of a path, at most: longer ones cannot be opened anywhere.
+const LONGEST_PATH: usize = 1 << 16;
+
+/// Directories above one another, at most.
+const DEEPEST: usize = 1 << 12;
+
+/// Bytes of all files together, at most: sums stay numbers.
+pub(super) const MOST_BYTES: u64 = 1 << 60;
+
+/// A part of a content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) role: PartRole,
+    pub(super) parent: Option<u32>,
+    /// Its number in the catalogue.
+    pub(super) content: Option<u32>,
+    pub(super) name: Vec<u8>,
+}
+
+/// What a content was taken apart into, and what was skipped.
+pub(super) type Apart = (Vec<Part>, Vec<SkippedPart>);
+
+/// What an entry is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    Dir,
+    File {
+        file: u32,
+        mtime: i64,
+        content: u32,
+    },
+    Symlink(Vec<u8>),
+    Special(SpecialKind),
+    Unreadable {
+        file: u32,
+        size: u64,
+        errno: i32,
+    },
+    Skipped {
+        file: u32,
+        size: u64,
+        reason: String,
+    },
+}
+
+/// A record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Record {
+    Head(Head),
+    Content(Box<Digest>),
+    /// What became of looking into a content: no parts at all if it is nothing that could be taken apart.
+    Look {
+        content: u32,
+        apart: Option<Apart>,
+    },
+    Entry {
+        /// Relative, empty for the tree itself.
+        path: Vec<u8>,
+        what: What,
+    },
+    End(Totals),
+}
+
+fn put_text(out: &mut Vec<u8>, text: &[u8]) {
+    put(out, text.len() as u64);
+    out.extend_from_slice(text);
+}
+
+fn bytes_of<'a>(reader: &mut Reader<'a>) -> Option<&'a [u8]> {
+    let length = usize::try_from(reader.u64()?).ok()?;
+    reader.bytes(length)
+}
+
+fn text_of(reader: &mut Reader<'_>) -> Option<String> {
+    String::from_utf8(bytes_of(reader)?.to_vec()).ok()
+}
+
+const SPECIALS: [SpecialKind; 5] = [
+    SpecialKind::Fifo,
+    SpecialKind::Socket,
+    SpecialKind::Block,
+    SpecialKind::Character,
+    SpecialKind::Other,
+];
+
+const ROLES: [PartRole; 5] = [
+    PartRole::Text,
+    PartRole::Unpacked,
+    PartRole::Member,
+    PartRole::WholeText,
+    PartRole::WholeBytes,
+];
+
+/// Writes records; remembers the last path.
+#[derive(Debug, Default)]
+pub(super) struct Encoder {
+    last: Vec<u8>,
+    body: Vec<u8>,
+}
+
+impl Encoder {
+    /// Appends a record to `out`.
+    pub(super) fn record(&mut self, record: &Record, out: &mut Vec<u8>) {
+        let mut body = std::mem::take(&mut self.body);
+        body.clear();
+        let kind = match record {
+            Record::Head(head) => {
+                put_text(&mut body, head.params.as_bytes());
+                let details = &head.details;
+                put_text(&mut body, details.label.as_bytes());
+                put_signed(&mut body, details.created);
+                body.push(u8::from(details.names) | u8::from(details.text) << 1);
+                1
+            }
+            Record::Content(digest) => {
+                body.extend_from_slice(&digest.content.0);
+                put(&mut body, digest.size.0);
+                body.push(digest.kind.number() << 1 | u8::from(digest.words.is_some()));
+                if let Some(words) = &digest.words {
+                    body.extend_from_slice(&words.0);
+                }
+                packed::pack(&digest.chunks, &digest.signature, &mut body);
+                2
+            }
+            Record::Look { content, apart } => {
+                put(&mut body, u64::from(*content));
+                body.push(u8::from(apart.is_some()));
+                if let Some((parts, skipped)) = apart {
+                    put_parts(&mut body, parts);
+                    put(&mut body, skipped.len() as u64);
+                    for skipped in skipped {
+                        put_text(&mut body, &skipped.path);
+                        put_text(&mut body, skipped.reason.as_bytes());
+                    }
+                }
+                3
+            }
+            Record::Entry { path, what } => {
+                let both = path.iter().zip(&self.last);
+                let shared = both.take_while(|(a, b)| a == b).count();
+                put(&mut body, shared as u64);
+                put_text(&mut body, &path[shared..]);
+                self.last.clone_from(path);
+                put_what(&mut body, what);
+                4
+            }
+            Record::End(totals) => {
+                for number in [totals.contents, totals.files, totals.bytes, totals.unread] {
+                    put(&mut body, number);
+                }
+                5
+            }
+        };
+        out.push(kind);
+        put_text(out, &body);
+        self.body = body;
+    }
+}
+
+fn put_parts(body: &mut Vec<u8>, parts: &[Part]) {
+    put(body, parts.len() as u64);
+    for part in parts {
+        let role = ROLES.iter().position(|role| *role == part.role);
+        body.push(role.unwrap_or_default() as u8);
+        put(body, part.parent.map_or(0, |parent| u64::from(parent) + 1));
+        put(
+            body,
+            part.content.map_or(0, |content| u64::from(content) + 1),
+        );
+        put_text(body, &part.name);
+    }
+}
+
+fn put_what(body: &mut Vec<u8>, what: &What) {
+    match what {
+        What::Dir => body.push(0),
+        What::File {
+            file,
+            mtime,
+            content,
+        } => {
+            body.push(1);
+            put(body, u64::from(*file));
+            put_signed(body, *mtime);
+            put(body, u64::from(*content));
+        }
+        What::Symlink(target) => {
+            body.push(2);
+            put_text(body, target);
+        }
+        What::Special(kind) => {
+            body.push(3);
+            let number = SPECIALS.iter().position(|special| special == kind);
+            body.push(number.unwrap_or_default() as u8);
+        }
+        What::Unreadable { file, size, errno } => {
+            body.push(4);
+            put(body, u64::from(*file));
+            put(body, *size);
+            put_signed(body, i64::from(*errno));
+        }
+        What::Skipped { file, size, reason } => {
+            body.push(5);
+            put(body, u64::from(*file));
+            put(body, *size);
+            put_text(body, reason.as_bytes());
+        }
+    }
+}
+
+/// Reads records; remembers the last path.
+#[derive(Debug, Default)]
+pub(super) struct Decoder {
+    last: Vec<u8>,
+}
+
+impl Decoder {
+    /// The record of this kind and body; `None` if that cannot be.
+    pub(super) fn record(&mut self, kind: u8, body: &[u8], params: &Params) -> Option<Record> {
+        let mut reader = Reader(body);
+        let record = match kind {
+            1 => Record::Head(head(&mut reader)?),
+            2 => Record::Content(Box::new(content(&mut reader, params)?)),
+            3 => look(&mut reader)?,
+            4 => self.entry(&mut reader)?,
+            5 => Record::End(totals(&mut reader)?),
+            _ => return None,
+        };
+        reader.end(record)
+    }
+
+    fn entry(&mut self, reader: &mut Reader<'_>) -> Option<Record> {
+        let shared = usize::try_from(reader.u64()?).ok()?;
+        if shared > self.last.len() {
+            return None;
+        }
+        self.last.truncate(shared);
+        self.last.extend_from_slice(bytes_of(reader)?);
+        if !is_path(&self.last) {
+            return None;
+        }
+        let what = match reader.byte()? {
+            0 => What::Dir,
+            1 => What::File {
+                file: reader.u32()?,
+                mtime: reader.i64()?,
+                content: reader.u32()?,
+            },
+            2 => What::Symlink(bytes_of(reader)?.to_vec()),
+            3 => What::Special(*SPECIALS.get(usize::from(reader.byte()?))?),
+            4 => What::Unreadable {
+                file: reader.u32()?,
+                size: reader.u64()?,
+                errno: reader.i64()?.try_into().ok()?,
+            },
+            5 => What::Skipped {
+                file: reader.u32()?,
+                size: reader.u64()?,
+                reason: text_of(reader)?,
+            },
+            _ => return None,
+        };
+        Some(Record::Entry {
+            path: self.last.clone(),
+            what,
+        })
+    }
+}
+
+/// The sums at the end of a catalogue.
+pub(super) fn totals(reader: &mut Reader<'_>) -> Option<Totals> {
+    Some(Totals {
+        contents: reader.u64()?,
+        files: reader.u64()?,
+        bytes: reader.u64()?,
+        unread: reader.u64()?,
+    })
+}
+
+/// The head of a catalogue.
+pub(super) fn head(reader: &mut Reader<'_>) -> Option<Head> {
+    let params = text_of(reader)?;
+    let label = text_of(reader)?;
+    let created = reader.i64()?;
+    let flags = reader.byte()?;
+    let is_known = flags < 4 && resemble_proto::catalogued::is_label(&label);
+    is_known.then_some(Head {
+        params,
+        details: Details {
+            label,
+            created,
+            names: flags & 1 == 1,
+            text: flags & 2 == 2,
+        },
+    })
+}
+
+/// Whether a path stays below the tree: names joined by slashes, none of them empty, `.` or `..`.
+fn is_path(path: &[u8]) -> bool {
+    if path.is_empty() {
+        return true;
+    }
+    let is_name = |name: &[u8]| !matches!(name, b"" | b"." | b"..");
+    path.len() <= LONGEST_PATH
+        && !path.contains(&0)
+        && path.split(|byte| *byte == b'/').count() <= DEEPEST
+        && path.split(|byte| *byte == b'/').all(is_name)
+}
+
+fn look(reader: &mut Reader<'_>) -> Option<Record> {
+    let content = reader.u32()?;
+    let apart = match reader.byte()? {
+        0 => None,
+        1 => {
+            let count = reader.u64()?;
+            let mut parts: Vec<Part> = Vec::new();
+            for at in 0..count {
+                let role = *ROLES.get(usize::from(reader.byte()?))?;
+                let parent = one_less(reader.u64()?)?;
+                if parent.is_some_and(|parent| u64::from(parent) >= at) {
+                    return None;
+                }
+                let content = one_less(reader.u64()?)?;
+                let name = bytes_of(reader)?.to_vec();
+                parts.push(Part {
+                    role,
+                    parent,
+                    content,
+                    name,
+                });
+            }
+            let mut skipped = Vec::new();
+            for _ in 0..reader.u64()? {
+                skipped.push(SkippedPart {
+                    path: bytes_of(reader)?.to_vec(),
+                    reason: text_of(reader)?,
+                });
+            }
+            Some((parts, skipped))
+        }
+        _ => return None,
+    };
+    Some(Record::Look { content, apart })
+}
+
+/// A number that is written with one added, 0 for none.
+#[allow(clippy::option_option)] // the outer one: it is no number
+fn one_less(number: u64) -> Option<Option<u32>> {
+    match number.checked_sub(1) {
+        None => Some(None),
+        Some(number) => Some(Some(number.try_into().ok()?)),
+    }
+}
+
+fn content(reader: &mut Reader<'_>, params: &Params) -> Option<Digest> {
+    let content = ContentDigest(reader.array()?);
+    let size = reader.u64()?;
+    let packed_kind = reader.byte()?;
+    let kind = ContentKind::of_number(packed_kind >> 1)?;
+    let words = match packed_kind & 1 {
+        0 => None,
+        _ if kind == ContentKind::Text => Some(WordsDigest(reader.array()?)),
+        _ => return None,
+    };
+    if size > MOST_BYTES || (kind == ContentKind::Empty) != (size == 0) {
+        return None;
+    }
+    let pieces = reader.rest();
+    sample_is_small(pieces, params)?;
+    let (chunks, signature) = packed::unpack(pieces)?;
+    let mut total = 0u64;
+    for run in &chunks.0 {
+        if run.len == 0 || run.count == 0 {
+            return None;
+        }
+        total = u64::from(run.len)
+            .checked_mul(run.count)
+            .and_then(|bytes| total.checked_add(bytes))
+            .filter(|total| *total <= size)?;
+    }
+    // A sample of many files together has no chunks.
+    if total != size && !chunks.0.is_empty() {
+        return None;
+    }
+    let mut seen = std::collections::HashSet::new();
+    let is_sound = |fingerprint: &resemble_core::Fingerprint| {
+        fingerprint.0 >> resemble_core::Fingerprint::BITS == 0
+            && fingerprint.level() >= signature.level
+    };
+    let sound = signature.fingerprints.iter().all(is_sound)
+        && signature.fingerprints.iter().all(|f| seen.insert(f.0));
+    sound.then_some(Digest {
+        content,
+        size: resemble_core::ByteLen(size),
+        kind,
+        chunks,
+        signature,
+        words,
+    })
+}
+
+/// Whether a sample has no more fingerprints than the parameters keep: fields of no width would be any number of them
+/// in a few bytes.
+fn sample_is_small(pieces: &[u8], params: &Params) -> Option<()> {
+    let most = params.sampling.cap.max(params.shingles.cap);
+    let mut reader = Reader(pieces);
+    bytes_of(&mut reader)?;
+    let mut all = 0u32;
+    while !reader.0.is_empty() {
+        let mut part = Reader(bytes_of(&mut reader)?);
+        let (_level, _width) = (part.byte()?, part.byte()?);
+        all = all.checked_add(part.u32()?)?;
+        if all > most {
+            return None;
+        }
+    }
+    Some(())
+}

@@ -1,0 +1,85 @@
+//! Catalogues that were imported: files in a folder of ours, one a label.
+//!
+//! The folder is the truth. An index that has them can be built anew at any time, and whoever answers without the
+//! daemon reads the same files.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use resemble_core::ContentDigest;
+use resemble_proto::catalogued::is_label;
+
+use super::format::CHECKSUM;
+use super::{CatalogueError, read};
+
+/// The file of an imported catalogue in its folder.
+pub fn file_of_label(folder: &Path, label: &str) -> PathBuf {
+    folder.join(format!("{label}.cat"))
+}
+
+/// Keeps a copy of a catalogue under a label, instead of any that has it. The copy is checked before it is believed.
+pub fn keep(folder: &Path, file: &Path, label: &str) -> Result<(), CatalogueError> {
+    let target = file_of_label(folder, label);
+    let fail = |path: &Path| {
+        let file = path.to_owned();
+        move |source| CatalogueError::Keep { file, source }
+    };
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder.create(folder).map_err(fail(folder))?;
+    let new = folder.join(format!(".{label}.new"));
+    let copied = copy(file, &new).map_err(fail(&new)).and_then(|()| {
+        read::open(&new)?;
+        fs::rename(&new, &target).map_err(fail(&target))
+    });
+    if copied.is_err() {
+        fs::remove_file(&new).ok();
+    }
+    copied
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let mut from = read::opened(from)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let mut to = options.open(to)?;
+    io::copy(&mut from, &mut to)?;
+    to.sync_all()
+}
+
+/// The labels of the catalogues in a folder, sorted.
+pub fn kept(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let label_of = |name: std::ffi::OsString| {
+        let name = name.into_string().ok()?;
+        let label = name.strip_suffix(".cat")?;
+        is_label(label).then(|| label.to_owned())
+    };
+    let names = entries.flatten().map(|entry| entry.file_name());
+    let mut labels: Vec<String> = names.filter_map(label_of).collect();
+    labels.sort_unstable();
+    labels
+}
+
+/// Forgets a catalogue; says whether there was one.
+pub fn forget(folder: &Path, label: &str) -> Result<bool, CatalogueError> {
+    let file = file_of_label(folder, label);
+    match fs::remove_file(&file) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(source) => Err(CatalogueError::Keep { file, source }),
+    }
+}
+
+/// The digest that a catalogue ends with, unchecked: enough to tell whether it is the one that an index has.
+pub fn claimed_checksum(file: &Path) -> Option<ContentDigest> {
+    let mut file: File = read::opened(file).ok()?;
+    let mut checksum = [0; CHECKSUM];
+    file.seek(SeekFrom::End(-(CHECKSUM as i64))).ok()?;
+    file.read_exact(&mut checksum).ok()?;
+    Some(ContentDigest(checksum))
+}

@@ -1,0 +1,412 @@
+//! From records into an index.
+//!
+//! A catalogue comes in batches, each a transaction, and goes again if anything in it cannot be: half a catalogue is
+//! never asked about. Contents are kept in memory only for the batch that brings them.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use resemble_core::{ByteLen, ContentDigest, Digest, Params};
+use resemble_index::{
+    Change, ContentRef, FileStat, FsId, Index, Look, NewLook, NewPart, NewState, PartRole,
+    Snapshot, Timestamp,
+};
+use resemble_proto::catalogued;
+
+use super::format::{Apart, MOST_BYTES, Part, Record, What};
+use super::{Catalogue, CatalogueError};
+
+/// Bytes of changes that are applied together, roughly.
+const HEAVY: usize = 32 << 20;
+/// Chunks and fingerprints that are applied together.
+const MANY_POSTINGS: u64 = 300_000;
+/// More of them altogether, and the index is put in order afterwards.
+const BULK: u64 = 200_000;
+/// Bytes of a change with its path, roughly.
+const CHANGE: usize = 300;
+
+/// What is in the index of a catalogue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// Files; hard links are one.
+    pub files: u64,
+    /// Bytes of the files.
+    pub bytes: u64,
+    /// Changes that were applied.
+    pub changes: u64,
+}
+
+/// Puts what a catalogue says into the index, at `root` (see [`resemble_proto::catalogued`]) and instead of what is
+/// there. After a failure there is nothing at `root`.
+pub fn load(index: &Index, root: &Path, catalogue: Catalogue) -> Result<Loaded, CatalogueError> {
+    fits(&catalogue, index.params())?;
+    unload(index, root)?;
+    let loader = Loader {
+        fs: FsId(format!("catalogue {}", catalogue.checksum())),
+        index,
+        root,
+        snapshot: index.snapshot()?,
+        catalogue,
+        contents: Vec::new(),
+        files: Vec::new(),
+        batch: Batch::default(),
+        spare: HashMap::new(),
+        loaded: Loaded::default(),
+        postings: 0,
+    };
+    let loaded = loader.run();
+    if loaded.is_err() {
+        unload(index, root)?;
+    }
+    loaded
+}
+
+/// Whether the contents of a catalogue were digested with these parameters: others have nothing in common.
+pub fn fits(catalogue: &Catalogue, params: &Params) -> Result<(), CatalogueError> {
+    let (theirs, ours) = (&catalogue.head().params, params.to_string());
+    if *theirs == ours {
+        return Ok(());
+    }
+    Err(CatalogueError::Params {
+        file: catalogue.path().to_owned(),
+        theirs: theirs.clone(),
+        ours,
+    })
+}
+
+/// Takes what is at `root` out of the index.
+pub fn unload(index: &Index, root: &Path) -> Result<(), CatalogueError> {
+    if index.snapshot()?.entry(root)?.is_some() {
+        index.apply(vec![Change::Remove(root.to_owned())])?;
+    }
+    Ok(())
+}
+
+/// Takes every catalogue but those at `wanted` out of the index: what a process that was killed has left there.
+pub fn unload_stray(index: &Index, wanted: &[PathBuf]) -> Result<(), CatalogueError> {
+    let top = index.snapshot()?.list(Path::new("/"))?;
+    for (name, _) in top {
+        let path = Path::new("/").join(name);
+        if catalogued::is_catalogued(&path) && !wanted.contains(&path) {
+            index.apply(vec![Change::Remove(path)])?;
+        }
+    }
+    Ok(())
+}
+
+/// A content by its number.
+struct Known {
+    digest: ContentDigest,
+    size: u64,
+    /// It has chunks, as what a file holds has.
+    whole: bool,
+}
+
+/// What is not applied yet.
+#[derive(Default)]
+struct Batch {
+    changes: Vec<Change>,
+    /// Contents that it brings; `true`: something in it has them.
+    brought: HashMap<u32, (Box<Digest>, bool)>,
+    looks: HashMap<u32, Option<Apart>>,
+    weight: usize,
+    postings: u64,
+}
+
+struct Loader<'a> {
+    index: &'a Index,
+    root: &'a Path,
+    fs: FsId,
+    snapshot: Snapshot,
+    catalogue: Catalogue,
+    contents: Vec<Known>,
+    /// The content of each file, `None` of one that could not be read.
+    files: Vec<Option<u32>>,
+    batch: Batch,
+    /// Contents in archives that the index has taken apart otherwise: something else may have them, too.
+    spare: HashMap<u32, Box<Digest>>,
+    loaded: Loaded,
+    postings: u64,
+}
+
+impl Loader<'_> {
+    fn run(mut self) -> Result<Loaded, CatalogueError> {
+        let params = *self.index.params();
+        let mut ended = false;
+        while let Some(record) = self.catalogue.next(&params)? {
+            if ended {
+                return Err(self.catalogue.forged());
+            }
+            match record {
+                Record::Head(_) => return Err(self.catalogue.forged()),
+                Record::Content(digest) => self.content(digest)?,
+                Record::Look { content, apart } => {
+                    if content as usize >= self.contents.len() {
+                        return Err(self.catalogue.forged());
+                    }
+                    self.batch.weight +=
+                        apart.as_ref().map_or(0, |(parts, _)| parts.len() * CHANGE);
+                    self.batch.looks.insert(content, apart);
+                }
+                Record::Entry { path, what } => self.entry(&path, what)?,
+                Record::End(totals) => {
+                    ended = true;
+                    let Loaded { files, bytes, .. } = self.loaded;
+                    let contents = self.contents.len() as u64;
+                    if (totals.contents, totals.files, totals.bytes) != (contents, files, bytes) {
+                        return Err(self.catalogue.forged());
+                    }
+                }
+            }
+        }
+        if !ended {
+            return Err(self.catalogue.forged());
+        }
+        self.apply()?;
+        drop(self.snapshot);
+        if self.postings > BULK {
+            self.index.finish_bulk()?;
+        }
+        Ok(self.loaded)
+    }
+
+    fn content(&mut self, digest: Box<Digest>) -> Result<(), CatalogueError> {
+        let number = u32::try_from(self.contents.len()).map_err(|_| self.catalogue.forged())?;
+        self.contents.push(Known {
+            digest: digest.content,
+            size: digest.size.0,
+            whole: digest.chunks.total_len() == digest.size,
+        });
+        let pieces = digest.chunks.0.len() + digest.signature.fingerprints.len();
+        self.batch.weight += CHANGE + pieces * 32;
+        self.batch.postings += pieces as u64;
+        self.batch.brought.insert(number, (digest, false));
+        Ok(())
+    }
+
+    fn entry(&mut self, path: &[u8], what: What) -> Result<(), CatalogueError> {
+        let path = if path.is_empty() {
+            self.root.to_owned()
+        } else {
+            self.root.join(OsStr::from_bytes(path))
+        };
+        self.batch.weight += CHANGE + path.as_os_str().len();
+        let change = match what {
+            What::Dir => Change::Dir(path),
+            // A catalogue is a folder: its own place is no file.
+            _ if path == self.root => return Err(self.catalogue.forged()),
+            What::Symlink(target) => Change::Symlink { path, target },
+            What::Special(kind) => Change::Special { path, kind },
+            What::Unreadable { file, size, errno } => {
+                let stat = self.file(file, size, 0, None)?;
+                let state = NewState::Unreadable(errno);
+                Change::File { path, stat, state }
+            }
+            What::Skipped { file, size, reason } => {
+                let stat = self.file(file, size, 0, None)?;
+                let state = NewState::Skipped(reason);
+                Change::File { path, stat, state }
+            }
+            What::File {
+                file,
+                mtime,
+                content,
+            } => {
+                let known = self
+                    .contents
+                    .get(content as usize)
+                    .filter(|known| known.whole);
+                let (size, digest) = known
+                    .map(|known| (known.size, known.digest))
+                    .ok_or_else(|| self.catalogue.forged())?;
+                let stat = self.file(file, size, mtime, Some(content))?;
+                let state = NewState::Settled(self.reference(content)?);
+                self.batch.changes.push(Change::File {
+                    path: path.clone(),
+                    stat,
+                    state,
+                });
+                let look = self.batch.looks.remove(&content);
+                return match look {
+                    Some(look) => self.look(path, digest, look),
+                    None => self.settle(),
+                };
+            }
+        };
+        self.batch.changes.push(change);
+        self.settle()
+    }
+
+    /// The stat of a file, new or known by its number.
+    fn file(
+        &mut self,
+        file: u32,
+        size: u64,
+        mtime: i64,
+        content: Option<u32>,
+    ) -> Result<FileStat, CatalogueError> {
+        match self.files.get(file as usize) {
+            Some(known) if *known == content => {}
+            None if file as usize == self.files.len() => {
+                self.files.push(content);
+                self.loaded.files += 1;
+                let sum = self.loaded.bytes.checked_add(size);
+                let sum = sum.filter(|sum| *sum <= MOST_BYTES);
+                self.loaded.bytes = sum.ok_or_else(|| self.catalogue.forged())?;
+            }
+            _ => return Err(self.catalogue.forged()),
+        }
+        let time = Timestamp {
+            secs: mtime,
+            nanos: 0,
+        };
+        Ok(FileStat {
+            fs: self.fs.clone(),
+            ino: u64::from(file),
+            size: ByteLen(size),
+            mtime: time,
+            ctime: time,
+            nlink: 1,
+        })
+    }
+
+    /// How the index is told of a content: by its own number if it has it.
+    fn reference(&mut self, number: u32) -> Result<ContentRef, CatalogueError> {
+        let Some(known) = self.contents.get(number as usize) else {
+            return Err(self.catalogue.forged());
+        };
+        if let Some(id) = self.snapshot.content_by_digest(&known.digest)? {
+            let same = self
+                .snapshot
+                .content(id)?
+                .is_some_and(|row| row.size.0 == known.size);
+            if let Some((_, used)) = self.batch.brought.get_mut(&number) {
+                *used = true;
+            }
+            return same
+                .then_some(ContentRef::Known(id))
+                .ok_or_else(|| self.catalogue.forged());
+        }
+        match self.batch.brought.get_mut(&number) {
+            Some((digest, used)) => {
+                if *used {
+                    self.batch.weight += digest.chunks.0.len() * 32;
+                }
+                *used = true;
+                Ok(ContentRef::New(digest.clone()))
+            }
+            // Nothing had it, so the index has dropped it.
+            None => match self.spare.get(&number) {
+                Some(digest) => Ok(ContentRef::New(digest.clone())),
+                None => Err(self.catalogue.forged()),
+            },
+        }
+    }
+
+    /// What became of looking into the content of the file at `path`.
+    fn look(
+        &mut self,
+        path: PathBuf,
+        content: ContentDigest,
+        apart: Option<Apart>,
+    ) -> Result<(), CatalogueError> {
+        let id = self.snapshot.content_by_digest(&content)?;
+        let row = id.map(|id| self.snapshot.content(id)).transpose()?;
+        let was = row.flatten().map(|row| row.look);
+        let look = match (was, apart) {
+            // The index knows by itself.
+            (Some(Look::Plain | Look::Apart), apart) => {
+                self.use_parts(apart.as_ref())?;
+                None
+            }
+            (Some(Look::Unseen), None) => None,
+            (None, None) => Some(NewLook::Plain),
+            (was, Some((parts, skipped))) => Some(NewLook::Apart {
+                parts: self.parts(parts)?,
+                skipped,
+                // Of a live file: it is looked into when its turn comes, whatever the catalogue says.
+                again: was.is_some(),
+            }),
+        };
+        if let Some(look) = look {
+            self.batch.changes.push(Change::Look {
+                path,
+                content,
+                look,
+            });
+        }
+        self.settle()
+    }
+
+    fn parts(&mut self, parts: Vec<Part>) -> Result<Vec<NewPart>, CatalogueError> {
+        let mut new = Vec::with_capacity(parts.len());
+        let mut total = 0u64;
+        for part in parts {
+            let is_whole = matches!(part.role, PartRole::WholeText | PartRole::WholeBytes);
+            if let Some(known) = part.content.and_then(|at| self.contents.get(at as usize)) {
+                total = total.saturating_add(known.size);
+                if !is_whole && !known.whole {
+                    return Err(self.catalogue.forged());
+                }
+            }
+            let content = part
+                .content
+                .map(|number| self.reference(number))
+                .transpose()?;
+            new.push(NewPart {
+                role: part.role,
+                parent: part.parent,
+                name: part.name,
+                content,
+            });
+        }
+        if total > MOST_BYTES {
+            return Err(self.catalogue.forged());
+        }
+        Ok(new)
+    }
+
+    /// Contents that only parts have which the index knows by itself are of use, too.
+    fn use_parts(&mut self, apart: Option<&Apart>) -> Result<(), CatalogueError> {
+        let parts = apart.into_iter().flat_map(|(parts, _)| parts);
+        for number in parts.filter_map(|part| part.content) {
+            if number as usize >= self.contents.len() {
+                return Err(self.catalogue.forged());
+            }
+            if let Some((digest, used)) = self.batch.brought.get_mut(&number) {
+                *used = true;
+                if self.snapshot.content_by_digest(&digest.content)?.is_none() {
+                    self.spare.insert(number, digest.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// After an entry nothing waits for a later one: a content comes just before what has it.
+    fn settle(&mut self) -> Result<(), CatalogueError> {
+        let batch = &self.batch;
+        if batch.weight < HEAVY && batch.postings < MANY_POSTINGS {
+            return Ok(());
+        }
+        self.apply()
+    }
+
+    fn apply(&mut self) -> Result<(), CatalogueError> {
+        let batch = std::mem::take(&mut self.batch);
+        if !batch.looks.is_empty() || batch.brought.values().any(|(_, used)| !used) {
+            return Err(self.catalogue.forged());
+        }
+        self.postings += batch.postings;
+        self.loaded.changes += batch.changes.len() as u64;
+        let applied = self.index.apply(batch.changes)?;
+        if !applied.gone.is_empty() {
+            // Somebody else took out what was there a moment ago.
+            return Err(self.catalogue.forged());
+        }
+        self.snapshot = self.index.snapshot()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,176 @@
+//! Portable catalogues: what is known of a tree, in one file, without the tree.
+//!
+//! A disk in a drawer, another machine, an archive that was shipped: what they hold can be asked about without
+//! them. Forman, Eshghi and Chiocchetti (2005, section 4) share "only the file-chunk metadata" between sites; a
+//! catalogue is that, and everything else that a question needs: names, digests, chunks, samples, and what archives
+//! held.
+//!
+//! ```text
+//! Snapshot ── write ──► FILE ── read ──► records ── load ──► index, under a path that no file has
+//! ```
+//!
+//! 1. **A catalogue becomes a tree of the index** ([`load()`]), so every question takes it like any other root and
+//!    none knows of catalogues. The path of that tree ([`resemble_proto::catalogued`]) leads nowhere on a file
+//!    system: what wants bytes is refused by the kernel, and says so ([`crate::AskError::Elsewhere`]).
+//! 2. **The format is a stream of records** (`format`): written and read in one pass, contents before what refers
+//!    to them, and a digest of everything at the end. It is checked whole before the first record is believed.
+//! 3. **Nothing in it is trusted to be well-formed**: a digest of all bytes is no signature, anybody can make one.
+//!    Lengths are checked before anything is allocated, names before they are joined, sums before they are added.
+//!    What it says of contents is believed, as one believes whoever made it: no bytes are here to check it.
+//! 4. **What the index has already stays**: a content that live files have is theirs, and a catalogue that is only
+//!    asked about is taken out again after the answer. So no catalogue changes what is known of live files.
+//! 5. **The same state of a tree gives the same bytes**, whoever writes them: no ids, inodes, device numbers, hosts or
+//!    times of reading. The one date in it is told by the caller.
+
+mod format;
+mod kept;
+mod load;
+mod read;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use resemble_index::{ApplyError, ReadError};
+use resemble_proto::message::{CatalogueForm, reason};
+
+pub use kept::{claimed_checksum, file_of_label, forget, keep, kept};
+pub use load::{Loaded, fits, load, unload, unload_stray};
+pub use read::{Catalogue, is_catalogue, open};
+pub use write::write;
+
+/// The version of the format that is written, and the only one that is read.
+pub const VERSION: u64 = 1;
+
+/// What is to be written of a catalogue besides the tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Details {
+    /// What people call it: see [`resemble_proto::catalogued::is_label`].
+    pub label: String,
+    /// When it was made, in seconds since 1970.
+    pub created: i64,
+    /// Names, times of change, directories and links are in it. Without, files are numbered in the order of their
+    /// digests.
+    pub names: bool,
+    /// What documents say and archives hold is in it.
+    pub text: bool,
+}
+
+impl From<&CatalogueForm> for Details {
+    fn from(form: &CatalogueForm) -> Self {
+        Self {
+            label: form.label.clone(),
+            created: form.created,
+            names: form.names,
+            text: form.text,
+        }
+    }
+}
+
+/// What the first record of a catalogue says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// What its contents were digested with, as [`resemble_core::Params`] print it.
+    pub params: String,
+    /// See [`Details`].
+    pub details: Details,
+}
+
+/// What is in a catalogue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Distinct contents, those in archives among them.
+    pub contents: u64,
+    /// Files; hard links are one.
+    pub files: u64,
+    /// Bytes of the files.
+    pub bytes: u64,
+    /// Files that could not be read, or were left out by the index: their names are in it.
+    pub unread: u64,
+}
+
+/// Why a catalogue cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CatalogueError {
+    /// It cannot be read.
+    #[error("cannot read the catalogue {}: {}", file.display(), reason(source))]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// It is another file, or no longer what was written.
+    #[error("{} cannot be used as a catalogue: {what}", file.display())]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong, and what to do.
+        what: &'static str,
+    },
+    /// It was written by another version.
+    #[error(
+        "{} is a catalogue of version {version}, and this program reads version {VERSION}: export it again, or use \
+         the program that wrote it",
+        file.display()
+    )]
+    Version {
+        /// The file.
+        file: PathBuf,
+        /// Its version.
+        version: u64,
+    },
+    /// Its contents were digested with other parameters.
+    #[error(
+        "{} was made with the parameters {theirs}, and this index has {ours}: pieces of other sizes have nothing in \
+         common; export it again with the same --chunk-size, or ask with its own",
+        file.display()
+    )]
+    Params {
+        /// The file.
+        file: PathBuf,
+        /// Of the catalogue.
+        theirs: String,
+        /// Of the index.
+        ours: String,
+    },
+    /// There is none of this label.
+    #[error("no catalogue {label:?} was imported; `resemble watch list` names them")]
+    Unknown {
+        /// The label.
+        label: String,
+    },
+    /// It cannot be kept, or forgotten.
+    #[error("cannot keep {}: {}", file.display(), reason(source))]
+    Keep {
+        /// What could not be written or removed.
+        file: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The index cannot be written.
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+    /// The index cannot be read.
+    #[error(transparent)]
+    Index(#[from] ReadError),
+}
+
+/// Where a question's catalogue lies: one that was imported in `folder`.
+pub fn file_of(root: &Path, folder: Option<&Path>) -> Result<PathBuf, CatalogueError> {
+    use resemble_proto::catalogued::{Source, source_of};
+    match source_of(root) {
+        Some((Source::File(file), ..)) => Ok(file),
+        Some((Source::Label(label), ..)) => {
+            let file = folder.map(|folder| file_of_label(folder, &label));
+            file.filter(|file| file.is_file())
+                .ok_or(CatalogueError::Unknown { label })
+        }
+        None => Err(CatalogueError::Unknown {
+            label: root.display().to_string(),
+        }),
+    }
+}

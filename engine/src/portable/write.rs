@@ -1,0 +1,313 @@
+//! From a view of the index to the bytes of a catalogue.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use resemble_core::hash::content::ContentHasher;
+use resemble_core::{ContentId, Digest, FileId};
+use resemble_index::{Entry, FileState, Look, ReadError, Snapshot};
+use resemble_proto::catalogued;
+
+use super::format::{Encoder, MAGIC, Part, Record, What};
+use super::{Details, Head, Totals, VERSION};
+
+/// Bytes that are handed on together.
+const PIECE: usize = 1 << 16;
+
+/// Hands the bytes of a catalogue of everything at and below `roots` to `sink`, until it breaks.
+///
+/// One root is the tree itself; of several each is a folder of its last name (`docs`, `docs~2` in the order given).
+/// A root that the index does not have adds nothing.
+pub fn write(
+    snapshot: &Snapshot,
+    roots: &[PathBuf],
+    details: &Details,
+    sink: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+) -> Result<Totals, ReadError> {
+    let mut writer = Writer {
+        snapshot,
+        details,
+        sink,
+        encoder: Encoder::default(),
+        hasher: ContentHasher::new(),
+        out: Vec::with_capacity(2 * PIECE),
+        broken: false,
+        contents: HashMap::new(),
+        looked: HashSet::new(),
+        files: HashMap::new(),
+        written: Totals::default(),
+    };
+    writer.out.extend_from_slice(MAGIC);
+    resemble_index::varint::put(&mut writer.out, VERSION);
+    writer.record(&Record::Head(Head {
+        params: snapshot.params().to_string(),
+        details: details.clone(),
+    }));
+    if details.names {
+        for (root, name) in named(roots) {
+            writer.tree(&root, &name)?;
+        }
+    } else {
+        writer.numbered(roots)?;
+    }
+    Ok(writer.finish())
+}
+
+/// The roots, each once, and what they are called in the catalogue.
+fn named(roots: &[PathBuf]) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut seen = HashSet::new();
+    let roots: Vec<&PathBuf> = roots.iter().filter(|root| seen.insert(*root)).collect();
+    if let [root] = roots[..] {
+        return vec![(root.clone(), Vec::new())];
+    }
+    let mut taken: HashMap<Vec<u8>, u32> = HashMap::new();
+    let name_of = |root: &Path| match catalogued::source_of(root) {
+        Some((catalogued::Source::Label(label), ..)) => label.into_bytes(),
+        Some((catalogued::Source::File(file), ..)) => last_name(&file),
+        None => last_name(root),
+    };
+    let mut all = Vec::with_capacity(roots.len());
+    for root in roots {
+        let mut name = name_of(root);
+        let count = taken.entry(name.clone()).or_insert(0);
+        *count += 1;
+        if *count > 1 {
+            name.extend_from_slice(format!("~{count}").as_bytes());
+        }
+        all.push((root.clone(), name));
+    }
+    all
+}
+
+fn last_name(path: &Path) -> Vec<u8> {
+    let name = path
+        .file_name()
+        .map(|name| name.as_encoded_bytes().to_vec());
+    name.unwrap_or_else(|| b"root".to_vec())
+}
+
+struct Writer<'a> {
+    snapshot: &'a Snapshot,
+    details: &'a Details,
+    sink: &'a mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    encoder: Encoder,
+    hasher: ContentHasher,
+    out: Vec<u8>,
+    broken: bool,
+    /// The numbers of those that are written.
+    contents: HashMap<ContentId, u32>,
+    looked: HashSet<ContentId>,
+    files: HashMap<FileId, u32>,
+    written: Totals,
+}
+
+impl Writer<'_> {
+    fn record(&mut self, record: &Record) {
+        self.encoder.record(record, &mut self.out);
+        if self.out.len() >= PIECE {
+            self.hand_on();
+        }
+    }
+
+    fn hand_on(&mut self) {
+        if self.broken {
+            self.out.clear();
+            return;
+        }
+        self.hasher.update(&self.out);
+        self.broken = (self.sink)(&self.out).is_break();
+        self.out.clear();
+    }
+
+    fn finish(mut self) -> Totals {
+        self.record(&Record::End(self.written));
+        self.hand_on();
+        let checksum = std::mem::take(&mut self.hasher).finish();
+        if !self.broken {
+            // Nothing follows.
+            let _flow = (self.sink)(&checksum.0);
+        }
+        self.written
+    }
+
+    /// Everything at and below a root, under a name.
+    fn tree(&mut self, root: &Path, name: &[u8]) -> Result<(), ReadError> {
+        let snapshot = self.snapshot;
+        let mut failed = Ok(());
+        snapshot.walk(root, &mut |path, entry| {
+            let below = path.strip_prefix(root).unwrap_or(Path::new(""));
+            let below = below.as_os_str().as_encoded_bytes();
+            let mut within = name.to_vec();
+            if within.is_empty() && below.is_empty() && !matches!(entry, Entry::Dir(_)) {
+                within = last_name(root);
+            }
+            if !within.is_empty() && !below.is_empty() {
+                within.push(b'/');
+            }
+            within.extend_from_slice(below);
+            failed = self.entry(within, entry);
+            if failed.is_err() || self.broken {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        })?;
+        failed
+    }
+
+    fn entry(&mut self, path: Vec<u8>, entry: &Entry) -> Result<(), ReadError> {
+        let what = match entry {
+            Entry::Dir(_) => What::Dir,
+            Entry::Symlink(target) => What::Symlink(target.clone()),
+            Entry::Special(kind) => What::Special(*kind),
+            Entry::File(id) => {
+                let Some(row) = self.snapshot.file(*id)? else {
+                    return Ok(());
+                };
+                let size = row.stat.size.0;
+                let state = match row.state {
+                    FileState::Settled(content) | FileState::Unsettled(content) => {
+                        Ok(self.looked_content(content)?)
+                    }
+                    other => Err(other),
+                };
+                let next = self.files.len() as u32;
+                let file = *self.files.entry(*id).or_insert(next);
+                if file == next {
+                    self.written.files += 1;
+                    self.written.bytes += size;
+                    self.written.unread += u64::from(state.is_err());
+                }
+                match state {
+                    Ok(content) => What::File {
+                        file,
+                        mtime: row.stat.mtime.secs,
+                        content,
+                    },
+                    Err(FileState::Unreadable(errno)) => What::Unreadable { file, size, errno },
+                    Err(FileState::Skipped(reason)) => What::Skipped { file, size, reason },
+                    // Taken care of above.
+                    Err(FileState::Settled(_) | FileState::Unsettled(_)) => return Ok(()),
+                }
+            }
+        };
+        self.record(&Record::Entry { path, what });
+        Ok(())
+    }
+
+    /// The number of a content; writes it if it is new.
+    fn content(&mut self, id: ContentId) -> Result<u32, ReadError> {
+        if let Some(number) = self.contents.get(&id) {
+            return Ok(*number);
+        }
+        let row = self.snapshot.content(id)?;
+        let digest = match row {
+            Some(row) => Digest {
+                content: row.digest,
+                size: row.size,
+                kind: row.kind,
+                chunks: self.snapshot.chunks(id)?,
+                signature: self.snapshot.signature(id)?,
+                words: row.words,
+            },
+            // A view does not lose what its own rows name.
+            None => return Ok(u32::MAX),
+        };
+        let number = self.contents.len() as u32;
+        self.record(&Record::Content(Box::new(digest)));
+        self.contents.insert(id, number);
+        self.written.contents += 1;
+        Ok(number)
+    }
+
+    /// The number of a file's content; writes it, and what is in it, if it is new.
+    fn looked_content(&mut self, id: ContentId) -> Result<u32, ReadError> {
+        let number = self.content(id)?;
+        if !self.details.text || !self.looked.insert(id) {
+            return Ok(number);
+        }
+        let Some(row) = self.snapshot.content(id)? else {
+            return Ok(number);
+        };
+        let apart = match row.look {
+            Look::Unseen => return Ok(number),
+            Look::Plain => None,
+            Look::Apart => {
+                let mut parts = Vec::new();
+                for (at, part) in self.snapshot.parts(id)?.into_iter().enumerate() {
+                    let content = part.content.map(|content| self.content(content));
+                    parts.push(Part {
+                        role: part.role,
+                        parent: part.parent,
+                        content: content.transpose()?,
+                        name: if self.details.names || part.name.is_empty() {
+                            part.name
+                        } else {
+                            (at + 1).to_string().into_bytes()
+                        },
+                    });
+                }
+                let skipped = if self.details.names {
+                    self.snapshot.skipped_parts(id)?
+                } else {
+                    Vec::new()
+                };
+                Some((parts, skipped))
+            }
+        };
+        self.record(&Record::Look {
+            content: number,
+            apart,
+        });
+        Ok(number)
+    }
+
+    /// The files without their names: in the order of their digests, which tells nothing of where they lay.
+    fn numbered(&mut self, roots: &[PathBuf]) -> Result<(), ReadError> {
+        let snapshot = self.snapshot;
+        let mut seen: HashSet<FileId> = HashSet::new();
+        for root in roots {
+            snapshot.walk(root, &mut |_, entry| {
+                if let Entry::File(file) = entry {
+                    seen.insert(*file);
+                }
+                ControlFlow::Continue(())
+            })?;
+        }
+        let mut files = Vec::with_capacity(seen.len());
+        for file in seen {
+            let content = snapshot.file(file)?.and_then(|row| row.state.content());
+            let row = content
+                .map(|content| snapshot.content(content))
+                .transpose()?;
+            match row.flatten() {
+                Some(row) => files.push((row.digest, row.id, row.size)),
+                None => self.written.unread += 1,
+            }
+        }
+        files.sort_unstable_by_key(|(digest, ..)| *digest);
+        let width = files.len().to_string().len();
+        let tree = Record::Entry {
+            path: Vec::new(),
+            what: What::Dir,
+        };
+        self.record(&tree);
+        for (at, (_, content, size)) in files.into_iter().enumerate() {
+            if self.broken {
+                break;
+            }
+            let content = self.looked_content(content)?;
+            self.written.files += 1;
+            self.written.bytes += size.0;
+            self.record(&Record::Entry {
+                path: format!("{:0width$}", at + 1).into_bytes(),
+                what: What::File {
+                    file: at as u32,
+                    mtime: 0,
+                    content,
+                },
+            });
+        }
+        Ok(())
+    }
+}

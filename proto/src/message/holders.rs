@@ -1,0 +1,71 @@
+//! `find --holders`: every file that holds a part of one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::{Inode, Layer, Scope, WireDigest};
+use crate::path::{PathText, fields};
+
+/// `find --holders`: the question.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HoldersRequest {
+    /// What was read: the bytes of the file, then the text that stands for them, if there is one; sampled more finely
+    /// than the index samples.
+    pub digests: Vec<WireDigest>,
+    /// Among which files.
+    #[serde(flatten)]
+    pub scope: Scope,
+    /// The file that the bytes came from: it is left out.
+    #[serde(default)]
+    pub inode: Option<Inode>,
+    /// Every file of the scope is a candidate.
+    #[serde(default)]
+    pub all: bool,
+}
+
+/// What shows that a file holds a part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Proof {
+    /// Both were read: equal runs of at least 64 bytes.
+    Bytes,
+    /// Common chunks: a lower bound, and the ranges end at cut points.
+    #[default]
+    Chunks,
+}
+
+impl Proof {
+    /// The word in every output.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Bytes => "bytes",
+            Self::Chunks => "chunks",
+        }
+    }
+}
+
+/// A path that holds a part. On the wire it is a candidate, and the ranges are those of common chunks, if any.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HolderRow {
+    /// The file that was asked about.
+    #[serde(flatten, with = "fields::file")]
+    pub file: PathText,
+    /// The file that holds it, or the member in it.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// Bytes of the file asked about that it holds.
+    pub bytes: u64,
+    /// Which: from and behind, in order.
+    pub ranges: Vec<[u64; 2]>,
+    /// What the ranges are of: the file's bytes, or the text that stands for them.
+    pub layer: Layer,
+    /// What shows it.
+    pub proof: Proof,
+    /// Who owns the file: the name, or the number of one who has none; `null` where only a catalogue has it.
+    #[serde(default)]
+    pub owner: Option<String>,
+    /// The root or catalogue that it lies under.
+    pub root: PathText,
+    /// The file on the disk.
+    #[serde(default)]
+    pub container: PathText,
+}
