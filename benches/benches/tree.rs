@@ -76,7 +76,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         &tree,
         &file,
         &Params::default(),
-        Some(formats),
+        Some(&formats),
     )?;
     println!(
         "{:32} {:9.1} MiB",
@@ -104,7 +104,7 @@ fn first_scan(
     tree: &Path,
     file: &Path,
     params: &Params,
-    apart: Option<Arc<dyn TakeApart>>,
+    apart: Option<&Arc<dyn TakeApart>>,
 ) -> Result<(), Box<dyn Error>> {
     let mut last = None;
     for _ in 0..2 {
@@ -112,7 +112,7 @@ fn first_scan(
         let (begin, before) = (Instant::now(), cpu_seconds()?);
         let (index, _) = Index::open(file, params, &Options::default())?;
         let index = Arc::new(index);
-        let report = scan(&index, tree, apart.clone())?;
+        let report = scan(&index, tree, apart.cloned())?;
         let scanned = (begin.elapsed(), cpu_seconds()? - before);
         let begin = Instant::now();
         close(index)?;

@@ -39,6 +39,13 @@ impl Common {
         rare: 0.0,
     };
 
+    /// What all shingles of a small text say, where samples say nothing.
+    pub(crate) const WORTH_A_LOOK: Self = Self {
+        fingerprints: 0,
+        chunks: 0,
+        rare: 1.0,
+    };
+
     /// Enough to estimate by.
     pub(crate) fn is_candidate(self) -> bool {
         self.fingerprints >= 2 || self.chunks >= 1

@@ -83,6 +83,16 @@ impl Kept {
         });
     }
 
+    /// Whether a chunk or a sample is in both.
+    pub(crate) fn meets(&self, other: &Self) -> bool {
+        let common = |mut a: Vec<u64>, b: Vec<u64>| {
+            a.retain(|key| b.binary_search(key).is_ok());
+            !a.is_empty()
+        };
+        let (a, b) = (self.sketch(), other.sketch());
+        common(fingerprint_keys(&a), fingerprint_keys(&b)) || common(chunk_keys(&a), chunk_keys(&b))
+    }
+
     /// What comparing needs; its size is that of the payload.
     pub(crate) fn sketch(&self) -> Sketch<'_> {
         Sketch {

@@ -23,7 +23,7 @@ use resemble_proto::path::PathText;
 
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
 use crate::aspects::{Aspect, is_same_text, layer, same_words};
-use crate::candidates::Block;
+use crate::candidates::{Block, Common};
 use crate::evidence::{Counts, Kept};
 use crate::find::{enough_shared, estimate_in, identical_measures};
 use crate::members::{Member, Members};
@@ -85,6 +85,15 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
         Ok::<(), AskError>(())
     })?;
     let mut found: Vec<Found> = found.into_iter().map(|(found, _)| found).collect();
+    let mut missed = texts.of_small_ones(options.unit, snapshot.boilerplate_limit());
+    missed.retain(|&(a, b)| !block.kept[a].meets(&block.kept[b]));
+    let (mut further, mut table) = start();
+    for (a, b) in missed {
+        if let Compared::Proven(proof) = table.compare(a, b, Common::WORTH_A_LOOK) {
+            further.pair(&question, (&block.kept[a], &block.kept[b]), Some(proof));
+        }
+    }
+    found.push(further);
     let mut equal = Found::default();
     for content in &block.kept {
         equal.same_content(&question, content);

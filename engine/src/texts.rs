@@ -6,7 +6,12 @@
 //! Memory is bounded: a collection of more than [`BUDGET`] bytes of text is not read at all and keeps its
 //! estimates, and so do a file that cannot be read now and one larger than [`LARGEST_READ`].
 
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use resemble_core::similarity::Unit;
+use resemble_core::similarity::discount::FREE;
 use resemble_core::words::{Proof, ShingleCounts, Table, Text};
 use resemble_core::{ByteLen, ContentKind};
 use resemble_index::Snapshot;
@@ -27,6 +32,12 @@ const WORTH_A_LOOK: f32 = 0.25;
 /// The texts of contents, by their place.
 #[derive(Debug)]
 pub(crate) struct Texts(Vec<Option<Text>>);
+
+/// Texts of fewer shingles have fewer than 32 sampled ones, and what they share may have none.
+const SMALL: usize = 256;
+
+/// So many rare shingles of a small text must be in another for a look.
+const LEAST_RARE: u32 = 4;
 
 /// What a look at two texts gave.
 #[derive(Clone, Copy, Debug)]
@@ -76,9 +87,9 @@ impl Texts {
     /// Takes note of what is common among them.
     fn counted(self) -> Result<Self, AskError> {
         let threads = threads();
-        let part = std::sync::atomic::AtomicUsize::new(0);
+        let part = AtomicUsize::new(0);
         let mut parts = on_threads(threads, || {
-            let part = part.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let part = part.fetch_add(1, Ordering::Relaxed);
             let texts = self.0.iter().flatten();
             Ok::<_, AskError>((part, ShingleCounts::of_part(texts, part, threads)))
         })?;
@@ -97,6 +108,76 @@ impl Texts {
             }
         });
         Ok(Self(texts))
+    }
+
+    /// The pairs that samples cannot nominate: one of them is so small that few of its shingles are sampled, and all of them
+    /// say that it has something in common with the other. Ascending, the small one first; some were nominated all
+    /// the same.
+    pub(crate) fn of_small_ones(&self, unit: Unit, limit: u32) -> Vec<(usize, usize)> {
+        let usual = match unit {
+            Unit::Bytes => FREE,
+            Unit::Words => limit,
+        };
+        let is_rare = |contents: u16| (2..=usual).contains(&u32::from(contents));
+        let mut holders: HashMap<u64, Vec<u32>> = HashMap::new();
+        let mut enough = vec![0; self.0.len()];
+        for (place, text) in (0u32..).zip(&self.0) {
+            let Some(text) = text.as_ref().filter(|text| text.shingle_counts().0 < SMALL) else {
+                continue;
+            };
+            enough[place as usize] = match unit {
+                Unit::Bytes => LEAST_RARE,
+                Unit::Words => text.shingle_counts().1.div_ceil(5).max(1),
+            };
+            for (shingle, contents) in text.shingles() {
+                if is_rare(contents) {
+                    let holders = holders.entry(shingle).or_default();
+                    if holders.last() != Some(&place) {
+                        holders.push(place);
+                    }
+                }
+            }
+        }
+        let next = AtomicUsize::new(0);
+        let found = on_threads(threads(), || {
+            let (mut found, mut shared) = (Vec::new(), HashMap::new());
+            loop {
+                let place = next.fetch_add(1, Ordering::Relaxed);
+                let Some(text) = self.0.get(place) else {
+                    return Ok::<_, Infallible>(found);
+                };
+                shared.clear();
+                for (shingle, contents) in text.iter().flat_map(Text::shingles) {
+                    for &small in holders
+                        .get(&shingle)
+                        .filter(|_| is_rare(contents))
+                        .into_iter()
+                        .flatten()
+                    {
+                        *shared.entry(small as usize).or_insert(0) += 1;
+                    }
+                }
+                let related = shared
+                    .iter()
+                    .filter(|&(&small, &count)| small != place && count >= enough[small]);
+                // Two small ones may be found from both.
+                let both_small = enough[place] > 0;
+                found.extend(related.map(|(&small, _)| {
+                    if both_small && place < small {
+                        (place, small)
+                    } else {
+                        (small, place)
+                    }
+                }));
+            }
+        });
+        let mut found: Vec<(usize, usize)> = match found {
+            Ok(found) => found.into_iter().flatten().collect(),
+            Err(never) => match never {},
+        };
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     /// For one thread to compare with; `limit`: what more texts have is no evidence.

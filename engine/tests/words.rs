@@ -5,6 +5,7 @@ mod scene;
 use std::path::Path;
 use std::sync::Arc;
 
+use resemble_core::similarity::Unit;
 use resemble_core::{Params, Relation, Score};
 use resemble_engine::find::{self, FindOptions, Subject};
 use resemble_engine::pairs::{PairsOptions, pairs};
@@ -183,6 +184,53 @@ fn the_explanation_says_what_layout_hides() {
         .into_iter()
         .find(|(name, _)| *name == "words");
     assert!(line.is_some_and(|(_, line)| line.starts_with("99% of a in b")));
+}
+
+/// Pairs of the words of a tree: the names and the larger containment.
+fn pairs_of_words(scene: &Scene) -> Vec<(String, String, f64)> {
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let options = PairsOptions {
+        scope: Scope {
+            within: vec![PathText::from(scene.root())],
+            ..Scope::default()
+        },
+        unit: Unit::Words,
+        ..PairsOptions::default()
+    };
+    let name = |path: &PathText| {
+        let name = path.as_path().file_name().expect("a name");
+        name.to_string_lossy().into_owned()
+    };
+    let rows = pairs(&snapshot, &options).expect("an answer").rows;
+    let score = |share: Fraction| share.score().map_or(0.0, Score::get);
+    rows.iter()
+        .map(|row| (name(&row.a), name(&row.b), score(row.score)))
+        .collect()
+}
+
+#[test]
+fn a_few_words_in_common_are_found_in_small_texts_whether_sampled_or_not() {
+    let mut scene = Scene::new();
+    // Two sentences of each small text are in the large one: six words of them are sampled, or five, or none.
+    let large = prose(1, 12);
+    let sentences: Vec<&str> = large.lines().collect();
+    for at in 0..11 {
+        let shared = sentences[at..at + 2].join("\n");
+        scene.write(
+            &format!("small-{at:02}"),
+            format!("{}{shared}\n", prose(100 + at as u64, 2)),
+        );
+    }
+    scene.write("large", &large);
+    scene.scan();
+    let found = pairs_of_words(&scene);
+    let with_large = found.iter().filter(|(a, _, _)| a == "large");
+    for (_, small, share) in with_large.clone() {
+        // One more where the word before is the same.
+        let shared = (share * 48.0).round();
+        assert!([22, 23].contains(&(shared as u32)), "{small}: {share}");
+    }
+    assert_eq!(with_large.count(), 11, "{found:?}");
 }
 
 #[test]

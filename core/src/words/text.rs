@@ -70,6 +70,16 @@ impl Text {
         self.starts.last().copied().unwrap_or(0)
     }
 
+    /// How many shingles it has, each repetition counted, and how many distinct ones.
+    pub const fn shingle_counts(&self) -> (usize, u32) {
+        (self.shingles.len(), self.distinct)
+    }
+
+    /// Its shingles in order, each with how many texts have it, if that was counted.
+    pub fn shingles(&self) -> impl Iterator<Item = (u64, u16)> + '_ {
+        (0..self.shingles.len()).map(|place| (self.shingles[place], self.contents(place)))
+    }
+
     /// Whether it has no word.
     pub fn is_empty(&self) -> bool {
         self.shingles.is_empty()
@@ -496,7 +506,7 @@ impl Known {
     #[inline]
     fn bit(&self, shingle: u64) -> (usize, u64) {
         let bit = (shingle >> 24) as usize;
-        (bit / 64 & (self.0.len() - 1), 1 << (bit % 64))
+        ((bit / 64) & (self.0.len() - 1), 1 << (bit % 64))
     }
 
     #[inline]
