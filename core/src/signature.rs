@@ -18,7 +18,7 @@
 //! | [`method`] | names, parameters, params ids, thresholds, what a method can tell |
 //! | [`features`] | bytes in pieces of any size to features: values, with lengths where they are chunks |
 //! | [`select`] | features to a signature, in bounded memory; features need not come from bytes |
-//! | [`score`] | two signatures to the paper's figure |
+//! | [`mod@score`] | two signatures to the paper's figure |
 //! | [`encode`] | a signature as bytes to store |
 //! | [`lines`] | sets of features that another program wrote |
 //! | [`rabin`], [`shingles`] | the fingerprints of windows of bytes and of runs of words |

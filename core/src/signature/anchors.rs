@@ -13,10 +13,10 @@
 //! average, one fingerprint was generated for about every 200 bytes of text".
 //!
 //! **Sees** what sif sees. No value of a checksum is thrown away: all 30 bits tell files apart, not 22. **Blind** in files that speak another
-//! language than the texts the anchors were chosen from, which is why [`AnchorCounts::pick`] chooses them from any.
+//! language than the texts the anchors were chosen from, which is why [`pick`] chooses them from any.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
@@ -185,7 +185,10 @@ fn written(string: &[u8]) -> String {
             b' ' if at == 0 || at == last => text.push_str("\\s"),
             b'#' if at == 0 => text.push_str("\\#"),
             b' '..=b'~' => text.push(char::from(byte)),
-            _ => text.push_str(&format!("\\x{byte:02x}")),
+            _ => {
+                let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+                text.extend(['\\', 'x', digit(byte >> 4), digit(byte & 15)]);
+            }
         }
     }
     text
@@ -299,7 +302,7 @@ const MOST_STRINGS: usize = 1 << 22;
 
 /// How often strings of four bytes come in a set of texts.
 #[derive(Clone, Debug, Default)]
-pub struct AnchorCounts {
+struct AnchorCounts {
     strings: HashMap<[u8; LENGTH], Count>,
     texts: u32,
     bytes: u64,
@@ -314,7 +317,7 @@ struct Count {
 
 impl AnchorCounts {
     /// Counts one more text.
-    pub fn add(&mut self, text: &[u8]) {
+    fn add(&mut self, text: &[u8]) {
         self.texts += 1;
         self.bytes += text.len() as u64;
         for string in text.windows(LENGTH) {
@@ -346,15 +349,13 @@ impl AnchorCounts {
         }
     }
 
-    /// Anchors that are "quite common but not too common" and together found once in about `every` bytes (200 in section 5), of
-    /// which `window` are passed over after a find. Empty if the texts have none.
+    /// Strings that may be anchors, best first.
     ///
-    /// A string qualifies that comes at most once in ten times `every` bytes, so that no one dominates, in two texts or more, and is made of at least three
-    /// different bytes. Those that most texts have come first, then the most frequent; what overlaps one that was taken, as `hara` and `ract`
-    /// do in *character*, would be found in the same places and is left out.
-    pub fn pick(&self, every: u32, window: u32) -> Vec<Vec<u8>> {
-        let every = u64::from(every.max(1));
-        let too_common = (self.bytes / (10 * every)).max(1);
+    /// One qualifies that comes at most once in ten times `every` bytes, so that no one dominates, in two texts or more, and is
+    /// made of at least three different bytes. First come those with most occurrences times texts: by texts alone the headings
+    /// that every file has once would win, by occurrences the words of a few long files. What overlaps one before it by three bytes, as `hara` and `arac` do in *character*, would be found in the same places and is left out.
+    fn ranked(&self, every: u32) -> Vec<Vec<u8>> {
+        let too_common = (self.bytes / (10 * u64::from(every.max(1)))).max(1);
         let mut candidates: Vec<(&[u8; LENGTH], &Count)> = self
             .strings
             .iter()
@@ -363,31 +364,66 @@ impl AnchorCounts {
             })
             .collect();
         candidates.sort_unstable_by_key(|(string, count)| {
-            (
-                std::cmp::Reverse((count.texts, count.occurrences)),
-                **string,
-            )
+            let weight = count.occurrences.saturating_mul(u64::from(count.texts));
+            (std::cmp::Reverse(weight), **string)
         });
-        let wanted = self.bytes / every.saturating_sub(u64::from(window)).max(1);
-        let (mut picked, mut found) = (Vec::<Vec<u8>>::new(), 0);
-        let mut parts = std::collections::HashSet::new();
-        for (string, count) in candidates {
-            if found >= wanted || picked.len() == Anchors::MOST {
-                break;
-            }
+        // What others must not begin with, and what they must not end with.
+        let (mut heads, mut tails) = (HashSet::new(), HashSet::new());
+        let mut ranked = Vec::new();
+        for (string, _) in candidates {
             let (head, tail) = (&string[..LENGTH - 1], &string[1..]);
-            if parts.contains(&(head, false)) || parts.contains(&(tail, true)) {
-                continue;
+            if !heads.contains(head) && !tails.contains(tail) {
+                heads.insert(tail);
+                tails.insert(head);
+                ranked.push(string.to_vec());
             }
-            // Another one must not end with this one's head, nor start with its tail.
-            parts.insert((head, true));
-            parts.insert((tail, false));
-            found += count.occurrences;
-            picked.push(string.to_vec());
         }
-        picked.sort_unstable();
-        picked
+        ranked.truncate(Anchors::MOST);
+        ranked
     }
+}
+
+/// Anchors that are "quite common but not too common" in these texts, and are found in them once in about `every` bytes (200
+/// in section 5 of the paper) with `window` bytes passed over after a find. Empty if the texts have none.
+///
+/// Takes the best strings, as many as are needed: words come in clusters, so what many anchors find together is not the
+/// sum of what each finds, and is measured on the texts (at most 17 searches).
+pub fn pick<T: AsRef<[u8]>>(texts: &[T], every: u32, window: u32) -> Vec<Vec<u8>> {
+    let mut counts = AnchorCounts::default();
+    for text in texts {
+        counts.add(text.as_ref());
+    }
+    let mut ranked = counts.ranked(every);
+    let wanted = counts.bytes / u64::from(every.max(1));
+    let found = |anchors: &[Vec<u8>]| -> u64 {
+        let Ok(anchors) = Anchors::new(anchors.to_vec()) else {
+            return 0;
+        };
+        let mut scanner = AnchorScanner::new(&AnchorParams {
+            anchors: Arc::new(anchors),
+            window: window.max(LENGTH as u32),
+            bits: 30,
+        });
+        let mut found = 0;
+        for text in texts {
+            scanner.update(text.as_ref(), |_| found += 1);
+            scanner.reset();
+        }
+        found
+    };
+    // The least number of anchors that finds enough.
+    let (mut too_few, mut enough) = (0, ranked.len());
+    while too_few + 1 < enough {
+        let middle = too_few.midpoint(enough);
+        if found(&ranked[..middle]) < wanted {
+            too_few = middle;
+        } else {
+            enough = middle;
+        }
+    }
+    ranked.truncate(enough);
+    ranked.sort_unstable();
+    ranked
 }
 
 fn distinct(string: &[u8]) -> usize {

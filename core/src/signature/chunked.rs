@@ -3,8 +3,8 @@
 //! **Paper.** Forman, Eshghi & Chiocchetti, *Finding similar files in large document repositories*, KDD 2005, sections 2.2 and 2.3.
 //!
 //! **Chunks.** By TTTD ([`crate::chunk`]), as the paper does, or by the basic sliding window that it compares TTTD with: "a fixed
-//! width sliding window of width W is moved across the file, and at every position k the fingerprint F_k of the
-//! contents of this window is computed; k is a chunk boundary if F_k mod D = r". The paper gives no W; 48 is that of the algorithm's
+//! width sliding window of width W is moved across the file, and at every position k the fingerprint `F_k` of the
+//! contents of this window is computed; k is a chunk boundary if `F_k` mod D = r". The paper gives no W; 48 is that of the algorithm's
 //! source (Muthitacharoen, Chen & Mazières, SOSP 2001). D is TTTD's mean, r = D - 1. There is no least and no greatest length:
 //! a run of one character has one fingerprint, and is cut everywhere or nowhere.
 //!

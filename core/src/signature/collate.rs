@@ -24,7 +24,7 @@
 //! left is quadratic where very many files share a large part and differ in the rest; [`GroupQuery::most_members`] leaves out the sets
 //! that more files have than that (the remedy of Forman et al. 2005, section 2.5), at the price of the exact figure.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::signature::encode::{DecodeError, Reader, put_varint};
 
@@ -224,7 +224,7 @@ impl Collated {
         let of_files = self.sets_of_files(query.most_members);
         let mut groups = Vec::new();
         let mut printed: HashSet<Vec<u32>> = HashSet::new();
-        let mut asked: HashMap<(&[u32], u32), ()> = HashMap::new();
+        let mut asked: HashSet<(&[u32], u32)> = HashSet::new();
         let mut sums = Sums::new(self.files());
         for reference in 0..self.files() {
             let sets = of_files.of(reference);
@@ -232,7 +232,7 @@ impl Collated {
                 continue;
             }
             // The answer is a matter of the sets and the total alone, unless a rule looks at the files.
-            if query.accept.is_none() && asked.insert((sets, self.total(reference)), ()).is_some() {
+            if query.accept.is_none() && !asked.insert((sets, self.total(reference))) {
                 continue;
             }
             let members = self.similar(reference, sets, query, &mut sums);

@@ -225,7 +225,7 @@ impl Walk<'_> {
         for &set in &node.within {
             let members = &self.items.sets[set as usize].1;
             each_common(members, &later, |item| {
-                self.delivered[item as usize].push(set)
+                self.delivered[item as usize].push(set);
             });
         }
         for &item in later.iter().rev() {
@@ -251,15 +251,13 @@ fn contains(whole: &[u32], part: &[u32]) -> bool {
 }
 
 /// Calls `sink` for what two ascending lists have in common.
-fn each_common(a: &[u32], b: &[u32], mut sink: impl FnMut(u32)) {
-    let (mut i, mut j) = (0, 0);
-    while i < a.len() && j < b.len() {
-        if a[i] == b[j] {
-            sink(a[i]);
+fn each_common(one: &[u32], other: &[u32], mut sink: impl FnMut(u32)) {
+    let mut rest = other.iter().peekable();
+    for &item in one {
+        while rest.next_if(|&&other| other < item).is_some() {}
+        if rest.next_if_eq(&&item).is_some() {
+            sink(item);
         }
-        let (x, y) = (a[i], b[j]);
-        i += usize::from(x <= y);
-        j += usize::from(y <= x);
     }
 }
 

@@ -8,9 +8,9 @@ use crate::signature::testing::random;
 
 fn collated(files: &[Vec<u64>]) -> Collated {
     let mut collator = Collator::default();
-    files
-        .iter()
-        .for_each(|file| drop(collator.add(file.iter().copied())));
+    for file in files {
+        collator.add(file.iter().copied());
+    }
     collator.finish()
 }
 
@@ -100,9 +100,10 @@ fn the_papers_case_of_four_files() {
         (&[1, 3], 27),
     ] {
         for fingerprint in next..next + count {
-            members
-                .iter()
-                .for_each(|&file: &usize| files[file].push(fingerprint));
+            for &file in members {
+                let file: usize = file;
+                files[file].push(fingerprint);
+            }
         }
         next += count;
     }
@@ -140,7 +141,7 @@ fn a_hundred_thousand_files_are_done_in_time() {
     let mut collator = Collator::default();
     for file in 0..100_000u64 {
         let mut all: Vec<u64> = (0..20).map(|i| random(file / 10, i)).collect();
-        all.extend((0..5).map(|i| random(file, i)));
+        all.extend((0..5).map(|i| random(1 << 32 | file, i)));
         collator.add(all);
     }
     let found = interesting(&collator.finish(), 10, None, STEPS);

@@ -59,19 +59,18 @@ impl Least {
 
 /// The resemblance of two samples of the n least, each ascending and distinct. Time: 2n.
 pub fn resemblance(a: &[u64], b: &[u64], n: usize) -> Judged {
-    let (mut i, mut j, mut common, mut union) = (0, 0, 0, 0);
-    while union < n as u64 && (i < a.len() || j < b.len()) {
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    let (mut common, mut union) = (0, 0);
+    while union < n as u64 {
+        let least = match (a.peek(), b.peek()) {
+            (Some(&&of_a), Some(&&of_b)) => of_a.min(of_b),
+            (Some(&&only), None) | (None, Some(&&only)) => only,
+            (None, None) => break,
+        };
+        let in_a = a.next_if_eq(&&least).is_some();
+        let in_b = b.next_if_eq(&&least).is_some();
+        common += u64::from(in_a && in_b);
         union += 1;
-        match (a.get(i), b.get(j)) {
-            (Some(x), Some(y)) if x == y => {
-                common += 1;
-                i += 1;
-                j += 1;
-            }
-            (Some(x), Some(y)) if x > y => j += 1,
-            (None, Some(_)) => j += 1,
-            _ => i += 1,
-        }
     }
     Judged::ratio(common, union)
 }

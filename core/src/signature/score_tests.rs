@@ -124,7 +124,9 @@ proptest! {
         };
         let counts = |list: &[(u64, u64)]| {
             let mut counts = BTreeMap::new();
-            list.iter().for_each(|chunk| *counts.entry(*chunk).or_insert(0u64) += 1);
+            for chunk in list {
+                *counts.entry(*chunk).or_insert(0u64) += 1;
+            }
             counts
         };
         let (of_a, of_b) = (counts(&a), counts(&b));
@@ -151,7 +153,10 @@ proptest! {
             let scores = score(&params, &a, &b);
             let keys: HashSet<u64> = a.keys().into_iter().collect();
             let common = b.keys().iter().any(|key| keys.contains(key));
-            prop_assert_eq!(scores.score.value().is_some_and(|s| s > 0.0), common, "{}", params);
+            let above = scores.score.value().is_some_and(|s| s > 0.0);
+            prop_assert!(common || !above, "{}", params);
+            // The n least of both together need not hold what both have.
+            prop_assert!(above || !common || params.method() == Method::Min, "{}", params);
         }
     }
 
@@ -331,6 +336,9 @@ fn what_has_no_sample_is_too_small_to_judge() {
         assert_eq!(both.score, Judged::TooSmall, "{params}");
         assert_eq!(both.resemblance, Ok(Judged::TooSmall), "{params}");
         let one = score(&params, &nothing, &something);
+        if something.is_empty() {
+            continue;
+        }
         if let Ok(a_in_b) = one.a_in_b {
             assert_eq!(a_in_b, Judged::TooSmall, "{params}");
             assert_eq!(one.b_in_a, Ok(Judged::Value(0.0)), "{params}");

@@ -28,7 +28,7 @@ fn by_the_paper(bytes: &[u8], params: &SifParams) -> Vec<u64> {
         let window = &bytes[at..at + width];
         let f = by_powers(window, params);
         let padding = window.iter().all(|&b| b == 0) || window.iter().all(|&b| b == 0x80);
-        if f % (1 << params.zeros) == 0 && !padding {
+        if f.is_multiple_of(1 << params.zeros) && !padding {
             kept.push(f >> params.zeros);
             at += width;
         } else {
@@ -107,7 +107,7 @@ fn p_7_modulo_8_keeps_50_blanks_and_3_and_7_keep_50_at_signs() {
 fn nul_and_0x80_would_be_kept_with_every_p_and_are_passed_over() {
     for p in [P_1, P_3, P_5, P_7] {
         let selected: Vec<u8> = (0..=255)
-            .filter(|&byte| by_powers(&[byte; 50], &with(p)) % 256 == 0)
+            .filter(|&byte| by_powers(&[byte; 50], &with(p)).is_multiple_of(256))
             .collect();
         assert!(
             selected.contains(&0) && selected.contains(&0x80),
