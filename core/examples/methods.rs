@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use resemble_core::signature::{Method, MethodParams, Settings, Signer};
+use resemble_core::signature::{Method, MethodParams, MethodSignature, Settings, Signer};
 
 const MOST: usize = 256 << 20;
 
@@ -59,7 +59,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     all.push(MethodParams::new(Method::Sif, &code)?);
     for params in all {
         // The slow one has enough after a while.
-        let part = if params.method() == Method::Sketch { 8 } else { 1 };
+        let part = if params.method() == Method::Sketch {
+            8
+        } else {
+            1
+        };
         let texts = &texts[..texts.len().div_ceil(part)];
         let bytes: usize = texts.iter().map(Vec::len).sum();
         let mut signer = Signer::new(&params);
@@ -70,8 +74,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             signatures.push(signer.finish());
         }
         let seconds = start.elapsed().as_secs_f64();
-        let entries: usize = signatures.iter().map(|signature| signature.len()).sum();
-        let encoded: usize = signatures.iter().map(|signature| signature.encode().len()).sum();
+        let entries: usize = signatures.iter().map(MethodSignature::len).sum();
+        let encoded: usize = signatures
+            .iter()
+            .map(|signature| signature.encode().len())
+            .sum();
         println!(
             "{params}\t{:.0}\t{:.1}\t{:.0}\t{:.2}",
             bytes as f64 / seconds / 1e6,

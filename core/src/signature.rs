@@ -23,7 +23,7 @@
 //! | [`lines`] | sets of features that another program wrote |
 //! | [`rabin`], [`shingles`] | the fingerprints of windows of bytes and of runs of words |
 //! | [`mod_n`], [`min_n`], [`sketch_n`], [`bsw_n`] | Cherkasova et al. 2009, section 2 |
-//! | [`sif`], [`anchors`], [`collate`], [`interesting`] | Manber 1994 |
+//! | [`sif`], [`anchors`], [`all_fingers`], [`collate`], [`interesting`] | Manber 1994 |
 //! | [`chunked`] | Forman, Eshghi & Chiocchetti 2005 |
 //! | [`canonical`] | source code with its identifiers made equal |
 //! | [`changes`], [`guide`] | texts with a known number of edits; what window and rate to take |
@@ -31,6 +31,7 @@
 //! Selection and scores know no bytes, only features: whatever a program calls a feature can be compared by
 //! every method that selects. `docs/methods.md` is the page for users.
 
+pub mod all_fingers;
 pub mod anchors;
 pub mod bsw_n;
 pub mod canonical;

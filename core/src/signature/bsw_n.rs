@@ -16,24 +16,29 @@
 //! is kept depends on its neighbours, so an edit can unseat a sample it does not touch, and near the cut of a part another one may
 //! be kept than in the whole: both figures are a little low.
 
+use crate::signature::mod_n::Divisor;
+
 /// The least of each run, as the fingerprints come.
 #[derive(Clone, Copy, Debug)]
 pub struct Minima {
-    n: u64,
+    n: Divisor,
     least: Option<u64>,
 }
 
 impl Minima {
-    /// Runs that end where `n` divides a fingerprint; n is at least 1.
-    pub const fn new(n: u64) -> Self {
-        Self { n, least: None }
+    /// Runs that end where `n` divides a fingerprint.
+    pub const fn new(n: u32) -> Self {
+        Self {
+            n: Divisor::new(n),
+            least: None,
+        }
     }
 
     /// Takes the next fingerprint: the least of its chunk, if that ends here.
     #[inline]
     pub fn push(&mut self, value: u64) -> Option<u64> {
         let least = self.least.map_or(value, |least| least.min(value));
-        if value.is_multiple_of(self.n) {
+        if self.n.divides(value) {
             self.least = None;
             Some(least)
         } else {

@@ -8,6 +8,9 @@
 //! source (Muthitacharoen, Chen & Mazières, SOSP 2001). D is TTTD's mean, r = D - 1. There is no least and no greatest length:
 //! a run of one character has one fingerprint, and is cut everywhere or nowhere.
 //!
+//! Chunks of TTTD that are smaller than the index can make (below 145 bytes on average; the paper goes down to 100) are cut over Rabin's
+//! fingerprints of 16 bytes.
+//!
 //! **Names.** The first 64 bits of the chunk's MD5 and its length ("even a 64-bit hash is sufficient for ~4 billion chunks").
 //!
 //! **Figures.** Bytes in common chunks, each chunk as often as both files have it: a lower bound of what is common. Over a file's
@@ -23,11 +26,12 @@ use std::collections::HashMap;
 
 use md5::{Digest, Md5};
 
-use crate::chunk::{Chunker, Cut};
+use crate::chunk::{Chunker, Cut, Picker};
 use crate::hash::md5_many;
 use crate::ids::ChunkHash;
-use crate::params::ChunkParams;
+use crate::params::{ChunkParams, Params};
 use crate::signature::features::Feature;
+use crate::signature::mod_n::Divisor;
 use crate::signature::rabin::Rolling;
 
 /// The basic sliding window.
@@ -52,6 +56,127 @@ impl Default for SlidingWindow {
     }
 }
 
+/// The least mean size that TTTD can be asked for.
+pub const LEAST_AVERAGE: u32 = 40;
+
+/// Bytes of the window where Tmin is less than the 64 of [`crate::chunk`].
+const SMALL_WINDOW: usize = 16;
+
+/// TTTD's parameters for this mean size: [`ChunkParams::scaled`], and on to the paper's 100 bytes and below.
+pub fn scaled(average: u32) -> Option<ChunkParams> {
+    ChunkParams::scaled(average).or_else(|| {
+        if !(LEAST_AVERAGE..ChunkParams::LEAST_AVERAGE).contains(&average) {
+            return None;
+        }
+        let paper = ChunkParams::PAPER;
+        let scale =
+            |n: u32| (n * average + ChunkParams::PAPER_AVERAGE / 2) / ChunkParams::PAPER_AVERAGE;
+        let backup_divisor = scale(paper.backup_divisor);
+        Some(ChunkParams {
+            min: scale(paper.min),
+            max: scale(paper.max),
+            main_divisor: 2 * backup_divisor,
+            backup_divisor,
+        })
+    })
+}
+
+/// Finds TTTD's cuts.
+#[derive(Debug)]
+enum Cutter {
+    /// As the index does.
+    Index(Box<Chunker>),
+    /// With a window that fits into the least chunk, over Rabin's fingerprints.
+    Small(Small),
+}
+
+#[derive(Debug)]
+struct Small {
+    params: ChunkParams,
+    rolling: Rolling,
+    picker: Picker,
+    main: Divisor,
+    backup: Divisor,
+    at: u64,
+}
+
+impl Small {
+    fn new(params: &ChunkParams) -> Self {
+        Self {
+            params: *params,
+            rolling: Rolling::new(SMALL_WINDOW),
+            picker: Picker::new(params),
+            main: Divisor::new(params.main_divisor),
+            backup: Divisor::new(params.backup_divisor),
+            at: 0,
+        }
+    }
+
+    fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Cut)) {
+        let mut start = self.picker.start();
+        let mut cut = |end: u64| {
+            sink(Cut {
+                start,
+                len: (end - start) as u32,
+                count: 1,
+            });
+            start = end;
+        };
+        let picker = &mut self.picker;
+        // No window ends in the first bytes of a content.
+        let before = (SMALL_WINDOW as u64 - 1).saturating_sub(self.at);
+        let mut at = self.at + before.min(bytes.len() as u64);
+        self.rolling.update(bytes, |fingerprint| {
+            at += 1;
+            // H mod D = D - 1, in one bit more than H has.
+            let next = (fingerprint >> 32) + 1;
+            if self.backup.divides(next) {
+                picker.hit(at, self.main.divides(next), &mut cut);
+            }
+        });
+        self.at += bytes.len() as u64;
+        picker.advance(self.at, &mut cut);
+    }
+
+    fn finish(&mut self, sink: &mut impl FnMut(Cut)) {
+        let start = self.picker.start();
+        if start < self.at {
+            sink(Cut {
+                start,
+                len: (self.at - start) as u32,
+                count: 1,
+            });
+        }
+        self.rolling.reset();
+        self.picker = Picker::new(&self.params);
+        self.at = 0;
+    }
+}
+
+impl Cutter {
+    fn new(params: &ChunkParams) -> Self {
+        if (params.min as usize) < Params::WINDOW {
+            Self::Small(Small::new(params))
+        } else {
+            Self::Index(Box::new(Chunker::new(params)))
+        }
+    }
+
+    fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Cut)) {
+        match self {
+            Self::Index(chunker) => chunker.update(bytes, sink),
+            Self::Small(small) => small.update(bytes, sink),
+        }
+    }
+
+    fn finish(&mut self, sink: &mut impl FnMut(Cut)) {
+        match self {
+            Self::Index(chunker) => chunker.finish(sink),
+            Self::Small(small) => small.finish(sink),
+        }
+    }
+}
+
 /// The name of a chunk with this hash.
 pub fn name(hash: ChunkHash) -> u64 {
     hash.0[..8]
@@ -65,7 +190,7 @@ const PART: usize = 1 << 16;
 /// Chunks by TTTD, of a content handed over in pieces of any size.
 #[derive(Debug)]
 pub struct TttdChunks {
-    chunker: Chunker,
+    cutter: Cutter,
     /// The bytes of the chunk under way, and of those that were cut in this part.
     held: Vec<u8>,
     cuts: Vec<Cut>,
@@ -76,7 +201,7 @@ impl TttdChunks {
     /// At the start of a content.
     pub fn new(params: &ChunkParams) -> Self {
         Self {
-            chunker: Chunker::new(params),
+            cutter: Cutter::new(params),
             held: Vec::new(),
             cuts: Vec::new(),
             hashes: Vec::new(),
@@ -88,7 +213,7 @@ impl TttdChunks {
         for part in bytes.chunks(PART) {
             self.held.extend_from_slice(part);
             let cuts = &mut self.cuts;
-            self.chunker.update(part, &mut |cut| cuts.push(cut));
+            self.cutter.update(part, &mut |cut| cuts.push(cut));
             self.hash(sink);
         }
     }
@@ -96,7 +221,7 @@ impl TttdChunks {
     /// The end of the content: `sink` gets the last chunk. What comes next is another content.
     pub fn finish(&mut self, sink: &mut impl FnMut(Feature)) {
         let cuts = &mut self.cuts;
-        self.chunker.finish(&mut |cut| cuts.push(cut));
+        self.cutter.finish(&mut |cut| cuts.push(cut));
         self.hash(sink);
         self.held.clear();
     }
@@ -152,14 +277,12 @@ impl BswChunks {
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Feature)) {
         let before = self.warm_up.min(bytes.len() as u64);
         self.warm_up -= before;
-        let (divisor, remainder) = (
-            u64::from(self.params.divisor),
-            u64::from(self.params.remainder),
-        );
+        let divisor = Divisor::new(self.params.divisor);
+        let remainder = u64::from(self.params.remainder);
         let (ends, mut end) = (&mut self.ends, before as usize);
         self.rolling.update(bytes, |fingerprint| {
             end += 1;
-            if fingerprint % divisor == remainder {
+            if fingerprint >= remainder && divisor.divides(fingerprint - remainder) {
                 ends.push(end);
             }
         });

@@ -79,6 +79,26 @@ proptest! {
     }
 
     #[test]
+    fn small_chunks_of_tttd_are_its_oracle(
+        bytes in contents(),
+        average in 40u32..145,
+        size in 1usize..500,
+    ) {
+        let params = scaled(average).expect("in range");
+        let mut rest = &bytes[..];
+        let hash = |p: usize| Some((by_division(&bytes[p.checked_sub(16)?..p]) >> 32) as u32);
+        let expected: Vec<Feature> = oracle::chunks_by(bytes.len(), &params, hash)
+            .into_iter()
+            .map(|len| {
+                let (chunk, more) = rest.split_at(len);
+                rest = more;
+                feature(chunk)
+            })
+            .collect();
+        prop_assert_eq!(tttd(&bytes, &params, size), expected);
+    }
+
+    #[test]
     fn merging_and_the_table_agree(
         a in prop::collection::btree_map((0u64..30, 1u64..4), 1u64..5, 0..40),
         b in prop::collection::btree_map((0u64..30, 1u64..4), 1u64..5, 0..40),
@@ -98,6 +118,12 @@ fn mean_lengths_are_what_was_asked_for() {
     assert!((950.0..1080.0).contains(&of_bsw), "{of_bsw}");
     let of_tttd = mean(&tttd(&bytes, &ChunkParams::PAPER, 65_536));
     assert!((950.0..1080.0).contains(&of_tttd), "{of_tttd}");
+    for average in [40, 100, 144] {
+        let params = scaled(average).expect("in range");
+        let ratio = mean(&tttd(&bytes, &params, 65_536)) / f64::from(average);
+        assert!((0.9..1.1).contains(&ratio), "{average}: {ratio}");
+    }
+    assert_eq!((scaled(39), scaled(1015)), (None, Some(ChunkParams::PAPER)));
 }
 
 /// "It overcomes the problems of the simple sliding window algorithm with respect to repetitive text (e.g. long strings of the same

@@ -294,6 +294,11 @@ impl MethodSignature {
         out
     }
 
+    /// How many bytes [`Self::encode`] writes.
+    pub fn encoded_len(&self) -> usize {
+        self.encode().len()
+    }
+
     /// The signature that these bytes are.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut from = Reader(bytes);

@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::params::ChunkParams;
 use crate::signature::anchors::{AnchorError, AnchorParams, Anchors};
 use crate::signature::canonical::Canonical;
-use crate::signature::chunked::SlidingWindow;
+use crate::signature::chunked::{self, SlidingWindow};
 use crate::signature::sif::SifParams;
 
 /// A published method.
@@ -467,12 +467,12 @@ impl MethodParams {
         let scheme = match method {
             Method::Tttd => {
                 let average = settings.rate.unwrap_or(ChunkParams::PAPER_AVERAGE);
-                let scaled = ChunkParams::scaled(average);
+                let scaled = chunked::scaled(average);
                 Scheme::Tttd(scaled.ok_or(ParamError::OutOfRange {
                     method,
                     parameter: "rate",
                     value: average.into(),
-                    least: ChunkParams::LEAST_AVERAGE.into(),
+                    least: chunked::LEAST_AVERAGE.into(),
                     most: ChunkParams::GREATEST_AVERAGE.into(),
                 })?)
             }
@@ -673,11 +673,9 @@ impl fmt::Display for MethodParams {
 fn average(chunk: &ChunkParams) -> u32 {
     let near = u64::from(chunk.max) * u64::from(ChunkParams::PAPER_AVERAGE)
         / u64::from(ChunkParams::PAPER.max);
-    let from = (near as u32)
-        .saturating_sub(2)
-        .max(ChunkParams::LEAST_AVERAGE);
+    let from = (near as u32).saturating_sub(2).max(chunked::LEAST_AVERAGE);
     (from..from + 8)
-        .find(|&average| ChunkParams::scaled(average).as_ref() == Some(chunk))
+        .find(|&average| chunked::scaled(average).as_ref() == Some(chunk))
         .unwrap_or(near as u32)
 }
 

@@ -15,15 +15,18 @@
 //! the whole, and of a hundredth none.
 
 use crate::signature::score::Judged;
-use crate::signature::tally::Tally;
 
 /// The least values, as they come.
+///
+/// What may still be among the n least is appended; when there are 2n and some, all are sorted and only the n least stay. From then on
+/// little passes: of N random values about n ln(N/n).
 #[derive(Clone, Debug)]
 pub struct Least {
     n: usize,
-    kept: Tally<u64>,
+    kept: Vec<u64>,
     /// Nothing greater than this is among the n least.
     limit: u64,
+    last: Option<u64>,
 }
 
 impl Least {
@@ -31,29 +34,41 @@ impl Least {
     pub fn new(n: usize) -> Self {
         Self {
             n: n.max(1),
-            kept: Tally::default(),
+            kept: Vec::new(),
             limit: u64::MAX,
+            last: None,
         }
     }
 
     /// Takes the next value.
     #[inline]
     pub fn push(&mut self, value: u64) {
-        if value > self.limit {
+        if value > self.limit || self.last == Some(value) {
             return;
         }
-        if self.kept.is_nearly_full() {
-            self.limit = self.kept.keep_least(self.n).unwrap_or(self.limit);
+        self.last = Some(value);
+        self.kept.push(value);
+        if self.kept.len() >= 2 * self.n + 64 {
+            self.compact();
         }
-        self.kept.add(value, 1);
+    }
+
+    #[cold]
+    fn compact(&mut self) {
+        self.kept.sort_unstable();
+        self.kept.dedup();
+        self.kept.truncate(self.n);
+        if self.kept.len() == self.n {
+            self.limit = self.kept[self.n - 1];
+        }
     }
 
     /// The n least distinct ones, ascending; nothing is left.
     pub fn take(&mut self) -> Vec<u64> {
-        self.kept.keep_least(self.n);
+        self.compact();
         self.limit = u64::MAX;
-        let kept = self.kept.take();
-        kept.into_iter().map(|(value, _)| value).collect()
+        self.last = None;
+        std::mem::take(&mut self.kept)
     }
 }
 

@@ -7,9 +7,10 @@ use crate::signature::bsw_n::Minima;
 use crate::signature::features::{Extractor, Feature, Features};
 use crate::signature::method::{MethodParams, Scheme};
 use crate::signature::min_n::Least;
+use crate::signature::mod_n::Divisor;
+use crate::signature::sif;
 use crate::signature::sketch_n::Slots;
 use crate::signature::tally::Tally;
-use crate::signature::{mod_n, sif};
 
 /// What a method keeps of a content. Only to be compared with signatures of the same params id.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +86,7 @@ pub struct Selector(State);
 
 #[derive(Debug)]
 enum State {
-    Mod { n: u64, kept: Tally<u64> },
+    Mod { n: Divisor, kept: Tally<u64> },
     Min(Least),
     Sketch(Slots),
     BswMin { minima: Minima, kept: Tally<u64> },
@@ -99,11 +100,11 @@ impl Selector {
         Self(match &params.scheme {
             Scheme::Tttd(_) | Scheme::Bsw(_) => State::Chunks(Tally::default()),
             Scheme::BswMin { n, .. } => State::BswMin {
-                minima: Minima::new(u64::from(*n)),
+                minima: Minima::new(*n),
                 kept: Tally::default(),
             },
             Scheme::Mod { n, .. } => State::Mod {
-                n: u64::from(*n),
+                n: Divisor::new(*n),
                 kept: Tally::default(),
             },
             Scheme::Min { n, .. } => State::Min(Least::new(*n as usize)),
@@ -125,7 +126,7 @@ impl Selector {
         let Feature { value, len } = feature;
         match &mut self.0 {
             State::Mod { n, kept } => {
-                if mod_n::keeps(value, *n) {
+                if n.divides(value) {
                     kept.add(value, 1);
                 }
             }

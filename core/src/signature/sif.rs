@@ -82,8 +82,6 @@ pub struct SifScanner {
     at: usize,
     /// Its bytes: fewer than a window's behind the start and behind a fingerprint.
     filled: usize,
-    /// Equal bytes at the end of it.
-    run: usize,
 }
 
 impl SifScanner {
@@ -100,51 +98,93 @@ impl SifScanner {
             ring: vec![0; params.window as usize],
             at: 0,
             filled: 0,
-            run: 0,
             params,
         }
     }
 
     /// Starts again with another content.
     pub fn reset(&mut self) {
-        (self.value, self.at, self.filled, self.run) = (0, 0, 0, 0);
+        (self.value, self.at, self.filled) = (0, 0, 0);
     }
 
     /// Takes the next bytes; `sink` gets the fingerprints of the windows that end in them.
     pub fn update(&mut self, bytes: &[u8], mut sink: impl FnMut(u64)) {
-        let width = self.ring.len();
-        let zeros = (1u32 << self.params.zeros) - 1;
-        for &byte in bytes {
-            let gone = std::mem::replace(&mut self.ring[self.at], byte);
-            let last = if self.filled == 0 {
-                !byte
-            } else {
-                self.ring[(self.at + width - 1) % width]
-            };
-            self.run = if last == byte { self.run + 1 } else { 1 };
-            self.at += 1;
-            if self.at == width {
-                self.at = 0;
-            }
-            self.value = self
-                .value
-                .wrapping_mul(self.params.multiplier)
-                .wrapping_add(u32::from(byte));
-            if self.filled == width {
-                self.value = self.value.wrapping_sub(self.leaving[usize::from(gone)]);
-            } else {
-                self.filled += 1;
-                if self.filled < width {
-                    continue;
+        let (width, mut at) = (self.ring.len(), 0);
+        while at < bytes.len() {
+            // The byte that leaves lies in `bytes` too, once as many as a window were taken from there.
+            let mut from_ring = width;
+            while at < bytes.len() && (self.filled < width || from_ring > 0) {
+                let byte = bytes[at];
+                at += 1;
+                from_ring = from_ring.saturating_sub(1);
+                if let Some(found) = self.push(byte) {
+                    sink(found);
+                    from_ring = width;
                 }
             }
-            if self.value & zeros != 0 || (self.run >= width && matches!(byte, 0 | 0x80)) {
-                continue;
+            let rest = &bytes[at - width.min(at)..];
+            if at < bytes.len() {
+                at += self.within(rest, &mut sink);
             }
-            sink(modulo(self.value, self.params.bits) >> self.params.zeros);
-            self.reset();
         }
     }
+
+    /// The windows that end in `bytes` behind the first window, which is the one under way, up to one that is kept: how many bytes that is.
+    fn within(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) -> usize {
+        let width = self.ring.len();
+        let zeros = (1u32 << self.params.zeros) - 1;
+        let multiplier = self.params.multiplier;
+        let mut value = self.value;
+        for (i, (&gone, &byte)) in bytes.iter().zip(&bytes[width..]).enumerate() {
+            value = value
+                .wrapping_mul(multiplier)
+                .wrapping_add(u32::from(byte).wrapping_sub(self.leaving[usize::from(gone)]));
+            if value & zeros == 0 && !is_padding(&bytes[i + 1..=i + width]) {
+                sink(self.kept(value));
+                self.reset();
+                return i + 1;
+            }
+        }
+        self.value = value;
+        self.at = 0;
+        self.ring.copy_from_slice(&bytes[bytes.len() - width..]);
+        bytes.len() - width
+    }
+
+    /// Takes one byte: the fingerprint of the window that it ends, if that is kept.
+    #[inline]
+    fn push(&mut self, byte: u8) -> Option<u64> {
+        let gone = std::mem::replace(&mut self.ring[self.at], byte);
+        self.at += 1;
+        if self.at == self.ring.len() {
+            self.at = 0;
+        }
+        self.value = self
+            .value
+            .wrapping_mul(self.params.multiplier)
+            .wrapping_add(u32::from(byte));
+        if self.filled == self.ring.len() {
+            self.value = self.value.wrapping_sub(self.leaving[usize::from(gone)]);
+        } else {
+            self.filled += 1;
+        }
+        let zeros = (1u32 << self.params.zeros) - 1;
+        if self.filled < self.ring.len() || self.value & zeros != 0 || is_padding(&self.ring) {
+            return None;
+        }
+        let found = self.kept(self.value);
+        self.reset();
+        Some(found)
+    }
+
+    fn kept(&self, value: u32) -> u64 {
+        modulo(value, self.params.bits) >> self.params.zeros
+    }
+}
+
+/// Whether a window, in any rotation, is nothing but NUL or 0x80.
+fn is_padding(window: &[u8]) -> bool {
+    matches!(window[0], 0 | 0x80) && window.iter().all(|&byte| byte == window[0])
 }
 
 /// `value` modulo 2 to `bits`.

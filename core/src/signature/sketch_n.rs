@@ -17,11 +17,15 @@
 use crate::signature::score::Judged;
 use crate::signature::shingles::mix;
 
+/// Features that wait to be hashed: a function goes through many at a time, its least value in a register.
+const BLOCK: usize = 256;
+
 /// The least values, as the features come.
 #[derive(Clone, Debug)]
 pub struct Slots {
     functions: Vec<(u64, u64)>,
     least: Vec<u64>,
+    waiting: Vec<u64>,
     any: bool,
     last: u64,
 }
@@ -35,6 +39,7 @@ impl Slots {
                 .map(|i| (number(2 * i) | 1, number(2 * i + 1)))
                 .collect(),
             least: vec![u64::MAX; n],
+            waiting: Vec::with_capacity(BLOCK),
             any: false,
             last: 0,
         }
@@ -48,14 +53,34 @@ impl Slots {
             return;
         }
         (self.any, self.last) = (true, value);
-        let x = mix(value);
-        for (least, &(a, b)) in self.least.iter_mut().zip(&self.functions) {
-            *least = (*least).min(x.wrapping_mul(a).wrapping_add(b));
+        self.waiting.push(mix(value));
+        if self.waiting.len() == BLOCK {
+            self.hash();
         }
+    }
+
+    fn hash(&mut self) {
+        for (least, &(a, b)) in self.least.iter_mut().zip(&self.functions) {
+            let of = |x: u64| x.wrapping_mul(a).wrapping_add(b);
+            // Four at a time: one comparison need not wait for the other.
+            let mut lanes = [*least; 4];
+            let (fours, rest) = self.waiting.as_chunks::<4>();
+            for four in fours {
+                for (lane, &x) in lanes.iter_mut().zip(four) {
+                    *lane = (*lane).min(of(x));
+                }
+            }
+            for &x in rest {
+                lanes[0] = lanes[0].min(of(x));
+            }
+            *least = lanes[0].min(lanes[1]).min(lanes[2].min(lanes[3]));
+        }
+        self.waiting.clear();
     }
 
     /// The least value of each function, or nothing if nothing came; then as new.
     pub fn take(&mut self) -> Vec<u64> {
+        self.hash();
         let slots = if self.any {
             self.least.clone()
         } else {

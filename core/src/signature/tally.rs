@@ -47,23 +47,6 @@ impl<K: Ord + Copy> Tally<K> {
         self.room = Self::ROOM.max(2 * self.entries.len());
     }
 
-    /// The greatest key, if there are at least `n` distinct ones; all beyond the `n` least are forgotten.
-    pub(crate) fn keep_least(&mut self, n: usize) -> Option<K> {
-        self.compact();
-        self.entries.truncate(n);
-        self.room = Self::ROOM.max(2 * self.entries.len());
-        if self.entries.len() == n {
-            self.entries.last().map(|&(key, _)| key)
-        } else {
-            None
-        }
-    }
-
-    /// Whether the next but one [`Self::add`] may sort.
-    pub(crate) fn is_nearly_full(&self) -> bool {
-        self.entries.len() + 1 >= self.room
-    }
-
     /// Every key with its count, sorted; nothing is left.
     pub(crate) fn take(&mut self) -> Vec<(K, u64)> {
         self.compact();

@@ -49,6 +49,11 @@ pub(crate) fn all_params() -> Vec<MethodParams> {
         };
         all.push(set(method, words));
     }
+    let small_chunks = Settings {
+        rate: Some(60),
+        ..Settings::default()
+    };
+    all.push(set(Method::Tttd, small_chunks));
     let dense = Settings {
         rate: Some(2),
         most: Some(16),
