@@ -4,6 +4,7 @@
 //! the method needs: memory grows with the signature, never with the content.
 
 use crate::signature::bsw_n::Minima;
+use crate::signature::chunked::ChunkCounts;
 use crate::signature::features::{Extractor, Feature, Features};
 use crate::signature::method::{MethodParams, Scheme};
 use crate::signature::min_n::Least;
@@ -55,6 +56,14 @@ impl MethodSignature {
                 sif::total(fingerprints.iter().map(|&(_, count)| count))
             }
             Form::Chunks(chunks) => sif::total(chunks.iter().map(|&(_, count)| count)),
+        }
+    }
+
+    /// Its chunks, ascending, with how often each comes; none of a method without chunks.
+    pub fn chunk_counts(&self) -> &ChunkCounts {
+        match &self.0 {
+            Form::Chunks(chunks) => chunks,
+            _ => &[],
         }
     }
 
