@@ -33,7 +33,9 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).ok_or("give a folder")?;
-    let mib = std::env::args().nth(2).map_or(Ok(256), |mib| mib.parse::<usize>())?;
+    let mib = std::env::args()
+        .nth(2)
+        .map_or(Ok(256), |mib| mib.parse::<usize>())?;
     let mut files = Vec::new();
     list(Path::new(&folder), &mut files)?;
     files.sort();

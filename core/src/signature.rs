@@ -15,7 +15,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | [`method`] | names, parameters, params ids, thresholds, what a method can tell |
+//! | [`method`], [`scheme`] | names, what a method can tell, thresholds; parameters and params ids |
 //! | [`features`] | bytes in pieces of any size to features: values, with lengths where they are chunks |
 //! | [`select`] | features to a signature, in bounded memory; features need not come from bytes |
 //! | [`mod@score`] | two signatures to the paper's figure |
@@ -48,6 +48,7 @@ pub mod min_n;
 pub mod mod_n;
 pub mod rabin;
 pub mod sampled;
+pub mod scheme;
 pub mod score;
 pub mod select;
 pub mod shingles;
@@ -59,7 +60,8 @@ mod tally;
 mod testing;
 
 pub use features::{Extractor, Feature, Features};
-pub use method::{Choice, Measure, Method, MethodParams, Refused, Settings};
+pub use method::{Choice, Measure, Method, Refused, Threshold, Thresholds};
 pub use sampled::{Sampler, Signature};
+pub use scheme::{Grain, MethodParams, ParamError, Scheme, Settings};
 pub use score::{Judged, Scores, score};
 pub use select::{MethodSignature, Selector, Signer, sign};

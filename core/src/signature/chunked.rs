@@ -5,7 +5,7 @@
 //! **Chunks.** By TTTD ([`crate::chunk`]), as the paper does, or by the basic sliding window that it compares TTTD with: "a fixed
 //! width sliding window of width W is moved across the file, and at every position k the fingerprint `F_k` of the
 //! contents of this window is computed; k is a chunk boundary if `F_k` mod D = r". The paper gives no W; 48 is that of the algorithm's
-//! source (Muthitacharoen, Chen & Mazières, SOSP 2001). D is TTTD's mean, r = D - 1. There is no least and no greatest length:
+//! source (Muthitacharoen, Chen & Mazières, SOSP 2001). D is TTTD's mean, r = D - 1. There is no least length, and none that is the greatest but for holes ([`SlidingWindow::max`]):
 //! a run of one character has one fingerprint, and is cut everywhere or nowhere.
 //!
 //! Chunks of TTTD that are smaller than the index can make (below 145 bytes on average; the paper goes down to 100) are cut over Rabin's
@@ -45,6 +45,14 @@ pub struct SlidingWindow {
     pub remainder: u32,
 }
 
+impl SlidingWindow {
+    /// A chunk is cut at this length at the latest: 64 D, at least 1 MiB. The paper has no such bound, and no chunk of anything but a period reaches
+    /// it (one in e^64); without it a hole of a sparse file would be one chunk, to be hashed byte by byte.
+    pub fn max(&self) -> u64 {
+        (64 * u64::from(self.divisor)).max(1 << 20)
+    }
+}
+
 impl Default for SlidingWindow {
     fn default() -> Self {
         let divisor = ChunkParams::PAPER_AVERAGE;
@@ -59,7 +67,7 @@ impl Default for SlidingWindow {
 /// The least mean size that TTTD can be asked for.
 pub const LEAST_AVERAGE: u32 = 40;
 
-/// Bytes of the window where Tmin is less than the 64 of [`crate::chunk`].
+/// Bytes of the window where Tmin is below the 65 that [`crate::chunk`] asks for.
 const SMALL_WINDOW: usize = 16;
 
 /// TTTD's parameters for this mean size: [`ChunkParams::scaled`], and on to the paper's 100 bytes and below.
@@ -155,7 +163,7 @@ impl Small {
 
 impl Cutter {
     fn new(params: &ChunkParams) -> Self {
-        if (params.min as usize) < Params::WINDOW {
+        if params.min as usize <= Params::WINDOW {
             Self::Small(Small::new(params))
         } else {
             Self::Index(Box::new(Chunker::new(params)))
@@ -237,10 +245,7 @@ impl TttdChunks {
         let left = rest.len();
         md5_many(&chunks, &mut self.hashes);
         for (hash, chunk) in self.hashes.drain(..).zip(chunks) {
-            sink(Feature {
-                value: name(hash),
-                len: chunk.len() as u64,
-            });
+            sink(Feature::chunk(name(hash), chunk.len() as u64));
         }
         self.cuts.clear();
         self.held.drain(..self.held.len() - left);
@@ -288,30 +293,39 @@ impl BswChunks {
         });
         let mut start = 0;
         for end in std::mem::take(&mut self.ends) {
-            self.hasher.update(&bytes[start..end]);
-            self.len += (end - start) as u64;
+            self.add(&bytes[start..end], sink);
             self.cut(sink);
             start = end;
         }
-        self.hasher.update(&bytes[start..]);
-        self.len += (bytes.len() - start) as u64;
+        self.add(&bytes[start..], sink);
+    }
+
+    /// Adds bytes to the chunk under way, cut where it gets too long.
+    fn add(&mut self, mut bytes: &[u8], sink: &mut impl FnMut(Feature)) {
+        let max = self.params.max();
+        while self.len + bytes.len() as u64 >= max {
+            let (now, rest) = bytes.split_at((max - self.len) as usize);
+            self.hasher.update(now);
+            self.len = max;
+            self.cut(sink);
+            bytes = rest;
+        }
+        self.hasher.update(bytes);
+        self.len += bytes.len() as u64;
     }
 
     /// The end of the content: `sink` gets the last chunk. What comes next is another content.
     pub fn finish(&mut self, sink: &mut impl FnMut(Feature)) {
-        if self.len > 0 {
-            self.cut(sink);
-        }
+        self.cut(sink);
         self.rolling.reset();
         self.warm_up = u64::from(self.params.window) - 1;
     }
 
     fn cut(&mut self, sink: &mut impl FnMut(Feature)) {
-        let hash = ChunkHash(self.hasher.finalize_reset().into());
-        sink(Feature {
-            value: name(hash),
-            len: std::mem::take(&mut self.len),
-        });
+        if self.len > 0 {
+            let hash = ChunkHash(self.hasher.finalize_reset().into());
+            sink(Feature::chunk(name(hash), std::mem::take(&mut self.len)));
+        }
     }
 }
 

@@ -7,10 +7,8 @@ use crate::signature::rabin::tests::by_division;
 use crate::signature::testing::{contents, noise};
 
 fn feature(chunk: &[u8]) -> Feature {
-    Feature {
-        value: name(ChunkHash(Md5::digest(chunk).into())),
-        len: chunk.len() as u64,
-    }
+    let hash = ChunkHash(Md5::digest(chunk).into());
+    Feature::chunk(name(hash), chunk.len() as u64)
 }
 
 /// Section 2.2 in its words.
@@ -143,6 +141,10 @@ fn a_run_of_one_character_is_one_chunk_or_one_a_byte() {
     let remainder = (by_division(&[b'-'; 48]) % 1015) as u32;
     let cut = lens(SlidingWindow { remainder, ..whole });
     assert_eq!((cut.len(), cut[0], cut[1]), (20_000 - 47, 48, 1));
+    // A hole is cut, or it would have to be hashed to its end.
+    let hole = vec![0; (5 << 20) / 2];
+    let lens: Vec<u64> = bsw(&hole, whole, 99_999).iter().map(|f| f.len).collect();
+    assert_eq!(lens, [1 << 20, 1 << 20, 1 << 19]);
     let of_tttd = tttd(&run, &ChunkParams::PAPER, 999);
     assert!(of_tttd.iter().all(|f| f.len <= 2800), "{of_tttd:?}");
 }

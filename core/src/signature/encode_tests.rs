@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::signature::method::{Method, MethodParams};
 use crate::signature::sign;
 use crate::signature::testing::{all_params, contents, noise, prose};
+use crate::signature::{Method, MethodParams};
 
 fn forms() -> impl Strategy<Value = Form> {
     let values = prop_oneof![

@@ -9,8 +9,8 @@
 use crate::signature::anchors::AnchorScanner;
 use crate::signature::canonical::{Canonical, CodeFilter};
 use crate::signature::chunked::{BswChunks, TttdChunks};
-use crate::signature::method::{Grain, MethodParams, Scheme};
 use crate::signature::rabin::Rolling;
+use crate::signature::scheme::{Grain, MethodParams, Scheme};
 use crate::signature::shingles::Shingles;
 use crate::signature::sif::SifScanner;
 
@@ -21,12 +21,23 @@ pub struct Feature {
     pub value: u64,
     /// What it weighs: the bytes of a chunk, and 1 for anything that is no chunk.
     pub len: u64,
+    /// How many times in a row. Only [`Extractor::zeros`] says more than 1.
+    pub count: u64,
 }
 
 impl Feature {
+    /// A chunk of so many bytes.
+    pub const fn chunk(value: u64, len: u64) -> Self {
+        Self {
+            value,
+            len,
+            count: 1,
+        }
+    }
+
     /// One that is no chunk.
     pub const fn of(value: u64) -> Self {
-        Self { value, len: 1 }
+        Self::chunk(value, 1)
     }
 }
 
@@ -59,8 +70,8 @@ impl Features {
 pub struct Extractor {
     filter: Option<CodeFilter>,
     pieces: Pieces,
-    /// Zeros beyond this many in a row change nothing but how often a feature comes.
-    enough_zeros: Option<u64>,
+    /// After this many zeros in a row more of them are more of the same features.
+    settled: u64,
 }
 
 #[derive(Debug)]
@@ -83,9 +94,11 @@ impl Extractor {
             Canonical::None => None,
             Canonical::Code => Some(CodeFilter::default()),
         };
-        let enough_zeros = match &params.scheme {
-            Scheme::Tttd(_) | Scheme::Bsw(_) => None,
-            _ => Some(ZEROS.len() as u64),
+        let settled = match &params.scheme {
+            // Two chunks that have nothing but zeros before them, and what is under way.
+            Scheme::Tttd(chunk) => 4 * u64::from(chunk.max),
+            Scheme::Bsw(bsw) => 4 * bsw.max(),
+            _ => ZEROS.len() as u64,
         };
         let pieces = match &params.scheme {
             Scheme::Tttd(chunk) => Pieces::Tttd(TttdChunks::new(chunk)),
@@ -103,7 +116,7 @@ impl Extractor {
         Self {
             filter,
             pieces,
-            enough_zeros,
+            settled,
         }
     }
 
@@ -121,13 +134,33 @@ impl Extractor {
         }
     }
 
-    /// Takes `count` zero bytes, as a hole of a sparse file has them.
+    /// Takes `count` zero bytes, as a hole of a sparse file has them, in time that does not depend on `count`.
     ///
-    /// A method of windows looks at no more than 16 KiB of them: what follows are the same windows again. So the *set* of
-    /// features is that of [`Self::update`], in time that does not depend on `count`. (sif passes zeros over altogether,
-    /// and an anchor of zeros counts at most so often.) Chunks are exact, and their bytes are hashed one by one.
+    /// Chunks in a hole are all equal from the second one on, so they come as one feature with a count: exactly those of
+    /// [`Self::update`]. A method of windows looks at no more than 16 KiB of them, what follows being the same windows again: the *set*
+    /// of features is that of [`Self::update`]. (sif passes zeros over altogether, and an anchor of zeros counts at most so
+    /// often.)
     pub fn zeros(&mut self, count: u64, sink: &mut impl FnMut(Feature)) {
-        let mut left = self.enough_zeros.map_or(count, |enough| count.min(enough));
+        let first = count.min(self.settled);
+        let mut last = None;
+        self.some_zeros(first, &mut |feature| {
+            last = Some(feature);
+            sink(feature);
+        });
+        let rest = count - first;
+        let is_chunks = matches!(self.pieces, Pieces::Tttd(_) | Pieces::Bsw(_));
+        // No chunk came: the filter lets no zeros through here.
+        if let Some(last) = last.filter(|_| is_chunks && rest > 0) {
+            let count = rest / last.len;
+            if count > 0 {
+                sink(Feature { count, ..last });
+            }
+            self.some_zeros(rest % last.len, sink);
+        }
+    }
+
+    fn some_zeros(&mut self, count: u64, sink: &mut impl FnMut(Feature)) {
+        let mut left = count;
         while left > 0 {
             let now = left.min(ZEROS.len() as u64);
             self.update(&ZEROS[..now as usize], sink);

@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::signature::method::{Method, Settings};
 use crate::signature::rabin::tests::windows;
 use crate::signature::select::{Signer, select, sign};
 use crate::signature::testing::{all_params, contents, features_of_pieces, noise, prose};
+use crate::signature::{Method, Settings};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
@@ -58,13 +58,31 @@ proptest! {
 }
 
 #[test]
-fn a_hole_of_a_terabyte_costs_nothing_where_windows_are_looked_at() {
-    for params in all_params() {
-        if !matches!(params.method(), Method::Tttd | Method::Bsw) {
+fn a_long_hole_is_zeros_for_chunks_too() {
+    let (before, after) = (prose(300, 1), prose(300, 2));
+    for zeros in [4 << 20, (9 << 20) + 12_345] {
+        let whole = [&before[..], &vec![0; zeros], &after].concat();
+        for method in [Method::Tttd, Method::Bsw] {
+            let params = MethodParams::paper(method);
             let mut signer = Signer::new(&params);
-            signer.zeros(1 << 40);
-            signer.update(b"and some text behind it, long enough for a window of fifty");
-            signer.finish();
+            signer.update(&before);
+            signer.zeros(zeros as u64);
+            signer.update(&after);
+            assert_eq!(signer.finish(), sign(&params, &whole), "{params}");
+        }
+    }
+}
+
+#[test]
+fn a_hole_of_an_exabyte_costs_next_to_nothing() {
+    for params in all_params() {
+        let mut signer = Signer::new(&params);
+        signer.update(b"/* not closed ");
+        signer.zeros(1 << 60);
+        signer.update(b"and some text behind it, long enough for a window of fifty");
+        let signature = signer.finish();
+        if params.method() == Method::Tttd {
+            assert!(signature.occurrences() > 1 << 46, "{params}");
         }
     }
 }

@@ -5,7 +5,8 @@
 
 use std::cmp::Ordering;
 
-use crate::signature::method::{Measure, Method, MethodParams, Refused, Scheme};
+use crate::signature::method::{Measure, Method, Refused};
+use crate::signature::scheme::{MethodParams, Scheme};
 use crate::signature::select::{Form, MethodSignature};
 use crate::signature::{chunked, min_n, mod_n, sif, sketch_n};
 

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::signature::features::Features;
-use crate::signature::method::Settings;
 use crate::signature::rabin::tests::windows;
+use crate::signature::scheme::Settings;
 use crate::signature::select::{select, sign};
 use crate::signature::shingles::mix;
 use crate::signature::testing::{all_params, contents, prose, random};
@@ -120,7 +120,7 @@ proptest! {
     ) {
         let params = MethodParams::paper(Method::Tttd);
         let features = |list: &[(u64, u64)]| {
-            Features(list.iter().map(|&(value, len)| crate::signature::Feature { value, len }).collect())
+            Features(list.iter().map(|&(value, len)| crate::signature::Feature::chunk(value, len)).collect())
         };
         let counts = |list: &[(u64, u64)]| {
             let mut counts = BTreeMap::new();

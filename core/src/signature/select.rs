@@ -6,9 +6,9 @@
 use crate::signature::bsw_n::Minima;
 use crate::signature::chunked::ChunkCounts;
 use crate::signature::features::{Extractor, Feature, Features};
-use crate::signature::method::{MethodParams, Scheme};
 use crate::signature::min_n::Least;
 use crate::signature::mod_n::Divisor;
+use crate::signature::scheme::{MethodParams, Scheme};
 use crate::signature::sif;
 use crate::signature::sketch_n::Slots;
 use crate::signature::tally::Tally;
@@ -132,7 +132,7 @@ impl Selector {
     /// Takes the next feature.
     #[inline]
     pub fn push(&mut self, feature: Feature) {
-        let Feature { value, len } = feature;
+        let Feature { value, len, count } = feature;
         match &mut self.0 {
             State::Mod { n, kept } => {
                 if n.divides(value) {
@@ -142,12 +142,15 @@ impl Selector {
             State::Min(least) => least.push(value),
             State::Sketch(slots) => slots.push(value),
             State::BswMin { minima, kept } => {
-                if let Some(least) = minima.push(value) {
-                    kept.add(least, 1);
+                // The first may end a chunk that began before; all others are like the second.
+                for _ in 0..count.min(2) {
+                    if let Some(least) = minima.push(value) {
+                        kept.add(least, 1);
+                    }
                 }
             }
-            State::Sif { kept, .. } => kept.add(value, 1),
-            State::Chunks(chunks) => chunks.add((value, len), 1),
+            State::Sif { kept, .. } => kept.add(value, count),
+            State::Chunks(chunks) => chunks.add((value, len), count),
         }
     }
 

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::signature::method::{Method, MethodParams, Settings};
 use crate::signature::testing::{contents, noise, prose};
+use crate::signature::{Method, MethodParams, Settings};
 use crate::signature::{score, sign};
 
 /// F of one window as the paper prints it, in integers that nothing overflows.

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use crate::signature::features::{Extractor, Feature, Features};
-use crate::signature::method::{Method, MethodParams, Settings};
 use crate::signature::shingles::mix;
+use crate::signature::{Method, MethodParams, Settings};
 
 /// The `i`-th random number of a stream.
 pub(crate) fn random(seed: u64, i: u64) -> u64 {

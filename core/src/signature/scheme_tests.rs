@@ -1,4 +1,5 @@
 use super::*;
+use crate::signature::method::{Choice, Measure, Threshold};
 use crate::signature::testing::all_params;
 
 #[test]
