@@ -67,7 +67,7 @@ impl Default for SlidingWindow {
 /// The least mean size that TTTD can be asked for.
 pub const LEAST_AVERAGE: u32 = 40;
 
-/// Bytes of the window where Tmin is below the 65 that [`crate::chunk`] asks for.
+/// Bytes of the window for mean sizes below those that the index takes.
 const SMALL_WINDOW: usize = 16;
 
 /// TTTD's parameters for this mean size: [`ChunkParams::scaled`], and on to the paper's 100 bytes and below.
@@ -163,7 +163,8 @@ impl Small {
 
 impl Cutter {
     fn new(params: &ChunkParams) -> Self {
-        if params.min as usize <= Params::WINDOW {
+        // Tmin is 66 at the least mean size that the index takes.
+        if params.min as usize <= Params::WINDOW + 1 {
             Self::Small(Small::new(params))
         } else {
             Self::Index(Box::new(Chunker::new(params)))

@@ -121,6 +121,11 @@ fn mean_lengths_are_what_was_asked_for() {
         let ratio = mean(&tttd(&bytes, &params, 65_536)) / f64::from(average);
         assert!((0.9..1.1).contains(&ratio), "{average}: {ratio}");
     }
+    let (small, index) = (
+        scaled(144).expect("small"),
+        scaled(145).expect("of the index"),
+    );
+    assert_eq!((small.min, index.min), (65, 66));
     assert_eq!((scaled(39), scaled(1015)), (None, Some(ChunkParams::PAPER)));
 }
 
