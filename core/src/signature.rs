@@ -25,7 +25,7 @@
 //! | [`mod_n`], [`min_n`], [`sketch_n`], [`bsw_n`] | Cherkasova et al. 2009, section 2 |
 //! | [`sif`], [`anchors`], [`all_fingers`], [`collate`], [`interesting`] | Manber 1994 |
 //! | [`chunked`] | Forman, Eshghi & Chiocchetti 2005 |
-//! | [`canonical`] | source code with its identifiers made equal |
+//! | [`canonical`], [`formatting`] | code with its identifiers made equal, documents without what formats them |
 //! | [`changes`], [`guide`] | texts with a known number of edits; what window and rate to take |
 //!
 //! Selection and scores know no bytes, only features: whatever a program calls a feature can be compared by
@@ -40,6 +40,7 @@ pub mod chunked;
 pub mod collate;
 pub mod encode;
 pub mod features;
+pub mod formatting;
 pub mod guide;
 pub mod interesting;
 pub mod lines;

@@ -11,6 +11,8 @@
 //! **Sees** renamed copies. **Blind** to what distinguishes code by names alone: short functions become alike, declarations and
 //! tables more so. Of prose it says nothing.
 
+use crate::signature::formatting::FormatFilter;
+
 /// What becomes of the bytes of a content before features are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Canonical {
@@ -19,6 +21,57 @@ pub enum Canonical {
     None,
     /// Identifiers become equal.
     Code,
+    /// What formats a document goes: [`crate::signature::formatting`].
+    Text,
+}
+
+impl Canonical {
+    /// What it is called: `none`, `code`, `text`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Code => "code",
+            Self::Text => "text",
+        }
+    }
+
+    /// The one that is called so.
+    pub fn of_name(name: &str) -> Option<Self> {
+        [Self::None, Self::Code, Self::Text]
+            .into_iter()
+            .find(|canonical| canonical.name() == name)
+    }
+}
+
+/// Changes bytes before features are taken of them.
+#[derive(Clone, Debug)]
+pub(super) enum Filter {
+    Code(CodeFilter),
+    Text(FormatFilter),
+}
+
+impl Filter {
+    pub(super) fn new(canonical: Canonical) -> Option<Self> {
+        match canonical {
+            Canonical::None => None,
+            Canonical::Code => Some(Self::Code(CodeFilter::default())),
+            Canonical::Text => Some(Self::Text(FormatFilter::default())),
+        }
+    }
+
+    pub(super) fn update(&mut self, bytes: &[u8]) -> &[u8] {
+        match self {
+            Self::Code(filter) => filter.update(bytes),
+            Self::Text(filter) => filter.update(bytes),
+        }
+    }
+
+    pub(super) fn finish(&mut self) -> &[u8] {
+        match self {
+            Self::Code(filter) => filter.finish(),
+            Self::Text(filter) => filter.finish(),
+        }
+    }
 }
 
 /// What an identifier becomes.

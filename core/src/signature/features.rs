@@ -7,7 +7,7 @@
 //! Memory is constant but for TTTD (one chunk) and anchors (one window); see each file for the time.
 
 use crate::signature::anchors::AnchorScanner;
-use crate::signature::canonical::{Canonical, CodeFilter};
+use crate::signature::canonical::Filter;
 use crate::signature::chunked::{BswChunks, TttdChunks};
 use crate::signature::rabin::Rolling;
 use crate::signature::scheme::{Grain, MethodParams, Scheme};
@@ -68,7 +68,7 @@ impl Features {
 /// Takes a content apart as a method does.
 #[derive(Debug)]
 pub struct Extractor {
-    filter: Option<CodeFilter>,
+    filter: Option<Filter>,
     pieces: Pieces,
     /// After this many zeros in a row more of them are more of the same features.
     settled: u64,
@@ -90,10 +90,7 @@ static ZEROS: [u8; 1 << 14] = [0; 1 << 14];
 impl Extractor {
     /// At the start of a content.
     pub fn new(params: &MethodParams) -> Self {
-        let filter = match params.canonical {
-            Canonical::None => None,
-            Canonical::Code => Some(CodeFilter::default()),
-        };
+        let filter = Filter::new(params.canonical);
         let settled = match &params.scheme {
             // Two chunks that have nothing but zeros before them, and what is under way.
             Scheme::Tttd(chunk) => 4 * u64::from(chunk.max),

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::signature::canonical::Canonical;
 use crate::signature::rabin::tests::windows;
 use crate::signature::select::{Signer, select, sign};
 use crate::signature::testing::{all_params, contents, features_of_pieces, noise, prose};

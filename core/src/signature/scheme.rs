@@ -369,6 +369,7 @@ impl MethodParams {
         for part in parts {
             match part {
                 "code" => settings.canonical = Canonical::Code,
+                "text" => settings.canonical = Canonical::Text,
                 "v1" => {}
                 _ => {
                     let (name, value) = part
@@ -460,8 +461,8 @@ impl fmt::Display for MethodParams {
                 write!(f, "window-{window}.bits-{bits}.anchors-{}", anchors.id())?;
             }
         }
-        if self.canonical == Canonical::Code {
-            f.write_str(".code")?;
+        if self.canonical != Canonical::None {
+            write!(f, ".{}", self.canonical.name())?;
         }
         f.write_str(".v1")
     }

@@ -20,7 +20,7 @@
 //!
 //! **Sees** pieces in whole files, in any order. **Blind** below some 5 KB (section 6: five to ten common fingerprints are evidence);
 //! 22 bits collide by chance from a few thousand files on: two unrelated ones of n fingerprints each have n²/2^22 in common.
-//! Headers that many files share (`PostScript`) count like anything else; the paper leaves them, troff and TeX to future work.
+//! Headers that many files share (`PostScript`) count like anything else, unless they are left out: [`crate::signature::formatting`].
 //!
 //! **Density by file size** (section 6, an option: [`SifParams::most`]). Large files keep those with more low bits zero, at most
 //! so many; a pair is compared at the coarser of both. That bounds a signature, and **a small file inside a large one may be

@@ -54,6 +54,11 @@ pub(crate) fn all_params() -> Vec<MethodParams> {
         ..Settings::default()
     };
     all.push(set(Method::Tttd, small_chunks));
+    let documents = Settings {
+        canonical: crate::signature::canonical::Canonical::Text,
+        ..Settings::default()
+    };
+    all.push(set(Method::Tttd, documents));
     let dense = Settings {
         rate: Some(2),
         most: Some(16),
