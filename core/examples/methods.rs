@@ -4,8 +4,8 @@
 //! cargo run --release -p resemble-core --example methods -- FOLDER [MIB]
 //! ```
 //!
-//! Reads up to MIB (256) mebibytes of files under FOLDER into memory first; one thread. Then the stages of sif's all against all, and
-//! what Forman et al. say of merging chunk lists.
+//! Reads up to MIB (256) mebibytes of files under FOLDER into memory first; one thread. Then the stages of sif's all
+//! against all, and what Forman et al. say of merging chunk lists.
 
 #![allow(clippy::print_stdout)]
 

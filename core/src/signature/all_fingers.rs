@@ -1,11 +1,12 @@
 //! One against all, as sif does it: which files have fingerprints of a query file.
 //!
-//! **Paper.** Manber 1994, section 3. All fingerprints of all files stand in one list, each with the number of its file; those of the query are
-//! looked for, and what is found is counted for each file. The paper searches the list from end to end ("as long as the set is no
-//! more than a few megabytes, this search is very effective") and names the alternative, to "sort both sets and intersect them".
+//! **Paper.** Manber 1994, section 3. All fingerprints of all files stand in one list, each with the number of its
+//! file; those of the query are looked for, and what is found is counted for each file. The paper searches the list
+//! from end to end ("as long as the set is no more than a few megabytes, this search is very effective") and names the
+//! alternative, to "sort both sets and intersect them".
 //!
-//! [`AllFingers::scan`] is the one and keeps the list as it came; [`SortedFingers::search`] is the other, in the time of what is found. Both
-//! count the same, and the scan is what the tests believe.
+//! [`AllFingers::scan`] is the one and keeps the list as it came; [`SortedFingers::search`] is the other, in the time
+//! of what is found. Both count the same, and the scan is what the tests believe.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -13,16 +13,17 @@
 //! [`Collated`] is all that a question needs: another threshold, another rule of what may be compared costs no scan. It
 //! can be encoded and kept.
 //!
-//! **Readings.** A set names a file once however often a fingerprint comes in it, so percentages here are of *distinct* fingerprints,
-//! and an equal file has 100. (One against all counts occurrences: [`crate::signature::sif`].) "Minimum similarity = 25%" in figure 3: a
-//! threshold is reached, not passed. "Any set of files is output no more than once": of several R with the same set, the
-//! first file stands for it.
+//! **Readings.** A set names a file once however often a fingerprint comes in it, so percentages here are of *distinct*
+//! fingerprints, and an equal file has 100. (One against all counts occurrences: [`crate::signature::sif`].) "Minimum
+//! similarity = 25%" in figure 3: a threshold is reached, not passed. "Any set of files is output no more than once":
+//! of several R with the same set, the first file stands for it.
 //!
-//! **Cost.** Sorting all (fingerprint, file): n log n, 16 bytes each. A group of R costs the members of R's sets, less what
-//! cannot reach the threshold: if the largest sets together do not hold enough of R's fingerprints, a similar file
+//! **Cost.** Sorting all (fingerprint, file): n log n, 16 bytes each. A group of R costs the members of R's sets, less
+//! what cannot reach the threshold: if the largest sets together do not hold enough of R's fingerprints, a similar file
 //! must be in one of the others, and only those are walked through. Files with the same sets are asked once. What is
-//! left is quadratic where very many files share a large part and differ in the rest; [`GroupQuery::most_members`] leaves out the sets
-//! that more files have than that (the remedy of Forman et al. 2005, section 2.5), at the price of the exact figure.
+//! left is quadratic where very many files share a large part and differ in the rest; [`GroupQuery::most_members`]
+//! leaves out the sets that more files have than that (the remedy of Forman et al. 2005, section 2.5), at the price of
+//! the exact figure.
 
 use std::collections::HashSet;
 
@@ -96,7 +97,8 @@ pub struct Collated {
 pub struct GroupQuery<'a> {
     /// Common fingerprints over those of the reference file; 0.25 in the paper. Above 0.
     pub threshold: f64,
-    /// Whether the second file may be in the group of the first: sizes, suffixes, types, whatever the user says. `None`: any.
+    /// Whether the second file may be in the group of the first: sizes, suffixes, types, whatever the user says.
+    /// `None`: any.
     pub accept: Option<&'a dyn Fn(u32, u32) -> bool>,
     /// Sets of more files than this are no evidence. `None`, as in the paper: all are.
     pub most_members: Option<u32>,
@@ -186,7 +188,8 @@ impl Collated {
         )
     }
 
-    /// All sets in their order, which is that of their members: figure 2. (The paper sorts lines, so its numbers stand as words do.)
+    /// All sets in their order, which is that of their members: figure 2. (The paper sorts lines, so its numbers stand
+    /// as words do.)
     pub fn sets(&self) -> impl Iterator<Item = (u32, &[u32])> {
         (0..self.len()).map(|number| self.set(number))
     }
@@ -297,8 +300,8 @@ impl Collated {
         members
     }
 
-    /// The sets as bytes: count of files, their totals, count of sets, and of each its counter, how many members and the differences
-    /// between them less 1, all varints.
+    /// The sets as bytes: count of files, their totals, count of sets, and of each its counter, how many members and
+    /// the differences between them less 1, all varints.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put_varint(&mut out, self.totals.len() as u64);

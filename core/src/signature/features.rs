@@ -133,10 +133,10 @@ impl Extractor {
 
     /// Takes `count` zero bytes, as a hole of a sparse file has them, in time that does not depend on `count`.
     ///
-    /// Chunks in a hole are all equal from the second one on, so they come as one feature with a count: exactly those of
-    /// [`Self::update`]. A method of windows looks at no more than 16 KiB of them, what follows being the same windows again: the *set*
-    /// of features is that of [`Self::update`]. (sif passes zeros over altogether, and an anchor of zeros counts at most so
-    /// often.)
+    /// Chunks in a hole are all equal from the second one on, so they come as one feature with a count: exactly those
+    /// of [`Self::update`]. A method of windows looks at no more than 16 KiB of them, what follows being the same
+    /// windows again: the *set* of features is that of [`Self::update`]. (sif passes zeros over altogether, and an
+    /// anchor of zeros counts at most so often.)
     pub fn zeros(&mut self, count: u64, sink: &mut impl FnMut(Feature)) {
         let first = count.min(self.settled);
         let mut last = None;

@@ -10,10 +10,10 @@
 //!
 //! Two choices, both from Broder's *Some applications of Rabin's fingerprinting method* (1993):
 //!
-//! 1. A **leading 1**. Without it a window of zero bytes has the fingerprint 0, which every modulus divides and nothing is
-//!    smaller than: padding would be in each sample.
-//! 2. **Times x^64.** Without it a window of up to eight bytes *is* its fingerprint, and "the smallest fingerprint" would be the
-//!    window that starts with the smallest byte.
+//! 1. A **leading 1**. Without it a window of zero bytes has the fingerprint 0, which every modulus divides and nothing
+//!    is smaller than: padding would be in each sample.
+//! 2. **Times x^64.** Without it a window of up to eight bytes *is* its fingerprint, and "the smallest fingerprint"
+//!    would be the window that starts with the smallest byte.
 //!
 //! One table lookup for the byte that enters and one for the byte that leaves; the time for a byte does not depend on
 //! the window. Different windows of up to eight bytes never have one fingerprint; longer ones by chance, 1 in 2^64.

@@ -1,7 +1,7 @@
 //! From features to a signature: what a method keeps.
 //!
-//! A [`Selector`] takes features from anywhere, an [`Extractor`] or another program ([`crate::signature::lines`]), and keeps no more than
-//! the method needs: memory grows with the signature, never with the content.
+//! A [`Selector`] takes features from anywhere, an [`Extractor`] or another program ([`crate::signature::lines`]), and
+//! keeps no more than the method needs: memory grows with the signature, never with the content.
 
 use crate::signature::bsw_n::Minima;
 use crate::signature::chunked::ChunkCounts;

@@ -1,10 +1,11 @@
 //! Fingerprints of runs of w words.
 //!
-//! Broder 1997's w-shingling, on which Cherkasova et al. 2009, section 2, say their methods were first defined: "contiguous
-//! terms, where each term is a word". What a word is: [`crate::words`]. A text of fewer than w words has no shingle.
+//! Broder 1997's w-shingling, on which Cherkasova et al. 2009, section 2, say their methods were first defined:
+//! "contiguous terms, where each term is a word". What a word is: [`crate::words`]. A text of fewer than w words has no
+//! shingle.
 //!
-//! The fingerprint is a polynomial in the words' 64-bit hashes, rolled on by one word at a time and mixed at the end: the time for a word
-//! does not depend on w.
+//! The fingerprint is a polynomial in the words' 64-bit hashes, rolled on by one word at a time and mixed at the end:
+//! the time for a word does not depend on w.
 
 use crate::words::WordHashes;
 

@@ -1,16 +1,17 @@
 //! `Sketch_n`: the least value under each of n hash functions.
 //!
-//! **Paper.** Cherkasova et al. 2009, section 2, "Algorithm `Sketch_n`", after Broder, Charikar, Frieze & Mitzenmacher 1998:
-//! "every shingle is fingerprinted with a family of n hash functions; for each the fingerprint of the shingle with the
-//! smallest numerical value is retained".
+//! **Paper.** Cherkasova et al. 2009, section 2, "Algorithm `Sketch_n`", after Broder, Charikar, Frieze & Mitzenmacher
+//! 1998: "every shingle is fingerprinted with a family of n hash functions; for each the fingerprint of the shingle
+//! with the smallest numerical value is retained".
 //!
 //! **Figure.** "The percentage of agreeing entries": expected to be the resemblance, with the variance of n coins.
 //!
-//! **The family.** The paper takes Bob Jenkins' hash with n seeds over each window, which costs n times the window. Here the
-//! window's one Rabin fingerprint x is mixed and goes through n functions a·x + b modulo 2^64, a odd: bijections, so no
-//! two windows tie, and a multiplication and an addition each. Any n.
+//! **The family.** The paper takes Bob Jenkins' hash with n seeds over each window, which costs n times the window.
+//! Here the window's one Rabin fingerprint x is mixed and goes through n functions a·x + b modulo 2^64, a odd:
+//! bijections, so no two windows tie, and a multiplication and an addition each. Any n.
 //!
-//! **Cost.** Time: n multiplications a byte, the slowest of the four (the paper's figure 11 says so too). Size: n values.
+//! **Cost.** Time: n multiplications a byte, the slowest of the four (the paper's figure 11 says so too). Size: n
+//! values.
 //!
 //! **Sees** the resemblance of files of like size. **Refuses containment** (table 1).
 
