@@ -10,7 +10,7 @@
 //! the step as p F1 + t51 - t1 p^49; what leaves after the multiplication is t1 p^50.)
 //!
 //! **p.** The paper asks for a prime. A run of 50 equal bytes c has F = c (p^50 - 1)/(p - 1), which has as many factors
-//! 2 as c and p + 1 together, or c and one more if p is 1 modulo 4. So with p = 7 (mod 8) 50 blanks (2^5) are kept
+//! 2 as c and p + 1 together. So with p = 7 (mod 8) 50 blanks (2^5) are kept
 //! always, with 3 and 7 also 50 `@` (2^6); and 0x80 (2^7) and NUL with every p. Here p is 5 modulo 8, which has the
 //! longest period that there is modulo 2^30, and windows of nothing but NUL or 0x80 are passed over: padding would tie
 //! all binary files together.
@@ -18,7 +18,7 @@
 //! **Figure** (section 3). The common fingerprints over those of the query file, each occurrence counted: how much of
 //! the query lies in the other. Above 1 if the other file holds pieces of it twice; the paper met 160 %. Not symmetric.
 //!
-//! **Cost.** Time: a multiplication and a table look-up a byte. Size: a fingerprint for 306 bytes (256 + 50); 3 or 4 a
+//! **Cost.** Time: a multiplication and a table look-up a byte. Size: a fingerprint for 305 bytes (256 + 49); 3 or 4 a
 //! KiB.
 //!
 //! **Sees** pieces in whole files, in any order. **Blind** below some 5 KB (section 6: five to ten common fingerprints
