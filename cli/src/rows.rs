@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use resemble_core::Relation;
 use resemble_proto::message::{
-    AlertKind, AlertRow, Discount, FindRow, Header, OrderRow, PairRow, SoftError, WatchRow,
+    AlertKind, AlertRow, Differs, Discount, FindRow, Header, OrderRow, PairRow, SoftError, WatchRow,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::report::{self, Head, RowsName, json_line, write_error_line};
@@ -283,6 +283,9 @@ impl Row for FindRow {
         }
         cells.push(ui.name(&self.path, Tint::Plain));
         cells.extend(much_discounted(self.score(), &self.discount));
+        if self.differs == Some(Differs::OnlyInNumbers) {
+            cells.push(Cell::left("(differ only in numbers)", Tint::Faint));
+        }
         cells
     }
 

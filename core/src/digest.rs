@@ -6,7 +6,7 @@ mod digester;
 
 pub use digester::Digester;
 
-use crate::ids::{ByteLen, ChunkHash, ContentDigest};
+use crate::ids::{ByteLen, ChunkHash, ContentDigest, WordsDigest};
 use crate::params::Params;
 use crate::signature::Signature;
 use crate::similarity::Sketch;
@@ -104,6 +104,8 @@ pub struct Digest {
     pub chunks: ChunkList,
     /// Its sampled window fingerprints.
     pub signature: Signature,
+    /// Its words, if it is a text of enough of them: see [`Shingler::finish`](crate::words::Shingler::finish).
+    pub words: Option<WordsDigest>,
 }
 
 impl Digest {

@@ -16,7 +16,7 @@
 //! to the same values: the portable one is the definition, the tests run every kernel the processor
 //! has against it, and nothing outside this module can tell which one ran.
 //!
-//! So has `letters`, which finds the words that are hashed of texts.
+//! So has `letters`, which finds the words of texts; `shingles` hashes and joins them.
 //!
 //! `unsafe` is confined to the kernel files, which hold nothing but kernels.
 
@@ -24,5 +24,6 @@ pub mod content;
 pub(crate) mod letters;
 pub mod md5;
 pub mod rolling;
+pub(crate) mod shingles;
 
 pub use md5::md5_many;

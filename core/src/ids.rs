@@ -109,6 +109,26 @@ impl fmt::Debug for ContentDigest {
     }
 }
 
+/// Names a canonical text: 128 bits of all its words in order ([`crate::words`]).
+///
+/// Two contents with one are the *same text*, whatever their markup, capitals and line widths. The hash is quick and
+/// made for honest texts: whoever wants two that collide can make them, and all they get is a wrong
+/// [`Relation::SameText`](crate::Relation::SameText). What is identical is told by [`ContentDigest`] alone.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WordsDigest(pub [u8; 16]);
+
+impl fmt::Display for WordsDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        hex(&self.0, f)
+    }
+}
+
+impl fmt::Debug for WordsDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        hex(&self.0, f)
+    }
+}
+
 fn hex(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
 }

@@ -29,7 +29,9 @@ pub mod tree;
 pub mod words;
 
 pub use digest::{ChunkList, ChunkRun, ContentKind, Digest, Digester};
-pub use ids::{ByteLen, ChunkHash, ContentDigest, ContentId, DirId, FileId, Fingerprint, Score};
+pub use ids::{
+    ByteLen, ChunkHash, ContentDigest, ContentId, DirId, FileId, Fingerprint, Score, WordsDigest,
+};
 pub use params::Params;
 pub use signature::Signature;
 pub use similarity::{Measures, Relation};

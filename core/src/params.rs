@@ -77,7 +77,7 @@ pub struct SamplingParams {
     /// A file keeps one window in 2^`least_level` or fewer.
     pub least_level: u8,
     /// At most this many distinct fingerprints a file; beyond, the level rises by one (the rate
-    /// halves) until they fit.
+    /// halves) until they fit. 0: nothing is sampled, and what samples are taken of is not looked at.
     pub cap: u32,
 }
 
@@ -102,8 +102,8 @@ impl Params {
     pub const WINDOW: usize = 64;
 }
 
-/// Prints the params id, e.g. `tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v2`: stable, and different
-/// whenever any byte of a digest could differ. `v2` names the hash tables and the file formats
+/// Prints the params id, e.g. `tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v3`: stable, and different
+/// whenever any byte of a digest could differ. `v3` names the hash tables and the file formats
 /// of the pieces.
 impl fmt::Display for Params {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -116,7 +116,7 @@ impl fmt::Display for Params {
         let SamplingParams { least_level, cap } = self.sampling;
         write!(
             f,
-            "tttd-{min}-{max}-{main_divisor}-{backup_divisor}.w{}-l{least_level}-c{cap}.s{}-l{}-c{}.v2",
+            "tttd-{min}-{max}-{main_divisor}-{backup_divisor}.w{}-l{least_level}-c{cap}.s{}-l{}-c{}.v3",
             Self::WINDOW,
             crate::words::SHINGLE,
             self.shingles.least_level,

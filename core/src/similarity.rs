@@ -15,6 +15,7 @@ pub mod discount;
 mod estimate;
 mod gaps;
 mod interval;
+pub mod passages;
 mod pattern;
 mod prepared;
 pub mod runs;

@@ -325,6 +325,7 @@ fn together(leaves: &[&Digest], kind: ContentKind, sampling: SamplingParams) -> 
         kind,
         chunks: ChunkList::default(),
         signature: sampler.take(),
+        words: None,
     }
 }
 

@@ -14,7 +14,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use resemble_core::similarity::too_small;
-use resemble_core::{ByteLen, ContentDigest, ContentId};
+use resemble_core::{ByteLen, ContentDigest, ContentId, Digest, WordsDigest};
 use resemble_index::{ContentRow, FileRow, PartRole, ReadError, Snapshot};
 use resemble_proto::message::{Layer, StandsAs};
 
@@ -95,16 +95,44 @@ pub(crate) fn layer(a: Aspect, b: Aspect) -> Layer {
     }
 }
 
+/// What tells whether two contents are equal, and whether they are one text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Named {
+    pub(crate) content: ContentDigest,
+    pub(crate) words: Option<WordsDigest>,
+}
+
+impl Named {
+    pub(crate) const fn of(digest: &Digest) -> Self {
+        Self {
+            content: digest.content,
+            words: digest.words,
+        }
+    }
+
+    pub(crate) const fn row(row: &ContentRow) -> Self {
+        Self {
+            content: row.digest,
+            words: row.words,
+        }
+    }
+}
+
 /// Whether two contents that stand for two files say that these have the same text.
 ///
 /// Equal bytes are equal however few they are, packed or not. A few words that a reader made of something are not
 /// enough: of pictures and empty forms it makes the same few.
-pub(crate) fn same_text(
-    a: (Aspect, &ContentDigest),
-    b: (Aspect, &ContentDigest),
-    size: ByteLen,
-) -> bool {
-    a.1 == b.1 && is_same_text(a.0, b.0, size)
+pub(crate) fn same_text(a: (Aspect, Named), b: (Aspect, Named), size: ByteLen) -> bool {
+    if a.1.content == b.1.content {
+        is_same_text(a.0, b.0, size)
+    } else {
+        same_words(a.1.words, b.1.words)
+    }
+}
+
+/// Whether two contents are equal but for markup, capitals and blanks.
+pub(crate) fn same_words(a: Option<WordsDigest>, b: Option<WordsDigest>) -> bool {
+    a.is_some() && a == b
 }
 
 /// [`same_text`] of one and the same content.

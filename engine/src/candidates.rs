@@ -14,8 +14,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use resemble_core::Fingerprint;
+use resemble_core::similarity::Boilerplate;
 use resemble_core::similarity::discount;
-use resemble_core::similarity::{Boilerplate, Sketch};
 use resemble_index::PostingKind;
 
 use crate::evidence::{Counts, Kept, chunk_keys, fingerprint_keys};
@@ -59,14 +59,19 @@ impl Block {
     /// than `limit` have is left out of the lists.
     pub(crate) fn counting(kept: Vec<Kept>, limit: u32) -> (Self, Counts) {
         let mut counts = Counts::new(limit);
-        let mut lists = |kind, keys: fn(&Sketch<'_>) -> Vec<u64>| {
-            let keys = |content: &Kept| keys(&content.sketch());
-            Lists::new(&kept, limit as usize, keys, |key, contents| {
-                counts.note(kind, key, contents);
-            })
-        };
-        let fingerprints = lists(PostingKind::Fingerprint, fingerprint_keys);
-        let chunks = lists(PostingKind::Chunk, chunk_keys);
+        let samples = |content: &Kept| fingerprint_keys(&content.sketch());
+        let fingerprints = Lists::new(&kept, limit as usize, samples, |key, contents| {
+            counts.note(PostingKind::Fingerprint, key, contents);
+        });
+        for content in &kept {
+            counts.note_passages(&content.sketch());
+        }
+        let known = counts.clone();
+        let chunks =
+            |content: &Kept| usable(chunk_keys(&content.sketch()), PostingKind::Chunk, &known);
+        let chunks = Lists::new(&kept, limit as usize, chunks, |key, contents| {
+            counts.note(PostingKind::Chunk, key, contents);
+        });
         let block = Self {
             kept,
             fingerprints,

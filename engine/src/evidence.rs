@@ -9,8 +9,11 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use resemble_core::similarity::discount::{self, FREE, Frequency, Rarity};
+use resemble_core::similarity::passages::text_of_chunks;
 use resemble_core::similarity::{Boilerplate, Sketch};
-use resemble_core::{ByteLen, ChunkList, ContentId, ContentKind, Fingerprint, Score, Signature};
+use resemble_core::{
+    ByteLen, ChunkList, ContentId, ContentKind, Fingerprint, Score, Signature, WordsDigest,
+};
 use resemble_index::{ContentRow, PostingKind, ReadError, Snapshot};
 use resemble_proto::message::Discount;
 use resemble_proto::number::Fraction;
@@ -39,6 +42,8 @@ pub(crate) struct Kept {
     pub(crate) kind: ContentKind,
     pub(crate) chunks: ChunkList,
     pub(crate) signature: Signature,
+    /// Its words, if it is a text of enough of them.
+    pub(crate) words: Option<WordsDigest>,
 }
 
 impl Kept {
@@ -56,7 +61,26 @@ impl Kept {
             kind: row.kind,
             chunks,
             signature,
+            words: row.words,
         })
+    }
+
+    /// Without the chunks whose text is boilerplate by what is known of its samples. As with templates, the list has gaps
+    /// then.
+    pub(crate) fn without_common_chunks(&mut self, boilerplate: &dyn Boilerplate) {
+        let count = |sample| u32::from(boilerplate.fingerprint(sample));
+        let mut common = text_of_chunks(&self.sketch(), count)
+            .filter(|&(_, is_common)| is_common > 0)
+            .map(|(place, _)| place)
+            .collect::<Vec<usize>>()
+            .into_iter()
+            .peekable();
+        let mut place = 0;
+        self.chunks.0.retain(|_| {
+            let out = common.next_if_eq(&place).is_some();
+            place += 1;
+            !out
+        });
     }
 
     /// What comparing needs; its size is that of the payload.
@@ -96,7 +120,40 @@ impl Counts {
                 PostingKind::Chunk => &mut self.chunks,
                 PostingKind::Fingerprint => &mut self.fingerprints,
             };
-            counts.insert(key, contents);
+            let known = counts.entry(key).or_default();
+            *known = contents.max(*known);
+        }
+    }
+
+    /// Takes note of how common the text in the chunks of a content is: one of a common text is as common, however few
+    /// contents have the very chunk.
+    pub(crate) fn note_passages(&mut self, sketch: &Sketch<'_>) {
+        let passages = self.passages(sketch);
+        self.raise(passages);
+    }
+
+    /// The chunks of a content that hold common text, and how many contents have that.
+    pub(crate) fn passages(&self, sketch: &Sketch<'_>) -> Vec<(u64, u32)> {
+        if self.fingerprints.is_empty() {
+            return Vec::new();
+        }
+        let count = |sample: Fingerprint| Frequency::fingerprint(self, sample);
+        text_of_chunks(sketch, count)
+            .filter(|&(_, contents)| contents > FREE.min(self.limit))
+            .map(|(place, contents)| (sketch.chunks.0[place].hash.posting_key(), contents))
+            .collect()
+    }
+
+    /// Takes over what somebody else took note of the chunks.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.raise(other.chunks);
+    }
+
+    /// Takes note that the texts of these chunks are in so many contents at least.
+    pub(crate) fn raise(&mut self, chunks: impl IntoIterator<Item = (u64, u32)>) {
+        for (key, contents) in chunks {
+            let known = self.chunks.entry(key).or_default();
+            *known = contents.max(*known);
         }
     }
 
@@ -184,9 +241,18 @@ pub(crate) fn nominate(
     members: Option<&Members>,
 ) -> Result<(Vec<Nominee>, Counts), ReadError> {
     let mut counts = Counts::new(snapshot.boilerplate_limit());
-    let mut hits = |kind, keys: &[u64]| hits(snapshot, kind, keys, members, &mut counts);
-    let by_fingerprint = hits(PostingKind::Fingerprint, &fingerprint_keys(subject))?;
-    let by_chunk = hits(PostingKind::Chunk, &chunk_keys(subject))?;
+    let samples = fingerprint_keys(subject);
+    let by_fingerprint = hits(
+        snapshot,
+        PostingKind::Fingerprint,
+        &samples,
+        members,
+        &mut counts,
+    )?;
+    counts.note_passages(subject);
+    let mut chunks = chunk_keys(subject);
+    chunks.retain(|&key| !Boilerplate::chunk(&counts, key));
+    let by_chunk = hits(snapshot, PostingKind::Chunk, &chunks, members, &mut counts)?;
     let mut nominees: Vec<Nominee> = Vec::new();
     let (mut left, mut right) = (by_fingerprint.iter().peekable(), by_chunk.iter().peekable());
     loop {

@@ -19,10 +19,13 @@ use resemble_core::{
     Signature,
 };
 use resemble_index::{ContentRow, FileRow, ReadError, Snapshot};
-use resemble_proto::message::{Answer, Discount, FindRow, Layer, Looked, Scope, SoftError};
+use resemble_proto::message::{
+    Answer, Differs, Discount, FindRow, Layer, Looked, Scope, SoftError,
+};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
+use crate::apart::TakeApart;
 use crate::ask::{AskError, anchor_of, bytes_of, unreadable};
 use crate::aspects::{self, Aspect, Located, Place};
 use crate::evidence::{self, Counts, Nominee};
@@ -30,6 +33,7 @@ use crate::ingest::StopFlag;
 use crate::members::Members;
 use crate::read::{Content, Reader};
 
+mod exact;
 mod read;
 mod search;
 
@@ -222,6 +226,7 @@ fn stored(snapshot: &Snapshot, content: ContentId) -> Result<Option<Digest>, Rea
         kind: row.kind,
         chunks: snapshot.chunks(content)?,
         signature: snapshot.signature(content)?,
+        words: row.words,
     }))
 }
 
@@ -242,6 +247,8 @@ pub struct FindOptions {
     pub unit: Unit,
     /// Compare by texts and by what is in archives, too.
     pub text: bool,
+    /// Makes texts of documents again, where measures on them are to be exact; `None`: those stay estimates.
+    pub apart: Option<Arc<dyn TakeApart>>,
 }
 
 /// One similar file before it is a row.
@@ -263,6 +270,8 @@ pub struct Similar {
     pub discount: Discount,
     /// Where the larger containment lies in 19 cases of 20, if it is an estimate.
     pub interval: Option<(Score, Score)>,
+    /// Both are texts that differ in so many numbers and in nothing else, as far as that was looked at.
+    pub numbers: Option<u64>,
 }
 
 impl Similar {
@@ -312,6 +321,8 @@ pub fn find(
         interval: similar
             .interval
             .map(|(low, high)| [Fraction::from(low), Fraction::from(high)]),
+        differs: similar.numbers.map(|_| Differs::OnlyInNumbers),
+        numbers: similar.numbers,
     });
     let mut answer = Answer::fresh(rows.collect(), errors).cut(options.top);
     answer.header.looked = looked;

@@ -37,11 +37,13 @@ mod met;
 pub mod pairs;
 mod parallel;
 pub mod read;
+mod said;
 mod stands;
 pub mod templates;
 mod texts;
 pub mod walk;
 pub mod why;
+mod worded;
 
 pub use ask::{AskError, LARGEST_READ};
 /// What every question is asked of.

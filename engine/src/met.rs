@@ -8,7 +8,7 @@ use resemble_core::similarity::{self, LEAST_JUDGED, too_small};
 use resemble_core::{ByteLen, ContentDigest, Measures, Relation, Score, rank};
 use resemble_proto::message::{Discount, Layer};
 
-use crate::aspects::{Aspect, layer, same_text};
+use crate::aspects::{Aspect, Named, layer, same_text};
 use crate::find::identical_measures;
 
 /// One of the wholes of an archive.
@@ -31,6 +31,8 @@ pub(crate) struct Met {
     pub(crate) read: Option<(Score, Score)>,
     /// Of the larger containment, if it is an estimate.
     pub(crate) interval: Option<(Score, Score)>,
+    /// Both are texts that differ in so many numbers and in nothing else, as far as that was looked at.
+    pub(crate) numbers: Option<u64>,
     /// The larger share of what is rare, if that was asked for.
     pub(crate) rare: Option<Score>,
 }
@@ -80,6 +82,7 @@ pub(crate) fn together(
             read: None,
             rare: None,
             interval: None,
+            numbers: None,
         });
     }
     let bytes = |side: Option<Side>| side.map_or(0.0, |side| side.size.0 as f64);
@@ -121,27 +124,31 @@ pub(crate) fn together(
         read: None,
         rare: None,
         interval: None,
+        numbers: None,
     })
 }
 
-/// How two contents relate as aspects of two files; `None`: equal, and too few words to say anything.
+/// How two contents relate as aspects of two files, and by which measures; `None`: equal, and too few words to say
+/// anything. Of the same text all is shared, whatever the bytes say.
 pub(crate) fn relate(
-    a: (Aspect, &ContentDigest),
-    b: (Aspect, &ContentDigest),
+    a: (Aspect, Named),
+    b: (Aspect, Named),
     sizes: (ByteLen, ByteLen),
-    measures: &Measures,
+    measures: Measures,
     min_shared: ByteLen,
-) -> Option<(Option<Relation>, Layer)> {
+) -> Option<(Option<Relation>, Layer, Measures)> {
     let layer = layer(a.0, b.0);
-    let identical = a.1 == b.1 && layer == Layer::Bytes;
-    let relation = if identical {
-        Some(Relation::Identical)
-    } else if same_text(a, b, sizes.0) {
-        Some(Relation::SameText)
-    } else if a.1 == b.1 {
-        return None;
-    } else {
-        similarity::relation(false, sizes.0, sizes.1, measures, min_shared)
-    };
-    Some((relation, layer))
+    let equal = a.1.content == b.1.content;
+    if equal && layer == Layer::Bytes {
+        return Some((Some(Relation::Identical), layer, measures));
+    }
+    if same_text(a, b, sizes.0) {
+        let all = Measures {
+            shared_bytes: measures.shared_bytes,
+            ..identical_measures(sizes.0)
+        };
+        return Some((Some(Relation::SameText), Layer::Text, all));
+    }
+    let relation = similarity::relation(false, sizes.0, sizes.1, &measures, min_shared);
+    (!equal).then_some((relation, layer, measures))
 }

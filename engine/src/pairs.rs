@@ -22,7 +22,7 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
-use crate::aspects::{Aspect, is_same_text, layer};
+use crate::aspects::{Aspect, is_same_text, layer, same_words};
 use crate::candidates::Block;
 use crate::evidence::{Counts, Kept};
 use crate::find::{enough_shared, estimate_in, identical_measures};
@@ -71,14 +71,17 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
         options,
         counts: &counts,
     };
-    let start = || (Found::default(), texts.table(snapshot.boilerplate_limit()));
+    let table = || texts.table(snapshot.boilerplate_limit(), options.unit);
+    let start = || (Found::default(), table());
     let found = block.nominees(threads(), start, |(found, table), a, b, common| {
+        let pair = (&block.kept[a], &block.kept[b]);
         let proof = match table.compare(a, b, common) {
             Compared::Proven(proof) => Some(proof),
             Compared::Unknown if common.is_candidate() => None,
+            _ if same_words(pair.0.words, pair.1.words) => None,
             Compared::Unknown | Compared::Strangers => return Ok(()),
         };
-        found.pair(&question, (&block.kept[a], &block.kept[b]), proof);
+        found.pair(&question, pair, proof);
         Ok::<(), AskError>(())
     })?;
     let mut found: Vec<Found> = found.into_iter().map(|(found, _)| found).collect();
@@ -373,14 +376,14 @@ impl Found {
                     self.keep(one.0, other.0, Way::Part(at, measures));
                     continue;
                 }
+                let relation = if same_words(a.words, b.words) {
+                    Some(Relation::SameText)
+                } else {
+                    let least = question.min_shared();
+                    similarity::relation(false, sizes.0, sizes.1, &measures, least)
+                };
                 let met = Met {
-                    relation: similarity::relation(
-                        false,
-                        sizes.0,
-                        sizes.1,
-                        &measures,
-                        question.min_shared(),
-                    ),
+                    relation,
                     layer: layer(one.1, other.1),
                     measures,
                     sizes,
@@ -388,6 +391,7 @@ impl Found {
                     read,
                     rare,
                     interval: None,
+                    numbers: None,
                 };
                 // What is shown nowhere needs no memory.
                 if question.passes(&met) {
@@ -424,6 +428,7 @@ impl Found {
             read: None,
             rare: None,
             interval: None,
+            numbers: None,
         };
         for (at, one) in owners.iter().enumerate() {
             if one.1 == Aspect::Own {

@@ -6,6 +6,7 @@
 //! Memory is bounded: a collection of more than [`BUDGET`] bytes of text is not read at all and keeps its
 //! estimates, and so do a file that cannot be read now and one larger than [`LARGEST_READ`].
 
+use resemble_core::similarity::Unit;
 use resemble_core::words::{Proof, ShingleCounts, Table, Text};
 use resemble_core::{ByteLen, ContentKind};
 use resemble_index::Snapshot;
@@ -99,9 +100,10 @@ impl Texts {
     }
 
     /// For one thread to compare with; `limit`: what more texts have is no evidence.
-    pub(crate) fn table(&self, limit: u32) -> Laid<'_> {
+    pub(crate) fn table(&self, limit: u32, unit: Unit) -> Laid<'_> {
         Laid {
             texts: self,
+            unit,
             table: Table::new(limit),
             place: None,
         }
@@ -112,6 +114,8 @@ impl Texts {
 #[derive(Debug)]
 pub(crate) struct Laid<'a> {
     texts: &'a Texts,
+    /// What shares are asked for.
+    unit: Unit,
     table: Table,
     /// The text that is laid out.
     place: Option<usize>,
@@ -123,7 +127,8 @@ impl Laid<'_> {
         let (Some(one), Some(other)) = (&self.texts.0[a], &self.texts.0[b]) else {
             return Compared::Unknown;
         };
-        if common.chunks == 0 && common.rare < WORTH_A_LOOK {
+        // Shares of words are of common ones, too.
+        if common.chunks == 0 && common.rare < WORTH_A_LOOK && self.unit == Unit::Bytes {
             return Compared::Strangers;
         }
         if self.place != Some(a) {
@@ -131,7 +136,7 @@ impl Laid<'_> {
             self.place = Some(a);
         }
         let proof = self.table.compare(one, other);
-        if proof.is_evidence() {
+        if proof.is_evidence(self.unit) {
             Compared::Proven(proof)
         } else {
             Compared::Strangers

@@ -27,7 +27,6 @@ mod layout;
 mod lines;
 mod order;
 mod rows;
-mod said;
 mod view;
 
 use std::collections::HashMap;
@@ -35,9 +34,10 @@ use std::ops::Range;
 use std::path::Path;
 
 use resemble_core::numbers::{OnlyNumbers, only_numbers};
+use resemble_core::similarity::Unit;
 use resemble_core::similarity::runs::{self, CommonRun};
 use resemble_core::{
-    ByteLen, ChunkHash, ChunkList, ContentKind, Measures, Params, Relation, similarity,
+    ByteLen, ChunkHash, ChunkList, ContentKind, Measures, Params, Relation, Score, similarity,
 };
 
 use resemble_proto::message::Layer;
@@ -45,6 +45,8 @@ use resemble_proto::message::Layer;
 use crate::apart::TakeApart;
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_measures};
 use crate::find::{estimate, identical_measures, read_now};
+use crate::said::{said, way};
+use crate::worded::worded;
 
 pub use decode::is_printable;
 pub use explain::explain;
@@ -53,6 +55,9 @@ pub use order::Placing;
 pub use view::{Fold, Folded, Line, Rest, Row, Run, Side, Span, View, ViewOptions};
 
 use lines::Lines;
+
+/// From this gain in what is shared on, documents are shown with new lines instead of their own.
+const WORTH_NEW_LINES: f64 = 0.02;
 
 /// Of numbers that differ so many are named.
 const MOST_NUMBERS: usize = 20;
@@ -109,6 +114,9 @@ pub struct Shared {
     pub layer: Layer,
     /// How two texts differ that differ only in numbers.
     pub numbers: Option<OnlyNumbers>,
+    /// What the two share as words, whatever their markup, capitals and line ends, if that comes to a stronger relation
+    /// than the bytes: then [`Self::relation`] is that one.
+    pub words: Option<Measures>,
     /// The relation, `None` if they have none worth a word.
     pub relation: Option<Relation>,
     /// Sizes of a and b.
@@ -150,6 +158,11 @@ impl Comparison {
         let mut shared = by_bytes(&a, &b);
         if shared.text && !shared.identical {
             shared.numbers = only_numbers(&a, &b, MOST_NUMBERS);
+            let least = Relation::MIN_SHARED;
+            if let Some(worded) = worded(&a, &b, Unit::Bytes, shared.relation, least) {
+                shared.relation = Some(worded.relation);
+                shared.words = Some(worded.measures);
+            }
         }
         Self {
             shared,
@@ -158,8 +171,22 @@ impl Comparison {
     }
 
     /// Two texts that stand for files: equal ones are no equal files.
+    ///
+    /// Where their lines end is the business of whoever wrote or read the files. If that hides what they have in
+    /// common, both get new lines, one for each sentence.
     fn of_texts(a: Vec<u8>, b: Vec<u8>) -> Self {
         let mut comparison = Self::of_bytes(a, b);
+        let share = |comparison: &Self| comparison.shared.measures.containment();
+        if !comparison.shared.identical
+            && let Some((a, b)) = comparison.bytes()
+        {
+            let anew = Self::of_bytes(by_sentences(a), by_sentences(b));
+            let gain =
+                share(&anew).map_or(0.0, Score::get) - share(&comparison).map_or(0.0, Score::get);
+            if anew.shared.identical || gain >= WORTH_NEW_LINES {
+                comparison = anew;
+            }
+        }
         let shared = &mut comparison.shared;
         shared.layer = Layer::Text;
         if std::mem::take(&mut shared.identical) {
@@ -196,6 +223,25 @@ impl Comparison {
     }
 }
 
+/// The same words with one blank between them, and a new line behind each sentence.
+fn by_sentences(text: &[u8]) -> Vec<u8> {
+    let mut lines = Vec::with_capacity(text.len());
+    let mut words = text
+        .split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty())
+        .peekable();
+    while let Some(word) = words.next() {
+        lines.extend_from_slice(word);
+        let ends = word.ends_with(b".") || word.ends_with(b"!") || word.ends_with(b"?");
+        lines.push(if ends || words.peek().is_none() {
+            b'\n'
+        } else {
+            b' '
+        });
+    }
+    lines
+}
+
 /// As [`compare`]; documents are compared by their texts, and a path may lead into an archive.
 pub fn compare_apart(
     a: &Path,
@@ -206,8 +252,8 @@ pub fn compare_apart(
     let Some(apart) = apart else {
         return compare(a, b, params);
     };
-    let into = [a, b].map(|path| said::way(path).1.is_some());
-    let (of_a, of_b) = (said::said(a, apart)?, said::said(b, apart)?);
+    let into = [a, b].map(|path| way(path).1.is_some());
+    let (of_a, of_b) = (said(a, apart)?, said(b, apart)?);
     let missing = |path: &Path| AskError::Unreadable {
         path: path.to_owned(),
         source: std::io::ErrorKind::NotFound.into(),
@@ -386,6 +432,7 @@ impl Found {
             text: self.text,
             layer: Layer::Bytes,
             numbers: None,
+            words: None,
             relation: similarity::relation(
                 self.identical,
                 self.sizes.0,

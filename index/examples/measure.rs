@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use resemble_core::{
     ByteLen, ChunkHash, ChunkList, ChunkRun, ContentDigest, ContentKind, Digest, Fingerprint,
-    Params, Signature,
+    Params, Signature, WordsDigest,
 };
 use resemble_index::{
     Change, ContentRef, FileStat, FsId, Index, NewState, Options, PostingKind, Timestamp,
@@ -70,6 +70,7 @@ fn file(random: &mut Random, number: usize) -> Change {
             level: 5,
             fingerprints,
         },
+        words: Some(WordsDigest(random.bytes())),
     };
     let time = Timestamp {
         secs: 1_700_000_000 + i64::try_from(number).unwrap(),

@@ -170,6 +170,7 @@ fn file(n: u64) -> Change {
             level: 5,
             fingerprints: (0..30).map(|k| Fingerprint((n * k) << 8 | k)).collect(),
         },
+        words: None,
     };
     Change::File {
         path: format!("/d{}/{n}", n / 10).into(),

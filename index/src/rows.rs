@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, DirId, FileId};
+use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, DirId, FileId, WordsDigest};
 
 /// Identifies a file system across reboots: its UUID or, without one, type and fsid; never `st_dev`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -96,6 +96,8 @@ pub struct ContentRow {
     pub parts: u32,
     /// Whether something of it was skipped when it was taken apart: see [`crate::Snapshot::skipped_parts`].
     pub skipped: bool,
+    /// Its words, if it is a text of enough of them.
+    pub words: Option<WordsDigest>,
 }
 
 /// Whether a content was looked into for parts.

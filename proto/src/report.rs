@@ -251,6 +251,8 @@ mod tests {
             resemblance: Fraction::from_millionths(1),
             shared_bytes: 4096,
             interval: None,
+            differs: None,
+            numbers: None,
             discount: Discount::default(),
         }
     }
@@ -267,7 +269,7 @@ mod tests {
         let expected = concat!(
             r#"{"schema":1,"version":"0.1.0","command":"find","parameters":{"files":["/a"],"in":[],"#,
             r#""unit":"bytes","min":null,"min_shared":256,"min_size":0,"include":[],"exclude":[],"top":null,"#,
-            r#""exact":false,"params":"tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v2"},"#,
+            r#""exact":false,"params":"tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v3"},"#,
             r#""fresh":true,"pending":0,"total":2,"shown":2,"results":["#,
             "\n",
             r#"{"file":"/a","path":"/b","relation":"near","layer":"bytes","a_in_b":0.970000,"#,

@@ -175,6 +175,7 @@ impl Local {
             exact: options.exact,
             unit: options.unit.into(),
             text: options.text,
+            apart: formats(options.text).map(|formats| Arc::new(formats) as _),
         };
         let answer = find::find(&snapshot, &subject, name, &options)?;
         let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));

@@ -262,6 +262,9 @@ fn document(args: &WhyArgs, comparison: &Comparison) -> Document<Explanation> {
             layer: shared.layer,
             differs: shared.numbers.as_ref().map(|_| Differs::OnlyInNumbers),
             numbers: shared.numbers.as_ref().map(|numbers| numbers.count),
+            words: shared
+                .words
+                .map(|words| [Fraction::from(words.a_in_b), Fraction::from(words.b_in_a)]),
             differing_bytes_a,
             differing_bytes_b,
         },

@@ -16,6 +16,8 @@ fn find_rows() -> Vec<FindRow> {
         resemblance: Fraction::from_millionths(500_000),
         shared_bytes: 4096,
         interval: None,
+        differs: None,
+        numbers: None,
         discount: Discount::default(),
     };
     vec![

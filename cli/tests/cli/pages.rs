@@ -27,7 +27,7 @@ const NOT_UTF8: &[u8] = b"/h/\xffname\xc3";
 
 fn common() -> Value {
     json!({"min": null, "min_shared": 256, "min_size": 0, "include": [], "exclude": [], "top": null,
-        "exact": false, "params": "tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v2"})
+        "exact": false, "params": "tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v3"})
 }
 
 fn merged(mut a: Value, b: &Value) -> Value {
@@ -314,7 +314,7 @@ fn a_page_sorts_filters_and_folds() {
         "clusters of similar files: 8 files, 9.8 KiB",
         "sets of identical files: 7 files, 4.9 KiB overhead",
         "0.0.7",
-        "tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v2",
+        "tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v3",
         "Permission denied",
         "1,234",
         "groups.json",
@@ -925,7 +925,7 @@ fn a_spreadsheet_opens_the_workbook() {
     let about = sheet(&book, "About");
     for part in [
         "0.0.7",
-        "tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v2",
+        "tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v3",
         "sets of identical files: 7 files, 4.9 KiB overhead",
         "1 file or directory could not be looked at",
     ] {

@@ -7,7 +7,7 @@ use crate::code::CodeSampler;
 use crate::digest::{ChunkList, ChunkRun, ContentKind, Digest};
 use crate::hash::content::ContentHasher;
 use crate::hash::md5_many;
-use crate::ids::{ByteLen, ChunkHash};
+use crate::ids::{ByteLen, ChunkHash, WordsDigest};
 use crate::params::Params;
 use crate::signature::{Sampler, Signature};
 use crate::words::Shingler;
@@ -39,6 +39,8 @@ pub struct Digester {
     codes: Sampler,
     content: ContentHasher,
     kind: Kind,
+    /// All of the content comes at once.
+    whole: bool,
     kept: Vec<u8>,
     kept_from: u64,
     /// Complete, not hashed yet, in order; each is one chunk.
@@ -81,9 +83,9 @@ impl Kind {
         }
     }
 
-    /// Whether it is known to be text.
-    const fn is_text(self) -> bool {
-        self.looked_at >= ContentKind::LOOKED_AT && !self.nul
+    /// Whether it is known to be text; `whole`: nothing comes behind what was looked at.
+    const fn is_text(self, whole: bool) -> bool {
+        (whole || self.looked_at >= ContentKind::LOOKED_AT) && !self.nul
     }
 
     const fn finish(self) -> ContentKind {
@@ -107,6 +109,7 @@ impl Digester {
             codes: Sampler::new(&params.sampling),
             content: ContentHasher::new(),
             kind: Kind::default(),
+            whole: false,
             kept: Vec::new(),
             kept_from: 0,
             pending: Vec::new(),
@@ -181,6 +184,7 @@ impl Digester {
     pub fn digest(&mut self, bytes: &[u8]) -> Digest {
         self.reset();
         let last = bytes.len() - bytes.len().min(BLOCK);
+        self.whole = last == 0;
         self.update(&bytes[..last]);
         self.scan(&bytes[last..]);
         self.content.update(&bytes[last..]);
@@ -197,6 +201,7 @@ impl Digester {
         self.codes.reset();
         self.content = ContentHasher::new();
         self.kind = Kind::default();
+        self.whole = false;
         self.kept.clear();
         self.kept_from = 0;
         self.pending.clear();
@@ -207,9 +212,11 @@ impl Digester {
     fn scan(&mut self, block: &[u8]) {
         self.kind.update(block);
         self.words(block);
-        let Self { code, codes, .. } = self;
-        code.update(block, &mut |sample| codes.push(sample));
-        let text = self.kind.is_text();
+        if self.codes.samples() {
+            let Self { code, codes, .. } = self;
+            code.update(block, &mut |sample| codes.push(sample));
+        }
+        let windows = self.sampler.samples() && !self.kind.is_text(self.whole);
         let Self {
             chunker,
             sampler,
@@ -217,7 +224,7 @@ impl Digester {
             ..
         } = self;
         // Of texts words are sampled, and no windows.
-        chunker.raise_level(if text { NO_LEVEL } else { sampler.level() });
+        chunker.raise_level(if windows { sampler.level() } else { NO_LEVEL });
         chunker.scan(block, &mut |cut| pending.push(cut), &mut |sample| {
             sampler.push(sample);
         });
@@ -225,7 +232,7 @@ impl Digester {
 
     /// Samples the shingles of a text. Zeros separate words, one as well as a thousand.
     fn words(&mut self, bytes: &[u8]) {
-        if !self.kind.nul {
+        if !self.kind.nul && self.texts.samples() {
             let Self {
                 shingler, texts, ..
             } = self;
@@ -234,22 +241,23 @@ impl Digester {
     }
 
     /// The samples of what the content is: shingles of a text, windows of anything else, of code without its
-    /// distances.
-    fn signature(&mut self) -> Signature {
+    /// distances. And what names its words.
+    fn signature(&mut self) -> (Signature, Option<WordsDigest>) {
         if self.kind.finish() != ContentKind::Text {
             let Self { code, codes, .. } = self;
             code.finish(&mut |sample| codes.push(sample));
-            return if code.is_code() {
+            let signature = if code.is_code() {
                 codes.take()
             } else {
                 self.sampler.take()
             };
+            return (signature, None);
         }
         let Self {
             shingler, texts, ..
         } = self;
-        shingler.finish(&mut |sample| texts.push(sample));
-        texts.take()
+        let words = shingler.finish(&mut |sample| texts.push(sample));
+        (texts.take(), words)
     }
 
     /// Bytes of the pending chunks.
@@ -341,13 +349,14 @@ impl Digester {
         } = self;
         chunker.finish(&mut |cut| pending.push(cut));
         self.flush(block);
-        let signature = self.signature();
+        let (signature, words) = self.signature();
         let digest = Digest {
             content: mem::take(&mut self.content).finish(),
             size,
             kind: self.kind.finish(),
             chunks: ChunkList(self.chunks.0.as_slice().into()),
             signature,
+            words,
         };
         self.reset();
         digest

@@ -36,11 +36,12 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
         }
     }
     let kind = ContentKind::of(bytes);
-    if kind == ContentKind::Text {
+    let mut words = None;
+    if kind == ContentKind::Text && params.shingles.cap > 0 {
         sampler = Sampler::new(&params.shingles);
         let mut shingler = Shingler::new();
         shingler.update(bytes, &mut |sample| sampler.push(sample));
-        shingler.finish(&mut |sample| sampler.push(sample));
+        words = shingler.finish(&mut |sample| sampler.push(sample));
     }
     Digest {
         content: content::digest(bytes),
@@ -48,6 +49,7 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
         kind,
         chunks,
         signature: sampler.take(),
+        words,
     }
 }
 

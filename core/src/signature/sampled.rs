@@ -86,7 +86,8 @@ impl Sampler {
     /// before, change nothing.
     #[inline]
     pub fn push(&mut self, fingerprint: Fingerprint) {
-        if fingerprint.level() >= self.level && self.seen.insert(fingerprint) {
+        if self.params.cap > 0 && fingerprint.level() >= self.level && self.seen.insert(fingerprint)
+        {
             self.order.push(fingerprint);
             if self.order.len() > self.params.cap as usize {
                 self.thin();
@@ -108,6 +109,11 @@ impl Sampler {
         for &fingerprint in &self.order {
             self.seen.insert(fingerprint);
         }
+    }
+
+    /// Whether anything can be kept.
+    pub(crate) const fn samples(&self) -> bool {
+        self.params.cap > 0
     }
 
     /// The signature of what was pushed; the sampler is then as new, its memory kept.
@@ -178,8 +184,9 @@ mod tests {
 
     use super::*;
 
-    /// The definition: the least level at which at most `cap` distinct ones remain.
+    /// The definition: the least level at which at most `cap` distinct ones remain; nothing is sampled of nothing.
     fn by_definition(params: &SamplingParams, all: &[Fingerprint]) -> Signature {
+        let all = if params.cap == 0 { &[] } else { all };
         for level in params.least_level.. {
             let mut seen = HashSet::new();
             let kept: Vec<_> = all

@@ -23,7 +23,10 @@
 //! 4. **Streaming.** Pieces of any size give the same shingles; a word longer than memory costs nothing, because only
 //!    its hash is kept.
 
-use crate::ids::Fingerprint;
+pub use crate::hash::shingles::SHINGLE;
+use crate::hash::shingles::{Chain, Chosen, WINDOW, fold, hash, join, small};
+use crate::ids::{Fingerprint, WordsDigest};
+use crate::similarity::LEAST_JUDGED;
 
 mod stream;
 mod text;
@@ -33,31 +36,18 @@ pub(crate) use stream::WordHashes;
 pub use text::{Proof, RARE, ShingleCounts, Table, Text};
 use tokenizer::{Short, Sink, Tokenizer};
 
-/// Words in a shingle: w of Broder 1997, section 2.
-pub const SHINGLE: usize = 5;
-
-/// Multiplier of the bytes of a word, odd.
-const OF_BYTE: u64 = 0x9e37_79b9_7f4a_7c15;
-
 /// More letters in a row are no word of a language.
 const LONG: u32 = 16;
 
 /// Multiplier of the last four letters, odd.
 const OF_WINDOW: u32 = 0x9e37_79b1;
 
-/// Multiplier of the words of a shingle, odd, and its fifth power.
-const OF_WORD: u64 = 0xbf58_476d_1ce4_e5b9;
-const OF_WORD_5: u64 = OF_WORD
-    .wrapping_mul(OF_WORD)
-    .wrapping_mul(OF_WORD)
-    .wrapping_mul(OF_WORD)
-    .wrapping_mul(OF_WORD);
-
 /// Makes shingles of the bytes of a text handed over in pieces of any size.
 #[derive(Clone, Debug, Default)]
 pub struct Shingler {
     tokens: Tokenizer,
     folding: Folding,
+    chosen: Chosen,
 }
 
 /// Hashes letters to words and words to shingles.
@@ -70,15 +60,10 @@ struct Folding {
     /// Letters since the last separator, and the last four of them.
     letters: u32,
     window: u32,
-    /// Words so far.
-    words: u64,
-    /// The last words, the latest first.
-    last: [u64; SHINGLE],
-    shingle: u64,
+    chain: Chain,
+    /// The bytes of all words so far.
+    length: u64,
 }
-
-/// Set in every letter of ASCII: capitals become small letters, digits stay, and `_` is like nothing else.
-const SMALL: u128 = 0x2020_2020_2020_2020_2020_2020_2020_2020;
 
 impl Folding {
     /// Takes a letter; whether a word without end is cut behind it.
@@ -108,6 +93,7 @@ impl Folding {
         }
         self.sixteen |= u128::from(byte) << (8 * self.bytes);
         self.bytes += 1;
+        self.length += 1;
     }
 
     /// Between words.
@@ -143,19 +129,31 @@ impl Folding {
     /// A whole word at once.
     #[inline]
     fn short_word(&mut self, word: Short) -> Option<u64> {
+        self.length += word.length as u64;
         self.add(fold(0, small(word.letters)))
     }
 
     /// A word of any number of letters of ASCII.
     fn piece(&mut self, letters: &[u8]) -> Option<u64> {
-        let hash = letters.chunks(Short::MOST).fold(0, |before, part| {
-            let mut bytes = [0; Short::MOST];
-            bytes[..part.len()].copy_from_slice(part);
-            fold(before, small(u128::from_le_bytes(bytes)))
+        let (sixteens, rest) = letters.as_chunks::<{ Short::MOST }>();
+        let mut hash = sixteens.iter().fold(0, |before, part| {
+            fold(before, small(u128::from_le_bytes(*part)))
         });
+        if !rest.is_empty() {
+            let last = match letters.last_chunk() {
+                // Together with letters before them, which are shifted out: no copy of so many bytes.
+                Some(last) => u128::from_le_bytes(*last) >> (8 * (Short::MOST - rest.len())),
+                None => rest
+                    .iter()
+                    .rev()
+                    .fold(0, |all, &letter| all << 8 | u128::from(letter)),
+            };
+            hash = fold(hash, small(last));
+        }
         if letters.is_empty() {
             None
         } else {
+            self.length += letters.len() as u64;
             self.add(hash)
         }
     }
@@ -163,22 +161,28 @@ impl Folding {
     /// The next word.
     #[inline]
     fn add(&mut self, word: u64) -> Option<u64> {
-        let [a, b, c, d, gone] = self.last;
-        self.last = [word, a, b, c, d];
-        self.shingle = self
-            .shingle
-            .wrapping_mul(OF_WORD)
-            .wrapping_add(word)
-            .wrapping_sub(gone.wrapping_mul(OF_WORD_5));
-        self.words += 1;
-        (self.words >= SHINGLE as u64).then(|| hash(self.shingle))
+        self.chain.push(word);
+        (self.chain.words >= SHINGLE as u64).then(|| hash(self.chain.shingle))
+    }
+
+    /// What names the words, if they are as many bytes as are judged.
+    fn digest(&self) -> Option<WordsDigest> {
+        let length = self.length + self.chain.words;
+        (length >= LEAST_JUDGED.0).then(|| {
+            let mut digest = [0; 16];
+            digest[..8].copy_from_slice(&hash(self.chain.all[0] ^ length).to_le_bytes());
+            digest[8..].copy_from_slice(
+                &hash(self.chain.all[1].wrapping_add(self.chain.words)).to_le_bytes(),
+            );
+            WordsDigest(digest)
+        })
     }
 
     /// The one shingle of a text of one to four words.
     fn short(&self) -> Option<u64> {
         (1..SHINGLE as u64)
-            .contains(&self.words)
-            .then(|| hash(self.shingle))
+            .contains(&self.chain.words)
+            .then(|| hash(self.chain.shingle))
     }
 }
 
@@ -188,33 +192,10 @@ const fn is_cut(window: u32) -> bool {
     window.wrapping_mul(OF_WINDOW) >> 29 == 0
 }
 
-/// Letters of ASCII in one case. Letters and `_` have the bit above that of small letters; the zeros behind them stay
-/// zeros.
-#[inline]
-const fn small(letters: u128) -> u128 {
-    letters | letters >> 1 & SMALL
-}
-
-/// The hash of up to 16 more bytes of a word: words are hashed well, so that shingles need little more.
-#[inline]
-const fn fold(before: u64, sixteen: u128) -> u64 {
-    let (low, high) = (sixteen as u64, (sixteen >> 64) as u64);
-    let x = (before ^ low ^ OF_BYTE).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    let y = (high ^ OF_WORD_5).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    let z = (x ^ x >> 32) ^ (y ^ y >> 29).rotate_left(17);
-    let z = z.wrapping_mul(OF_WORD);
-    z ^ z >> 31
-}
-
-/// The hash of a shingle.
-#[inline]
-const fn hash(shingle: u64) -> u64 {
-    (shingle ^ shingle >> 32).wrapping_mul(OF_BYTE)
-}
-
 /// Gives away the samples of what it hashes.
 struct Hashing<'a, F> {
     folding: &'a mut Folding,
+    chosen: &'a mut Chosen,
     sink: &'a mut F,
 }
 
@@ -233,16 +214,38 @@ impl Shingler {
     /// Takes the next bytes; `sink` gets the fingerprints of level [`Fingerprint::BASE_LEVEL`] and more of the
     /// shingles that end in them.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Fingerprint)) {
-        let folding = &mut self.folding;
-        self.tokens.update(bytes, &mut Hashing { folding, sink });
+        let Self {
+            tokens,
+            folding,
+            chosen,
+        } = self;
+        let mut hashing = Hashing {
+            folding,
+            chosen,
+            sink,
+        };
+        tokens.update(bytes, &mut hashing);
     }
 
     /// Ends the text: `sink` gets what the last words make. The shingler is then at the start of another one.
-    pub fn finish(&mut self, sink: &mut impl FnMut(Fingerprint)) {
-        let folding = &mut self.folding;
-        self.tokens.finish(&mut Hashing { folding, sink });
+    ///
+    /// Returns what names all words, of a text whose words (each with a blank) are at least
+    /// [`LEAST_JUDGED`]: of pages that are all script and of forms without entries there are few words, and
+    /// those are the same.
+    pub fn finish(&mut self, sink: &mut impl FnMut(Fingerprint)) -> Option<WordsDigest> {
+        let Self {
+            tokens,
+            folding,
+            chosen,
+        } = self;
+        let mut hashing = Hashing {
+            folding,
+            chosen,
+            sink: &mut *sink,
+        };
+        tokens.finish(&mut hashing);
         give(self.folding.short(), sink);
-        self.folding = Folding::default();
+        std::mem::take(&mut self.folding).digest()
     }
 }
 
@@ -267,6 +270,15 @@ impl<F: FnMut(Fingerprint)> Sink for Hashing<'_, F> {
     #[inline]
     fn short_word(&mut self, word: Short) {
         give(self.folding.short_word(word), self.sink);
+    }
+
+    fn short_words(&mut self, window: &[u8; WINDOW], words: u64) {
+        let Folding { chain, length, .. } = &mut *self.folding;
+        join(window, words, chain, self.chosen);
+        *length += u64::from(words.count_ones());
+        for &shingle in self.chosen.hashes() {
+            give(Some(shingle), self.sink);
+        }
     }
 }
 
@@ -315,6 +327,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::hash::shingles::{OF_SHINGLE, OF_WORD};
 
     fn shingles(pieces: &[&[u8]]) -> Vec<Fingerprint> {
         let mut all = Vec::new();
@@ -330,7 +343,7 @@ mod tests {
         let mut state = seed;
         let mut text = String::new();
         for _ in 0..words {
-            state = hash(state).wrapping_add(OF_BYTE);
+            state = hash(state).wrapping_add(OF_SHINGLE);
             write!(text, "{:x} ", (state >> 20) % 50_000).expect("a string takes all");
         }
         text
@@ -354,6 +367,38 @@ mod tests {
         let wrapped = text.to_uppercase().replace(' ', " \n\t- ");
         assert_eq!(shingles(&[wrapped.as_bytes()]), plain);
         assert_ne!(shingles(&[prose(3000, 2).as_bytes()]), plain);
+    }
+
+    fn digest(text: &[u8]) -> Option<WordsDigest> {
+        let mut shingler = Shingler::new();
+        shingler.update(text, &mut |_| ());
+        shingler.finish(&mut |_| ())
+    }
+
+    #[test]
+    fn a_text_is_named_by_its_words_and_their_order() {
+        let text = prose(3000, 4);
+        let named = digest(text.as_bytes());
+        assert!(named.is_some());
+        let wrapped = text.to_uppercase().replace(' ', " \n\t- ");
+        assert_eq!(digest(wrapped.as_bytes()), named);
+        let mut words: Vec<&str> = text.split(' ').collect();
+        words.swap(100, 200);
+        assert_ne!(digest(words.join(" ").as_bytes()), named);
+        assert_ne!(digest(format!("{text}x").as_bytes()), named);
+        assert_ne!(digest(text.replacen(' ', "", 1).as_bytes()), named);
+    }
+
+    #[test]
+    fn few_words_name_nothing() {
+        assert_eq!(digest(b""), None);
+        assert_eq!(digest(" . ".repeat(300).as_bytes()), None);
+        // 255 letters and blanks, and one more.
+        assert_eq!(
+            digest(&[b"abcd ".repeat(50), b"wxyz".to_vec()].concat()),
+            None
+        );
+        assert!(digest(&[b"abcd ".repeat(50), b"uvwxyz".to_vec()].concat()).is_some());
     }
 
     #[test]
@@ -425,6 +470,11 @@ mod tests {
             cuts.sort_unstable();
             let pieces: Vec<&[u8]> = cuts.windows(2).map(|cut| &all[cut[0]..cut[1]]).collect();
             prop_assert_eq!(shingles(&pieces), shingles(&[&all]));
+            let mut shingler = Shingler::new();
+            for piece in &pieces {
+                shingler.update(piece, &mut |_| ());
+            }
+            prop_assert_eq!(shingler.finish(&mut |_| ()), digest(&all));
         }
 
         #[test]

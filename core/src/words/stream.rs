@@ -79,8 +79,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::hash::shingles::OF_WORD;
     use crate::ids::Fingerprint;
-    use crate::words::{OF_WORD, SHINGLE, Shingler, hash};
+    use crate::words::{SHINGLE, Shingler, hash};
 
     fn words(pieces: &[&[u8]]) -> Vec<u64> {
         let (mut all, mut words) = (Vec::new(), WordHashes::default());

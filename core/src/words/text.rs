@@ -289,10 +289,12 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Whether it is more than strangers have in common.
-    pub fn is_evidence(&self) -> bool {
-        f64::from(self.longest) >= Params::WINDOW as f64
-            && (self.rare >= RARE || self.alike.max(self.words.0).max(self.words.1) >= ALIKE)
+    /// Whether it is more than strangers have in common. Who asks for shares of words wants all of them that are a
+    /// relation, however short the runs.
+    pub fn is_evidence(&self, unit: Unit) -> bool {
+        let alike = self.alike.max(self.words.0).max(self.words.1) >= ALIKE;
+        let run = f64::from(self.longest) >= Params::WINDOW as f64;
+        run && (alike || self.rare >= RARE) || alike && unit == Unit::Words
     }
 
     /// The containments of a in b and of b in a, on characters or on words.
@@ -575,7 +577,7 @@ mod tests {
         assert_eq!(found.a_in_b, 1.0);
         assert_eq!(found.longest, 800);
         assert!((found.b_in_a - 100.0 / 700.0).abs() < 1e-9);
-        assert!(found.is_evidence());
+        assert!(found.is_evidence(Unit::Bytes));
     }
 
     #[test]
@@ -587,7 +589,7 @@ mod tests {
         );
         assert_eq!(found.longest as usize, phrase.len());
         assert_eq!((found.a_in_b, found.b_in_a), (0.0, 0.0));
-        assert!(!found.is_evidence());
+        assert!(!found.is_evidence(Unit::Bytes));
     }
 
     #[test]
@@ -601,7 +603,7 @@ mod tests {
         table.lay(&texts[0]);
         let found = table.compare(&texts[0], &texts[1]);
         assert!(found.longest >= 64 && found.rare < RARE, "{found:?}");
-        assert!(!found.is_evidence());
+        assert!(!found.is_evidence(Unit::Bytes));
         assert!(found.kinship < 0.01, "{found:?}");
     }
 
@@ -611,7 +613,7 @@ mod tests {
         assert_eq!(proof(" .-", "a b c").resemblance, 0.0);
         let same = proof("One, two", "one TWO");
         assert_eq!((same.resemblance, same.longest), (1.0, 8));
-        assert!(!same.is_evidence());
+        assert!(!same.is_evidence(Unit::Bytes));
     }
 
     /// The distinct shingles of words on the raw bytes.

@@ -1,6 +1,7 @@
 //! Finding words: encodings, scripts, markup.
 
 use crate::hash::letters::{BLOCK, Classes, classify};
+use crate::hash::shingles::{MOST_LETTERS, Runs, WINDOW, letters};
 use crate::words::{LONG, is_cut};
 
 /// So many bytes at the beginning tell markup from plain text.
@@ -76,6 +77,13 @@ pub(super) trait Sink {
     fn short_word(&mut self, word: Short) {
         self.piece(&word.letters.to_le_bytes()[..word.length], true);
     }
+
+    /// Whole words of 1 to 16 letters of ASCII: the runs of ones in `words`, a bit for each byte of the window.
+    fn short_words(&mut self, window: &[u8; WINDOW], words: u64) {
+        for (from, to) in Runs::of(words) {
+            self.short_word(Short::at(window, from, to - from));
+        }
+    }
 }
 
 /// A word of 1 to 16 letters of ASCII as a number, the first letter lowest; behind its letters it is zero.
@@ -88,14 +96,15 @@ pub(super) struct Short {
 
 impl Short {
     /// The most letters.
-    pub(super) const MOST: usize = 16;
+    pub(super) const MOST: usize = MOST_LETTERS;
 
-    /// The bytes of the word at `from`.
+    /// The word at a place in a window that begins in its block.
     #[inline]
-    fn of(bytes: &[u8; Self::MOST], length: usize) -> Self {
-        // No branch: the length of a word is anyone's guess.
-        let letters = u128::from_le_bytes(*bytes) & u128::MAX >> (128 - 8 * length);
-        Self { letters, length }
+    fn at(window: &[u8; WINDOW], from: usize, length: usize) -> Self {
+        Self {
+            letters: letters(window, from, length),
+            length,
+        }
     }
 }
 
@@ -179,46 +188,49 @@ impl Tokenizer {
         }
     }
 
-    /// Text without markup: block by block, what is ASCII word by word, and the rest byte by byte.
+    /// Text without markup: the words of a block at once where they are short and ASCII, and the rest byte by byte.
     fn plain(&mut self, bytes: &[u8], sink: &mut impl Sink) {
         let mut at = 0;
         // A word or character may be under way.
         if !self.between {
             at = self.by_bytes(bytes, 0, 0, sink);
         }
-        // Where a word began that goes on.
-        let mut open = None;
-        while let Some(block) = bytes[at..].first_chunk::<BLOCK>() {
-            let Classes { words, wide } = classify(block);
-            if wide != 0 {
-                at = self.by_bytes(bytes, open.take().unwrap_or(at), at + BLOCK, sink);
+        // Between blocks no word is under way: a block ends where its last word began.
+        let mut padded = [0; WINDOW];
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            let window = rest.first_chunk().unwrap_or_else(|| {
+                padded = [0; WINDOW];
+                padded[..rest.len()].copy_from_slice(rest);
+                &padded
+            });
+            let length = rest.len().min(BLOCK);
+            let Classes { words, wide } = classify(window.first_chunk().unwrap_or(&[0; BLOCK]));
+            // Letters at the end, where it is not known whether they are all of the word.
+            let open = (words << (BLOCK - length)).leading_ones() as usize;
+            if open == length
+                && let Some(end) = end_of_letters(bytes, at + length)
+            {
+                long_word(&bytes[at..end], sink);
+                at = end;
                 continue;
             }
-            let mut left = words;
-            if let Some(from) = open {
-                let length = (!words).trailing_zeros();
-                if length as usize == BLOCK {
-                    at += BLOCK;
-                    continue;
-                }
-                open = None;
-                word(bytes, from, at + length as usize, sink);
-                left &= u64::MAX << length;
+            if wide != 0 || open == length {
+                at = self.by_bytes(bytes, at, at + length, sink);
+                continue;
             }
-            while left != 0 {
-                let from = left.trailing_zeros();
-                let length = (!(left >> from)).trailing_zeros();
-                let to = from + length;
-                if to as usize >= BLOCK {
-                    open = Some(at + from as usize);
-                    break;
-                }
-                word(bytes, at + from as usize, at + to as usize, sink);
-                left &= u64::MAX << to;
+            let mut whole = words & u64::MAX >> (BLOCK - length + open);
+            while let Some(from) = first_long_run(whole) {
+                let before = whole & ((1 << from) - 1);
+                sink.short_words(window, before);
+                whole &= !before;
+                let to = from + (whole >> from).trailing_ones() as usize;
+                long_word(&bytes[at + from..at + to], sink);
+                whole &= u64::MAX << to;
             }
-            at += BLOCK;
+            sink.short_words(window, whole);
+            at += length - open;
         }
-        self.by_bytes(bytes, open.unwrap_or(at), bytes.len(), sink);
     }
 
     /// Takes bytes one by one from `from` on, up to the first separator at or behind `least`, or to the end;
@@ -373,17 +385,27 @@ impl Tokenizer {
     }
 }
 
-/// A word of ASCII, from one separator to the next.
+/// Where the first run of more than [`Short::MOST`] ones begins.
 #[inline]
-fn word(bytes: &[u8], from: usize, to: usize, sink: &mut impl Sink) {
-    let length = to - from;
-    match bytes[from..].first_chunk() {
-        Some(sixteen) if length <= Short::MOST => sink.short_word(Short::of(sixteen, length)),
-        _ => long_word(&bytes[from..to], sink),
+const fn first_long_run(mask: u64) -> Option<usize> {
+    let two = mask & mask >> 1;
+    let four = two & two >> 2;
+    let eight = four & four >> 4;
+    let sixteen = eight & eight >> 8;
+    match sixteen & mask >> 16 {
+        0 => None,
+        begin => Some(begin.trailing_zeros() as usize),
     }
 }
 
-/// A word at the end of what was handed over, or of more letters.
+/// Where letters of ASCII end that go on at `from`; `None`: the end of the bytes or a character beyond ASCII comes first.
+fn end_of_letters(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut rest = bytes[from..].iter();
+    let end = rest.position(|&byte| byte >= 128 || FOLDED[usize::from(byte)] == 0)?;
+    (bytes[from + end] < 128).then_some(from + end)
+}
+
+/// A word of ASCII of any number of letters, from one separator to the next.
 fn long_word(word: &[u8], sink: &mut impl Sink) {
     let mut from = 0;
     for (at, four) in word.windows(4).enumerate().skip(LONG as usize - 3) {

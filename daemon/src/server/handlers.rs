@@ -128,6 +128,7 @@ fn find(context: &Context, request: &FindRequest) -> Result<Answer<FindRow>, Fai
         exact: request.exact,
         unit: request.unit.into(),
         text: request.text,
+        apart: context.shared.apart().cloned(),
     };
     let answer = find::find(&snapshot, &subject, &name, &options).map_err(asked)?;
     Ok(with_header(context, answer))

@@ -93,6 +93,7 @@ impl Question<'_> {
             kind,
             chunks,
             signature,
+            words: None,
         })
     }
 

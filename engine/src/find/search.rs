@@ -6,17 +6,20 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use resemble_core::similarity::{Sketch, interval};
-use resemble_core::{ByteLen, Digest, Measures, Relation, Score, rank};
+use resemble_core::similarity::{Boilerplate, Sketch, interval};
+use resemble_core::{ByteLen, Digest, Fingerprint, Measures, Relation, Score, rank};
 use resemble_index::{ContentRow, Snapshot};
-use resemble_proto::message::{Discount, SoftError};
+use resemble_proto::message::{Discount, Layer, SoftError};
 
+use super::exact::{Exact, Exactly};
 use super::{
     Bound, FindOptions, Own, Similar, Subject, Wanted, enough_shared, estimate_in, holders,
     identical_measures, nominated,
 };
-use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
-use crate::aspects::{self, Aspect, Place, Standing, lies_in, names, shown, standings};
+use crate::ask::AskError;
+use crate::aspects::{
+    self, Aspect, Named, Place, Standing, lies_in, names, same_words, shown, standings,
+};
 use crate::evidence::{Counts, Kept, Known};
 use crate::members::Members;
 use crate::met::{Met, Side, relate, together};
@@ -33,23 +36,18 @@ pub(super) fn search_in(
     if subject.digest.size == ByteLen::ZERO {
         return Ok((Vec::new(), Vec::new()));
     }
-    let bytes = match (&subject.path, options.exact) {
-        (Some(path), true) if subject.digest.size <= LARGEST_READ && subject.member.is_none() => {
-            Some(bytes_of(path)?)
-        }
-        _ => None,
-    };
+    let min_shared = options.min_shared.unwrap_or(Relation::MIN_SHARED);
     let mut search = Search {
         snapshot,
         subject,
         members,
         options,
         wanted,
-        bytes,
+        min_shared,
+        exact: Exact::of(snapshot, members, subject, options, min_shared)?,
         own_place: own_place(snapshot, subject)?,
         rows: HashMap::new(),
         wholes: HashMap::new(),
-        errors: Vec::new(),
     };
     search.aspect(Aspect::Own, &subject.digest)?;
     if options.text {
@@ -71,9 +69,6 @@ fn own_place(snapshot: &Snapshot, subject: &Subject) -> Result<Option<Place>, As
     Ok(content.map(Place::file))
 }
 
-/// Measures on the bytes, and the sizes of both.
-type Exactly = (Measures, (ByteLen, ByteLen));
-
 /// What was found of the wholes of a place.
 #[derive(Default)]
 struct Wholes {
@@ -89,19 +84,15 @@ struct Search<'a> {
     members: Option<&'a Members>,
     options: &'a FindOptions,
     wanted: Wanted,
-    /// Of the subject, for exact measures.
-    bytes: Option<Vec<u8>>,
+    min_shared: ByteLen,
+    /// If measures are to be exact.
+    exact: Option<Exact<'a>>,
     own_place: Option<Place>,
     rows: HashMap<Place, Met>,
     wholes: HashMap<Place, Wholes>,
-    errors: Vec<SoftError>,
 }
 
 impl Search<'_> {
-    fn min_shared(&self) -> ByteLen {
-        self.options.min_shared.unwrap_or(Relation::MIN_SHARED)
-    }
-
     /// Compares one aspect of the subject with all that it meets.
     fn aspect(&mut self, aspect: Aspect, digest: &Digest) -> Result<(), AskError> {
         let snapshot = self.snapshot;
@@ -115,8 +106,9 @@ impl Search<'_> {
                 continue;
             };
             let equal = row.digest == digest.content;
+            let same = equal || same_words(row.words, digest.words);
             // Of the two wholes one alone says little: what it comes to is decided with the other.
-            if !equal && !aspect.is_whole() && !bound.could_pass(&nominee, &row) {
+            if !same && !aspect.is_whole() && !bound.could_pass(&nominee, &row) {
                 continue;
             }
             let standings = self.standings(aspect, &row)?;
@@ -126,7 +118,11 @@ impl Search<'_> {
             let other = if equal {
                 None
             } else {
-                Some(Kept::of(snapshot, &row)?)
+                let mut other = Kept::of(snapshot, &row)?;
+                if nominee.chunks > 0 {
+                    other.without_common_chunks(&known);
+                }
+                Some(other)
             };
             let measures = match &other {
                 None => identical_measures(row.size),
@@ -134,7 +130,7 @@ impl Search<'_> {
                     self.options.unit,
                     (&sketch, digest.kind),
                     (&other.sketch(), row.kind),
-                    &known,
+                    &Either(&known, &counts),
                 ),
             };
             let pair = Pair {
@@ -194,80 +190,69 @@ impl Search<'_> {
             }
             return Ok(());
         }
-        let mut exact = None;
         for standing in standings {
-            let both_own = (pair.aspect, standing.aspect) == (Aspect::Own, Aspect::Own);
-            let sketch_sizes = (
-                pair.sketch.size,
-                pair.other.map_or(pair.sketch.size, |other| other.size),
-            );
-            let (mut measures, mut sizes) = (pair.measures, sketch_sizes);
-            if both_own && standing.place.member.is_none() && pair.other.is_some() {
-                if exact.is_none() {
-                    exact = Some(self.exactly(pair.row)?);
-                }
-                if let Some(Some(exactly)) = exact {
-                    (measures, sizes) = exactly;
-                }
-            }
-            let interval = match (pair.other, &exact) {
-                (Some(other), None | Some(None)) => {
-                    interval_of(pair.sketch, &other.sketch(), &measures)
+            let exactly = match &mut self.exact {
+                Some(exact) if pair.other.is_some() => {
+                    exact.measure((pair.aspect, &pair.digest.content), (standing, pair.row))?
                 }
                 _ => None,
             };
-            let a = (pair.aspect, &pair.digest.content);
-            let b = (standing.aspect, &pair.row.digest);
-            let Some((relation, layer)) = relate(a, b, sizes, &measures, self.min_shared()) else {
+            let Some(found) = self.met(pair, standing, exactly) else {
                 continue;
             };
             let discount = match pair.other {
                 Some(other) if self.wanted == Wanted::Everything => {
                     let (a, b) = (pair.sketch, other.sketch());
-                    pair.counts.discount(a, &b, measures.containment())
+                    let raw = found.measures.containment();
+                    pair.counts.discount(a, &b, raw)
                 }
                 _ => Discount::default(),
             };
-            let found = Met {
-                relation,
-                layer,
-                measures,
-                sizes,
-                discount,
-                read: None,
-                rare: None,
-                interval,
-            };
-            self.offer(standing.place, found);
+            self.offer(standing.place, Met { discount, ..found });
         }
         Ok(())
     }
 
-    /// The measures on the bytes of the subject and of a file with this content, where they are asked for and both can
-    /// be read.
-    fn exactly(&mut self, row: &ContentRow) -> Result<Option<Exactly>, AskError> {
-        let Some(bytes) = &self.bytes else {
-            return Ok(None);
+    /// How a pair meets at a place; `None`: nothing can be said.
+    fn met(&self, pair: &Pair<'_>, standing: &Standing, exactly: Option<Exactly>) -> Option<Met> {
+        let named = |named: Named| Named {
+            words: named.words.filter(|_| self.options.text),
+            ..named
         };
-        if row.size > LARGEST_READ {
-            return Ok(None);
-        }
-        let holders = holders(self.snapshot, row.id, self.members, self.subject.file)?;
-        let Some(first) = holders.first() else {
-            return Ok(None);
+        let a = (pair.aspect, named(Named::of(pair.digest)));
+        let b = (standing.aspect, named(Named::row(pair.row)));
+        let sketch = pair.other.map(Kept::sketch);
+        let sizes = (
+            pair.sketch.size,
+            sketch.map_or(pair.sketch.size, |other| other.size),
+        );
+        let mut met = Met {
+            relation: None,
+            layer: Layer::Bytes,
+            measures: pair.measures,
+            sizes,
+            discount: Discount::default(),
+            read: None,
+            rare: None,
+            interval: None,
+            numbers: None,
         };
-        match bytes_of(first) {
-            Ok(other) => Ok(Some(exact_payload(
-                self.snapshot.templates(),
-                bytes,
-                &other,
-                self.options.unit,
-            ))),
-            Err(error) => {
-                self.errors.push(soft_error(first, &error));
-                Ok(None)
-            }
+        if let Some(exactly) = exactly {
+            met.relation = exactly.relation;
+            met.layer = exactly.layer;
+            met.measures = exactly.measures;
+            met.sizes = exactly.sizes;
+            met.numbers = exactly.numbers;
+            return Some(met);
         }
+        let related = relate(a, b, sizes, pair.measures, self.min_shared)?;
+        (met.relation, met.layer, met.measures) = related;
+        if let Some(other) = sketch
+            && met.relation != Some(Relation::SameText)
+        {
+            met.interval = interval_of(pair.sketch, &other, &met.measures);
+        }
+        Some(met)
     }
 
     /// Keeps what was found of a place if it is the best.
@@ -310,7 +295,7 @@ impl Search<'_> {
             let measures = wholes
                 .found
                 .map(|found| found.map(|(measures, _)| measures));
-            if let Some(found) = together(ours, theirs, measures, self.min_shared()) {
+            if let Some(found) = together(ours, theirs, measures, self.min_shared) {
                 self.offer(place, found);
             }
         }
@@ -350,7 +335,7 @@ impl Search<'_> {
     /// The rows that pass, best first.
     fn finish(mut self) -> Result<(Vec<Similar>, Vec<SoftError>), AskError> {
         self.say_once()?;
-        let min_shared = self.min_shared();
+        let min_shared = self.min_shared;
         let mut similar = Vec::new();
         for (place, found) in self.rows {
             let equal = matches!(
@@ -382,13 +367,15 @@ impl Search<'_> {
                 measures: found.measures,
                 discount: found.discount.clone(),
                 interval: found.interval,
+                numbers: found.numbers,
             }));
         }
         similar.sort_by(|a, b| rank::compare(a.place(), b.place()));
         // An archive may have several members of one name.
         let mut seen = HashSet::new();
         similar.retain(|row| row.names.is_empty() || seen.insert(row.shown.clone()));
-        Ok((similar, self.errors))
+        let errors = self.exact.map_or_else(Vec::new, |exact| exact.errors);
+        Ok((similar, errors))
     }
 }
 
@@ -402,6 +389,19 @@ fn interval_of(a: &Sketch<'_>, b: &Sketch<'_>, measures: &Measures) -> Option<(S
     };
     let samples = of.signature.at_level(level).count() as u64;
     measures.containment().map(|share| interval(share, samples))
+}
+
+/// What is boilerplate to the index, and what has turned out to be in the subject.
+struct Either<'a>(&'a Known<'a>, &'a Counts);
+
+impl Boilerplate for Either<'_> {
+    fn chunk(&self, key: u64) -> bool {
+        Boilerplate::chunk(self.1, key) || self.0.chunk(key)
+    }
+
+    fn fingerprint(&self, fingerprint: Fingerprint) -> bool {
+        self.0.fingerprint(fingerprint)
+    }
 }
 
 /// A pair of contents.

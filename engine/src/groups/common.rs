@@ -158,5 +158,31 @@ pub(super) fn common_pieces(
         }
     }
     common.sets = sets.into_least();
+    note_passages(snapshot, table, &mut common.counts)?;
     Ok(common)
+}
+
+/// Takes note of how common the text in the chunks of all contents is.
+fn note_passages(snapshot: &Snapshot, table: &Table, counts: &mut Counts) -> Result<(), AskError> {
+    let next = AtomicUsize::new(0);
+    let known = &*counts;
+    let noted = on_threads(threads(), || {
+        let mut noted = Counts::new(0);
+        loop {
+            let from = next.fetch_add(BATCH, Ordering::Relaxed);
+            let Some(rest) = table.by_id.get(from..).filter(|rest| !rest.is_empty()) else {
+                return Ok::<_, AskError>(noted);
+            };
+            for &place in &rest[..rest.len().min(BATCH)] {
+                if let Some(row) = snapshot.content(table.id(place))? {
+                    let kept = Kept::of(snapshot, &row)?;
+                    noted.raise(known.passages(&kept.sketch()));
+                }
+            }
+        }
+    })?;
+    for noted in noted {
+        counts.join(noted);
+    }
+    Ok(())
 }

@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use resemble_core::{ByteLen, ContentId, ContentKind};
+use resemble_core::{ByteLen, ContentId, ContentKind, WordsDigest};
 use resemble_index::packed;
 use resemble_index::varint::{self, Reader};
 
@@ -125,7 +125,10 @@ fn encode(place: u32, kept: &Kept, out: &mut Vec<u8>) {
     varint::put(out, u64::from(kept.id.0));
     varint::put(out, kept.whole.0);
     varint::put(out, kept.size.0);
-    out.push(kept.kind.number());
+    out.push(kept.kind.number() << 1 | u8::from(kept.words.is_some()));
+    if let Some(words) = &kept.words {
+        out.extend_from_slice(&words.0);
+    }
     packed::pack(&kept.chunks, &kept.signature, out);
 }
 
@@ -134,7 +137,12 @@ fn decode(record: &[u8]) -> Option<(u32, Kept)> {
     let place = reader.u32()?;
     let id = ContentId(reader.u32()?);
     let (whole, size) = (ByteLen(reader.u64()?), ByteLen(reader.u64()?));
-    let kind = ContentKind::of_number(reader.byte()?)?;
+    let kind = reader.byte()?;
+    let words = match kind & 1 {
+        0 => None,
+        _ => Some(WordsDigest(reader.bytes(16)?.try_into().ok()?)),
+    };
+    let kind = ContentKind::of_number(kind >> 1)?;
     let (chunks, signature) = packed::unpack(reader.0)?;
     let kept = Kept {
         id,
@@ -143,6 +151,7 @@ fn decode(record: &[u8]) -> Option<(u32, Kept)> {
         kind,
         chunks,
         signature,
+        words,
     };
     Some((place, kept))
 }
@@ -172,6 +181,7 @@ mod tests {
                     .map(|f| Fingerprint(f << 27))
                     .collect(),
             },
+            words: n.is_multiple_of(3).then_some(WordsDigest([n as u8; 16])),
         }
     }
 

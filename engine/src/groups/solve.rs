@@ -27,7 +27,7 @@ use super::partition::Partition;
 use super::sort::{Run, Sorter};
 use super::table::Table;
 use crate::ask::AskError;
-use crate::aspects::{Aspect, is_same_text, layer};
+use crate::aspects::{Aspect, is_same_text, layer, same_words};
 use crate::candidates::{Block, Common, Tally};
 use crate::evidence::{Counts, Kept};
 use crate::find::{enough_shared, estimate, identical_measures};
@@ -87,7 +87,8 @@ impl Terms {
         let (of_a, of_b) = ((&a.sketch(), a.kind), (&b.sketch(), b.kind));
         let measures = estimate(of_a, of_b, &Ignored(counts));
         let rarity = || counts.rarity(&a.sketch(), &b.sketch());
-        self.link_of(places, (a.size, b.size), &measures, false, rarity)
+        let same = same_words(a.words, b.words);
+        self.link_of(places, (a.size, b.size), &measures, same, rarity)
     }
 
     /// The link that these measures make, if they make one; `same`: both have the same text.

@@ -102,6 +102,16 @@ impl Shared {
             ("alike", percent(self.measures.resemblance)),
             ("shared", shared),
         ];
+        if let Some(words) = &self.words {
+            pairs.push((
+                "words",
+                format!(
+                    "{} of a in b, {} of b in a: the rest is markup, capitals, blanks and line ends",
+                    percent(words.a_in_b),
+                    percent(words.b_in_a),
+                ),
+            ));
+        }
         if let Some(numbers) = &self.numbers {
             let named: Vec<String> = numbers
                 .first

@@ -196,7 +196,7 @@ proptest! {
         // What differs is what the containments lack.
         let (in_a, in_b) = runs::cover(&a, &b);
         let (only_a, only_b) = shared.differing_bytes();
-        let lacking = |score: resemble_core::Score, size: usize| {
+        let lacking = |score: Score, size: usize| {
             ((1.0 - score.get()) * size as f64).round() as u64
         };
         if !a.is_empty() && !b.is_empty() && !shared.identical {

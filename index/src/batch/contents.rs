@@ -310,6 +310,7 @@ impl<'a> Contents<'a> {
                 look: content.seen.look,
                 parts: content.seen.parts,
                 skipped: content.seen.skipped,
+                words: digest.words,
             };
             writing.counters.chunks += row.chunks;
             writing.counters.fingerprints += u64::from(row.fingerprints);

@@ -4,14 +4,14 @@
 //! entries:   │ 0 │ varint dir │   │ 1 │ varint file │   │ 2 │ target … │   │ 3 │ special kind u8 │
 //! files:     │ fs │ ino │ size │ mtime s, zigzag │ mtime ns │ ctime s - mtime s, zigzag │ ctime ns │ nlink │ state │ dir │ name … │
 //!            state: │ 0 │ content │   │ 1 │ content │   │ 2 │ errno, zigzag │   │ 3 │ length │ reason │
-//! contents:  │ digest 32 B │ level·4 + kind u8 │ size │ chunk runs │ chunks │ fingerprints │ files │ uses │ look │
-//!            look: parts·8 + skipped·4 + (0 unseen, 1 plain, 2 apart)
+//! contents:  │ digest 32 B │ level·4 + kind u8 │ size │ chunk runs │ chunks │ fingerprints │ files │ uses │ look │ words 16 B or none │
+//!            look: parts·16 + words·8 + skipped·4 + (0 unseen, 1 plain, 2 apart)
 //! parts:     │ role u8 │ parent + 1 │ content + 1 │ name … │      0 for no parent, no content
 //! skipped_parts: ( │ length │ path │ length │ reason │ )*
 //! ```
 //! All numbers not given a width are varints. In `files`, dir and name are the file's first name.
 
-use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, DirId, FileId};
+use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, DirId, FileId, WordsDigest};
 
 use super::Malformed;
 use super::varint::{Reader, put, put_signed};
@@ -58,6 +58,7 @@ pub(crate) struct StoredContent {
     pub(crate) parts: u32,
     /// Whether it has a row in `skipped_parts`.
     pub(crate) skipped: bool,
+    pub(crate) words: Option<WordsDigest>,
 }
 
 impl StoredContent {
@@ -75,6 +76,7 @@ impl StoredContent {
             look: self.look,
             parts: self.parts,
             skipped: self.skipped,
+            words: self.words,
         }
     }
 
@@ -88,8 +90,11 @@ impl StoredContent {
         put(out, u64::from(self.fingerprints));
         put(out, u64::from(self.files));
         put(out, u64::from(self.uses));
-        let look = u64::from(self.skipped) << 2 | self.look.number();
-        put(out, u64::from(self.parts) << 3 | look);
+        let flags = u64::from(self.words.is_some()) << 3 | u64::from(self.skipped) << 2;
+        put(out, u64::from(self.parts) << 4 | flags | self.look.number());
+        if let Some(words) = &self.words {
+            out.extend_from_slice(&words.0);
+        }
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
@@ -110,9 +115,13 @@ impl StoredContent {
                 look: Look::Unseen,
                 parts: 0,
                 skipped: false,
+                words: None,
             };
             let look = reader.u64()?;
-            row.parts = (look >> 3).try_into().ok()?;
+            row.parts = (look >> 4).try_into().ok()?;
+            if look & 8 != 0 {
+                row.words = Some(WordsDigest(reader.array()?));
+            }
             row.skipped = look & 4 != 0;
             row.look = Look::of_number(look & 3)?;
             reader.end(row)
@@ -374,7 +383,7 @@ mod tests {
             digest: [u8; 32],
             (size, chunk_runs, chunks) in any::<(u64, u64, u64)>(),
             (fingerprints, files, uses) in any::<(u32, u32, u32)>(),
-            (parts, skipped) in any::<(u32, bool)>(),
+            (parts, skipped, words) in any::<(u32, bool, Option<[u8; 16]>)>(),
             look in prop::sample::select(vec![Look::Unseen, Look::Plain, Look::Apart]),
             level in 0u8..64,
             kind in prop::sample::select(vec![
@@ -385,6 +394,7 @@ mod tests {
                 digest: ContentDigest(digest),
                 size: ByteLen(size),
                 kind, level, chunk_runs, chunks, fingerprints, files, uses, look, parts, skipped,
+                words: words.map(WordsDigest),
             };
             let mut out = Vec::new();
             row.encode(&mut out);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use resemble_core::{
     ByteLen, ChunkHash, ChunkList, ChunkRun, ContentDigest, ContentKind, Digest, Fingerprint,
-    Params, Signature,
+    Params, Signature, WordsDigest,
 };
 use resemble_index::{
     Change, ContentRef, FileStat, FsId, Index, NewState, Options, Snapshot, Timestamp,
@@ -53,6 +53,9 @@ pub(crate) fn digest(name: u64, chunks: &[u32], fingerprints: &[u64]) -> Digest 
                 .map(|&value| Fingerprint(value))
                 .collect(),
         },
+        words: name
+            .is_multiple_of(2)
+            .then_some(WordsDigest([name as u8; 16])),
     }
 }
 

@@ -6,7 +6,7 @@ use std::io;
 use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
 
-use crate::message::{MountView, WireParams};
+use crate::message::{Differs, MountView, WireParams};
 use crate::number::Fraction;
 use crate::path::{PathText, fields};
 
@@ -314,6 +314,12 @@ pub struct FindRow {
     /// Where the larger containment lies in 19 cases of 20; absent: it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<[Fraction; 2]>,
+    /// How two texts differ that differ in numbers alone, where both were read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub differs: Option<Differs>,
+    /// In how many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<u64>,
     /// The score after the discount for common text, where that makes a difference.
     #[serde(flatten)]
     pub discount: Discount,

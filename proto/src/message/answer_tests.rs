@@ -26,6 +26,8 @@ fn rows_read_as_the_contract_says() {
         resemblance: Fraction::ZERO,
         shared_bytes: 0,
         interval: None,
+        differs: None,
+        numbers: None,
         discount: Discount::default(),
     };
     let expected = "{\"row\":{\"file\":\"report.txt\",\"path\":\"/srv/\u{fffd}\",\

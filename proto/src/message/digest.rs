@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use resemble_core::params::{ChunkParams, SamplingParams};
 use resemble_core::{
     ByteLen, ChunkHash, ChunkList, ChunkRun, ContentDigest, ContentKind, Digest, Fingerprint,
-    Params, Signature,
+    Params, Signature, WordsDigest,
 };
 use serde::{Deserialize, Serialize};
 
@@ -109,6 +109,9 @@ pub struct WireDigest {
     pub level: u8,
     /// Base64 of the fingerprints, 5 bytes each.
     pub fingerprints: String,
+    /// What names its words, 32 hex digits, if it is a text of enough of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
 }
 
 /// [`ContentKind`] on the wire.
@@ -161,6 +164,7 @@ impl From<&Digest> for WireDigest {
             chunks: BASE64.encode(runs),
             level: digest.signature.level,
             fingerprints: BASE64.encode(fingerprints),
+            words: digest.words.map(|words| words.to_string()),
         }
     }
 }
@@ -190,6 +194,15 @@ impl WireDigest {
                 level: wire.level,
                 fingerprints: fingerprints(&wire.fingerprints, wire.level)?,
             },
+            words: wire
+                .words
+                .as_ref()
+                .map(|words| {
+                    Ok(WordsDigest(
+                        unhex(words).ok_or(BadDigest::Malformed("words"))?,
+                    ))
+                })
+                .transpose()?,
         })
     }
 }
@@ -262,12 +275,12 @@ fn take<const N: usize>(record: &[u8; RUN], at: &mut usize) -> [u8; N] {
     std::array::from_fn(|i| record[from + i])
 }
 
-fn unhex(text: &str) -> Option<[u8; 32]> {
+fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if pairs.len() != 32 || !rest.is_empty() {
+    if pairs.len() != N || !rest.is_empty() {
         return None;
     }
-    let mut bytes = [0; 32];
+    let mut bytes = [0; N];
     for (byte, &[high, low]) in bytes.iter_mut().zip(pairs) {
         let digit = |c: u8| char::from(c).to_digit(16);
         *byte = (digit(high)? << 4 | digit(low)?) as u8;
@@ -302,6 +315,7 @@ mod tests {
                 level,
                 fingerprints: fingerprints.iter().map(|f| Fingerprint(*f)).collect(),
             },
+            words: None,
         }
     }
 
@@ -362,7 +376,7 @@ mod tests {
         };
         let mut wire = WireParams::from(&params);
         assert_eq!(Params::try_from(&wire), Ok(params));
-        wire.id = wire.id.replace(".v2", ".v3");
+        wire.id = wire.id.replace(".v3", ".v9");
         assert_eq!(Params::try_from(&wire), Err(BadParams(wire.id.clone())));
     }
 
@@ -371,9 +385,11 @@ mod tests {
         fn any_digest_survives(
             runs in proptest::collection::vec((any::<u8>(), 1u32.., 1u64..1 << 20, any::<bool>()), 0..40),
             fingerprints in proptest::collection::hash_set(0u64..1 << 35, 0..200),
+            words: Option<[u8; 16]>,
         ) {
             let fingerprints: Vec<u64> = fingerprints.into_iter().collect();
-            let digest = digest(runs, &fingerprints, 3);
+            let mut digest = digest(runs, &fingerprints, 3);
+            digest.words = words.map(WordsDigest);
             prop_assert_eq!(Digest::try_from(&WireDigest::from(&digest)), Ok(digest));
         }
 
@@ -381,6 +397,7 @@ mod tests {
         fn any_text_is_a_digest_or_an_error(chunks: String, fingerprints: String, size: u64) {
             let wire = WireDigest {
                 content: "00".repeat(32), size, kind: WireKind::Text, chunks, level: 3, fingerprints,
+                words: None,
             };
             let _any = Digest::try_from(&wire);
         }

@@ -58,6 +58,9 @@ pub struct WhyTotals {
     /// How many numbers differ, if they differ only in those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<u64>,
+    /// What the two share as words, where that makes a stronger relation than the bytes: a in b, b in a.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<[Fraction; 2]>,
     /// Bytes of a that b has nowhere.
     pub differing_bytes_a: u64,
     /// Bytes of b that a has nowhere.

@@ -109,7 +109,10 @@ fn few_small_members_do_not_decide_for_the_many() {
         files.push([small.clone(), noise(100 + file, 60_000)].concat());
     }
     let template = common(&files, 1.0);
-    let large = digest(&files[2]).signature.level;
+    // What is kept of the larger ones differs by chance.
+    let levels = files[2..].iter().map(|file| digest(file).signature.level);
+    let large = levels.min().unwrap();
+    assert!(large > digest(&small).signature.level);
     assert!(template.fingerprints.iter().all(|f| f.level() >= large));
 }
 

@@ -17,22 +17,22 @@ use crate::read::{open_regular, read_prefix};
 
 /// A file, or a member in one, for a comparison of two.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Said {
+pub(crate) struct Said {
     /// Its bytes.
-    pub(super) own: Vec<u8>,
+    pub(crate) own: Vec<u8>,
     /// The text that stands for them, or what is packed in them.
-    pub(super) text: Option<Vec<u8>>,
+    pub(crate) text: Option<Vec<u8>>,
 }
 
 impl Said {
     /// What it says to somebody: its text, or its bytes if they are one.
-    pub(super) fn text(&self) -> Option<&[u8]> {
+    pub(crate) fn text(&self) -> Option<&[u8]> {
         let own = (ContentKind::of(&self.own) == ContentKind::Text).then_some(&self.own[..]);
         self.text.as_deref().or(own)
     }
 
     /// Whether a text that was made of it can be compared.
-    pub(super) fn speaks(&self) -> bool {
+    pub(crate) fn speaks(&self) -> bool {
         let size = |text: &Vec<u8>| resemble_core::ByteLen(text.len() as u64);
         self.text
             .as_ref()
@@ -42,7 +42,7 @@ impl Said {
 
 /// What the file at a path says, or the member that it leads to from some `!` on; `None`: what is there is not taken
 /// apart, or too large to be read whole.
-pub(super) fn said(path: &Path, apart: &dyn TakeApart) -> Result<Option<Said>, AskError> {
+pub(crate) fn said(path: &Path, apart: &dyn TakeApart) -> Result<Option<Said>, AskError> {
     let (file, names) = way(path);
     let anchor = anchor_of(file)?;
     let (fd, stat) = open_regular(&anchor, file).map_err(|failure| unreadable(file, failure))?;
@@ -71,7 +71,7 @@ pub(super) fn said(path: &Path, apart: &dyn TakeApart) -> Result<Option<Said>, A
 }
 
 /// The file that a path leads to, and the names from there on if it leads into one.
-pub(super) fn way(path: &Path) -> (&Path, Option<&[u8]>) {
+pub(crate) fn way(path: &Path) -> (&Path, Option<&[u8]>) {
     let is_file = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
     if is_file(path) {
         return (path, None);

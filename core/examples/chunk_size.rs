@@ -1,0 +1,138 @@
+//! What a chunk size is worth: the related pairs that common chunks nominate, how much of what is shared they prove, and
+//! what they cost.
+//!
+//! ```sh
+//! cargo run --release -p resemble-core --example chunk_size -- CORPUS TREE
+//! ```
+//!
+//! CORPUS has `truth.tsv` (file, file, kind, …, `long_ab`, `long_ba`: the shares in common runs of 64 bytes and more) and the
+//! files of it in `files`; TREE is any folder, for time and space.
+
+#![allow(clippy::print_stdout)]
+
+use std::collections::{BTreeMap, HashSet};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use resemble_core::params::{ChunkParams, SamplingParams};
+use resemble_core::similarity::{NoBoilerplate, shared_chunk_bytes};
+use resemble_core::{Digest, Digester, Params};
+
+/// A chunk of an index: a hash and a length in the list, a key and a content in the postings, packed.
+const BYTES_OF_CHUNK: f64 = 16.0 + 2.0 + 5.0;
+
+/// Bytes of the tree that are looked at.
+const MOST: u64 = 400 << 20;
+
+struct Pair {
+    files: (String, String),
+    kind: String,
+    long: (f64, f64),
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args_os().skip(1);
+    let (Some(corpus), Some(tree)) = (arguments.next(), arguments.next()) else {
+        return Err("CORPUS TREE".into());
+    };
+    let corpus = PathBuf::from(corpus);
+    let pairs = pairs(&corpus)?;
+    let names: HashSet<&str> = pairs
+        .iter()
+        .flat_map(|pair| [pair.files.0.as_str(), pair.files.1.as_str()])
+        .collect();
+    let mut files = BTreeMap::new();
+    for name in names {
+        files.insert(name, std::fs::read(corpus.join("files").join(name))?);
+    }
+    let tree = contents(Path::new(&tree))?;
+    let bytes: usize = tree.iter().map(Vec::len).sum();
+    println!("| average | nominated | proven | index % | MB/s |");
+    println!("|---|---|---|---|---|");
+    for average in [145, 256, 512, 1015, 2048, 4096, 16_384] {
+        let chunk = ChunkParams::scaled(average).ok_or("an average out of range")?;
+        let nothing = SamplingParams {
+            least_level: 5,
+            cap: 0,
+        };
+        let params = Params {
+            chunk,
+            sampling: nothing,
+            shingles: nothing,
+        };
+        let digests: BTreeMap<&str, Digest> = files
+            .iter()
+            .map(|(&name, bytes)| (name, Digest::of(bytes, &params)))
+            .collect();
+        let (mut nominated, mut proven, mut shared) = (0, 0.0, 0.0);
+        for pair in &pairs {
+            let (a, b) = (
+                &digests[pair.files.0.as_str()],
+                &digests[pair.files.1.as_str()],
+            );
+            let common = shared_chunk_bytes(&a.chunks, &b.chunks, &NoBoilerplate).0 as f64;
+            let truth = (pair.long.0 * a.size.0 as f64).max(pair.long.1 * b.size.0 as f64);
+            nominated += usize::from(common > 0.0);
+            proven += common.min(truth);
+            shared += truth;
+        }
+        let begin = Instant::now();
+        let mut digester = Digester::new(&params);
+        let chunks: u64 = tree
+            .iter()
+            .map(|bytes| digester.digest(bytes).chunks.len_chunks())
+            .sum();
+        let seconds = begin.elapsed().as_secs_f64();
+        println!(
+            "| {average} | {:.3} | {:.3} | {:.1} | {:.0} |",
+            nominated as f64 / pairs.len() as f64,
+            proven / shared,
+            chunks as f64 * BYTES_OF_CHUNK * 100.0 / bytes as f64,
+            bytes as f64 / 1e6 / seconds,
+        );
+    }
+    Ok(())
+}
+
+/// The related pairs whose bytes have something in common: kinds that change every line are the text layer's.
+fn pairs(corpus: &Path) -> Result<Vec<Pair>, Box<dyn Error>> {
+    let table = std::fs::read_to_string(corpus.join("truth.tsv"))?;
+    let mut pairs = Vec::new();
+    for line in table.lines().skip(1) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [a, b, kind, .., long_ab, long_ba, _, _, _, _, _] = fields[..] else {
+            return Err("a line of truth.tsv has other columns".into());
+        };
+        let pair = Pair {
+            files: (a.to_owned(), b.to_owned()),
+            kind: kind.to_owned(),
+            long: (long_ab.parse()?, long_ba.parse()?),
+        };
+        if pair.long.0.max(pair.long.1) > 0.0 && pair.kind != "copy" {
+            pairs.push(pair);
+        }
+    }
+    Ok(pairs)
+}
+
+/// The first files of a tree, in the order of their names.
+fn contents(tree: &Path) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    let mut folders = vec![tree.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let mut entries: Vec<_> = std::fs::read_dir(&folder)?.collect::<Result<_, _>>()?;
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        for entry in entries {
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if kind.is_file() && bytes < MOST {
+                let content = std::fs::read(entry.path())?;
+                bytes += content.len() as u64;
+                found.push(content);
+            }
+        }
+    }
+    Ok(found)
+}

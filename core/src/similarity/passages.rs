@@ -1,0 +1,98 @@
+//! How common the text of a chunk is, as its samples tell.
+//!
+//! A licence that a thousand files carry is boilerplate, and its samples are known as such. The chunks that hold it are
+//! not: each begins with another name and year, so that it is found in two files or in twenty, and looks like something that
+//! only relatives share. What a chunk says is therefore worth no more than the text in it: it counts as found in as
+//! many contents as the median of the samples taken of it.
+//!
+//! Samples have no positions, but they stand in the order of the file and lie about evenly in it (each distinct shingle or
+//! window has the same chance), so the i-th of n is taken to lie at (i + ½)/n of the file. That is wrong by a
+//! chunk or so in the middle of a file and right at its beginning, where frames are. A chunk with fewer than
+//! [`LEAST`] samples says nothing about its text; in the smaller of two files, whose samples are dense, it will.
+
+use crate::ids::Fingerprint;
+use crate::similarity::Sketch;
+
+/// Fewer samples in a chunk do not tell whether its text is common.
+pub const LEAST: usize = 3;
+
+/// The chunks of a content that are evidence, by their place in its list, each with how many contents have the text in
+/// it: the lower median over its samples. Chunks that samples say nothing of are left out.
+pub fn text_of_chunks<'s>(
+    sketch: &'s Sketch<'_>,
+    contents: impl Fn(Fingerprint) -> u32 + 's,
+) -> impl Iterator<Item = (usize, u32)> + 's {
+    let samples = &sketch.signature.fingerprints;
+    let size = sketch.chunks.total_len().0.max(1);
+    // The first sample that lies behind a position.
+    let behind = move |at: u64| {
+        let share = at as f64 / size as f64;
+        ((share * samples.len() as f64 - 0.5).ceil().max(0.0) as usize).min(samples.len())
+    };
+    let mut counts = Vec::new();
+    let positions = sketch.chunks.positions().enumerate();
+    positions.filter_map(move |(place, (start, run))| {
+        let within = &samples[behind(start)..behind(start + u64::from(run.len))];
+        if within.len() < LEAST || !run.is_evidence() {
+            return None;
+        }
+        counts.clear();
+        counts.extend(within.iter().map(|&sample| contents(sample)));
+        let middle = (counts.len() - 1) / 2;
+        let (_, median, _) = counts.select_nth_unstable(middle);
+        Some((place, *median))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::Digest;
+    use crate::params::Params;
+
+    fn words(from: usize, count: usize) -> String {
+        let words = (from..from + count).map(|at| format!("w{:05}x ", at * 7919 % 99_991));
+        words.collect()
+    }
+
+    #[test]
+    fn a_chunk_is_as_common_as_the_text_in_it() {
+        let licence = words(0, 250);
+        let text = format!("Copyright 2019 somebody\n{licence}{}", words(5000, 700));
+        let params = Params::default();
+        let of_licence = Digest::of(licence.as_bytes(), &params)
+            .signature
+            .fingerprints;
+        let digest = Digest::of(text.as_bytes(), &params);
+        let sketch = digest.sketch();
+        let common = |sample| {
+            if of_licence.contains(&sample) {
+                5000
+            } else {
+                1
+            }
+        };
+        let found: Vec<(usize, u32)> = text_of_chunks(&sketch, common).collect();
+        let starts: Vec<u64> = digest.chunks.positions().map(|(start, _)| start).collect();
+        assert!(found.len() >= digest.chunks.0.len() / 2, "{found:?}");
+        for (place, count) in found {
+            let end = starts.get(place + 1).copied().unwrap_or(sketch.size.0);
+            if end < licence.len() as u64 {
+                assert_eq!(count, 5000, "chunk {place} of {starts:?}");
+            } else if starts[place] > licence.len() as u64 + 500 {
+                assert_eq!(count, 1, "chunk {place} of {starts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_samples_nothing_is_said() {
+        let params = Params::default();
+        let digest = Digest::of(words(0, 60).as_bytes(), &params);
+        let mut bare = digest.clone();
+        bare.signature.fingerprints.clear();
+        assert_eq!(text_of_chunks(&bare.sketch(), |_| 5000).count(), 0);
+        let empty = Digest::of(b"", &params);
+        assert_eq!(text_of_chunks(&empty.sketch(), |_| 5000).count(), 0);
+    }
+}

@@ -1,0 +1,180 @@
+//! Measures on what the files say, instead of on samples.
+//!
+//! Every pair of aspects but wholes can be measured exactly: what stands for a file is made of it anew, and counts only if
+//! it still is what the index has. Texts that somebody made of documents are measured as words
+//! ([`crate::worded`]): where their lines end is of no meaning. Two files are measured on their bytes, and
+//! as words where that is more to say.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use resemble_core::hash::content;
+use resemble_core::numbers::only_numbers;
+use resemble_core::{ByteLen, ContentDigest, ContentKind, Measures, Relation, similarity};
+use resemble_index::{ContentRow, Snapshot};
+use resemble_proto::message::{Layer, SoftError};
+
+use super::{FindOptions, Subject, holders};
+use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
+use crate::aspects::{Aspect, Standing, names, shown};
+use crate::members::Members;
+use crate::said::said;
+use crate::worded::{measured, worded};
+
+/// A pair of aspects, measured exactly.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Exactly {
+    pub(super) relation: Option<Relation>,
+    pub(super) layer: Layer,
+    pub(super) measures: Measures,
+    pub(super) sizes: (ByteLen, ByteLen),
+    /// Both are texts that differ in so many numbers and in nothing else.
+    pub(super) numbers: Option<u64>,
+}
+
+/// Reads what exact measures need.
+pub(super) struct Exact<'a> {
+    snapshot: &'a Snapshot,
+    members: Option<&'a Members>,
+    subject: &'a Subject,
+    options: &'a FindOptions,
+    min_shared: ByteLen,
+    /// What was read of the subject.
+    subjects: HashMap<Aspect, Option<Vec<u8>>>,
+    pub(super) errors: Vec<SoftError>,
+}
+
+impl<'a> Exact<'a> {
+    /// For the rows of a subject; `None`: nobody asked, or what it is cannot be read.
+    pub(super) fn of(
+        snapshot: &'a Snapshot,
+        members: Option<&'a Members>,
+        subject: &'a Subject,
+        options: &'a FindOptions,
+        min_shared: ByteLen,
+    ) -> Result<Option<Self>, AskError> {
+        let Some(path) = subject.path.as_deref().filter(|_| options.exact) else {
+            return Ok(None);
+        };
+        let mut subjects = HashMap::new();
+        if subject.member.is_none() {
+            let small = subject.digest.size <= LARGEST_READ;
+            let bytes = small.then(|| bytes_of(path)).transpose()?;
+            subjects.insert(Aspect::Own, bytes);
+        }
+        Ok(Some(Self {
+            snapshot,
+            members,
+            subject,
+            options,
+            min_shared,
+            subjects,
+            errors: Vec::new(),
+        }))
+    }
+
+    /// Measures an aspect of the subject against a content that stands for another place; `None`: it is an estimate's
+    /// business.
+    pub(super) fn measure(
+        &mut self,
+        (aspect, digest): (Aspect, &ContentDigest),
+        (standing, row): (&Standing, &ContentRow),
+    ) -> Result<Option<Exactly>, AskError> {
+        if row.size > LARGEST_READ {
+            return Ok(None);
+        }
+        if !self.subjects.contains_key(&aspect) {
+            let names = self.subject.member.as_deref().unwrap_or_default();
+            let path = self.subject.path.as_deref();
+            let read = path.and_then(|path| self.say(&shown(path, names), aspect, digest));
+            self.subjects.insert(aspect, read);
+        }
+        let Some(other) = self.other(standing, row)? else {
+            return Ok(None);
+        };
+        let Some(Some(own)) = self.subjects.get(&aspect) else {
+            return Ok(None);
+        };
+        let files = (aspect, standing.aspect) == (Aspect::Own, Aspect::Own);
+        Ok(Some(self.compare(own, &other, files)))
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8], files: bool) -> Exactly {
+        let kinds = (ContentKind::of(a), ContentKind::of(b));
+        let texts = kinds == (ContentKind::Text, ContentKind::Text);
+        let templates = self.snapshot.templates();
+        let numbers = texts.then(|| only_numbers(a, b, 0)).flatten();
+        let numbers = numbers.map(|numbers| numbers.count);
+        if texts && !files {
+            let (a, b) = (templates.payload(a), templates.payload(b));
+            let (relation, measures, sizes) = measured(&a, &b, self.options.unit, self.min_shared);
+            return Exactly {
+                relation,
+                layer: Layer::Text,
+                measures,
+                sizes,
+                numbers,
+            };
+        }
+        let (measures, sizes) = exact_payload(templates, a, b, self.options.unit);
+        let relation = similarity::relation(false, sizes.0, sizes.1, &measures, self.min_shared);
+        let exactly = Exactly {
+            relation,
+            layer: if files { Layer::Bytes } else { Layer::Text },
+            measures,
+            sizes,
+            numbers,
+        };
+        if !files || !self.options.text {
+            return exactly;
+        }
+        let (a, b) = (templates.payload(a), templates.payload(b));
+        let as_words = worded(&a, &b, self.options.unit, relation, self.min_shared);
+        as_words.map_or(exactly, |worded| Exactly {
+            relation: Some(worded.relation),
+            layer: Layer::Text,
+            measures: worded.measures,
+            sizes: worded.sizes,
+            numbers,
+        })
+    }
+
+    /// The bytes of a content where it stands.
+    fn other(
+        &mut self,
+        standing: &Standing,
+        row: &ContentRow,
+    ) -> Result<Option<Vec<u8>>, AskError> {
+        let place = standing.place;
+        let holders = holders(
+            self.snapshot,
+            place.content,
+            self.members,
+            self.subject.file,
+        )?;
+        let Some(first) = holders.first() else {
+            return Ok(None);
+        };
+        if standing.aspect == Aspect::Own && place.member.is_none() {
+            return Ok(bytes_of(first)
+                .map_err(|error| self.errors.push(soft_error(first, &error)))
+                .ok());
+        }
+        let path = shown(first, &names(self.snapshot, place)?);
+        Ok(self.say(&path, standing.aspect, &row.digest))
+    }
+
+    /// What stands for the file or member at a path, if it is this content.
+    fn say(&mut self, path: &Path, aspect: Aspect, digest: &ContentDigest) -> Option<Vec<u8>> {
+        let apart = self.options.apart.as_deref()?;
+        let said = said(path, apart)
+            .map_err(|error| self.errors.push(soft_error(path, &error)))
+            .ok()??;
+        let bytes = match aspect {
+            Aspect::Own => Some(said.own),
+            Aspect::Text | Aspect::Unpacked => said.text,
+            Aspect::WholeText | Aspect::WholeBytes => None,
+        };
+        bytes.filter(|bytes| content::digest(bytes) == *digest)
+    }
+}
