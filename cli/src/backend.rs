@@ -26,9 +26,9 @@ use resemble_engine::find::{self, Incoming, Stream};
 use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::message::{
     Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, FailureKind,
-    FindRequest, FindRow, Groups, GroupsRequest, Inode, Looked, MarkRequest, MeasureUnit, OrderRow,
-    PairRow, PairsRequest, RootStatus, Scope, SoftError, Subject, TemplateRow, Whole, WireAspect,
-    WireDigest,
+    FindRequest, FindRow, Groups, GroupsRequest, Inode, Looked, MarkRequest, MeasureUnit,
+    MethodRequest, MethodRow, OrderRow, PairRow, PairsRequest, RootStatus, Scope, SoftError,
+    Subject, TemplateRow, Whole, WireAspect, WireDigest,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
@@ -241,6 +241,20 @@ impl Backend {
         match self {
             Self::Daemon { client, .. } => Ok(client.pairs(request)?.collect_answer()?),
             Self::Local(local) => local.pairs(&request),
+        }
+    }
+
+    /// What a published method says. `subject`: the real path of the file that find asks about.
+    pub fn method(
+        &mut self,
+        ui: &Ui,
+        request: MethodRequest,
+        subject: Option<&Path>,
+    ) -> CliResult<Answer<MethodRow>> {
+        let _progress = ui.progress("comparing");
+        match self {
+            Self::Daemon { client, .. } => Ok(client.method(request)?),
+            Self::Local(local) => local.method(&request, subject),
         }
     }
 
@@ -469,7 +483,7 @@ pub(crate) fn subject_error(file: &Named, error: AskError) -> SoftError {
     SoftError::of_io(PathText::from(file.shown.as_path()), &error)
 }
 
-fn inode_of(path: &Path) -> Option<Inode> {
+pub(crate) fn inode_of(path: &Path) -> Option<Inode> {
     let meta = std::fs::metadata(path).ok()?;
     Some(Inode {
         dev: meta.dev(),

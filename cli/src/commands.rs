@@ -9,6 +9,7 @@ mod dump;
 mod find;
 mod groups;
 mod man;
+mod method;
 mod mount;
 mod pairs;
 mod status;

@@ -2,6 +2,8 @@
 //!
 //! A row type says once what its columns are ([`Row`]); text, tables and JSON follow from that.
 
+mod method;
+
 use std::fmt::Write as _;
 
 use resemble_core::Relation;

@@ -10,6 +10,7 @@
 
 use std::io::{self, Write};
 
+use resemble_proto::figure::Figure;
 use resemble_proto::number::Fraction;
 
 /// One value of a row.
@@ -27,6 +28,8 @@ pub enum Field<'a> {
     Nothing,
     /// A share; nothing at all if too small to judge.
     Share(Fraction),
+    /// The figure of a paper, unrounded; nothing at all if too small to judge.
+    Figure(Figure),
 }
 
 /// Which of the two.
@@ -52,6 +55,7 @@ pub fn write_row(out: &mut dyn Write, style: Style, fields: &[Field], end: u8) -
             (Field::Number(number), _) => write!(out, "{number}")?,
             (Field::Nothing, _) => {}
             (Field::Share(share), _) => write!(out, "{share}")?,
+            (Field::Figure(figure), _) => write!(out, "{figure}")?,
             (Field::Name(name), Style::Tsv) => write_tsv(out, name, i == 0)?,
             (Field::Name(name), Style::Csv) => write_csv(out, name)?,
         }

@@ -22,6 +22,7 @@ use crate::ask::AskError;
 use crate::catalogue::Shelf;
 use crate::compare::Memo;
 use crate::ingest::{Ingest, IngestError, IngestOptions, Observer, Report, RootOptions, Target};
+use crate::method::Keep;
 
 /// How a local index is opened.
 #[derive(Clone, Debug)]
@@ -256,6 +257,11 @@ impl LocalIndex {
     /// Where comparisons of what is known keep what they found out.
     pub fn memo(&self) -> impl Memo {
         self.shelf()
+    }
+
+    /// Where signatures of published methods are kept.
+    pub fn keep(&self) -> &impl Keep {
+        &**self.ingest.index()
     }
 
     /// What is known now.

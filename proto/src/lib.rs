@@ -19,6 +19,7 @@
 
 pub mod client;
 pub mod documents;
+pub mod figure;
 pub mod frame;
 pub mod message;
 pub mod number;

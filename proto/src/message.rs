@@ -30,6 +30,7 @@ mod covered;
 mod digest;
 mod dirs;
 mod groups;
+mod method;
 mod parts;
 mod request;
 mod templates;
@@ -51,6 +52,10 @@ pub use dirs::{DirRow, DirsRequest};
 pub use groups::{
     Cluster, ClusterKind, Degree, Groups, GroupsPart, GroupsRequest, GroupsSummary, IdenticalSet,
     Link, Member, OrderRow,
+};
+pub use method::{
+    MethodBar, MethodFileRow, MethodFind, MethodFindRow, MethodPairRow, MethodPairs,
+    MethodQuestion, MethodRequest, MethodRow, MethodScore,
 };
 pub use parts::{Parts, Whole};
 pub use request::{

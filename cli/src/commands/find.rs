@@ -15,7 +15,7 @@ use resemble_proto::report::{FindParameters, Head};
 
 use crate::args::{FindArgs, Global, ListAs};
 use crate::backend::{Backend, FindOptions, Sought, digest_stdin};
-use crate::commands::{NOTHING, common_parameters, print_list};
+use crate::commands::{NOTHING, common_parameters, method, print_list};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names::{self, Named};
 use crate::report::Report;
@@ -25,6 +25,10 @@ use crate::ui::Ui;
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> CliResult {
     let print_as = args.output.checked()?;
     let files = all_files(args)?;
+    if args.method.paper().is_some() {
+        return method::find(ui, env, global, args, print_as, &files);
+    }
+    method::refuse_parameters(&args.method, args.form)?;
     let (within, mut errors) = names::resolve(&args.within);
     let mut found = Found::default();
     let mut params = Params::default();

@@ -59,6 +59,27 @@ impl MethodSignature {
         }
     }
 
+    /// All of it for people and other programs: fingerprints and chunks ascending, of `Sketch_n` slot by slot; a
+    /// [`Feature`] has the length of a chunk, and how often it comes where that counts.
+    pub fn entries(&self) -> Vec<Feature> {
+        match &self.0 {
+            Form::Set(values) | Form::Slots(values) => {
+                values.iter().copied().map(Feature::of).collect()
+            }
+            Form::Counted { fingerprints, .. } => fingerprints
+                .iter()
+                .map(|&(value, count)| Feature {
+                    count,
+                    ..Feature::of(value)
+                })
+                .collect(),
+            Form::Chunks(chunks) => chunks
+                .iter()
+                .map(|&((value, len), count)| Feature { value, len, count })
+                .collect(),
+        }
+    }
+
     /// Its chunks, ascending, with how often each comes; none of a method without chunks.
     pub fn chunk_counts(&self) -> &ChunkCounts {
         match &self.0 {
