@@ -115,6 +115,7 @@ pub struct GroupRules {
     #[arg(long, value_name = "CMD", requires = "method", value_hint = ValueHint::CommandString)]
     pub filter_cmd: Option<String>,
     /// Method sif: sets of files that all share at least N fingerprints, instead of groups
-    #[arg(long, value_name = "N", requires = "method")]
+    #[arg(long, value_name = "N", requires = "method", conflicts_with = "min")]
+    #[arg(conflicts_with_all = ["size_ratio", "same_suffix", "same_type", "only", "filter_cmd"])]
     pub interesting: Option<u64>,
 }

@@ -75,7 +75,9 @@ fn collated(asked: &Asked<'_>, files: &[&Member]) -> Result<(Vec<u8>, Vec<SoftEr
         .flat_map(|member| member.content.0.to_le_bytes())
         .collect();
     let key = digest(&ids).0;
-    if let Some(sets) = keep::recall_sets(asked.snapshot, asked.params, &key)? {
+    let kept = keep::recall_sets(asked.snapshot, asked.params, &key)?;
+    // What is damaged is made again.
+    if let Some(sets) = kept.filter(|sets| Collated::decode(sets).is_ok()) {
         return Ok((sets, Vec::new()));
     }
     let signed = Signed::of(asked)?;

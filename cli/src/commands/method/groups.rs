@@ -12,7 +12,7 @@ use resemble_engine::method::clusters::{self, SimilarFiles};
 use resemble_engine::method::rules::{Facts, Rules};
 use resemble_engine::method::sets::Grouping;
 use resemble_proto::figure::Figure;
-use resemble_proto::message::{Answer, Header, MethodQuestion, SoftError};
+use resemble_proto::message::{Answer, Header, MethodFileRow, MethodQuestion, SoftError};
 use resemble_proto::path::{PathText, fields};
 use resemble_proto::places::Env;
 use resemble_proto::report::{Head, json_line, write_error_line, write_json};
@@ -245,22 +245,18 @@ fn print(
         })?;
         for group in found {
             let reference = file(group.reference);
-            let mut lines = vec![
-                Vec::new(),
+            let line = |first: String, file: &MethodFileRow| {
+                let cell = Cell::left(first, Tint::Plain);
                 vec![
-                    Cell::right("R100", Tint::Heading),
-                    ui.name(&reference.path, Tint::Plain),
-                    Cell::right(reference.size.to_string(), Tint::Faint),
-                ],
-            ];
+                    cell.joined(" ", &ui.name(&file.path, Tint::Plain))
+                        .followed_by(&format!(" {}", file.size)),
+                ]
+            };
+            let mut lines = vec![Vec::new(), line("R100".to_owned(), reference)];
             for member in &group.members {
                 let percent = member.score.percent();
                 let percent = percent.map_or("?".to_owned(), |percent| percent.to_string());
-                lines.push(vec![
-                    Cell::right(format!("{percent:>4}"), Tint::Plain),
-                    ui.name(&file(member.file).path, Tint::Plain),
-                    Cell::right(file(member.file).size.to_string(), Tint::Faint),
-                ]);
+                lines.push(line(format!("{percent:>4}"), file(member.file)));
             }
             ui.lines(&lines, b'\n')?;
         }
