@@ -10,6 +10,7 @@ mod dirs;
 mod dump;
 mod groups;
 mod layer;
+mod method;
 mod report;
 mod templates;
 mod why;
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use resemble_proto::message::{MeasureUnit, MountView, PairScore, Scope};
+use resemble_proto::message::{MeasureUnit, MethodScore, MountView, PairScore, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
@@ -32,6 +33,7 @@ pub use dirs::DirsArgs;
 pub use dump::DumpArgs;
 pub use groups::GroupsArgs;
 pub use layer::{TextLayer, WithText};
+pub use method::{CanonicalArgs, Form, GroupRules, MethodArgs};
 pub use report::{ListAs, ListFormat, ListOutput, PlanKind, ReportFormat, ReportOutput};
 pub use templates::{MarkArgs, TemplatesAction, TemplatesArgs};
 pub use why::WhyArgs;
@@ -380,6 +382,12 @@ pub struct FindArgs {
     /// Figures.
     #[command(flatten)]
     pub measuring: Measuring,
+    /// The method.
+    #[command(flatten)]
+    pub method: MethodArgs,
+    /// What it is made of.
+    #[command(flatten)]
+    pub form: CanonicalArgs,
     /// Texts and archives.
     #[command(flatten)]
     pub layer: TextLayer,
@@ -395,11 +403,16 @@ pub struct FindArgs {
 #[derive(Debug, Args)]
 pub struct PairsArgs {
     /// Directories whose files are compared, each with each
-    #[arg(value_name = "DIR", required_unless_present = "files_from", value_hint = ValueHint::DirPath)]
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(required_unless_present_any = ["files_from", "features"])]
     pub dirs: Vec<PathBuf>,
-    /// What sorts the pairs, and what --min bounds
-    #[arg(long, value_name = "SCORE", default_value = "containment")]
-    pub score: Score,
+    /// What sorts the pairs, and what --min bounds [default: containment; with --method: paper]
+    #[arg(long, value_name = "SCORE")]
+    pub score: Option<Score>,
+    /// Method: compare the sets of FILE instead of files, one a line: name, a tab, features
+    #[arg(long, value_name = "FILE", requires = "method", conflicts_with_all = ["dirs", "files_from"])]
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub features: Option<PathBuf>,
     /// Read further names from a file, one a line; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub files_from: Option<PathBuf>,
@@ -409,6 +422,12 @@ pub struct PairsArgs {
     /// Figures.
     #[command(flatten)]
     pub measuring: Measuring,
+    /// The method.
+    #[command(flatten)]
+    pub method: MethodArgs,
+    /// What it is made of.
+    #[command(flatten)]
+    pub form: CanonicalArgs,
     /// Texts and archives.
     #[command(flatten)]
     pub layer: WithText,
@@ -463,14 +482,28 @@ pub enum Score {
     Resemblance,
     /// The larger share, of what is rare among the files: frames and boilerplate weighed down.
     Discounted,
+    /// The figure of the method's paper.
+    Paper,
 }
 
-impl From<Score> for PairScore {
-    fn from(score: Score) -> Self {
-        match score {
-            Score::Containment => Self::Containment,
-            Score::Resemblance => Self::Resemblance,
-            Score::Discounted => Self::Discounted,
+impl Score {
+    /// The score of the default measure; `None`: it has none of the kind.
+    pub const fn of_pairs(self) -> Option<PairScore> {
+        match self {
+            Self::Containment => Some(PairScore::Containment),
+            Self::Resemblance => Some(PairScore::Resemblance),
+            Self::Discounted => Some(PairScore::Discounted),
+            Self::Paper => None,
+        }
+    }
+
+    /// The score of a published method; `None`: they have none of the kind.
+    pub const fn of_method(self) -> Option<MethodScore> {
+        match self {
+            Self::Containment => Some(MethodScore::Containment),
+            Self::Resemblance => Some(MethodScore::Resemblance),
+            Self::Paper => Some(MethodScore::Paper),
+            Self::Discounted => None,
         }
     }
 }

@@ -28,8 +28,8 @@ use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::message::{
     Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, DumpForm,
     FailureKind, FindRequest, FindRow, Groups, GroupsRequest, HolderRow, HoldersRequest, Inode,
-    Looked, MarkRequest, MeasureUnit, OrderRow, PairRow, PairsRequest, RootStatus, Scope,
-    SoftError, Subject, TemplateRow, Whole, WireAspect, WireDigest,
+    Looked, MarkRequest, MeasureUnit, MethodRequest, MethodRow, OrderRow, PairRow, PairsRequest,
+    RootStatus, Scope, SoftError, Subject, TemplateRow, Whole, WireAspect, WireDigest,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
@@ -279,6 +279,20 @@ impl Backend {
         }
     }
 
+    /// What a published method says. `subject`: the real path of the file that find asks about.
+    pub fn method(
+        &mut self,
+        ui: &Ui,
+        request: MethodRequest,
+        subject: Option<&Path>,
+    ) -> CliResult<Answer<MethodRow>> {
+        let _progress = ui.progress("comparing");
+        match self {
+            Self::Daemon { client, .. } => Ok(client.method(request)?),
+            Self::Local(local) => local.method(&request, subject),
+        }
+    }
+
     /// Two directories by content.
     ///
     /// Whoever answers looks at what has to be looked at: no [`Self::refresh`] before.
@@ -512,7 +526,7 @@ pub(crate) fn subject_error(file: &Named, error: AskError) -> SoftError {
     SoftError::of_io(PathText::from(file.shown.as_path()), &error)
 }
 
-fn inode_of(path: &Path) -> Option<Inode> {
+pub(crate) fn inode_of(path: &Path) -> Option<Inode> {
     let meta = std::fs::metadata(path).ok()?;
     Some(Inode {
         dev: meta.dev(),

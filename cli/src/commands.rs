@@ -12,6 +12,7 @@ mod groups;
 mod holders;
 mod import;
 mod man;
+mod method;
 mod mount;
 mod pairs;
 mod status;

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use resemble_engine::AskError;
 use resemble_engine::local::LocalError;
+use resemble_engine::method::MethodError;
 use resemble_engine::portable::CatalogueError;
 use resemble_engine::templates::TemplateError;
 use resemble_proto::client::ClientError;
@@ -70,6 +71,9 @@ pub enum CliError {
     /// The question cannot be answered from what was seen.
     #[error(transparent)]
     Ask(#[from] AskError),
+    /// A method cannot be asked this.
+    #[error(transparent)]
+    Method(#[from] MethodError),
     /// A template cannot be marked, taken back or told.
     #[error(transparent)]
     Template(#[from] TemplateError),

@@ -3,6 +3,7 @@
 //! A row type says once what its columns are ([`Row`]); text, tables and JSON follow from that.
 
 mod holders;
+mod method;
 
 use std::fmt::Write as _;
 

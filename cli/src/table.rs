@@ -10,6 +10,7 @@
 
 use std::io::{self, Write};
 
+use resemble_proto::figure::Figure;
 use resemble_proto::number::Fraction;
 
 /// One value of a row.
@@ -29,6 +30,8 @@ pub enum Field<'a> {
     Share(Fraction),
     /// Ranges, from and behind: `0-1234 5000-6000`.
     Ranges(&'a [[u64; 2]]),
+    /// The figure of a paper, unrounded; nothing at all if too small to judge.
+    Figure(Figure),
 }
 
 /// Which of the two.
@@ -60,6 +63,7 @@ pub fn write_row(out: &mut dyn Write, style: Style, fields: &[Field], end: u8) -
                     write!(out, "{blank}{from}-{to}")?;
                 }
             }
+            (Field::Figure(figure), _) => write!(out, "{figure}")?,
             (Field::Name(name), Style::Tsv) => write_tsv(out, name, i == 0)?,
             (Field::Name(name), Style::Csv) => write_csv(out, name)?,
         }

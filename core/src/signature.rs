@@ -1,268 +1,68 @@
-//! Signatures: the sampled window fingerprints of a content.
+//! Signatures: what is kept of a content so that it can be compared without its bytes.
 //!
-//! # What is kept
+//! Two families live here.
 //!
-//! Every window of 64 bytes of a file has a rolling hash; a file at *level* k keeps the windows
-//! whose hash starts with k zero bits, one in 2^k. This is `Mod_n` with n = 2^k (Broder 1997,
-//! section "Estimating the resemblance and the containment"; `MOD_m` there). The kept set is a
-//! function of the *set* of windows alone, so where two files share a run of bytes they keep the same
-//! fingerprints inside it, and the shared part of the samples estimates the shared part of all
-//! windows without bias.
+//! **The default measure's sample** ([`sampled`]): the fingerprints that every digest carries and the
+//! index stores. It answers whenever nobody names a method.
 //!
-//! # Choices
+//! **The methods of the papers**, each as its paper defines it, to be chosen by name. All go one way:
 //!
-//! 1. **The level grows with the file.** Broder fixes n by size class (100·2^i); here the level is the
-//!    least one, not below [`SamplingParams::least_level`], at which at most
-//!    [`SamplingParams::cap`] *distinct* fingerprints remain. Counting what is kept instead of the
-//!    size serves repetitive files (few distinct windows) as well as random ones, and bounds the
-//!    cost of a file in the index without any estimate.
-//! 2. **Samples nest.** `S_k(a)` cut down to a level K ≥ k is exactly `S_K(a)`, so files of
-//!    different sizes are compared at the greater of both levels: [`Signature::at_level`].
-//! 3. **The order is kept**: fingerprints stand in the order of their first occurrence. A set would
-//!    do for the ratio; the order also tells one replaced block from many scattered edits, which
-//!    [`crate::similarity`] needs to count bytes instead of windows.
-//! 4. **Windows of 64 equal bytes are never sampled**: padding and holes would tie every two files
-//!    together that contain any.
-//! 5. The window is 64 bytes, where the papers use about 20: long windows tell copied text from
-//!    common phrases; `docs/decisions/0003-window-and-rate.md` has the figures.
+//! ```text
+//! bytes ─► (canonical code) ─► Extractor ─► features ─► Selector ─► MethodSignature ─► score
+//!                              windows, shingles,       what the     kept, stored      the paper's figure,
+//!                              chunks, anchors          method keeps                   measures it can tell
+//! ```
 //!
-//! A file of fewer than 64 bytes has no window and an empty signature.
+//! | file | what |
+//! |---|---|
+//! | [`method`], [`scheme`] | names, what a method can tell, thresholds; parameters and params ids |
+//! | [`features`] | bytes in pieces of any size to features: values, with lengths where they are chunks |
+//! | [`select`] | features to a signature, in bounded memory; features need not come from bytes |
+//! | [`mod@score`] | two signatures to the paper's figure |
+//! | [`encode`] | a signature as bytes to store |
+//! | [`lines`] | sets of features that another program wrote |
+//! | [`rabin`], [`shingles`] | the fingerprints of windows of bytes and of runs of words |
+//! | [`mod_n`], [`min_n`], [`sketch_n`], [`bsw_n`] | Cherkasova et al. 2009, section 2 |
+//! | [`sif`], [`anchors`], [`all_fingers`], [`collate`], [`interesting`] | Manber 1994 |
+//! | [`chunked`] | Forman, Eshghi & Chiocchetti 2005 |
+//! | [`canonical`], [`formatting`] | code with its identifiers made equal, documents without what formats them |
+//! | [`changes`], [`guide`] | texts with a known number of edits; what window and rate to take |
+//!
+//! Selection and scores know no bytes, only features: whatever a program calls a feature can be compared by
+//! every method that selects. `docs/methods.md` is the page for users.
 
-use crate::ids::Fingerprint;
-use crate::params::SamplingParams;
+pub mod all_fingers;
+pub mod anchors;
+pub mod bsw_n;
+pub mod canonical;
+pub mod changes;
+pub mod chunked;
+pub mod collate;
+pub mod encode;
+pub mod features;
+pub mod formatting;
+pub mod guide;
+pub mod interesting;
+pub mod lines;
+pub mod method;
+pub mod min_n;
+pub mod mod_n;
+pub mod rabin;
+pub mod sampled;
+pub mod scheme;
+pub mod score;
+pub mod select;
+pub mod shingles;
+pub mod sif;
+pub mod sketch_n;
 
-/// The sampled fingerprints of a content.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Signature {
-    /// Every kept fingerprint has at least this level: one window in 2^level was kept.
-    pub level: u8,
-    /// The distinct fingerprints in the order of their first occurrence in the file, so that the
-    /// order tells contiguous sharing from scattered edits.
-    pub fingerprints: Vec<Fingerprint>,
-}
-
-impl Signature {
-    /// The fingerprints that a sample at `level` keeps, in order. Complete only for a `level` not
-    /// below the signature's own: what was dropped cannot come back.
-    pub fn at_level(&self, level: u8) -> impl Iterator<Item = Fingerprint> + '_ {
-        self.fingerprints
-            .iter()
-            .copied()
-            .filter(move |fingerprint| fingerprint.level() >= level)
-    }
-}
-
-/// Collects a [`Signature`] from the fingerprints of a file's windows in file order.
-///
-/// Holds at most `cap` fingerprints at any time: whenever one more arrives the level rises and
-/// those below it go. What is dropped is never needed again, because the number of distinct
-/// fingerprints at a level only grows with the file; so the result is the same as choosing the
-/// level with the whole file at hand, and independent of how the file was cut into pieces.
-#[derive(Clone, Debug)]
-pub struct Sampler {
-    params: SamplingParams,
-    level: u8,
-    order: Vec<Fingerprint>,
-    seen: Seen,
-}
-
-impl Sampler {
-    /// A sampler for one file after another (see [`Self::take`]).
-    pub fn new(params: &SamplingParams) -> Self {
-        Self {
-            params: *params,
-            level: params.least_level,
-            order: Vec::new(),
-            seen: Seen::with_room_for(params.cap as usize + 1),
-        }
-    }
-
-    /// The least level a fingerprint must have to be kept at present. It only rises within a file.
-    pub const fn level(&self) -> u8 {
-        self.level
-    }
-
-    /// Takes the fingerprint of the next sampled window. Fingerprints below the level, and those seen
-    /// before, change nothing.
-    #[inline]
-    pub fn push(&mut self, fingerprint: Fingerprint) {
-        if self.params.cap > 0 && fingerprint.level() >= self.level && self.seen.insert(fingerprint)
-        {
-            self.order.push(fingerprint);
-            if self.order.len() > self.params.cap as usize {
-                self.thin();
-            }
-        }
-    }
-
-    /// Raises the level until at most `cap` fingerprints are left.
-    #[cold]
-    fn thin(&mut self) {
-        // Ends: no fingerprint has a level above 43, so at 44 nothing is left.
-        while self.order.len() > self.params.cap as usize {
-            self.level += 1;
-            let level = self.level;
-            self.order
-                .retain(|fingerprint| fingerprint.level() >= level);
-        }
-        self.seen.clear();
-        for &fingerprint in &self.order {
-            self.seen.insert(fingerprint);
-        }
-    }
-
-    /// Whether anything can be kept.
-    pub(crate) const fn samples(&self) -> bool {
-        self.params.cap > 0
-    }
-
-    /// The signature of what was pushed; the sampler is then as new, its memory kept.
-    pub fn take(&mut self) -> Signature {
-        let signature = Signature {
-            level: self.level,
-            fingerprints: self.order.as_slice().into(),
-        };
-        self.reset();
-        signature
-    }
-
-    /// Forgets everything pushed; keeps the memory.
-    pub fn reset(&mut self) {
-        if !self.order.is_empty() {
-            self.seen.clear();
-            self.order.clear();
-        }
-        self.level = self.params.least_level;
-    }
-}
-
-/// A set of fingerprints: open addressing at most half full. Fingerprints are hashes already, so
-/// their low bits are the address.
-#[derive(Clone, Debug)]
-struct Seen {
-    slots: Vec<u64>,
-}
-
-impl Seen {
-    /// No fingerprint: they have 40 bits.
-    const FREE: u64 = u64::MAX;
-
-    fn with_room_for(count: usize) -> Self {
-        Self {
-            slots: vec![Self::FREE; (2 * count).next_power_of_two()],
-        }
-    }
-
-    fn clear(&mut self) {
-        self.slots.fill(Self::FREE);
-    }
-
-    /// Whether the fingerprint is new.
-    #[inline]
-    fn insert(&mut self, fingerprint: Fingerprint) -> bool {
-        let mask = self.slots.len() - 1;
-        let mut at = fingerprint.0 as usize & mask;
-        loop {
-            match self.slots[at] {
-                Self::FREE => {
-                    self.slots[at] = fingerprint.0;
-                    return true;
-                }
-                found if found == fingerprint.0 => return false,
-                _ => at = (at + 1) & mask,
-            }
-        }
-    }
-}
-
+mod tally;
 #[cfg(test)]
-#[allow(clippy::trivially_copy_pass_by_ref)]
-mod tests {
-    use std::collections::HashSet;
+mod testing;
 
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// The definition: the least level at which at most `cap` distinct ones remain; nothing is sampled of nothing.
-    fn by_definition(params: &SamplingParams, all: &[Fingerprint]) -> Signature {
-        let all = if params.cap == 0 { &[] } else { all };
-        for level in params.least_level.. {
-            let mut seen = HashSet::new();
-            let kept: Vec<_> = all
-                .iter()
-                .copied()
-                .filter(|f| f.level() >= level && seen.insert(*f))
-                .collect();
-            if kept.len() <= params.cap as usize {
-                return Signature {
-                    level,
-                    fingerprints: kept,
-                };
-            }
-        }
-        unreachable!("no fingerprint has a level above 43")
-    }
-
-    fn fingerprints(max: usize) -> impl Strategy<Value = Vec<Fingerprint>> {
-        // Few bits make repetitions and high levels common.
-        let one = (0..37u32, any::<u64>())
-            .prop_map(|(zeros, bits)| Fingerprint((bits & 0x3ff) << 30 >> zeros));
-        proptest::collection::vec(one, 0..max)
-    }
-
-    proptest! {
-        #[test]
-        fn streaming_is_the_definition(
-            all in fingerprints(400),
-            least_level in 3u8..8,
-            cap in 0u32..40,
-        ) {
-            let params = SamplingParams { least_level, cap };
-            let mut sampler = Sampler::new(&params);
-            for _twice in 0..2 {
-                for &f in &all {
-                    sampler.push(f);
-                }
-                prop_assert_eq!(sampler.take(), by_definition(&params, &all));
-            }
-        }
-
-        #[test]
-        fn samples_nest(all in fingerprints(400), cap in 1u32..40, more in 0u8..6) {
-            let small = by_definition(&SamplingParams { least_level: 3, cap }, &all);
-            let level = small.level + more;
-            let at_level: Vec<_> = small.at_level(level).collect();
-            let direct = by_definition(&SamplingParams { least_level: level, cap: 400 }, &all);
-            prop_assert_eq!(at_level, direct.fingerprints);
-        }
-    }
-
-    #[test]
-    fn nothing_pushed_is_an_empty_signature_at_the_least_level() {
-        let mut sampler = Sampler::new(&SamplingParams {
-            least_level: 5,
-            cap: 128,
-        });
-        assert_eq!(
-            sampler.take(),
-            Signature {
-                level: 5,
-                fingerprints: Vec::new()
-            }
-        );
-    }
-
-    #[test]
-    fn repetitions_do_not_raise_the_level() {
-        let params = SamplingParams {
-            least_level: 3,
-            cap: 4,
-        };
-        let mut sampler = Sampler::new(&params);
-        for round in 0..1000u64 {
-            sampler.push(Fingerprint((round % 4) | 1 << 39));
-        }
-        assert_eq!(sampler.take().level, 3);
-    }
-}
+pub use features::{Extractor, Feature, Features};
+pub use method::{Choice, Measure, Method, Refused, Threshold, Thresholds};
+pub use sampled::{Sampler, Signature};
+pub use scheme::{Grain, MethodParams, ParamError, Scheme, Settings};
+pub use score::{Judged, Scores, score};
+pub use select::{MethodSignature, Selector, Signer, sign};

@@ -11,6 +11,7 @@ use resemble_proto::message::{SoftError, SoftErrorKind, reason};
 use resemble_proto::path::PathText;
 use rustix::io::Errno;
 
+use crate::method::MethodError;
 use crate::read::{ReadFailure, open_regular};
 use crate::walk::Anchor;
 
@@ -48,6 +49,9 @@ pub enum AskError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// A question for a published method that is none.
+    #[error(transparent)]
+    Method(#[from] MethodError),
     /// A pattern of `--include` or `--exclude` is none.
     #[error("the pattern {pattern:?} cannot be understood: {reason}")]
     Pattern {

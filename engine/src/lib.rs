@@ -34,6 +34,7 @@ pub mod ingest;
 pub mod local;
 pub mod members;
 mod met;
+pub mod method;
 pub mod pairs;
 mod parallel;
 pub mod portable;

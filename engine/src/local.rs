@@ -24,6 +24,7 @@ use crate::aspects;
 use crate::catalogue::Shelf;
 use crate::compare::Memo;
 use crate::ingest::{Ingest, IngestError, IngestOptions, Observer, Report, RootOptions, Target};
+use crate::method::Keep;
 use crate::portable::{self, CatalogueError};
 
 /// How a local index is opened.
@@ -320,6 +321,11 @@ impl LocalIndex {
     /// Where comparisons of what is known keep what they found out.
     pub fn memo(&self) -> impl Memo {
         self.shelf()
+    }
+
+    /// Where signatures of published methods are kept.
+    pub fn keep(&self) -> &impl Keep {
+        &**self.ingest.index()
     }
 
     /// What is known now.

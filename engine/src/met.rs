@@ -128,6 +128,18 @@ pub(crate) fn together(
     })
 }
 
+/// The measures of two texts that have all words in common and not all bytes: just below 1, so that equal bytes come
+/// first.
+pub(crate) fn all_words(measures: &Measures) -> Measures {
+    let all = Some(Score::new(0.999_999));
+    Measures {
+        a_in_b: all,
+        b_in_a: all,
+        resemblance: all,
+        shared_bytes: measures.shared_bytes,
+    }
+}
+
 /// How two contents relate as aspects of two files, and by which measures; `None`: equal, and too few words to say
 /// anything. Of the same text all is shared, whatever the bytes say.
 pub(crate) fn relate(
@@ -143,9 +155,10 @@ pub(crate) fn relate(
         return Some((Some(Relation::Identical), layer, measures));
     }
     if same_text(a, b, sizes.0) {
-        let all = Measures {
-            shared_bytes: measures.shared_bytes,
-            ..identical_measures(sizes.0)
+        let all = if equal {
+            identical_measures(sizes.0)
+        } else {
+            all_words(&measures)
         };
         return Some((Some(Relation::SameText), Layer::Text, all));
     }

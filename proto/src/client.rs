@@ -25,9 +25,9 @@ use crate::frame::{self, FrameError, LineReader};
 use crate::message::{
     AlertRow, Answer, BadParams, CompareRequest, Comparison, CoverRow, Coverage, CoveredRequest,
     DirRow, DirsRequest, DumpForm, DumpRow, Failure, FailureKind, FindRequest, FindRow, Groups,
-    GroupsRequest, Header, Hello, HolderRow, HoldersRequest, MarkRequest, MountView, OrderRow,
-    PairRow, PairsRequest, Parts, Reply, Request, SoftError, StatusAnswer, TemplateRow, WatchRow,
-    Whole, reason,
+    GroupsRequest, Header, Hello, HolderRow, HoldersRequest, MarkRequest, MethodRequest, MethodRow,
+    MountView, OrderRow, PairRow, PairsRequest, Parts, Reply, Request, SoftError, StatusAnswer,
+    TemplateRow, WatchRow, Whole, reason,
 };
 use crate::path::PathText;
 
@@ -184,6 +184,12 @@ impl Client {
     /// Identical sets and clusters.
     pub fn groups(&self, request: GroupsRequest) -> Result<Whole<Groups>, ClientError> {
         self.whole(&Request::Groups(request))
+    }
+
+    /// What a published method says.
+    pub fn method(&self, request: MethodRequest) -> Result<Answer<MethodRow>, ClientError> {
+        self.stream(&Request::Method(Box::new(request)), None)?
+            .collect_answer()
     }
 
     /// Marks a template.

@@ -31,6 +31,7 @@ mod digest;
 mod dirs;
 mod groups;
 mod holders;
+mod method;
 mod parts;
 mod request;
 mod templates;
@@ -54,6 +55,10 @@ pub use groups::{
     Link, Member, OrderRow,
 };
 pub use holders::{HolderRow, HoldersRequest, Proof};
+pub use method::{
+    MethodBar, MethodFileRow, MethodFind, MethodFindRow, MethodPairRow, MethodPairs,
+    MethodQuestion, MethodRequest, MethodRow, MethodScore,
+};
 pub use parts::{Parts, Whole};
 pub use request::{
     CatalogueForm, DumpForm, FindRequest, Inode, MeasureUnit, MountView, PairScore, PairsRequest,

@@ -60,6 +60,51 @@ fn the_same_question_has_the_same_bytes_for_an_answer() {
     same_both_ways(&sandbox, questions, &formats);
 }
 
+/// Published methods: whoever makes the signatures, and whether they were kept.
+#[test]
+fn methods_have_the_same_bytes_too() {
+    let sandbox = Sandbox::new();
+    collection(&sandbox);
+    let daemon = sandbox.daemon([""; 0]);
+    daemon.sync();
+    let tree = sandbox.path("tree").into_os_string();
+    let file = sandbox.tree("family 2/v1.txt").into_os_string();
+    let ask = |words: &[&str], path: &OsString| -> Vec<OsString> {
+        let mut question: Vec<OsString> = words.iter().map(OsString::from).collect();
+        question.insert(1, path.clone());
+        question
+    };
+    let mut questions = Vec::new();
+    for method in [
+        "tttd",
+        "bsw",
+        "bsw-min",
+        "mod",
+        "min",
+        "sketch",
+        "sif",
+        "sif-anchors",
+    ] {
+        let mut find = ask(&["find", "--method", method, "--in"], &file);
+        find.push(tree.clone());
+        questions.push(find);
+        questions.push(ask(&["pairs", "--method", method, "--min", "10%"], &tree));
+    }
+    let formats = ["text", "json", "tsv"];
+    same_both_ways(&sandbox, questions, &formats);
+    let groups = vec![
+        ask(&["groups", "--method", "sif"], &tree),
+        ask(&["groups", "--method", "sif", "--same-suffix"], &tree),
+        ask(
+            &["groups", "--method", "sif", "--where", "b.size < a.size"],
+            &tree,
+        ),
+        ask(&["groups", "--method", "sif", "--interesting", "4"], &tree),
+        ask(&["groups", "--method", "mod", "--n", "20"], &tree),
+    ];
+    same_both_ways(&sandbox, groups, &["text", "json", "jsonl"]);
+}
+
 /// The questions of an admin with two big trees.
 #[test]
 fn reports_have_the_same_bytes_too() {

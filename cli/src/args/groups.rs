@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use resemble_proto::message::Degree;
 
-use super::{Answering, PlanKind, ReportOutput, Selection, TextLayer};
+use super::{
+    Answering, CanonicalArgs, GroupRules, MethodArgs, PlanKind, ReportOutput, Selection, TextLayer,
+};
 use crate::values;
 
 pub(super) const EXAMPLES: &str = "\
@@ -50,6 +52,15 @@ pub struct GroupsArgs {
     /// Rows.
     #[command(flatten)]
     pub selection: Selection,
+    /// The method.
+    #[command(flatten)]
+    pub method: MethodArgs,
+    /// What it is made of.
+    #[command(flatten)]
+    pub form: CanonicalArgs,
+    /// What may be together.
+    #[command(flatten)]
+    pub rules: GroupRules,
     /// Texts and archives.
     #[command(flatten)]
     pub layer: TextLayer,

@@ -17,11 +17,11 @@ use resemble_engine::ingest::{Observer, Progress as Reading, Report};
 use resemble_engine::local::{LocalIndex, LocalOptions};
 use resemble_engine::pairs::{self, PairsOptions};
 use resemble_engine::templates::{self, Store};
-use resemble_engine::{AskError, Snapshot, compare, covered, dirs, dump, groups};
+use resemble_engine::{AskError, Snapshot, compare, covered, dirs, dump, groups, method};
 use resemble_proto::message::{
     Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, DumpForm,
-    FindRow, Groups, GroupsRequest, HolderRow, MarkRequest, OrderRow, PairRow, PairsRequest, Parts,
-    Scope, SoftError, TemplateRow, Whole,
+    FindRow, Groups, GroupsRequest, HolderRow, MarkRequest, MethodRequest, MethodRow, OrderRow,
+    PairRow, PairsRequest, Parts, Scope, SoftError, TemplateRow, Whole,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
@@ -239,6 +239,22 @@ impl Local {
             text: request.text,
         };
         let answer = pairs::pairs(&snapshot, &options)?;
+        let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
+        Ok(self.with_own(answer, is_dir))
+    }
+
+    pub(super) fn method(
+        &self,
+        request: &MethodRequest,
+        subject: Option<&Path>,
+    ) -> CliResult<Answer<MethodRow>> {
+        let snapshot = self.snapshot()?;
+        let subject = match subject {
+            Some(path) => snapshot.file_at(path).map_err(AskError::from)?,
+            None => None,
+        };
+        let subject = subject.map(|row| row.id);
+        let answer = method::answer(&snapshot, request, subject, self.index.keep())?;
         let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
         Ok(self.with_own(answer, is_dir))
     }

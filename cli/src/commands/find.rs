@@ -15,7 +15,7 @@ use resemble_proto::report::{FindParameters, Head};
 
 use crate::args::{FindArgs, Global, ListAs};
 use crate::backend::{Backend, FindOptions, Sought, digest_stdin};
-use crate::commands::{NOTHING, common_parameters, holders, print_list};
+use crate::commands::{NOTHING, common_parameters, holders, method, print_list};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names::{self, Named};
 use crate::report::Report;
@@ -28,6 +28,10 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     if args.holders {
         return holders::run(ui, env, global, args, &files, print_as);
     }
+    if args.method.paper().is_some() {
+        return method::find(ui, env, global, args, print_as, &files);
+    }
+    method::refuse_parameters(&args.method, args.form)?;
     let (within, mut errors) = names::resolve(&args.within);
     let mut found = Found::default();
     let mut params = Params::default();

@@ -9,7 +9,7 @@ use resemble_proto::report::Head;
 
 use crate::args::{Global, GroupsArgs, ReportFormat};
 use crate::backend::Backend;
-use crate::commands::{After, NOTHING, base, common_parameters, picked, print_plan};
+use crate::commands::{After, NOTHING, base, common_parameters, method, picked, print_plan};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names::{self, Named};
 use crate::plan::Plan;
@@ -22,6 +22,11 @@ use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
     check(args)?;
+    if args.method.paper().is_some() {
+        return method::groups(ui, env, global, args);
+    }
+    method::refuse_parameters(&args.method, args.form)?;
+    method::refuse_rules(&args.rules)?;
     if args.order {
         return order(ui, env, global, args);
     }

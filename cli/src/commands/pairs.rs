@@ -2,14 +2,14 @@
 
 use resemble_core::Params;
 use resemble_proto::documents::{PairsDocument, SimilarPairs};
-use resemble_proto::message::{Answer, PairRow, PairsRequest};
+use resemble_proto::message::{Answer, PairRow, PairScore, PairsRequest};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::{Head, PairsParameters};
 
 use crate::args::{Global, ListAs, PairsArgs};
 use crate::backend::Backend;
-use crate::commands::{NOTHING, common_parameters, print_list};
+use crate::commands::{NOTHING, common_parameters, method, print_list};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names;
 use crate::report::Report;
@@ -18,6 +18,19 @@ use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> CliResult {
     let print_as = args.output.checked()?;
+    if args.method.paper().is_some() {
+        return method::pairs(ui, env, global, args, print_as);
+    }
+    method::refuse_parameters(&args.method, args.form)?;
+    let score = match args.score {
+        None => PairScore::default(),
+        Some(score) => score.of_pairs().ok_or_else(|| {
+            CliError::Usage(
+                "--score paper is the figure of a published method: name one with --method"
+                    .to_owned(),
+            )
+        })?,
+    };
     let mut dirs = args.dirs.clone();
     if let Some(list) = &args.files_from {
         dirs.extend(names::read_list(list, args.output.null)?);
@@ -44,7 +57,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
             ui,
             PairsRequest {
                 scope: args.selection.scope(real),
-                score: args.score.into(),
+                score,
                 min: args.selection.min.unwrap_or_default(),
                 min_shared: args.selection.min_shared,
                 top: args.selection.top,
@@ -66,7 +79,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
             .iter()
             .map(|dir| PathText::from(dir.as_path()))
             .collect(),
-        score: args.score.into(),
+        score,
         unit: args.measuring.unit.into(),
         common: common_parameters(&args.selection, args.measuring.exact, &params),
     };

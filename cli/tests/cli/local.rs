@@ -11,7 +11,7 @@ fn collection() -> Environment {
     let text = prose(1, 60);
     env.write("docs/report.txt", &text);
     env.write("docs/old/copy.txt", &text);
-    env.write("docs/edited.txt", text.replacen("river", "RIVER", 2));
+    env.write("docs/edited.txt", text.replacen("river", "brook", 2));
     env.write("docs/part.txt", &text[..text.len() / 4]);
     env.write("docs/stranger.txt", prose(2, 60));
     env.write("docs/empty", "");

@@ -765,7 +765,7 @@ fn pages_of_lists() {
     let text = prose(1, 60);
     env.write("docs/<b>&.txt", &text);
     env.write("docs/copy.txt", &text);
-    env.write("docs/edited.txt", text.replacen("river", "RIVER", 2));
+    env.write("docs/edited.txt", text.replacen("river", "brook", 2));
     let find = ["find", "docs/copy.txt", "--in", "docs"];
     let pairs = ["pairs", "docs"];
     for (args, section) in [(&find[..], "results"), (&pairs, "pairs")] {

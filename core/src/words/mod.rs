@@ -28,9 +28,11 @@ use crate::hash::shingles::{Chain, Chosen, WINDOW, fold, hash, join, small};
 use crate::ids::{Fingerprint, WordsDigest};
 use crate::similarity::LEAST_JUDGED;
 
+mod stream;
 mod text;
 mod tokenizer;
 
+pub(crate) use stream::WordHashes;
 pub use text::{Proof, RARE, ShingleCounts, Table, Text};
 use tokenizer::{Short, Sink, Tokenizer};
 
@@ -109,12 +111,19 @@ impl Folding {
     /// Ends the word, if there is one: the shingle that it completes, if it does.
     #[inline]
     fn word(&mut self) -> Option<u64> {
+        let word = self.take_word()?;
+        self.add(word)
+    }
+
+    /// Ends the word, if there is one: its hash.
+    #[inline]
+    fn take_word(&mut self) -> Option<u64> {
         if !self.in_word() {
             return None;
         }
         let word = fold(self.word, self.sixteen);
         (self.word, self.sixteen, self.bytes) = (0, 0, 0);
-        self.add(word)
+        Some(word)
     }
 
     /// A whole word at once.

@@ -27,6 +27,7 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 
 use super::context::Context;
+use super::method;
 use super::out::{ClientGone, Out};
 use super::status;
 use super::templates;
@@ -68,6 +69,7 @@ pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Resu
             }))
         }
         Request::Order(request) => out.answer(order(context, request)),
+        Request::Method(request) => out.answer(method::answer(context, *request)),
         Request::Dirs(request) => out.answer(dirs(context, request)),
         Request::TemplatesMark(request) => out.answer(templates::mark(context, request)),
         Request::TemplatesList => out.answer(templates::list(context)),
@@ -463,7 +465,7 @@ fn no_snapshot(error: NoSnapshot) -> Failure {
 #[allow(clippy::needless_pass_by_value)] // for `map_err`
 pub(super) fn asked(error: AskError) -> Failure {
     let kind = match error {
-        AskError::Pattern { .. } => FailureKind::BadRequest,
+        AskError::Pattern { .. } | AskError::Method(_) => FailureKind::BadRequest,
         AskError::Unreadable { .. } => FailureKind::NotIndexed,
         _ => FailureKind::Internal,
     };
@@ -517,7 +519,7 @@ pub(super) fn with_header<R>(context: &Context, mut answer: Answer<R>) -> Answer
 }
 
 /// The indexed file with this inode, if a root is on its file system.
-fn file_of(context: &Context, snapshot: &Snapshot, inode: Inode) -> Option<FileId> {
+pub(super) fn file_of(context: &Context, snapshot: &Snapshot, inode: Inode) -> Option<FileId> {
     let mut ids = FsIds::default();
     for root in context.shared.roots() {
         let Ok(dir) = File::open(&root.options.path) else {

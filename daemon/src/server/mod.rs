@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 mod connection;
 pub mod context;
 mod handlers;
+mod method;
 mod out;
 pub mod socket;
 mod status;

@@ -18,6 +18,7 @@ use super::{FindOptions, Subject, holders};
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
 use crate::aspects::{Aspect, Standing, names, shown};
 use crate::members::Members;
+use crate::met::all_words;
 use crate::said::said;
 use crate::worded::{measured, worded};
 
@@ -111,7 +112,7 @@ impl<'a> Exact<'a> {
             return Exactly {
                 relation,
                 layer: Layer::Text,
-                measures,
+                measures: told(relation, measures),
                 sizes,
                 numbers,
             };
@@ -133,7 +134,7 @@ impl<'a> Exact<'a> {
         as_words.map_or(exactly, |worded| Exactly {
             relation: Some(worded.relation),
             layer: Layer::Text,
-            measures: worded.measures,
+            measures: told(Some(worded.relation), worded.measures),
             sizes: worded.sizes,
             numbers,
         })
@@ -176,5 +177,13 @@ impl<'a> Exact<'a> {
             Aspect::WholeText | Aspect::WholeBytes => None,
         };
         bytes.filter(|bytes| content::digest(bytes) == *digest)
+    }
+}
+
+/// Measures of words, as they are told of contents that are not equal.
+fn told(relation: Option<Relation>, measures: Measures) -> Measures {
+    match relation {
+        Some(Relation::SameText) => all_words(&measures),
+        _ => measures,
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::{
     CompareRequest, CoveredRequest, DirsRequest, GroupsRequest, HoldersRequest, MarkRequest,
-    WireDigest,
+    MethodRequest, WireDigest,
 };
 use crate::number::Fraction;
 use crate::path::PathText;
@@ -30,6 +30,8 @@ pub enum Request {
     Groups(GroupsRequest),
     /// All paths, similar files side by side. Rows: [`crate::message::OrderRow`].
     Order(GroupsRequest),
+    /// A question that a published method answers. Rows: [`crate::message::MethodRow`].
+    Method(Box<MethodRequest>),
     /// Marks what files have in common as a template. One row: [`crate::message::TemplateRow`].
     TemplatesMark(MarkRequest),
     /// The templates. Rows: [`crate::message::TemplateRow`].
@@ -130,6 +132,7 @@ impl Request {
             Self::Dirs(_) => "dirs",
             Self::Groups(_) => "groups",
             Self::Order(_) => "order",
+            Self::Method(_) => "method",
             Self::TemplatesMark(_) => "templates-mark",
             Self::TemplatesList => "templates-list",
             Self::TemplatesUnmark { .. } => "templates-unmark",

@@ -1,0 +1,121 @@
+//! The options of published methods.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+use resemble_core::signature::canonical::Canonical;
+use resemble_core::signature::{Choice, Method};
+use resemble_engine::method::rules::Where;
+use resemble_proto::number::Fraction;
+
+use crate::values;
+
+/// `--method` and the parameters of the papers.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Method")]
+pub struct MethodArgs {
+    /// `--method`.
+    #[arg(
+        help = "Answer by a published method, exactly as its paper defines it [default: default]"
+    )]
+    #[arg(long, value_name = "METHOD", value_parser = choice())]
+    pub method: Option<Choice>,
+    /// Method: bytes of a window (5-100; sif and bsw more)
+    #[arg(long, value_name = "BYTES", requires = "method")]
+    pub window: Option<u32>,
+    /// Method: runs of N words instead of windows of bytes
+    #[arg(long, value_name = "N", requires = "method", conflicts_with = "window")]
+    pub words: Option<u32>,
+    /// Method: one fingerprint in N is kept; of tttd and bsw the mean size of a chunk
+    #[arg(long, value_name = "N", requires = "method")]
+    pub rate: Option<u32>,
+    /// Method: the n of mod, bsw-min (the rate), min and sketch (so many are kept)
+    #[arg(
+        long = "n",
+        value_name = "N",
+        requires = "method",
+        conflicts_with = "rate"
+    )]
+    pub n: Option<u32>,
+    /// Method sif: fingerprints of 30, 31 or 32 bits before those that are always zero go
+    #[arg(long, value_name = "BITS", requires = "method")]
+    pub bits: Option<u32>,
+    /// Method sif: at most N fingerprints of a file; a small file in a large one may be missed
+    #[arg(long, value_name = "N", requires = "method")]
+    pub most: Option<u32>,
+    /// Method sif-anchors: the strings of FILE, one a line, instead of the usual ones
+    #[arg(long, value_name = "FILE", requires = "method", value_hint = ValueHint::FilePath)]
+    pub anchors: Option<PathBuf>,
+}
+
+fn choice() -> impl clap::builder::TypedValueParser<Value = Choice> {
+    use clap::builder::{PossibleValuesParser, TypedValueParser};
+    let names = PossibleValuesParser::new(Choice::names());
+    names.try_map(|name| name.parse::<Choice>())
+}
+
+impl MethodArgs {
+    /// The published method, if one is chosen.
+    pub const fn paper(&self) -> Option<Method> {
+        match self.method {
+            Some(Choice::Paper(method)) => Some(method),
+            Some(Choice::Default) | None => None,
+        }
+    }
+}
+
+/// What becomes of the bytes first.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Method")]
+pub struct CanonicalArgs {
+    /// Method: make the identifiers of code equal, or leave out what formats a document, first
+    #[arg(long, value_name = "FORM", requires = "method")]
+    pub canonical: Option<Form>,
+}
+
+/// Forms of a content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// As it is.
+    #[default]
+    None,
+    /// Identifiers become equal, comments go.
+    Code,
+    /// Headers of PostScript, requests of troff and commands of TeX go.
+    Text,
+}
+
+impl From<Form> for Canonical {
+    fn from(form: Form) -> Self {
+        match form {
+            Form::None => Self::None,
+            Form::Code => Self::Code,
+            Form::Text => Self::Text,
+        }
+    }
+}
+
+/// What may be in a group together, with a method.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Groups of a method")]
+pub struct GroupRules {
+    /// Method: together only if the smaller has this share of the larger's size
+    #[arg(long, value_name = "SHARE", value_parser = values::share, requires = "method")]
+    pub size_ratio: Option<Fraction>,
+    /// Method: together only with the same suffix
+    #[arg(long, requires = "method")]
+    pub same_suffix: bool,
+    /// Method: together only if both are text, binary or compressed
+    #[arg(long, requires = "method")]
+    pub same_type: bool,
+    /// Method: together only if EXPR holds, such as 'b.size < 2 * a.size and suffix = "c"'
+    #[arg(long = "where", value_name = "EXPR", requires = "method")]
+    pub only: Option<Where>,
+    /// Method: together only if CMD prints their line again; it reads lines of two names and a tab
+    #[arg(long, value_name = "CMD", requires = "method", value_hint = ValueHint::CommandString)]
+    pub filter_cmd: Option<String>,
+    /// Method sif: sets of files that all share at least N fingerprints, instead of groups
+    #[arg(long, value_name = "N", requires = "method", conflicts_with = "min")]
+    #[arg(conflicts_with_all = ["size_ratio", "same_suffix", "same_type", "only", "filter_cmd"])]
+    pub interesting: Option<u64>,
+}

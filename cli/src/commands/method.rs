@@ -1,0 +1,515 @@
+//! `--method` in find, pairs, groups and dump.
+//!
+//! The parameters are checked before any file is looked at: what a method has not, or cannot tell, is refused with
+//! exit code 2. The subject of a find is signed here, whoever answers, so that standard input and a file outside of every
+//! index go the way of all others.
+
+mod filter;
+mod groups;
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use resemble_core::Params;
+use resemble_core::signature::anchors::Anchors;
+use resemble_core::signature::canonical::Canonical;
+use resemble_core::signature::{Method, MethodParams, Settings, Threshold, lines};
+use resemble_engine::method::{self, MethodError, SignedFile, Signing};
+use resemble_proto::figure::Figure;
+use resemble_proto::message::{
+    Answer, Header, MethodBar, MethodFind, MethodFindRow, MethodPairRow, MethodPairs,
+    MethodQuestion, MethodRequest, MethodRow, MethodScore, Scope, SoftError,
+};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
+use resemble_proto::places::Env;
+use resemble_proto::report::{CommonParameters, Head};
+use serde::Serialize;
+
+use crate::args::{
+    CanonicalArgs, DumpArgs, FindArgs, Form, Global, GroupRules, ListAs, MethodArgs, PairsArgs,
+    RowOutput, Selection,
+};
+use crate::backend::{Backend, inode_of};
+use crate::commands::{NOTHING, common_parameters};
+use crate::error::{CliError, CliResult, Outcome};
+use crate::names::{self, Named};
+use crate::rows;
+use crate::ui::Ui;
+
+pub(super) use groups::run as groups;
+
+/// A method with its parameters.
+pub(super) struct Chosen {
+    pub(super) method: Method,
+    pub(super) params: MethodParams,
+    /// The text of other anchors than the usual ones.
+    anchors: Option<String>,
+}
+
+/// What is asked for, if it makes sense.
+pub(super) fn chosen(args: &MethodArgs, form: Option<Form>) -> CliResult<Chosen> {
+    let method = args.paper().ok_or(CliError::Usage(
+        "a published method is needed: --method".to_owned(),
+    ))?;
+    let anchors = match &args.anchors {
+        None => None,
+        Some(path) => {
+            let text = read_file(path)?;
+            Some(Arc::new(Anchors::parse(&text).map_err(MethodError::from)?))
+        }
+    };
+    let settings = Settings {
+        window: args.window,
+        words: args.words,
+        rate: args.rate,
+        n: args.n,
+        bits: args.bits,
+        most: args.most,
+        multiplier: None,
+        anchors: anchors.clone(),
+        canonical: form.map_or(Canonical::None, Canonical::from),
+    };
+    let params = MethodParams::new(method, &settings).map_err(MethodError::from)?;
+    Ok(Chosen {
+        method,
+        params,
+        anchors: anchors.map(|anchors| anchors.to_text()),
+    })
+}
+
+impl Chosen {
+    fn request(&self, scope: Scope, question: MethodQuestion) -> MethodRequest {
+        MethodRequest {
+            params: self.params.to_string(),
+            anchors: self.anchors.clone(),
+            scope,
+            question,
+        }
+    }
+
+    /// `--min`, `--min-shared` and `--top`.
+    fn bar(&self, selection: &Selection) -> CliResult<MethodBar> {
+        let has_chunks = matches!(self.method, Method::Tttd | Method::Bsw);
+        if selection.min_shared.is_some() && !has_chunks {
+            return Err(CliError::Usage(format!(
+                "--min-shared: {} knows no bytes in common chunks; only tttd and bsw do",
+                self.method
+            )));
+        }
+        Ok(MethodBar {
+            min: min_of(selection),
+            min_shared: selection.min_shared,
+            top: selection.top,
+        })
+    }
+}
+
+fn min_of(selection: &Selection) -> Figure {
+    let min = selection.min.and_then(Fraction::millionths);
+    Figure::from(min.map(|millionths| f64::from(millionths) / 1e6))
+}
+
+/// Without a published method its parameters mean nothing.
+pub(super) fn refuse_parameters(args: &MethodArgs, form: CanonicalArgs) -> CliResult<()> {
+    let given = [
+        ("--window", args.window.is_some()),
+        ("--words", args.words.is_some()),
+        ("--rate", args.rate.is_some()),
+        ("--n", args.n.is_some()),
+        ("--bits", args.bits.is_some()),
+        ("--most", args.most.is_some()),
+        ("--anchors", args.anchors.is_some()),
+        ("--canonical", form.canonical.is_some()),
+    ];
+    refuse_first(&given)
+}
+
+/// Without a published method its rules mean nothing.
+pub(super) fn refuse_rules(rules: &GroupRules) -> CliResult<()> {
+    refuse_first(&[
+        ("--size-ratio", rules.size_ratio.is_some()),
+        ("--same-suffix", rules.same_suffix),
+        ("--same-type", rules.same_type),
+        ("--where", rules.only.is_some()),
+        ("--filter-cmd", rules.filter_cmd.is_some()),
+        ("--interesting", rules.interesting.is_some()),
+    ])
+}
+
+fn refuse_first(given: &[(&str, bool)]) -> CliResult<()> {
+    match given.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((option, _)) => Err(CliError::Usage(format!(
+            "{option} is for published methods; the default measure has no such parameter"
+        ))),
+    }
+}
+
+/// What the default measure alone can do.
+fn refuse(method: Method, given: &[(&str, bool)]) -> CliResult<()> {
+    match given.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((option, _)) => Err(CliError::Usage(format!(
+            "{option} is for the default measure; --method {method} answers as its paper says"
+        ))),
+    }
+}
+
+fn as_rows(print_as: ListAs) -> CliResult<RowOutput> {
+    match print_as {
+        ListAs::Rows(output) => Ok(output),
+        ListAs::Report(format) => Err(CliError::Usage(format!(
+            "--format {} is for the default measure; with --method: text, json, jsonl, csv, tsv",
+            format.word()
+        ))),
+    }
+}
+
+fn read_file(path: &Path) -> CliResult<Vec<u8>> {
+    let failed = |source| CliError::File {
+        verb: "read",
+        path: path.to_owned(),
+        source,
+    };
+    if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
+        return Ok(bytes);
+    }
+    fs::read(path).map_err(failed)
+}
+
+/// The `parameters` of documents.
+#[derive(Serialize)]
+pub(super) struct Parameters {
+    method: &'static str,
+    method_params: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<MethodScore>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<Vec<PathText>>,
+    #[serde(rename = "in")]
+    within: Vec<PathText>,
+    threshold: Figure,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threshold_bytes: Option<u64>,
+    #[serde(flatten)]
+    common: CommonParameters,
+}
+
+impl Parameters {
+    fn new(
+        chosen: &Chosen,
+        threshold: Threshold,
+        selection: &Selection,
+        within: &[PathBuf],
+        params: &Params,
+    ) -> Self {
+        let asked = min_of(selection);
+        let (figure, bytes) = match threshold {
+            _ if !asked.is_none() => (asked, selection.min_shared),
+            Threshold::Score(least) => (Figure::new(least), None),
+            Threshold::SharedBytes(bytes) => {
+                (Figure::NONE, Some(selection.min_shared.unwrap_or(bytes)))
+            }
+        };
+        Self {
+            method: chosen.method.name(),
+            method_params: chosen.params.to_string(),
+            score: None,
+            files: None,
+            within: names::as_given(within),
+            threshold: figure,
+            threshold_bytes: bytes,
+            common: CommonParameters {
+                min_shared: bytes.unwrap_or(0),
+                ..common_parameters(selection, false, params)
+            },
+        }
+    }
+}
+
+/// `find --method`.
+pub(super) fn find(
+    ui: &mut Ui,
+    env: &Env,
+    global: &Global,
+    args: &FindArgs,
+    print_as: ListAs,
+    files: &[PathBuf],
+) -> CliResult {
+    let chosen = chosen(&args.method, args.form.canonical)?;
+    let is_words = args.measuring.unit == crate::args::Unit::Words;
+    let exact = args.measuring.exact;
+    refuse(chosen.method, &[("--exact", exact), ("--unit", is_words)])?;
+    let output = as_rows(print_as)?;
+    let bar = chosen.bar(&args.selection)?;
+    let (within, mut errors) = names::resolve(&args.within);
+    let mut header = None;
+    let mut found: Vec<MethodFindRow> = Vec::new();
+    let mut params = Params::default();
+    let mut backend = None;
+    if args.within.is_empty() || !within.is_empty() {
+        let answering = &args.answering;
+        let asked = backend.insert(Backend::choose(ui, env, global, answering, &within)?);
+        params = *asked.params();
+        let real = names::real_paths(&within);
+        asked.refresh(ui, &real)?;
+        for file in files {
+            let (signed, real_file) = match sign(file, &chosen.params) {
+                Ok(signed) => signed?,
+                Err(error) => {
+                    errors.push(error);
+                    continue;
+                }
+            };
+            if signed.signature.is_empty() {
+                ui.note(&format!(
+                    "{}: too small to judge, {} keeps nothing of it",
+                    crate::quote::quoted(file),
+                    chosen.method
+                ));
+            }
+            let question = MethodQuestion::Find(MethodFind {
+                signature: BASE64.encode(signed.signature.encode()),
+                content: signed.content.to_string(),
+                name: PathText::from(file.as_path()),
+                inode: real_file.as_deref().and_then(inode_of),
+                bar,
+            });
+            let request = chosen.request(args.selection.scope(real.clone()), question);
+            let answer = asked.method(ui, request, real_file.as_deref())?;
+            header = Some(sum(header, answer.header));
+            errors.extend(answer.errors);
+            found.extend(answer.rows.into_iter().filter_map(|row| match row {
+                MethodRow::Find(row) => Some(row),
+                _ => None,
+            }));
+        }
+    }
+    for row in &mut found {
+        row.path = names::shown_as(&within, &row.path);
+    }
+    let mut errors = names::tidy(errors, &within);
+    errors.dedup();
+    let threshold = chosen.method.thresholds().find;
+    let parameters = Parameters {
+        files: Some(names::as_given(files)),
+        ..Parameters::new(&chosen, threshold, &args.selection, &args.within, &params)
+    };
+    let header = header.unwrap_or(Header {
+        fresh: true,
+        ..Header::default()
+    });
+    ui.redirect(output.output.as_deref());
+    let head = Head::new("find", parameters, header);
+    rows::print(
+        ui,
+        &output,
+        &head,
+        "results",
+        &found,
+        &errors,
+        files.len() > 1,
+    )?;
+    end(ui, backend, &header, &errors, args.selection.top)
+}
+
+/// The subject of a find, and where it is; the outer error is the file's own.
+#[allow(clippy::type_complexity)]
+fn sign(
+    file: &Path,
+    params: &MethodParams,
+) -> Result<CliResult<(SignedFile, Option<PathBuf>)>, SoftError> {
+    if file == Path::new("-") {
+        return Ok(sign_stdin(params).map(|signed| (signed, None)));
+    }
+    let failed = |error: &io::Error| SoftError::of_io(PathText::from(file), error);
+    let real = fs::canonicalize(file).map_err(|error| failed(&error))?;
+    match method::sign_file(&real, params) {
+        Ok(signed) => Ok(Ok((signed, Some(real)))),
+        Err(resemble_engine::AskError::Unreadable { source, .. }) => Err(failed(&source)),
+        Err(error) => Ok(Err(error.into())),
+    }
+}
+
+fn sign_stdin(params: &MethodParams) -> CliResult<SignedFile> {
+    let mut signing = Signing::new(params);
+    let mut stdin = io::stdin().lock();
+    let mut piece = vec![0; 1 << 18];
+    loop {
+        match stdin.read(&mut piece) {
+            Ok(0) => return Ok(signing.finish()),
+            Ok(count) => signing.update(&piece[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(source) => {
+                return Err(CliError::File {
+                    verb: "read",
+                    path: PathBuf::from("-"),
+                    source,
+                });
+            }
+        }
+    }
+}
+
+fn sum(before: Option<Header>, next: Header) -> Header {
+    match before {
+        None => next,
+        Some(sum) => Header {
+            fresh: sum.fresh && next.fresh,
+            pending: sum.pending.max(next.pending),
+            total: sum.total + next.total,
+            shown: sum.shown + next.shown,
+            looked: sum.looked.or(next.looked),
+        },
+    }
+}
+
+/// `pairs --method`.
+pub(super) fn pairs(
+    ui: &mut Ui,
+    env: &Env,
+    global: &Global,
+    args: &PairsArgs,
+    print_as: ListAs,
+) -> CliResult {
+    let chosen = chosen(&args.method, args.form.canonical)?;
+    let score = match args.score {
+        None => MethodScore::Paper,
+        Some(score) => score.of_method().ok_or_else(|| {
+            let text = "--score discounted is for the default measure; a method has paper, containment and resemblance";
+            CliError::Usage(text.to_owned())
+        })?,
+    };
+    method::check_score(&chosen.params, score).map_err(MethodError::from)?;
+    let is_words = args.measuring.unit == crate::args::Unit::Words;
+    let given = [
+        ("--exact", args.measuring.exact),
+        ("--unit", is_words),
+        ("--text", args.layer.text),
+    ];
+    refuse(chosen.method, &given)?;
+    let output = as_rows(print_as)?;
+    let bar = chosen.bar(&args.selection)?;
+    let mut dirs = args.dirs.clone();
+    let mut backend = None;
+    let mut named: Vec<Named> = Vec::new();
+    let mut params = Params::default();
+    let mut errors = Vec::new();
+    let mut answer = Answer::fresh(Vec::new(), Vec::new());
+    if let Some(file) = &args.features {
+        let bytes = read_file(file)?;
+        let sets = lines::parse(&bytes).map_err(|error| CliError::File {
+            verb: "understand",
+            path: file.clone(),
+            source: io::Error::other(error.to_string()),
+        })?;
+        let rows = method::features::pairs(&chosen.params, &sets, score, bar)?;
+        answer = Answer::fresh(rows, Vec::new()).cut(bar.top);
+    } else {
+        if let Some(list) = &args.files_from {
+            dirs.extend(names::read_list(list, args.output.null)?);
+        }
+        if dirs.is_empty() {
+            return Err(CliError::Usage("no directories to look in".to_owned()));
+        }
+        (named, errors) = names::resolve(&dirs);
+    }
+    if !named.is_empty() {
+        let asked = backend.insert(Backend::choose(ui, env, global, &args.answering, &named)?);
+        params = *asked.params();
+        let real = names::real_paths(&named);
+        asked.refresh(ui, &real)?;
+        let question = MethodQuestion::Pairs(MethodPairs { score, bar });
+        let request = chosen.request(args.selection.scope(real), question);
+        let told = asked.method(ui, request, None)?;
+        let rows = told.rows.into_iter().filter_map(pair_of);
+        answer = Answer {
+            header: told.header,
+            rows: rows.collect(),
+            errors: told.errors,
+        };
+    }
+    for row in &mut answer.rows {
+        row.a = names::shown_as(&named, &row.a);
+        row.b = names::shown_as(&named, &row.b);
+    }
+    errors.append(&mut answer.errors);
+    let errors = names::tidy(errors, &named);
+    let threshold = chosen.method.thresholds().pairs;
+    let parameters = Parameters {
+        score: Some(score),
+        files: args
+            .features
+            .as_ref()
+            .map(|file| names::as_given(std::slice::from_ref(file))),
+        ..Parameters::new(&chosen, threshold, &args.selection, &dirs, &params)
+    };
+    ui.redirect(output.output.as_deref());
+    let head = Head::new("pairs", parameters, answer.header);
+    rows::print(ui, &output, &head, "pairs", &answer.rows, &errors, false)?;
+    end(ui, backend, &answer.header, &errors, args.selection.top)
+}
+
+fn pair_of(row: MethodRow) -> Option<MethodPairRow> {
+    match row {
+        MethodRow::Pair(row) => Some(row),
+        _ => None,
+    }
+}
+
+/// `dump --method`.
+pub(super) fn dump(ui: &mut Ui, env: &Env, global: &Global, args: &DumpArgs) -> CliResult {
+    let chosen = chosen(&args.method, args.canonical)?;
+    let (named, mut errors) = names::resolve(&args.roots);
+    if named.is_empty() && !errors.is_empty() {
+        ui.soft_errors(&errors);
+        return Ok(Outcome::Incomplete);
+    }
+    let mut backend = Backend::choose(ui, env, global, &args.answering, &named)?;
+    let real = names::real_paths(&named);
+    backend.refresh(ui, &real)?;
+    let scope = Scope {
+        within: real,
+        ..Scope::default()
+    };
+    let answer = backend.method(ui, chosen.request(scope, MethodQuestion::Dump), None)?;
+    ui.redirect(args.output.as_deref());
+    ui.write(|out| {
+        answer.rows.iter().try_for_each(|row| match row {
+            MethodRow::Line(line) => writeln!(out, "{line}"),
+            _ => Ok(()),
+        })
+    })?;
+    ui.flush()?;
+    errors.extend(answer.errors);
+    let errors = names::tidy(errors, &named);
+    ui.soft_errors(&errors);
+    backend.close();
+    Ok(Outcome::Holds.with_errors(!errors.is_empty()))
+}
+
+/// Says what is to be said when the rows were printed.
+fn end(
+    ui: &mut Ui,
+    backend: Option<Backend>,
+    header: &Header,
+    errors: &[SoftError],
+    top: Option<u64>,
+) -> CliResult {
+    let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
+    rows::note_nothing(ui, header, NOTHING);
+    rows::note_limits(ui, header, top, by_daemon);
+    ui.soft_errors(errors);
+    ui.flush()?;
+    if let Some(backend) = backend {
+        backend.close();
+    }
+    Ok(Outcome::of(header.total > 0).with_errors(!errors.is_empty()))
+}

@@ -1,0 +1,77 @@
+//! `--filter-cmd`: a program of the user's decides which files may be together.
+//!
+//! It is run once by `sh -c`, reads a line for each two files that are similar, and prints those lines again that are
+//! to stay: `grep -v old/` is such a program. A line is two names with a tab between; tab, newline and backslash in
+//! names are `\t`, `\n` and `\\`. Exit codes 0 and 1 are an answer (`grep` ends with 1 where nothing stays).
+
+use std::collections::{HashMap, HashSet};
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+
+use crate::error::{CliError, CliResult};
+use crate::table::{Field, Style, write_row};
+
+/// A pair of files by their places.
+pub(super) type Pair = (u32, u32);
+
+/// The pairs that the program lets through. `name`: what a file is called.
+pub(super) fn run<'a>(
+    command: &str,
+    pairs: &HashSet<Pair>,
+    name: &dyn Fn(u32) -> &'a [u8],
+) -> CliResult<HashSet<Pair>> {
+    let failed = |why: String| CliError::Usage(format!("--filter-cmd {command:?}: {why}"));
+    let mut sorted: Vec<Pair> = pairs.iter().copied().collect();
+    sorted.sort_unstable();
+    let mut lines: HashMap<Vec<u8>, Pair> = HashMap::new();
+    let mut input = Vec::new();
+    for pair in sorted {
+        let mut line = Vec::new();
+        let fields = [Field::Name(name(pair.0)), Field::Name(name(pair.1))];
+        write_row(&mut line, Style::Tsv, &fields, b'\n')
+            .map_err(|error| failed(error.to_string()))?;
+        input.extend_from_slice(&line);
+        line.pop();
+        lines.insert(line, pair);
+    }
+    let mut child = Command::new("sh")
+        .args(["-c", command])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed(error.to_string()))?;
+    let stdin = child.stdin.take();
+    let mut output = Vec::new();
+    let read = std::thread::scope(|scope| {
+        // A program that prints while it reads must not wait for us.
+        scope.spawn(|| {
+            if let Some(mut stdin) = stdin {
+                // Whoever closes its input has seen enough: what it did not print does not stay.
+                stdin.write_all(&input).unwrap_or_default();
+            }
+        });
+        match child.stdout.take() {
+            Some(mut stdout) => stdout.read_to_end(&mut output),
+            None => Ok(0),
+        }
+    });
+    read.map_err(|error| failed(error.to_string()))?;
+    let status = child.wait().map_err(|error| failed(error.to_string()))?;
+    if !matches!(status.code(), Some(0 | 1)) {
+        return Err(failed(format!("it ended with {status}")));
+    }
+    let mut kept = HashSet::new();
+    for line in output
+        .split(|&byte| byte == b'\n')
+        .filter(|line| !line.is_empty())
+    {
+        let Some(&pair) = lines.get(line) else {
+            let line = String::from_utf8_lossy(line);
+            return Err(failed(format!(
+                "it printed a line that it was not given: {line}"
+            )));
+        };
+        kept.insert(pair);
+    }
+    Ok(kept)
+}

@@ -1,0 +1,369 @@
+//! `groups --method`: groups as the paper of sif prints them, clusters by similar pairs for the other methods.
+//!
+//! Whoever answers hands over what shares what; thresholds, rules and interesting sets are worked out here. So all of
+//! them cost a moment: sif's collated sets are kept, and nothing is read again.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+
+use resemble_core::Params;
+use resemble_core::signature::{Method, Threshold};
+use resemble_engine::method::clusters::{self, SimilarFiles};
+use resemble_engine::method::rules::{Facts, Rules};
+use resemble_engine::method::sets::Grouping;
+use resemble_proto::figure::Figure;
+use resemble_proto::message::{Answer, Header, MethodFileRow, MethodQuestion, SoftError};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::{PathText, fields};
+use resemble_proto::places::Env;
+use resemble_proto::report::{Head, json_line, write_error_line, write_json};
+use serde::Serialize;
+
+use super::filter::{self, Pair};
+use super::{Chosen, Parameters, chosen, end, refuse};
+use crate::args::{Global, GroupsArgs, ReportFormat};
+use crate::backend::Backend;
+use crate::error::{CliError, CliResult};
+use crate::names;
+use crate::rows::counted;
+use crate::ui::{Cell, Tint, Ui};
+
+/// A group in JSON.
+#[derive(Serialize)]
+struct GroupRow {
+    #[serde(flatten, with = "fields::path")]
+    path: PathText,
+    size: u64,
+    members: Vec<MemberRow>,
+}
+
+#[derive(Serialize)]
+struct MemberRow {
+    #[serde(flatten, with = "fields::path")]
+    path: PathText,
+    size: u64,
+    score: Figure,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    common: Option<u32>,
+}
+
+/// An interesting set in JSON.
+#[derive(Serialize)]
+struct SetRow {
+    common: u64,
+    files: Vec<FileRow>,
+}
+
+#[derive(Serialize)]
+struct FileRow {
+    #[serde(flatten, with = "fields::path")]
+    path: PathText,
+    size: u64,
+}
+
+pub(in crate::commands) fn run(
+    ui: &mut Ui,
+    env: &Env,
+    global: &Global,
+    args: &GroupsArgs,
+) -> CliResult {
+    let chosen = chosen(&args.method, args.form.canonical)?;
+    check(&chosen, args)?;
+    let bar = chosen.bar(&args.selection)?;
+    let (roots, mut errors) = names::resolve(&args.roots);
+    let mut answer = Answer::fresh(Vec::new(), Vec::new());
+    let mut params = Params::default();
+    let mut backend = None;
+    if args.roots.is_empty() || !roots.is_empty() {
+        let asked = backend.insert(Backend::choose(ui, env, global, &args.answering, &roots)?);
+        params = *asked.params();
+        let real = names::real_paths(&roots);
+        asked.refresh(ui, &real)?;
+        let question = MethodQuestion::Groups(bar);
+        let request = chosen.request(args.selection.scope(real), question);
+        answer = asked.method(ui, request, None)?;
+    }
+    let mut grouping = Grouping::of_rows(answer.rows)?;
+    let show = |path: &mut PathText| *path = names::shown_as(&roots, path);
+    grouping
+        .files
+        .iter_mut()
+        .for_each(|file| show(&mut file.path));
+    for pair in &mut grouping.pairs {
+        show(&mut pair.a);
+        show(&mut pair.b);
+    }
+    errors.extend(answer.errors);
+    let errors = names::tidy(errors, &roots);
+    let threshold = chosen.method.thresholds().groups;
+    let parameters = Parameters::new(&chosen, threshold, &args.selection, &args.roots, &params);
+    ui.redirect(args.output.output.as_deref());
+    let header = if let Some(least) = args.rules.interesting {
+        print_interesting(
+            ui,
+            args,
+            parameters,
+            answer.header,
+            &grouping,
+            least,
+            &errors,
+        )?
+    } else {
+        let mut found = groups(&grouping, args, threshold)?;
+        let header = cut(answer.header, &mut found, args.selection.top);
+        print(ui, args, parameters, header, &grouping, &found, &errors)?;
+        header
+    };
+    end(ui, backend, &header, &errors, args.selection.top)
+}
+
+/// Refuses what makes no sense before any file is looked at.
+fn check(chosen: &Chosen, args: &GroupsArgs) -> CliResult<()> {
+    let given = [
+        ("--of", args.of.is_some()),
+        ("--memory", args.memory.is_some()),
+        ("--order", args.order),
+        ("--plan", args.plan.is_some()),
+        ("--from", args.output.from.is_some()),
+    ];
+    refuse(chosen.method, &given)?;
+    let wrong = |why: String| Err(CliError::Usage(why));
+    match args.output.format {
+        ReportFormat::Text | ReportFormat::Json | ReportFormat::Jsonl => {}
+        format => {
+            return wrong(format!(
+                "--format {} is for the default measure; groups of a method: text, json, jsonl",
+                format.word()
+            ));
+        }
+    }
+    let is_sif = matches!(chosen.method, Method::Sif | Method::SifAnchors);
+    if !is_sif && (args.rules.interesting.is_some() || args.degree.is_some()) {
+        return wrong(format!(
+            "--interesting and --degree are for the fingerprints of sif; {} groups by pairs",
+            chosen.method
+        ));
+    }
+    Ok(())
+}
+
+/// From how many files on a set of sif is no evidence.
+fn most_members(args: &GroupsArgs, files: usize) -> Option<u32> {
+    use resemble_proto::message::Degree;
+    match args.degree? {
+        Degree::Usual => Some(1000),
+        Degree::Half => Some((files / 2) as u32),
+        Degree::Over(degree) => Some(degree),
+    }
+}
+
+fn groups(
+    grouping: &Grouping,
+    args: &GroupsArgs,
+    threshold: Threshold,
+) -> CliResult<Vec<SimilarFiles>> {
+    let threshold = match (super::min_of(&args.selection).value(), threshold) {
+        (Some(min), _) => min,
+        (None, Threshold::Score(least)) => least,
+        (None, Threshold::SharedBytes(_)) => 0.0,
+    };
+    let most = most_members(args, grouping.files.len());
+    let rules = Rules {
+        size_ratio: args
+            .rules
+            .size_ratio
+            .and_then(Fraction::score)
+            .map(resemble_core::Score::get),
+        same_suffix: args.rules.same_suffix,
+        same_type: args.rules.same_type,
+        only: args.rules.only.clone(),
+    };
+    let facts = |file: u32| {
+        let file = &grouping.files[file as usize];
+        Facts {
+            path: file.path.as_bytes(),
+            size: file.size,
+            text: file.text,
+        }
+    };
+    let by_rules = |a: u32, b: u32| rules.accept(&facts(a), &facts(b));
+    if let Some(command) = &args.rules.filter_cmd {
+        // Whatever could be together is asked about, then grouped again with the answers.
+        let met: RefCell<HashSet<Pair>> = RefCell::default();
+        let meets = |a: u32, b: u32| {
+            let may = by_rules(a, b);
+            if may {
+                met.borrow_mut().insert((a, b));
+            }
+            may
+        };
+        clusters::groups(grouping, threshold, most, Some(&meets));
+        let name = |file: u32| grouping.files[file as usize].path.as_bytes();
+        let kept = filter::run(command, &met.into_inner(), &name)?;
+        let is_kept = |a: u32, b: u32| kept.contains(&(a, b));
+        return Ok(clusters::groups(grouping, threshold, most, Some(&is_kept)));
+    }
+    if rules.is_any() {
+        return Ok(clusters::groups(grouping, threshold, most, Some(&by_rules)));
+    }
+    Ok(clusters::groups(grouping, threshold, most, None))
+}
+
+fn cut<T>(header: Header, found: &mut Vec<T>, top: Option<u64>) -> Header {
+    let total = found.len() as u64;
+    if let Some(top) = top {
+        found.truncate(usize::try_from(top).unwrap_or(usize::MAX));
+    }
+    Header {
+        total,
+        shown: found.len() as u64,
+        ..header
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
+fn print(
+    ui: &mut Ui,
+    args: &GroupsArgs,
+    parameters: Parameters,
+    header: Header,
+    grouping: &Grouping,
+    found: &[SimilarFiles],
+    errors: &[SoftError],
+) -> CliResult<()> {
+    let file = |place: u32| &grouping.files[place as usize];
+    if args.output.format == ReportFormat::Text {
+        if found.is_empty() {
+            return Ok(());
+        }
+        ui.page();
+        ui.write(|out| {
+            writeln!(
+                out,
+                "The following groups of files are similar. {}",
+                parameters.minimum()
+            )
+        })?;
+        for group in found {
+            let reference = file(group.reference);
+            let line = |first: String, file: &MethodFileRow| {
+                let cell = Cell::left(first, Tint::Plain);
+                vec![
+                    cell.joined(" ", &ui.name(&file.path, Tint::Plain))
+                        .followed_by(&format!(" {}", file.size)),
+                ]
+            };
+            let mut lines = vec![Vec::new(), line("R100".to_owned(), reference)];
+            for member in &group.members {
+                let percent = member.score.percent();
+                let percent = percent.map_or("?".to_owned(), |percent| percent.to_string());
+                lines.push(line(format!("{percent:>4}"), file(member.file)));
+            }
+            ui.lines(&lines, b'\n')?;
+        }
+        return Ok(());
+    }
+    let rows = found.iter().map(|group| GroupRow {
+        path: file(group.reference).path.clone(),
+        size: file(group.reference).size,
+        members: group
+            .members
+            .iter()
+            .map(|member| MemberRow {
+                path: file(member.file).path.clone(),
+                size: file(member.file).size,
+                score: member.score,
+                common: member.common,
+            })
+            .collect(),
+    });
+    document(ui, args, parameters, header, rows, errors)
+}
+
+#[allow(clippy::too_many_arguments)]
+fn print_interesting(
+    ui: &mut Ui,
+    args: &GroupsArgs,
+    parameters: Parameters,
+    header: Header,
+    grouping: &Grouping,
+    least: u64,
+    errors: &[SoftError],
+) -> CliResult<Header> {
+    let most = most_members(args, grouping.files.len());
+    let Some(mut found) = clusters::interesting_sets(grouping, least, most) else {
+        return Ok(header);
+    };
+    let header = cut(header, &mut found.sets, args.selection.top);
+    if !found.complete {
+        ui.note("there are more interesting sets than could be looked for; a higher --interesting finds all of its own");
+    }
+    let file = |place: u32| &grouping.files[place as usize];
+    if args.output.format == ReportFormat::Text {
+        for set in &found.sets {
+            let common = counted(set.common, "fingerprint");
+            let heading = format!(
+                "{common} common to {}:",
+                counted(set.files.len() as u64, "file")
+            );
+            let mut lines = vec![vec![Cell::left(heading, Tint::Heading)]];
+            for &place in &set.files {
+                lines.push(vec![
+                    Cell::left("   ", Tint::Plain),
+                    ui.name(&file(place).path, Tint::Plain),
+                    Cell::right(file(place).size.to_string(), Tint::Faint),
+                ]);
+            }
+            lines.push(Vec::new());
+            ui.lines(&lines, b'\n')?;
+        }
+        return Ok(header);
+    }
+    let rows = found.sets.iter().map(|set| SetRow {
+        common: set.common,
+        files: set
+            .files
+            .iter()
+            .map(|&place| FileRow {
+                path: file(place).path.clone(),
+                size: file(place).size,
+            })
+            .collect(),
+    });
+    document(ui, args, parameters, header, rows, errors)?;
+    Ok(header)
+}
+
+fn document<R: Serialize>(
+    ui: &mut Ui,
+    args: &GroupsArgs,
+    parameters: Parameters,
+    header: Header,
+    rows: impl Iterator<Item = R>,
+    errors: &[SoftError],
+) -> CliResult<()> {
+    let head = Head::new("groups", parameters, header);
+    if args.output.format == ReportFormat::Json {
+        return ui.write(|out| write_json(out, &head, "groups", rows, errors));
+    }
+    ui.write(|out| {
+        json_line(out, &head)?;
+        for row in rows {
+            json_line(out, &row)?;
+        }
+        errors
+            .iter()
+            .try_for_each(|error| write_error_line(out, error))
+    })
+}
+
+impl Parameters {
+    /// The threshold as figure 3 of the paper has it.
+    fn minimum(&self) -> String {
+        match (self.threshold.value(), self.threshold_bytes) {
+            (Some(least), _) => format!("Minimum similarity = {}%", least * 100.0),
+            (None, Some(bytes)) => format!("Minimum in common = {bytes} bytes"),
+            (None, None) => "Whatever is in common".to_owned(),
+        }
+    }
+}

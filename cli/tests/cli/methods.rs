@@ -1,0 +1,470 @@
+//! `--method` in find, pairs, groups and dump.
+
+use crate::environment::{Environment, finish, prose};
+
+/// Versions, a part, two versions in one file, a stranger, something too small.
+fn collection() -> Environment {
+    let env = Environment::new();
+    let text = prose(1, 400);
+    env.write("docs/report.txt", &text);
+    env.write("docs/copy.txt", &text);
+    env.write("docs/edited.txt", text.replacen("river", "brook", 9));
+    env.write("docs/part.txt", &text[..text.len() / 4]);
+    env.write("docs/twice.txt", format!("{text}{text}"));
+    env.write("docs/stranger.txt", prose(2, 400));
+    env.write("docs/small.txt", "too small");
+    env.write("docs/empty", "");
+    env
+}
+
+const METHODS: [&str; 8] = [
+    "tttd",
+    "bsw",
+    "bsw-min",
+    "mod",
+    "min",
+    "sketch",
+    "sif",
+    "sif-anchors",
+];
+
+#[test]
+fn every_method_finds_the_copy_and_not_the_stranger() {
+    let env = collection();
+    for method in METHODS {
+        let args = [
+            "find",
+            "docs/report.txt",
+            "--in",
+            "docs",
+            "--method",
+            method,
+            "--format",
+            "json",
+        ];
+        let answer = env.run(args);
+        let json = answer.json();
+        assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{method}");
+        assert_eq!(json["parameters"]["method"], method);
+        let results = json["results"].as_array().unwrap();
+        let of = |path: &str| {
+            let mut rows = results.iter();
+            rows.find(|row| row["path"] == format!("docs/{path}"))
+                .cloned()
+        };
+        let copy = of("copy.txt").expect(method);
+        assert_eq!(
+            (&copy["relation"], &copy["score"]),
+            (&"identical".into(), &1.0.into()),
+            "{method}"
+        );
+        assert!(of("report.txt").is_none(), "{method}");
+        assert!(
+            of("stranger.txt").is_none() && of("empty").is_none(),
+            "{method}"
+        );
+        assert!(of("edited.txt").is_some(), "{method}: {json}");
+        let tells_chunks = matches!(method, "tttd" | "bsw");
+        assert_eq!(copy["shared_bytes"].is_u64(), tells_chunks, "{method}");
+    }
+}
+
+/// "The query is a call for papers; another file holds two versions of it."
+#[test]
+fn sif_says_two_hundred_percent() {
+    let env = collection();
+    let args = ["find", "docs/report.txt", "--in", "docs", "--method", "sif"];
+    let text = env.run(args).text();
+    let first = text.lines().next().unwrap();
+    assert!(first.contains("docs/twice.txt"), "{text}");
+    let percent: u32 = first.split('%').next().unwrap().trim().parse().unwrap();
+    assert!((195..=205).contains(&percent), "{text}");
+}
+
+#[test]
+fn tsv_has_the_columns_of_the_contract_and_csv_the_score() {
+    let env = collection();
+    let run = |verb: &[&str], format: &str| {
+        let mut args = verb.to_vec();
+        args.extend([
+            "--method", "mod", "--n", "10", "--min", "0", "--format", format,
+        ]);
+        env.run(args).text()
+    };
+    let (find, pairs) = (
+        ["find", "docs/report.txt", "--in", "docs"],
+        ["pairs", "docs"],
+    );
+    for line in run(&find, "tsv").lines() {
+        assert_eq!(line.split('\t').count(), 8, "{line}");
+    }
+    for line in run(&pairs, "tsv").lines() {
+        let fields: Vec<&str> = line.split('\t').collect();
+        assert_eq!(fields.len(), 7, "{line}");
+        // The paper's figure, not cut to six decimals, and the measures beside it; no chunks.
+        assert!(
+            fields[2].parse::<f64>().unwrap() > 0.0 && fields[6].is_empty(),
+            "{line}"
+        );
+    }
+    let csv = run(&find, "csv");
+    assert_eq!(
+        csv.lines().next(),
+        Some("file,path,relation,layer,a_in_b,b_in_a,resemblance,shared_bytes,score,size")
+    );
+    assert_eq!(
+        run(&pairs, "csv").lines().next(),
+        Some("a,b,score,a_in_b,b_in_a,resemblance,shared_bytes,identical")
+    );
+}
+
+#[test]
+fn what_a_method_cannot_tell_is_null_or_refused() {
+    let env = collection();
+    for method in ["min", "sketch"] {
+        let answer = env.run(["pairs", "docs", "--method", method, "--format", "json"]);
+        let json = answer.json();
+        assert_eq!(json["parameters"]["score"], "paper");
+        for row in json["pairs"].as_array().unwrap() {
+            assert!(row["a_in_b"].is_null() && row["b_in_a"].is_null(), "{row}");
+            assert_eq!(row["shared_bytes"], serde_json::Value::Null);
+            assert!(
+                row["score"].is_f64() && row["resemblance"].is_f64(),
+                "{row}"
+            );
+        }
+        // Before any file is looked at: there is none.
+        let refused = env.run([
+            "pairs",
+            "no/such/dir",
+            "--method",
+            method,
+            "--score",
+            "containment",
+        ]);
+        assert_eq!(refused.code, 2);
+        assert_eq!(refused.err.lines().count(), 1, "{}", refused.err);
+        assert!(
+            refused.err.contains("cannot tell how much"),
+            "{}",
+            refused.err
+        );
+    }
+    let told = env.run(["pairs", "docs", "--method", "mod", "--score", "containment"]);
+    assert_eq!(told.code, 0);
+}
+
+#[test]
+fn too_small_to_judge_is_null() {
+    let env = collection();
+    env.write("docs/small too.txt", "too small");
+    let answer = env.run([
+        "pairs", "docs", "--method", "mod", "--min", "0", "--format", "jsonl",
+    ]);
+    let text = answer.text();
+    let small = text
+        .lines()
+        .find(|line| line.contains("small.txt"))
+        .unwrap();
+    let row: serde_json::Value = serde_json::from_str(small).unwrap();
+    assert_eq!(
+        (&row["identical"], &row["score"]),
+        (&true.into(), &serde_json::Value::Null)
+    );
+    let find = env.run([
+        "find",
+        "docs/small.txt",
+        "--in",
+        "docs/part.txt",
+        "--method",
+        "mod",
+    ]);
+    assert!(find.err.contains("too small to judge"), "{}", find.err);
+    assert_eq!(find.code, 1);
+}
+
+#[test]
+fn the_threshold_is_the_papers_unless_another_is_asked_for() {
+    let env = collection();
+    let count = |min: &[&str]| {
+        let mut args = vec![
+            "pairs", "docs", "--method", "mod", "--n", "10", "--format", "tsv",
+        ];
+        args.extend(min);
+        env.run(args).text().lines().count()
+    };
+    let (papers, some, any) = (count(&[]), count(&["--min", "20%"]), count(&["--min", "0"]));
+    assert!(papers < some && some <= any, "{papers} {some} {any}");
+    assert_eq!(papers, count(&["--min", "70%"]));
+}
+
+#[test]
+fn parameters_are_refused_with_the_reason() {
+    let env = collection();
+    for (args, said) in [
+        (&["pairs", "docs", "--method", "nonsense"][..], "nonsense"),
+        (&["pairs", "docs", "--window", "20"], "--method"),
+        (
+            &["pairs", "docs", "--method", "default", "--window", "20"],
+            "--window is for published methods",
+        ),
+        (
+            &["groups", "docs", "--method", "default", "--same-type"],
+            "--same-type is for",
+        ),
+        (
+            &["pairs", "docs", "--method", "sif", "--words", "5"],
+            "sif has no parameter words",
+        ),
+        (
+            &["pairs", "docs", "--method", "sif", "--rate", "100"],
+            "power of two",
+        ),
+        (
+            &["pairs", "docs", "--method", "mod", "--window", "3"],
+            "between 5 and 100",
+        ),
+        (
+            &["pairs", "docs", "--method", "mod", "--exact"],
+            "--exact is for the default measure",
+        ),
+        (
+            &["pairs", "docs", "--method", "mod", "--min-shared", "9"],
+            "--min-shared",
+        ),
+        (
+            &["pairs", "docs", "--method", "mod", "--format", "html"],
+            "--format html",
+        ),
+        (&["pairs", "docs", "--score", "paper"], "--method"),
+        (
+            &["groups", "docs", "--method", "min", "--interesting", "3"],
+            "--interesting",
+        ),
+        (
+            &["groups", "docs", "--method", "sif", "--where", "a.size <"],
+            "at byte 9",
+        ),
+        (
+            &["groups", "docs", "--method", "sif", "--plan", "symlink"],
+            "--plan",
+        ),
+        (&["pairs", "--method", "sif", "--features", "none"], "none"),
+        (
+            &[
+                "find",
+                "docs/part.txt",
+                "--in",
+                "docs",
+                "--method",
+                "sif-anchors",
+                "--anchors",
+                "docs/empty",
+            ],
+            "anchor",
+        ),
+    ] {
+        let answer = env.run(args);
+        assert_eq!((answer.code, answer.out.len()), (2, 0), "{args:?}");
+        assert!(answer.err.contains(said), "{args:?}: {}", answer.err);
+    }
+}
+
+#[test]
+fn groups_are_printed_as_in_figure_3() {
+    let env = collection();
+    let text = env.run(["groups", "docs", "--method", "sif"]).text();
+    let mut lines = text.lines();
+    assert_eq!(
+        lines.next(),
+        Some("The following groups of files are similar. Minimum similarity = 25%")
+    );
+    assert_eq!(lines.next(), Some(""));
+    let size = std::fs::metadata(env.path("docs/copy.txt")).unwrap().len();
+    assert_eq!(
+        lines.next(),
+        Some(format!("R100 docs/copy.txt {size}").as_str())
+    );
+    assert!(lines.next().unwrap().starts_with(" 100 docs/"), "{text}");
+    assert!(!text.contains("stranger"), "{text}");
+}
+
+#[test]
+fn rules_part_groups_without_another_look() {
+    let env = collection();
+    let groups = |rules: &[&str]| {
+        let mut args = vec![
+            "groups", "docs", "--method", "sif", "--min", "20%", "--format", "json",
+        ];
+        args.extend(rules);
+        env.run(args).json()["groups"].clone()
+    };
+    let all = groups(&[]).to_string();
+    assert!(all.contains("part.txt") && all.contains("twice.txt"));
+    for rules in [
+        &["--size-ratio", "90%"][..],
+        &["--where", "b.size < 1.1 * a.size and a.size < 1.1 * b.size"],
+        &[
+            "--where",
+            "not (path ~ \"*part*\" or path ~ \"*twice*\") and a.name != \"part.txt\" and b.name != \"part.txt\" and a.name != \"twice.txt\" and b.name != \"twice.txt\"",
+        ],
+        &["--filter-cmd", "grep -v -e part -e twice"],
+    ] {
+        let some = groups(rules).to_string();
+        assert!(
+            !some.contains("part.txt") && !some.contains("twice.txt"),
+            "{rules:?} {some}"
+        );
+        assert!(
+            some.contains("copy.txt") && some.contains("edited.txt"),
+            "{rules:?} {some}"
+        );
+    }
+    let none = env.run([
+        "groups",
+        "docs",
+        "--method",
+        "sif",
+        "--filter-cmd",
+        "cat > /dev/null",
+    ]);
+    assert_eq!((none.code, none.text()), (1, String::new()));
+    let bad = env.run([
+        "groups",
+        "docs",
+        "--method",
+        "sif",
+        "--filter-cmd",
+        "exit 3",
+    ]);
+    assert_eq!(bad.code, 2);
+    let liar = env.run([
+        "groups",
+        "docs",
+        "--method",
+        "sif",
+        "--filter-cmd",
+        "echo nonsense",
+    ]);
+    assert!(
+        liar.code == 2 && liar.err.contains("nonsense"),
+        "{}",
+        liar.err
+    );
+}
+
+#[test]
+fn interesting_sets_and_clusters() {
+    let env = collection();
+    let sets = env
+        .run([
+            "groups",
+            "docs",
+            "--method",
+            "sif",
+            "--interesting",
+            "5",
+            "--format",
+            "json",
+        ])
+        .json();
+    let sets = sets["groups"].as_array().unwrap().clone();
+    assert!(!sets.is_empty() && sets.iter().all(|set| set["common"].as_u64() >= Some(5)));
+    for method in ["min", "tttd", "sketch", "mod"] {
+        let clusters = env
+            .run(["groups", "docs", "--method", method, "--format", "json"])
+            .json();
+        let clusters = clusters["groups"].as_array().unwrap().clone();
+        assert!(
+            clusters[0].to_string().contains("edited.txt"),
+            "{method} {clusters:?}"
+        );
+        assert!(
+            !clusters[0].to_string().contains("stranger.txt"),
+            "{method} {clusters:?}"
+        );
+    }
+}
+
+#[test]
+fn sets_of_other_programs() {
+    let env = Environment::new();
+    let set = |from: u32, to: u32| {
+        let words: Vec<String> = (from..to).map(|word| format!("w{word}")).collect();
+        words.join(" ")
+    };
+    let lines = format!(
+        "# sets\na\t{}\nb\t{}\nc\t{}\n",
+        set(0, 4000),
+        set(1000, 5000),
+        set(9000, 9900)
+    );
+    env.write("sets.tsv", lines);
+    for method in METHODS {
+        let answer = env.run([
+            "pairs",
+            "--features",
+            "sets.tsv",
+            "--method",
+            method,
+            "--min",
+            "10%",
+            "--format",
+            "tsv",
+        ]);
+        let text = answer.text();
+        let [row] = &text.lines().collect::<Vec<_>>()[..] else {
+            panic!("{method}: {text}{}", answer.err);
+        };
+        let fields: Vec<&str> = row.split('\t').collect();
+        assert_eq!(fields[..2], ["a", "b"]);
+        // 3000 of 5000; of sif and of chunks 3000 of 4000.
+        let score: f64 = fields[2].parse().unwrap();
+        let expected = if matches!(method, "tttd" | "bsw" | "sif" | "sif-anchors") {
+            0.75
+        } else {
+            0.6
+        };
+        assert!((score - expected).abs() < 0.17, "{method} {score}");
+    }
+    env.write("bad.tsv", "a\t1\na\t2\n");
+    let bad = env.run(["pairs", "--features", "bad.tsv", "--method", "mod"]);
+    assert!(bad.code == 2 && bad.err.contains("line 2"), "{}", bad.err);
+}
+
+#[test]
+fn a_second_question_reads_no_file() {
+    let env = collection();
+    let ask = || {
+        env.run([
+            "pairs", "docs", "--method", "sif", "--min", "0", "--format", "tsv",
+        ])
+        .text()
+    };
+    let first = ask();
+    assert_eq!(ask(), first);
+    assert_eq!(
+        env.run(["dump", "docs", "--method", "sif"])
+            .text()
+            .lines()
+            .count(),
+        8
+    );
+    // Standard input is compared as a file is.
+    let text = std::fs::read(env.path("docs/report.txt")).unwrap();
+    let mut child = env.command([
+        "find", "-", "--in", "docs", "--method", "sif", "--format", "tsv",
+    ]);
+    let by_stdin = finish(&mut child, &text).text();
+    let by_name = env.run([
+        "find",
+        "docs/report.txt",
+        "--in",
+        "docs",
+        "--method",
+        "sif",
+        "--format",
+        "tsv",
+    ]);
+    assert_eq!(by_stdin.lines().count(), by_name.text().lines().count() + 1);
+}

@@ -1,0 +1,224 @@
+//! Rabin's fingerprints of byte windows, 64 bits, rolling.
+//!
+//! Rabin 1981 (*Fingerprinting by random polynomials*), as Cherkasova et al. 2009, section 2, and Forman et al. 2005,
+//! section 2.2, use them. A window is a polynomial over GF(2), its bits the coefficients, and its fingerprint the
+//! remainder modulo a fixed irreducible polynomial P of degree 64 that was drawn at random:
+//!
+//! ```text
+//! F(b1 … bw) = (1 b1 … bw) · x^64  mod P
+//! ```
+//!
+//! Two choices, both from Broder's *Some applications of Rabin's fingerprinting method* (1993):
+//!
+//! 1. A **leading 1**. Without it a window of zero bytes has the fingerprint 0, which every modulus divides and nothing
+//!    is smaller than: padding would be in each sample.
+//! 2. **Times x^64.** Without it a window of up to eight bytes *is* its fingerprint, and "the smallest fingerprint"
+//!    would be the window that starts with the smallest byte.
+//!
+//! One table lookup for the byte that enters and one for the byte that leaves; the time for a byte does not depend on
+//! the window. Different windows of up to eight bytes never have one fingerprint; longer ones by chance, 1 in 2^64.
+
+use std::sync::Arc;
+
+/// P without its leading term: drawn at random (seeded with 1997-06-01), then tested to be irreducible.
+pub const POLYNOMIAL: u64 = 0xe4c4_3e34_5a5c_a85f;
+
+/// t · x^64 mod P for every byte t.
+const ENTERING: [u64; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut value = (byte as u64) << 56;
+        let mut bit = 0;
+        while bit < 8 {
+            value = (value << 1) ^ if value >> 63 == 1 { POLYNOMIAL } else { 0 };
+            bit += 1;
+        }
+        table[byte] = value;
+        byte += 1;
+    }
+    table
+};
+
+/// `value`, times x^8, plus `byte` · x^64.
+#[inline]
+const fn push(value: u64, byte: u8) -> u64 {
+    (value << 8) ^ ENTERING[((value >> 56) as u8 ^ byte) as usize]
+}
+
+/// The fingerprints of all windows of `width` bytes, over bytes handed over in pieces of any size.
+#[derive(Clone, Debug)]
+pub struct Rolling {
+    width: usize,
+    leaving: Arc<[u64; 256]>,
+    /// The leading 1.
+    leading: u64,
+    value: u64,
+    /// The last `width` bytes, a ring that is written next at `at`.
+    ring: Vec<u8>,
+    at: usize,
+    /// Bytes still to come before there is a window.
+    missing: usize,
+}
+
+impl Rolling {
+    /// At the start of a content.
+    ///
+    /// # Panics
+    ///
+    /// If `width` is 0.
+    pub fn new(width: usize) -> Self {
+        assert!(width > 0, "a window has a byte");
+        let mut leaving = [0; 256];
+        for (byte, value) in (0..=255).zip(&mut leaving) {
+            *value = (0..width).fold(push(0, byte), |value, _| push(value, 0));
+        }
+        Self {
+            width,
+            leading: leaving[1],
+            leaving: Arc::new(leaving),
+            value: 0,
+            ring: vec![0; width],
+            at: 0,
+            missing: width,
+        }
+    }
+
+    /// Starts again with another content.
+    pub fn reset(&mut self) {
+        self.value = 0;
+        self.ring.fill(0);
+        self.at = 0;
+        self.missing = self.width;
+    }
+
+    /// Takes the next byte: the fingerprint of the window that it ends, if there is one.
+    #[inline]
+    pub fn push(&mut self, byte: u8) -> Option<u64> {
+        // Zeros before the content weigh nothing, so the ring may start with them.
+        let gone = std::mem::replace(&mut self.ring[self.at], byte);
+        self.at += 1;
+        if self.at == self.width {
+            self.at = 0;
+        }
+        self.value = push(self.value, byte) ^ self.leaving[usize::from(gone)];
+        if self.missing > 1 {
+            self.missing -= 1;
+            return None;
+        }
+        self.missing = 0;
+        Some(self.value ^ self.leading)
+    }
+
+    /// Takes the next bytes; `sink` gets the fingerprints of the windows that end in them, in order.
+    #[inline]
+    pub fn update(&mut self, bytes: &[u8], mut sink: impl FnMut(u64)) {
+        // The bytes that enter and leave both lie in `bytes` from the second window on: no ring is needed there.
+        let head = bytes.len().min(self.width);
+        for &byte in &bytes[..head] {
+            if let Some(value) = self.push(byte) {
+                sink(value);
+            }
+        }
+        if bytes.len() <= self.width {
+            return;
+        }
+        let mut value = self.value;
+        for (&entering, &gone) in bytes[self.width..].iter().zip(bytes) {
+            value = push(value, entering) ^ self.leaving[usize::from(gone)];
+            sink(value ^ self.leading);
+        }
+        self.value = value;
+        self.at = 0;
+        self.ring
+            .copy_from_slice(&bytes[bytes.len() - self.width..]);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The definition by long division, one bit at a time.
+    pub(crate) fn by_division(window: &[u8]) -> u64 {
+        let modulus = 1u128 << 64 | u128::from(POLYNOMIAL);
+        let bits = std::iter::once(true)
+            .chain(
+                window
+                    .iter()
+                    .flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1 == 1)),
+            )
+            .chain(std::iter::repeat_n(false, 64));
+        let mut rest = 0u128;
+        for bit in bits {
+            rest = rest << 1 | u128::from(bit);
+            if rest >> 64 == 1 {
+                rest ^= modulus;
+            }
+        }
+        rest as u64
+    }
+
+    /// All windows by the definition.
+    pub(crate) fn windows(bytes: &[u8], width: usize) -> Vec<u64> {
+        bytes.windows(width).map(by_division).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn rolling_in_pieces_is_long_division(
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+            width in 1usize..101,
+            size in 1usize..150,
+        ) {
+            let mut rolling = Rolling::new(width);
+            for _twice in 0..2 {
+                let mut all = Vec::new();
+                bytes.chunks(size).for_each(|piece| rolling.update(piece, |f| all.push(f)));
+                prop_assert_eq!(all, windows(&bytes, width));
+                rolling.reset();
+            }
+        }
+    }
+
+    /// a · b mod P.
+    fn times(a: u64, b: u64) -> u64 {
+        (0..64).rev().fold(0u64, |product, bit| {
+            let doubled = product << 1 ^ if product >> 63 == 1 { POLYNOMIAL } else { 0 };
+            doubled ^ if b >> bit & 1 == 1 { a } else { 0 }
+        })
+    }
+
+    /// Rabin's test: x^(2^64) = x, and x^(2^32) - x has no factor in common with P.
+    #[test]
+    fn the_polynomial_is_irreducible() {
+        let mut power = 2u64;
+        let mut half = 0;
+        for i in 1..=64 {
+            power = times(power, power);
+            if i == 32 {
+                half = power;
+            }
+        }
+        assert_eq!(power, 2);
+        let (mut a, mut b) = (1u128 << 64 | u128::from(POLYNOMIAL), u128::from(half ^ 2));
+        while b != 0 {
+            while a.leading_zeros() <= b.leading_zeros() && a != 0 {
+                a ^= b << (b.leading_zeros() - a.leading_zeros());
+            }
+            std::mem::swap(&mut a, &mut b);
+        }
+        assert_eq!(a, 1);
+    }
+
+    #[test]
+    fn zeros_are_no_zero_and_short_windows_never_collide() {
+        assert_ne!(by_division(&[0; 20]), 0);
+        let all: std::collections::HashSet<u64> = (0..=u16::MAX)
+            .map(|pair| by_division(&pair.to_be_bytes()))
+            .collect();
+        assert_eq!(all.len(), 1 << 16);
+    }
+}

@@ -1,0 +1,483 @@
+//! The parameters of the methods, and the params ids that signatures are stored under.
+//!
+//! A params id ([`MethodParams`]'s `Display`) holds everything that could change a byte of a signature and is read back by
+//! [`MethodParams::parse`]. Two signatures are only ever compared under one id.
+
+use std::fmt;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::params::ChunkParams;
+use crate::signature::anchors::{AnchorError, AnchorParams, Anchors};
+use crate::signature::canonical::Canonical;
+use crate::signature::chunked::{self, SlidingWindow};
+use crate::signature::method::{Method, UnknownMethod};
+use crate::signature::sif::SifParams;
+
+/// Why parameters are no parameters of a method.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ParamError {
+    /// No method has this name.
+    #[error(transparent)]
+    Unknown(#[from] UnknownMethod),
+    /// A parameter that the method has not got.
+    #[error("{method} has no parameter {parameter}; it has {}", method.parameters().join(", "))]
+    NotTaken {
+        /// The method.
+        method: Method,
+        /// The parameter.
+        parameter: &'static str,
+    },
+    /// A value outside its range.
+    #[error("{parameter} {value} is not between {least} and {most}, which {method} needs")]
+    OutOfRange {
+        /// The method.
+        method: Method,
+        /// The parameter.
+        parameter: &'static str,
+        /// What was asked for.
+        value: u64,
+        /// The least that is possible.
+        least: u64,
+        /// The most.
+        most: u64,
+    },
+    /// Two parameters that exclude each other.
+    #[error("{method} takes either {one} or {other}, not both")]
+    Both {
+        /// The method.
+        method: Method,
+        /// One parameter.
+        one: &'static str,
+        /// The other.
+        other: &'static str,
+    },
+    /// The rate of sif is a number of bits.
+    #[error(
+        "sif keeps one fingerprint in a power of two: rate {value} is none; try 128, 256 or 512"
+    )]
+    NoPowerOfTwo {
+        /// What was asked for.
+        value: u64,
+    },
+    /// The multiplier of sif.
+    #[error(
+        "{value} is no multiplier for sif: it must be a prime, 5 modulo 8 and below 2^32 (7 modulo 8 always keeps 50 blanks, 3 and 7 \
+         keep 50 @)"
+    )]
+    Multiplier {
+        /// What was asked for.
+        value: u64,
+    },
+    /// A set of anchors that is none.
+    #[error(transparent)]
+    Anchors(#[from] AnchorError),
+    /// A params id that names anchors which are not at hand.
+    #[error("these signatures were made with the anchors {wanted}; give the same anchors again")]
+    OtherAnchors {
+        /// The id of the set.
+        wanted: String,
+    },
+    /// Not a params id.
+    #[error("{id:?} is no params id of this version: {reason}")]
+    Id {
+        /// The text.
+        id: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+}
+
+/// What fingerprints are taken of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Grain {
+    /// Every window of so many bytes.
+    Bytes(u32),
+    /// Every run of so many words.
+    Words(u32),
+}
+
+/// What was asked for: every parameter of every method, unset unless given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Bytes of a window.
+    pub window: Option<u32>,
+    /// Words of a shingle, instead of windows of bytes.
+    pub words: Option<u32>,
+    /// One fingerprint in so many is kept; for chunks their mean size in bytes.
+    pub rate: Option<u32>,
+    /// The n of `Mod_n`, `BSW_n` (the same as the rate), `Min_n` and `Sketch_n` (so many fingerprints are kept).
+    pub n: Option<u32>,
+    /// sif: fingerprints are modulo 2 to this.
+    pub bits: Option<u32>,
+    /// sif: p.
+    pub multiplier: Option<u32>,
+    /// sif: at most so many fingerprints of a file, the rate falling as files grow.
+    pub most: Option<u32>,
+    /// sif-anchors: the anchors.
+    pub anchors: Option<Arc<Anchors>>,
+    /// What becomes of the bytes before anything is taken of them.
+    pub canonical: Canonical,
+}
+
+/// A method with all its parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MethodParams {
+    /// What becomes of the bytes first.
+    pub canonical: Canonical,
+    /// The rest.
+    pub scheme: Scheme,
+}
+
+/// The parameters of each method.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// [`Method::Tttd`].
+    Tttd(ChunkParams),
+    /// [`Method::Bsw`].
+    Bsw(SlidingWindow),
+    /// [`Method::BswMin`]: a chunk ends where n divides the fingerprint.
+    BswMin {
+        /// Windows or shingles.
+        grain: Grain,
+        /// n.
+        n: u32,
+    },
+    /// [`Method::Mod`]: fingerprints that n divides.
+    Mod {
+        /// Windows or shingles.
+        grain: Grain,
+        /// n.
+        n: u32,
+    },
+    /// [`Method::Min`]: so many least ones.
+    Min {
+        /// Windows or shingles.
+        grain: Grain,
+        /// n.
+        n: u32,
+    },
+    /// [`Method::Sketch`]: so many hash functions.
+    Sketch {
+        /// Windows or shingles.
+        grain: Grain,
+        /// n.
+        n: u32,
+    },
+    /// [`Method::Sif`].
+    Sif(SifParams),
+    /// [`Method::SifAnchors`].
+    SifAnchors(AnchorParams),
+}
+
+/// The most slots of a `Sketch_n`, each of which costs time at every byte.
+const MOST_SLOTS: u32 = 1 << 12;
+
+/// The most fingerprints of a `Min_n`.
+const MOST_LEAST: u32 = 1 << 20;
+
+/// Byte windows that Cherkasova et al. look at (section 4.1), and the one they choose.
+const WINDOWS: (u32, u32, u32) = (5, 20, 100);
+
+/// n of Cherkasova et al., section 5.
+const N: u32 = 100;
+
+impl MethodParams {
+    /// A method's parameters as its paper has them.
+    ///
+    /// ```
+    /// use resemble_core::signature::{Method, MethodParams};
+    ///
+    /// let params = MethodParams::paper(Method::Mod);
+    /// assert_eq!(params.to_string(), "mod.bytes-20.n-100.v1");
+    /// assert_eq!(MethodParams::parse("mod.bytes-20.n-100.v1", None), Ok(params));
+    /// ```
+    pub fn paper(method: Method) -> Self {
+        let grain = Grain::Bytes(WINDOWS.1);
+        let scheme = match method {
+            Method::Tttd => Scheme::Tttd(ChunkParams::PAPER),
+            Method::Bsw => Scheme::Bsw(SlidingWindow::default()),
+            Method::BswMin => Scheme::BswMin { grain, n: N },
+            Method::Mod => Scheme::Mod { grain, n: N },
+            Method::Min => Scheme::Min { grain, n: N },
+            Method::Sketch => Scheme::Sketch { grain, n: N },
+            Method::Sif => Scheme::Sif(SifParams::default()),
+            Method::SifAnchors => Scheme::SifAnchors(AnchorParams::default()),
+        };
+        Self {
+            canonical: Canonical::None,
+            scheme,
+        }
+    }
+
+    /// A method's parameters: what is set, and the paper's for the rest.
+    pub fn new(method: Method, settings: &Settings) -> Result<Self, ParamError> {
+        let takes = method.parameters();
+        let given = [
+            ("window", settings.window.is_some()),
+            ("words", settings.words.is_some()),
+            ("rate", settings.rate.is_some()),
+            ("n", settings.n.is_some()),
+            ("bits", settings.bits.is_some()),
+            ("multiplier", settings.multiplier.is_some()),
+            ("most", settings.most.is_some()),
+            ("anchors", settings.anchors.is_some()),
+        ];
+        for (parameter, given) in given {
+            if given && !takes.contains(&parameter) {
+                return Err(ParamError::NotTaken { method, parameter });
+            }
+        }
+        let range = |parameter, value: u32, least: u32, most: u32| {
+            if (least..=most).contains(&value) {
+                Ok(value)
+            } else {
+                Err(ParamError::OutOfRange {
+                    method,
+                    parameter,
+                    value: value.into(),
+                    least: least.into(),
+                    most: most.into(),
+                })
+            }
+        };
+        let grain = || match (settings.window, settings.words) {
+            (Some(_), Some(_)) => Err(ParamError::Both {
+                method,
+                one: "window",
+                other: "words",
+            }),
+            (None, Some(words)) => range("words", words, 1, 100).map(Grain::Words),
+            (window, None) => {
+                range("window", window.unwrap_or(WINDOWS.1), WINDOWS.0, WINDOWS.2).map(Grain::Bytes)
+            }
+        };
+        let n = |most| range("n", settings.n.unwrap_or(N), 1, most);
+        let divisor = || match (settings.rate, settings.n) {
+            (Some(_), Some(_)) => Err(ParamError::Both {
+                method,
+                one: "rate",
+                other: "n",
+            }),
+            (rate, n) => range("n", rate.or(n).unwrap_or(N), 1, u32::MAX),
+        };
+        let scheme = match method {
+            Method::Tttd => {
+                let average = settings.rate.unwrap_or(ChunkParams::PAPER_AVERAGE);
+                let scaled = chunked::scaled(average);
+                Scheme::Tttd(scaled.ok_or(ParamError::OutOfRange {
+                    method,
+                    parameter: "rate",
+                    value: average.into(),
+                    least: chunked::LEAST_AVERAGE.into(),
+                    most: ChunkParams::GREATEST_AVERAGE.into(),
+                })?)
+            }
+            Method::Bsw => {
+                let default = SlidingWindow::default();
+                let window = range("window", settings.window.unwrap_or(default.window), 1, 256)?;
+                let divisor = settings.rate.unwrap_or(default.divisor);
+                let divisor = range("rate", divisor, 2, 1 << 20)?;
+                Scheme::Bsw(SlidingWindow {
+                    window,
+                    divisor,
+                    remainder: divisor - 1,
+                })
+            }
+            Method::BswMin => Scheme::BswMin {
+                grain: grain()?,
+                n: divisor()?,
+            },
+            Method::Mod => Scheme::Mod {
+                grain: grain()?,
+                n: divisor()?,
+            },
+            Method::Min => Scheme::Min {
+                grain: grain()?,
+                n: n(MOST_LEAST)?,
+            },
+            Method::Sketch => Scheme::Sketch {
+                grain: grain()?,
+                n: n(MOST_SLOTS)?,
+            },
+            Method::Sif => {
+                let default = SifParams::default();
+                let bits = range("bits", settings.bits.unwrap_or(default.bits), 30, 32)?;
+                let rate = settings.rate.unwrap_or(1 << default.zeros);
+                if !rate.is_power_of_two() {
+                    return Err(ParamError::NoPowerOfTwo { value: rate.into() });
+                }
+                range("rate", rate, 1, 1 << 16)?;
+                let multiplier = settings.multiplier.unwrap_or(default.multiplier);
+                if !SifParams::is_multiplier(multiplier) {
+                    return Err(ParamError::Multiplier {
+                        value: multiplier.into(),
+                    });
+                }
+                let most = settings.most;
+                Scheme::Sif(SifParams {
+                    window: range("window", settings.window.unwrap_or(default.window), 8, 1000)?,
+                    zeros: rate.trailing_zeros(),
+                    bits,
+                    multiplier,
+                    most: most.map(|m| range("most", m, 16, 1 << 24)).transpose()?,
+                })
+            }
+            Method::SifAnchors => {
+                let default = AnchorParams::default();
+                let window = range("window", settings.window.unwrap_or(default.window), 8, 1000)?;
+                let bits = range("bits", settings.bits.unwrap_or(default.bits), 30, 32)?;
+                let anchors = settings.anchors.clone().unwrap_or(default.anchors);
+                anchors.fit(window)?;
+                Scheme::SifAnchors(AnchorParams {
+                    anchors,
+                    window,
+                    bits,
+                })
+            }
+        };
+        Ok(Self {
+            canonical: settings.canonical,
+            scheme,
+        })
+    }
+
+    /// The method.
+    pub const fn method(&self) -> Method {
+        match self.scheme {
+            Scheme::Tttd(_) => Method::Tttd,
+            Scheme::Bsw(_) => Method::Bsw,
+            Scheme::BswMin { .. } => Method::BswMin,
+            Scheme::Mod { .. } => Method::Mod,
+            Scheme::Min { .. } => Method::Min,
+            Scheme::Sketch { .. } => Method::Sketch,
+            Scheme::Sif(_) => Method::Sif,
+            Scheme::SifAnchors(_) => Method::SifAnchors,
+        }
+    }
+
+    /// Reads a params id. That of sif-anchors names its anchors by a hash only: they must be at hand.
+    pub fn parse(id: &str, anchors: Option<&Arc<Anchors>>) -> Result<Self, ParamError> {
+        let fault = |reason| ParamError::Id {
+            id: id.into(),
+            reason,
+        };
+        let mut parts = id.split('.');
+        let method: Method = parts.next().unwrap_or_default().parse()?;
+        let mut settings = Settings::default();
+        for part in parts {
+            match part {
+                "code" => settings.canonical = Canonical::Code,
+                "text" => settings.canonical = Canonical::Text,
+                "v1" => {}
+                _ => {
+                    let (name, value) = part
+                        .split_once('-')
+                        .ok_or_else(|| fault("a part of it has no value"))?;
+                    if name == "anchors" {
+                        let found = anchors.filter(|anchors| anchors.id() == value);
+                        let standard = || AnchorParams::default().anchors;
+                        settings.anchors = match found {
+                            Some(anchors) => Some(Arc::clone(anchors)),
+                            None if standard().id() == value => None,
+                            None => {
+                                return Err(ParamError::OtherAnchors {
+                                    wanted: value.into(),
+                                });
+                            }
+                        };
+                        continue;
+                    }
+                    let value = value
+                        .parse()
+                        .map_err(|_| fault("a value of it is no number"))?;
+                    let slot = match name {
+                        "bytes" | "window" => &mut settings.window,
+                        "words" => &mut settings.words,
+                        "rate" | "average" => &mut settings.rate,
+                        "n" => &mut settings.n,
+                        "bits" => &mut settings.bits,
+                        "p" => &mut settings.multiplier,
+                        "most" => &mut settings.most,
+                        _ => return Err(fault("a part of it is unknown")),
+                    };
+                    *slot = Some(value);
+                }
+            }
+        }
+        let params = Self::new(method, &settings)?;
+        if params.to_string() == id {
+            Ok(params)
+        } else {
+            Err(fault("it is not written as this version writes it"))
+        }
+    }
+}
+
+impl fmt::Display for Grain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => write!(f, "bytes-{bytes}"),
+            Self::Words(words) => write!(f, "words-{words}"),
+        }
+    }
+}
+
+/// Prints the params id. `v1` names whatever is no parameter: polynomial, hash functions, what a word is.
+impl fmt::Display for MethodParams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.", self.method())?;
+        match &self.scheme {
+            Scheme::Tttd(chunk) => write!(f, "average-{}", average(chunk))?,
+            Scheme::Bsw(bsw) => write!(f, "window-{}.rate-{}", bsw.window, bsw.divisor)?,
+            Scheme::BswMin { grain, n }
+            | Scheme::Mod { grain, n }
+            | Scheme::Min { grain, n }
+            | Scheme::Sketch { grain, n } => write!(f, "{grain}.n-{n}")?,
+            Scheme::Sif(sif) => {
+                let SifParams {
+                    window,
+                    zeros,
+                    bits,
+                    multiplier,
+                    most,
+                } = sif;
+                write!(
+                    f,
+                    "window-{window}.rate-{}.bits-{bits}.p-{multiplier}",
+                    1u32 << zeros
+                )?;
+                if let Some(most) = most {
+                    write!(f, ".most-{most}")?;
+                }
+            }
+            Scheme::SifAnchors(sif) => {
+                let AnchorParams {
+                    anchors,
+                    window,
+                    bits,
+                } = sif;
+                write!(f, "window-{window}.bits-{bits}.anchors-{}", anchors.id())?;
+            }
+        }
+        if self.canonical != Canonical::None {
+            write!(f, ".{}", self.canonical.name())?;
+        }
+        f.write_str(".v1")
+    }
+}
+
+/// The least mean size that gives these parameters.
+fn average(chunk: &ChunkParams) -> u32 {
+    let near = u64::from(chunk.max) * u64::from(ChunkParams::PAPER_AVERAGE)
+        / u64::from(ChunkParams::PAPER.max);
+    let from = (near as u32).saturating_sub(2).max(chunked::LEAST_AVERAGE);
+    (from..from + 8)
+        .find(|&average| chunked::scaled(average).as_ref() == Some(chunk))
+        .unwrap_or(near as u32)
+}
+
+#[cfg(test)]
+#[path = "scheme_tests.rs"]
+mod tests;

@@ -1,0 +1,126 @@
+//! The words of a text one by one, as hashes: for whoever makes shingles of another length than
+//! [`super::SHINGLE`].
+
+use crate::words::Folding;
+use crate::words::tokenizer::{Sink, Tokenizer};
+
+/// Hashes the words of a text that is handed over in pieces of any size. What a word is: [`crate::words`].
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WordHashes {
+    tokens: Tokenizer,
+    folding: Folding,
+}
+
+struct Words<'a, F> {
+    folding: &'a mut Folding,
+    sink: &'a mut F,
+}
+
+impl WordHashes {
+    /// Forgets what was taken.
+    pub(crate) fn reset(&mut self) {
+        self.tokens.reset();
+        self.folding = Folding::default();
+    }
+
+    /// Takes the next bytes; `sink` gets the words that are complete.
+    pub(crate) fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) {
+        let folding = &mut self.folding;
+        self.tokens.update(bytes, &mut Words { folding, sink });
+    }
+
+    /// Ends the text: `sink` gets the last words. What comes next is another text.
+    pub(crate) fn finish(&mut self, sink: &mut impl FnMut(u64)) {
+        let folding = &mut self.folding;
+        self.tokens.finish(&mut Words { folding, sink });
+        self.folding = Folding::default();
+    }
+}
+
+impl<F: FnMut(u64)> Words<'_, F> {
+    #[inline]
+    fn word(&mut self) {
+        if let Some(word) = self.folding.take_word() {
+            (self.sink)(word);
+        }
+    }
+}
+
+impl<F: FnMut(u64)> Sink for Words<'_, F> {
+    #[inline]
+    fn letter(&mut self, letter: u32) {
+        if self.folding.letter(letter) {
+            self.word();
+        }
+    }
+
+    #[inline]
+    fn end_word(&mut self) {
+        self.word();
+        self.folding.end_word();
+    }
+
+    /// By the letter: `piece` and `short_word` of the trait come down to [`Self::letter`], but a piece that is no
+    /// last one must end here too.
+    fn piece(&mut self, letters: &[u8], last: bool) {
+        for &byte in letters {
+            // A cut has been found already: this is one word.
+            self.folding.letter(u32::from(byte));
+        }
+        self.word();
+        if last {
+            self.folding.end_word();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::hash::shingles::OF_WORD;
+    use crate::ids::Fingerprint;
+    use crate::words::{SHINGLE, Shingler, hash};
+
+    fn words(pieces: &[&[u8]]) -> Vec<u64> {
+        let (mut all, mut words) = (Vec::new(), WordHashes::default());
+        for piece in pieces {
+            words.update(piece, &mut |word| all.push(word));
+        }
+        words.finish(&mut |word| all.push(word));
+        all
+    }
+
+    proptest! {
+        /// The words are the very ones that the shingles of the default measure are made of.
+        #[test]
+        fn words_make_the_shingles_of_the_default_measure(
+            bytes in prop::collection::vec(
+                prop::sample::select(b"abcdefgh_XYZ019 .\n<>\xc3\xa9\xe4\xbd\xa0\xff".to_vec()), 0..2000),
+            cut in 0usize..2000,
+        ) {
+            let mut shingles = Vec::new();
+            let mut shingler = Shingler::new();
+            shingler.update(&bytes, &mut |f| shingles.push(f));
+            shingler.finish(&mut |f| shingles.push(f));
+            let (head, tail) = bytes.split_at(cut.min(bytes.len()));
+            let all = words(&[head, tail]);
+            let made: Vec<Fingerprint> = if all.is_empty() {
+                Vec::new()
+            } else {
+                all.windows(SHINGLE.min(all.len()))
+                    .map(|run| run.iter().fold(0u64, |h, w| h.wrapping_mul(OF_WORD).wrapping_add(*w)))
+                    .filter_map(|run| Fingerprint::of_hash(hash(run)))
+                    .collect()
+            };
+            prop_assert_eq!(made, shingles);
+        }
+    }
+
+    #[test]
+    fn case_blanks_and_stops_make_no_word() {
+        assert_eq!(words(&[b"A b, (C)"]), words(&[b"a\nB c."]));
+        assert_eq!(words(&[b"one two"]).len(), 2);
+    }
+}

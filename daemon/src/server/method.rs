@@ -1,0 +1,34 @@
+//! Questions for published methods.
+
+use resemble_engine::method;
+use resemble_engine::method::keep::{Forget, Keep};
+use resemble_proto::message::{Answer, Failure, MethodQuestion, MethodRequest, MethodRow};
+
+use super::context::Context;
+use super::handlers::{asked, file_of, or_roots, snapshot, watched, with_header};
+
+/// The answer to a question for a method. Signatures are kept in the index: the indexer and this thread take turns.
+pub(super) fn answer(
+    context: &Context,
+    request: MethodRequest,
+) -> Result<Answer<MethodRow>, Failure> {
+    let request = MethodRequest {
+        scope: or_roots(context, request.scope),
+        ..request
+    };
+    watched(context, &request.scope.within)?;
+    let snapshot = snapshot(context)?;
+    let subject = match &request.question {
+        MethodQuestion::Find(find) => find
+            .inode
+            .and_then(|inode| file_of(context, &snapshot, inode)),
+        _ => None,
+    };
+    let index = context.shared.index();
+    let keep: &dyn Keep = match &index {
+        Some(index) => &**index,
+        None => &Forget,
+    };
+    let answer = method::answer(&snapshot, &request, subject, keep).map_err(asked)?;
+    Ok(with_header(context, answer))
+}

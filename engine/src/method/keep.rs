@@ -1,0 +1,255 @@
+//! Signatures that are kept in the index: a second question reads no file.
+//!
+//! They stand under (params id, content id), [`BLOCK`] contents to a record, because a record a signature would be mostly
+//! names. Ids of contents are given out once, so a signature can only ever be found under the content that it is
+//! of.
+//!
+//! ```text
+//! method.register            for each params id, the one used last in front: which blocks there are
+//! method.kept/ID/BLOCK       content - first of the block, length, signature; again and again
+//! method.sets/ID             what the collated sets of sif are of, and these
+//! ```
+//!
+//! 1. **With the content they go.** Whenever anything is written, the blocks of that params id lose what is of no
+//!    content any more.
+//! 2. **Bounded.** Signatures of [`MOST_IDS`] params ids are kept; who tries out parameters pushes out the oldest.
+//! 3. **Never needed.** A record that is damaged or missing costs time; one that cannot be written, nothing more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use resemble_core::ContentId;
+use resemble_core::signature::{MethodParams, MethodSignature};
+use resemble_index::varint::{Reader, put};
+use resemble_index::{Index, Snapshot};
+
+use crate::ask::AskError;
+
+/// Contents in one record.
+const BLOCK: u32 = 1024;
+
+/// Params ids of which signatures are kept.
+const MOST_IDS: usize = 8;
+
+/// The record of what there is.
+const REGISTER: &str = "method.register";
+
+/// Records that are written together; `None` forgets one.
+pub type Records = Vec<(String, Option<Vec<u8>>)>;
+
+/// Where signatures are kept.
+pub trait Keep: Sync {
+    /// Writes the records, or does not: nothing depends on it but time.
+    fn keep(&self, records: Records);
+}
+
+impl Keep for Index {
+    fn keep(&self, records: Records) {
+        let records: Vec<(&str, Option<&[u8]>)> = records
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_deref()))
+            .collect();
+        if let Err(error) = self.put_records(&records) {
+            tracing::debug!(%error, "signatures are not kept");
+        }
+    }
+}
+
+/// Keeps nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Forget;
+
+impl Keep for Forget {
+    fn keep(&self, _: Records) {}
+}
+
+/// A signature that was made.
+#[derive(Debug)]
+pub(super) struct New {
+    pub(super) content: ContentId,
+    pub(super) signature: Vec<u8>,
+}
+
+fn block_name(id: &str, block: u32) -> String {
+    format!("method.kept/{id}/{block:08x}")
+}
+
+fn sets_name(id: &str) -> String {
+    format!("method.sets/{id}")
+}
+
+/// The kept signatures of these contents, which ascend; `None` where there is none.
+pub(super) fn recall(
+    snapshot: &Snapshot,
+    params: &MethodParams,
+    contents: &[ContentId],
+) -> Result<Vec<Option<MethodSignature>>, AskError> {
+    let id = params.to_string();
+    let mut found = Vec::with_capacity(contents.len());
+    for block in contents.chunk_by(|a, b| a.0 / BLOCK == b.0 / BLOCK) {
+        let number = block[0].0 / BLOCK;
+        let record = snapshot
+            .record(&block_name(&id, number))?
+            .unwrap_or_default();
+        let kept = decode_block(&record).unwrap_or_default();
+        found.extend(block.iter().map(|content| {
+            let bytes = kept.get(&(content.0 % BLOCK))?;
+            MethodSignature::decode(bytes).ok()
+        }));
+    }
+    Ok(found)
+}
+
+/// Keeps what was made.
+pub(super) fn store(
+    snapshot: &Snapshot,
+    params: &MethodParams,
+    keep: &dyn Keep,
+    new: Vec<New>,
+) -> Result<(), AskError> {
+    if new.is_empty() {
+        return Ok(());
+    }
+    let id = params.to_string();
+    let mut register = register(snapshot)?;
+    let mut records = Records::new();
+    let before = touch(&mut register, &id, &mut records);
+    let mut fresh: BTreeMap<u32, Vec<New>> = BTreeMap::new();
+    for one in new {
+        fresh.entry(one.content.0 / BLOCK).or_default().push(one);
+    }
+    let numbers: BTreeSet<u32> = before.iter().chain(fresh.keys()).copied().collect();
+    let mut left = BTreeSet::new();
+    for number in numbers {
+        let name = block_name(&id, number);
+        let record = snapshot.record(&name)?.unwrap_or_default();
+        let mut kept = decode_block(&record).unwrap_or_default();
+        let had = kept.len();
+        let mut failure = None;
+        kept.retain(|place, _| {
+            let row = snapshot.content(ContentId(number * BLOCK + place));
+            row.map_err(|error| failure = Some(error))
+                .is_ok_and(|row| row.is_some())
+        });
+        if let Some(error) = failure {
+            return Err(error.into());
+        }
+        let added = fresh.remove(&number).unwrap_or_default();
+        let changed = kept.len() < had || !added.is_empty();
+        kept.extend(
+            added
+                .into_iter()
+                .map(|one| (one.content.0 % BLOCK, one.signature)),
+        );
+        if !kept.is_empty() {
+            left.insert(number);
+        }
+        if changed {
+            let record = (!kept.is_empty()).then(|| encode_block(&kept));
+            records.push((name, record));
+        }
+    }
+    register[0].1 = left;
+    records.push((REGISTER.to_owned(), Some(encode_register(&register))));
+    keep.keep(records);
+    Ok(())
+}
+
+/// What was kept under this key for the params id.
+pub(super) fn recall_sets(
+    snapshot: &Snapshot,
+    params: &MethodParams,
+    key: &[u8; 32],
+) -> Result<Option<Vec<u8>>, AskError> {
+    let record = snapshot.record(&sets_name(&params.to_string()))?;
+    Ok(record.and_then(|record| Some(record.strip_prefix(key)?.to_vec())))
+}
+
+/// Keeps it in place of what was there.
+pub(super) fn store_sets(
+    snapshot: &Snapshot,
+    params: &MethodParams,
+    keep: &dyn Keep,
+    key: &[u8; 32],
+    sets: &[u8],
+) -> Result<(), AskError> {
+    let id = params.to_string();
+    let mut register = register(snapshot)?;
+    let mut records = Records::new();
+    touch(&mut register, &id, &mut records);
+    records.push((sets_name(&id), Some([key, sets].concat())));
+    records.push((REGISTER.to_owned(), Some(encode_register(&register))));
+    keep.keep(records);
+    Ok(())
+}
+
+/// For each params id the numbers of its blocks.
+type Register = Vec<(String, BTreeSet<u32>)>;
+
+/// Puts the id in front, and what is one too many into `records` to be forgotten; the blocks that it has.
+fn touch(register: &mut Register, id: &str, records: &mut Records) -> BTreeSet<u32> {
+    let blocks = match register.iter().position(|(other, _)| other == id) {
+        Some(at) => register.remove(at).1,
+        None => BTreeSet::new(),
+    };
+    register.insert(0, (id.to_owned(), blocks.clone()));
+    for (old, blocks) in register.drain(MOST_IDS.min(register.len())..) {
+        records.extend(blocks.iter().map(|&block| (block_name(&old, block), None)));
+        records.push((sets_name(&old), None));
+    }
+    blocks
+}
+
+fn register(snapshot: &Snapshot) -> Result<Register, AskError> {
+    let record = snapshot.record(REGISTER)?.unwrap_or_default();
+    Ok(decode_register(&record).unwrap_or_default())
+}
+
+fn encode_register(register: &Register) -> Vec<u8> {
+    let mut out = Vec::new();
+    put(&mut out, register.len() as u64);
+    for (id, blocks) in register {
+        put(&mut out, id.len() as u64);
+        out.extend_from_slice(id.as_bytes());
+        put(&mut out, blocks.len() as u64);
+        for &block in blocks {
+            put(&mut out, block.into());
+        }
+    }
+    out
+}
+
+fn decode_register(record: &[u8]) -> Option<Register> {
+    let mut reader = Reader(record);
+    let mut register = Register::new();
+    for _ in 0..reader.u64()? {
+        let len = usize::try_from(reader.u64()?).ok()?;
+        let id = String::from_utf8(reader.bytes(len)?.to_vec()).ok()?;
+        let mut blocks = BTreeSet::new();
+        for _ in 0..reader.u64()? {
+            blocks.insert(u32::try_from(reader.u64()?).ok()?);
+        }
+        register.push((id, blocks));
+    }
+    reader.end(register)
+}
+
+fn encode_block(kept: &BTreeMap<u32, Vec<u8>>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (&place, signature) in kept {
+        put(&mut out, place.into());
+        put(&mut out, signature.len() as u64);
+        out.extend_from_slice(signature);
+    }
+    out
+}
+
+fn decode_block(record: &[u8]) -> Option<BTreeMap<u32, Vec<u8>>> {
+    let mut reader = Reader(record);
+    let mut kept = BTreeMap::new();
+    while !reader.0.is_empty() {
+        let place = u32::try_from(reader.u64()?).ok().filter(|&at| at < BLOCK)?;
+        let len = usize::try_from(reader.u64()?).ok()?;
+        kept.insert(place, reader.bytes(len)?.to_vec());
+    }
+    Some(kept)
+}

@@ -1,0 +1,142 @@
+//! Questions that a published method answers: `--method` in find, pairs, groups and dump.
+//!
+//! ```text
+//! files of the scope ─► signatures ─┬─► find    the subject's signature against each
+//!   (read once, then kept)          ├─► pairs   whatever has a key in common, scored
+//!                                   ├─► sets    sif's collated sets, kept ─► groups (rules of the asker)
+//!                                   └─► dump
+//! sets of another program ─► features ─► signatures ─► pairs
+//! ```
+//!
+//! 1. **A signature is made of the bytes that are there**, with their digest in the same pass. Only if that is the
+//!    digest that the index has is it kept ([`keep`]): so what is kept is always right, and a file that changed a
+//!    moment ago is compared as it is now.
+//! 2. **The paper's figure decides.** It is neither rounded nor clamped, and a row needs the paper's threshold
+//!    unless another is asked for. What the method cannot tell is `null`; whether it can is asked before any file is
+//!    read ([`Refused`](resemble_core::signature::Refused)).
+//! 3. **Signature code knows no files.** All pairs ([`all_pairs`]) are found among signatures; those of files and those of
+//!    sets that another program made ([`features`]) go the same way.
+//! 4. **Equal files need no method**: they are marked, and have a row even where nothing was kept of them.
+
+pub mod all_pairs;
+pub mod clusters;
+mod dump;
+pub mod features;
+mod find;
+pub mod keep;
+mod pairs;
+pub mod rules;
+pub mod sets;
+pub mod sign;
+mod signed;
+mod told;
+
+use std::sync::Arc;
+
+use resemble_core::FileId;
+use resemble_core::signature::anchors::{AnchorError, Anchors};
+use resemble_core::signature::encode::DecodeError;
+use resemble_core::signature::{Measure, MethodParams, ParamError, Refused};
+use resemble_index::Snapshot;
+use resemble_proto::message::{
+    Answer, MethodQuestion, MethodRequest, MethodRow, MethodScore, SoftError,
+};
+
+use crate::ask::AskError;
+use crate::members::Members;
+
+pub use keep::Keep;
+pub use sign::{SignedFile, Signing, sign_file};
+pub use told::{Bar, Told};
+
+/// Why a question for a method is none.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MethodError {
+    /// Parameters that the method has not.
+    #[error(transparent)]
+    Params(#[from] ParamError),
+    /// Anchors that are none.
+    #[error(transparent)]
+    Anchors(#[from] AnchorError),
+    /// The method cannot tell this.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// A signature that is none.
+    #[error("the signature of the asked file cannot be read: {0}")]
+    Signature(#[from] DecodeError),
+    /// Something else that no command asks.
+    #[error("{0}")]
+    Question(&'static str),
+}
+
+/// The parameters of a request.
+pub fn params_of(request: &MethodRequest) -> Result<MethodParams, MethodError> {
+    let anchors = request.anchors.as_ref();
+    let anchors = anchors
+        .map(|text| Anchors::parse(text.as_bytes()).map(Arc::new))
+        .transpose()?;
+    Ok(MethodParams::parse(&request.params, anchors.as_ref())?)
+}
+
+/// Whether the method can tell what is to sort: asked before any file is read.
+pub fn check_score(params: &MethodParams, score: MethodScore) -> Result<(), Refused> {
+    match score {
+        MethodScore::Paper => Ok(()),
+        MethodScore::Containment => params.method().tells(Measure::Containment),
+        MethodScore::Resemblance => params.method().tells(Measure::Resemblance),
+    }
+}
+
+/// The answer to a question about the files of its scope, which names at least one path. `subject`: the file that find
+/// asks about, if the index has it. What is worth keeping goes to `keep`.
+pub fn answer(
+    snapshot: &Snapshot,
+    request: &MethodRequest,
+    subject: Option<FileId>,
+    keep: &dyn Keep,
+) -> Result<Answer<MethodRow>, AskError> {
+    let params = params_of(request)?;
+    if let MethodQuestion::Pairs(asked) = &request.question {
+        check_score(&params, asked.score).map_err(MethodError::from)?;
+    }
+    let members = Members::of(snapshot, &request.scope)?;
+    let asked = Asked {
+        snapshot,
+        params: &params,
+        members: &members,
+        keep,
+    };
+    let mut answer = match &request.question {
+        MethodQuestion::Find(find) => find::find(&asked, find, subject)?,
+        MethodQuestion::Pairs(pairs) => pairs::pairs(&asked, pairs)?,
+        MethodQuestion::Groups(bar) => sets::groups(&asked, *bar)?,
+        MethodQuestion::Dump => dump::dump(&asked)?,
+    };
+    answer.header.looked = Some(members.looked(snapshot));
+    // No run of any length is certain to be seen by a sample.
+    if let Some(looked) = &mut answer.header.looked {
+        looked.least_run = 0;
+    }
+    Ok(answer)
+}
+
+/// All that the answers depend on.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    snapshot: &'a Snapshot,
+    params: &'a MethodParams,
+    members: &'a Members,
+    keep: &'a dyn Keep,
+}
+
+impl Asked<'_> {
+    /// What could not be looked at, in order.
+    fn errors(&self, further: Vec<SoftError>) -> Vec<SoftError> {
+        let mut errors = self.members.errors.clone();
+        errors.extend(further);
+        errors.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
+        errors.dedup();
+        errors
+    }
+}

@@ -1,0 +1,90 @@
+//! The signatures of the files of a question: those that are kept, and the others made now.
+
+use resemble_core::ContentId;
+use resemble_core::signature::MethodSignature;
+use resemble_index::ContentRow;
+use resemble_proto::message::SoftError;
+
+use super::keep::{self, New};
+use super::{Asked, Signing};
+use crate::ask::{AskError, soft_error};
+use crate::parallel::in_parallel;
+
+/// The signatures of the contents that take part, by content.
+#[derive(Debug, Default)]
+pub(super) struct Signed {
+    /// Ascending.
+    pub(super) contents: Vec<ContentRow>,
+    /// In the same order.
+    pub(super) signatures: Vec<MethodSignature>,
+    /// Files that could not be read.
+    pub(super) errors: Vec<SoftError>,
+    /// Each is that of the content that the index has: what is made of them can be kept as well.
+    pub(super) settled: bool,
+}
+
+impl Signed {
+    /// Of all members but the empty ones, which are counted and never grouped.
+    pub(super) fn of(asked: &Asked<'_>) -> Result<Self, AskError> {
+        let mut rows = Vec::new();
+        for content in asked.members.contents() {
+            rows.extend(
+                asked
+                    .snapshot
+                    .content(content)?
+                    .filter(|row| row.size.0 > 0),
+            );
+        }
+        let wanted: Vec<ContentId> = rows.iter().map(|row| row.id).collect();
+        let mut known = keep::recall(asked.snapshot, asked.params, &wanted)?;
+        let missing: Vec<usize> = (0..rows.len()).filter(|&at| known[at].is_none()).collect();
+        let start = || (Signing::new(asked.params), Vec::new(), Vec::new());
+        let made = in_parallel(missing.len(), start, |at, (signing, made, errors)| {
+            let row = &rows[missing[at]];
+            let mut failure = None;
+            for holder in asked.members.holders(row.id) {
+                match signing.file(&holder.path) {
+                    Ok(signed) => {
+                        let is_settled = signed.content == row.digest;
+                        made.push((missing[at], signed.signature, is_settled));
+                        return Ok(());
+                    }
+                    Err(error) => {
+                        failure.get_or_insert_with(|| soft_error(&holder.path, &error));
+                    }
+                }
+            }
+            errors.extend(failure);
+            Ok(())
+        })?;
+        let (mut errors, mut settled, mut new) = (Vec::new(), true, Vec::new());
+        for (_, made, failed) in made {
+            settled &= failed.is_empty();
+            errors.extend(failed);
+            for (at, signature, is_settled) in made {
+                if is_settled {
+                    new.push(New {
+                        content: rows[at].id,
+                        signature: signature.encode(),
+                    });
+                }
+                settled &= is_settled;
+                known[at] = Some(signature);
+            }
+        }
+        keep::store(asked.snapshot, asked.params, asked.keep, new)?;
+        let (mut contents, mut signatures) = (Vec::new(), Vec::new());
+        for (row, signature) in rows.into_iter().zip(known) {
+            if let Some(signature) = signature {
+                contents.push(row);
+                signatures.push(signature);
+            }
+        }
+        Ok(Self {
+            contents,
+            signatures,
+            errors,
+            settled,
+        })
+    }
+}

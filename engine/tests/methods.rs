@@ -1,0 +1,251 @@
+//! Published methods on files: what is kept, what changes, what is left out.
+
+mod scene;
+
+use std::sync::Mutex;
+
+use resemble_core::signature::{Method, MethodParams, sign};
+use resemble_engine::method::keep::{Forget, Keep, Records};
+use resemble_engine::method::{answer, sign_file};
+use resemble_proto::figure::Figure;
+use resemble_proto::message::{
+    Answer, MethodBar, MethodPairRow, MethodPairs, MethodQuestion, MethodRequest, MethodRow, Scope,
+};
+use scene::Scene;
+
+/// Counts what is written.
+struct Counting<'a>(&'a dyn Keep, Mutex<usize>);
+
+impl Keep for Counting<'_> {
+    fn keep(&self, records: Records) {
+        *self.1.lock().expect("no panic") += 1;
+        self.0.keep(records);
+    }
+}
+
+fn text(seed: u32, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(2_654_435_761).max(1);
+    let mut out = Vec::new();
+    while out.len() < len {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        // Words with anchors of sif in them.
+        out.extend_from_slice(format!("{state:08x} character ").as_bytes());
+    }
+    out.truncate(len);
+    out
+}
+
+fn request(scene: &Scene, method: Method, question: MethodQuestion) -> MethodRequest {
+    MethodRequest {
+        params: MethodParams::paper(method).to_string(),
+        anchors: None,
+        scope: Scope {
+            within: vec![scene.root().as_path().into()],
+            ..Scope::default()
+        },
+        question,
+    }
+}
+
+fn all_pairs() -> MethodQuestion {
+    MethodQuestion::Pairs(MethodPairs {
+        score: resemble_proto::message::MethodScore::Paper,
+        bar: MethodBar {
+            min: Figure::new(0.0),
+            ..MethodBar::default()
+        },
+    })
+}
+
+fn ask(
+    scene: &Scene,
+    method: Method,
+    question: MethodQuestion,
+    keep: &dyn Keep,
+) -> Answer<MethodRow> {
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    answer(&snapshot, &request(scene, method, question), None, keep).expect("an answer")
+}
+
+fn names(answer: &Answer<MethodRow>) -> Vec<(String, String)> {
+    let pair = |row: &MethodRow| match row {
+        MethodRow::Pair(MethodPairRow { a, b, .. }) => {
+            let name = |path: &resemble_proto::path::PathText| {
+                path.as_path()
+                    .file_name()
+                    .expect("a name")
+                    .to_string_lossy()
+                    .into_owned()
+            };
+            Some((name(a), name(b)))
+        }
+        _ => None,
+    };
+    answer.rows.iter().filter_map(pair).collect()
+}
+
+#[test]
+fn what_was_signed_once_is_not_read_again() {
+    let mut scene = Scene::new();
+    let base = text(1, 60_000);
+    scene.write("a", &base);
+    scene.write("b", &base[..40_000]);
+    scene.write("c", text(2, 60_000));
+    scene.scan();
+    for method in Method::ALL {
+        let counting = Counting(&*scene.index, Mutex::new(0));
+        let first = ask(&scene, method, all_pairs(), &counting);
+        assert_eq!(
+            names(&first),
+            [("a".to_owned(), "b".to_owned())],
+            "{method}"
+        );
+        assert_eq!(*counting.1.lock().expect("no panic"), 1, "{method}");
+        // The files are gone, the index does not know yet: the answer is made of what was kept.
+        for name in ["a", "b", "c"] {
+            std::fs::rename(scene.root().join(name), scene.temp.path().join(name)).expect("moved");
+        }
+        let second = ask(&scene, method, all_pairs(), &counting);
+        assert_eq!(
+            (second.rows, second.errors.len()),
+            (first.rows, 0),
+            "{method}"
+        );
+        assert_eq!(*counting.1.lock().expect("no panic"), 1, "{method}");
+        // Kept nowhere: each is an error.
+        let params = MethodParams::parse("mod.bytes-20.n-7.v1", None).expect("params");
+        let other = MethodRequest {
+            params: params.to_string(),
+            ..request(&scene, method, all_pairs())
+        };
+        let snapshot = scene.index.snapshot().expect("a snapshot");
+        let unreadable = answer(&snapshot, &other, None, &Forget).expect("an answer");
+        assert_eq!(
+            (unreadable.rows.len(), unreadable.errors.len()),
+            (0, 3),
+            "{method}"
+        );
+        for name in ["a", "b", "c"] {
+            std::fs::rename(scene.temp.path().join(name), scene.root().join(name)).expect("moved");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_changed_is_compared_as_it_is_and_not_kept_as_it_was() {
+    let mut scene = Scene::new();
+    let base = text(1, 60_000);
+    scene.write("a", &base);
+    scene.write("b", text(2, 60_000));
+    scene.scan();
+    // Behind the index's back.
+    scene.write("b", &base[..50_000]);
+    let changed = ask(&scene, Method::Mod, all_pairs(), &*scene.index);
+    assert_eq!(names(&changed).len(), 1);
+    scene.write("b", text(2, 60_000));
+    let restored = ask(&scene, Method::Mod, all_pairs(), &*scene.index);
+    assert_eq!(names(&restored).len(), 0);
+}
+
+#[test]
+fn signatures_go_with_their_contents() {
+    let mut scene = Scene::new();
+    for number in 0..20 {
+        scene.write(&format!("f{number}"), text(number, 9_000));
+    }
+    scene.scan();
+    ask(&scene, Method::Sif, all_pairs(), &*scene.index);
+    let kept = |scene: &Scene| {
+        let snapshot = scene.index.snapshot().expect("a snapshot");
+        let records = snapshot.records("method.kept/sif").expect("records");
+        records
+            .iter()
+            .map(|(_, record)| record.len())
+            .sum::<usize>()
+    };
+    let before = kept(&scene);
+    for number in 0..19 {
+        std::fs::remove_file(scene.root().join(format!("f{number}"))).expect("removed");
+    }
+    scene.write("new", text(99, 9_000));
+    scene.scan();
+    ask(&scene, Method::Sif, all_pairs(), &*scene.index);
+    assert!(kept(&scene) * 5 < before, "{} {before}", kept(&scene));
+}
+
+#[test]
+fn only_so_many_parameters_are_kept() {
+    let mut scene = Scene::new();
+    scene.write("a", text(1, 20_000));
+    scene.scan();
+    for n in 10..40 {
+        let request = MethodRequest {
+            params: format!("mod.bytes-20.n-{n}.v1"),
+            ..request(&scene, Method::Mod, all_pairs())
+        };
+        let snapshot = scene.index.snapshot().expect("a snapshot");
+        answer(&snapshot, &request, None, &*scene.index).expect("an answer");
+    }
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let kept = snapshot.records("method.kept/").expect("records");
+    assert_eq!(kept.len(), 8);
+    assert!(kept.iter().any(|(name, _)| name.contains("n-39")));
+}
+
+#[test]
+fn damaged_records_cost_time_and_nothing_else() {
+    let mut scene = Scene::new();
+    let base = text(1, 60_000);
+    scene.write("a", &base);
+    scene.write("b", &base[..40_000]);
+    scene.scan();
+    let groups = || MethodQuestion::Groups(MethodBar::default());
+    let pairs = ask(&scene, Method::Sif, all_pairs(), &*scene.index);
+    let sets = ask(&scene, Method::Sif, groups(), &*scene.index);
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let records = snapshot.records("method.").expect("records");
+    drop(snapshot);
+    for (name, value) in records {
+        for damage in [&b""[..], &[0xff; 40], &value[..value.len() / 2]] {
+            scene.index.put_record(&name, damage).expect("written");
+            assert_eq!(
+                ask(&scene, Method::Sif, all_pairs(), &*scene.index).rows,
+                pairs.rows,
+                "{name}"
+            );
+            let again = ask(&scene, Method::Sif, groups(), &Forget);
+            assert_eq!(again.rows, sets.rows, "{name}");
+        }
+        scene.index.put_record(&name, &value).expect("written");
+    }
+}
+
+#[test]
+fn a_file_is_signed_as_its_bytes_are() {
+    let scene = Scene::new();
+    // More than one piece, with a hole.
+    let bytes = [text(1, 1_500_000), vec![0; 3 << 20], text(2, 100_000)].concat();
+    scene.write("plain", &bytes);
+    let sparse = scene.root().join("sparse");
+    {
+        use std::os::unix::fs::FileExt;
+        let file = std::fs::File::create(&sparse).expect("a file");
+        file.write_all_at(&bytes[..1_500_000], 0).expect("written");
+        let tail = bytes.len() - 100_000;
+        file.write_all_at(&bytes[tail..], tail as u64)
+            .expect("written");
+    }
+    for method in Method::ALL {
+        let params = MethodParams::paper(method);
+        let plain = sign_file(&scene.root().join("plain"), &params).expect("signed");
+        assert_eq!(plain.signature, sign(&params, &bytes), "{method}");
+        let holes = sign_file(&sparse, &params).expect("signed");
+        assert_eq!(
+            (holes.content, holes.size),
+            (plain.content, plain.size),
+            "{method}"
+        );
+    }
+}

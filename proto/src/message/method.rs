@@ -1,0 +1,185 @@
+//! Questions that a published method answers (`--method`).
+//!
+//! All are one request: whoever answers makes the signatures of the files in the scope and says what follows from them.
+//! What needs no signature is left to the asker, who has the collated sets of `groups`: thresholds, sizes, suffixes
+//! and a user's own rules cost no second question.
+
+use resemble_core::Relation;
+use serde::{Deserialize, Serialize};
+
+use crate::figure::Figure;
+use crate::message::answer::relation_word;
+use crate::message::{Inode, Layer, Scope};
+use crate::number::Fraction;
+use crate::path::{PathText, fields};
+
+/// A question for a published method.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MethodRequest {
+    /// The params id, as `resemble_core`'s `MethodParams` prints it.
+    pub params: String,
+    /// The file of anchors that the params id names, if they are not the usual ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anchors: Option<String>,
+    /// The files; `within` empty: all roots of the daemon.
+    #[serde(flatten)]
+    pub scope: Scope,
+    /// What is asked.
+    pub question: MethodQuestion,
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MethodQuestion {
+    /// One against all. Rows: [`MethodRow::Find`], best first.
+    Find(MethodFind),
+    /// All against all. Rows: [`MethodRow::Pair`], best first.
+    Pairs(MethodPairs),
+    /// What groups are made of. Rows: [`MethodRow::File`] for every file, by path; then of sif the collated sets
+    /// ([`MethodRow::Sets`]), of other methods the pairs that the bar lets through ([`MethodRow::Pair`]).
+    Groups(MethodBar),
+    /// The signatures. Rows: [`MethodRow::Line`], by path.
+    Dump,
+}
+
+/// One against all.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MethodFind {
+    /// The subject's signature as bytes, in base64.
+    pub signature: String,
+    /// The digest of its content, 64 hex digits: what is equal is marked.
+    pub content: String,
+    /// The name that rows carry in `file`.
+    pub name: PathText,
+    /// The file itself, which is left out.
+    #[serde(default)]
+    pub inode: Option<Inode>,
+    /// Which rows.
+    #[serde(flatten)]
+    pub bar: MethodBar,
+}
+
+/// All against all.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MethodPairs {
+    /// What sorts, and what `min` bounds.
+    #[serde(default)]
+    pub score: MethodScore,
+    /// Which rows.
+    #[serde(flatten)]
+    pub bar: MethodBar,
+}
+
+/// Which rows there are. Files of equal bytes have one whatever the bar.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MethodBar {
+    /// From this score on; absent: the threshold of the method's paper. 0: whatever has anything in common.
+    #[serde(default)]
+    pub min: Figure,
+    /// For methods of chunks: with at least so many bytes in common chunks.
+    #[serde(default)]
+    pub min_shared: Option<u64>,
+    /// Only the first so many rows.
+    #[serde(default)]
+    pub top: Option<u64>,
+}
+
+/// The score of a pair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MethodScore {
+    /// The paper's figure; where it depends on which file is asked about, the larger one.
+    #[default]
+    Paper,
+    /// The larger of both containments.
+    Containment,
+    /// Shared over union.
+    Resemblance,
+}
+
+/// A row of the answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MethodRow {
+    /// A file similar to the subject.
+    Find(MethodFindRow),
+    /// Two similar files.
+    Pair(MethodPairRow),
+    /// A file, by the place of its row a number in the sets.
+    File(MethodFileRow),
+    /// The collated sets, a piece of them, in base64.
+    Sets(String),
+    /// A line of the dump, printable ASCII.
+    Line(String),
+}
+
+/// A file similar to the subject (a: the subject, b: this file).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MethodFindRow {
+    /// The subject as the request named it.
+    #[serde(flatten, with = "fields::file")]
+    pub file: PathText,
+    /// The similar file; of several hard links the least path.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// `identical`, or `null`: the papers have no such words.
+    #[serde(with = "relation_word")]
+    pub relation: Option<Relation>,
+    /// Always the bytes.
+    #[serde(default)]
+    pub layer: Layer,
+    /// How much of the subject is in this file; `null`: cannot be told.
+    pub a_in_b: Fraction,
+    /// How much of this file is in the subject; `null`: cannot be told.
+    pub b_in_a: Fraction,
+    /// Shared over union.
+    pub resemblance: Fraction,
+    /// Bytes in common chunks; `null`: the method knows no chunks.
+    pub shared_bytes: Option<u64>,
+    /// The paper's figure.
+    pub score: Figure,
+    /// The file's size.
+    pub size: u64,
+}
+
+/// Two similar files; `a` has the lesser path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MethodPairRow {
+    /// One file.
+    #[serde(flatten, with = "fields::a")]
+    pub a: PathText,
+    /// The other.
+    #[serde(flatten, with = "fields::b")]
+    pub b: PathText,
+    /// What sorts: the paper's figure unless another is asked for.
+    pub score: Figure,
+    /// How much of a is in b; `null`: cannot be told.
+    pub a_in_b: Fraction,
+    /// How much of b is in a; `null`: cannot be told.
+    pub b_in_a: Fraction,
+    /// Shared over union.
+    pub resemblance: Fraction,
+    /// Bytes in common chunks; `null`: the method knows no chunks.
+    pub shared_bytes: Option<u64>,
+    /// Both have equal bytes. In JSON only if true.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub identical: bool,
+}
+
+/// A file of the collated sets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MethodFileRow {
+    /// Its path.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// Its size.
+    pub size: u64,
+    /// Whether it is text.
+    pub text: bool,
+}
+
+impl MethodRow {
+    /// Bytes of base64 in one row of the sets.
+    pub const PIECE: usize = 1 << 18;
+}
