@@ -6,6 +6,7 @@
 mod compare;
 mod covered;
 mod dirs;
+mod eval;
 mod groups;
 mod layer;
 mod method;
@@ -27,6 +28,7 @@ use crate::values;
 pub use compare::{Class, CompareArgs};
 pub use covered::CoveredArgs;
 pub use dirs::DirsArgs;
+pub use eval::{EvalArgs, Experiment};
 pub use groups::GroupsArgs;
 pub use layer::{TextLayer, WithText};
 pub use method::{CanonicalArgs, Form, GroupRules, MethodArgs};
@@ -186,6 +188,12 @@ pub enum Command {
     /// One line a path, sorted by bytes: path, type, size, digest of the content, the chunks as
     /// MD5:length, target of a link; separated by tabs. Two states of one tree print the same.
     Dump(DumpArgs),
+    /// Make the papers' experiments on any folder of texts
+    ///
+    /// Writes a page (Markdown), tables (CSV) and plots (SVG): our figures, to be held beside those of
+    /// the papers. The same on every run but for the times.
+    #[command(after_help = eval::EXAMPLES)]
+    Eval(EvalArgs),
     /// Add, remove or list the directories that the daemon watches
     #[command(after_help = WATCH_EXAMPLES)]
     Watch(WatchArgs),
@@ -222,6 +230,7 @@ impl Command {
             | Self::Templates(_)
             | Self::Why(_)
             | Self::Dump(_)
+            | Self::Eval(_)
             | Self::Completions(_)
             | Self::Man(_) => None,
         }

@@ -6,6 +6,7 @@ mod completions;
 mod covered;
 mod dirs;
 mod dump;
+mod eval;
 mod find;
 mod groups;
 mod man;
@@ -58,6 +59,7 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Status(args) => status::run(ui, env, global, &args),
         Command::Sync(args) => sync::run(ui, env, global, &args),
         Command::Dump(args) => dump::run(ui, env, global, &args),
+        Command::Eval(args) => eval::run(ui, &args),
         Command::Watch(args) => watch::run(ui, env, global, &args),
         Command::Mount(args) => mount::run(env, global, &args),
         Command::Unmount(args) => unmount::run(env, global, &args),
