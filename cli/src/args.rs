@@ -8,6 +8,7 @@ mod compare;
 mod covered;
 mod dirs;
 mod dump;
+mod eval;
 mod groups;
 mod layer;
 mod method;
@@ -31,6 +32,7 @@ pub use compare::{Class, CompareArgs};
 pub use covered::CoveredArgs;
 pub use dirs::DirsArgs;
 pub use dump::DumpArgs;
+pub use eval::{EvalArgs, Experiment};
 pub use groups::GroupsArgs;
 pub use layer::{TextLayer, WithText};
 pub use method::{CanonicalArgs, Form, GroupRules, MethodArgs};
@@ -207,6 +209,12 @@ pub enum Command {
     /// `watch list` shows them, `watch remove disk:` forgets one.
     #[command(after_help = catalogue::IMPORT_EXAMPLES)]
     Import(ImportArgs),
+    /// Make the papers' experiments on any folder of texts
+    ///
+    /// Writes a page (Markdown), tables (CSV) and plots (SVG): our figures, to be held beside those of
+    /// the papers. The same on every run but for the times.
+    #[command(after_help = eval::EXAMPLES)]
+    Eval(EvalArgs),
     /// Add, remove or list the directories that the daemon watches
     #[command(after_help = WATCH_EXAMPLES)]
     Watch(WatchArgs),
@@ -245,6 +253,7 @@ impl Command {
             | Self::Dump(_)
             | Self::Export(_)
             | Self::Import(_)
+            | Self::Eval(_)
             | Self::Completions(_)
             | Self::Man(_) => None,
         }

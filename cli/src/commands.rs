@@ -6,6 +6,7 @@ mod completions;
 mod covered;
 mod dirs;
 mod dump;
+mod eval;
 mod export;
 mod find;
 mod groups;
@@ -63,6 +64,7 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Dump(args) => dump::run(ui, env, global, &args),
         Command::Export(args) => export::run(ui, env, global, &args),
         Command::Import(args) => import::run(ui, env, global, &args),
+        Command::Eval(args) => eval::run(ui, &args),
         Command::Watch(args) => watch::run(ui, env, global, &args),
         Command::Mount(args) => mount::run(env, global, &args),
         Command::Unmount(args) => unmount::run(env, global, &args),

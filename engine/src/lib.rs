@@ -26,6 +26,7 @@ pub mod compare;
 pub mod covered;
 pub mod dirs;
 pub mod dump;
+pub mod eval;
 mod evidence;
 pub mod find;
 pub mod fsid;

@@ -1,0 +1,48 @@
+//! The options of `eval`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+
+use crate::values;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  resemble eval sif ~/src -o sif
+      Manber's experiment of 1994 on your own files; the page is sif/sif.md.
+  resemble eval guide ~/Documents -o guide
+      Which window and which rate fit these texts.
+  resemble eval anchors ~/Documents -o picked
+  resemble groups ~/Documents --method sif-anchors --anchors picked/anchors.txt";
+
+/// `eval`
+#[derive(Debug, Args)]
+pub struct EvalArgs {
+    /// Which experiment
+    #[arg(value_name = "EXPERIMENT")]
+    pub experiment: Experiment,
+    /// The texts to make it on, all that lie below
+    #[arg(value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub folder: PathBuf,
+    /// Where the page, the tables and the plots go; made if it is not there
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub output: PathBuf,
+    /// Take texts until there are SIZE bytes; which ones depends on their names alone
+    #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "64M")]
+    pub max_bytes: u64,
+}
+
+/// The experiments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Experiment {
+    /// Manber 1994, section 5.
+    Sif,
+    /// Forman, Eshghi & Chiocchetti 2005, section 3.
+    Forman,
+    /// Cherkasova et al. 2009, figures 1 to 11, tables 1 and 2.
+    Cherkasova,
+    /// Which window and which rate to take.
+    Guide,
+    /// Anchors for sif-anchors.
+    Anchors,
+}

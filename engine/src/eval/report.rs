@@ -1,0 +1,180 @@
+//! A report: sections with words, tables and plots, as one page of Markdown and files beside it.
+
+use std::fmt::Write as _;
+
+use super::plot::Plot;
+
+/// A table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// The name of its CSV file, without the suffix.
+    pub name: String,
+    /// The names of its columns.
+    pub columns: Vec<String>,
+    /// Its rows, as many values each.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Without rows.
+    pub fn new(name: &str, columns: &[&str]) -> Self {
+        Self {
+            name: name.to_owned(),
+            columns: columns.iter().map(|&column| column.to_owned()).collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row.
+    pub fn row<T: ToString>(&mut self, values: impl IntoIterator<Item = T>) {
+        let values = values.into_iter().map(|value| value.to_string());
+        self.rows.push(values.collect());
+    }
+
+    /// With a header row; fields as RFC 4180 has them.
+    pub fn to_csv(&self) -> String {
+        let field = |text: &String| {
+            if text.contains([',', '"', '\n']) {
+                format!("\"{}\"", text.replace('"', "\"\""))
+            } else {
+                text.clone()
+            }
+        };
+        let line = |values: &Vec<String>| values.iter().map(field).collect::<Vec<_>>().join(",");
+        let rows = std::iter::once(&self.columns).chain(&self.rows).map(line);
+        rows.map(|line| line + "\n").collect()
+    }
+
+    fn to_markdown(&self) -> String {
+        let line = |values: &[String]| {
+            let values: Vec<String> = values
+                .iter()
+                .map(|value| value.replace('|', "\\|"))
+                .collect();
+            format!("| {} |\n", values.join(" | "))
+        };
+        let mut text = line(&self.columns);
+        let _ = writeln!(text, "|{}", "---|".repeat(self.columns.len()));
+        text.extend(self.rows.iter().map(|row| line(row)));
+        text
+    }
+}
+
+/// A part of a report.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Section {
+    /// Its heading.
+    pub heading: String,
+    /// What is to be said, Markdown.
+    pub text: String,
+    /// Shown on the page.
+    pub tables: Vec<Table>,
+    /// Shown on the page.
+    pub plots: Vec<Plot>,
+}
+
+impl Section {
+    /// With these words alone.
+    pub fn new(heading: &str, text: impl Into<String>) -> Self {
+        Self {
+            heading: heading.to_owned(),
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+
+    /// With a table.
+    #[must_use]
+    pub fn table(mut self, table: Table) -> Self {
+        self.tables.push(table);
+        self
+    }
+
+    /// With a plot.
+    #[must_use]
+    pub fn plot(mut self, plot: Plot) -> Self {
+        self.plots.push(plot);
+        self
+    }
+}
+
+/// What an experiment came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// The name of its page, without the suffix.
+    pub name: String,
+    /// The title of the page.
+    pub title: String,
+    /// The paper, and what the experiment was made on.
+    pub about: String,
+    /// The parts.
+    pub sections: Vec<Section>,
+    /// Further files: name and content.
+    pub files: Vec<(String, Vec<u8>)>,
+}
+
+/// Rows of a table on the page; the CSV file has all.
+const SHOWN: usize = 60;
+
+impl Report {
+    /// All files of the report: the page, a CSV file for each table and plot, an SVG file for each plot.
+    pub fn into_files(mut self) -> Vec<(String, Vec<u8>)> {
+        let mut page = format!("# {}\n\n{}\n", self.title, self.about);
+        let mut files = std::mem::take(&mut self.files);
+        for section in &self.sections {
+            let _ = write!(page, "\n## {}\n\n{}\n", section.heading, section.text);
+            for plot in &section.plots {
+                let _ = write!(page, "\n![{}]({}.svg)\n", plot.title, plot.name);
+                files.push((format!("{}.svg", plot.name), plot.to_svg().into_bytes()));
+                let csv = plot.to_table().to_csv();
+                files.push((format!("{}.csv", plot.name), csv.into_bytes()));
+            }
+            for table in &section.tables {
+                let mut shown = table.clone();
+                shown.rows.truncate(SHOWN);
+                let _ = write!(page, "\n{}", shown.to_markdown());
+                if table.rows.len() > SHOWN {
+                    let _ = write!(
+                        page,
+                        "\nAll {} rows: {}.csv\n",
+                        table.rows.len(),
+                        table.name
+                    );
+                }
+                files.push((format!("{}.csv", table.name), table.to_csv().into_bytes()));
+            }
+        }
+        files.insert(0, (format!("{}.md", self.name), page.into_bytes()));
+        files
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_a_page_and_files() {
+        let mut table = Table::new("t", &["a", "b"]);
+        table.row(["1", "x,\"y\"|"]);
+        let report = Report {
+            name: "page".into(),
+            title: "Title".into(),
+            about: "About.".into(),
+            sections: vec![Section::new("One", "Words.").table(table)],
+            files: Vec::new(),
+        };
+        let files = report.into_files();
+        let text = |at: usize| String::from_utf8_lossy(&files[at].1).into_owned();
+        assert_eq!(files[0].0, "page.md");
+        assert!(
+            text(0).ends_with("| a | b |\n|---|---|\n| 1 | x,\"y\"\\| |\n"),
+            "{}",
+            text(0)
+        );
+        assert_eq!(
+            (files[1].0.as_str(), text(1)),
+            ("t.csv", "a,b\n1,\"x,\"\"y\"\"|\"\n".into())
+        );
+    }
+}

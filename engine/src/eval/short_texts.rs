@@ -1,0 +1,225 @@
+//! Cherkasova et al. 2009, section 5: two collections of short texts, figures 9 and 10 and table 2.
+//!
+//! The oracle is what the paper's authors did by eye with `diff`: the words of both texts are aligned (longest common
+//! subsequence), and a pair is correct if that holds 70 % of the words of both together. It knows nothing of windows
+//! or samples.
+
+use std::collections::{BTreeMap, HashMap};
+
+use resemble_core::signature::{Method, Threshold};
+use resemble_proto::figure::Figure;
+use resemble_proto::message::{MethodBar, MethodScore};
+
+use super::{Collection, Plot, Section, Table, Text, mean, sign_all, windowed};
+use crate::ask::AskError;
+use crate::method::Bar;
+use crate::method::all_pairs::all_pairs;
+
+/// "higher than 70%"
+const SIMILAR: f64 = 0.7;
+
+/// Pairs that the oracle looks at, of one collection: aligning costs the product of both lengths.
+const MOST_JUDGED: usize = 20_000;
+
+/// Both collections.
+pub(super) fn sections(collection: &Collection) -> Result<Vec<Section>, AskError> {
+    let one = collection.of_sizes(600..=1500, 5040);
+    let two = collection.of_sizes(2000..=4000, 2500);
+    Ok(vec![
+        section("1", &one, "5,040 of 600 to 1,500 bytes, some longer")?,
+        section("2", &two, "2,500 of 2 to 4 KB, some longer")?,
+    ])
+}
+
+fn section(number: &str, texts: &[&Text], papers: &str) -> Result<Section, AskError> {
+    let methods = [Method::Mod, Method::Min, Method::Sketch, Method::BswMin];
+    let mut plot = Plot::new(
+        &format!("figure-09-{number}"),
+        &format!("Figure 9: pairs found, collection {number}"),
+        "threshold, %",
+        "pairs",
+    );
+    plot.log_y = true;
+    let mut sizes = Plot::new(
+        &format!("figure-10-{number}"),
+        &format!("Figure 10: sizes, collection {number}"),
+        "text, by size",
+        "bytes",
+    );
+    let every = texts.len().div_ceil(400).max(1);
+    let points = texts.iter().enumerate().step_by(every);
+    sizes.curve(
+        "size",
+        points.map(|(at, text)| (at as f64, text.bytes.len() as f64)),
+    );
+    let mut counts = Table::new(
+        &format!("figure-09-{number}-pairs"),
+        &["threshold %", "Mod_100", "Min_100", "Sketch_100", "BSW_100"],
+    );
+    let thresholds = [40, 50, 60, 70, 80, 90];
+    let mut columns = Vec::new();
+    // Which of the methods say that a pair is similar, a bit each.
+    let mut said: BTreeMap<(usize, usize), u8> = BTreeMap::new();
+    let mut entries = Vec::new();
+    for (place, method) in methods.into_iter().enumerate() {
+        let params = windowed(method, 20, 100)?;
+        let signatures = sign_all(&params, texts)?;
+        let lens: Vec<f64> = signatures.iter().map(|one| one.len() as f64).collect();
+        entries.push(format!("{:.0}", mean(&lens)));
+        let asked = MethodBar {
+            min: Figure::new(f64::from(thresholds[0]) / 100.0),
+            ..MethodBar::default()
+        };
+        let bar = Bar::new(Threshold::Score(SIMILAR), MethodScore::Paper, asked);
+        let found = all_pairs(&params, &signatures, &bar)?;
+        let figures: Vec<f64> = found
+            .iter()
+            .filter_map(|pair| pair.told.figure.value())
+            .collect();
+        let at = |threshold: u32| {
+            let least = f64::from(threshold) / 100.0;
+            figures.iter().filter(|&&value| value >= least).count()
+        };
+        let column: Vec<usize> = thresholds.into_iter().map(at).collect();
+        let label = ["Mod_100", "Min_100", "Sketch_100", "BSW_100"][place];
+        let points = thresholds.iter().zip(&column);
+        plot.curve(label, points.map(|(&x, &y)| (f64::from(x), y as f64)));
+        columns.push(column);
+        for pair in &found {
+            if pair
+                .told
+                .figure
+                .value()
+                .is_some_and(|value| value > SIMILAR)
+            {
+                *said.entry((pair.a, pair.b)).or_default() |= 1 << place;
+            }
+        }
+    }
+    for (at, threshold) in thresholds.iter().enumerate() {
+        let values = columns.iter().map(|column| column[at].to_string());
+        counts.row(std::iter::once(threshold.to_string()).chain(values));
+    }
+    let table = table_2(number, texts, &said);
+    let text = format!(
+        "{} texts (paper: {papers}). Entries of an average text: Mod {}, Min {}, Sketch {}, BSW {}: at one window in 100 short texts have few entries, and a ratio of few entries is often above any threshold.",
+        texts.len(),
+        entries[0],
+        entries[1],
+        entries[2],
+        entries[3]
+    );
+    Ok(Section::new(
+        &format!("Figures 9 and 10, table 2: collection {number}"),
+        text,
+    )
+    .plot(plot)
+    .plot(sizes)
+    .table(counts)
+    .table(table))
+}
+
+fn table_2(number: &str, texts: &[&Text], said: &BTreeMap<(usize, usize), u8>) -> Table {
+    let every = said.len().div_ceil(MOST_JUDGED).max(1);
+    let judged: Vec<((usize, usize), u8)> = said
+        .iter()
+        .step_by(every)
+        .map(|(&pair, &methods)| (pair, methods))
+        .collect();
+    let correct: Vec<bool> = judged
+        .iter()
+        .map(|&((a, b), _)| alike(&texts[a].bytes, &texts[b].bytes) >= SIMILAR)
+        .collect();
+    let sampled = if every > 1 {
+        format!(" (one in {every} of them)")
+    } else {
+        String::new()
+    };
+    let columns = [
+        "above 70 %",
+        "all four together",
+        "Mod_100",
+        "Min_100",
+        "Sketch_100",
+        "BSW_100",
+        "by 1",
+        "by 2",
+        "by 3",
+        "by 4",
+    ];
+    let mut table = Table::new(&format!("table-2-{number}"), &columns);
+    for (label, only_correct) in [
+        (format!("total{sampled}"), false),
+        ("correct".to_owned(), true),
+    ] {
+        let rows: Vec<u8> = judged
+            .iter()
+            .zip(&correct)
+            .filter(|&(_, &correct)| correct || !only_correct)
+            .map(|(&(_, methods), _)| methods)
+            .collect();
+        let of = |place: usize| {
+            rows.iter()
+                .filter(|&&methods| methods >> place & 1 == 1)
+                .count()
+        };
+        let by = |count: u32| {
+            rows.iter()
+                .filter(|methods| methods.count_ones() == count)
+                .count()
+        };
+        let values = [rows.len()]
+            .into_iter()
+            .chain((0..4).map(of))
+            .chain((1..=4).map(by))
+            .map(|count| count.to_string());
+        table.row(std::iter::once(label).chain(values));
+    }
+    table
+}
+
+/// The words that both have in one order, twice, over all words of both. Time: the product of their numbers.
+fn alike(a: &[u8], b: &[u8]) -> f64 {
+    let mut numbers: HashMap<&[u8], u32> = HashMap::new();
+    let mut words = |text| -> Vec<u32> {
+        let mut all = Vec::new();
+        for word in words_of(text) {
+            let next = numbers.len() as u32;
+            all.push(*numbers.entry(word).or_insert(next));
+        }
+        all
+    };
+    let (a, b) = (words(a), words(b));
+    let mut row = vec![0u32; b.len() + 1];
+    for &word in &a {
+        let mut diagonal = 0;
+        for (at, &other) in b.iter().enumerate() {
+            let above = row[at + 1];
+            row[at + 1] = if word == other {
+                diagonal + 1
+            } else {
+                above.max(row[at])
+            };
+            diagonal = above;
+        }
+    }
+    let common = row.last().copied().unwrap_or(0);
+    2.0 * f64::from(common) / (a.len() + b.len()).max(1) as f64
+}
+
+fn words_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oracle_aligns_words() {
+        assert!((alike(b"a b c d", b"a x c d") - 0.75).abs() < 1e-12);
+        assert!((alike(b"a b", b"b a") - 0.5).abs() < 1e-12);
+        assert!((alike(b"", b"") - 0.0).abs() < 1e-12);
+    }
+}
