@@ -31,7 +31,7 @@ fn text(seed: u32, len: usize) -> Vec<u8> {
         state ^= state >> 17;
         state ^= state << 5;
         // Words with anchors of sif in them.
-        out.extend_from_slice(format!("{state:08x} character ").as_bytes());
+        out.extend_from_slice(format!("{state:08x} with ").as_bytes());
     }
     out.truncate(len);
     out
