@@ -111,6 +111,19 @@ pub fn required(shown: &Path) -> CliResult<Named> {
     })
 }
 
+/// The same of a file that is here: nothing is opened to see whether it is a catalogue.
+pub fn required_here(shown: &Path) -> CliResult<Named> {
+    let real = fs::canonicalize(shown).map_err(|source| CliError::File {
+        verb: "look at",
+        path: shown.to_owned(),
+        source,
+    })?;
+    Ok(Named {
+        shown: shown.to_owned(),
+        real,
+    })
+}
+
 /// A directory without which there is no answer.
 pub fn required_dir(shown: &Path) -> CliResult<Named> {
     let named = required(shown)?;

@@ -93,7 +93,7 @@ impl Meant {
                 }
                 continue;
             }
-            let named = names::required(path)?;
+            let named = names::required_here(path)?;
             if named.real.is_dir() {
                 meant.roots.push(named);
             } else {
