@@ -224,7 +224,7 @@ fn damaged_records_cost_time_and_nothing_else() {
 
 #[test]
 fn a_file_is_signed_as_its_bytes_are() {
-    let mut scene = Scene::new();
+    let scene = Scene::new();
     // More than one piece, with a hole.
     let bytes = [text(1, 1_500_000), vec![0; 3 << 20], text(2, 100_000)].concat();
     scene.write("plain", &bytes);

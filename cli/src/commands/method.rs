@@ -109,7 +109,9 @@ impl Chosen {
 }
 
 fn min_of(selection: &Selection) -> Figure {
-    let min = selection.min.and_then(|min| min.millionths());
+    let min = selection
+        .min
+        .and_then(resemble_proto::number::Fraction::millionths);
     Figure::from(min.map(|millionths| f64::from(millionths) / 1e6))
 }
 

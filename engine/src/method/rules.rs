@@ -513,7 +513,7 @@ mod tests {
         Facts {
             path: path.as_bytes(),
             size,
-            text: !path.ends_with("gz") && !path.ends_with(".o"),
+            text: !["gz", "o"].iter().any(|suffix| path.ends_with(suffix)),
         }
     }
 

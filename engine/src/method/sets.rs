@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use resemble_core::hash::content::digest;
-use resemble_core::signature::Method;
 use resemble_core::signature::collate::{Collated, Collator};
+use resemble_core::signature::{Method, MethodSignature};
 use resemble_core::{ContentId, ContentKind};
 use resemble_proto::message::{
     Answer, MethodBar, MethodFileRow, MethodRow, MethodScore, SoftError,
@@ -88,11 +88,7 @@ fn collated(asked: &Asked<'_>, files: &[&Member]) -> Result<(Vec<u8>, Vec<SoftEr
     let mut collator = Collator::default();
     for member in files {
         let signature = of.get(&member.content).map(|&at| &signed.signatures[at]);
-        collator.add(
-            signature
-                .map(|signature| signature.keys())
-                .unwrap_or_default(),
-        );
+        collator.add(signature.map(MethodSignature::keys).unwrap_or_default());
     }
     let sets = collator.finish().encode();
     if signed.settled {

@@ -171,7 +171,7 @@ fn groups(
         size_ratio: args
             .rules
             .size_ratio
-            .and_then(|ratio| ratio.score())
+            .and_then(resemble_proto::number::Fraction::score)
             .map(resemble_core::Score::get),
         same_suffix: args.rules.same_suffix,
         same_type: args.rules.same_type,
