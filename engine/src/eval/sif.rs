@@ -132,7 +132,7 @@ fn query(collection: &Collection, params: &MethodParams) -> Result<Section, AskE
             .zip(sorted.iter().map(|score| score * 100.0)),
     );
     let text = format!(
-        "{} ({} bytes), a file that none of the others shares 5 % with; {SUBSTITUTIONS} stretches of 50 bytes replaced at random, {RUNS} times, asked for among {} others ({:.1} MB), threshold 5 %. **The right file was found and only it in {only} of {RUNS} runs** ({} strangers in all); its score was {} to {} %, {} % on average. Paper: found each time, and only it; 37 to 62 %, 52 % on average.\n\nWhat is to be expected: a fingerprint of 50 bytes survives a substitution of 50 bytes unless they overlap, in {} % of 300 independent draws. The paper's 52 % are those of about 200 draws; it does not say what replaced what. The table has other readings.",
+        "{} ({} bytes), a file that none of the others shares 5 % with; {SUBSTITUTIONS} stretches of 50 bytes replaced at random, {RUNS} times, asked for among {} others ({:.1} MB), threshold 5 %. **The right file was found and only it in {only} of {RUNS} runs** ({} strangers in all); its score was {} to {} %, {} % on average. Paper: found each time, and only it; 37 to 62 %, 52 % on average.\n\nWhat is to be expected: a fingerprint of 50 bytes survives a substitution of 50 bytes unless they overlap, in {} % of 300 independent draws. In a file that repeats itself the score is higher: each occurrence in it counts, also where the edited file has lost some of them. The table has fewer and shorter substitutions.",
         original.name,
         original.bytes.len(),
         among.len() - 1,
