@@ -1,6 +1,6 @@
 //! Signatures that are kept in the index: a second question reads no file.
 //!
-//! They stand under (params id, content id), [`BLOCK`] contents to a record, because a record a signature would be mostly
+//! They stand under (params id, content id), 1,024 contents to a record, because a record a signature would be mostly
 //! names. Ids of contents are given out once, so a signature can only ever be found under the content that it is
 //! of.
 //!
@@ -12,7 +12,7 @@
 //!
 //! 1. **With the content they go.** Whenever anything is written, the blocks of that params id lose what is of no
 //!    content any more.
-//! 2. **Bounded.** Signatures of [`MOST_IDS`] params ids are kept; who tries out parameters pushes out the oldest.
+//! 2. **Bounded.** Signatures of eight params ids are kept; who tries out parameters pushes out the oldest.
 //! 3. **Never needed.** A record that is damaged or missing costs time; one that cannot be written, nothing more.
 
 use std::collections::{BTreeMap, BTreeSet};

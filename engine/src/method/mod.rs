@@ -13,7 +13,7 @@
 //!    moment ago is compared as it is now.
 //! 2. **The paper's figure decides.** It is neither rounded nor clamped, and a row needs the paper's threshold
 //!    unless another is asked for. What the method cannot tell is `null`; whether it can is asked before any file is
-//!    read ([`Refused`](resemble_core::signature::Refused)).
+//!    read ([`Refused`]).
 //! 3. **Signature code knows no files.** All pairs ([`all_pairs`]) are found among signatures; those of files and those of
 //!    sets that another program made ([`features`]) go the same way.
 //! 4. **Equal files need no method**: they are marked, and have a row even where nothing was kept of them.
