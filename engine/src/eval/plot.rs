@@ -286,7 +286,7 @@ mod tests {
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         let axis = Axis::of([0.66, 0.97].into_iter());
         let ticks: Vec<String> = axis.ticks().map(number).collect();
-        assert_eq!(ticks.first().map(String::as_str), Some("0.65"));
+        assert_eq!(ticks.first().map(String::as_str), Some("0.6"));
         assert_eq!(ticks.last().map(String::as_str), Some("1"));
         for empty in [
             Plot::new("p", "", "", ""),
