@@ -97,11 +97,9 @@ fn what_was_signed_once_is_not_read_again() {
     for method in Method::ALL {
         let counting = Counting(&*scene.index, Mutex::new(0));
         let first = ask(&scene, method, all_pairs(), &counting);
-        assert_eq!(
-            names(&first),
-            [("a".to_owned(), "b".to_owned())],
-            "{method}"
-        );
+        // Fingerprints of sif have 22 bits: strangers may share one.
+        let best = ("a".to_owned(), "b".to_owned());
+        assert_eq!(names(&first).first(), Some(&best), "{method}");
         assert_eq!(*counting.1.lock().expect("no panic"), 1, "{method}");
         // The files are gone, the index does not know yet: the answer is made of what was kept.
         for name in ["a", "b", "c"] {

@@ -483,7 +483,7 @@ pub(super) fn dump(ui: &mut Ui, env: &Env, global: &Global, args: &DumpArgs) -> 
     ui.redirect(args.output.as_deref());
     ui.write(|out| {
         answer.rows.iter().try_for_each(|row| match row {
-            MethodRow::Line(line) => writeln!(out, "{line}"),
+            MethodRow::Text(text) => out.write_all(text.as_bytes()),
             _ => Ok(()),
         })
     })?;

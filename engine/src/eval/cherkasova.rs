@@ -123,7 +123,7 @@ fn table_1(documents: &[&Text]) -> Result<Section, AskError> {
             format!("{:.0}", len(&parts)),
         ]);
     }
-    let text = "B is the first quarter of A; means over all documents. All of B is in A, and the resemblance is 25 % or more where the text repeats itself. `Mod_n` and `BSW_n` tell the containment; of `Min_n` and `Sketch_n` it is refused, as the paper's table says (\"Containment: no\").";
+    let text = "B is the first quarter of A; means over all documents. All of B is in A, and the resemblance is 25 %, or more where texts repeat themselves. `Mod_n` and `BSW_n` tell the containment; of `Min_n` and `Sketch_n` it is refused, as the paper's table says (\"Containment: no\").";
     Ok(Section::new("Table 1: what can be told", text).table(table))
 }
 
@@ -219,7 +219,7 @@ fn figure_2(documents: &[&Text]) -> Result<Section, AskError> {
         section = section.plot(plot);
     }
     table.rows = rows;
-    section.text = "\"a \" inserted at random places. The smaller the window, the more similar the edited document stays. Paper, `Mod_100` after 50 inserts: 97 % with 5 bytes, 66 % with 100.".to_owned();
+    section.text.push_str("\"a \" inserted at random places. The smaller the window, the more similar the edited document stays. Paper, `Mod_100` after 50 inserts: 97 % with 5 bytes, 66 % with 100.");
     Ok(section.table(table))
 }
 
@@ -298,7 +298,7 @@ fn figure_3(documents: &[&Text]) -> Result<Section, AskError> {
         }
         section = section.plot(plot);
     }
-    section.text = "All pairs of documents, which are different. With 5 and 10 bytes \"practically any pair of distinct documents does exhibit some overlap\" (paper); with 5 bytes more than 5 % of the paper's pairs were above 20 %. A folder with related documents has a tail that no window removes.".to_owned();
+    section.text.push_str("All pairs of documents, which are different. With 5 and 10 bytes \"practically any pair of distinct documents does exhibit some overlap\" (paper); with 5 bytes more than 5 % of the paper's pairs were above 20 %. A folder with related documents has a tail that no window removes.");
     Ok(section.table(table))
 }
 
@@ -385,7 +385,7 @@ fn figures_5_and_6(documents: &[&Text]) -> Result<Section, AskError> {
         }
         section = section.plot(means).plot(each);
     }
-    section.text = "On average the number of entries makes no difference; for a single document it does. Paper: \"in many cases `Sketch_10` misses all differences … and reports 100 %\".".to_owned();
+    section.text.push_str("On average the number of entries makes no difference; for a single document it does. Paper: \"in many cases `Sketch_10` misses all differences … and reports 100 %\".");
     Ok(section.table(table))
 }
 

@@ -91,6 +91,16 @@ impl Axis {
         }
     }
 
+    /// Of logarithms: a step for each power of ten, or half of one.
+    fn in_powers(self) -> Self {
+        let step = if self.high - self.low > 2.0 { 1.0 } else { 0.5 };
+        Self {
+            low: (self.low / step).floor() * step,
+            high: (self.high / step).ceil() * step,
+            step,
+        }
+    }
+
     fn ticks(&self) -> impl Iterator<Item = f64> + '_ {
         let count = ((self.high - self.low) / self.step).round() as u32;
         (0..=count).map(|i| self.low + f64::from(i) * self.step)
@@ -103,6 +113,9 @@ impl Axis {
 }
 
 fn number(value: f64) -> String {
+    if value.abs() >= 100.0 {
+        return format!("{value:.0}");
+    }
     let text = format!("{value:.3}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" {
@@ -168,6 +181,11 @@ impl Plot {
         let all = || self.curves.iter().flat_map(|curve| curve.points.iter());
         let x_axis = Axis::of(all().map(|point| point.0));
         let y_axis = Axis::of(all().map(|point| log(point.1)));
+        let y_axis = if self.log_y {
+            y_axis.in_powers()
+        } else {
+            y_axis
+        };
         let (wide, high) = (WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
         let px = |x: f64| LEFT + x_axis.place(x) * wide;
         let py = |y: f64| TOP + (1.0 - y_axis.place(log(y))) * high;
@@ -268,7 +286,7 @@ mod tests {
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
         let axis = Axis::of([0.66, 0.97].into_iter());
         let ticks: Vec<String> = axis.ticks().map(number).collect();
-        assert_eq!(ticks.first().map(String::as_str), Some("0.65"));
+        assert_eq!(ticks.first().map(String::as_str), Some("0.6"));
         assert_eq!(ticks.last().map(String::as_str), Some("1"));
         for empty in [
             Plot::new("p", "", "", ""),

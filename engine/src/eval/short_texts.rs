@@ -137,7 +137,7 @@ fn table_2(number: &str, texts: &[&Text], said: &BTreeMap<(usize, usize), u8>) -
     };
     let columns = [
         "above 70 %",
-        "all four together",
+        "by any",
         "Mod_100",
         "Min_100",
         "Sketch_100",

@@ -34,7 +34,13 @@ pub(super) fn dump(asked: &Asked<'_>) -> Result<Answer<MethodRow>, AskError> {
             None if member.size.0 == 0 => line.push('\t'),
             None => continue,
         }
-        rows.push(MethodRow::Line(line));
+        line.push('\n');
+        // ASCII: any place is a place to cut. A line of a row on the wire has its limit.
+        while line.len() > MethodRow::PIECE {
+            let rest = line.split_off(MethodRow::PIECE);
+            rows.push(MethodRow::Text(std::mem::replace(&mut line, rest)));
+        }
+        rows.push(MethodRow::Text(line));
     }
     Ok(Answer::fresh(rows, asked.errors(signed.errors)))
 }

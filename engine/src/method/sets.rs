@@ -126,7 +126,7 @@ impl Grouping {
                 MethodRow::File(file) => grouping.files.push(file),
                 MethodRow::Pair(pair) => grouping.pairs.push(pair),
                 MethodRow::Sets(piece) => text.push_str(&piece),
-                MethodRow::Find(_) | MethodRow::Line(_) => {}
+                MethodRow::Find(_) | MethodRow::Text(_) => {}
             }
         }
         if !text.is_empty() {

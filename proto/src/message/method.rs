@@ -39,7 +39,7 @@ pub enum MethodQuestion {
     /// What groups are made of. Rows: [`MethodRow::File`] for every file, by path; then of sif the collated sets
     /// ([`MethodRow::Sets`]), of other methods the pairs that the bar lets through ([`MethodRow::Pair`]).
     Groups(MethodBar),
-    /// The signatures. Rows: [`MethodRow::Line`], by path.
+    /// The signatures. Rows: [`MethodRow::Text`], the lines of the files by path.
     Dump,
 }
 
@@ -110,8 +110,8 @@ pub enum MethodRow {
     File(MethodFileRow),
     /// The collated sets, a piece of them, in base64.
     Sets(String),
-    /// A line of the dump, printable ASCII.
-    Line(String),
+    /// A piece of the dump, in ASCII: pieces are to be put together as they are.
+    Text(String),
 }
 
 /// A file similar to the subject (a: the subject, b: this file).
@@ -180,6 +180,68 @@ pub struct MethodFileRow {
 }
 
 impl MethodRow {
-    /// Bytes of base64 in one row of the sets.
+    /// The most bytes of text in one row.
     pub const PIECE: usize = 1 << 18;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Request;
+
+    #[test]
+    fn questions_and_rows_survive_the_wire() {
+        let find = MethodFind {
+            signature: "AAA=".into(),
+            content: "00".into(),
+            name: "a".into(),
+            inode: Some(Inode { dev: 1, ino: 2 }),
+            bar: MethodBar {
+                min: Figure::new(0.1),
+                min_shared: Some(7),
+                top: None,
+            },
+        };
+        for question in [
+            MethodQuestion::Find(find),
+            MethodQuestion::Pairs(MethodPairs {
+                score: MethodScore::Containment,
+                bar: MethodBar::default(),
+            }),
+            MethodQuestion::Groups(MethodBar::default()),
+            MethodQuestion::Dump,
+        ] {
+            let request = Request::Method(Box::new(MethodRequest {
+                params: "sif.v1".into(),
+                anchors: None,
+                scope: Scope {
+                    within: vec!["/a".into()],
+                    ..Scope::default()
+                },
+                question,
+            }));
+            let json = serde_json::to_string(&request).unwrap();
+            assert_eq!(
+                serde_json::from_str::<Request>(&json).unwrap(),
+                request,
+                "{json}"
+            );
+        }
+        let row = MethodRow::Pair(MethodPairRow {
+            a: "a".into(),
+            b: PathText::from_bytes(b"\xff".to_vec()),
+            score: Figure::new(4.0 / 3.0),
+            a_in_b: Fraction::NONE,
+            b_in_a: Fraction::ONE,
+            resemblance: Fraction::ZERO,
+            shared_bytes: None,
+            identical: false,
+        });
+        let json = serde_json::to_string(&row).unwrap();
+        assert!(
+            json.contains("\"score\":1.3333333333333333,\"a_in_b\":null"),
+            "{json}"
+        );
+        assert_eq!(serde_json::from_str::<MethodRow>(&json).unwrap(), row);
+    }
 }

@@ -1,0 +1,103 @@
+//! `resemble eval`: every experiment on a small folder.
+
+use crate::environment::{Environment, prose};
+
+/// Versions of texts of all sizes, and something that is no text.
+fn texts() -> Environment {
+    let env = Environment::new();
+    for seed in 1..=6 {
+        let text = prose(seed, 60 + 8 * seed as usize);
+        env.write(format!("texts/{seed}.txt"), &text);
+        env.write(
+            format!("texts/v2/{seed}.txt"),
+            text.replacen("river", "RIVER", 2),
+        );
+        env.write(format!("texts/short/{seed}.txt"), &text[..1000]);
+        env.write(format!("texts/middle/{seed}.txt"), &text[..3000]);
+        env.write(format!("texts/middle/{seed}.old.txt"), &text[..2900]);
+    }
+    env.write("texts/binary", [0, 1, 2]);
+    env
+}
+
+const PAGES: [(&str, &[&str]); 5] = [
+    (
+        "sif",
+        &["The right file was found and only it in", "query.svg"],
+    ),
+    ("forman", &["Paper, 327 MB", "Long runs"]),
+    (
+        "cherkasova",
+        &["Table 1", "figure-11.svg", "table 2: collection 2"],
+    ),
+    ("guide", &["--method mod --window", "What short files lose"]),
+    ("anchors", &["anchors.txt"]),
+];
+
+#[test]
+fn every_experiment_writes_a_page_and_what_it_names() {
+    let env = texts();
+    for (experiment, said) in PAGES {
+        let ran = env.run(["eval", experiment, "texts", "-o", experiment, "-q"]);
+        ran.is(0, "", "");
+        let folder = env.path(experiment);
+        let page = std::fs::read_to_string(folder.join(format!("{experiment}.md"))).unwrap();
+        for text in said {
+            assert!(page.contains(text), "{experiment}: no {text} in {page}");
+        }
+        for link in page.split("](").skip(1) {
+            let name = link.split(')').next().unwrap();
+            let svg = std::fs::read_to_string(folder.join(name)).unwrap();
+            assert!(svg.starts_with("<svg") && !svg.contains("NaN"), "{name}");
+        }
+    }
+    let anchors = env.path("anchors/anchors.txt");
+    let args = [
+        "find",
+        "texts/1.txt",
+        "--in",
+        "texts",
+        "--method",
+        "sif-anchors",
+        "--anchors",
+    ];
+    let found = env.run(args.iter().copied().chain([anchors.to_str().unwrap()]));
+    assert!(
+        found.code == 0 && found.text().contains("v2/1.txt"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn an_experiment_is_the_same_on_every_run() {
+    let env = texts();
+    for (experiment, table) in [
+        ("sif", "query.csv"),
+        ("cherkasova", "figure-07a.csv"),
+        ("forman", "recall.csv"),
+    ] {
+        let read = |to: &str| {
+            assert_eq!(env.run(["eval", experiment, "texts", "-o", to]).code, 0);
+            std::fs::read(env.path(to).join(table)).unwrap()
+        };
+        let one = read("one");
+        assert!(one.len() > 100 && one == read("two"), "{experiment}");
+    }
+}
+
+#[test]
+fn what_is_no_folder_of_texts_is_refused() {
+    let env = texts();
+    env.write("none/binary", [0]);
+    for folder in ["none", "nowhere", "texts/1.txt"] {
+        let ran = env.run(["eval", "sif", folder, "-o", "out"]);
+        assert_eq!(
+            (ran.code, ran.err.lines().count()),
+            (2, 1),
+            "{folder}: {}",
+            ran.err
+        );
+    }
+    assert!(!env.path("out").exists());
+    assert_eq!(env.run(["eval", "nonsense", "texts", "-o", "out"]).code, 2);
+}
