@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use resemble_core::cluster::UnionFind;
 use resemble_core::signature::chunked::{ChunkTable, common_by_merging};
 use resemble_core::signature::{Method, MethodSignature, Threshold, sign};
 use resemble_proto::message::{MethodBar, MethodScore};
@@ -88,7 +89,7 @@ fn look(
         .collect();
     entries.sort_unstable();
     let half = signatures.len() / 2;
-    let (mut roots, mut shared): (Vec<u32>, usize) = ((0..signatures.len() as u32).collect(), 0);
+    let (mut sets, mut shared) = (UnionFind::new(signatures.len() as u32), 0);
     let mut kept: HashMap<u32, u32> = HashMap::new();
     for chunk in entries.chunk_by(|a, b| a.0 == b.0) {
         if chunk.len() < 2 || chunk.len() > half.max(2) {
@@ -96,8 +97,7 @@ fn look(
         }
         shared += 1;
         for pair in chunk.windows(2) {
-            let (a, b) = (root(&mut roots, pair[0].1), root(&mut roots, pair[1].1));
-            roots[a.max(b) as usize] = a.min(b);
+            sets.union(pair[0].1, pair[1].1);
         }
         for &(_, file) in chunk {
             *kept.entry(file).or_default() += 1;
@@ -105,8 +105,10 @@ fn look(
     }
     let mut parts: HashMap<u32, Vec<usize>> = HashMap::new();
     for &file in kept.keys() {
-        let root = root(&mut roots, file);
-        parts.entry(root).or_default().push(file as usize);
+        parts
+            .entry(sets.find(file))
+            .or_default()
+            .push(file as usize);
     }
     let partition = clock() - start;
     let start = clock();
@@ -128,16 +130,6 @@ fn look(
         shared,
         parts: parts.len(),
     })
-}
-
-fn root(roots: &mut [u32], file: u32) -> u32 {
-    let mut at = file;
-    while roots[at as usize] != at {
-        let next = roots[at as usize];
-        roots[at as usize] = roots[next as usize];
-        at = next;
-    }
-    at
 }
 
 fn chunks(looked: &Looked) -> u64 {

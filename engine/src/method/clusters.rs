@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use resemble_core::cluster::UnionFind;
 use resemble_core::signature::collate::GroupQuery;
 use resemble_core::signature::interesting::{Interesting, STEPS, interesting};
 use resemble_proto::figure::Figure;
@@ -87,7 +88,7 @@ fn linked(grouping: &Grouping, accept: Option<Accept<'_>>) -> Vec<SimilarFiles> 
         .zip(0..)
         .collect();
     let mut around: HashMap<u32, Vec<(u32, Figure)>> = HashMap::new();
-    let mut roots: Vec<u32> = (0..grouping.files.len() as u32).collect();
+    let mut sets = UnionFind::new(grouping.files.len() as u32);
     for pair in &grouping.pairs {
         let place = |path: &[u8]| places.get(path).copied();
         let (Some(a), Some(b)) = (place(pair.a.as_bytes()), place(pair.b.as_bytes())) else {
@@ -98,15 +99,13 @@ fn linked(grouping: &Grouping, accept: Option<Accept<'_>>) -> Vec<SimilarFiles> 
         }
         around.entry(a).or_default().push((b, pair.score));
         around.entry(b).or_default().push((a, pair.score));
-        let (a, b) = (root(&mut roots, a), root(&mut roots, b));
-        roots[a.max(b) as usize] = a.min(b);
+        sets.union(a, b);
     }
     let mut together: HashMap<u32, Vec<u32>> = HashMap::new();
     let mut files: Vec<u32> = around.keys().copied().collect();
     files.sort_unstable();
     for file in files {
-        let root = root(&mut roots, file);
-        together.entry(root).or_default().push(file);
+        together.entry(sets.find(file)).or_default().push(file);
     }
     let mut groups: Vec<SimilarFiles> = together
         .into_values()
@@ -129,17 +128,6 @@ fn linked(grouping: &Grouping, accept: Option<Accept<'_>>) -> Vec<SimilarFiles> 
         .collect();
     groups.sort_unstable_by_key(|group| group.reference);
     groups
-}
-
-/// The least file of a set, with shorter ways to it for the next time.
-fn root(roots: &mut [u32], file: u32) -> u32 {
-    let mut at = file;
-    while roots[at as usize] != at {
-        let next = roots[at as usize];
-        roots[at as usize] = roots[next as usize];
-        at = next;
-    }
-    at
 }
 
 #[cfg(test)]
