@@ -8,9 +8,11 @@
 
 #![allow(clippy::print_stdout)]
 
+mod folder;
+
 use std::error::Error;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use resemble_core::ContentKind;
 use resemble_core::signature::anchors::{Anchors, pick};
@@ -18,24 +20,10 @@ use resemble_core::signature::anchors::{Anchors, pick};
 const OF_FOLDER: usize = 8 << 20;
 const OF_FILE: usize = 64 << 10;
 
-fn list(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            list(&entry.path(), files)?;
-        } else if entry.file_type()?.is_file() {
-            files.push(entry.path());
-        }
-    }
-    Ok(())
-}
-
 fn main() -> Result<(), Box<dyn Error>> {
     let mut texts = Vec::new();
     for folder in std::env::args().skip(1) {
-        let mut files = Vec::new();
-        list(Path::new(&folder), &mut files)?;
-        files.sort();
+        let files = folder::files(Path::new(&folder))?;
         let step = (files.len() / 2000).max(1);
         let mut taken = 0;
         for file in files.iter().step_by(step) {

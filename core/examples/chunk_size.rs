@@ -10,6 +10,8 @@
 
 #![allow(clippy::print_stdout)]
 
+mod folder;
+
 use std::collections::{BTreeMap, HashSet};
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -116,22 +118,14 @@ fn pairs(corpus: &Path) -> Result<Vec<Pair>, Box<dyn Error>> {
     Ok(pairs)
 }
 
-/// The first files of a tree, in the order of their names.
+/// The first files of a tree, in the order of their paths.
 fn contents(tree: &Path) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
     let (mut found, mut bytes) = (Vec::new(), 0);
-    let mut folders = vec![tree.to_owned()];
-    while let Some(folder) = folders.pop() {
-        let mut entries: Vec<_> = std::fs::read_dir(&folder)?.collect::<Result<_, _>>()?;
-        entries.sort_by_key(std::fs::DirEntry::file_name);
-        for entry in entries {
-            let kind = entry.file_type()?;
-            if kind.is_dir() {
-                folders.push(entry.path());
-            } else if kind.is_file() && bytes < MOST {
-                let content = std::fs::read(entry.path())?;
-                bytes += content.len() as u64;
-                found.push(content);
-            }
+    for file in folder::files(tree)? {
+        if bytes < MOST {
+            let content = std::fs::read(file)?;
+            bytes += content.len() as u64;
+            found.push(content);
         }
     }
     Ok(found)

@@ -9,9 +9,11 @@
 
 #![allow(clippy::print_stdout)]
 
+mod folder;
+
 use std::error::Error;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use resemble_core::signature::chunked::{ChunkTable, common_by_merging};
@@ -19,26 +21,12 @@ use resemble_core::signature::collate::{Collator, GroupQuery};
 use resemble_core::signature::interesting::{STEPS, interesting};
 use resemble_core::signature::{Method, MethodParams, MethodSignature, Settings, Signer};
 
-fn list(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            list(&entry.path(), files)?;
-        } else if entry.file_type()?.is_file() {
-            files.push(entry.path());
-        }
-    }
-    Ok(())
-}
-
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::args().nth(1).ok_or("give a folder")?;
     let mib = std::env::args()
         .nth(2)
         .map_or(Ok(256), |mib| mib.parse::<usize>())?;
-    let mut files = Vec::new();
-    list(Path::new(&folder), &mut files)?;
-    files.sort();
+    let files = folder::files(Path::new(&folder))?;
     let (mut texts, mut bytes) = (Vec::new(), 0);
     for file in files {
         if bytes < mib << 20 {

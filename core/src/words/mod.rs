@@ -214,16 +214,7 @@ impl Shingler {
     /// Takes the next bytes; `sink` gets the fingerprints of level [`Fingerprint::BASE_LEVEL`] and more of the
     /// shingles that end in them.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Fingerprint)) {
-        let Self {
-            tokens,
-            folding,
-            chosen,
-        } = self;
-        let mut hashing = Hashing {
-            folding,
-            chosen,
-            sink,
-        };
+        let (tokens, mut hashing) = self.hashing(sink);
         tokens.update(bytes, &mut hashing);
     }
 
@@ -233,19 +224,25 @@ impl Shingler {
     /// [`LEAST_JUDGED`]: of pages that are all script and of forms without entries there are few words, and
     /// those are the same.
     pub fn finish(&mut self, sink: &mut impl FnMut(Fingerprint)) -> Option<WordsDigest> {
+        let (tokens, mut hashing) = self.hashing(sink);
+        tokens.finish(&mut hashing);
+        give(self.folding.short(), sink);
+        std::mem::take(&mut self.folding).digest()
+    }
+
+    /// What finds the words, and what takes them.
+    fn hashing<'a, F>(&'a mut self, sink: &'a mut F) -> (&'a mut Tokenizer, Hashing<'a, F>) {
         let Self {
             tokens,
             folding,
             chosen,
         } = self;
-        let mut hashing = Hashing {
+        let hashing = Hashing {
             folding,
             chosen,
-            sink: &mut *sink,
+            sink,
         };
-        tokens.finish(&mut hashing);
-        give(self.folding.short(), sink);
-        std::mem::take(&mut self.folding).digest()
+        (tokens, hashing)
     }
 }
 
