@@ -104,24 +104,24 @@ pub fn resolve(paths: &[PathBuf]) -> (Vec<Named>, Vec<SoftError>) {
 
 /// A path without which there is no answer.
 pub fn required(shown: &Path) -> CliResult<Named> {
-    Named::of(shown).map_err(|source| CliError::File {
-        verb: "look at",
-        path: shown.to_owned(),
-        source,
-    })
+    Named::of(shown).map_err(|source| not_looked_at(shown, source))
 }
 
 /// The same of a file that is here: nothing is opened to see whether it is a catalogue.
 pub fn required_here(shown: &Path) -> CliResult<Named> {
-    let real = fs::canonicalize(shown).map_err(|source| CliError::File {
-        verb: "look at",
-        path: shown.to_owned(),
-        source,
-    })?;
+    let real = fs::canonicalize(shown).map_err(|source| not_looked_at(shown, source))?;
     Ok(Named {
         shown: shown.to_owned(),
         real,
     })
+}
+
+fn not_looked_at(shown: &Path, source: io::Error) -> CliError {
+    CliError::File {
+        verb: "look at",
+        path: shown.to_owned(),
+        source,
+    }
 }
 
 /// A directory without which there is no answer.

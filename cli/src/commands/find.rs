@@ -152,16 +152,7 @@ impl Found {
     }
 
     fn add(&mut self, next: Header) {
-        self.header = Some(match self.header {
-            None => next,
-            Some(sum) => Header {
-                fresh: sum.fresh && next.fresh,
-                pending: sum.pending.max(next.pending),
-                total: sum.total + next.total,
-                shown: sum.shown + next.shown,
-                looked: sum.looked.or(next.looked),
-            },
-        });
+        self.header = Some(self.header.map_or(next, |sum| sum.and(next)));
     }
 }
 

@@ -284,7 +284,8 @@ pub(super) fn find(
             });
             let request = chosen.request(args.selection.scope(real.clone()), question);
             let answer = asked.method(ui, request, real_file.as_deref())?;
-            header = Some(sum(header, answer.header));
+            let next = answer.header;
+            header = Some(header.map_or(next, |sum: Header| sum.and(next)));
             errors.extend(answer.errors);
             found.extend(answer.rows.into_iter().filter_map(|row| match row {
                 MethodRow::Find(row) => Some(row),
@@ -355,19 +356,6 @@ fn sign_stdin(params: &MethodParams) -> CliResult<SignedFile> {
                 });
             }
         }
-    }
-}
-
-fn sum(before: Option<Header>, next: Header) -> Header {
-    match before {
-        None => next,
-        Some(sum) => Header {
-            fresh: sum.fresh && next.fresh,
-            pending: sum.pending.max(next.pending),
-            total: sum.total + next.total,
-            shown: sum.shown + next.shown,
-            looked: sum.looked.or(next.looked),
-        },
     }
 }
 

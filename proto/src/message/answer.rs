@@ -69,6 +69,20 @@ pub struct Header {
     pub looked: Option<Looked>,
 }
 
+impl Header {
+    /// What holds for two answers together: rows of both, and what the first looked at, since both looked there.
+    #[must_use]
+    pub fn and(self, next: Self) -> Self {
+        Self {
+            fresh: self.fresh && next.fresh,
+            pending: self.pending.max(next.pending),
+            total: self.total + next.total,
+            shown: self.shown + next.shown,
+            looked: self.looked.or(next.looked),
+        }
+    }
+}
+
 /// What a question looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Looked {
