@@ -73,12 +73,13 @@ impl Block {
         for content in &kept {
             counts.note_passages(&content.sketch());
         }
-        let known = counts.clone();
+        let mut of_chunks = Counts::new(limit);
         let chunks =
-            |content: &Kept| usable(chunk_keys(&content.sketch()), PostingKind::Chunk, &known);
+            |content: &Kept| usable(chunk_keys(&content.sketch()), PostingKind::Chunk, &counts);
         let chunks = Lists::new(&kept, limit as usize, chunks, |key, contents| {
-            counts.note(PostingKind::Chunk, key, contents);
+            of_chunks.note(PostingKind::Chunk, key, contents);
         });
+        counts.join(of_chunks);
         let block = Self {
             kept,
             fingerprints,

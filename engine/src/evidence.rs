@@ -6,7 +6,7 @@
 //! look nor a share of what is found.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use resemble_core::similarity::discount::{self, FREE, Frequency, Rarity};
 use resemble_core::similarity::passages::text_of_chunks;
@@ -83,14 +83,24 @@ impl Kept {
         });
     }
 
-    /// Whether a chunk or a sample is in both.
-    pub(crate) fn meets(&self, other: &Self) -> bool {
-        let common = |mut a: Vec<u64>, b: Vec<u64>| {
-            a.retain(|key| b.binary_search(key).is_ok());
-            !a.is_empty()
-        };
-        let (a, b) = (self.sketch(), other.sketch());
-        common(fingerprint_keys(&a), fingerprint_keys(&b)) || common(chunk_keys(&a), chunk_keys(&b))
+    /// Its chunks and samples that are evidence, by their keys.
+    pub(crate) fn pieces(&self) -> HashSet<u64> {
+        self.keys().collect()
+    }
+
+    /// Whether one of these is among its own.
+    pub(crate) fn has_any(&self, pieces: &HashSet<u64>) -> bool {
+        self.keys().any(|key| pieces.contains(&key))
+    }
+
+    fn keys(&self) -> impl Iterator<Item = u64> + '_ {
+        let evidence = self.chunks.0.iter().filter(|run| run.is_evidence());
+        let chunks = evidence.map(|run| run.hash.posting_key() | CHUNK);
+        self.signature
+            .fingerprints
+            .iter()
+            .map(|f| f.0)
+            .chain(chunks)
     }
 
     /// What comparing needs; its size is that of the payload.

@@ -38,6 +38,26 @@ pub(crate) struct Met {
 }
 
 impl Met {
+    /// A pair of which no more is known.
+    pub(crate) fn new(
+        relation: Option<Relation>,
+        layer: Layer,
+        measures: Measures,
+        sizes: (ByteLen, ByteLen),
+    ) -> Self {
+        Self {
+            relation,
+            layer,
+            measures,
+            sizes,
+            discount: Discount::default(),
+            read: None,
+            interval: None,
+            numbers: None,
+            rare: None,
+        }
+    }
+
     /// What the better of two pairs of one place has more of.
     fn rank(&self) -> (bool, bool, Score, &Measures, bool) {
         (
@@ -73,17 +93,9 @@ pub(crate) fn together(
     let size = |sides: [Option<Side>; 2]| sides.iter().flatten().map(|side| side.size).sum();
     let sizes: (ByteLen, ByteLen) = (size(ours), size(theirs));
     if digests(ours) == digests(theirs) {
-        return (!too_small(sizes.0)).then(|| Met {
-            relation: Some(Relation::SameText),
-            layer: Layer::Text,
-            measures: identical_measures(sizes.0),
-            sizes,
-            discount: Discount::default(),
-            read: None,
-            rare: None,
-            interval: None,
-            numbers: None,
-        });
+        let measures = identical_measures(sizes.0);
+        let same = Some(Relation::SameText);
+        return (!too_small(sizes.0)).then(|| Met::new(same, Layer::Text, measures, sizes));
     }
     let bytes = |side: Option<Side>| side.map_or(0.0, |side| side.size.0 as f64);
     let mut judged = [(0.0, 0.0); 3];
@@ -115,17 +127,8 @@ pub(crate) fn together(
         resemblance: share(judged[2]),
         shared_bytes: measures.iter().flatten().map(|m| m.shared_bytes).sum(),
     };
-    Some(Met {
-        relation: similarity::relation(false, sizes.0, sizes.1, &measures, min_shared),
-        layer: Layer::Text,
-        measures,
-        sizes,
-        discount: Discount::default(),
-        read: None,
-        rare: None,
-        interval: None,
-        numbers: None,
-    })
+    let relation = similarity::relation(false, sizes.0, sizes.1, &measures, min_shared);
+    Some(Met::new(relation, Layer::Text, measures, sizes))
 }
 
 /// The measures of two texts that have all words in common and not all bytes: just below 1, so that equal bytes come

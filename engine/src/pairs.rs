@@ -85,12 +85,19 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
         Ok::<(), AskError>(())
     })?;
     let mut found: Vec<Found> = found.into_iter().map(|(found, _)| found).collect();
-    let mut missed = texts.of_small_ones(options.unit, snapshot.boilerplate_limit());
-    missed.retain(|&(a, b)| !block.kept[a].meets(&block.kept[b]));
+    let missed = texts.of_small_ones(options.unit, snapshot.boilerplate_limit());
     let (mut further, mut table) = start();
-    for (a, b) in missed {
-        if let Compared::Proven(proof) = table.compare(a, b, Common::WORTH_A_LOOK) {
-            further.pair(&question, (&block.kept[a], &block.kept[b]), Some(proof));
+    for of_one in missed.chunk_by(|x, y| x.0 == y.0) {
+        let pieces = block.kept[of_one[0].0].pieces();
+        for &(a, b) in of_one {
+            let pair = (&block.kept[a], &block.kept[b]);
+            // Those were nominated.
+            if pair.1.has_any(&pieces) {
+                continue;
+            }
+            if let Compared::Proven(proof) = table.compare(a, b, Common::WORTH_A_LOOK) {
+                further.pair(&question, pair, Some(proof));
+            }
         }
     }
     found.push(further);
@@ -392,15 +399,9 @@ impl Found {
                     similarity::relation(false, sizes.0, sizes.1, &measures, least)
                 };
                 let met = Met {
-                    relation,
-                    layer: layer(one.1, other.1),
-                    measures,
-                    sizes,
-                    discount: Discount::default(),
                     read,
                     rare,
-                    interval: None,
-                    numbers: None,
+                    ..Met::new(relation, layer(one.1, other.1), measures, sizes)
                 };
                 // What is shown nowhere needs no memory.
                 if question.passes(&met) {
@@ -428,17 +429,8 @@ impl Found {
     fn same_content(&mut self, question: &Question<'_>, content: &Kept) {
         let owners: Vec<(ContentId, Aspect)> = question.owners(content.id).collect();
         let measures = identical_measures(content.whole);
-        let met = |relation, layer| Met {
-            relation: Some(relation),
-            layer,
-            measures,
-            sizes: (content.whole, content.whole),
-            discount: Discount::default(),
-            read: None,
-            rare: None,
-            interval: None,
-            numbers: None,
-        };
+        let sizes = (content.whole, content.whole);
+        let met = |relation, layer| Met::new(Some(relation), layer, measures, sizes);
         for (at, one) in owners.iter().enumerate() {
             if one.1 == Aspect::Own {
                 let identical = met(Relation::Identical, Layer::Bytes);

@@ -18,20 +18,9 @@ use super::{FindOptions, Subject, holders};
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
 use crate::aspects::{Aspect, Standing, names, shown};
 use crate::members::Members;
-use crate::met::all_words;
+use crate::met::{Met, all_words};
 use crate::said::said;
 use crate::worded::{measured, worded};
-
-/// A pair of aspects, measured exactly.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Exactly {
-    pub(super) relation: Option<Relation>,
-    pub(super) layer: Layer,
-    pub(super) measures: Measures,
-    pub(super) sizes: (ByteLen, ByteLen),
-    /// Both are texts that differ in so many numbers and in nothing else.
-    pub(super) numbers: Option<u64>,
-}
 
 /// Reads what exact measures need.
 pub(super) struct Exact<'a> {
@@ -80,7 +69,7 @@ impl<'a> Exact<'a> {
         &mut self,
         (aspect, digest): (Aspect, &ContentDigest),
         (standing, row): (&Standing, &ContentRow),
-    ) -> Result<Option<Exactly>, AskError> {
+    ) -> Result<Option<Met>, AskError> {
         if row.size > LARGEST_READ {
             return Ok(None);
         }
@@ -89,6 +78,10 @@ impl<'a> Exact<'a> {
             let path = self.subject.path.as_deref();
             let read = path.and_then(|path| self.say(&shown(path, names), aspect, digest));
             self.subjects.insert(aspect, read);
+        }
+        // Nothing of the other file is read for a subject that is not here.
+        if self.subjects.get(&aspect).is_none_or(Option::is_none) {
+            return Ok(None);
         }
         let Some(other) = self.other(standing, row)? else {
             return Ok(None);
@@ -100,7 +93,7 @@ impl<'a> Exact<'a> {
         Ok(Some(self.compare(own, &other, files)))
     }
 
-    fn compare(&self, a: &[u8], b: &[u8], files: bool) -> Exactly {
+    fn compare(&self, a: &[u8], b: &[u8], files: bool) -> Met {
         let kinds = (ContentKind::of(a), ContentKind::of(b));
         let texts = kinds == (ContentKind::Text, ContentKind::Text);
         let templates = self.snapshot.templates();
@@ -109,35 +102,31 @@ impl<'a> Exact<'a> {
         if texts && !files {
             let (a, b) = (templates.payload(a), templates.payload(b));
             let (relation, measures, sizes) = measured(&a, &b, self.options.unit, self.min_shared);
-            return Exactly {
-                relation,
-                layer: Layer::Text,
-                measures: told(relation, measures),
-                sizes,
+            let measures = told(relation, measures);
+            return Met {
                 numbers,
+                ..Met::new(relation, Layer::Text, measures, sizes)
             };
         }
         let (measures, sizes) = exact_payload(templates, a, b, self.options.unit);
         let relation = similarity::relation(false, sizes.0, sizes.1, &measures, self.min_shared);
-        let exactly = Exactly {
-            relation,
-            layer: if files { Layer::Bytes } else { Layer::Text },
-            measures,
-            sizes,
-            numbers,
-        };
-        if !files || !self.options.text {
-            return exactly;
+        if files && self.options.text {
+            let (a, b) = (templates.payload(a), templates.payload(b));
+            let as_words = worded(&a, &b, self.options.unit, relation, self.min_shared);
+            if let Some(worded) = as_words {
+                let relation = Some(worded.relation);
+                let measures = told(relation, worded.measures);
+                return Met {
+                    numbers,
+                    ..Met::new(relation, Layer::Text, measures, worded.sizes)
+                };
+            }
         }
-        let (a, b) = (templates.payload(a), templates.payload(b));
-        let as_words = worded(&a, &b, self.options.unit, relation, self.min_shared);
-        as_words.map_or(exactly, |worded| Exactly {
-            relation: Some(worded.relation),
-            layer: Layer::Text,
-            measures: told(Some(worded.relation), worded.measures),
-            sizes: worded.sizes,
+        let layer = if files { Layer::Bytes } else { Layer::Text };
+        Met {
             numbers,
-        })
+            ..Met::new(relation, layer, measures, sizes)
+        }
     }
 
     /// The bytes of a content where it stands.

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use resemble_core::similarity::{Boilerplate, Sketch, interval};
 use resemble_core::{ByteLen, Digest, Fingerprint, Measures, Relation, Score, rank};
 use resemble_index::{ContentRow, Snapshot};
-use resemble_proto::message::{Discount, Layer, SoftError};
+use resemble_proto::message::{Discount, SoftError};
 
-use super::exact::{Exact, Exactly};
+use super::exact::Exact;
 use super::{
     Bound, FindOptions, Own, Similar, Subject, Wanted, enough_shared, estimate_in, holders,
     identical_measures, nominated,
@@ -197,7 +197,7 @@ impl Search<'_> {
                 }
                 _ => None,
             };
-            let Some(found) = self.met(pair, standing, exactly) else {
+            let Some(found) = exactly.or_else(|| self.estimated(pair, standing)) else {
                 continue;
             };
             let discount = match pair.other {
@@ -213,8 +213,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// How a pair meets at a place; `None`: nothing can be said.
-    fn met(&self, pair: &Pair<'_>, standing: &Standing, exactly: Option<Exactly>) -> Option<Met> {
+    /// How a pair meets at a place by what the index has; `None`: nothing can be said.
+    fn estimated(&self, pair: &Pair<'_>, standing: &Standing) -> Option<Met> {
         let named = |named: Named| Named {
             words: named.words.filter(|_| self.options.text),
             ..named
@@ -226,27 +226,9 @@ impl Search<'_> {
             pair.sketch.size,
             sketch.map_or(pair.sketch.size, |other| other.size),
         );
-        let mut met = Met {
-            relation: None,
-            layer: Layer::Bytes,
-            measures: pair.measures,
-            sizes,
-            discount: Discount::default(),
-            read: None,
-            rare: None,
-            interval: None,
-            numbers: None,
-        };
-        if let Some(exactly) = exactly {
-            met.relation = exactly.relation;
-            met.layer = exactly.layer;
-            met.measures = exactly.measures;
-            met.sizes = exactly.sizes;
-            met.numbers = exactly.numbers;
-            return Some(met);
-        }
         let related = relate(a, b, sizes, pair.measures, self.min_shared)?;
-        (met.relation, met.layer, met.measures) = related;
+        let (relation, layer, measures) = related;
+        let mut met = Met::new(relation, layer, measures, sizes);
         if let Some(other) = sketch
             && met.relation != Some(Relation::SameText)
         {
