@@ -8,21 +8,27 @@ use std::sync::Arc;
 use resemble_core::Params;
 use resemble_core::hash::content::digest;
 use resemble_engine::find::{FindOptions, Subject, find};
-use resemble_engine::portable::{self, CatalogueError, Details};
+use resemble_engine::portable::{self, CatalogueError, Details, Samples};
 use resemble_index::{Index, Look, Snapshot};
 use resemble_proto::catalogued;
 use resemble_proto::message::{FindRow, Scope};
+use resemble_proto::number::Fraction;
 
 mod scene;
 use scene::fake::{fake, member, packed, text_of};
 use scene::{Scene, text};
 
 fn written(snapshot: &Snapshot, roots: &[PathBuf], text: bool) -> Vec<u8> {
+    with_samples(snapshot, roots, text, Samples::All)
+}
+
+fn with_samples(snapshot: &Snapshot, roots: &[PathBuf], text: bool, samples: Samples) -> Vec<u8> {
     let details = Details {
         label: "tree".to_owned(),
         created: 0,
         names: true,
         text,
+        samples,
     };
     let mut bytes = Vec::new();
     portable::write(snapshot, roots, &details, &mut |piece| {
@@ -199,4 +205,55 @@ fn what_was_not_looked_into_is_looked_into_later() {
         "and the question sees what the catalogue says is in it"
     );
     assert!(!rows(&snapshot, &second.join("sub/b.txt"), &second).is_empty());
+}
+
+/// Files that are edited everywhere have no chunk in common: what is left of the samples finds them.
+#[test]
+fn samples_are_thinned_until_the_catalogue_is_small_enough() {
+    let mut scene = Scene::new();
+    let mut bytes = 0;
+    for file in 0..12 {
+        let old = text(file, 16_000);
+        // A word in forty.
+        let words = old.split(|byte| *byte == b' ').enumerate();
+        let edited: Vec<&[u8]> = words
+            .map(|(at, word)| if at % 40 == 7 { &b"another"[..] } else { word })
+            .collect();
+        scene.write(&format!("disk/{file}"), &old);
+        scene.write(&format!("here/{file}"), edited.join(&b' '));
+        bytes += old.len();
+    }
+    scene.scan();
+    let live = scene.index.snapshot().expect("a snapshot");
+    let disk = [scene.path("disk")];
+    let sizes: Vec<usize> = [1_000_000, 40_000, 30_000, 10_000]
+        .into_iter()
+        .map(|part| {
+            let samples = Samples::Within(Fraction::from_millionths(part));
+            with_samples(&live, &disk, true, samples).len()
+        })
+        .collect();
+    assert_eq!(sizes[0], written(&live, &disk, true).len());
+    assert!(
+        sizes[1] * 100 <= bytes * 4 && sizes[0] > sizes[1],
+        "{sizes:?}"
+    );
+    assert!(
+        sizes[2] * 100 <= bytes * 3 && sizes[1] > sizes[2],
+        "{sizes:?}"
+    );
+    let least = with_samples(&live, &disk, true, Samples::AtMost(16));
+    assert_eq!(sizes[3], least.len(), "nothing is thinner");
+
+    let at = catalogued::of_label("tree");
+    let within = Samples::Within(Fraction::from_millionths(30_000));
+    let thin = with_samples(&live, &disk, true, within);
+    drop(live);
+    load(&scene.index, &at, &thin).expect("loaded");
+    let both = scene.index.snapshot().expect("a snapshot");
+    for file in 0..12 {
+        let found = rows(&both, &scene.path(&format!("here/{file}")), &at);
+        assert_eq!(found.len(), 1, "{file}: {found:?}");
+        assert_eq!(found[0].path.as_path(), at.join(file.to_string()));
+    }
 }

@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use resemble_engine::portable::{self, Totals};
+use resemble_engine::portable::{self, Samples, Totals};
 use resemble_proto::catalogued::{LABEL, is_label};
 use resemble_proto::message::{CatalogueForm, DumpForm};
 use resemble_proto::places::Env;
@@ -40,17 +40,18 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) ->
         created: args.created.unwrap_or_else(now),
         names: !args.no_names,
         text: !args.layer.no_text,
+        within: args.within,
     });
     let mut file = NewFile::beside(&args.output)?;
     let progress = ui.progress("writing the catalogue");
     let found = backend.dump(real, form, &mut |piece| file.write(piece))?;
     drop(progress);
     backend.close();
-    let (totals, bytes) = file.finish()?;
+    let (totals, samples, bytes) = file.finish()?;
     errors.extend(found);
     let errors = names::tidy(errors, &named);
     ui.soft_errors(&errors);
-    ui.note(&said(&args.output, &totals, bytes));
+    ui.note(&said(&args.output, &totals, samples, bytes));
     Ok(Outcome::Holds.with_errors(!errors.is_empty()))
 }
 
@@ -98,7 +99,7 @@ pub(super) fn bad_label(label: &str) -> CliError {
     ))
 }
 
-fn said(path: &Path, totals: &Totals, bytes: u64) -> String {
+fn said(path: &Path, totals: &Totals, samples: Samples, bytes: u64) -> String {
     let Totals { files, unread, .. } = *totals;
     let mut said = format!(
         "{}: {} with {}, in {}",
@@ -110,6 +111,9 @@ fn said(path: &Path, totals: &Totals, bytes: u64) -> String {
     if totals.bytes > 0 {
         let share = bytes as f64 / totals.bytes as f64 * 100.0;
         let _ = write!(said, " ({share:.1} %)");
+    }
+    if let Samples::AtMost(most) = samples {
+        let _ = write!(said, "; samples of at most {most} fingerprints");
     }
     if unread > 0 {
         let _ = write!(said, "; {unread} of them are in it by name alone");
@@ -157,7 +161,7 @@ impl NewFile {
     }
 
     /// What is in it, and its size.
-    fn finish(mut self) -> CliResult<(Totals, u64)> {
+    fn finish(mut self) -> CliResult<(Totals, Samples, u64)> {
         let done = self
             .file
             .flush()
@@ -165,7 +169,9 @@ impl NewFile {
         done.map_err(failed("write", &self.target))?;
         let bytes = self.file.get_ref().metadata().map(|meta| meta.len());
         let bytes = bytes.map_err(failed("write", &self.target))?;
-        let totals = portable::open(&self.path).and_then(portable::Catalogue::totals)?;
+        let catalogue = portable::open(&self.path)?;
+        let samples = catalogue.head().details.samples;
+        let totals = catalogue.totals()?;
         fs::rename(&self.path, &self.target).map_err(failed("write", &self.target))?;
         self.kept = true;
         let folder = match self.target.parent() {
@@ -176,7 +182,7 @@ impl NewFile {
         if let Ok(folder) = File::open(folder) {
             folder.sync_all().ok();
         }
-        Ok((totals, bytes))
+        Ok((totals, samples, bytes))
     }
 }
 

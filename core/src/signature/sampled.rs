@@ -50,6 +50,20 @@ impl Signature {
             .copied()
             .filter(move |fingerprint| fingerprint.level() >= level)
     }
+
+    /// The sample of the same content that has at most `most` fingerprints: at the least level at which that is so, which
+    /// is what a [`Sampler`] with that cap keeps of it.
+    #[must_use]
+    pub fn thinned(&self, most: usize) -> Self {
+        let mut thinned = self.clone();
+        // Ends: no fingerprint has a level above 43.
+        while thinned.fingerprints.len() > most {
+            thinned.level += 1;
+            let level = thinned.level;
+            thinned.fingerprints.retain(|print| print.level() >= level);
+        }
+        thinned
+    }
 }
 
 /// Collects a [`Signature`] from the fingerprints of a file's windows in file order.
@@ -235,6 +249,13 @@ mod tests {
             let at_level: Vec<_> = small.at_level(level).collect();
             let direct = by_definition(&SamplingParams { least_level: level, cap: 400 }, &all);
             prop_assert_eq!(at_level, direct.fingerprints);
+        }
+
+        #[test]
+        fn a_thinned_sample_is_that_of_a_smaller_cap(all in fingerprints(400), cap in 1u32..40, less in 1u32..40) {
+            let sample = by_definition(&SamplingParams { least_level: 3, cap }, &all);
+            let direct = by_definition(&SamplingParams { least_level: 3, cap: less.min(cap) }, &all);
+            prop_assert_eq!(sample.thinned(less as usize), direct);
         }
     }
 

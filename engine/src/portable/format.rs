@@ -4,7 +4,8 @@
 //! file     "resemble catalogue\n" │ varint version │ record* │ digest of everything before, 32 B
 //! record   kind u8 │ varint length │ body
 //!
-//! 1 head     text params │ text label │ signed varint created │ flags: 1 names, 2 texts
+//! 1 head     text params │ text label │ signed varint created │ flags: 1 names, 2 texts, 4 thinned │
+//!                                                                      if thinned, varint fingerprints of a content at most
 //! 2 content  digest 32 B │ varint size │ kind·2 + words u8 │ words 16 B or none │ packed pieces (`resemble_index::packed`)
 //! 3 look     varint content │ 0 plain, 1 taken apart: varint n │ n × part │ varint n │ n × (text path │ text reason)
 //!            part: role u8 │ varint parent + 1 │ varint content + 1 │ text name
@@ -26,7 +27,7 @@ use resemble_core::{ContentDigest, ContentKind, Digest, Params, WordsDigest};
 use resemble_index::varint::{Reader, put, put_signed};
 use resemble_index::{PartRole, SkippedPart, SpecialKind, packed};
 
-use super::{Details, Head, Totals};
+use super::{Details, Head, Samples, Totals};
 
 /// What every catalogue begins with.
 pub(super) const MAGIC: &[u8; 19] = b"resemble catalogue\n";
@@ -145,7 +146,20 @@ impl Encoder {
                 let details = &head.details;
                 put_text(&mut body, details.label.as_bytes());
                 put_signed(&mut body, details.created);
-                body.push(u8::from(details.names) | u8::from(details.text) << 1);
+                let most = match details.samples {
+                    Samples::AtMost(most) => Some(most),
+                    Samples::All | Samples::Within(_) => None,
+                };
+                let flags = [details.names, details.text, most.is_some()];
+                body.push(
+                    flags
+                        .iter()
+                        .rev()
+                        .fold(0, |all, flag| all << 1 | u8::from(*flag)),
+                );
+                if let Some(most) = most {
+                    put(&mut body, u64::from(most));
+                }
                 1
             }
             Record::Content(digest) => {
@@ -319,7 +333,12 @@ pub(super) fn head(reader: &mut Reader<'_>) -> Option<Head> {
     let label = text_of(reader)?;
     let created = reader.i64()?;
     let flags = reader.byte()?;
-    let is_known = flags < 4 && resemble_proto::catalogued::is_label(&label);
+    let samples = if flags & 4 == 4 {
+        Samples::AtMost(reader.u32()?)
+    } else {
+        Samples::All
+    };
+    let is_known = flags < 8 && resemble_proto::catalogued::is_label(&label);
     is_known.then_some(Head {
         params,
         details: Details {
@@ -327,6 +346,7 @@ pub(super) fn head(reader: &mut Reader<'_>) -> Option<Head> {
             created,
             names: flags & 1 == 1,
             text: flags & 2 == 2,
+            samples,
         },
     })
 }

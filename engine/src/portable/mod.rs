@@ -19,7 +19,8 @@
 //!    What it says of contents is believed, as one believes whoever made it: no bytes are here to check it.
 //! 4. **What the index has already stays**: a content that live files have is theirs, and a catalogue that is only
 //!    asked about is taken out again after the answer. So no catalogue changes what is known of live files.
-//! 5. **The same state of a tree gives the same bytes**, whoever writes them: no ids, inodes, device numbers, hosts or
+//! 5. **Samples are thinned to fit** ([`Samples`]): they nest, so a coarser one is a good one, and chunks, which prove, stay.
+//! 6. **The same state of a tree gives the same bytes**, whoever writes them: no ids, inodes, device numbers, hosts or
 //!    times of reading. The one date in it is told by the caller.
 
 mod format;
@@ -28,6 +29,7 @@ mod load;
 mod read;
 #[cfg(test)]
 mod tests;
+mod thin;
 mod write;
 
 use std::io;
@@ -35,6 +37,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_index::{ApplyError, ReadError};
 use resemble_proto::message::{CatalogueForm, reason};
+use resemble_proto::number::Fraction;
 
 pub use kept::{claimed_checksum, file_of_label, forget, keep, kept};
 pub use load::{Loaded, fits, load, unload, unload_stray};
@@ -56,6 +59,21 @@ pub struct Details {
     pub names: bool,
     /// What documents say and archives hold is in it.
     pub text: bool,
+    /// What is in it of the samples of contents.
+    pub samples: Samples,
+}
+
+/// How much of the samples a catalogue has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Samples {
+    /// What the index has.
+    #[default]
+    All,
+    /// At most so many fingerprints of a content.
+    AtMost(u32),
+    /// So many that the catalogue takes this part of the bytes of its files, if 16 of a content are few enough. What is
+    /// written says how many these were: [`Self::AtMost`], or [`Self::All`] if that was within.
+    Within(Fraction),
 }
 
 impl From<&CatalogueForm> for Details {
@@ -65,6 +83,11 @@ impl From<&CatalogueForm> for Details {
             created: form.created,
             names: form.names,
             text: form.text,
+            samples: if form.within == Fraction::ONE {
+                Samples::All
+            } else {
+                Samples::Within(form.within)
+            },
         }
     }
 }

@@ -21,6 +21,7 @@ fn details() -> Details {
         created: 1_700_000_000,
         names: true,
         text: true,
+        samples: Samples::AtMost(24),
     }
 }
 

@@ -10,7 +10,8 @@ use resemble_index::{Entry, FileState, Look, ReadError, Snapshot};
 use resemble_proto::catalogued;
 
 use super::format::{Encoder, MAGIC, Part, Record, What};
-use super::{Details, Head, Totals, VERSION};
+use super::thin::Thinning;
+use super::{Details, Head, Samples, Totals, VERSION};
 
 /// Bytes that are handed on together.
 const PIECE: usize = 1 << 16;
@@ -25,9 +26,42 @@ pub fn write(
     details: &Details,
     sink: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
 ) -> Result<Totals, ReadError> {
+    let samples = match details.samples {
+        Samples::Within(part) => {
+            // What would be written is measured first, with the least that it would be for each number of fingerprints.
+            let mut measure = Thinning::default();
+            let mut seen = 0;
+            let all = Details {
+                samples: Samples::All,
+                ..details.clone()
+            };
+            let mut count = |piece: &[u8]| {
+                seen += piece.len() as u64;
+                ControlFlow::Continue(())
+            };
+            let totals = written(snapshot, roots, &all, Some(&mut measure), &mut count)?;
+            measure.fitting(seen, totals.bytes, part)
+        }
+        samples => samples,
+    };
+    let details = Details {
+        samples,
+        ..details.clone()
+    };
+    written(snapshot, roots, &details, None, sink)
+}
+
+fn written(
+    snapshot: &Snapshot,
+    roots: &[PathBuf],
+    details: &Details,
+    thinning: Option<&mut Thinning>,
+    sink: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+) -> Result<Totals, ReadError> {
     let mut writer = Writer {
         snapshot,
         details,
+        thinning,
         sink,
         encoder: Encoder::default(),
         hasher: ContentHasher::new(),
@@ -90,6 +124,7 @@ fn last_name(path: &Path) -> Vec<u8> {
 struct Writer<'a> {
     snapshot: &'a Snapshot,
     details: &'a Details,
+    thinning: Option<&'a mut Thinning>,
     sink: &'a mut dyn FnMut(&[u8]) -> ControlFlow<()>,
     encoder: Encoder,
     hasher: ContentHasher,
@@ -207,12 +242,18 @@ impl Writer<'_> {
                 size: row.size,
                 kind: row.kind,
                 chunks: self.snapshot.chunks(id)?,
-                signature: self.snapshot.signature(id)?,
+                signature: match (self.snapshot.signature(id)?, self.details.samples) {
+                    (signature, Samples::AtMost(most)) => signature.thinned(most as usize),
+                    (signature, _) => signature,
+                },
                 words: row.words,
             },
             // A view does not lose what its own rows name.
             None => return Ok(u32::MAX),
         };
+        if let Some(thinning) = &mut self.thinning {
+            thinning.see(&digest);
+        }
         let number = self.contents.len() as u32;
         self.record(&Record::Content(Box::new(digest)));
         self.contents.insert(id, number);

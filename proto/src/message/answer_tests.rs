@@ -224,6 +224,7 @@ fn a_request_survives_the_wire() {
                 created: -1,
                 names: true,
                 text: false,
+                within: Fraction::from_millionths(30_000),
             }),
         },
     ];

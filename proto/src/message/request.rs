@@ -178,6 +178,9 @@ pub struct CatalogueForm {
     pub names: bool,
     /// What documents say and archives hold is in it.
     pub text: bool,
+    /// The part of the content's bytes that it may take: samples are thinned until it does, see
+    /// `resemble_engine::portable`. 1: nothing is thinned.
+    pub within: Fraction,
 }
 
 /// The files that take part in a question: as candidates and in the boilerplate statistics alike,
