@@ -13,6 +13,7 @@ mod groups;
 mod layer;
 mod method;
 mod report;
+mod sweeps;
 mod templates;
 mod why;
 
@@ -37,6 +38,7 @@ pub use groups::GroupsArgs;
 pub use layer::{TextLayer, WithText};
 pub use method::{CanonicalArgs, Form, GroupRules, MethodArgs};
 pub use report::{ListAs, ListFormat, ListOutput, PlanKind, ReportFormat, ReportOutput};
+pub use sweeps::{HistoryArgs, InSweeps, LostArgs};
 pub use templates::{MarkArgs, TemplatesAction, TemplatesArgs};
 pub use why::WhyArgs;
 
@@ -209,6 +211,18 @@ pub enum Command {
     /// `watch list` shows them, `watch remove disk:` forgets one.
     #[command(after_help = catalogue::IMPORT_EXAMPLES)]
     Import(ImportArgs),
+    /// Find where the content of a vanished path is now
+    ///
+    /// Catalogues are sweeps: each knows the paths and contents of its day. What resembles the lost file, and
+    /// what resembles that, in any of them or in a directory, is printed with its date, the latest first.
+    #[command(after_help = sweeps::LOST_EXAMPLES)]
+    Lost(LostArgs),
+    /// Show how each version of a file resembles the one before
+    ///
+    /// One line a sweep, from dated catalogues and what is here now. With --summary: how everything
+    /// changed from sweep to sweep.
+    #[command(after_help = sweeps::HISTORY_EXAMPLES)]
+    History(HistoryArgs),
     /// Make the papers' experiments on any folder of texts
     ///
     /// Writes a page (Markdown), tables (CSV) and plots (SVG): our figures, to be held beside those of
@@ -253,6 +267,8 @@ impl Command {
             | Self::Dump(_)
             | Self::Export(_)
             | Self::Import(_)
+            | Self::Lost(_)
+            | Self::History(_)
             | Self::Eval(_)
             | Self::Completions(_)
             | Self::Man(_) => None,

@@ -17,6 +17,7 @@ mod method;
 mod mount;
 mod pairs;
 mod status;
+mod sweeps;
 mod sync;
 mod templates;
 mod unmount;
@@ -64,6 +65,8 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Dump(args) => dump::run(ui, env, global, &args),
         Command::Export(args) => export::run(ui, env, global, &args),
         Command::Import(args) => import::run(ui, env, global, &args),
+        Command::Lost(args) => sweeps::lost::run(ui, env, global, &args),
+        Command::History(args) => sweeps::history::run(ui, env, global, &args),
         Command::Eval(args) => eval::run(ui, &args),
         Command::Watch(args) => watch::run(ui, env, global, &args),
         Command::Mount(args) => mount::run(env, global, &args),

@@ -4,6 +4,7 @@
 
 mod holders;
 mod method;
+mod sweeps;
 
 use std::fmt::Write as _;
 
@@ -20,6 +21,8 @@ use crate::error::CliResult;
 use crate::table::{Field, Style, write_row};
 use crate::ui::{Cell, Tint, Ui};
 use crate::values::{human_count, human_size};
+
+pub use sweeps::{Became, LostRow, VersionRow};
 
 /// A row that can be printed.
 pub trait Row: Serialize {

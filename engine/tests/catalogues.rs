@@ -229,7 +229,8 @@ fn samples_are_thinned_until_the_catalogue_is_small_enough() {
     let sizes: Vec<usize> = [1_000_000, 40_000, 30_000, 10_000]
         .into_iter()
         .map(|part| {
-            let samples = Samples::Within(Fraction::from_millionths(part));
+            let part = Fraction::from_millionths(part);
+            let samples = Samples::Within { part, small: 0 };
             with_samples(&live, &disk, true, samples).len()
         })
         .collect();
@@ -246,8 +247,11 @@ fn samples_are_thinned_until_the_catalogue_is_small_enough() {
     assert_eq!(sizes[3], least.len(), "nothing is thinner");
 
     let at = catalogued::of_label("tree");
-    let within = Samples::Within(Fraction::from_millionths(30_000));
-    let thin = with_samples(&live, &disk, true, within);
+    let part = Fraction::from_millionths(30_000);
+    let thin = with_samples(&live, &disk, true, Samples::Within { part, small: 0 });
+    let small = thin.len() as u64 * 2;
+    let whole = with_samples(&live, &disk, true, Samples::Within { part, small });
+    assert_eq!(sizes[0], whole.len(), "it is small as it is");
     drop(live);
     load(&scene.index, &at, &thin).expect("loaded");
     let both = scene.index.snapshot().expect("a snapshot");

@@ -150,6 +150,10 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
             daemon.out()
         };
         for format in ["text", "json", "csv", "tsv"] {
+            let within = ["--in", "disk:", "--in", "tree/work", "--format", format];
+            both_ways(&[&["lost", "disk:/2019/letter.txt"], &within[..]].concat());
+            both_ways(&[&["lost", "tree/gone/2019/letter.txt"], &within[..]].concat());
+            both_ways(&[&["history", "disk:/2019/letter.txt"], &within[..]].concat());
             both_ways(&["compare", "disk:", "tree/work", "--format", format]);
             both_ways(&["dirs", "disk:", "tree/work", "--format", format]);
             both_ways(&["groups", "disk:", "tree/work", "--format", format]);

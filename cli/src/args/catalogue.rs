@@ -45,12 +45,13 @@ pub struct ExportArgs {
     /// The date that it bears, in seconds since 1970 [default: now]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub created: Option<i64>,
-    /// How large it may be beside the files: their samples are thinned as far as that takes
+    /// How large it may be beside the files: their samples are thinned as far as that takes [default: 3%, if it
+    /// is over 1 MiB]
     ///
     /// A coarser sample tells less of texts that were edited everywhere; what is in common by the chunk is found all the
     /// same. 100% keeps samples as they are.
-    #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = values::share)]
-    pub within: Fraction,
+    #[arg(long, value_name = "PERCENT", value_parser = values::share)]
+    pub within: Option<Fraction>,
     /// What takes part.
     #[command(flatten)]
     pub layer: TextLayer,

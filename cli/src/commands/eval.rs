@@ -3,9 +3,10 @@
 //! The folder is read and never written; all files of a report go into the folder of `-o`.
 
 use std::fs;
+use std::path::Path;
 use std::time::Instant;
 
-use resemble_engine::eval::{self, Collection};
+use resemble_engine::eval::{self, Collection, Report};
 
 use crate::args::{EvalArgs, Experiment};
 use crate::error::{CliError, CliResult, Outcome};
@@ -34,7 +35,13 @@ pub(super) fn run(ui: &mut Ui, args: &EvalArgs) -> CliResult {
             Experiment::Anchors => eval::anchors::report(&collection)?,
         }
     };
-    let failed = |path: &std::path::Path| {
+    write_report(ui, report, &args.output)?;
+    Ok(Outcome::Holds)
+}
+
+/// Writes all files of a report into a folder, and says where the page is.
+pub(super) fn write_report(ui: &mut Ui, report: Report, folder: &Path) -> CliResult<()> {
+    let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| CliError::File {
             verb: "write",
@@ -42,19 +49,19 @@ pub(super) fn run(ui: &mut Ui, args: &EvalArgs) -> CliResult {
             source,
         }
     };
-    fs::create_dir_all(&args.output).map_err(failed(&args.output))?;
+    fs::create_dir_all(folder).map_err(failed(folder))?;
     let files = report.into_files();
     for (name, bytes) in &files {
-        let path = args.output.join(name);
+        let path = folder.join(name);
         fs::write(&path, bytes).map_err(failed(&path))?;
     }
     if let Some((page, _)) = files.first() {
-        let path = args.output.join(page);
+        let path = folder.join(page);
         ui.note(&format!(
             "{} files; the page is {}",
             files.len(),
             quoted(&path)
         ));
     }
-    Ok(Outcome::Holds)
+    Ok(())
 }

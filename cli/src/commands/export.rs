@@ -12,6 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use resemble_engine::portable::{self, Samples, Totals};
 use resemble_proto::catalogued::{LABEL, is_label};
 use resemble_proto::message::{CatalogueForm, DumpForm};
+use resemble_proto::number::Fraction;
 use resemble_proto::places::Env;
 
 use crate::args::{ExportArgs, Global};
@@ -22,6 +23,9 @@ use crate::quote::quoted;
 use crate::rows::counted;
 use crate::ui::Ui;
 use crate::values::human_size;
+
+/// A catalogue of so many bytes is small, whatever it is a catalogue of.
+const SMALL: u64 = 1 << 20;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) -> CliResult {
     let label = label(args)?;
@@ -40,7 +44,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) ->
         created: args.created.unwrap_or_else(now),
         names: !args.no_names,
         text: !args.layer.no_text,
-        within: args.within,
+        within: args.within.unwrap_or(Fraction::from_millionths(30_000)),
+        small: if args.within.is_some() { 0 } else { SMALL },
     });
     let mut file = NewFile::beside(&args.output)?;
     let progress = ui.progress("writing the catalogue");

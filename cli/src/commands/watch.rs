@@ -83,7 +83,7 @@ fn forget(env: &Env, global: &Global, label: &str) -> CliResult {
 }
 
 /// The catalogues that are kept, as the daemon would list them.
-fn kept(env: &Env, global: &Global) -> Vec<WatchRow> {
+pub(super) fn kept(env: &Env, global: &Global) -> Vec<WatchRow> {
     let folder = super::import::folder(env, global).unwrap_or_default();
     let row = |label: String| WatchRow {
         path: catalogued::of_label(&label).into(),

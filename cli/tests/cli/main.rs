@@ -12,6 +12,7 @@ mod methods; // published methods: find, pairs, groups, dump
 mod pages; // pages in a browser, workbooks in a spreadsheet, saved reports
 mod reports; // compare, covered, dirs, groups: exit codes, formats, plans
 mod streams; // terminals, pipes that close, full disks
+mod sweeps; // lost, history: dated catalogues
 mod usage; // wrong arguments, the manual
 mod why; // where two files agree: lists, columns, other programs
 

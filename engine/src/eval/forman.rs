@@ -36,6 +36,8 @@ struct Looked {
     pruned: f64,
     /// Chunks that more than one file has.
     shared: usize,
+    /// Files that the most common of these is in.
+    most_shared: usize,
     /// Connected components of more than one file.
     parts: usize,
 }
@@ -90,12 +92,14 @@ fn look(
     entries.sort_unstable();
     let half = signatures.len() / 2;
     let (mut sets, mut shared) = (UnionFind::new(signatures.len() as u32), 0);
+    let mut most_shared = 0;
     let mut kept: HashMap<u32, u32> = HashMap::new();
     for chunk in entries.chunk_by(|a, b| a.0 == b.0) {
         if chunk.len() < 2 || chunk.len() > half.max(2) {
             continue;
         }
         shared += 1;
+        most_shared = most_shared.max(chunk.len());
         for pair in chunk.windows(2) {
             sets.union(pair[0].1, pair[1].1);
         }
@@ -128,6 +132,7 @@ fn look(
         partition,
         pruned,
         shared,
+        most_shared,
         parts: parts.len(),
     })
 }
@@ -148,6 +153,7 @@ fn table(collection: &Collection, all: &[Looked]) -> Section {
         "chunks/MB",
         "mean bytes",
         "in several files",
+        "one in at most files",
         "parts",
         "pairs",
         "chunking s",
@@ -166,6 +172,7 @@ fn table(collection: &Collection, all: &[Looked]) -> Section {
             format!("{:.0}", count / (bytes / 1e6)),
             format!("{:.0}", bytes / count.max(1.0)),
             looked.shared.to_string(),
+            looked.most_shared.to_string(),
             looked.parts.to_string(),
             looked.pairs.len().to_string(),
             format!("{:.2}", looked.chunking),

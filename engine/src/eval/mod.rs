@@ -17,6 +17,7 @@ pub mod plot;
 pub mod report;
 pub mod short_texts;
 pub mod sif;
+pub mod sweeps;
 
 pub use collection::{Collection, Text};
 pub use plot::{Curve, Marks, Plot};

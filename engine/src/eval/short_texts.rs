@@ -31,8 +31,138 @@ pub(super) fn sections(collection: &Collection) -> Result<Vec<Section>, AskError
     ])
 }
 
+/// The methods that are compared, in the order of the bits of [`Found::said`].
+const METHODS: [(Method, &str); 4] = [
+    (Method::Mod, "Mod"),
+    (Method::Min, "Min"),
+    (Method::Sketch, "Sketch"),
+    (Method::BswMin, "BSW"),
+];
+
+/// Where figure 9 has its points, in percent.
+const THRESHOLDS: [u32; 6] = [40, 50, 60, 70, 80, 90];
+
+/// What the methods find in one collection.
+struct Found {
+    /// The methods with their n.
+    labels: Vec<String>,
+    /// Entries of an average text.
+    entries: Vec<f64>,
+    /// Pairs at each threshold.
+    counts: Vec<[usize; THRESHOLDS.len()]>,
+    /// Which of the methods say that a pair is similar, a bit each.
+    said: BTreeMap<(usize, usize), u8>,
+}
+
+impl Found {
+    /// By the methods with these n.
+    fn by(texts: &[&Text], ns: [u32; 4]) -> Result<Self, AskError> {
+        let mut found = Self {
+            labels: Vec::new(),
+            entries: Vec::new(),
+            counts: Vec::new(),
+            said: BTreeMap::new(),
+        };
+        for (place, ((method, name), n)) in METHODS.into_iter().zip(ns).enumerate() {
+            let params = windowed(method, 20, n)?;
+            let signatures = sign_all(&params, texts)?;
+            let lens: Vec<f64> = signatures.iter().map(|one| one.len() as f64).collect();
+            let asked = MethodBar {
+                min: Figure::new(f64::from(THRESHOLDS[0]) / 100.0),
+                ..MethodBar::default()
+            };
+            let bar = Bar::new(Threshold::Score(SIMILAR), MethodScore::Paper, asked);
+            let mut counts = [0; THRESHOLDS.len()];
+            for pair in all_pairs(&params, &signatures, &bar)? {
+                let Some(value) = pair.told.figure.value() else {
+                    continue;
+                };
+                for (count, threshold) in counts.iter_mut().zip(THRESHOLDS) {
+                    *count += usize::from(value >= f64::from(threshold) / 100.0);
+                }
+                if value > SIMILAR {
+                    *found.said.entry((pair.a, pair.b)).or_default() |= 1 << place;
+                }
+            }
+            found.labels.push(format!("{name}_{n}"));
+            found.entries.push(mean(&lens));
+            found.counts.push(counts);
+        }
+        Ok(found)
+    }
+
+    fn described(&self) -> String {
+        let each = self.labels.iter().zip(&self.entries);
+        let each: Vec<String> = each
+            .map(|(label, entries)| format!("{label} {entries:.0}"))
+            .collect();
+        each.join(", ")
+    }
+
+    /// Figure 9 as a table.
+    fn pairs(&self, name: &str) -> Table {
+        let mut columns = vec!["threshold %"];
+        columns.extend(self.labels.iter().map(String::as_str));
+        let mut table = Table::new(name, &columns);
+        for (at, threshold) in THRESHOLDS.iter().enumerate() {
+            let values = self.counts.iter().map(|counts| counts[at].to_string());
+            table.row(std::iter::once(threshold.to_string()).chain(values));
+        }
+        table
+    }
+
+    /// Table 2.
+    fn table(&self, name: &str, texts: &[&Text]) -> Table {
+        let every = self.said.len().div_ceil(MOST_JUDGED).max(1);
+        let judged: Vec<((usize, usize), u8)> = self
+            .said
+            .iter()
+            .step_by(every)
+            .map(|(&pair, &methods)| (pair, methods))
+            .collect();
+        let correct: Vec<bool> = judged
+            .iter()
+            .map(|&((a, b), _)| alike(&texts[a].bytes, &texts[b].bytes) >= SIMILAR)
+            .collect();
+        let sampled = if every > 1 {
+            format!(" (one in {every} of them)")
+        } else {
+            String::new()
+        };
+        let mut columns = vec!["above 70 %", "by any"];
+        columns.extend(self.labels.iter().map(String::as_str));
+        columns.extend(["by 1", "by 2", "by 3", "by 4"]);
+        let mut table = Table::new(name, &columns);
+        for (label, only_correct) in [
+            (format!("total{sampled}"), false),
+            ("correct".to_owned(), true),
+        ] {
+            let rows: Vec<u8> = judged
+                .iter()
+                .zip(&correct)
+                .filter(|&(_, &correct)| correct || !only_correct)
+                .map(|(&(_, methods), _)| methods)
+                .collect();
+            let of = |place: usize| {
+                let by_it = |methods: &&u8| **methods >> place & 1 == 1;
+                rows.iter().filter(by_it).count()
+            };
+            let by = |count: u32| {
+                let by_so_many = |methods: &&u8| methods.count_ones() == count;
+                rows.iter().filter(by_so_many).count()
+            };
+            let values = [rows.len()]
+                .into_iter()
+                .chain((0..METHODS.len()).map(of))
+                .chain((1..=4).map(by))
+                .map(|count| count.to_string());
+            table.row(std::iter::once(label).chain(values));
+        }
+        table
+    }
+}
+
 fn section(number: &str, texts: &[&Text], papers: &str) -> Result<Section, AskError> {
-    let methods = [Method::Mod, Method::Min, Method::Sketch, Method::BswMin];
     let mut plot = Plot::new(
         &format!("figure-09-{number}"),
         &format!("Figure 9: pairs found, collection {number}"),
@@ -52,62 +182,19 @@ fn section(number: &str, texts: &[&Text], papers: &str) -> Result<Section, AskEr
         "size",
         points.map(|(at, text)| (at as f64, text.bytes.len() as f64)),
     );
-    let mut counts = Table::new(
-        &format!("figure-09-{number}-pairs"),
-        &["threshold %", "Mod_100", "Min_100", "Sketch_100", "BSW_100"],
-    );
-    let thresholds = [40, 50, 60, 70, 80, 90];
-    let mut columns = Vec::new();
-    // Which of the methods say that a pair is similar, a bit each.
-    let mut said: BTreeMap<(usize, usize), u8> = BTreeMap::new();
-    let mut entries = Vec::new();
-    for (place, method) in methods.into_iter().enumerate() {
-        let params = windowed(method, 20, 100)?;
-        let signatures = sign_all(&params, texts)?;
-        let lens: Vec<f64> = signatures.iter().map(|one| one.len() as f64).collect();
-        entries.push(format!("{:.0}", mean(&lens)));
-        let asked = MethodBar {
-            min: Figure::new(f64::from(thresholds[0]) / 100.0),
-            ..MethodBar::default()
-        };
-        let bar = Bar::new(Threshold::Score(SIMILAR), MethodScore::Paper, asked);
-        let found = all_pairs(&params, &signatures, &bar)?;
-        let figures: Vec<f64> = found
-            .iter()
-            .filter_map(|pair| pair.told.figure.value())
-            .collect();
-        let at = |threshold: u32| {
-            let least = f64::from(threshold) / 100.0;
-            figures.iter().filter(|&&value| value >= least).count()
-        };
-        let column: Vec<usize> = thresholds.into_iter().map(at).collect();
-        let label = ["Mod_100", "Min_100", "Sketch_100", "BSW_100"][place];
-        let points = thresholds.iter().zip(&column);
+    let found = Found::by(texts, [100; 4])?;
+    for (label, counts) in found.labels.iter().zip(&found.counts) {
+        let points = THRESHOLDS.iter().zip(counts);
         plot.curve(label, points.map(|(&x, &y)| (f64::from(x), y as f64)));
-        columns.push(column);
-        for pair in &found {
-            if pair
-                .told
-                .figure
-                .value()
-                .is_some_and(|value| value > SIMILAR)
-            {
-                *said.entry((pair.a, pair.b)).or_default() |= 1 << place;
-            }
-        }
     }
-    for (at, threshold) in thresholds.iter().enumerate() {
-        let values = columns.iter().map(|column| column[at].to_string());
-        counts.row(std::iter::once(threshold.to_string()).chain(values));
-    }
-    let table = table_2(number, texts, &said);
+    // As many entries as `Mod_100` has.
+    let size = (found.entries[0].round() as u32).max(1);
+    let equal = Found::by(texts, [100, size, size, 100])?;
     let text = format!(
-        "{} texts (paper: {papers}). Entries of an average text: Mod {}, Min {}, Sketch {}, BSW {}: at one window in 100 short texts have few entries, and a ratio of few entries is often above any threshold.",
+        "{} texts (paper: {papers}). Entries of an average text: {}: at one window in 100 short texts have few entries, and a ratio of few entries is often above any threshold. So the last two tables give all four the same mean size: {}.",
         texts.len(),
-        entries[0],
-        entries[1],
-        entries[2],
-        entries[3]
+        found.described(),
+        equal.described()
     );
     Ok(Section::new(
         &format!("Figures 9 and 10, table 2: collection {number}"),
@@ -115,67 +202,10 @@ fn section(number: &str, texts: &[&Text], papers: &str) -> Result<Section, AskEr
     )
     .plot(plot)
     .plot(sizes)
-    .table(counts)
-    .table(table))
-}
-
-fn table_2(number: &str, texts: &[&Text], said: &BTreeMap<(usize, usize), u8>) -> Table {
-    let every = said.len().div_ceil(MOST_JUDGED).max(1);
-    let judged: Vec<((usize, usize), u8)> = said
-        .iter()
-        .step_by(every)
-        .map(|(&pair, &methods)| (pair, methods))
-        .collect();
-    let correct: Vec<bool> = judged
-        .iter()
-        .map(|&((a, b), _)| alike(&texts[a].bytes, &texts[b].bytes) >= SIMILAR)
-        .collect();
-    let sampled = if every > 1 {
-        format!(" (one in {every} of them)")
-    } else {
-        String::new()
-    };
-    let columns = [
-        "above 70 %",
-        "by any",
-        "Mod_100",
-        "Min_100",
-        "Sketch_100",
-        "BSW_100",
-        "by 1",
-        "by 2",
-        "by 3",
-        "by 4",
-    ];
-    let mut table = Table::new(&format!("table-2-{number}"), &columns);
-    for (label, only_correct) in [
-        (format!("total{sampled}"), false),
-        ("correct".to_owned(), true),
-    ] {
-        let rows: Vec<u8> = judged
-            .iter()
-            .zip(&correct)
-            .filter(|&(_, &correct)| correct || !only_correct)
-            .map(|(&(_, methods), _)| methods)
-            .collect();
-        let of = |place: usize| {
-            rows.iter()
-                .filter(|&&methods| methods >> place & 1 == 1)
-                .count()
-        };
-        let by = |count: u32| {
-            rows.iter()
-                .filter(|methods| methods.count_ones() == count)
-                .count()
-        };
-        let values = [rows.len()]
-            .into_iter()
-            .chain((0..4).map(of))
-            .chain((1..=4).map(by))
-            .map(|count| count.to_string());
-        table.row(std::iter::once(label).chain(values));
-    }
-    table
+    .table(found.pairs(&format!("figure-09-{number}-pairs")))
+    .table(found.table(&format!("table-2-{number}"), texts))
+    .table(equal.pairs(&format!("figure-09-{number}-equal")))
+    .table(equal.table(&format!("table-2-{number}-equal"), texts)))
 }
 
 /// The words that both have in one order, twice, over all words of both. Time: the product of their numbers.

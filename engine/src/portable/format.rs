@@ -148,7 +148,7 @@ impl Encoder {
                 put_signed(&mut body, details.created);
                 let most = match details.samples {
                     Samples::AtMost(most) => Some(most),
-                    Samples::All | Samples::Within(_) => None,
+                    Samples::All | Samples::Within { .. } => None,
                 };
                 let flags = [details.names, details.text, most.is_some()];
                 body.push(

@@ -73,7 +73,12 @@ pub enum Samples {
     AtMost(u32),
     /// So many that the catalogue takes this part of the bytes of its files, if 16 of a content are few enough. What is
     /// written says how many these were: [`Self::AtMost`], or [`Self::All`] if that was within.
-    Within(Fraction),
+    Within {
+        /// That part.
+        part: Fraction,
+        /// A catalogue of at most so many bytes has all.
+        small: u64,
+    },
 }
 
 impl From<&CatalogueForm> for Details {
@@ -86,7 +91,10 @@ impl From<&CatalogueForm> for Details {
             samples: if form.within == Fraction::ONE {
                 Samples::All
             } else {
-                Samples::Within(form.within)
+                Samples::Within {
+                    part: form.within,
+                    small: form.small,
+                }
             },
         }
     }

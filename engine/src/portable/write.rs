@@ -27,7 +27,7 @@ pub fn write(
     sink: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
 ) -> Result<Totals, ReadError> {
     let samples = match details.samples {
-        Samples::Within(part) => {
+        Samples::Within { part, small } => {
             // What would be written is measured first, with the least that it would be for each number of fingerprints.
             let mut measure = Thinning::default();
             let mut seen = 0;
@@ -40,7 +40,11 @@ pub fn write(
                 ControlFlow::Continue(())
             };
             let totals = written(snapshot, roots, &all, Some(&mut measure), &mut count)?;
-            measure.fitting(seen, totals.bytes, part)
+            if seen <= small {
+                Samples::All
+            } else {
+                measure.fitting(seen, totals.bytes, part)
+            }
         }
         samples => samples,
     };

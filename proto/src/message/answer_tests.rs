@@ -225,6 +225,7 @@ fn a_request_survives_the_wire() {
                 names: true,
                 text: false,
                 within: Fraction::from_millionths(30_000),
+                small: 1 << 20,
             }),
         },
     ];

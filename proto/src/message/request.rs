@@ -181,6 +181,9 @@ pub struct CatalogueForm {
     /// The part of the content's bytes that it may take: samples are thinned until it does, see
     /// `resemble_engine::portable`. 1: nothing is thinned.
     pub within: Fraction,
+    /// A catalogue of at most so many bytes is never thinned.
+    #[serde(default)]
+    pub small: u64,
 }
 
 /// The files that take part in a question: as candidates and in the boilerplate statistics alike,

@@ -1,0 +1,78 @@
+//! `lost` and `history`
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use resemble_proto::number::Fraction;
+
+use super::{Answering, RowOutput, TextLayer};
+use crate::values;
+
+pub(super) const LOST_EXAMPLES: &str = "\
+Examples:
+  resemble lost ~/Documents/plan.txt --in monday.cat --in tuesday.cat --in ~/Documents
+      Where the content of a vanished file is now, or was last.
+  resemble lost monday.cat:/plan.txt --in ~/Documents --top 1
+      The same of a file that a catalogue names.
+
+The first row is the most recent path. Exit 0: it is more recent than the last known place; 1: it is not.";
+
+pub(super) const HISTORY_EXAMPLES: &str = "\
+Examples:
+  resemble history ~/Documents/plan.txt --in monday.cat --in tuesday.cat
+      How each version resembles the one before.
+  resemble history --summary --in monday.cat --in tuesday.cat --in wednesday.cat -o changes
+      How often and how much files change, move, come and go: a page with tables and plots.";
+
+/// Which sweeps take part, and who answers.
+#[derive(Clone, Debug, Args)]
+pub struct InSweeps {
+    /// A sweep: a catalogue with its date, or a directory as it is now; may be repeated. Without,
+    /// the imported catalogues and what the daemon watches
+    #[arg(long = "in", value_name = "ROOT", value_hint = ValueHint::AnyPath)]
+    pub within: Vec<PathBuf>,
+    /// What belongs to the same cluster resembles some of it to this
+    #[arg(long, value_name = "SHARE", value_parser = values::share, default_value = "50%")]
+    pub min: Fraction,
+    /// Texts and archives.
+    #[command(flatten)]
+    pub layer: TextLayer,
+    /// Who answers.
+    #[command(flatten)]
+    pub answering: Answering,
+}
+
+/// `lost`
+#[derive(Debug, Args)]
+pub struct LostArgs {
+    /// What is gone: a path that leads nowhere any more, or a file in a catalogue
+    #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
+    pub path: PathBuf,
+    /// Only the first N rows
+    #[arg(long, value_name = "N")]
+    pub top: Option<u64>,
+    /// Where.
+    #[command(flatten)]
+    pub sweeps: InSweeps,
+    /// Format.
+    #[command(flatten)]
+    pub output: RowOutput,
+}
+
+/// `history`
+#[derive(Debug, Args)]
+pub struct HistoryArgs {
+    /// The file, as it is called now, was called, or is called in a catalogue
+    #[arg(value_name = "FILE", required_unless_present = "summary", conflicts_with = "summary", value_hint = ValueHint::AnyPath)]
+    pub file: Option<PathBuf>,
+    /// All files: created, edited, moved, died from sweep to sweep; -o names a folder for the page, tables
+    /// and plots, without it the page is printed
+    #[arg(long)]
+    pub summary: bool,
+    /// Where.
+    #[command(flatten)]
+    pub sweeps: InSweeps,
+    /// Format.
+    #[command(flatten)]
+    pub output: RowOutput,
+}

@@ -1,0 +1,269 @@
+//! What sweeps know: the part that `lost` and `history` share.
+//!
+//! A sweep is a catalogue with its date; the directories that are named besides are one more, which is now. Every
+//! step is a question that other commands ask, so the daemon and this process give one answer.
+
+pub(super) mod history;
+pub(super) mod lost;
+mod summary;
+
+use std::path::{Component, Path, PathBuf};
+
+use resemble_engine::portable;
+use resemble_proto::catalogued;
+use resemble_proto::message::{FindRow, MeasureUnit, Scope, SoftError, WatchRow};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::{PathText, fields};
+use resemble_proto::places::Env;
+use serde::Serialize;
+
+use crate::args::{Global, InSweeps};
+use crate::backend::{self, Backend, FindOptions, Sought};
+use crate::error::{CliError, CliResult};
+use crate::names::{self, Named};
+use crate::ui::Ui;
+
+/// One sweep.
+struct Sweep {
+    /// Its catalogue, or the directories of now.
+    roots: Vec<Named>,
+    /// When it was made, in seconds since 1970; `None`: it is now.
+    date: Option<i64>,
+}
+
+impl Sweep {
+    fn scope(&self) -> Scope {
+        Scope {
+            within: names::real_paths(&self.roots),
+            ..Scope::default()
+        }
+    }
+
+    fn has(&self, real: &Path) -> bool {
+        self.roots.iter().any(|root| real.starts_with(&root.real))
+    }
+}
+
+/// All sweeps of a question, and who answers it.
+struct Sweeps {
+    /// The oldest first; what is now is last.
+    all: Vec<Sweep>,
+    named: Vec<Named>,
+    backend: Backend,
+    text: bool,
+    errors: Vec<SoftError>,
+}
+
+/// The file that a question is about.
+struct Known {
+    /// Its place in [`Sweeps::all`].
+    sweep: usize,
+    /// Where it is, as a question names it.
+    real: PathBuf,
+    /// Its path below a catalogue, if one knows it: other sweeps of the same tree call it so, too.
+    below: Option<PathBuf>,
+}
+
+impl Sweeps {
+    /// The sweeps that are named, `also` among them.
+    fn open(
+        ui: &mut Ui,
+        env: &Env,
+        global: &Global,
+        asked: &InSweeps,
+        also: Option<&Named>,
+    ) -> CliResult<Self> {
+        let (mut named, errors) = if asked.within.is_empty() {
+            (everywhere(env, global), Vec::new())
+        } else {
+            names::resolve(&asked.within)
+        };
+        if let Some(also) = also.filter(|also| !named.iter().any(|one| one.real == also.real)) {
+            named.push(also.clone());
+        }
+        if named.is_empty() {
+            return Err(match errors.into_iter().next() {
+                Some(error) => {
+                    CliError::Usage(format!("{}: {}", error.path.lossy(), error.message))
+                }
+                None => CliError::Usage(
+                    "no sweep is known: name catalogues and directories with --in".to_owned(),
+                ),
+            });
+        }
+        let folder = super::import::folder(env, global).ok();
+        let (mut all, mut now): (Vec<Sweep>, Vec<Named>) = (Vec::new(), Vec::new());
+        for one in &named {
+            if one.is_catalogued() {
+                let file = portable::file_of(&one.real, folder.as_deref())?;
+                let date = portable::open(&file)?.head().details.created;
+                all.push(Sweep {
+                    roots: vec![one.clone()],
+                    date: Some(date),
+                });
+            } else {
+                now.push(one.clone());
+            }
+        }
+        all.sort_by(|a, b| (a.date, &a.roots[0].real).cmp(&(b.date, &b.roots[0].real)));
+        if !now.is_empty() {
+            all.push(Sweep {
+                roots: now,
+                date: None,
+            });
+        }
+        let answering = asked.layer.answering(&asked.answering);
+        let mut backend = Backend::choose(ui, env, global, &answering, &named)?;
+        backend.refresh(ui, &names::real_paths(&named))?;
+        Ok(Self {
+            all,
+            named,
+            backend,
+            text: !asked.layer.no_text,
+            errors,
+        })
+    }
+
+    /// The path as the arguments lead to it.
+    fn shown(&self, real: &Path) -> PathText {
+        names::shown_as(&self.named, &PathText::from(real))
+    }
+
+    /// What resembles the file at `real` in these sweeps; `None` if there is no such file.
+    fn similar(
+        &mut self,
+        real: &Path,
+        scope: Scope,
+        top: Option<u64>,
+    ) -> CliResult<Option<Vec<FindRow>>> {
+        let shown = self.shown(real);
+        let sought = Sought::File(Named {
+            shown: shown.as_path().to_owned(),
+            real: real.to_owned(),
+        });
+        let options = FindOptions {
+            scope,
+            min: Fraction::ZERO,
+            min_shared: None,
+            top,
+            exact: false,
+            unit: MeasureUnit::default(),
+            text: self.text,
+        };
+        let Ok(answer) = self.backend.find(&sought, &shown, &options)? else {
+            return Ok(None);
+        };
+        for error in answer.errors {
+            if !self.errors.contains(&error) {
+                self.errors.push(error);
+            }
+        }
+        Ok(Some(answer.rows))
+    }
+
+    /// Whether a sweep has a file at `below` its root.
+    fn place(&mut self, sweep: usize, below: &Path) -> CliResult<Option<PathBuf>> {
+        let one = &self.all[sweep];
+        if one.date.is_none() {
+            return Ok(None);
+        }
+        let real = one.roots[0].real.join(below);
+        let scope = one.scope();
+        Ok(self.similar(&real, scope, Some(0))?.map(|_| real))
+    }
+
+    /// The sweep and the place of a file that is named in a catalogue, or is here, or was somewhere once: then the
+    /// sweep that knows the longest end of its path, the latest of several.
+    fn known(&mut self, path: &Path) -> CliResult<Option<Known>> {
+        if let Ok(named) = names::required(path) {
+            let of_root = |sweep: &Sweep| sweep.has(&named.real);
+            if let Some((_, _, below)) = catalogued::source_of(&named.real) {
+                let below = below.to_owned();
+                let Some(sweep) = self.all.iter().position(of_root) else {
+                    return Ok(None);
+                };
+                let real = self.place(sweep, &below)?;
+                return Ok(real.map(|real| Known {
+                    sweep,
+                    real,
+                    below: Some(below),
+                }));
+            }
+            if let Some(sweep) = self.all.iter().position(|sweep| sweep.date.is_none())
+                && self.all[sweep].has(&named.real)
+            {
+                let below = self.end_of(&named.real)?.map(|(_, below, _)| below);
+                return Ok(Some(Known {
+                    sweep,
+                    real: named.real,
+                    below,
+                }));
+            }
+        }
+        let absolute = super::watch::absolute(path)?;
+        let known = self.end_of(absolute.as_path())?;
+        Ok(known.map(|(sweep, below, real)| Known {
+            sweep,
+            real,
+            below: Some(below),
+        }))
+    }
+
+    /// The latest of the sweeps that know the longest end of a path.
+    fn end_of(&mut self, absolute: &Path) -> CliResult<Option<(usize, PathBuf, PathBuf)>> {
+        let names: Vec<_> = absolute
+            .components()
+            .filter(|part| matches!(part, Component::Normal(_)))
+            .collect();
+        for skipped in 0..names.len() {
+            let below: PathBuf = names[skipped..].iter().collect();
+            for sweep in (0..self.all.len()).rev() {
+                if let Some(real) = self.place(sweep, &below)? {
+                    return Ok(Some((sweep, below, real)));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The catalogues that were imported, and what the daemon watches if there is one.
+fn everywhere(env: &Env, global: &Global) -> Vec<Named> {
+    let watched = backend::daemon(env, global).and_then(|daemon| Ok(daemon.watch_list()?));
+    let rows: Vec<WatchRow> = watched.unwrap_or_else(|_| super::watch::kept(env, global));
+    let named = |row: &WatchRow| {
+        let real = row.path.as_path().to_owned();
+        let shown = catalogued::shown(&real).unwrap_or_else(|| real.clone());
+        Named { shown, real }
+    };
+    rows.iter().map(named).collect()
+}
+
+/// The catalogue that a path is in, if it is in one.
+fn catalogue_of(path: &Path) -> Option<Named> {
+    let (name, _) = catalogued::split_shown(path)?;
+    let mut name = name.as_os_str().to_owned();
+    name.push(":");
+    let named = names::required(Path::new(&name)).ok()?;
+    named.is_catalogued().then_some(named)
+}
+
+/// What was asked, for documents.
+#[derive(Serialize)]
+struct Parameters {
+    #[serde(flatten, with = "fields::path")]
+    path: PathText,
+    #[serde(rename = "in")]
+    within: Vec<PathText>,
+    min: Fraction,
+}
+
+impl Parameters {
+    fn of(path: &Path, asked: &InSweeps) -> Self {
+        Self {
+            path: path.into(),
+            within: names::as_given(&asked.within),
+            min: asked.min,
+        }
+    }
+}

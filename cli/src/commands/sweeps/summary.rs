@@ -1,0 +1,76 @@
+//! `resemble history --summary`: how everything changes from sweep to sweep.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use resemble_engine::eval::sweeps::{Summary, SweepName};
+use resemble_proto::message::{CompareOptions, CompareRequest};
+use resemble_proto::path::PathText;
+use resemble_proto::places::Env;
+
+use super::{Sweep, Sweeps};
+use crate::args::{Global, HistoryArgs, RowFormat};
+use crate::commands::eval::write_report;
+use crate::error::{CliError, CliResult, Outcome};
+use crate::names;
+use crate::quote::quoted;
+use crate::rows;
+use crate::ui::Ui;
+
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &HistoryArgs) -> CliResult {
+    if args.output.format != RowFormat::Text || args.output.null {
+        return Err(CliError::Usage(
+            "--summary writes a page, tables (CSV) and plots: name a folder with -o".to_owned(),
+        ));
+    }
+    let mut sweeps = Sweeps::open(ui, env, global, &args.sweeps, None)?;
+    if let Some(now) = sweeps.all.last().filter(|sweep| sweep.roots.len() > 1) {
+        return Err(CliError::Usage(format!(
+            "{} and {} are both here and now: a summary takes one directory besides catalogues",
+            quoted(&now.roots[0].shown),
+            quoted(&now.roots[1].shown)
+        )));
+    }
+    if sweeps.all.len() < 2 {
+        return Err(CliError::Usage(
+            "a summary needs two sweeps or more: name their catalogues with --in".to_owned(),
+        ));
+    }
+    let mut summary = Summary::new(sweeps.all.iter().map(name_of).collect());
+    for at in 1..sweeps.all.len() {
+        let root = |sweep: &Sweep| PathText::from(sweep.roots[0].real.as_path());
+        let request = CompareRequest {
+            a: root(&sweeps.all[at - 1]),
+            b: root(&sweeps.all[at]),
+            options: CompareOptions::default(),
+        };
+        let answer = sweeps.backend.compare(ui, request)?;
+        sweeps.errors.extend(answer.errors);
+        summary.take(&answer.body);
+    }
+    let errors = names::tidy(std::mem::take(&mut sweeps.errors), &sweeps.named);
+    let report = summary.report();
+    if let Some(folder) = &args.output.output {
+        write_report(ui, report, folder)?;
+    } else {
+        let page = report.into_files().into_iter().next();
+        let (_, page) = page.unwrap_or_default();
+        ui.page();
+        ui.write(|out| out.write_all(&page))?;
+    }
+    ui.soft_errors(&errors);
+    ui.flush()?;
+    sweeps.backend.close();
+    Ok(Outcome::Holds.with_errors(!errors.is_empty()))
+}
+
+fn name_of(sweep: &Sweep) -> SweepName {
+    let now = || {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(i64::MAX))
+    };
+    SweepName {
+        name: sweep.roots[0].shown.to_string_lossy().into_owned(),
+        date: sweep.date.unwrap_or_else(now),
+        shown: sweep.date.map_or_else(|| "now".to_owned(), rows::day),
+    }
+}

@@ -1,0 +1,169 @@
+//! The rows of `lost` and `history`.
+
+use resemble_core::Relation;
+use resemble_proto::number::Fraction;
+use resemble_proto::path::{PathText, fields};
+use serde::{Serialize, Serializer};
+
+use super::{Row, day, percent, tint, word};
+use crate::table::Field;
+use crate::ui::{Cell, Tint, Ui};
+
+/// A place where something of a cluster is or was.
+#[derive(Clone, Debug, Serialize)]
+pub struct LostRow {
+    /// When a sweep saw it, in seconds since 1970; `null`: it is there now.
+    pub date: Option<i64>,
+    /// Where.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// How it relates to what was lost; `null` if only others of the cluster resemble it.
+    #[serde(serialize_with = "relation_word")]
+    pub relation: Option<Relation>,
+    /// Its resemblance with what was lost; `null` likewise.
+    pub resemblance: Fraction,
+}
+
+#[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref)] // what serde asks for
+fn relation_word<S: Serializer>(
+    relation: &Option<Relation>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    relation.map(Relation::word).serialize(serializer)
+}
+
+/// What became of a file between two sweeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Became {
+    /// No sweep before knows it.
+    First,
+    /// Same path, equal bytes.
+    Same,
+    /// Same path, other bytes.
+    Edited,
+    /// Other path, equal bytes.
+    Moved,
+    /// Other path, other bytes.
+    MovedEdited,
+    /// Nothing resembles it.
+    Gone,
+}
+
+impl Became {
+    /// The word of the contract.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Same => "same",
+            Self::Edited => "edited",
+            Self::Moved => "moved",
+            Self::MovedEdited => "moved-edited",
+            Self::Gone => "gone",
+        }
+    }
+}
+
+/// A version of a file.
+#[derive(Clone, Debug, Serialize)]
+pub struct VersionRow {
+    /// When a sweep saw it, in seconds since 1970; `null`: it is there now.
+    pub date: Option<i64>,
+    /// What became of it since the version before.
+    pub became: Became,
+    /// Where it is; `null` if gone.
+    #[serde(flatten, with = "fields::opt_path")]
+    pub path: Option<PathText>,
+    /// How much of this version was in the one before.
+    pub a_in_b: Fraction,
+    /// How much of the one before is in this.
+    pub b_in_a: Fraction,
+    /// Shared over union.
+    pub resemblance: Fraction,
+    /// Proven common bytes, a lower bound.
+    pub shared_bytes: u64,
+}
+
+fn date_cell(date: Option<i64>) -> Cell {
+    Cell::left(date.map_or_else(|| "now".to_owned(), day), Tint::Faint)
+}
+
+fn date_field(date: Option<i64>) -> Field<'static> {
+    date.map_or(Field::Nothing, Field::Number)
+}
+
+impl Row for LostRow {
+    const COLUMNS: &'static [&'static str] = &["date", "path", "relation", "resemblance"];
+
+    fn fields(&self) -> Vec<Field<'_>> {
+        vec![
+            date_field(self.date),
+            Field::Name(self.path.as_bytes()),
+            Field::Word(self.relation.map_or("", Relation::word)),
+            Field::Share(self.resemblance),
+        ]
+    }
+
+    fn cells(&self, ui: &Ui) -> Vec<Cell> {
+        let tint = tint(self.relation);
+        let identical = self.relation == Some(Relation::Identical);
+        vec![
+            date_cell(self.date),
+            if self.resemblance.is_none() {
+                Cell::right("-", Tint::Faint)
+            } else {
+                percent(self.resemblance, identical, tint)
+            },
+            Cell::left(
+                if self.resemblance.is_none() {
+                    "by others"
+                } else {
+                    word(self.relation)
+                },
+                tint,
+            ),
+            ui.name(&self.path, Tint::Plain),
+        ]
+    }
+}
+
+impl Row for VersionRow {
+    const COLUMNS: &'static [&'static str] = &[
+        "date",
+        "became",
+        "path",
+        "a_in_b",
+        "b_in_a",
+        "resemblance",
+        "shared_bytes",
+    ];
+
+    fn fields(&self) -> Vec<Field<'_>> {
+        vec![
+            date_field(self.date),
+            Field::Word(self.became.word()),
+            Field::Name(self.path.as_ref().map_or(&b""[..], PathText::as_bytes)),
+            Field::Share(self.a_in_b),
+            Field::Share(self.b_in_a),
+            Field::Share(self.resemblance),
+            Field::Count(self.shared_bytes),
+        ]
+    }
+
+    fn cells(&self, ui: &Ui) -> Vec<Cell> {
+        let identical = matches!(self.became, Became::Same | Became::Moved);
+        let mut cells = vec![
+            date_cell(self.date),
+            if self.resemblance.is_none() {
+                Cell::right("", Tint::Faint)
+            } else {
+                percent(self.resemblance, identical, Tint::Plain)
+            },
+            Cell::left(self.became.word(), Tint::Notable),
+        ];
+        if let Some(path) = &self.path {
+            cells.push(ui.name(path, Tint::Plain));
+        }
+        cells
+    }
+}

@@ -1,0 +1,151 @@
+//! `lost` and `history`: what dated catalogues know.
+
+use std::fs;
+
+use crate::environment::{Environment, prose};
+
+const JANUARY: &str = "1767225600";
+const FEBRUARY: &str = "1769904000";
+
+/// `docs` in January, in February, and now: a plan that is edited and moved twice, one that stays, one that dies, one that is
+/// new.
+fn sweeps() -> Environment {
+    let env = Environment::new();
+    let plan = prose(1, 300);
+    env.write("docs/drafts/plan.txt", &plan);
+    env.write("docs/stays.txt", prose(2, 200));
+    env.write("docs/dies.txt", prose(3, 200));
+    assert_eq!(
+        env.run(["export", "docs", "-o", "jan.cat", "--created", JANUARY])
+            .code,
+        0
+    );
+    let edited = plan.replacen("river", "brook", 3);
+    fs::remove_file(env.path("docs/drafts/plan.txt")).unwrap();
+    env.write("docs/plan.txt", &edited);
+    assert_eq!(
+        env.run(["export", "docs", "-o", "feb.cat", "--created", FEBRUARY])
+            .code,
+        0
+    );
+    fs::remove_file(env.path("docs/plan.txt")).unwrap();
+    fs::remove_file(env.path("docs/dies.txt")).unwrap();
+    env.write(
+        "docs/old/plan-2025.txt",
+        edited.replacen("stone", "pebble", 6),
+    );
+    env.write("docs/new.txt", prose(4, 200));
+    env
+}
+
+const WITHIN: [&str; 6] = ["--in", "docs", "--in", "feb.cat", "--in", "jan.cat"];
+
+#[test]
+fn what_is_lost_is_found_where_it_was_last() {
+    let env = sweeps();
+    // By a path that leads nowhere, by that of an older sweep, and by the name of the sweep.
+    let known = [
+        ("docs/plan.txt", "feb.cat:/plan.txt", 2),
+        ("docs/drafts/plan.txt", "jan.cat:/drafts/plan.txt", 2),
+        ("jan.cat:/drafts/plan.txt", "jan.cat:/drafts/plan.txt", 2),
+    ];
+    for (path, last, rows) in known {
+        let answer = env.run([&["lost", path], &WITHIN[..]].concat());
+        assert_eq!(answer.code, 0, "{path}: {}", answer.err);
+        assert!(
+            answer.err.contains(&format!("last known as {last}")),
+            "{}",
+            answer.err
+        );
+        let text = answer.text();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), rows, "{text}");
+        assert!(lines[0].starts_with("now"), "{text}");
+        assert!(lines[0].ends_with("docs/old/plan-2025.txt"), "{text}");
+    }
+    let json = env
+        .run([&["lost", "docs/plan.txt", "--format", "json"], &WITHIN[..]].concat())
+        .json();
+    let places = json["places"].as_array().unwrap();
+    assert!(places[0]["date"].is_null());
+    assert_eq!(places[1]["date"], 1_767_225_600);
+    assert_eq!(places[1]["path"], "jan.cat:/drafts/plan.txt");
+    let top = env.run([&["lost", "docs/plan.txt", "--top", "1"], &WITHIN[..]].concat());
+    assert_eq!(top.text().lines().count(), 1);
+}
+
+#[test]
+fn what_is_nowhere_is_not_found() {
+    let env = sweeps();
+    // Known once, and nowhere since.
+    let dead = env.run([&["lost", "docs/dies.txt"], &WITHIN[..]].concat());
+    assert_eq!(dead.code, 1);
+    assert!(
+        dead.err.contains("last known as feb.cat:/dies.txt"),
+        "{}",
+        dead.err
+    );
+    let never = env.run([&["lost", "docs/never.txt"], &WITHIN[..]].concat());
+    assert_eq!(never.code, 1);
+    assert!(never.err.contains("no sweep knows"), "{}", never.err);
+    let nowhere = env.run(["lost", "docs/never.txt"]);
+    assert_eq!(nowhere.code, 2);
+    assert!(nowhere.err.contains("--in"), "{}", nowhere.err);
+}
+
+#[test]
+fn a_file_has_a_history() {
+    let env = sweeps();
+    for file in [
+        "docs/plan.txt",
+        "docs/old/plan-2025.txt",
+        "feb.cat:/plan.txt",
+    ] {
+        let answer = env.run([&["history", file, "--format", "csv"], &WITHIN[..]].concat());
+        let csv = answer.text();
+        let words: Vec<Vec<&str>> = csv
+            .lines()
+            .skip(1)
+            .map(|line| line.split(',').take(3).collect())
+            .collect();
+        assert_eq!(
+            words,
+            [
+                [JANUARY, "first", "jan.cat:/drafts/plan.txt"],
+                [FEBRUARY, "moved-edited", "feb.cat:/plan.txt"],
+                ["", "moved-edited", "docs/old/plan-2025.txt"],
+            ],
+            "{file}"
+        );
+    }
+    let stays = env.run([&["history", "docs/stays.txt"], &WITHIN[..]].concat());
+    assert!(stays.err.contains("it did not change"), "{}", stays.err);
+    let died = env.run([&["history", "feb.cat:/dies.txt"], &WITHIN[..]].concat());
+    let text = died.text();
+    let last = text.lines().last().unwrap();
+    assert!(last.starts_with("now") && last.contains("gone"), "{text}");
+}
+
+#[test]
+fn a_summary_follows_files_through_moves() {
+    let env = sweeps();
+    assert_eq!(
+        env.run([&["history", "--summary", "-o", "out"], &WITHIN[..]].concat())
+            .code,
+        0
+    );
+    let csv = fs::read_to_string(env.path("out/sweeps.csv")).unwrap();
+    let rows: Vec<Vec<&str>> = csv
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').collect())
+        .collect();
+    // same, edited, moved, moved-edited, created, died
+    assert_eq!(rows[1][5..11], ["2", "0", "0", "1", "0", "0"], "{csv}");
+    assert_eq!(rows[2][5..11], ["1", "0", "0", "1", "1", "1"], "{csv}");
+    let lifetimes = fs::read_to_string(env.path("out/lifetimes.csv")).unwrap();
+    assert!(lifetimes.contains("31,1,1"), "{lifetimes}");
+    assert!(env.path("out/sweeps.svg").is_file());
+    let few = env.run(["history", "--summary", "--in", "jan.cat"]);
+    assert_eq!(few.code, 2);
+}

@@ -1,0 +1,50 @@
+//! How far samples are thinned for a catalogue to be as small as was asked for.
+
+use resemble_core::{Digest, Signature};
+use resemble_index::packed;
+use resemble_proto::number::Fraction;
+
+use super::Samples;
+
+/// What may be left of the sample of a content. Fewer than the last find copies and edits of whole files and little else.
+const MOST: [u32; 5] = [64, 48, 32, 24, 16];
+
+/// What thinning to each of [`MOST`] would save.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Thinning {
+    saved: [u64; MOST.len()],
+}
+
+impl Thinning {
+    /// Sees a content that is written once.
+    pub(super) fn see(&mut self, digest: &Digest) {
+        let mut packed = Vec::new();
+        let mut length = |signature: &Signature| {
+            packed.clear();
+            packed::pack(&digest.chunks, signature, &mut packed);
+            packed.len() as u64
+        };
+        let whole = length(&digest.signature);
+        let mut signature = digest.signature.clone();
+        for (most, saved) in MOST.into_iter().zip(&mut self.saved) {
+            if signature.fingerprints.len() > most as usize {
+                // Samples nest: of what is left, less is what would be left of all.
+                signature = signature.thinned(most as usize);
+            }
+            *saved += whole.saturating_sub(length(&signature));
+        }
+    }
+
+    /// The most that takes this part of the bytes of the files, where all samples would take `catalogue` bytes; the least of
+    /// all if none does.
+    pub(super) fn fitting(&self, catalogue: u64, files: u64, part: Fraction) -> Samples {
+        let part = u128::from(part.millionths().unwrap_or(u32::MAX));
+        let fits = |bytes: u64| u128::from(bytes) * 1_000_000 <= u128::from(files) * part;
+        if fits(catalogue) {
+            return Samples::All;
+        }
+        let kept = |saved: &u64| catalogue.saturating_sub(*saved);
+        let fitting = self.saved.iter().position(|saved| fits(kept(saved)));
+        Samples::AtMost(MOST[fitting.unwrap_or(MOST.len() - 1)])
+    }
+}
