@@ -9,6 +9,7 @@ mod dump;
 mod eval;
 mod export;
 mod find;
+mod fold;
 mod groups;
 mod holders;
 mod import;

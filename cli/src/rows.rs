@@ -2,6 +2,7 @@
 //!
 //! A row type says once what its columns are ([`Row`]); text, tables and JSON follow from that.
 
+mod fold;
 mod holders;
 mod method;
 mod sweeps;
@@ -22,6 +23,7 @@ use crate::table::{Field, Style, write_row};
 use crate::ui::{Cell, Tint, Ui};
 use crate::values::{human_count, human_size};
 
+pub use fold::FoldRow;
 pub use sweeps::{Became, LostRow, VersionRow};
 
 /// A row that can be printed.

@@ -3,7 +3,7 @@ use std::fs;
 use std::path::Path;
 
 use resemble_tests::text::{edited, prose};
-use resemble_tests::{Answer, Sandbox, pack};
+use resemble_tests::{Answer, Sandbox, fuse_works, names, pack};
 
 fn args(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
@@ -204,6 +204,36 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
         "{}",
         gone.err()
     );
+}
+
+/// A catalogue is no folder to look into and nothing that changes: the overlay and the alerts leave it out, also when a file comes
+/// that only the catalogue knows a relative of.
+#[test]
+fn the_overlay_and_alerts_leave_catalogues_out() {
+    if !fuse_works() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    disk_and_documents(&sandbox);
+    export(&sandbox, &["disk", "-o", "disk.cat", "--local"]);
+    fs::remove_dir_all(sandbox.path("disk")).expect("gone");
+    let daemon = sandbox.mounted([""; 0]);
+    daemon.sync();
+    let similar = |file: &str| names(sandbox.mount(file).join(".similar"));
+    let before = similar("work/letter-2.txt");
+    sandbox.resemble(["import", "disk.cat"]).success();
+    // Its only relative is in the catalogue, and a question says so.
+    sandbox.write("work/here.txt", edited(&prose(4, 8_000), 3, 2));
+    daemon.sync();
+    let found = sandbox
+        .resemble(["find", "tree/work/here.txt"])
+        .success()
+        .out();
+    assert!(found.contains("disk:/only here.txt"), "{found}");
+    assert_eq!(similar("work/letter-2.txt"), before);
+    assert_eq!(similar("work/here.txt"), Vec::<String>::new());
+    let alerts = sandbox.resemble(["alerts", "--format", "json"]).json();
+    assert_eq!(alerts["alerts"], serde_json::json!([]), "{alerts}");
 }
 
 /// What needs bytes says that they are not here; a digest is no proof unless somebody says so.

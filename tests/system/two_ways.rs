@@ -92,6 +92,21 @@ fn methods_have_the_same_bytes_too() {
     }
     let formats = ["text", "json", "tsv"];
     same_both_ways(&sandbox, questions, &formats);
+    let dumps = ["tttd", "bsw-min", "sif"].map(|method| ask(&["dump", "--method", method], &tree));
+    same_both_ways(&sandbox, dumps.to_vec(), &[]);
+    let list = sandbox.path("list");
+    let hits: Vec<String> = (0..6)
+        .flat_map(|family| [1, 0, 4].map(|version| format!("family {family}/v{version}.txt")))
+        .chain(["copies/1.copy".into(), "copies/1.link".into()])
+        .map(|name| format!("{}\n", sandbox.tree(name).display()))
+        .collect();
+    std::fs::write(&list, hits.concat()).expect("a list");
+    let fold = vec![
+        "groups".into(),
+        "--files-from".into(),
+        list.into_os_string(),
+    ];
+    same_both_ways(&sandbox, vec![fold], &formats);
     let groups = vec![
         ask(&["groups", "--method", "sif"], &tree),
         ask(&["groups", "--method", "sif", "--same-suffix"], &tree),

@@ -20,6 +20,8 @@ Examples:
       The report as one page for a browser.
   resemble groups ~/Documents --format fdupes -0 | xargs -0 ls -l
       Identical files for another program.
+  grep -rl invoice ~/Documents | resemble groups --files-from -
+      The hits, one line for all versions of one text.
   resemble groups docs --order -0 | tar -c --null --verbatim-files-from -T - | zstd > docs.tar.zst
       A smaller archive: similar files stand side by side.
   resemble groups ~/Documents --plan reflink -o plan.sh
@@ -31,6 +33,10 @@ pub struct GroupsArgs {
     /// Where to look; without, all that the daemon watches
     #[arg(value_name = "ROOT", conflicts_with = "from", value_hint = ValueHint::DirPath)]
     pub roots: Vec<PathBuf>,
+    /// Fold the files of LIST, one a line (what `grep -l` prints): one line a cluster, in the order of the list,
+    /// the first file for all; - is standard input. With -0 names alone, ended by NUL
+    #[arg(long, value_name = "LIST", conflicts_with_all = ["roots", "of", "order", "plan", "from", "top", "method"], value_hint = ValueHint::FilePath)]
+    pub files_from: Option<PathBuf>,
     /// Only the set and the cluster of FILE
     #[arg(long, value_name = "FILE", conflicts_with = "from", value_hint = ValueHint::FilePath)]
     pub of: Option<PathBuf>,

@@ -22,6 +22,11 @@ use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
     check(args)?;
+    if let Some(list) = &args.files_from {
+        method::refuse_parameters(&args.method, args.form)?;
+        method::refuse_rules(&args.rules)?;
+        return super::fold::run(ui, env, global, args, list);
+    }
     if args.method.paper().is_some() {
         return method::groups(ui, env, global, args);
     }
@@ -127,7 +132,7 @@ fn evidence(
 
 fn check(args: &GroupsArgs) -> CliResult<()> {
     args.output.check("groups", true)?;
-    let lines_of_several = args.plan.is_none() && !args.order;
+    let lines_of_several = args.plan.is_none() && !args.order && args.files_from.is_none();
     if lines_of_several && args.output.null && args.output.format == ReportFormat::Text {
         return Err(CliError::Usage(
             "-0 is for names (--format fdupes) and tsv; text has lines of several".to_owned(),
@@ -183,7 +188,7 @@ fn ask(
     Ok((document, backend))
 }
 
-fn request(args: &GroupsArgs, roots: &[Named], of: Option<&Named>) -> GroupsRequest {
+pub(super) fn request(args: &GroupsArgs, roots: &[Named], of: Option<&Named>) -> GroupsRequest {
     GroupsRequest {
         scope: args.selection.scope(names::real_paths(roots)),
         of: of.map(|of| PathText::from(of.real.as_path())),
@@ -198,7 +203,7 @@ fn request(args: &GroupsArgs, roots: &[Named], of: Option<&Named>) -> GroupsRequ
     }
 }
 
-fn parameters(args: &GroupsArgs, params: &Params) -> GroupsParameters {
+pub(super) fn parameters(args: &GroupsArgs, params: &Params) -> GroupsParameters {
     GroupsParameters {
         roots: names::as_given(&args.roots),
         of: args.of.as_deref().map(PathText::from),

@@ -7,6 +7,7 @@ mod browser; // a real browser without a window
 mod daemon; // against a daemon that says what the test wants
 mod environment; // the private home, and how the binary is run
 mod eval; // the papers' experiments
+mod fold; // lists of hits
 mod local; // without a daemon: real trees, every format
 mod methods; // published methods: find, pairs, groups, dump
 mod pages; // pages in a browser, workbooks in a spreadsheet, saved reports

@@ -9,7 +9,8 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
     let cases: &[(&[&str], &str)] = &[
         (&[], "Usage: resemble"),
         (&["frob"], "unrecognized subcommand 'frob'"),
-        (&["history", "a"], "unrecognized subcommand 'history'"),
+        (&["ack", "a"], "unrecognized subcommand 'ack'"),
+        (&["history"], "required arguments"),
         (&["find"], "required arguments"),
         (&["find", "a.txt", "--min", "101"], "more than 100%"),
         (
@@ -164,10 +165,8 @@ fn help_and_version_are_answers() {
     let help = env.run(["--help"]);
     assert_eq!((help.code, help.err.as_str()), (0, ""));
     assert!(help.text().contains("Exit codes:"), "{}", help.text());
-    // Verbs of later releases are not promised.
-    for verb in ["ack", "history", "lost"] {
-        assert!(!help.text().contains(&format!("\n  {verb}")), "{verb}");
-    }
+    // A verb of a later release is not promised.
+    assert!(!help.text().contains("\n  ack"), "{}", help.text());
 }
 
 #[test]
@@ -204,7 +203,9 @@ fn completions_and_manual_pages() {
             "resemble-export.1",
             "resemble-find.1",
             "resemble-groups.1",
+            "resemble-history.1",
             "resemble-import.1",
+            "resemble-lost.1",
             "resemble-man.1",
             "resemble-mount.1",
             "resemble-pairs.1",

@@ -284,7 +284,7 @@ pub enum StandsAs {
 }
 
 /// A file as `stat` names it; meant for two processes on one machine at one time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Hash)]
 pub struct Inode {
     /// `st_dev`.
     pub dev: u64,

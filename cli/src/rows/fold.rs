@@ -1,0 +1,37 @@
+//! The rows of `groups --files-from`.
+
+use resemble_proto::path::{PathText, fields};
+use serde::Serialize;
+
+use super::Row;
+use crate::table::Field;
+use crate::ui::{Cell, Tint, Ui};
+
+/// A listed file that stands for those of its cluster that come later in the list.
+#[derive(Clone, Debug, Serialize)]
+pub struct FoldRow {
+    /// The first of them in the list.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// The others, in the order of the list.
+    pub others: Vec<PathText>,
+}
+
+impl Row for FoldRow {
+    const COLUMNS: &'static [&'static str] = &["path", "others"];
+
+    fn fields(&self) -> Vec<Field<'_>> {
+        vec![
+            Field::Name(self.path.as_bytes()),
+            Field::Count(self.others.len() as u64),
+        ]
+    }
+
+    fn cells(&self, ui: &Ui) -> Vec<Cell> {
+        let mut cells = vec![ui.name(&self.path, Tint::Plain)];
+        if !self.others.is_empty() {
+            cells.push(Cell::left(format!("+{}", self.others.len()), Tint::Faint));
+        }
+        cells
+    }
+}

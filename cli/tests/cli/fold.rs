@@ -1,0 +1,61 @@
+//! `groups --files-from`: a list of hits, a line a cluster.
+
+use std::fs;
+
+use crate::environment::{Environment, finish, prose};
+
+fn hits() -> Environment {
+    let env = Environment::new();
+    let text = prose(1, 200);
+    env.write("d/a-copy.txt", &text);
+    env.write("d/edited.txt", text.replacen("river", "brook", 2));
+    env.write("d/original.txt", &text);
+    env.write("d/other.txt", prose(2, 200));
+    fs::hard_link(env.path("d/other.txt"), env.path("d/linked.txt")).unwrap();
+    env.write("d/not listed.txt", prose(2, 200));
+    env.write("d/short", "x");
+    env
+}
+
+const LIST: &str =
+    "d/original.txt\nd/short\nd/linked.txt\nd/edited.txt\nd/a-copy.txt\nd/other.txt\n";
+
+#[test]
+fn the_first_of_the_list_stands_for_its_cluster() {
+    let env = hits();
+    let text = env.feed(["groups", "--files-from", "-"], LIST.as_bytes());
+    text.is(0, "d/original.txt  +2\nd/short\nd/linked.txt  +1\n", "");
+    let tsv = env.feed(
+        ["groups", "--files-from", "-", "--format", "tsv"],
+        LIST.as_bytes(),
+    );
+    tsv.is(0, "d/original.txt\t2\nd/short\t0\nd/linked.txt\t1\n", "");
+    let json = env.feed(
+        ["groups", "--files-from", "-", "--format", "json"],
+        LIST.as_bytes(),
+    );
+    assert_eq!(
+        json.json()["folded"][0]["others"],
+        serde_json::json!(["d/edited.txt", "d/a-copy.txt"])
+    );
+    let null = LIST.replace('\n', "\0");
+    let mut command = env.command(["groups", "--files-from", "-", "-0"]);
+    let names = finish(&mut command, null.as_bytes());
+    names.is(0, "d/original.txt\0d/short\0d/linked.txt\0", "");
+}
+
+#[test]
+fn what_is_no_file_is_said() {
+    let env = hits();
+    let gone = env.feed(["groups", "--files-from", "-"], b"d/original.txt\nd/gone\n");
+    assert_eq!((gone.code, gone.text().as_str()), (2, "d/original.txt\n"));
+    assert!(gone.err.contains("d/gone: No such file"), "{}", gone.err);
+    let dir = env.feed(["groups", "--files-from", "-"], b"d\n");
+    assert!(
+        dir.code == 2 && dir.err.contains("d is a directory"),
+        "{}",
+        dir.err
+    );
+    let nothing = env.feed(["groups", "--files-from", "-"], b"");
+    assert_eq!((nothing.code, nothing.text().as_str()), (1, ""));
+}
