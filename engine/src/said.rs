@@ -44,30 +44,51 @@ impl Said {
 /// apart, or too large to be read whole.
 pub(crate) fn said(path: &Path, apart: &dyn TakeApart) -> Result<Option<Said>, AskError> {
     let (file, names) = way(path);
+    let mut all = said_all(file, &[names], apart)?;
+    Ok(all.pop().flatten())
+}
+
+/// What several members of one file say, or the file itself (`None`), as [`said`] would tell of each. It is taken apart
+/// once, and again for those that were too much at a time.
+pub(crate) fn said_all(
+    file: &Path,
+    wanted: &[Option<&[u8]>],
+    apart: &dyn TakeApart,
+) -> Result<Vec<Option<Said>>, AskError> {
     let anchor = anchor_of(file)?;
     let (fd, stat) = open_regular(&anchor, file).map_err(|failure| unreadable(file, failure))?;
-    if stat.size > LARGEST_READ.0 && names.is_none() {
-        return Ok(None);
+    if stat.size > LARGEST_READ.0 && wanted.iter().all(Option::is_none) {
+        return Ok(vec![None; wanted.len()]);
     }
     let head = read_prefix(&fd, HEAD).map_err(|errno| AskError::Unreadable {
         path: file.to_owned(),
         source: errno.into(),
     })?;
     let name = std::os::unix::ffi::OsStrExt::as_bytes(file.file_name().unwrap_or_default());
-    let mut listener = Listener::new(names);
+    let mut listeners = Listeners::new(wanted);
     let understood = apart.applies(name, &head)
         && apart
-            .take_apart(name, &head, fd.as_fd(), &mut listener)
+            .take_apart(name, &head, fd.as_fd(), &mut listeners)
             .is_ok();
-    if names.is_some() {
-        let own = listener.own.filter(|_| understood);
-        let text = listener.text;
-        return Ok(own.map(|own| Said { own, text }));
+    let mut all = Vec::with_capacity(wanted.len());
+    for (listener, &names) in listeners.all.into_iter().zip(wanted) {
+        all.push(match names {
+            Some(_) if listener.passed_over && wanted.len() > 1 => {
+                said_all(file, &[names], apart)?.pop().flatten()
+            }
+            Some(_) => {
+                let own = listener.own.filter(|_| understood);
+                let text = listener.text;
+                own.map(|own| Said { own, text })
+            }
+            None if stat.size > LARGEST_READ.0 => None,
+            None => Some(Said {
+                own: bytes_of(file)?,
+                text: listener.text.filter(|_| understood),
+            }),
+        });
     }
-    Ok(Some(Said {
-        own: bytes_of(file)?,
-        text: listener.text.filter(|_| understood),
-    }))
+    Ok(all)
 }
 
 /// The file that a path leads to, and the names from there on if it leads into one.
@@ -102,6 +123,8 @@ struct Listener<'n> {
     text: Option<Vec<u8>>,
     /// The text is one that a reader made.
     is_text: bool,
+    /// Something that was asked about was not kept, because others took the room.
+    passed_over: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -121,7 +144,56 @@ impl<'n> Listener<'n> {
             own: None,
             text: None,
             is_text: false,
+            passed_over: false,
         }
+    }
+
+    /// Bytes that it keeps.
+    fn room(&self) -> usize {
+        let kept = [&self.own, &self.text];
+        let kept = kept.into_iter().flatten().map(Vec::len).sum::<usize>();
+        kept + self.bytes.len()
+    }
+}
+
+/// Several that listen to one file being taken apart.
+struct Listeners<'n> {
+    all: Vec<Listener<'n>>,
+}
+
+impl<'n> Listeners<'n> {
+    fn new(wanted: &[Option<&'n [u8]>]) -> Self {
+        Self {
+            all: wanted.iter().map(|names| Listener::new(*names)).collect(),
+        }
+    }
+}
+
+impl Sink for Listeners<'_> {
+    fn begin(&mut self, part: Part) {
+        let kept: usize = self.all.iter().map(Listener::room).sum();
+        let is_full = self.all.len() > 1 && kept as u64 > LARGEST_READ.0;
+        for listener in &mut self.all {
+            listener.begin(part.clone());
+            if is_full && listener.under_way.is_some() {
+                listener.passed_over = true;
+                listener.drop_part();
+            }
+        }
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        for listener in &mut self.all {
+            listener.bytes(bytes);
+        }
+    }
+
+    fn end(&mut self) {
+        self.all.iter_mut().for_each(Sink::end);
+    }
+
+    fn drop_part(&mut self) {
+        self.all.iter_mut().for_each(Sink::drop_part);
     }
 }
 

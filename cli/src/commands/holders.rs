@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use resemble_engine::apart::TakeApart;
 use resemble_engine::find::holders::{Sought, prove};
@@ -65,16 +66,18 @@ pub(super) fn run(
         header.fresh &= answer.header.fresh;
         header.pending = header.pending.max(answer.header.pending);
         errors.extend(answer.errors);
-        let mut progress = ui.progress("reading the candidates");
-        let mut count = 0;
+        let progress = Mutex::new((ui.progress("reading the candidates"), 0));
         let (mut rows, unread) = prove(
             &sought,
             answer.rows,
             args.selection.min_shared,
             apart,
-            &mut || {
-                count += 1;
-                progress.update(count, count, 0);
+            &|read| {
+                if let Ok(mut progress) = progress.lock() {
+                    let (shown, count) = &mut *progress;
+                    *count += read as u64;
+                    shown.update(*count, *count, 0);
+                }
             },
         );
         drop(progress);

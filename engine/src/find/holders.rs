@@ -16,7 +16,9 @@
 //! and pays for reading them.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use resemble_core::params::SamplingParams;
 use resemble_core::similarity::runs::common_runs;
@@ -28,9 +30,10 @@ use resemble_proto::path::PathText;
 
 use crate::apart::TakeApart;
 use crate::ask::{AskError, LARGEST_READ, bytes_of, soft_error};
-use crate::aspects::{Place, names, shown, standings};
+use crate::aspects::{INTO, Place, names, shown, standings};
 use crate::members::Members;
-use crate::said::{Said, said};
+use crate::parallel::{on_threads, threads};
+use crate::said::{Said, said, said_all};
 
 /// Samples of the file that are looked up, at most.
 const SAMPLES: u32 = 1 << 14;
@@ -269,37 +272,63 @@ fn paths(
     Ok(paths)
 }
 
+/// Members of one archive that are read together.
+const TOGETHER: usize = 64;
+
 /// The candidates that hold at least `least` bytes, proven by the bytes where they can be read; those that hold most
-/// first.
+/// first. `looked_at` hears how many were just read.
 pub fn prove(
     sought: &Sought,
-    candidates: Vec<HolderRow>,
+    mut candidates: Vec<HolderRow>,
     least: Option<u64>,
     apart: Option<&dyn TakeApart>,
-    looked_at: &mut dyn FnMut(),
+    looked_at: &(dyn Fn(usize) + Sync),
 ) -> (Vec<HolderRow>, Vec<SoftError>) {
     let size = ByteLen(sought.said.own.len() as u64);
     // Of a smaller file nobody holds more than the whole.
     let least = least.unwrap_or_else(|| Relation::MIN_SHARED.min(size).0);
-    let mut errors = Vec::new();
-    let mut rows = Vec::new();
-    for mut row in candidates {
-        looked_at();
-        if sought.whole && !catalogued::is_catalogued(row.container.as_path()) {
-            match theirs(&row, apart) {
-                Ok(Some(theirs)) => {
-                    let (layer, ranges) = in_common(&sought.said, &theirs, least);
+    let key = |row: &HolderRow| (row.container.clone(), row.path.clone());
+    candidates.sort_by_cached_key(key);
+    let mut files: Vec<Vec<HolderRow>> = Vec::new();
+    for row in candidates {
+        match files.last_mut() {
+            Some(file) if file.len() < TOGETHER && file[0].container == row.container => {
+                file.push(row);
+            }
+            _ => files.push(vec![row]),
+        }
+    }
+    let next = AtomicUsize::new(0);
+    let proven = on_threads(threads().min(files.len()), || {
+        let (mut rows, mut errors) = (Vec::new(), Vec::new());
+        while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let is_here = !catalogued::is_catalogued(file[0].container.as_path());
+            let said = if sought.whole && is_here {
+                theirs(file, apart).unwrap_or_else(|error| {
+                    errors.push(soft_error(file[0].container.as_path(), &error));
+                    vec![None; file.len()]
+                })
+            } else {
+                vec![None; file.len()]
+            };
+            for (row, said) in file.iter().zip(said) {
+                let mut row = row.clone();
+                if let Some(said) = said {
+                    let (layer, ranges) = in_common(&sought.said, &said, least);
                     row.bytes = sum(&ranges);
                     (row.layer, row.ranges, row.proof) = (layer, ranges, Proof::Bytes);
                 }
-                Ok(None) => {}
-                Err(error) => errors.push(soft_error(row.container.as_path(), &error)),
+                if row.bytes >= least.max(1) {
+                    rows.push(row);
+                }
             }
+            looked_at(file.len());
         }
-        if row.bytes >= least.max(1) {
-            rows.push(row);
-        }
-    }
+        Ok::<_, Infallible>((rows, errors))
+    });
+    let (rows, errors): (Vec<_>, Vec<_>) = proven.into_iter().flatten().unzip();
+    let mut rows = rows.concat();
+    let mut errors = errors.concat();
     rows.sort_by(|a, b| {
         let bytes = b.bytes.cmp(&a.bytes);
         bytes.then_with(|| a.path.as_bytes().cmp(b.path.as_bytes()))
@@ -309,17 +338,29 @@ pub fn prove(
     (rows, errors)
 }
 
-/// What a candidate says, if it can be read whole.
-fn theirs(row: &HolderRow, apart: Option<&dyn TakeApart>) -> Result<Option<Said>, AskError> {
+/// What candidates in one file say, as far as they can be read whole.
+fn theirs(
+    rows: &[HolderRow],
+    apart: Option<&dyn TakeApart>,
+) -> Result<Vec<Option<Said>>, AskError> {
+    let file = rows[0].container.as_path();
     if let Some(apart) = apart {
-        return said(row.path.as_path(), apart);
+        let wanted = rows.iter().map(|row| {
+            let below = row.path.as_bytes().strip_prefix(row.container.as_bytes());
+            below.and_then(|below| below.strip_prefix(&[INTO]))
+        });
+        return said_all(file, &wanted.collect::<Vec<_>>(), apart);
     }
-    if row.path != row.container {
-        return Ok(None);
-    }
-    let own = bytes_of(row.path.as_path())?;
+    let own = bytes_of(file)?;
     let whole = (own.len() as u64) < LARGEST_READ.0;
-    Ok(whole.then_some(Said { own, text: None }))
+    let said = |row: &HolderRow| {
+        let itself = whole && row.path == row.container;
+        itself.then(|| Said {
+            own: own.clone(),
+            text: None,
+        })
+    };
+    Ok(rows.iter().map(said).collect())
 }
 
 /// What both have in common: ranges of the bytes asked about; of their text if that says more than too little.
