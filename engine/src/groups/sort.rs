@@ -115,11 +115,6 @@ impl<R: Record> Sorter<R> {
         Ok(())
     }
 
-    /// The runs on disk so far, in bytes.
-    pub(crate) fn written(&self) -> u64 {
-        self.runs.iter().map(Run::bytes).sum()
-    }
-
     /// The runs.
     pub(crate) fn finish(mut self) -> Result<Vec<Run<R>>, AskError> {
         self.end_run()?;

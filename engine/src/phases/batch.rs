@@ -131,10 +131,11 @@ impl Batch {
         while left > 0 {
             let now = left.min(piece.len() as u64) as usize;
             sketches.read(&mut piece[..now])?;
-            part(&mut self.sketches)?.put(&piece[..now])?;
+            part(&mut self.sketches)?.copy(&piece[..now])?;
             left -= now as u64;
         }
         sketches.read(&mut [0])?;
+        part(&mut self.sketches)?.copied(sketches.header().records);
         Ok(())
     }
 
@@ -189,7 +190,7 @@ impl Batch {
     }
 
     fn room(&self) -> u64 {
-        (self.plan.memory / 2).max(1 << 20)
+        (self.plan.memory / 2).max(1 << 14)
     }
 
     fn generation(&self) -> Generation {

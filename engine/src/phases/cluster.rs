@@ -247,7 +247,7 @@ impl Kept {
     /// "Any documents that share a super shingle resemble each other are added into the cluster. (If we want a higher
     /// threshold we can compute their actual resemblance.)"
     fn by_lists(&self, policy: &Policy, take: &mut dyn FnMut(Link)) -> Result<(), AskError> {
-        let room = Some((self.plan.memory / 2).max(1 << 20));
+        let room = Some((self.plan.memory / 2).max(1 << 14));
         let mut sorter = Sorter::<Pair>::new(room, &self.folder)?;
         let mut entries = self.reader(Kind::Shingles)?;
         let every = policy.every || policy.resemblance > 0.0;
@@ -281,6 +281,11 @@ impl Kept {
             list.push(entry.id);
         }
         let mut merge = Merge::new(sorter.finish()?, room, &self.folder)?;
+        // What super shingles cannot tell makes no link.
+        let policy = Policy {
+            containment: None,
+            ..*policy
+        };
         let check = policy.resemblance > 0.0;
         while let Some(Pair { a, b }) = merge.next()? {
             let told = self.estimates(a, b)?;

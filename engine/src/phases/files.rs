@@ -167,6 +167,18 @@ impl Writer {
         Ok(at)
     }
 
+    /// Appends the next bytes of records that are whole elsewhere.
+    pub(super) fn copy(&mut self, bytes: &[u8]) -> Result<(), PhaseError> {
+        self.put(bytes)?;
+        self.records -= 1;
+        Ok(())
+    }
+
+    /// Counts records that were copied.
+    pub(super) const fn copied(&mut self, records: u64) {
+        self.records += records;
+    }
+
     fn flush(&mut self) -> Result<(), PhaseError> {
         self.body.update(&self.piece);
         self.file

@@ -133,3 +133,6 @@ pub enum PhaseError {
     #[error("the four phases are for shingle and super-shingle")]
     NoShingles,
 }
+
+#[cfg(test)]
+mod tests;
