@@ -196,7 +196,9 @@ impl Pieces {
         match self {
             Self::Windows(rolling) => rolling.reset(),
             Self::Shingles(shingles) => shingles.finish(|value| sink(Feature::of(value))),
-            Self::Shingling(all) => all.finish(|value| sink(Feature::of(value))),
+            Self::Shingling(all) => {
+                all.finish(|value| sink(Feature::of(value)));
+            }
             Self::Sif(scanner) => scanner.reset(),
             Self::Anchors(scanner) => scanner.reset(),
             Self::Tttd(chunks) => chunks.finish(sink),

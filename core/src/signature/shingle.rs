@@ -33,6 +33,7 @@ use std::sync::Arc;
 use crate::signature::rabin40::{Permutation, Runs};
 use crate::signature::score::{Judged, Overlap};
 use crate::signature::select::{Form, MethodSignature};
+use crate::signature::shingles::mix;
 use crate::similarity::wilson;
 use crate::words::WordHashes;
 
@@ -133,6 +134,7 @@ impl ShingleParams {
 pub struct Shingling {
     words: WordHashes,
     runs: Runs,
+    all: AllWords,
 }
 
 impl Shingling {
@@ -141,13 +143,15 @@ impl Shingling {
         Self {
             words: WordHashes::default(),
             runs: Runs::new(params.words as usize, params.permutation()),
+            all: AllWords::default(),
         }
     }
 
     /// Takes the next bytes; `sink` gets the shingles that are complete.
     pub fn update(&mut self, bytes: &[u8], mut sink: impl FnMut(u64)) {
-        let runs = &mut self.runs;
+        let (runs, all) = (&mut self.runs, &mut self.all);
         self.words.update(bytes, &mut |word| {
+            all.push(word);
             if let Some(shingle) = runs.push(word) {
                 sink(shingle);
             }
@@ -155,14 +159,49 @@ impl Shingling {
     }
 
     /// Ends the text: `sink` gets the last shingles. What comes next is another text.
-    pub fn finish(&mut self, mut sink: impl FnMut(u64)) {
-        let runs = &mut self.runs;
+    ///
+    /// Returns what names the words of the text in their order: lexically equivalent texts have one name, one without
+    /// words has zeros.
+    pub fn finish(&mut self, mut sink: impl FnMut(u64)) -> [u8; 16] {
+        let (runs, all) = (&mut self.runs, &mut self.all);
         self.words.finish(&mut |word| {
+            all.push(word);
             if let Some(shingle) = runs.push(word) {
                 sink(shingle);
             }
         });
         self.runs.reset();
+        std::mem::take(&mut self.all).name()
+    }
+}
+
+/// Names all words of a text: two chains of their hashes.
+#[derive(Clone, Copy, Debug, Default)]
+struct AllWords {
+    chains: [u64; 2],
+    words: u64,
+}
+
+impl AllWords {
+    #[inline]
+    const fn push(&mut self, word: u64) {
+        let [one, other] = self.chains;
+        self.chains = [
+            one.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(word),
+            (other ^ word)
+                .rotate_left(23)
+                .wrapping_mul(0x9fb2_1c65_1e98_df25),
+        ];
+        self.words += 1;
+    }
+
+    fn name(self) -> [u8; 16] {
+        let mut name = [0; 16];
+        if self.words > 0 {
+            name[..8].copy_from_slice(&mix(self.chains[0] ^ self.words).to_le_bytes());
+            name[8..].copy_from_slice(&mix(self.chains[1]).to_le_bytes());
+        }
+        name
     }
 }
 

@@ -38,6 +38,20 @@ fn the_rose_has_three_shingles() {
 }
 
 #[test]
+fn lexically_equivalent_texts_have_one_name() {
+    let name = |text: &[u8]| {
+        let mut shingling = Shingling::new(&ShingleParams::default());
+        shingling.update(text, |_| ());
+        shingling.finish(|_| ())
+    };
+    let rose = name(b"a rose is a rose");
+    assert_eq!(name(b"<html>A <b>rose</b>, is a ROSE!</html>"), rose);
+    assert_ne!(name(b"a rose is rose a"), rose);
+    assert_ne!(name(b"a rose is a rose a"), rose);
+    assert_eq!(name(b" .,- "), [0; 16]);
+}
+
+#[test]
 fn fewer_words_than_a_shingle_are_none() {
     let params = ShingleParams::default();
     assert!(shingles(&params, b"one two three four five six seven eight nine").is_empty());

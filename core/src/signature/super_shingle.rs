@@ -13,7 +13,8 @@
 //! **Blind** to short documents: fewer shingles kept than the length are no super shingle at all, and a few are lost with the
 //! first edits.
 
-use crate::signature::shingle::ShingleParams;
+use crate::signature::select::{Form, MethodSignature};
+use crate::signature::shingle::{ShingleParams, sketch};
 use crate::signature::shingles::mix;
 
 /// Shingles of a super shingle. With k of them a pair of resemblance r has a common one at about n · r^k places for
@@ -43,6 +44,18 @@ pub fn super_shingles(sketch: &[u64], length: usize) -> Vec<u64> {
     all.sort_unstable();
     all.dedup();
     all
+}
+
+/// The sketch as one of super shingles of this length; `None`: it is no sketch by a modulus.
+pub fn of_sketch(signature: &MethodSignature, length: u32) -> Option<MethodSignature> {
+    let shingles = sketch(signature)
+        .filter(|(level, _)| *level == 0)?
+        .1
+        .to_vec();
+    Some(MethodSignature(Form::Super {
+        length: length as u8,
+        shingles,
+    }))
 }
 
 #[cfg(test)]

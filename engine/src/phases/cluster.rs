@@ -1,12 +1,14 @@
 //! Phase 4: links that a policy makes of the kept pairs, and what hangs together by them.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::path::{Path, PathBuf};
 
 use resemble_core::ContentDigest;
 use resemble_core::cluster::UnionFind;
 use resemble_core::signature::score::Overlap;
 use resemble_core::signature::shingle::{Estimate, Estimates, Sample, estimates, of_overlap};
-use resemble_core::signature::{Judged, Scheme};
+use resemble_core::signature::{Judged, MethodSignature, Scheme};
 
 use super::batch::kept_header;
 use super::files::{Kind, Reader, damaged};
@@ -155,6 +157,37 @@ impl Kept {
         Ok(all)
     }
 
+    /// The shingles that most documents have, ignored or not, the commonest first: as [`Self::ignored`].
+    pub fn commonest(&self, most: usize) -> Result<Vec<(u64, u32, u32)>, AskError> {
+        let mut entries = self.reader(Kind::Shingles)?;
+        let mut best = BinaryHeap::new();
+        let mut list: Option<(Entry<5>, u32)> = None;
+        loop {
+            let entry = entries.next::<Entry<5>>()?;
+            match (&mut list, entry) {
+                (Some((first, count)), Some(entry)) if first.shingle == entry.shingle => {
+                    *count += 1;
+                }
+                _ => {
+                    if let Some((first, count)) = list.take() {
+                        best.push(Reverse((count, Reverse(first.shingle), first.id)));
+                        if best.len() > most {
+                            best.pop();
+                        }
+                    }
+                    list = entry.map(|entry| (entry, 1));
+                }
+            }
+            if entry.is_none() {
+                break;
+            }
+        }
+        let best = best.into_sorted_vec().into_iter();
+        Ok(best
+            .map(|Reverse((count, Reverse(shingle), id))| (shingle, count, id))
+            .collect())
+    }
+
     /// Bytes of a kept file: documents, sketches, shingles, pairs, ignored.
     pub fn bytes(&self) -> Result<[u64; 5], AskError> {
         let mut bytes = [0; 5];
@@ -170,9 +203,26 @@ impl Kept {
 
     /// What the sketches of two documents say, ignored shingles left out.
     pub fn estimates(&self, a: u32, b: u32) -> Result<Estimates, AskError> {
-        let sketch = |id: u32| self.sketches.at(self.offsets[id as usize]);
-        let told = estimates(self.sample(), &sketch(a)?, &sketch(b)?, self.in_sketches());
+        let (of_a, of_b) = (self.sketch(a)?, self.sketch(b)?);
+        let told = estimates(self.sample(), &of_a, &of_b, self.in_sketches());
         Ok(told.unwrap_or_else(|| of_overlap(Overlap::default())))
+    }
+
+    /// The sketch of a document.
+    pub fn sketch(&self, id: u32) -> Result<MethodSignature, AskError> {
+        Ok(self.sketches.at(self.offsets[id as usize])?)
+    }
+
+    /// The documents by number: digest, name of the words, bytes.
+    pub fn each(
+        &self,
+        take: &mut dyn FnMut(ContentDigest, [u8; 16], u64) -> Result<(), AskError>,
+    ) -> Result<(), AskError> {
+        let mut rows = self.reader(Kind::Documents)?;
+        while let Some(row) = rows.next::<Row>()? {
+            take(ContentDigest(row.digest), row.words, row.size)?;
+        }
+        Ok(())
     }
 
     /// Those of the ignored that sketches hold: of super shingles none.
