@@ -207,14 +207,23 @@ impl AllWords {
 
 /// The words that these shingles of a text are, in lower case with blanks between; of as many as are found.
 ///
-/// For showing the commonest ones to people. Words without end are cut where [`crate::words`] cuts them; where that makes
-/// words and shingles differ in number, nothing is found.
+/// For showing the commonest ones to people. A word without end, which [`crate::words`] cuts, is shown whole and once.
 pub fn wording(params: &ShingleParams, bytes: &[u8], wanted: &[u64]) -> Vec<(u64, String)> {
     let text = crate::words::canonical(bytes);
-    let words: Vec<&[u8]> = text
+    let mut words: Vec<&[u8]> = Vec::new();
+    let mut hashes = WordHashes::default();
+    for word in text
         .split(|&byte| byte == b' ')
         .filter(|word| !word.is_empty())
-        .collect();
+    {
+        let from = words.len();
+        hashes.update(word, &mut |_| words.push(&[]));
+        hashes.finish(&mut |_| words.push(&[]));
+        // One without end is cut into several: it is shown where it begins.
+        if let Some(first) = words.get_mut(from) {
+            *first = word;
+        }
+    }
     let mut all = Vec::new();
     let mut shingling = Shingling::new(params);
     shingling.update(bytes, |shingle| all.push(shingle));
@@ -224,7 +233,9 @@ pub fn wording(params: &ShingleParams, bytes: &[u8], wanted: &[u64]) -> Vec<(u64
     }
     let found = wanted.iter().filter_map(|shingle| {
         let at = all.iter().position(|other| other == shingle)?;
-        let run = words[at..at + params.words as usize].join(&b' ');
+        let run = words[at..at + params.words as usize].iter();
+        let run: Vec<&[u8]> = run.copied().filter(|word| !word.is_empty()).collect();
+        let run = run.join(&b' ');
         Some((*shingle, String::from_utf8_lossy(&run).into_owned()))
     });
     found.collect()
