@@ -196,10 +196,26 @@ pub struct MethodFindRow {
     pub resemblance: Fraction,
     /// Bytes in common chunks; `null`: the method knows no chunks.
     pub shared_bytes: Option<u64>,
+    /// Where the estimates lie, of methods that say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<MethodInterval>,
     /// The paper's figure.
     pub score: Figure,
     /// The file's size.
     pub size: u64,
+}
+
+/// Where estimates lie in 19 cases of 20.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MethodInterval {
+    /// The resemblance.
+    pub resemblance: [Fraction; 2],
+    /// How much of the subject is in this file; absent: the method cannot tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub a_in_b: Option<[Fraction; 2]>,
+    /// How much of this file is in the subject; absent: the method cannot tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub b_in_a: Option<[Fraction; 2]>,
 }
 
 /// Two similar files; `a` has the lesser path.
