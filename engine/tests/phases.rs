@@ -373,7 +373,7 @@ fn any_text_is_looked_up_on_the_fly() {
             &Forget,
         );
         let rows = told.expect("an answer").rows;
-        assert!(rows.len() >= 3, "{method}: {rows:?}");
+        assert!(rows.len() >= 2, "{method}: {rows:?}");
         for row in &rows {
             let MethodRow::Find(row) = row else {
                 panic!("{row:?}");
@@ -427,7 +427,7 @@ fn documents_of_any_source_go_through_the_phases() {
     let plan = Plan::new(MethodParams::paper(Method::Shingle));
     let mut batch = Batch::begin(folder.path(), &plan).expect("a batch");
     for seed in 0..30u64 {
-        let bytes = edited(&text(seed / 3, 3000), 50 + seed as usize);
+        let bytes = edited(&text(seed / 3, 3000), 200 + seed as usize);
         let document = Document {
             content: resemble_core::hash::content::digest(bytes.as_bytes()),
             words: [0; 16],

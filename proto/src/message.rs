@@ -57,8 +57,8 @@ pub use groups::{
 pub use holders::{HolderRow, HoldersRequest, Proof};
 pub use method::{
     MethodBar, MethodClusters, MethodCommonRow, MethodFileRow, MethodFind, MethodFindRow,
-    MethodLinkRow, MethodPairRow, MethodPairs, MethodQuestion, MethodRequest, MethodRow,
-    MethodScore,
+    MethodInterval, MethodLinkRow, MethodPairRow, MethodPairs, MethodQuestion, MethodRequest,
+    MethodRow, MethodScore,
 };
 pub use parts::{Parts, Whole};
 pub use request::{

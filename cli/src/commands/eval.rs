@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::Instant;
 
@@ -119,26 +120,25 @@ fn streamed(
 ) -> CliResult<Report> {
     let is_new = !output.exists();
     let work = output.join(".work");
-    fs::create_dir_all(&work).map_err(failed(&work))?;
+    let mut private = fs::DirBuilder::new();
+    private.recursive(true).mode(0o700);
+    fs::create_dir_all(output).map_err(failed(output))?;
+    private.create(&work).map_err(failed(&work))?;
     let meters = Meters {
         wall,
         cpu: &processor_seconds,
         peak: &peak,
     };
     let report = broder::report(folder, &work, args.memory, args.max_bytes, &meters);
-    fs::remove_dir(&work).map_err(failed(&work))?;
-    match report {
-        Ok(Some(report)) => Ok(report),
-        other => {
-            if is_new {
-                fs::remove_dir(output).map_err(failed(output))?;
-            }
-            match other {
-                Err(error) => Err(error.into()),
-                Ok(_) => Err(no_text(args)),
-            }
-        }
+    let gone = fs::remove_dir(&work).map_err(failed(&work));
+    if let Some(report) = report? {
+        return gone.map(|()| report);
     }
+    gone?;
+    if is_new {
+        fs::remove_dir(output).map_err(failed(output))?;
+    }
+    Err(no_text(args))
 }
 
 /// What this process has used of the processor, in seconds, in the kernel too; 0 where that cannot be told.

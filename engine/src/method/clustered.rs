@@ -11,7 +11,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -253,7 +253,7 @@ impl Work {
         loop {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
             let path = place.join(format!(".resemble-clusters-{}-{count}", std::process::id()));
-            match fs::DirBuilder::new().create(&path) {
+            match fs::DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => {
                     return Ok(Self {
                         path,
@@ -290,7 +290,6 @@ impl Drop for Work {
 
 /// Makes the folder, and waits until nobody else works there.
 fn lock(folder: &Path) -> Result<File, AskError> {
-    use std::os::unix::fs::DirBuilderExt;
     let failed = |source: std::io::Error| PhaseError::Folder {
         path: folder.to_owned(),
         source,

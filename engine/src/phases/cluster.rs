@@ -261,6 +261,30 @@ impl Kept {
         Ok(Clusters(sets.into_least()))
     }
 
+    /// The clusters by one common super shingle and nothing else: the lists alone are read.
+    pub fn cluster_by_one(&self) -> Result<Clusters, AskError> {
+        let mut sets = UnionFind::new(self.documents());
+        let mut entries = self.reader(Kind::Shingles)?;
+        let (mut first, mut is_common) = (None::<Entry<8>>, false);
+        while let Some(entry) = entries.next::<Entry<8>>()? {
+            self.check(entry.id)?;
+            match first.filter(|first| first.shingle == entry.shingle) {
+                Some(first) if !is_common => {
+                    sets.union(first.id, entry.id);
+                }
+                Some(_) => {}
+                None => {
+                    is_common = self.ignored.binary_search(&entry.shingle).is_ok();
+                    first = Some(entry);
+                }
+            }
+        }
+        for (id, &class) in (0u32..).zip(&self.classes) {
+            sets.union(id, class);
+        }
+        Ok(Clusters(sets.into_least()))
+    }
+
     fn by_counts(&self, policy: &Policy, take: &mut dyn FnMut(Link)) -> Result<(), AskError> {
         let mut pairs = self.reader(Kind::Pairs)?;
         let is_counted = matches!(self.sample(), Sample::Mod(_));

@@ -76,7 +76,7 @@ impl Sketches {
             }
             let mut whole = vec![0; length];
             self.file
-                .read_exact_at(&mut whole, self.start + at + 5)
+                .read_exact_at(&mut whole, self.start.saturating_add(at).saturating_add(5))
                 .map_err(|error| failed(&self.path, error))?;
             long = whole;
             &long

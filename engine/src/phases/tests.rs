@@ -278,7 +278,11 @@ proptest! {
         let plan = plan(super_of(2), Some(6));
         let few = Policy { resemblance: 0.0, ..Policy::PAPER };
         let every = Policy { every: true, ..few };
-        prop_assert_eq!(fresh(&plan, &made, &few), fresh(&plan, &made, &every));
+        let found = fresh(&plan, &made, &few);
+        prop_assert_eq!(&found, &fresh(&plan, &made, &every));
+        let folder = tempfile::tempdir().expect("a folder");
+        let by_one = kept(folder.path(), &plan, &made, &[]).cluster_by_one();
+        prop_assert_eq!(found, by_one.expect("clusters"));
     }
 }
 

@@ -148,7 +148,7 @@ pub(super) fn blindness(collection: &Collection) -> Result<Section, AskError> {
     let texts = collection
         .texts
         .iter()
-        .filter(|text| text.bytes.len() >= 8000);
+        .filter(|text| text.bytes.len() >= 3000);
     let texts: Vec<_> = texts.take(TEXTS).collect();
     let mut table = Table::new(
         "super-containment",
