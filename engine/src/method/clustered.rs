@@ -38,6 +38,9 @@ const BLOCK: usize = 1 << 16;
 /// Work folders that are kept.
 const MOST_FOLDERS: usize = 4;
 
+/// Numbers passing folders apart.
+static COUNT: AtomicU64 = AtomicU64::new(0);
+
 /// Ignored shingles that an answer lists.
 const COMMONEST: usize = 10;
 
@@ -249,7 +252,6 @@ impl Work {
                 _lock,
             });
         }
-        static COUNT: AtomicU64 = AtomicU64::new(0);
         loop {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
             let path = place.join(format!(".resemble-clusters-{}-{count}", std::process::id()));
