@@ -95,26 +95,24 @@ impl Default for Permutation {
 impl Permutation {
     /// One of its own for each six numbers (their low 40 bits; every second is made odd).
     pub const fn new(numbers: [u64; 6]) -> Self {
-        let [a, b, c, d, e, f] = numbers;
+        let n = numbers;
         Self([
-            (a & MASK, b & MASK | 1),
-            (c & MASK, d & MASK | 1),
-            (e & MASK, f & MASK | 1),
+            (n[0] & MASK, n[1] & MASK | 1),
+            (n[2] & MASK, n[3] & MASK | 1),
+            (n[4] & MASK, n[5] & MASK | 1),
         ])
     }
 
     /// Where it takes a value of 40 bits.
     #[inline]
     pub const fn apply(&self, value: u64) -> u64 {
-        let [(a, b), (c, d), (e, f)] = self.0;
-        let value = round(value, a, b);
-        let value = round(value, c, d);
-        round(value, e, f)
+        let [first, second, third] = self.0;
+        round(round(round(value, first), second), third)
     }
 }
 
 #[inline]
-const fn round(value: u64, add: u64, multiply: u64) -> u64 {
+const fn round(value: u64, (add, multiply): (u64, u64)) -> u64 {
     let value = value.wrapping_add(add).wrapping_mul(multiply) & MASK;
     value ^ value >> (BITS / 2)
 }

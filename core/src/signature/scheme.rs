@@ -127,7 +127,7 @@ pub struct Settings {
     pub most: Option<u32>,
     /// sif-anchors: the anchors.
     pub anchors: Option<Arc<Anchors>>,
-    /// shingle: V_i, with so many shingles the first class begins.
+    /// shingle: `V_i`, with so many shingles the first class begins.
     pub sizes: Option<u32>,
     /// super-shingle: shingles of one.
     pub length: Option<u32>,

@@ -33,7 +33,7 @@ pub(super) enum Form {
     },
     /// Distinct chunks (name, bytes), ascending, and how often each comes: TTTD, BSW.
     Chunks(Vec<((u64, u64), u64)>),
-    /// Distinct shingles that 2 to the level divides, ascending: V_i.
+    /// Distinct shingles that 2 to the level divides, ascending: `V_i`.
     Sized { level: u8, values: Vec<u64> },
     /// Distinct shingles of a sketch, ascending, and how many of them a super shingle has.
     Super { length: u8, shingles: Vec<u64> },
@@ -202,18 +202,13 @@ impl Selector {
     pub fn push(&mut self, feature: Feature) {
         let Feature { value, len, count } = feature;
         match &mut self.0 {
-            State::Mod { n, kept } => {
+            State::Mod { n, kept } | State::Super { n, kept, .. } => {
                 if n.divides(value) {
                     kept.add(value, 1);
                 }
             }
             State::Min(least) => least.push(value),
             State::Sized(sized) => sized.push(value),
-            State::Super { n, kept, .. } => {
-                if n.divides(value) {
-                    kept.add(value, 1);
-                }
-            }
             State::Sketch(slots) => slots.push(value),
             State::BswMin { minima, kept } => {
                 // The first may end a chunk that began before; all others are like the second.

@@ -1,4 +1,4 @@
-//! Broder's sketches: MOD_m, MIN_s and V_i of word shingles.
+//! Broder's sketches: `MOD_m`, `MIN_s` and `V_i` of word shingles.
 //!
 //! **Paper.** Broder, Glassman, Manasse & Zweig 1997, "Defining similarity" and "Estimating the resemblance and the
 //! containment". A document is the set S(D, w) of its runs of w words (w = 10), without markup, in lower case. Each has a
@@ -6,26 +6,26 @@
 //!
 //! | sketch | keeps | `Sample` | resemblance | containment |
 //! |---|---|---|---|---|
-//! | MOD_m | values that m divides (25) | [`Sample::Mod`] | common of both / of either | common / those of A |
-//! | MIN_s | the s least | [`Sample::Min`] | of the s least of both together, how many both have | **refused** |
-//! | V_i | values that 2^i divides, i by the document's length | [`Sample::Sizes`] | as MOD, at the longer one's modulus | as MOD |
+//! | `MOD_m` | values that m divides (25) | [`Sample::Mod`] | common of both / of either | common / those of A |
+//! | `MIN_s` | the s least | [`Sample::Min`] | of the s least of both together, how many both have | **refused** |
+//! | `V_i` | values that 2^i divides, i by the document's length | [`Sample::Sizes`] | as MOD, at the longer one's modulus | as MOD |
 //!
 //! **Choices.**
 //!
-//! 1. *V_i as printed does not keep 50 to 100.* "For documents that have size between 100·2^i and 100·2^(i+1) we store
-//!    MOD_{2^i}; the expected size is always between 50 and 100": 100·2^i / 2^i is 100. The formula is followed, because it is
+//! 1. *`V_i` as printed does not keep 50 to 100.* "For documents that have size between 100·2^i and 100·2^(i+1) we store
+//!    `MOD_{2^i}`; the expected size is always between 50 and 100": 100·2^i / 2^i is 100. The formula is followed, because it is
 //!    what the classes are made of, and more samples are less error: 100 to 200 are kept. The other reading is
 //!    `Sizes(50)`. Documents shorter than the first class keep all.
 //! 2. *Size is counted in shingles, repeats included*, so that it is known without remembering them; memory stays bounded by
 //!    the sample, and a class depends on the document alone.
-//! 3. *Two lengths.* V_{i+1} is what 2^(i+1) divides of V_i, so the shorter document's sample is filtered down to the
+//! 3. *Two lengths.* `V_{i+1}` is what 2^(i+1) divides of `V_i`, so the shorter document's sample is filtered down to the
 //!    longer one's modulus: exactly what would have been kept.
 //! 4. *Intervals.* π is random, so whether a common shingle is in a sample does not depend on where it stands; a ratio of
 //!    sampled counts is a binomial share of so many trials, and Wilson's interval holds
 //!    ([`crate::similarity::wilson`]).
 //! 5. *Ignored shingles* ("we ignore all very common shingles") are left out of both documents, not of the common ones
-//!    alone: they "have no effect on the overall resemblance", which they would have in a denominator. A MIN_s that has
-//!    lost c of them is a MIN_{s-c}.
+//!    alone: they "have no effect on the overall resemblance", which they would have in a denominator. A `MIN_s` that has
+//!    lost c of them is a `MIN_{s-c}`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -63,7 +63,8 @@ impl Seed {
             *number = u64::from_le_bytes(*bytes);
         }
         let name = blake3::derive_key("resemble 2026 name of a seed of shingles", text.as_bytes());
-        let id = name[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        let id = u64::from_be_bytes(*name.first_chunk().unwrap_or(&[0; 8]));
+        let id = format!("{id:016x}");
         Self {
             text: text.to_owned(),
             id,
@@ -241,7 +242,7 @@ pub fn wording(params: &ShingleParams, bytes: &[u8], wanted: &[u64]) -> Vec<(u64
     found.collect()
 }
 
-/// Collects V_i of shingles that come one by one.
+/// Collects `V_i` of shingles that come one by one.
 #[derive(Clone, Debug)]
 pub(super) struct Sized {
     least: u64,
@@ -333,7 +334,7 @@ impl Estimate {
 pub struct Estimates {
     /// Common over all of both.
     pub resemblance: Estimate,
-    /// How much of a is in b; `None`: MIN_s cannot tell.
+    /// How much of a is in b; `None`: `MIN_s` cannot tell.
     pub a_in_b: Option<Estimate>,
     /// How much of b is in a.
     pub b_in_a: Option<Estimate>,

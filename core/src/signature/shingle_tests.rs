@@ -9,6 +9,7 @@ use crate::signature::{
     Features, Measure, Method, MethodParams, ParamError, Refused, Scheme, Settings, score, sign,
 };
 
+#[allow(clippy::needless_pass_by_value)] // most are made where they are handed over
 fn params(settings: Settings) -> MethodParams {
     MethodParams::new(Method::Shingle, &settings).expect("in range")
 }
@@ -121,13 +122,13 @@ proptest! {
         prop_assert_eq!(scores.a_in_b, Err(Refused::OfLeast { method: Method::Shingle }));
     }
 
-    /// V_i: the class by the size, 2^i divides what is kept, and two are compared at the longer one's modulus as if both
+    /// `V_i`: the class by the size, 2^i divides what is kept, and two are compared at the longer one's modulus as if both
     /// had been made at it.
     #[test]
     fn sizes_are_compared_at_the_longer_ones_modulus((a, b) in sets(), least in 1u32..40) {
         let params = params(Settings { sizes: Some(least), ..Settings::default() });
         let class = |len: usize| {
-            (0..).take_while(|i| len as u64 >= u64::from(least) << (i + 1)).count() as u32
+            (0..40).take_while(|i| len as u64 >= u64::from(least) << (i + 1)).count() as u32
         };
         let v = |set: &BTreeSet<u64>, i: u32| -> BTreeSet<u64> {
             set.iter().copied().filter(|x| x % (1 << i) == 0).collect()
@@ -203,10 +204,11 @@ fn seeded(text: &str, settings: Settings) -> MethodParams {
 /// Unbiased, and the interval holds the truth in 19 cases of 20: over 600 permutations, of a pair whose measures are
 /// known.
 #[test]
+#[allow(clippy::many_single_char_names)] // the paper's
 fn estimates_are_unbiased_and_intervals_hold() {
     let text = prose(1400, 7);
     let words: Vec<&[u8]> = text
-        .split(|byte| byte.is_ascii_whitespace())
+        .split(u8::is_ascii_whitespace)
         .filter(|word| !word.is_empty())
         .collect();
     let a = words[..1000].join(&b' ');

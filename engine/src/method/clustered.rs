@@ -113,7 +113,7 @@ fn settle(
     let mut batch = Batch::begin(folder, plan)?;
     let mut is_settled = true;
     for block in new.chunks(BLOCK) {
-        let block = block.iter().map(|&row| row.clone()).collect();
+        let block = block.iter().map(|&&row| row).collect();
         let signed = Signed::of_rows(asked, block)?;
         is_settled &= signed.as_indexed;
         errors.extend(signed.errors);
@@ -225,12 +225,11 @@ impl Work {
     fn open(asked: &Asked<'_>, question: &MethodClusters, plan: &Plan) -> Result<Self, AskError> {
         if let Some(path) = &question.work {
             let path = path.clone();
-            let _lock = Some(lock(&path)?);
             return Ok(Self {
+                _lock: Some(lock(&path)?),
                 path,
                 is_named: true,
                 is_passing: false,
-                _lock,
             });
         }
         let (place, is_kept) = asked.keep.folder();
@@ -243,13 +242,13 @@ impl Work {
             }
             let name = digest(&name).to_string();
             let path = clusters.join(&name[..16]);
-            let _lock = Some(lock(&path)?);
+            let held = Some(lock(&path)?);
             forget_oldest(&clusters, &path);
             return Ok(Self {
                 path,
                 is_named: false,
                 is_passing: false,
-                _lock,
+                _lock: held,
             });
         }
         loop {

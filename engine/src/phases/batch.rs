@@ -358,7 +358,7 @@ impl Batch {
                 shingle = entry.map(|entry| entry.shingle);
             }
             let Some(entry) = entry else { break };
-            if entry.id as u64 >= self.documents {
+            if u64::from(entry.id) >= self.documents {
                 let path = Kind::Shingles.part(&self.folder);
                 return Err(damaged(&path, "a document that is none").into());
             }

@@ -17,7 +17,7 @@
 //!    them all; the least number of a class stands for it and the others are put back into its cluster. A document
 //!    without a shingle equals only what has its bytes.
 //! 4. **A policy** ([`cluster::Policy`]) is a threshold, with containment or without: phase 4 alone, on the kept pairs.
-//!    MOD_m needs the counts only; of MIN_s and V_i a pair that has anything in common is looked at in its two sketches.
+//!    `MOD_m` needs the counts only; of `MIN_s` and `V_i` a pair that has anything in common is looked at in its two sketches.
 //!    Super shingles have no third phase: documents in one list are together.
 //! 5. **Numbers mean nothing outside.** Documents are numbered as they come, so nothing of an answer may depend on their
 //!    numbers: clusters are sets, links are between classes of equal sketches.

@@ -24,6 +24,7 @@ fn plan(params: MethodParams, common: Option<u32>) -> Plan {
     }
 }
 
+#[allow(clippy::needless_pass_by_value)] // made where they are handed over
 fn by_shingles(settings: Settings) -> MethodParams {
     MethodParams::new(Method::Shingle, &settings).expect("in range")
 }

@@ -81,7 +81,7 @@ fn pairs(collection: &Collection) -> Vec<Pair> {
                 let most = other.len().min(a.len());
                 (
                     "longer",
-                    [a, &b"\n"[..], &other[..random.below(most) + 1]].concat(),
+                    [a, &b"\n"[..], &other[..random.below(most.max(1))]].concat(),
                 )
             }
         };
