@@ -23,6 +23,7 @@
 //! | [`lines`] | sets of features that another program wrote |
 //! | [`rabin`], [`shingles`] | the fingerprints of windows of bytes and of runs of words |
 //! | [`mod_n`], [`min_n`], [`sketch_n`], [`bsw_n`] | Cherkasova et al. 2009, section 2 |
+//! | [`shingle`], [`rabin40`], [`super_shingle`] | Broder, Glassman, Manasse & Zweig 1997 |
 //! | [`sif`], [`anchors`], [`all_fingers`], [`collate`], [`interesting`] | Manber 1994 |
 //! | [`chunked`] | Forman, Eshghi & Chiocchetti 2005 |
 //! | [`canonical`], [`formatting`] | code with its identifiers made equal, documents without what formats them |
@@ -48,13 +49,16 @@ pub mod method;
 pub mod min_n;
 pub mod mod_n;
 pub mod rabin;
+pub mod rabin40;
 pub mod sampled;
 pub mod scheme;
 pub mod score;
 pub mod select;
+pub mod shingle;
 pub mod shingles;
 pub mod sif;
 pub mod sketch_n;
+pub mod super_shingle;
 
 mod tally;
 #[cfg(test)]

@@ -12,6 +12,7 @@ use resemble_proto::path::PathText;
 use rustix::io::Errno;
 
 use crate::method::MethodError;
+use crate::phases::PhaseError;
 use crate::read::{ReadFailure, open_regular};
 use crate::walk::Anchor;
 
@@ -52,6 +53,9 @@ pub enum AskError {
     /// A question for a published method that is none.
     #[error(transparent)]
     Method(#[from] MethodError),
+    /// Clustering out of core cannot go on.
+    #[error(transparent)]
+    Phase(#[from] PhaseError),
     /// A pattern of `--include` or `--exclude` is none.
     #[error("the pattern {pattern:?} cannot be understood: {reason}")]
     Pattern {

@@ -38,6 +38,7 @@ mod met;
 pub mod method;
 pub mod pairs;
 mod parallel;
+pub mod phases;
 pub mod portable;
 pub mod read;
 mod said;

@@ -323,6 +323,11 @@ impl LocalIndex {
         self.shelf()
     }
 
+    /// Whether anything is remembered: there is a cache.
+    pub const fn is_cached(&self) -> bool {
+        self.cache.is_some()
+    }
+
     /// Where signatures of published methods are kept.
     pub fn keep(&self) -> &impl Keep {
         &**self.ingest.index()

@@ -41,6 +41,7 @@ fn request(scene: &Scene, method: Method, question: MethodQuestion) -> MethodReq
     MethodRequest {
         params: MethodParams::paper(method).to_string(),
         anchors: None,
+        seed: None,
         scope: Scope {
             within: vec![scene.root().as_path().into()],
             ..Scope::default()

@@ -56,8 +56,9 @@ pub use groups::{
 };
 pub use holders::{HolderRow, HoldersRequest, Proof};
 pub use method::{
-    MethodBar, MethodFileRow, MethodFind, MethodFindRow, MethodPairRow, MethodPairs,
-    MethodQuestion, MethodRequest, MethodRow, MethodScore,
+    MethodBar, MethodClusters, MethodCommonRow, MethodFileRow, MethodFind, MethodFindRow,
+    MethodInterval, MethodLinkRow, MethodPairRow, MethodPairs, MethodQuestion, MethodRequest,
+    MethodRow, MethodScore,
 };
 pub use parts::{Parts, Whole};
 pub use request::{

@@ -84,6 +84,8 @@ fn methods_have_the_same_bytes_too() {
         "sketch",
         "sif",
         "sif-anchors",
+        "shingle",
+        "super-shingle",
     ] {
         let mut find = ask(&["find", "--method", method, "--in"], &file);
         find.push(tree.clone());
@@ -116,6 +118,31 @@ fn methods_have_the_same_bytes_too() {
         ),
         ask(&["groups", "--method", "sif", "--interesting", "4"], &tree),
         ask(&["groups", "--method", "mod", "--n", "20"], &tree),
+        ask(&["groups", "--method", "shingle"], &tree),
+        ask(
+            &["groups", "--method", "shingle", "--seed", "a secret"],
+            &tree,
+        ),
+        ask(
+            &["groups", "--method", "shingle", "--contained", "80%"],
+            &tree,
+        ),
+        ask(
+            &[
+                "groups",
+                "--method",
+                "shingle",
+                "--same-suffix",
+                "--common",
+                "9",
+            ],
+            &tree,
+        ),
+        ask(&["groups", "--method", "super-shingle"], &tree),
+        ask(
+            &["groups", "--method", "super-shingle", "--min", "70%"],
+            &tree,
+        ),
     ];
     same_both_ways(&sandbox, groups, &["text", "json", "jsonl"]);
 }

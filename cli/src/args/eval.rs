@@ -10,6 +10,10 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   resemble eval sif ~/src -o sif
       Manber's experiment of 1994 on your own files; the page is sif/sif.md.
+  resemble eval broder ~/Documents -o broder
+      Four phases on every text of the folder, however many; time and disk by phase.
+  resemble eval all ~/Documents -o papers
+      All papers; papers/index.md leads to their pages.
   resemble eval guide ~/Documents -o guide
       Which window and which rate fit these texts.
   resemble eval anchors ~/Documents -o picked
@@ -30,6 +34,9 @@ pub struct EvalArgs {
     /// Take texts until there are SIZE bytes; which ones depends on their names alone
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "64M")]
     pub max_bytes: u64,
+    /// Broder: sort within SIZE of memory, in the folder of -o where that is not enough
+    #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "512M")]
+    pub memory: u64,
 }
 
 /// The experiments.
@@ -37,6 +44,8 @@ pub struct EvalArgs {
 pub enum Experiment {
     /// Manber 1994, section 5.
     Sif,
+    /// Broder, Glassman, Manasse & Zweig 1997, "Status": all texts, on disk.
+    Broder,
     /// Forman, Eshghi & Chiocchetti 2005, section 3.
     Forman,
     /// Cherkasova et al. 2009, figures 1 to 11, tables 1 and 2.
@@ -45,4 +54,6 @@ pub enum Experiment {
     Guide,
     /// Anchors for sif-anchors.
     Anchors,
+    /// All of them, and a page that leads to each.
+    All,
 }

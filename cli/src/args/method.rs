@@ -43,6 +43,15 @@ pub struct MethodArgs {
     /// Method sif: at most N fingerprints of a file; a small file in a large one may be missed
     #[arg(long, value_name = "N", requires = "method")]
     pub most: Option<u32>,
+    /// Method shingle: documents of N to 2 N shingles keep all, of 2 N to 4 N every second, and so on
+    #[arg(long, value_name = "N", requires = "method", conflicts_with_all = ["rate", "n"])]
+    pub sizes: Option<u32>,
+    /// Method super-shingle: shingles of one
+    #[arg(long, value_name = "N", requires = "method")]
+    pub length: Option<u32>,
+    /// Method shingle, super-shingle: a secret that chooses which shingles are kept
+    #[arg(long, value_name = "TEXT", requires = "method")]
+    pub seed: Option<String>,
     /// Method sif-anchors: the strings of FILE, one a line, instead of the usual ones
     #[arg(long, value_name = "FILE", requires = "method", value_hint = ValueHint::FilePath)]
     pub anchors: Option<PathBuf>,
@@ -114,6 +123,16 @@ pub struct GroupRules {
     /// Method: together only if CMD prints their line again; it reads lines of two names and a tab
     #[arg(long, value_name = "CMD", requires = "method", value_hint = ValueHint::CommandString)]
     pub filter_cmd: Option<String>,
+    /// Method shingle, super-shingle: ignore shingles that more than N files have; `off`: none
+    #[arg(long, value_name = "N", value_parser = values::common, requires = "method")]
+    pub common: Option<u32>,
+    /// Method shingle: together also if SHARE of one lies in the other
+    #[arg(long, value_name = "SHARE", value_parser = values::share, requires = "method")]
+    pub contained: Option<Fraction>,
+    /// Method shingle, super-shingle: work in DIR and keep there what another question needs; no
+    /// daemon is asked
+    #[arg(long, value_name = "DIR", requires = "method", value_hint = ValueHint::DirPath)]
+    pub work: Option<PathBuf>,
     /// Method sif: sets of files that all share at least N fingerprints, instead of groups
     #[arg(long, value_name = "N", requires = "method", conflicts_with = "min")]
     #[arg(conflicts_with_all = ["size_ratio", "same_suffix", "same_type", "only", "filter_cmd"])]

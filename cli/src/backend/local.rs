@@ -15,6 +15,7 @@ use resemble_core::{ByteLen, Params};
 use resemble_engine::find::{self, Subject, holders};
 use resemble_engine::ingest::{Observer, Progress as Reading, Report};
 use resemble_engine::local::{LocalIndex, LocalOptions};
+use resemble_engine::method::keep::Beside;
 use resemble_engine::pairs::{self, PairsOptions};
 use resemble_engine::templates::{self, Store};
 use resemble_engine::{AskError, Snapshot, compare, covered, dirs, dump, groups, method};
@@ -254,7 +255,12 @@ impl Local {
             None => None,
         };
         let subject = subject.map(|row| row.id);
-        let answer = method::answer(&snapshot, request, subject, self.index.keep())?;
+        let keep = Beside {
+            records: self.index.keep(),
+            folder: &self.scratch,
+            stays: self.index.is_cached(),
+        };
+        let answer = method::answer(&snapshot, request, subject, &keep)?;
         let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
         Ok(self.with_own(answer, is_dir))
     }

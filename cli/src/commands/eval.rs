@@ -1,11 +1,16 @@
 //! `resemble eval`: the papers' experiments on any folder.
 //!
-//! The folder is read and never written; all files of a report go into the folder of `-o`.
+//! The folder is read and never written; all files of a report go into the folder of `-o`. Most experiments are made on
+//! texts in memory, as many as `--max-bytes` allows; that of Broder et al. streams them all and works on disk, beside its
+//! report.
 
+use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::Instant;
 
+use resemble_engine::eval::broder::{self, Meters};
 use resemble_engine::eval::{self, Collection, Report};
 
 use crate::args::{EvalArgs, Experiment};
@@ -14,54 +19,173 @@ use crate::names;
 use crate::quote::quoted;
 use crate::ui::Ui;
 
+/// What `all` runs, in the order of the index page: the folder of each, and the experiment.
+const ALL: [(&str, Experiment); 5] = [
+    ("sif", Experiment::Sif),
+    ("broder", Experiment::Broder),
+    ("forman", Experiment::Forman),
+    ("cherkasova", Experiment::Cherkasova),
+    ("guide", Experiment::Guide),
+];
+
 pub(super) fn run(ui: &mut Ui, args: &EvalArgs) -> CliResult {
-    let folder = names::required_dir(&args.folder)?;
-    let began = Instant::now();
-    let clock = || began.elapsed().as_secs_f64();
-    let report = {
-        let _progress = ui.progress("experimenting");
-        let collection = Collection::read(&folder.real, args.max_bytes)?;
-        if collection.texts.is_empty() {
-            return Err(CliError::Usage(format!(
-                "{} has no text: nothing to make an experiment on",
-                quoted(&args.folder)
-            )));
+    let folder = names::required_dir(&args.folder)?.real;
+    let mut texts = None;
+    if args.experiment != Experiment::All {
+        let report = report(ui, args, args.experiment, &folder, &args.output, &mut texts)?;
+        write_report(ui, report, &args.output)?;
+        return Ok(Outcome::Holds);
+    }
+    let mut index = format!(
+        "# The papers on {}\n\nEach page holds what a paper measured, made again on this folder.\n",
+        args.folder.display()
+    );
+    let mut files = 0;
+    for (name, experiment) in ALL {
+        let output = args.output.join(name);
+        let report = report(ui, args, experiment, &folder, &output, &mut texts)?;
+        let title = report.title.clone();
+        let about = report.about.clone();
+        let headings: Vec<String> = report
+            .sections
+            .iter()
+            .map(|section| section.heading.clone())
+            .collect();
+        let (count, page) = write(report, &output)?;
+        files += count;
+        let _ = write!(index, "\n## [{title}]({name}/{page})\n\n{about}\n\n");
+        for heading in headings {
+            let _ = writeln!(index, "* {heading}");
         }
-        match args.experiment {
-            Experiment::Sif => eval::sif::report(&collection, &clock)?,
-            Experiment::Forman => eval::forman::report(&collection, &clock)?,
-            Experiment::Cherkasova => eval::cherkasova::report(&collection, &clock)?,
-            Experiment::Guide => eval::guide::report(&collection, &clock)?,
-            Experiment::Anchors => eval::anchors::report(&collection)?,
-        }
-    };
-    write_report(ui, report, &args.output)?;
+    }
+    let page = args.output.join("index.md");
+    fs::write(&page, index).map_err(failed(&page))?;
+    ui.note(&format!(
+        "{} files; the page is {}",
+        files + 1,
+        quoted(&page)
+    ));
     Ok(Outcome::Holds)
 }
 
-/// Writes all files of a report into a folder, and says where the page is.
-pub(super) fn write_report(ui: &mut Ui, report: Report, folder: &Path) -> CliResult<()> {
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| CliError::File {
-            verb: "write",
-            path,
-            source,
-        }
+/// One experiment. `texts` are read once for all that need them.
+fn report(
+    ui: &Ui,
+    args: &EvalArgs,
+    experiment: Experiment,
+    folder: &Path,
+    output: &Path,
+    texts: &mut Option<Collection>,
+) -> CliResult<Report> {
+    let _progress = ui.progress("experimenting");
+    let began = Instant::now();
+    let clock = || began.elapsed().as_secs_f64();
+    if experiment == Experiment::Broder {
+        // Texts that others needed are not held while every one is streamed.
+        *texts = None;
+        return streamed(args, folder, output, &clock);
+    }
+    let collection = match texts {
+        Some(collection) => collection,
+        None => texts.insert(Collection::read(folder, args.max_bytes)?),
     };
-    fs::create_dir_all(folder).map_err(failed(folder))?;
+    if collection.texts.is_empty() {
+        return Err(no_text(args));
+    }
+    Ok(match experiment {
+        Experiment::Sif => eval::sif::report(collection, &clock)?,
+        Experiment::Forman => eval::forman::report(collection, &clock)?,
+        Experiment::Cherkasova => eval::cherkasova::report(collection, &clock)?,
+        Experiment::Guide => eval::guide::report(collection, &clock)?,
+        Experiment::Anchors => eval::anchors::report(collection)?,
+        Experiment::Broder | Experiment::All => Report::default(),
+    })
+}
+
+fn no_text(args: &EvalArgs) -> CliError {
+    CliError::Usage(format!(
+        "{} has no text: nothing to make an experiment on",
+        quoted(&args.folder)
+    ))
+}
+
+/// The experiment that works on disk: in a folder of its own below the output, which goes in the end.
+fn streamed(
+    args: &EvalArgs,
+    folder: &Path,
+    output: &Path,
+    wall: &(dyn Fn() -> f64 + Sync),
+) -> CliResult<Report> {
+    let is_new = !output.exists();
+    let work = output.join(".work");
+    let mut private = fs::DirBuilder::new();
+    private.recursive(true).mode(0o700);
+    fs::create_dir_all(output).map_err(failed(output))?;
+    private.create(&work).map_err(failed(&work))?;
+    let meters = Meters {
+        wall,
+        cpu: &processor_seconds,
+        peak: &peak,
+    };
+    let report = broder::report(folder, &work, args.memory, args.max_bytes, &meters);
+    let gone = fs::remove_dir(&work).map_err(failed(&work));
+    if let Some(report) = report? {
+        return gone.map(|()| report);
+    }
+    gone?;
+    if is_new {
+        fs::remove_dir(output).map_err(failed(output))?;
+    }
+    Err(no_text(args))
+}
+
+/// What this process has used of the processor, in seconds, in the kernel too; 0 where that cannot be told.
+fn processor_seconds() -> f64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name in parentheses may hold anything.
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks: u64 = fields
+        .split_whitespace()
+        .skip(11)
+        .take(2)
+        .filter_map(|field| field.parse::<u64>().ok())
+        .sum();
+    ticks as f64 / 100.0
+}
+
+/// The most memory that this process has had, in bytes.
+fn peak() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+/// Writes all files of a report into a folder, and says where the page is.
+pub(super) fn write_report(ui: &mut Ui, report: Report, output: &Path) -> CliResult<()> {
+    let (count, page) = write(report, output)?;
+    let page = output.join(page);
+    ui.note(&format!("{count} files; the page is {}", quoted(&page)));
+    Ok(())
+}
+
+/// Writes the files of a report: how many, and the name of its page.
+fn write(report: Report, output: &Path) -> CliResult<(usize, String)> {
+    fs::create_dir_all(output).map_err(failed(output))?;
     let files = report.into_files();
     for (name, bytes) in &files {
-        let path = folder.join(name);
+        let path = output.join(name);
         fs::write(&path, bytes).map_err(failed(&path))?;
     }
-    if let Some((page, _)) = files.first() {
-        let path = folder.join(page);
-        ui.note(&format!(
-            "{} files; the page is {}",
-            files.len(),
-            quoted(&path)
-        ));
+    let page = files.first().map(|(name, _)| name.clone());
+    Ok((files.len(), page.unwrap_or_default()))
+}
+
+fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> CliError + use<> {
+    let path = path.to_owned();
+    move |source| CliError::File {
+        verb: "write",
+        path,
+        source,
     }
-    Ok(())
 }

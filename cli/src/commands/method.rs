@@ -17,12 +17,13 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use resemble_core::Params;
 use resemble_core::signature::anchors::Anchors;
 use resemble_core::signature::canonical::Canonical;
+use resemble_core::signature::shingle::Seed;
 use resemble_core::signature::{Method, MethodParams, Settings, Threshold, lines};
 use resemble_engine::method::{self, MethodError, SignedFile, Signing};
 use resemble_proto::figure::Figure;
 use resemble_proto::message::{
-    Answer, Header, MethodBar, MethodFind, MethodFindRow, MethodPairRow, MethodPairs,
-    MethodQuestion, MethodRequest, MethodRow, MethodScore, Scope, SoftError,
+    Answer, Header, MethodBar, MethodCommonRow, MethodFind, MethodFindRow, MethodPairRow,
+    MethodPairs, MethodQuestion, MethodRequest, MethodRow, MethodScore, Scope, SoftError,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -49,6 +50,7 @@ pub(super) struct Chosen {
     pub(super) params: MethodParams,
     /// The text of other anchors than the usual ones.
     anchors: Option<String>,
+    seed: Option<String>,
 }
 
 /// What is asked for, if it makes sense.
@@ -71,6 +73,9 @@ pub(super) fn chosen(args: &MethodArgs, form: Option<Form>) -> CliResult<Chosen>
         bits: args.bits,
         most: args.most,
         multiplier: None,
+        sizes: args.sizes,
+        length: args.length,
+        seed: args.seed.as_deref().map(Seed::new).map(Arc::new),
         anchors: anchors.clone(),
         canonical: form.map_or(Canonical::None, Canonical::from),
     };
@@ -79,6 +84,7 @@ pub(super) fn chosen(args: &MethodArgs, form: Option<Form>) -> CliResult<Chosen>
         method,
         params,
         anchors: anchors.map(|anchors| anchors.to_text()),
+        seed: args.seed.clone(),
     })
 }
 
@@ -87,6 +93,7 @@ impl Chosen {
         MethodRequest {
             params: self.params.to_string(),
             anchors: self.anchors.clone(),
+            seed: self.seed.clone(),
             scope,
             question,
         }
@@ -124,6 +131,9 @@ pub(super) fn refuse_parameters(args: &MethodArgs, form: CanonicalArgs) -> CliRe
         ("--bits", args.bits.is_some()),
         ("--most", args.most.is_some()),
         ("--anchors", args.anchors.is_some()),
+        ("--sizes", args.sizes.is_some()),
+        ("--length", args.length.is_some()),
+        ("--seed", args.seed.is_some()),
         ("--canonical", form.canonical.is_some()),
     ];
     refuse_first(&given)
@@ -138,6 +148,9 @@ pub(super) fn refuse_rules(rules: &GroupRules) -> CliResult<()> {
         ("--where", rules.only.is_some()),
         ("--filter-cmd", rules.filter_cmd.is_some()),
         ("--interesting", rules.interesting.is_some()),
+        ("--common", rules.common.is_some()),
+        ("--contained", rules.contained.is_some()),
+        ("--work", rules.work.is_some()),
     ])
 }
 
@@ -198,6 +211,11 @@ pub(super) struct Parameters {
     threshold: Figure,
     #[serde(skip_serializing_if = "Option::is_none")]
     threshold_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contained: Option<Figure>,
+    /// The commonest shingles of those that were ignored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ignored: Option<Vec<MethodCommonRow>>,
     #[serde(flatten)]
     common: CommonParameters,
 }
@@ -226,6 +244,8 @@ impl Parameters {
             within: names::as_given(within),
             threshold: figure,
             threshold_bytes: bytes,
+            contained: None,
+            ignored: None,
             common: CommonParameters {
                 min_shared: bytes.unwrap_or(0),
                 ..common_parameters(selection, false, params)

@@ -20,7 +20,7 @@ fn texts() -> Environment {
     env
 }
 
-const PAGES: [(&str, &[&str]); 5] = [
+const PAGES: [(&str, &[&str]); 6] = [
     (
         "sif",
         &["The right file was found and only it in", "query.svg"],
@@ -29,6 +29,15 @@ const PAGES: [(&str, &[&str]); 5] = [
     (
         "cherkasova",
         &["Table 1", "figure-11.svg", "table 2: collection 2"],
+    ),
+    (
+        "broder",
+        &[
+            "documents per hour per core",
+            "Shingle Merging",
+            "super-recall.svg",
+            "| 3.6 million |",
+        ],
     ),
     ("guide", &["--method mod --window", "What short files lose"]),
     ("anchors", &["anchors.txt"]),
@@ -75,6 +84,7 @@ fn an_experiment_is_the_same_on_every_run() {
         ("sif", "query.csv"),
         ("cherkasova", "figure-07a.csv"),
         ("forman", "recall.csv"),
+        ("broder", "estimates.csv"),
     ] {
         let read = |to: &str| {
             assert_eq!(env.run(["eval", experiment, "texts", "-o", to]).code, 0);
@@ -90,14 +100,34 @@ fn what_is_no_folder_of_texts_is_refused() {
     let env = texts();
     env.write("none/binary", [0]);
     for folder in ["none", "nowhere", "texts/1.txt"] {
-        let ran = env.run(["eval", "sif", folder, "-o", "out"]);
-        assert_eq!(
-            (ran.code, ran.err.lines().count()),
-            (2, 1),
-            "{folder}: {}",
-            ran.err
-        );
+        for experiment in ["sif", "broder"] {
+            let ran = env.run(["eval", experiment, folder, "-o", "out"]);
+            assert_eq!(
+                (ran.code, ran.err.lines().count()),
+                (2, 1),
+                "{folder}: {}",
+                ran.err
+            );
+        }
     }
     assert!(!env.path("out").exists());
     assert_eq!(env.run(["eval", "nonsense", "texts", "-o", "out"]).code, 2);
+}
+
+/// A page that leads to each paper's, and nothing of the work left beside them.
+#[test]
+fn all_papers_have_one_index() {
+    let env = texts();
+    env.run(["eval", "all", "texts", "-o", "papers", "-q"])
+        .is(0, "", "");
+    let folder = env.path("papers");
+    let index = std::fs::read_to_string(folder.join("index.md")).unwrap();
+    let mut pages = 0;
+    for line in index.lines().filter(|line| line.starts_with("## [")) {
+        let link = line.rsplit_once("](").unwrap().1.trim_end_matches(')');
+        assert!(folder.join(link).is_file(), "{line}");
+        pages += 1;
+    }
+    assert!(pages >= 5, "{index}");
+    assert!(!folder.join("broder/.work").exists());
 }

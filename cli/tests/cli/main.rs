@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod browser; // a real browser without a window
+mod clusters; // clusters out of core: shingles and super shingles
 mod daemon; // against a daemon that says what the test wants
 mod environment; // the private home, and how the binary is run
 mod eval; // the papers' experiments

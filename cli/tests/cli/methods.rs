@@ -17,7 +17,7 @@ fn collection() -> Environment {
     env
 }
 
-const METHODS: [&str; 8] = [
+const METHODS: [&str; 10] = [
     "tttd",
     "bsw",
     "bsw-min",
@@ -26,6 +26,8 @@ const METHODS: [&str; 8] = [
     "sketch",
     "sif",
     "sif-anchors",
+    "shingle",
+    "super-shingle",
 ];
 
 #[test]
@@ -370,7 +372,7 @@ fn interesting_sets_and_clusters() {
         .json();
     let sets = sets["groups"].as_array().unwrap().clone();
     assert!(!sets.is_empty() && sets.iter().all(|set| set["common"].as_u64() >= Some(5)));
-    for method in ["min", "tttd", "sketch", "mod"] {
+    for method in ["min", "tttd", "sketch", "mod", "shingle", "super-shingle"] {
         let clusters = env
             .run(["groups", "docs", "--method", method, "--format", "json"])
             .json();

@@ -1,11 +1,13 @@
 //! Signatures as bytes to store, and back.
 //!
 //! ```text
-//! form u8                                             0 set, 1 slots, 2 counted, 3 chunks
+//! form u8                                             0 set, 1 slots, 2 counted, 3 chunks, 4 sized, 5 super
 //! set      numbers
 //! slots    count varint, count × u64 LE
 //! counted  level u8, numbers, counts
 //! chunks   numbers (names), their lengths as varints, counts
+//! sized    level u8, numbers divided by 2 to the level
+//! super    length u8, numbers
 //!
 //! numbers  count varint; if any: b u8, the differences of the ascending numbers in Rice code, zeros up to a byte
 //! counts   how many are above 1 varint; of each: how many places on from the last one varint, count - 2 varint
@@ -290,6 +292,18 @@ impl MethodSignature {
                 }
                 put_counts(&mut out, chunks.iter().map(|&(_, count)| count));
             }
+            Form::Sized { level, values } => {
+                out.extend_from_slice(&[4, *level]);
+                let values: Vec<u64> = values
+                    .iter()
+                    .map(|value| value.unbounded_shr((*level).into()))
+                    .collect();
+                put_numbers(&mut out, &values);
+            }
+            Form::Super { length, shingles } => {
+                out.extend_from_slice(&[5, *length]);
+                put_numbers(&mut out, shingles);
+            }
         }
         out
     }
@@ -334,6 +348,29 @@ impl MethodSignature {
                 }
                 Form::Chunks(chunks)
             }
+            4 => {
+                let level = from.byte()?;
+                let values = distinct(numbers(&mut from)?)?;
+                let most = values
+                    .last()
+                    .map_or(0, |last| u64::BITS - last.leading_zeros());
+                if u32::from(level) + most > u64::BITS {
+                    return Err(DecodeError::Damaged("a shingle of more than 64 bits"));
+                }
+                // A level of 64 leaves nothing but the empty set.
+                let values = values.iter().map(|value| value.unbounded_shl(level.into()));
+                Form::Sized {
+                    level,
+                    values: values.collect(),
+                }
+            }
+            5 => match from.byte()? {
+                0 => return Err(DecodeError::Damaged("super shingles of nothing")),
+                length => Form::Super {
+                    length,
+                    shingles: distinct(numbers(&mut from)?)?,
+                },
+            },
             _ => return Err(DecodeError::Damaged("a form that is none")),
         };
         from.end()?;

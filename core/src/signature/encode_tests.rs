@@ -13,7 +13,7 @@ fn forms() -> impl Strategy<Value = Form> {
     ];
     let counts = prop_oneof![Just(1u64), Just(1), 1u64..5, Just(u64::MAX)];
     let counted = prop::collection::vec(counts, 60);
-    (values, counted, 0u8..33, 0usize..4).prop_map(|(values, counts, level, form)| {
+    (values, counted, 0u8..33, 0usize..6).prop_map(|(values, counts, level, form)| {
         let values: Vec<u64> = values.into_iter().collect();
         match form {
             0 => Form::Set(values),
@@ -21,6 +21,19 @@ fn forms() -> impl Strategy<Value = Form> {
             2 => Form::Counted {
                 level,
                 fingerprints: values.into_iter().zip(counts).collect(),
+            },
+            3 => Form::Sized {
+                level: level % 20,
+                values: values
+                    .iter()
+                    .map(|value| value >> 20 << (level % 20))
+                    .collect::<std::collections::BTreeSet<_>>()
+                    .into_iter()
+                    .collect(),
+            },
+            4 => Form::Super {
+                length: level.max(1),
+                shingles: values,
             },
             _ => {
                 let chunks = values
@@ -50,7 +63,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_refused_or_are_what_encode_writes(
-        form in 0u8..5,
+        form in 0u8..7,
         bytes in prop::collection::vec(prop_oneof![any::<u8>(), 0u8..4, Just(0xff)], 0..60),
     ) {
         let bytes = [&[form][..], &bytes].concat();

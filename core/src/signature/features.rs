@@ -11,6 +11,7 @@ use crate::signature::canonical::Filter;
 use crate::signature::chunked::{BswChunks, TttdChunks};
 use crate::signature::rabin::Rolling;
 use crate::signature::scheme::{Grain, MethodParams, Scheme};
+use crate::signature::shingle::Shingling;
 use crate::signature::shingles::Shingles;
 use crate::signature::sif::SifScanner;
 
@@ -78,6 +79,7 @@ pub struct Extractor {
 enum Pieces {
     Windows(Rolling),
     Shingles(Shingles),
+    Shingling(Shingling),
     Sif(SifScanner),
     Anchors(AnchorScanner),
     Tttd(TttdChunks),
@@ -109,6 +111,8 @@ impl Extractor {
             },
             Scheme::Sif(sif) => Pieces::Sif(SifScanner::new(*sif)),
             Scheme::SifAnchors(sif) => Pieces::Anchors(AnchorScanner::new(sif)),
+            Scheme::Shingle(shingles) => Pieces::Shingling(Shingling::new(shingles)),
+            Scheme::SuperShingle(params) => Pieces::Shingling(Shingling::new(&params.shingles)),
         };
         Self {
             filter,
@@ -180,6 +184,7 @@ impl Pieces {
         match self {
             Self::Windows(rolling) => rolling.update(bytes, |value| sink(Feature::of(value))),
             Self::Shingles(shingles) => shingles.update(bytes, |value| sink(Feature::of(value))),
+            Self::Shingling(all) => all.update(bytes, |value| sink(Feature::of(value))),
             Self::Sif(scanner) => scanner.update(bytes, |value| sink(Feature::of(value))),
             Self::Anchors(scanner) => scanner.update(bytes, |value| sink(Feature::of(value))),
             Self::Tttd(chunks) => chunks.update(bytes, sink),
@@ -191,6 +196,9 @@ impl Pieces {
         match self {
             Self::Windows(rolling) => rolling.reset(),
             Self::Shingles(shingles) => shingles.finish(|value| sink(Feature::of(value))),
+            Self::Shingling(all) => {
+                all.finish(|value| sink(Feature::of(value)));
+            }
             Self::Sif(scanner) => scanner.reset(),
             Self::Anchors(scanner) => scanner.reset(),
             Self::Tttd(chunks) => chunks.finish(sink),

@@ -26,6 +26,10 @@ pub enum Method {
     Sif,
     /// Fingerprints of what starts with an anchor: Manber 1994, section 2.
     SifAnchors,
+    /// Sketches of word shingles: Broder, Glassman, Manasse & Zweig 1997.
+    Shingle,
+    /// Shingles of the sorted sketch: the same, "Super shingles".
+    SuperShingle,
 }
 
 /// What a user may ask for as a method.
@@ -56,6 +60,24 @@ pub enum Refused {
          whole (Cherkasova et al. 2009, table 1); ask for the resemblance, or take mod, bsw-min, sif or tttd"
     )]
     Containment {
+        /// The method.
+        method: Method,
+    },
+    /// Containment from the s least shingles.
+    #[error(
+        "{method} with --n keeps so many of the least shingles, which tells resemblance only (Broder et al. 1997: \"it allows only the \
+         estimation of resemblance\"); keep one in 25 (--rate 25), or by size (--sizes 100)"
+    )]
+    OfLeast {
+        /// The method.
+        method: Method,
+    },
+    /// Containment from super shingles.
+    #[error(
+        "{method} cannot tell how much of one file lies in another: the larger one's own shingles come between those of the \
+         smaller, and no sequence of them stays whole (Broder et al. 1997, \"Super shingles\"); take shingle"
+    )]
+    OfSuper {
         /// The method.
         method: Method,
     },
@@ -91,7 +113,7 @@ pub struct Thresholds {
 
 impl Method {
     /// All, in the order of their names in help texts.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Tttd,
         Self::Bsw,
         Self::BswMin,
@@ -100,6 +122,8 @@ impl Method {
         Self::Sketch,
         Self::Sif,
         Self::SifAnchors,
+        Self::Shingle,
+        Self::SuperShingle,
     ];
 
     /// What it is called.
@@ -113,6 +137,8 @@ impl Method {
             Self::Sketch => "sketch",
             Self::Sif => "sif",
             Self::SifAnchors => "sif-anchors",
+            Self::Shingle => "shingle",
+            Self::SuperShingle => "super-shingle",
         }
     }
 
@@ -125,15 +151,19 @@ impl Method {
             Self::Min | Self::Sketch => &["window", "words", "n"],
             Self::Sif => &["window", "rate", "bits", "multiplier", "most"],
             Self::SifAnchors => &["window", "bits", "anchors"],
+            Self::Shingle => &["words", "rate", "n", "sizes", "seed"],
+            Self::SuperShingle => &["words", "rate", "length", "seed"],
         }
     }
 
-    /// Whether it can tell a measure at all: asked before any file is read.
+    /// Whether it can tell a measure at all: asked before any file is read. Of `shingle` it depends on the sample as
+    /// well: [`crate::signature::MethodParams::tells`].
     pub const fn tells(self, measure: Measure) -> Result<(), Refused> {
         match (self, measure) {
             (Self::Min | Self::Sketch, Measure::Containment) => {
                 Err(Refused::Containment { method: self })
             }
+            (Self::SuperShingle, Measure::Containment) => Err(Refused::OfSuper { method: self }),
             _ => Ok(()),
         }
     }
@@ -151,7 +181,8 @@ impl Method {
 
     /// Where its answers start. Manber 1994, section 3 ("default of 50%") and figure 3 ("Minimum similarity = 25%");
     /// Cherkasova et al. 2009, section 5 ("higher than 70%"); Forman et al. 2005, section 3.1 ("say, 1000 bytes in
-    /// common between two files for reporting purposes"; there is no percentage in that paper).
+    /// common between two files for reporting purposes"; there is no percentage in that paper); Broder et al. 1997,
+    /// "Status" ("based on a 50% resemblance"), and "Super shingles": one in common is enough.
     pub const fn thresholds(self) -> Thresholds {
         let (find, all) = match self {
             Self::Tttd | Self::Bsw => (Threshold::SharedBytes(1000), Threshold::SharedBytes(1000)),
@@ -159,6 +190,8 @@ impl Method {
                 (Threshold::Score(0.7), Threshold::Score(0.7))
             }
             Self::Sif | Self::SifAnchors => (Threshold::Score(0.5), Threshold::Score(0.25)),
+            Self::Shingle => (Threshold::Score(0.5), Threshold::Score(0.5)),
+            Self::SuperShingle => (Threshold::Score(0.0), Threshold::Score(0.0)),
         };
         Thresholds {
             find,

@@ -12,8 +12,10 @@ use crate::params::ChunkParams;
 use crate::signature::anchors::{AnchorError, AnchorParams, Anchors};
 use crate::signature::canonical::Canonical;
 use crate::signature::chunked::{self, SlidingWindow};
-use crate::signature::method::{Method, UnknownMethod};
+use crate::signature::method::{Measure, Method, Refused, UnknownMethod};
+use crate::signature::shingle::{MODULUS, Sample, Seed, ShingleParams, WORDS};
 use crate::signature::sif::SifParams;
+use crate::signature::super_shingle::{DEFAULT_LENGTH, SuperParams};
 
 /// Why parameters are no parameters of a method.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -79,6 +81,14 @@ pub enum ParamError {
         /// The id of the set.
         wanted: String,
     },
+    /// A params id that names a seed which is not at hand.
+    #[error(
+        "these signatures were made with the seed {wanted}, which is not the one given; give the same --seed again"
+    )]
+    OtherSeed {
+        /// The id of the seed, or `none`.
+        wanted: String,
+    },
     /// Not a params id.
     #[error("{id:?} is no params id of this version: {reason}")]
     Id {
@@ -117,6 +127,12 @@ pub struct Settings {
     pub most: Option<u32>,
     /// sif-anchors: the anchors.
     pub anchors: Option<Arc<Anchors>>,
+    /// shingle: `V_i`, with so many shingles the first class begins.
+    pub sizes: Option<u32>,
+    /// super-shingle: shingles of one.
+    pub length: Option<u32>,
+    /// shingle, super-shingle: the secret that chooses what is kept.
+    pub seed: Option<Arc<Seed>>,
     /// What becomes of the bytes before anything is taken of them.
     pub canonical: Canonical,
 }
@@ -169,6 +185,10 @@ pub enum Scheme {
     Sif(SifParams),
     /// [`Method::SifAnchors`].
     SifAnchors(AnchorParams),
+    /// [`Method::Shingle`].
+    Shingle(ShingleParams),
+    /// [`Method::SuperShingle`].
+    SuperShingle(SuperParams),
 }
 
 /// The most slots of a `Sketch_n`, each of which costs time at every byte.
@@ -204,6 +224,11 @@ impl MethodParams {
             Method::Sketch => Scheme::Sketch { grain, n: N },
             Method::Sif => Scheme::Sif(SifParams::default()),
             Method::SifAnchors => Scheme::SifAnchors(AnchorParams::default()),
+            Method::Shingle => Scheme::Shingle(ShingleParams::default()),
+            Method::SuperShingle => Scheme::SuperShingle(SuperParams {
+                shingles: ShingleParams::default(),
+                length: DEFAULT_LENGTH,
+            }),
         };
         Self {
             canonical: Canonical::None,
@@ -223,6 +248,9 @@ impl MethodParams {
             ("multiplier", settings.multiplier.is_some()),
             ("most", settings.most.is_some()),
             ("anchors", settings.anchors.is_some()),
+            ("sizes", settings.sizes.is_some()),
+            ("length", settings.length.is_some()),
+            ("seed", settings.seed.is_some()),
         ];
         for (parameter, given) in given {
             if given && !takes.contains(&parameter) {
@@ -261,6 +289,14 @@ impl MethodParams {
                 other: "n",
             }),
             (rate, n) => range("n", rate.or(n).unwrap_or(N), 1, u32::MAX),
+        };
+        let modulus = || range("rate", settings.rate.unwrap_or(MODULUS), 1, 1 << 20);
+        let shingles = |sample| {
+            Ok::<_, ParamError>(ShingleParams {
+                words: range("words", settings.words.unwrap_or(WORDS), 1, 100)?,
+                sample,
+                seed: settings.seed.clone(),
+            })
         };
         let scheme = match method {
             Method::Tttd => {
@@ -336,6 +372,27 @@ impl MethodParams {
                     bits,
                 })
             }
+            Method::Shingle => {
+                let asked = [
+                    ("rate", settings.rate),
+                    ("n", settings.n),
+                    ("sizes", settings.sizes),
+                ];
+                let mut given = asked.iter().filter(|(_, value)| value.is_some());
+                if let (Some(&(one, _)), Some(&(other, _))) = (given.next(), given.next()) {
+                    return Err(ParamError::Both { method, one, other });
+                }
+                let sample = match (settings.n, settings.sizes) {
+                    (Some(n), _) => Sample::Min(range("n", n, 1, MOST_LEAST)?),
+                    (None, Some(sizes)) => Sample::Sizes(range("sizes", sizes, 1, MOST_LEAST)?),
+                    (None, None) => Sample::Mod(modulus()?),
+                };
+                Scheme::Shingle(shingles(sample)?)
+            }
+            Method::SuperShingle => Scheme::SuperShingle(SuperParams {
+                shingles: shingles(Sample::Mod(modulus()?))?,
+                length: range("length", settings.length.unwrap_or(DEFAULT_LENGTH), 1, 64)?,
+            }),
         };
         Ok(Self {
             canonical: settings.canonical,
@@ -354,11 +411,37 @@ impl MethodParams {
             Scheme::Sketch { .. } => Method::Sketch,
             Scheme::Sif(_) => Method::Sif,
             Scheme::SifAnchors(_) => Method::SifAnchors,
+            Scheme::Shingle(_) => Method::Shingle,
+            Scheme::SuperShingle(_) => Method::SuperShingle,
+        }
+    }
+
+    /// Whether the method with these parameters can tell a measure at all: asked before any file is read.
+    pub const fn tells(&self, measure: Measure) -> Result<(), Refused> {
+        let method = self.method();
+        match (&self.scheme, measure) {
+            (
+                Scheme::Shingle(ShingleParams {
+                    sample: Sample::Min(_),
+                    ..
+                }),
+                Measure::Containment,
+            ) => Err(Refused::OfLeast { method }),
+            _ => method.tells(measure),
         }
     }
 
     /// Reads a params id. That of sif-anchors names its anchors by a hash only: they must be at hand.
     pub fn parse(id: &str, anchors: Option<&Arc<Anchors>>) -> Result<Self, ParamError> {
+        Self::parse_with(id, anchors, None)
+    }
+
+    /// The same, where a seed may be at hand: ids name it by a hash only, and another one is refused.
+    pub fn parse_with(
+        id: &str,
+        anchors: Option<&Arc<Anchors>>,
+        seed: Option<&Arc<Seed>>,
+    ) -> Result<Self, ParamError> {
         let fault = |reason| ParamError::Id {
             id: id.into(),
             reason,
@@ -389,6 +472,14 @@ impl MethodParams {
                         };
                         continue;
                     }
+                    if name == "seed" {
+                        let found = seed.filter(|seed| seed.id() == value);
+                        settings.seed =
+                            Some(Arc::clone(found.ok_or_else(|| ParamError::OtherSeed {
+                                wanted: value.into(),
+                            })?));
+                        continue;
+                    }
                     let value = value
                         .parse()
                         .map_err(|_| fault("a value of it is no number"))?;
@@ -400,6 +491,8 @@ impl MethodParams {
                         "bits" => &mut settings.bits,
                         "p" => &mut settings.multiplier,
                         "most" => &mut settings.most,
+                        "sizes" => &mut settings.sizes,
+                        "length" => &mut settings.length,
                         _ => return Err(fault("a part of it is unknown")),
                     };
                     *slot = Some(value);
@@ -420,6 +513,21 @@ impl fmt::Display for Grain {
         match self {
             Self::Bytes(bytes) => write!(f, "bytes-{bytes}"),
             Self::Words(words) => write!(f, "words-{words}"),
+        }
+    }
+}
+
+impl fmt::Display for ShingleParams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "words-{}.", self.words)?;
+        match self.sample {
+            Sample::Mod(m) => write!(f, "rate-{m}")?,
+            Sample::Min(s) => write!(f, "n-{s}")?,
+            Sample::Sizes(least) => write!(f, "sizes-{least}")?,
+        }
+        match &self.seed {
+            Some(seed) => write!(f, ".seed-{}", seed.id()),
+            None => Ok(()),
         }
     }
 }
@@ -459,6 +567,10 @@ impl fmt::Display for MethodParams {
                     bits,
                 } = sif;
                 write!(f, "window-{window}.bits-{bits}.anchors-{}", anchors.id())?;
+            }
+            Scheme::Shingle(shingles) => write!(f, "{shingles}")?,
+            Scheme::SuperShingle(params) => {
+                write!(f, "{}.length-{}", params.shingles, params.length)?;
             }
         }
         if self.canonical != Canonical::None {

@@ -16,7 +16,9 @@ fn every_method_has_the_name_that_is_typed() {
             "min",
             "sketch",
             "sif",
-            "sif-anchors"
+            "sif-anchors",
+            "shingle",
+            "super-shingle"
         ]
     );
     for name in names {
@@ -48,6 +50,8 @@ fn the_papers_parameters_have_these_ids() {
             "sketch.bytes-20.n-100.v1",
             "sif.window-50.rate-256.bits-30.p-917097781.v1",
             &anchors,
+            "shingle.words-10.rate-25.v1",
+            "super-shingle.words-10.rate-25.length-4.v1",
         ]
     );
 }
@@ -57,7 +61,8 @@ fn ids_are_read_back() {
     let mut ids = std::collections::HashSet::new();
     for params in all_params() {
         let id = params.to_string();
-        assert_eq!(MethodParams::parse(&id, None), Ok(params));
+        let seed = Arc::new(Seed::new("s"));
+        assert_eq!(MethodParams::parse_with(&id, None, Some(&seed)), Ok(params));
         assert!(ids.insert(id.clone()), "{id}");
     }
     for average in [
@@ -223,7 +228,10 @@ fn containment_is_refused_by_what_has_a_fixed_size() {
         .into_iter()
         .filter(|method| method.tells(Measure::Containment).is_err())
         .collect();
-    assert_eq!(refusing, [Method::Min, Method::Sketch]);
+    assert_eq!(
+        refusing,
+        [Method::Min, Method::Sketch, Method::SuperShingle]
+    );
     assert!(
         Method::ALL
             .iter()

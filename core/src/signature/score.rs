@@ -5,9 +5,10 @@
 
 use std::cmp::Ordering;
 
-use crate::signature::method::{Measure, Method, Refused};
+use crate::signature::method::{Measure, Refused};
 use crate::signature::scheme::{MethodParams, Scheme};
 use crate::signature::select::{Form, MethodSignature};
+use crate::signature::shingle::{Estimates, Sample, estimates};
 use crate::signature::{chunked, min_n, mod_n, sif, sketch_n};
 
 /// A figure, if there is one.
@@ -63,13 +64,27 @@ pub struct Scores {
 }
 
 impl Scores {
-    fn too_small(method: Method) -> Self {
-        let of = |measure| method.tells(measure).map(|()| Judged::TooSmall);
+    fn too_small(params: &MethodParams) -> Self {
+        let of = |measure| params.tells(measure).map(|()| Judged::TooSmall);
         Self {
             score: Judged::TooSmall,
             a_in_b: of(Measure::Containment),
             b_in_a: of(Measure::Containment),
             resemblance: of(Measure::Resemblance),
+            shared_bytes: None,
+        }
+    }
+
+    fn of_sketches(params: &MethodParams, told: Estimates) -> Self {
+        let contained = |estimate: Option<crate::signature::shingle::Estimate>| {
+            params.tells(Measure::Containment)?;
+            Ok(estimate.map_or(Judged::TooSmall, |estimate| estimate.value))
+        };
+        Self {
+            score: told.resemblance.value,
+            a_in_b: contained(told.a_in_b),
+            b_in_a: contained(told.b_in_a),
+            resemblance: Ok(told.resemblance.value),
             shared_bytes: None,
         }
     }
@@ -197,7 +212,28 @@ pub fn score(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) ->
                 shared_bytes: Some(common),
             }
         }
-        _ => Scores::too_small(method),
+        (Scheme::Shingle(shingles), ..) => match estimates(shingles.sample, a, b, &[]) {
+            Some(told) => Scores::of_sketches(params, told),
+            None => Scores::too_small(params),
+        },
+        (Scheme::SuperShingle(_), Form::Super { .. }, Form::Super { .. }) => {
+            match estimates(Sample::Mod(1), a, b, &[]) {
+                Some(told) => {
+                    let scores = Scores::of_sketches(params, told);
+                    let (a, b) = (a.keys(), b.keys());
+                    let score = if a.is_empty() || b.is_empty() {
+                        Judged::TooSmall
+                    } else if Overlap::of_sets(&a, &b).common > 0 {
+                        scores.score
+                    } else {
+                        Judged::Value(0.0)
+                    };
+                    Scores { score, ..scores }
+                }
+                None => Scores::too_small(params),
+            }
+        }
+        _ => Scores::too_small(params),
     }
 }
 

@@ -9,8 +9,10 @@ use crate::signature::features::{Extractor, Feature, Features};
 use crate::signature::min_n::Least;
 use crate::signature::mod_n::Divisor;
 use crate::signature::scheme::{MethodParams, Scheme};
+use crate::signature::shingle::{Sample, Sized};
 use crate::signature::sif;
 use crate::signature::sketch_n::Slots;
+use crate::signature::super_shingle::super_shingles;
 use crate::signature::tally::Tally;
 
 /// What a method keeps of a content. Only to be compared with signatures of the same params id.
@@ -31,13 +33,20 @@ pub(super) enum Form {
     },
     /// Distinct chunks (name, bytes), ascending, and how often each comes: TTTD, BSW.
     Chunks(Vec<((u64, u64), u64)>),
+    /// Distinct shingles that 2 to the level divides, ascending: `V_i`.
+    Sized { level: u8, values: Vec<u64> },
+    /// Distinct shingles of a sketch, ascending, and how many of them a super shingle has.
+    Super { length: u8, shingles: Vec<u64> },
 }
 
 impl MethodSignature {
-    /// How many fingerprints or chunks it holds, each once.
+    /// How many fingerprints or chunks it holds, each once; of super shingles these.
     pub fn len(&self) -> usize {
         match &self.0 {
-            Form::Set(values) | Form::Slots(values) => values.len(),
+            Form::Set(values) | Form::Slots(values) | Form::Sized { values, .. } => values.len(),
+            Form::Super { length, shingles } => {
+                (shingles.len() + 1).saturating_sub(usize::from(*length))
+            }
             Form::Counted { fingerprints, .. } => fingerprints.len(),
             Form::Chunks(chunks) => chunks.len(),
         }
@@ -51,7 +60,9 @@ impl MethodSignature {
     /// All of them, repeats counted: what sif takes percentages of.
     pub fn occurrences(&self) -> u64 {
         match &self.0 {
-            Form::Set(values) | Form::Slots(values) => values.len() as u64,
+            Form::Set(_) | Form::Slots(_) | Form::Sized { .. } | Form::Super { .. } => {
+                self.len() as u64
+            }
             Form::Counted { fingerprints, .. } => {
                 sif::total(fingerprints.iter().map(|&(_, count)| count))
             }
@@ -63,9 +74,12 @@ impl MethodSignature {
     /// [`Feature`] has the length of a chunk, and how often it comes where that counts.
     pub fn entries(&self) -> Vec<Feature> {
         match &self.0 {
-            Form::Set(values) | Form::Slots(values) => {
-                values.iter().copied().map(Feature::of).collect()
-            }
+            Form::Set(values)
+            | Form::Slots(values)
+            | Form::Sized { values, .. }
+            | Form::Super {
+                shingles: values, ..
+            } => values.iter().copied().map(Feature::of).collect(),
             Form::Counted { fingerprints, .. } => fingerprints
                 .iter()
                 .map(|&(value, count)| Feature {
@@ -92,7 +106,8 @@ impl MethodSignature {
     /// hash function is a key only together with the function's number.)
     pub fn keys(&self) -> Vec<u64> {
         match &self.0 {
-            Form::Set(values) => values.clone(),
+            Form::Set(values) | Form::Sized { values, .. } => values.clone(),
+            Form::Super { length, shingles } => super_shingles(shingles, usize::from(*length)),
             Form::Slots(values) => values
                 .iter()
                 .enumerate()
@@ -116,12 +131,27 @@ pub struct Selector(State);
 
 #[derive(Debug)]
 enum State {
-    Mod { n: Divisor, kept: Tally<u64> },
+    Mod {
+        n: Divisor,
+        kept: Tally<u64>,
+    },
     Min(Least),
     Sketch(Slots),
-    BswMin { minima: Minima, kept: Tally<u64> },
-    Sif { most: Option<u32>, kept: Tally<u64> },
+    BswMin {
+        minima: Minima,
+        kept: Tally<u64>,
+    },
+    Sif {
+        most: Option<u32>,
+        kept: Tally<u64>,
+    },
     Chunks(Tally<(u64, u64)>),
+    Sized(Sized),
+    Super {
+        n: Divisor,
+        length: u8,
+        kept: Tally<u64>,
+    },
 }
 
 impl Selector {
@@ -147,6 +177,23 @@ impl Selector {
                 most: None,
                 kept: Tally::default(),
             },
+            Scheme::Shingle(params) => match params.sample {
+                Sample::Mod(m) => State::Mod {
+                    n: Divisor::new(m),
+                    kept: Tally::default(),
+                },
+                Sample::Min(s) => State::Min(Least::new(s as usize)),
+                Sample::Sizes(least) => State::Sized(Sized::new(least)),
+            },
+            Scheme::SuperShingle(params) => State::Super {
+                n: Divisor::new(match params.shingles.sample {
+                    Sample::Mod(m) => m,
+                    // No settings make one.
+                    Sample::Min(_) | Sample::Sizes(_) => 1,
+                }),
+                length: params.length as u8,
+                kept: Tally::default(),
+            },
         })
     }
 
@@ -155,12 +202,13 @@ impl Selector {
     pub fn push(&mut self, feature: Feature) {
         let Feature { value, len, count } = feature;
         match &mut self.0 {
-            State::Mod { n, kept } => {
+            State::Mod { n, kept } | State::Super { n, kept, .. } => {
                 if n.divides(value) {
                     kept.add(value, 1);
                 }
             }
             State::Min(least) => least.push(value),
+            State::Sized(sized) => sized.push(value),
             State::Sketch(slots) => slots.push(value),
             State::BswMin { minima, kept } => {
                 // The first may end a chunk that began before; all others are like the second.
@@ -200,6 +248,14 @@ impl Selector {
                 }
             }
             State::Chunks(chunks) => Form::Chunks(chunks.take()),
+            State::Sized(sized) => {
+                let (level, values) = sized.take();
+                Form::Sized { level, values }
+            }
+            State::Super { length, kept, .. } => Form::Super {
+                length: *length,
+                shingles: kept.take().into_iter().map(|(value, _)| value).collect(),
+            },
         })
     }
 }

@@ -49,6 +49,25 @@ pub(crate) fn all_params() -> Vec<MethodParams> {
         };
         all.push(set(method, words));
     }
+    for (method, n, sizes) in [
+        (Method::Shingle, None, None),
+        (Method::Shingle, Some(5), None),
+        (Method::Shingle, None, Some(3)),
+        (Method::SuperShingle, None, None),
+    ] {
+        let is_mod = n.is_none() && sizes.is_none();
+        let small = Settings {
+            words: Some(2),
+            rate: is_mod.then_some(3),
+            n,
+            sizes,
+            seed: Some(std::sync::Arc::new(crate::signature::shingle::Seed::new(
+                "s",
+            ))),
+            ..Settings::default()
+        };
+        all.push(set(method, small));
+    }
     let small_chunks = Settings {
         rate: Some(60),
         ..Settings::default()

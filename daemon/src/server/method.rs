@@ -1,7 +1,7 @@
 //! Questions for published methods.
 
 use resemble_engine::method;
-use resemble_engine::method::keep::{Forget, Keep};
+use resemble_engine::method::keep::{Beside, Forget, Keep};
 use resemble_proto::message::{Answer, Failure, MethodQuestion, MethodRequest, MethodRow};
 
 use super::context::Context;
@@ -29,6 +29,11 @@ pub(super) fn answer(
         Some(index) => &**index,
         None => &Forget,
     };
-    let answer = method::answer(&snapshot, &request, subject, keep).map_err(asked)?;
+    let keep = Beside {
+        records: keep,
+        folder: &context.state,
+        stays: true,
+    };
+    let answer = method::answer(&snapshot, &request, subject, &keep).map_err(asked)?;
     Ok(with_header(context, answer))
 }

@@ -9,6 +9,7 @@
 //! tables that hold them say so.
 
 pub mod anchors;
+pub mod broder;
 pub mod cherkasova;
 pub mod collection;
 pub mod forman;

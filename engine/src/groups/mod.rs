@@ -45,9 +45,9 @@ mod family;
 mod links;
 mod order;
 mod partition;
-mod scratch;
+pub(crate) mod scratch;
 mod solve;
-mod sort;
+pub(crate) mod sort;
 mod table;
 
 use links::{HalfLink, Links, Similar};

@@ -18,7 +18,7 @@ use crate::ask::AskError;
 
 /// A file without a name.
 #[derive(Debug)]
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     dir: PathBuf,
     file: File,
     end: AtomicU64,
@@ -26,16 +26,16 @@ pub(super) struct Scratch {
 
 /// A piece of a scratch file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Extent {
+pub(crate) struct Extent {
     /// Position of its first byte.
-    pub(super) at: u64,
+    pub(crate) at: u64,
     /// Bytes.
-    pub(super) len: u64,
+    pub(crate) len: u64,
 }
 
 impl Scratch {
     /// A new file in `dir`.
-    pub(super) fn new(dir: &Path) -> Result<Self, AskError> {
+    pub(crate) fn new(dir: &Path) -> Result<Self, AskError> {
         let file = nameless(dir).map_err(|errno| failed(dir, errno.into()))?;
         Ok(Self {
             dir: dir.to_owned(),
@@ -45,7 +45,7 @@ impl Scratch {
     }
 
     /// Appends bytes; they are one piece whatever others append meanwhile.
-    pub(super) fn append(&self, bytes: &[u8]) -> Result<Extent, AskError> {
+    pub(crate) fn append(&self, bytes: &[u8]) -> Result<Extent, AskError> {
         let len = bytes.len() as u64;
         let at = self.end.fetch_add(len, Ordering::Relaxed);
         self.file
@@ -55,14 +55,14 @@ impl Scratch {
     }
 
     /// Fills `into` with the bytes from `at` on.
-    pub(super) fn read(&self, at: u64, into: &mut [u8]) -> Result<(), AskError> {
+    pub(crate) fn read(&self, at: u64, into: &mut [u8]) -> Result<(), AskError> {
         self.file
             .read_exact_at(into, at)
             .map_err(|error| failed(&self.dir, error))
     }
 
     /// The failure of one who reads what was not written.
-    pub(super) fn damaged(&self) -> AskError {
+    pub(crate) fn damaged(&self) -> AskError {
         failed(
             &self.dir,
             io::Error::other("what was written there has changed"),

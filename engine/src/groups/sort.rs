@@ -15,13 +15,19 @@ use super::scratch::Scratch;
 use crate::ask::AskError;
 
 /// Something of fixed size that is sorted.
-pub(super) trait Record: Copy + Ord + Send {
+pub(crate) trait Record: Copy + Ord + Send {
     /// Bytes on disk.
     const BYTES: usize;
     /// Writes itself; `out` has [`Self::BYTES`].
     fn put(&self, out: &mut [u8]);
     /// What [`Self::put`] wrote.
     fn take(bytes: &[u8]) -> Self;
+
+    /// Takes in one that comes right behind it, if both are one; whether it did. Records that are never one stay as they
+    /// are.
+    fn absorb(&mut self, _other: &Self) -> bool {
+        false
+    }
 }
 
 /// Records of a run in memory where there is no bound.
@@ -36,7 +42,7 @@ const PIECE: usize = 16 << 10;
 
 /// Sorted records.
 #[derive(Debug)]
-pub(super) enum Run<R> {
+pub(crate) enum Run<R> {
     Memory(Vec<R>),
     Disk {
         scratch: Arc<Scratch>,
@@ -45,9 +51,19 @@ pub(super) enum Run<R> {
     },
 }
 
+impl<R: Record> Run<R> {
+    /// Bytes on disk.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::Memory(_) => 0,
+            Self::Disk { records, .. } => records * R::BYTES as u64,
+        }
+    }
+}
+
 /// Collects records into sorted runs.
 #[derive(Debug)]
-pub(super) struct Sorter<R> {
+pub(crate) struct Sorter<R> {
     records: Vec<R>,
     most: usize,
     scratch: Option<Arc<Scratch>>,
@@ -56,7 +72,7 @@ pub(super) struct Sorter<R> {
 
 impl<R: Record> Sorter<R> {
     /// Holds at most about `room` bytes, the rest in a file in `dir`; `None`: everything in memory.
-    pub(super) fn new(room: Option<u64>, dir: &Path) -> Result<Self, AskError> {
+    pub(crate) fn new(room: Option<u64>, dir: &Path) -> Result<Self, AskError> {
         let most = room.map_or(UNBOUNDED_RUN, |room| {
             (room as usize / size_of::<R>()).max(LEAST_RUN)
         });
@@ -69,7 +85,7 @@ impl<R: Record> Sorter<R> {
         })
     }
 
-    pub(super) fn push(&mut self, record: R) -> Result<(), AskError> {
+    pub(crate) fn push(&mut self, record: R) -> Result<(), AskError> {
         if self.records.len() == self.most {
             self.end_run()?;
         }
@@ -86,6 +102,7 @@ impl<R: Record> Sorter<R> {
             return Ok(());
         }
         self.records.sort_unstable();
+        self.records.dedup_by(|next, kept| kept.absorb(next));
         if let Some(scratch) = &self.scratch {
             let records = self.records.iter().copied().map(Ok);
             self.runs.push(write_run(scratch, records)?);
@@ -99,7 +116,7 @@ impl<R: Record> Sorter<R> {
     }
 
     /// The runs.
-    pub(super) fn finish(mut self) -> Result<Vec<Run<R>>, AskError> {
+    pub(crate) fn finish(mut self) -> Result<Vec<Run<R>>, AskError> {
         self.end_run()?;
         Ok(self.runs)
     }
@@ -169,7 +186,7 @@ impl<R: Record> Source<R> {
 
 /// The records of several runs in order.
 #[derive(Debug)]
-pub(super) struct Merge<R> {
+pub(crate) struct Merge<R> {
     sources: Vec<Source<R>>,
     heads: BinaryHeap<Reverse<(R, usize)>>,
 }
@@ -177,7 +194,7 @@ pub(super) struct Merge<R> {
 impl<R: Record> Merge<R> {
     /// Merges runs. If there are so many that their buffers would take more than `room`, some are
     /// merged into longer ones first.
-    pub(super) fn new(
+    pub(crate) fn new(
         mut runs: Vec<Run<R>>,
         room: Option<u64>,
         dir: &Path,
@@ -228,7 +245,21 @@ impl<R: Record> Merge<R> {
     }
 
     /// The next record; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<R>, AskError> {
+    pub(crate) fn next(&mut self) -> Result<Option<R>, AskError> {
+        let Some(mut record) = self.step()? else {
+            return Ok(None);
+        };
+        while let Some(Reverse((next, _))) = self.heads.peek() {
+            let next = *next;
+            if !record.absorb(&next) {
+                break;
+            }
+            self.step()?;
+        }
+        Ok(Some(record))
+    }
+
+    fn step(&mut self) -> Result<Option<R>, AskError> {
         let Some(mut head) = self.heads.peek_mut() else {
             return Ok(None);
         };

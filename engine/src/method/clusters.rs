@@ -101,6 +101,15 @@ fn linked(grouping: &Grouping, accept: Option<Accept<'_>>) -> Vec<SimilarFiles> 
         around.entry(b).or_default().push((a, pair.score));
         sets.union(a, b);
     }
+    let links = of_classes(grouping, accept.is_some());
+    for &(a, b, score) in &links {
+        if accept.is_some_and(|accept| !accept(a, b)) {
+            continue;
+        }
+        around.entry(a).or_default().push((b, score));
+        around.entry(b).or_default().push((a, score));
+        sets.union(a, b);
+    }
     let mut together: HashMap<u32, Vec<u32>> = HashMap::new();
     let mut files: Vec<u32> = around.keys().copied().collect();
     files.sort_unstable();
@@ -130,6 +139,39 @@ fn linked(grouping: &Grouping, accept: Option<Accept<'_>>) -> Vec<SimilarFiles> 
     groups
 }
 
+/// The links of clusters out of core between files. `every`: each file of a sketch with each of the other, which a rule may
+/// tell apart; else those that are needed, between the first of each sketch and from there to its others.
+fn of_classes(grouping: &Grouping, every: bool) -> Vec<(u32, u32, Figure)> {
+    let same: HashMap<u32, &[u32]> = grouping
+        .same
+        .iter()
+        .filter_map(|files| Some((*files.first()?, &files[..])))
+        .collect();
+    let one = Figure::new(1.0);
+    let mut all = Vec::new();
+    for files in same.values() {
+        let firsts = if every { files.len() } else { 1 };
+        for (at, &a) in files.iter().enumerate().take(firsts) {
+            all.extend(files[at + 1..].iter().map(|&b| (a, b, one)));
+        }
+    }
+    for link in &grouping.links {
+        let class = |first: &u32| match same.get(first) {
+            Some(files) if every => files.to_vec(),
+            _ => vec![*first],
+        };
+        for a in class(&link.a) {
+            all.extend(
+                class(&link.b)
+                    .into_iter()
+                    .map(|b| (a.min(b), a.max(b), link.score)),
+            );
+        }
+    }
+    all.sort_unstable_by_key(|&(a, b, _)| (a, b));
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,6 +189,9 @@ mod tests {
                 })
                 .collect(),
             sets: None,
+            same: Vec::new(),
+            links: Vec::new(),
+            common: Vec::new(),
             pairs: pairs
                 .iter()
                 .map(|&(a, b, score)| MethodPairRow {

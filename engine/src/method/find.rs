@@ -1,8 +1,12 @@
 //! `find --method`: one file against all.
 
-use resemble_core::signature::MethodSignature;
-use resemble_core::{FileId, Relation};
-use resemble_proto::message::{Answer, Layer, MethodFind, MethodFindRow, MethodRow, MethodScore};
+use resemble_core::signature::shingle::{Estimate, estimates};
+use resemble_core::signature::{Measure, MethodParams, MethodSignature, Scheme};
+use resemble_core::{FileId, Relation, Score};
+use resemble_proto::message::{
+    Answer, Layer, MethodFind, MethodFindRow, MethodInterval, MethodRow, MethodScore,
+};
+use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
 use super::signed::Signed;
@@ -36,6 +40,7 @@ pub(super) fn find(
                 b_in_a: told.b_in_a,
                 resemblance: told.resemblance,
                 shared_bytes: told.shared_bytes,
+                interval: interval(asked.params, &own, signature),
                 score: told.figure,
                 size: content.size.0,
             };
@@ -49,6 +54,30 @@ pub(super) fn find(
     let rows = rows.into_iter().map(|(_, row)| MethodRow::Find(row));
     let errors = asked.errors(signed.errors);
     Ok(Answer::fresh(rows.collect(), errors).cut(question.bar.top))
+}
+
+/// Where the estimates of sketches lie; none of other methods, and where nothing was sampled.
+fn interval(
+    params: &MethodParams,
+    own: &MethodSignature,
+    other: &MethodSignature,
+) -> Option<MethodInterval> {
+    let sample = match &params.scheme {
+        Scheme::Shingle(shingles) => shingles.sample,
+        Scheme::SuperShingle(supers) => supers.shingles.sample,
+        _ => return None,
+    };
+    let told = estimates(sample, own, other, &[]).filter(|told| told.resemblance.samples > 0)?;
+    let ends = |estimate: Estimate| {
+        [estimate.low, estimate.high].map(|end| Fraction::from(Some(Score::new(end))))
+    };
+    let tells = params.tells(Measure::Containment).is_ok();
+    let contained = |estimate: Option<Estimate>| estimate.filter(|_| tells).map(ends);
+    Some(MethodInterval {
+        resemblance: ends(told.resemblance),
+        a_in_b: contained(told.a_in_b),
+        b_in_a: contained(told.b_in_a),
+    })
 }
 
 /// The signature that a request carries.

@@ -16,6 +16,7 @@
 //! 3. **Never needed.** A record that is damaged or missing costs time; one that cannot be written, nothing more.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use resemble_core::ContentId;
 use resemble_core::signature::{MethodParams, MethodSignature};
@@ -40,6 +41,11 @@ pub type Records = Vec<(String, Option<Vec<u8>>)>;
 pub trait Keep: Sync {
     /// Writes the records, or does not: nothing depends on it but time.
     fn keep(&self, records: Records);
+
+    /// A folder of ours for what does not fit into records, and whether anything may stay there.
+    fn folder(&self) -> (PathBuf, bool) {
+        (std::env::temp_dir(), false)
+    }
 }
 
 impl Keep for Index {
@@ -51,6 +57,33 @@ impl Keep for Index {
         if let Err(error) = self.put_records(&records) {
             tracing::debug!(%error, "signatures are not kept");
         }
+    }
+}
+
+/// Keeps in a folder as well.
+#[derive(Clone, Copy)]
+pub struct Beside<'a> {
+    /// Where records are kept.
+    pub records: &'a dyn Keep,
+    /// The folder.
+    pub folder: &'a Path,
+    /// Whether anything may stay there.
+    pub stays: bool,
+}
+
+impl std::fmt::Debug for Beside<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Beside({}, {})", self.folder.display(), self.stays)
+    }
+}
+
+impl Keep for Beside<'_> {
+    fn keep(&self, records: Records) {
+        self.records.keep(records);
+    }
+
+    fn folder(&self) -> (PathBuf, bool) {
+        (self.folder.to_owned(), self.stays)
     }
 }
 

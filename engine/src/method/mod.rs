@@ -3,6 +3,7 @@
 //! ```text
 //! files of the scope ─► signatures ─┬─► find    the subject's signature against each
 //!   (read once, then kept)          ├─► pairs   whatever has a key in common, scored
+//!                                   ├─► phases  shingle, super-shingle: out of core, kept ─► groups
 //!                                   ├─► sets    sif's collated sets, kept ─► groups (rules of the asker)
 //!                                   └─► dump
 //! sets of another program ─► features ─► signatures ─► pairs
@@ -19,6 +20,7 @@
 //! 4. **Equal files need no method**: they are marked, and have a row even where nothing was kept of them.
 
 pub mod all_pairs;
+mod clustered;
 pub mod clusters;
 mod dump;
 pub mod features;
@@ -36,10 +38,11 @@ use std::sync::Arc;
 use resemble_core::FileId;
 use resemble_core::signature::anchors::{AnchorError, Anchors};
 use resemble_core::signature::encode::DecodeError;
-use resemble_core::signature::{Measure, MethodParams, ParamError, Refused};
+use resemble_core::signature::shingle::Seed;
+use resemble_core::signature::{Measure, Method, MethodParams, ParamError, Refused};
 use resemble_index::Snapshot;
 use resemble_proto::message::{
-    Answer, MethodQuestion, MethodRequest, MethodRow, MethodScore, SoftError,
+    Answer, MethodClusters, MethodQuestion, MethodRequest, MethodRow, MethodScore, Scope, SoftError,
 };
 
 use crate::ask::AskError;
@@ -76,16 +79,31 @@ pub fn params_of(request: &MethodRequest) -> Result<MethodParams, MethodError> {
     let anchors = anchors
         .map(|text| Anchors::parse(text.as_bytes()).map(Arc::new))
         .transpose()?;
-    Ok(MethodParams::parse(&request.params, anchors.as_ref())?)
+    let seed = request.seed.as_deref().map(Seed::new).map(Arc::new);
+    let params = MethodParams::parse_with(&request.params, anchors.as_ref(), seed.as_ref());
+    Ok(params?)
 }
 
 /// Whether the method can tell what is to sort: asked before any file is read.
 pub fn check_score(params: &MethodParams, score: MethodScore) -> Result<(), Refused> {
     match score {
         MethodScore::Paper => Ok(()),
-        MethodScore::Containment => params.method().tells(Measure::Containment),
-        MethodScore::Resemblance => params.method().tells(Measure::Resemblance),
+        MethodScore::Containment => params.tells(Measure::Containment),
+        MethodScore::Resemblance => params.tells(Measure::Resemblance),
     }
+}
+
+/// Whether clusters can be made out of core, by this policy: asked before any file is read.
+pub fn check_clusters(params: &MethodParams, asked: &MethodClusters) -> Result<(), MethodError> {
+    if !matches!(params.method(), Method::Shingle | Method::SuperShingle) {
+        return Err(MethodError::Question(
+            "clusters in four phases are of shingle and super-shingle",
+        ));
+    }
+    if asked.contained.value().is_some() {
+        params.tells(Measure::Containment)?;
+    }
+    Ok(())
 }
 
 /// The answer to a question about the files of its scope, which names at least one path. `subject`: the file that find
@@ -100,9 +118,13 @@ pub fn answer(
     if let MethodQuestion::Pairs(asked) = &request.question {
         check_score(&params, asked.score).map_err(MethodError::from)?;
     }
+    if let MethodQuestion::Clusters(asked) = &request.question {
+        check_clusters(&params, asked)?;
+    }
     let members = Members::of(snapshot, &request.scope)?;
     let asked = Asked {
         snapshot,
+        scope: &request.scope,
         params: &params,
         members: &members,
         keep,
@@ -111,6 +133,7 @@ pub fn answer(
         MethodQuestion::Find(find) => find::find(&asked, find, subject)?,
         MethodQuestion::Pairs(pairs) => pairs::pairs(&asked, pairs)?,
         MethodQuestion::Groups(bar) => sets::groups(&asked, *bar)?,
+        MethodQuestion::Clusters(clusters) => clustered::clusters(&asked, clusters)?,
         MethodQuestion::Dump => dump::dump(&asked)?,
     };
     answer.header.looked = Some(members.looked(snapshot));
@@ -125,6 +148,7 @@ pub fn answer(
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     snapshot: &'a Snapshot,
+    scope: &'a Scope,
     params: &'a MethodParams,
     members: &'a Members,
     keep: &'a dyn Keep,

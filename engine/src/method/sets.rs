@@ -13,7 +13,8 @@ use resemble_core::signature::Method;
 use resemble_core::signature::collate::{Collated, Collator};
 use resemble_core::{ContentId, ContentKind};
 use resemble_proto::message::{
-    Answer, MethodBar, MethodFileRow, MethodRow, MethodScore, SoftError,
+    Answer, MethodBar, MethodCommonRow, MethodFileRow, MethodLinkRow, MethodRow, MethodScore,
+    SoftError,
 };
 use resemble_proto::path::PathText;
 
@@ -110,6 +111,12 @@ pub struct Grouping {
     pub sets: Option<Collated>,
     /// Of other methods: the similar ones.
     pub pairs: Vec<resemble_proto::message::MethodPairRow>,
+    /// Of clusters out of core: files with one sketch, by their places.
+    pub same: Vec<Vec<u32>>,
+    /// Of clusters out of core: similar files, each for all of its sketch.
+    pub links: Vec<MethodLinkRow>,
+    /// Of clusters out of core: the commonest shingles of those that were ignored.
+    pub common: Vec<MethodCommonRow>,
 }
 
 impl Grouping {
@@ -126,6 +133,9 @@ impl Grouping {
                 MethodRow::File(file) => grouping.files.push(file),
                 MethodRow::Pair(pair) => grouping.pairs.push(pair),
                 MethodRow::Sets(piece) => text.push_str(&piece),
+                MethodRow::Same(files) => grouping.same.push(files),
+                MethodRow::Link(link) => grouping.links.push(link),
+                MethodRow::Common(common) => grouping.common.push(common),
                 MethodRow::Find(_) | MethodRow::Text(_) => {}
             }
         }
@@ -140,6 +150,11 @@ impl Grouping {
                 ));
             }
             grouping.sets = Some(sets);
+        }
+        let links = grouping.links.iter().flat_map(|link| [link.a, link.b]);
+        let mut places = links.chain(grouping.same.iter().flatten().copied());
+        if places.any(|place| place as usize >= grouping.files.len()) {
+            return Err(MethodError::Question("the links are of other files"));
         }
         Ok(grouping)
     }

@@ -19,8 +19,10 @@ pub(super) struct Signed {
     pub(super) signatures: Vec<MethodSignature>,
     /// Files that could not be read.
     pub(super) errors: Vec<SoftError>,
-    /// Each is that of the content that the index has: what is made of them can be kept as well.
+    /// None failed, and each is that of the content that the index has: what is made of them can be kept as well.
     pub(super) settled: bool,
+    /// Each is that of the content that the index has, as far as there are any.
+    pub(super) as_indexed: bool,
 }
 
 impl Signed {
@@ -35,6 +37,11 @@ impl Signed {
                     .filter(|row| row.size.0 > 0),
             );
         }
+        Self::of_rows(asked, rows)
+    }
+
+    /// Of these contents, which ascend.
+    pub(super) fn of_rows(asked: &Asked<'_>, rows: Vec<ContentRow>) -> Result<Self, AskError> {
         let wanted: Vec<ContentId> = rows.iter().map(|row| row.id).collect();
         let mut known = keep::recall(asked.snapshot, asked.params, &wanted)?;
         let missing: Vec<usize> = (0..rows.len()).filter(|&at| known[at].is_none()).collect();
@@ -58,6 +65,7 @@ impl Signed {
             Ok(())
         })?;
         let (mut errors, mut settled, mut new) = (Vec::new(), true, Vec::new());
+        let mut as_indexed = true;
         for (_, made, failed) in made {
             settled &= failed.is_empty();
             errors.extend(failed);
@@ -69,6 +77,7 @@ impl Signed {
                     });
                 }
                 settled &= is_settled;
+                as_indexed &= is_settled;
                 known[at] = Some(signature);
             }
         }
@@ -85,6 +94,7 @@ impl Signed {
             signatures,
             errors,
             settled,
+            as_indexed,
         })
     }
 }

@@ -21,6 +21,9 @@ pub struct MethodRequest {
     /// The file of anchors that the params id names, if they are not the usual ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchors: Option<String>,
+    /// The seed that the params id names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<String>,
     /// The files; `within` empty: all roots of the daemon.
     #[serde(flatten)]
     pub scope: Scope,
@@ -39,8 +42,34 @@ pub enum MethodQuestion {
     /// What groups are made of. Rows: [`MethodRow::File`] for every file, by path; then of sif the collated sets
     /// ([`MethodRow::Sets`]), of other methods the pairs that the bar lets through ([`MethodRow::Pair`]).
     Groups(MethodBar),
+    /// Clusters out of core. Rows: [`MethodRow::File`] for every file, by path; the commonest ignored shingles
+    /// ([`MethodRow::Common`]), the files with one sketch ([`MethodRow::Same`]), the links ([`MethodRow::Link`]).
+    Clusters(MethodClusters),
     /// The signatures. Rows: [`MethodRow::Text`], the lines of the files by path.
     Dump,
+}
+
+/// Clusters out of core.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MethodClusters {
+    /// Links from this resemblance on; absent: the threshold of the paper. 0: whatever has anything in common.
+    #[serde(default)]
+    pub min: Figure,
+    /// Links also from this containment on, of either in the other; absent: none by containment.
+    #[serde(default)]
+    pub contained: Figure,
+    /// Shingles in more files than this are ignored; absent: 1,000. 0: none is.
+    #[serde(default)]
+    pub common: Option<u32>,
+    /// Bytes for sorting; absent: 512 MiB.
+    #[serde(default)]
+    pub memory: Option<u64>,
+    /// All links, where some would do: rules may tell them apart.
+    #[serde(default)]
+    pub every: bool,
+    /// The folder to work in. Never sent: nobody tells a daemon where to write.
+    #[serde(skip)]
+    pub work: Option<std::path::PathBuf>,
 }
 
 /// One against all.
@@ -112,6 +141,36 @@ pub enum MethodRow {
     Sets(String),
     /// A piece of the dump, in ASCII: pieces are to be put together as they are.
     Text(String),
+    /// Files with one sketch, by the places of their rows, ascending.
+    Same(Vec<u32>),
+    /// Similar files, each the first of those with its sketch.
+    Link(MethodLinkRow),
+    /// A shingle that was ignored.
+    Common(MethodCommonRow),
+}
+
+/// Similar files, by the places of their rows; `a` is the lesser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MethodLinkRow {
+    /// One file.
+    pub a: u32,
+    /// The other.
+    pub b: u32,
+    /// Their resemblance.
+    pub score: Figure,
+}
+
+/// A shingle that too many files have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MethodCommonRow {
+    /// Its value, hexadecimal.
+    pub shingle: String,
+    /// How many different sketches have it.
+    pub documents: u64,
+    /// Its words, if they were found.
+    pub text: Option<String>,
+    /// How many shingles were ignored in all.
+    pub all: u64,
 }
 
 /// A file similar to the subject (a: the subject, b: this file).
@@ -137,10 +196,26 @@ pub struct MethodFindRow {
     pub resemblance: Fraction,
     /// Bytes in common chunks; `null`: the method knows no chunks.
     pub shared_bytes: Option<u64>,
+    /// Where the estimates lie, of methods that say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<MethodInterval>,
     /// The paper's figure.
     pub score: Figure,
     /// The file's size.
     pub size: u64,
+}
+
+/// Where estimates lie in 19 cases of 20.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MethodInterval {
+    /// The resemblance.
+    pub resemblance: [Fraction; 2],
+    /// How much of the subject is in this file; absent: the method cannot tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub a_in_b: Option<[Fraction; 2]>,
+    /// How much of this file is in the subject; absent: the method cannot tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub b_in_a: Option<[Fraction; 2]>,
 }
 
 /// Two similar files; `a` has the lesser path.
@@ -209,11 +284,16 @@ mod tests {
                 bar: MethodBar::default(),
             }),
             MethodQuestion::Groups(MethodBar::default()),
+            MethodQuestion::Clusters(MethodClusters {
+                common: Some(0),
+                ..MethodClusters::default()
+            }),
             MethodQuestion::Dump,
         ] {
             let request = Request::Method(Box::new(MethodRequest {
                 params: "sif.v1".into(),
                 anchors: None,
+                seed: None,
                 scope: Scope {
                     within: vec!["/a".into()],
                     ..Scope::default()

@@ -8,11 +8,14 @@ use std::collections::HashSet;
 
 use resemble_core::Params;
 use resemble_core::signature::{Method, Threshold};
+use resemble_engine::method::check_clusters;
 use resemble_engine::method::clusters::{self, SimilarFiles};
 use resemble_engine::method::rules::{Facts, Rules};
 use resemble_engine::method::sets::Grouping;
 use resemble_proto::figure::Figure;
-use resemble_proto::message::{Answer, Header, MethodFileRow, MethodQuestion, SoftError};
+use resemble_proto::message::{
+    Answer, Header, MethodBar, MethodClusters, MethodFileRow, MethodQuestion, SoftError,
+};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use resemble_proto::places::Env;
@@ -69,17 +72,26 @@ pub(in crate::commands) fn run(
 ) -> CliResult {
     let chosen = chosen(&args.method, args.form.canonical)?;
     check(&chosen, args)?;
+    if args.rules.work.is_some() && global.socket.is_some() {
+        let text = "--work is for the command's own work: a daemon works in its state folder";
+        return Err(CliError::Usage(text.to_owned()));
+    }
     let bar = chosen.bar(&args.selection)?;
+    let question = question(&chosen, args, bar)?;
     let (roots, mut errors) = names::resolve(&args.roots);
     let mut answer = Answer::fresh(Vec::new(), Vec::new());
     let mut params = Params::default();
     let mut backend = None;
     if args.roots.is_empty() || !roots.is_empty() {
+        // Nobody tells a daemon where to write.
+        let global = &Global {
+            local: global.local || args.rules.work.is_some(),
+            ..global.clone()
+        };
         let asked = backend.insert(Backend::choose(ui, env, global, &args.answering, &roots)?);
         params = *asked.params();
         let real = names::real_paths(&roots);
         asked.refresh(ui, &real)?;
-        let question = MethodQuestion::Groups(bar);
         let request = chosen.request(args.selection.scope(real), question);
         answer = asked.method(ui, request, None)?;
     }
@@ -96,7 +108,11 @@ pub(in crate::commands) fn run(
     errors.extend(answer.errors);
     let errors = names::tidy(errors, &roots);
     let threshold = chosen.method.thresholds().groups;
-    let parameters = Parameters::new(&chosen, threshold, &args.selection, &args.roots, &params);
+    let parameters = Parameters {
+        contained: args.rules.contained.map(figure_of),
+        ignored: is_clustered(&chosen).then(|| grouping.common.clone()),
+        ..Parameters::new(&chosen, threshold, &args.selection, &args.roots, &params)
+    };
     ui.redirect(args.output.output.as_deref());
     let header = if let Some(least) = args.rules.interesting {
         print_interesting(
@@ -117,17 +133,96 @@ pub(in crate::commands) fn run(
     end(ui, backend, &header, &errors, args.selection.top)
 }
 
+/// Whether groups are clusters out of core.
+const fn is_clustered(chosen: &Chosen) -> bool {
+    matches!(chosen.method, Method::Shingle | Method::SuperShingle)
+}
+
+fn figure_of(share: Fraction) -> Figure {
+    Figure::from(
+        share
+            .millionths()
+            .map(|millionths| f64::from(millionths) / 1e6),
+    )
+}
+
+/// What groups are made of.
+fn question(chosen: &Chosen, args: &GroupsArgs, bar: MethodBar) -> CliResult<MethodQuestion> {
+    if !is_clustered(chosen) {
+        return Ok(MethodQuestion::Groups(bar));
+    }
+    let rules = &args.rules;
+    let work = match &rules.work {
+        None => None,
+        Some(path) => Some(std::path::absolute(path).map_err(|source| CliError::File {
+            verb: "work in",
+            path: path.clone(),
+            source,
+        })?),
+    };
+    let clusters = MethodClusters {
+        min: bar.min,
+        contained: rules.contained.map(figure_of).unwrap_or_default(),
+        common: rules.common,
+        memory: args.memory,
+        every: rules.size_ratio.is_some()
+            || rules.same_suffix
+            || rules.same_type
+            || rules.only.is_some()
+            || rules.filter_cmd.is_some(),
+        work,
+    };
+    check_clusters(&chosen.params, &clusters)?;
+    Ok(MethodQuestion::Clusters(clusters))
+}
+
+/// The commonest shingles of those that were ignored.
+fn print_common(ui: &mut Ui, args: &GroupsArgs, grouping: &Grouping) -> CliResult<()> {
+    let Some(first) = grouping.common.first() else {
+        return Ok(());
+    };
+    let most = args.rules.common.unwrap_or(1000);
+    let heading = format!(
+        "{} in more than {most} files {} ignored; the commonest:",
+        counted(first.all, "shingle"),
+        if first.all == 1 { "is" } else { "are" }
+    );
+    let mut lines = vec![Vec::new(), vec![Cell::left(heading, Tint::Heading)]];
+    for one in &grouping.common {
+        let text = one.text.as_ref().unwrap_or(&one.shingle);
+        lines.push(vec![
+            Cell::right(one.documents.to_string(), Tint::Plain),
+            Cell::left(text.clone(), Tint::Plain),
+        ]);
+    }
+    ui.lines(&lines, b'\n')
+}
+
 /// Refuses what makes no sense before any file is looked at.
 fn check(chosen: &Chosen, args: &GroupsArgs) -> CliResult<()> {
     let given = [
         ("--of", args.of.is_some()),
-        ("--memory", args.memory.is_some()),
+        ("--memory", args.memory.is_some() && !is_clustered(chosen)),
         ("--order", args.order),
         ("--plan", args.plan.is_some()),
         ("--from", args.output.from.is_some()),
     ];
     refuse(chosen.method, &given)?;
     let wrong = |why: String| Err(CliError::Usage(why));
+    let given = [
+        ("--common", args.rules.common.is_some()),
+        ("--contained", args.rules.contained.is_some()),
+        ("--work", args.rules.work.is_some()),
+    ];
+    if let Some((option, _)) = given
+        .iter()
+        .find(|(_, given)| *given && !is_clustered(chosen))
+    {
+        return wrong(format!(
+            "{option} is for clusters of shingle and super-shingle; {} groups by pairs in memory",
+            chosen.method
+        ));
+    }
     match args.output.format {
         ReportFormat::Text | ReportFormat::Json | ReportFormat::Jsonl => {}
         format => {
@@ -261,7 +356,7 @@ fn print(
             }
             ui.lines(&lines, b'\n')?;
         }
-        return Ok(());
+        return print_common(ui, args, grouping);
     }
     let rows = found.iter().map(|group| GroupRow {
         path: file(group.reference).path.clone(),
