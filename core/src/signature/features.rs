@@ -13,6 +13,7 @@ use crate::signature::rabin::Rolling;
 use crate::signature::scheme::{Grain, MethodParams, Scheme};
 use crate::signature::shingles::Shingles;
 use crate::signature::sif::SifScanner;
+use crate::signature::sorted5::Chunker;
 
 /// A piece of a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,6 +81,7 @@ enum Pieces {
     Shingles(Shingles),
     Sif(SifScanner),
     Anchors(AnchorScanner),
+    Sorted(Chunker),
     Tttd(TttdChunks),
     Bsw(BswChunks),
 }
@@ -109,6 +111,7 @@ impl Extractor {
             },
             Scheme::Sif(sif) => Pieces::Sif(SifScanner::new(*sif)),
             Scheme::SifAnchors(sif) => Pieces::Anchors(AnchorScanner::new(sif)),
+            Scheme::Sorted5(sorted5) => Pieces::Sorted(Chunker::new(sorted5)),
         };
         Self {
             filter,
@@ -182,6 +185,7 @@ impl Pieces {
             Self::Shingles(shingles) => shingles.update(bytes, |value| sink(Feature::of(value))),
             Self::Sif(scanner) => scanner.update(bytes, |value| sink(Feature::of(value))),
             Self::Anchors(scanner) => scanner.update(bytes, |value| sink(Feature::of(value))),
+            Self::Sorted(chunker) => chunker.update(bytes, &mut |value| sink(Feature::of(value))),
             Self::Tttd(chunks) => chunks.update(bytes, sink),
             Self::Bsw(chunks) => chunks.update(bytes, sink),
         }
@@ -193,6 +197,7 @@ impl Pieces {
             Self::Shingles(shingles) => shingles.finish(|value| sink(Feature::of(value))),
             Self::Sif(scanner) => scanner.reset(),
             Self::Anchors(scanner) => scanner.reset(),
+            Self::Sorted(chunker) => chunker.finish(&mut |value| sink(Feature::of(value))),
             Self::Tttd(chunks) => chunks.finish(sink),
             Self::Bsw(chunks) => chunks.finish(sink),
         }

@@ -26,6 +26,8 @@ pub enum Method {
     Sif,
     /// Fingerprints of what starts with an anchor: Manber 1994, section 2.
     SifAnchors,
+    /// Runs of five words, sorted, by the upper bits of a hash: Kasprzak, Brandejs, Křipač & Šmerk 2008.
+    Sorted5,
 }
 
 /// What a user may ask for as a method.
@@ -91,7 +93,7 @@ pub struct Thresholds {
 
 impl Method {
     /// All, in the order of their names in help texts.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Tttd,
         Self::Bsw,
         Self::BswMin,
@@ -100,6 +102,7 @@ impl Method {
         Self::Sketch,
         Self::Sif,
         Self::SifAnchors,
+        Self::Sorted5,
     ];
 
     /// What it is called.
@@ -113,6 +116,7 @@ impl Method {
             Self::Sketch => "sketch",
             Self::Sif => "sif",
             Self::SifAnchors => "sif-anchors",
+            Self::Sorted5 => "sorted5",
         }
     }
 
@@ -125,6 +129,7 @@ impl Method {
             Self::Min | Self::Sketch => &["window", "words", "n"],
             Self::Sif => &["window", "rate", "bits", "multiplier", "most"],
             Self::SifAnchors => &["window", "bits", "anchors"],
+            Self::Sorted5 => &["words", "bits", "hash", "dictionary", "lemmas", "stem"],
         }
     }
 
@@ -143,15 +148,16 @@ impl Method {
         matches!(self, Self::Tttd | Self::Bsw | Self::Sif | Self::SifAnchors)
     }
 
-    /// Whether [`crate::signature::Scores::score`] is the same both ways. That of sif is not: it is the share
-    /// of the first file.
+    /// Whether [`crate::signature::Scores::score`] is the same both ways. That of sif and of sorted5 is not: it
+    /// is the share of the first file.
     pub const fn is_symmetric(self) -> bool {
-        !matches!(self, Self::Sif | Self::SifAnchors)
+        !matches!(self, Self::Sif | Self::SifAnchors | Self::Sorted5)
     }
 
     /// Where its answers start. Manber 1994, section 3 ("default of 50%") and figure 3 ("Minimum similarity = 25%");
     /// Cherkasova et al. 2009, section 5 ("higher than 70%"); Forman et al. 2005, section 3.1 ("say, 1000 bytes in
-    /// common between two files for reporting purposes"; there is no percentage in that paper).
+    /// common between two files for reporting purposes"; there is no percentage in that paper); Kasprzak et al. 2008, section
+    /// 3.1 ("only pairs of documents with the similarity of at least 1 %").
     pub const fn thresholds(self) -> Thresholds {
         let (find, all) = match self {
             Self::Tttd | Self::Bsw => (Threshold::SharedBytes(1000), Threshold::SharedBytes(1000)),
@@ -159,6 +165,7 @@ impl Method {
                 (Threshold::Score(0.7), Threshold::Score(0.7))
             }
             Self::Sif | Self::SifAnchors => (Threshold::Score(0.5), Threshold::Score(0.25)),
+            Self::Sorted5 => (Threshold::Score(0.01), Threshold::Score(0.01)),
         };
         Thresholds {
             find,

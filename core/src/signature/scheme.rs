@@ -14,6 +14,8 @@ use crate::signature::canonical::Canonical;
 use crate::signature::chunked::{self, SlidingWindow};
 use crate::signature::method::{Method, UnknownMethod};
 use crate::signature::sif::SifParams;
+use crate::signature::sorted5::{self, ChunkHashing, Sorted5Params};
+use crate::signature::vocabulary::{Dictionary, Language, Lemmas, UnknownLanguage, Vocabulary};
 
 /// Why parameters are no parameters of a method.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -79,6 +81,20 @@ pub enum ParamError {
         /// The id of the set.
         wanted: String,
     },
+    /// A hash that there is none of.
+    #[error(transparent)]
+    Hash(#[from] sorted5::UnknownHash),
+    /// A language that there are no stems for.
+    #[error(transparent)]
+    Language(#[from] UnknownLanguage),
+    /// A params id that names a list of words which is not at hand.
+    #[error("these signatures were made with the {what} {wanted}; give the same file again")]
+    OtherWords {
+        /// `dictionary` or `lemmas`.
+        what: &'static str,
+        /// The id of the list.
+        wanted: String,
+    },
     /// Not a params id.
     #[error("{id:?} is no params id of this version: {reason}")]
     Id {
@@ -109,7 +125,7 @@ pub struct Settings {
     pub rate: Option<u32>,
     /// The n of `Mod_n`, `BSW_n` (the same as the rate), `Min_n` and `Sketch_n` (so many fingerprints are kept).
     pub n: Option<u32>,
-    /// sif: fingerprints are modulo 2 to this.
+    /// sif: fingerprints are modulo 2 to this. sorted5: so many upper bits of the hash.
     pub bits: Option<u32>,
     /// sif: p.
     pub multiplier: Option<u32>,
@@ -117,6 +133,14 @@ pub struct Settings {
     pub most: Option<u32>,
     /// sif-anchors: the anchors.
     pub anchors: Option<Arc<Anchors>>,
+    /// sorted5: what chunks are hashed with.
+    pub hash: Option<ChunkHashing>,
+    /// sorted5: the only words that count.
+    pub dictionary: Option<Arc<Dictionary>>,
+    /// sorted5: the basic forms of words.
+    pub lemmas: Option<Arc<Lemmas>>,
+    /// sorted5: stems of the words of this language.
+    pub stem: Option<Language>,
     /// What becomes of the bytes before anything is taken of them.
     pub canonical: Canonical,
 }
@@ -169,6 +193,19 @@ pub enum Scheme {
     Sif(SifParams),
     /// [`Method::SifAnchors`].
     SifAnchors(AnchorParams),
+    /// [`Method::Sorted5`].
+    Sorted5(Sorted5Params),
+}
+
+/// What a params id names by a hash only, and what must be at hand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Supplies {
+    /// Anchors.
+    pub anchors: Option<Arc<Anchors>>,
+    /// The only words that count.
+    pub dictionary: Option<Arc<Dictionary>>,
+    /// The basic forms of words.
+    pub lemmas: Option<Arc<Lemmas>>,
 }
 
 /// The most slots of a `Sketch_n`, each of which costs time at every byte.
@@ -204,6 +241,7 @@ impl MethodParams {
             Method::Sketch => Scheme::Sketch { grain, n: N },
             Method::Sif => Scheme::Sif(SifParams::default()),
             Method::SifAnchors => Scheme::SifAnchors(AnchorParams::default()),
+            Method::Sorted5 => Scheme::Sorted5(Sorted5Params::default()),
         };
         Self {
             canonical: Canonical::None,
@@ -223,6 +261,10 @@ impl MethodParams {
             ("multiplier", settings.multiplier.is_some()),
             ("most", settings.most.is_some()),
             ("anchors", settings.anchors.is_some()),
+            ("hash", settings.hash.is_some()),
+            ("dictionary", settings.dictionary.is_some()),
+            ("lemmas", settings.lemmas.is_some()),
+            ("stem", settings.stem.is_some()),
         ];
         for (parameter, given) in given {
             if given && !takes.contains(&parameter) {
@@ -336,6 +378,20 @@ impl MethodParams {
                     bits,
                 })
             }
+            Method::Sorted5 => {
+                let default = Sorted5Params::default();
+                let bits = settings.bits.unwrap_or(default.bits);
+                Scheme::Sorted5(Sorted5Params {
+                    words: range("words", settings.words.unwrap_or(default.words), 1, 100)?,
+                    bits: range("bits", bits, sorted5::BITS.0, sorted5::BITS.1)?,
+                    hash: settings.hash.unwrap_or_default(),
+                    vocabulary: Vocabulary {
+                        dictionary: settings.dictionary.clone(),
+                        lemmas: settings.lemmas.clone(),
+                        stem: settings.stem,
+                    },
+                })
+            }
         };
         Ok(Self {
             canonical: settings.canonical,
@@ -354,11 +410,23 @@ impl MethodParams {
             Scheme::Sketch { .. } => Method::Sketch,
             Scheme::Sif(_) => Method::Sif,
             Scheme::SifAnchors(_) => Method::SifAnchors,
+            Scheme::Sorted5(_) => Method::Sorted5,
         }
     }
 
     /// Reads a params id. That of sif-anchors names its anchors by a hash only: they must be at hand.
     pub fn parse(id: &str, anchors: Option<&Arc<Anchors>>) -> Result<Self, ParamError> {
+        Self::parse_with(
+            id,
+            &Supplies {
+                anchors: anchors.cloned(),
+                ..Supplies::default()
+            },
+        )
+    }
+
+    /// Reads a params id that may name any of the supplies by a hash.
+    pub fn parse_with(id: &str, supplies: &Supplies) -> Result<Self, ParamError> {
         let fault = |reason| ParamError::Id {
             id: id.into(),
             reason,
@@ -376,6 +444,7 @@ impl MethodParams {
                         .split_once('-')
                         .ok_or_else(|| fault("a part of it has no value"))?;
                     if name == "anchors" {
+                        let anchors = supplies.anchors.as_ref();
                         let found = anchors.filter(|anchors| anchors.id() == value);
                         let standard = || AnchorParams::default().anchors;
                         settings.anchors = match found {
@@ -387,6 +456,9 @@ impl MethodParams {
                                 });
                             }
                         };
+                        continue;
+                    }
+                    if settings.takes_word(name, value, supplies)? {
                         continue;
                     }
                     let value = value
@@ -412,6 +484,35 @@ impl MethodParams {
         } else {
             Err(fault("it is not written as this version writes it"))
         }
+    }
+}
+
+impl Settings {
+    /// Takes a part of a params id whose value is no number; whether it was one.
+    fn takes_word(
+        &mut self,
+        name: &str,
+        value: &str,
+        supplies: &Supplies,
+    ) -> Result<bool, ParamError> {
+        let missing = |what| ParamError::OtherWords {
+            what,
+            wanted: value.into(),
+        };
+        match name {
+            "hash" => self.hash = Some(value.parse()?),
+            "stem" => self.stem = Some(value.parse()?),
+            "dictionary" => {
+                let found = supplies.dictionary.clone().filter(|d| d.id() == value);
+                self.dictionary = Some(found.ok_or_else(|| missing("dictionary"))?);
+            }
+            "lemmas" => {
+                let found = supplies.lemmas.clone().filter(|l| l.id() == value);
+                self.lemmas = Some(found.ok_or_else(|| missing("lemmas"))?);
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 }
 
@@ -460,6 +561,7 @@ impl fmt::Display for MethodParams {
                 } = sif;
                 write!(f, "window-{window}.bits-{bits}.anchors-{}", anchors.id())?;
             }
+            Scheme::Sorted5(sorted5) => sorted5.fmt(f)?,
         }
         if self.canonical != Canonical::None {
             write!(f, ".{}", self.canonical.name())?;

@@ -16,7 +16,7 @@ fn every_method_has_the_name_that_is_typed() {
             "min",
             "sketch",
             "sif",
-            "sif-anchors"
+            "sif-anchors", "sorted5"
         ]
     );
     for name in names {
@@ -48,6 +48,7 @@ fn the_papers_parameters_have_these_ids() {
             "sketch.bytes-20.n-100.v1",
             "sif.window-50.rate-256.bits-30.p-917097781.v1",
             &anchors,
+            "sorted5.words-5.bits-24.hash-md5.v1",
         ]
     );
 }

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use crate::signature::method::{Measure, Method, Refused};
 use crate::signature::scheme::{MethodParams, Scheme};
 use crate::signature::select::{Form, MethodSignature};
-use crate::signature::{chunked, min_n, mod_n, sif, sketch_n};
+use crate::signature::{chunked, min_n, mod_n, sif, sketch_n, sorted5};
 
 /// A figure, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,6 +63,17 @@ pub struct Scores {
 }
 
 impl Scores {
+    /// Of a method whose figure is the share of the first: sorted5.
+    pub fn of_shares(overlap: Overlap) -> Self {
+        Self {
+            score: overlap.a_in_b(),
+            a_in_b: Ok(overlap.a_in_b()),
+            b_in_a: Ok(overlap.b_in_a()),
+            resemblance: Ok(overlap.resemblance()),
+            shared_bytes: None,
+        }
+    }
+
     fn too_small(method: Method) -> Self {
         let of = |measure| method.tells(measure).map(|()| Judged::TooSmall);
         Self {
@@ -182,6 +193,15 @@ pub fn score(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) ->
                 shared_bytes: None,
             }
         }
+        (
+            Scheme::Sorted5(_),
+            Form::Counted {
+                fingerprints: a, ..
+            },
+            Form::Counted {
+                fingerprints: b, ..
+            },
+        ) => Scores::of_shares(sorted5::overlap(a, b)),
         (Scheme::Tttd(_) | Scheme::Bsw(_), Form::Chunks(a), Form::Chunks(b)) => {
             let common = chunked::common_by_merging(a, b);
             let overlap = Overlap {

@@ -11,6 +11,7 @@ use crate::signature::mod_n::Divisor;
 use crate::signature::scheme::{MethodParams, Scheme};
 use crate::signature::sif;
 use crate::signature::sketch_n::Slots;
+use crate::signature::sorted5;
 use crate::signature::tally::Tally;
 
 /// What a method keeps of a content. Only to be compared with signatures of the same params id.
@@ -24,7 +25,8 @@ pub(super) enum Form {
     Set(Vec<u64>),
     /// The least value of each hash function; empty of a content without features: `Sketch_n`.
     Slots(Vec<u64>),
-    /// Distinct fingerprints, ascending, how often each comes, and how many low bits of all are zero: sif.
+    /// Distinct fingerprints, ascending, how often each comes, and how many low bits of all are zero: sif. Of sorted5,
+    /// whose level is 0: how many chunks of the content have this hash.
     Counted {
         level: u8,
         fingerprints: Vec<(u64, u64)>,
@@ -121,6 +123,7 @@ enum State {
     Sketch(Slots),
     BswMin { minima: Minima, kept: Tally<u64> },
     Sif { most: Option<u32>, kept: Tally<u64> },
+    Sorted5 { bits: u32, kept: Tally<u64> },
     Chunks(Tally<(u64, u64)>),
 }
 
@@ -147,6 +150,10 @@ impl Selector {
                 most: None,
                 kept: Tally::default(),
             },
+            Scheme::Sorted5(params) => State::Sorted5 {
+                bits: params.bits,
+                kept: Tally::default(),
+            },
         })
     }
 
@@ -171,6 +178,7 @@ impl Selector {
                 }
             }
             State::Sif { kept, .. } => kept.add(value, count),
+            State::Sorted5 { kept, .. } => kept.add(value, 1),
             State::Chunks(chunks) => chunks.add((value, len), count),
         }
     }
@@ -199,6 +207,10 @@ impl Selector {
                     fingerprints,
                 }
             }
+            State::Sorted5 { bits, kept } => Form::Counted {
+                level: 0,
+                fingerprints: sorted5::hashed(*bits, kept.take().into_iter().map(|(value, _)| value)),
+            },
             State::Chunks(chunks) => Form::Chunks(chunks.take()),
         })
     }
