@@ -52,6 +52,9 @@ pub enum AskError {
     /// A question for a published method that is none.
     #[error(transparent)]
     Method(#[from] MethodError),
+    /// The arrays of sorted5 cannot be made or read.
+    #[error(transparent)]
+    Arrays(#[from] crate::arrays::ArraysError),
     /// A pattern of `--include` or `--exclude` is none.
     #[error("the pattern {pattern:?} cannot be understood: {reason}")]
     Pattern {

@@ -17,6 +17,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use resemble_core::Params;
 use resemble_core::signature::anchors::Anchors;
 use resemble_core::signature::canonical::Canonical;
+use resemble_core::signature::vocabulary::{Dictionary, Lemmas};
 use resemble_core::signature::{Method, MethodParams, Settings, Threshold, lines};
 use resemble_engine::method::{self, MethodError, SignedFile, Signing};
 use resemble_proto::figure::Figure;
@@ -49,6 +50,10 @@ pub(super) struct Chosen {
     pub(super) params: MethodParams,
     /// The text of other anchors than the usual ones.
     anchors: Option<String>,
+    /// The words of a dictionary, and a table of lemmas.
+    dictionary: Option<String>,
+    lemmas: Option<String>,
+    shards: Option<u32>,
 }
 
 /// What is asked for, if it makes sense.
@@ -63,6 +68,20 @@ pub(super) fn chosen(args: &MethodArgs, form: Option<Form>) -> CliResult<Chosen>
             Some(Arc::new(Anchors::parse(&text).map_err(MethodError::from)?))
         }
     };
+    let dictionary = args.dictionary.as_deref().map(read_file).transpose()?;
+    let dictionary = dictionary.map(|text| Arc::new(Dictionary::parse(&text)));
+    let lemmas = match &args.lemmas {
+        None => None,
+        Some(path) => {
+            let text = read_file(path)?;
+            Some(Arc::new(Lemmas::parse(&text).map_err(MethodError::from)?))
+        }
+    };
+    if args.shards.is_some() && method != Method::Sorted5 {
+        return Err(CliError::Usage(format!(
+            "--shards is for sorted5; {method} is answered by threads of one process"
+        )));
+    }
     let settings = Settings {
         window: args.window,
         words: args.words,
@@ -72,6 +91,10 @@ pub(super) fn chosen(args: &MethodArgs, form: Option<Form>) -> CliResult<Chosen>
         most: args.most,
         multiplier: None,
         anchors: anchors.clone(),
+        hash: args.hash,
+        dictionary: dictionary.clone(),
+        lemmas: lemmas.clone(),
+        stem: args.stem,
         canonical: form.map_or(Canonical::None, Canonical::from),
     };
     let params = MethodParams::new(method, &settings).map_err(MethodError::from)?;
@@ -79,6 +102,9 @@ pub(super) fn chosen(args: &MethodArgs, form: Option<Form>) -> CliResult<Chosen>
         method,
         params,
         anchors: anchors.map(|anchors| anchors.to_text()),
+        dictionary: dictionary.map(|words| words.to_text()),
+        lemmas: lemmas.map(|lemmas| lemmas.to_text()),
+        shards: args.shards,
     })
 }
 
@@ -87,6 +113,9 @@ impl Chosen {
         MethodRequest {
             params: self.params.to_string(),
             anchors: self.anchors.clone(),
+            dictionary: self.dictionary.clone(),
+            lemmas: self.lemmas.clone(),
+            shards: self.shards,
             scope,
             question,
         }
@@ -124,6 +153,11 @@ pub(super) fn refuse_parameters(args: &MethodArgs, form: CanonicalArgs) -> CliRe
         ("--bits", args.bits.is_some()),
         ("--most", args.most.is_some()),
         ("--anchors", args.anchors.is_some()),
+        ("--dictionary", args.dictionary.is_some()),
+        ("--lemmas", args.lemmas.is_some()),
+        ("--stem", args.stem.is_some()),
+        ("--hash", args.hash.is_some()),
+        ("--shards", args.shards.is_some()),
         ("--canonical", form.canonical.is_some()),
     ];
     refuse_first(&given)
@@ -377,8 +411,10 @@ pub(super) fn pairs(
     };
     method::check_score(&chosen.params, score).map_err(MethodError::from)?;
     let is_words = args.measuring.unit == crate::args::Unit::Words;
+    // Of sorted5 it is the paper's own second step.
+    let exact = args.measuring.exact;
     let given = [
-        ("--exact", args.measuring.exact),
+        ("--exact", exact && chosen.method != Method::Sorted5),
         ("--unit", is_words),
         ("--text", args.layer.text),
     ];
@@ -414,7 +450,7 @@ pub(super) fn pairs(
         params = *asked.params();
         let real = names::real_paths(&named);
         asked.refresh(ui, &real)?;
-        let question = MethodQuestion::Pairs(MethodPairs { score, bar });
+        let question = MethodQuestion::Pairs(MethodPairs { score, exact, bar });
         let request = chosen.request(args.selection.scope(real), question);
         let told = asked.method(ui, request, None)?;
         let rows = told.rows.into_iter().filter_map(pair_of);

@@ -39,7 +39,7 @@ pub fn all_pairs(
     let least = match params.method() {
         // Shares of distinct keys: at most the common ones over those of the larger side.
         Method::BswMin | Method::Mod | Method::Min | Method::Sketch => bar.least_figure(),
-        Method::Tttd | Method::Bsw | Method::Sif | Method::SifAnchors => 0.0,
+        Method::Tttd | Method::Bsw | Method::Sif | Method::SifAnchors | Method::Sorted5 => 0.0,
     };
     let start = || (vec![0u32; signatures.len()], Vec::new(), Vec::new());
     let work = |b: usize, (counts, met, found): &mut (Vec<u32>, Vec<u32>, Vec<Found>)| {

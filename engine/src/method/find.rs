@@ -1,12 +1,20 @@
 //! `find --method`: one file against all.
 
+use std::collections::{HashMap, HashSet};
+
+use resemble_core::arrays::Counter;
 use resemble_core::signature::MethodSignature;
-use resemble_core::{FileId, Relation};
-use resemble_proto::message::{Answer, Layer, MethodFind, MethodFindRow, MethodRow, MethodScore};
+use resemble_core::signature::score::Overlap;
+use resemble_core::{ContentId, FileId, Relation};
+use resemble_index::ContentRow;
+use resemble_proto::message::{
+    Answer, Layer, MethodFind, MethodFindRow, MethodRow, MethodScore, SoftError,
+};
 use resemble_proto::path::PathText;
 
-use super::signed::Signed;
-use super::{Asked, Bar, MethodError, Told};
+use super::signed::{self, Signed};
+use super::{Asked, Bar, MethodError, Told, sorted};
+use crate::arrays::Folder;
 use crate::ask::AskError;
 
 pub(super) fn find(
@@ -17,12 +25,11 @@ pub(super) fn find(
     let own = decode(&question.signature)?;
     let threshold = asked.params.method().thresholds().find;
     let bar = Bar::new(threshold, MethodScore::Paper, question.bar);
-    let signed = Signed::of(asked)?;
+    let (told, errors) = told(asked, &own)?;
     let mut rows: Vec<(Told, MethodFindRow)> = Vec::new();
-    for (content, signature) in signed.contents.iter().zip(&signed.signatures) {
-        let told = Told::of(asked.params, &own, signature);
+    for (content, told) in &told {
         let identical = content.digest.to_string() == question.content;
-        if !identical && !bar.lets_through(&told) {
+        if !identical && !bar.lets_through(told) {
             continue;
         }
         let holders = asked.members.holders(content.id);
@@ -39,7 +46,7 @@ pub(super) fn find(
                 score: told.figure,
                 size: content.size.0,
             };
-            rows.push((told, row));
+            rows.push((*told, row));
         }
     }
     rows.sort_by(|a, b| {
@@ -47,8 +54,67 @@ pub(super) fn find(
         a.0.compare(&b.0, MethodScore::Paper).then_with(paths)
     });
     let rows = rows.into_iter().map(|(_, row)| MethodRow::Find(row));
-    let errors = asked.errors(signed.errors);
+    let errors = asked.errors(errors);
     Ok(Answer::fresh(rows.collect(), errors).cut(question.bar.top))
+}
+
+/// What is told of each content in the scope, and the files that could not be read.
+type AllTold = (Vec<(ContentRow, Told)>, Vec<SoftError>);
+
+fn told(asked: &Asked<'_>, own: &MethodSignature) -> Result<AllTold, AskError> {
+    if let Some(folder) = sorted::folder(asked)?
+        && let Some(told) = told_by_arrays(asked, own, &folder)?
+    {
+        return Ok(told);
+    }
+    let signed = Signed::of(asked)?;
+    let all = signed.contents.into_iter().zip(&signed.signatures);
+    let told = all.map(|(row, signature)| (row, Told::of(asked.params, own, signature)));
+    Ok((told.collect(), signed.errors))
+}
+
+/// Of sorted5: what the arrays have needs no signature. `None`: there are no arrays.
+fn told_by_arrays(
+    asked: &Asked<'_>,
+    own: &MethodSignature,
+    folder: &Folder,
+) -> Result<Option<AllTold>, AskError> {
+    let rows = signed::rows(asked)?;
+    let ids: Vec<ContentId> = rows.iter().map(|row| row.id).collect();
+    let unknown: HashSet<ContentId> = sorted::unknown(folder, &ids).into_iter().collect();
+    let (new, known): (Vec<_>, Vec<_>) =
+        rows.into_iter().partition(|row| unknown.contains(&row.id));
+    let signed = Signed::of_rows(asked, new)?;
+    let Some(held) = sorted::hold(asked, folder, &signed)? else {
+        return Ok(None);
+    };
+    let parts = held.set.parts()?;
+    let values = own.entries().into_iter().map(|entry| (entry.value, entry.count));
+    let counted = Counter::new(parts.documents().len()).count(&parts, values);
+    let Ok(counted) = counted else {
+        return Ok(None);
+    };
+    let common: HashMap<u32, u64> =
+        counted.into_iter().map(|one| (one.document, one.common)).collect();
+    let total = own.occurrences();
+    let mut told = Vec::new();
+    for row in known {
+        // Another question has begun anew with fewer documents.
+        let Some(&(number, chunks)) = held.numbers.get(&row.id.0) else {
+            return Ok(None);
+        };
+        let overlap = Overlap {
+            common: common.get(&number).copied().unwrap_or(0),
+            a: total,
+            b: u64::from(chunks),
+        };
+        told.push((row, Told::of_overlap(overlap)));
+    }
+    for (row, signature) in signed.contents.into_iter().zip(&signed.signatures) {
+        told.push((row, Told::of(asked.params, own, signature)));
+    }
+    told.sort_unstable_by_key(|(row, _)| row.id);
+    Ok(Some((told, signed.errors)))
 }
 
 /// The signature that a request carries.

@@ -8,6 +8,7 @@
 //! method.register            for each params id, the one used last in front: which blocks there are
 //! method.kept/ID/BLOCK       content - first of the block, length, signature; again and again
 //! method.sets/ID             what the collated sets of sif are of, and these
+//! method.arrays              names the index: whose ids the arrays of sorted5 have ([`super::sorted`])
 //! ```
 //!
 //! 1. **With the content they go.** Whenever anything is written, the blocks of that params id lose what is of no
@@ -16,6 +17,7 @@
 //! 3. **Never needed.** A record that is damaged or missing costs time; one that cannot be written, nothing more.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use resemble_core::ContentId;
 use resemble_core::signature::{MethodParams, MethodSignature};
@@ -40,6 +42,11 @@ pub type Records = Vec<(String, Option<Vec<u8>>)>;
 pub trait Keep: Sync {
     /// Writes the records, or does not: nothing depends on it but time.
     fn keep(&self, records: Records);
+
+    /// A folder of our own for arrays ([`crate::arrays`]); `None`: there is none.
+    fn arrays(&self) -> Option<PathBuf> {
+        None
+    }
 }
 
 impl Keep for Index {
@@ -51,6 +58,10 @@ impl Keep for Index {
         if let Err(error) = self.put_records(&records) {
             tracing::debug!(%error, "signatures are not kept");
         }
+    }
+
+    fn arrays(&self) -> Option<PathBuf> {
+        Some(self.path()?.parent()?.join("arrays"))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! files of the scope ─► signatures ─┬─► find    the subject's signature against each
-//!   (read once, then kept)          ├─► pairs   whatever has a key in common, scored
+//!   (read once, then kept)          ├─► pairs   whatever has a key in common, scored (sorted5: by its arrays)
 //!                                   ├─► sets    sif's collated sets, kept ─► groups (rules of the asker)
 //!                                   └─► dump
 //! sets of another program ─► features ─► signatures ─► pairs
@@ -29,6 +29,7 @@ pub mod rules;
 pub mod sets;
 pub mod sign;
 mod signed;
+pub(crate) mod sorted;
 mod told;
 
 use std::sync::Arc;
@@ -36,7 +37,8 @@ use std::sync::Arc;
 use resemble_core::FileId;
 use resemble_core::signature::anchors::{AnchorError, Anchors};
 use resemble_core::signature::encode::DecodeError;
-use resemble_core::signature::{Measure, MethodParams, ParamError, Refused};
+use resemble_core::signature::vocabulary::{Dictionary, LemmaError, Lemmas};
+use resemble_core::signature::{Measure, Method, MethodParams, ParamError, Refused, Supplies};
 use resemble_index::Snapshot;
 use resemble_proto::message::{
     Answer, MethodQuestion, MethodRequest, MethodRow, MethodScore, SoftError,
@@ -59,6 +61,9 @@ pub enum MethodError {
     /// Anchors that are none.
     #[error(transparent)]
     Anchors(#[from] AnchorError),
+    /// Lemmas that are none.
+    #[error(transparent)]
+    Lemmas(#[from] LemmaError),
     /// The method cannot tell this.
     #[error(transparent)]
     Refused(#[from] Refused),
@@ -70,13 +75,24 @@ pub enum MethodError {
     Question(&'static str),
 }
 
+/// The most processes that share the work of a question.
+pub const MOST_SHARDS: u32 = 64;
+
 /// The parameters of a request.
 pub fn params_of(request: &MethodRequest) -> Result<MethodParams, MethodError> {
     let anchors = request.anchors.as_ref();
     let anchors = anchors
         .map(|text| Anchors::parse(text.as_bytes()).map(Arc::new))
         .transpose()?;
-    Ok(MethodParams::parse(&request.params, anchors.as_ref())?)
+    let dictionary = request.dictionary.as_ref();
+    let lemmas = request.lemmas.as_ref();
+    let lemmas = lemmas.map(|text| Lemmas::parse(text.as_bytes()).map(Arc::new));
+    let supplies = Supplies {
+        anchors,
+        dictionary: dictionary.map(|text| Arc::new(Dictionary::parse(text.as_bytes()))),
+        lemmas: lemmas.transpose()?,
+    };
+    Ok(MethodParams::parse_with(&request.params, &supplies)?)
 }
 
 /// Whether the method can tell what is to sort: asked before any file is read.
@@ -99,6 +115,9 @@ pub fn answer(
     let params = params_of(request)?;
     if let MethodQuestion::Pairs(asked) = &request.question {
         check_score(&params, asked.score).map_err(MethodError::from)?;
+        if asked.exact && params.method() != Method::Sorted5 {
+            return Err(MethodError::Question("only sorted5 computes the similarities of preselected pairs exactly").into());
+        }
     }
     let members = Members::of(snapshot, &request.scope)?;
     let asked = Asked {
@@ -106,6 +125,7 @@ pub fn answer(
         params: &params,
         members: &members,
         keep,
+        shards: request.shards.unwrap_or(1).clamp(1, MOST_SHARDS),
     };
     let mut answer = match &request.question {
         MethodQuestion::Find(find) => find::find(&asked, find, subject)?,
@@ -128,6 +148,8 @@ struct Asked<'a> {
     params: &'a MethodParams,
     members: &'a Members,
     keep: &'a dyn Keep,
+    /// Processes that share the work, of sorted5.
+    shards: u32,
 }
 
 impl Asked<'_> {

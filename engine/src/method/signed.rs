@@ -1,5 +1,7 @@
 //! The signatures of the files of a question: those that are kept, and the others made now.
 
+use std::collections::HashSet;
+
 use resemble_core::ContentId;
 use resemble_core::signature::MethodSignature;
 use resemble_index::ContentRow;
@@ -21,20 +23,18 @@ pub(super) struct Signed {
     pub(super) errors: Vec<SoftError>,
     /// Each is that of the content that the index has: what is made of them can be kept as well.
     pub(super) settled: bool,
+    /// The contents whose signatures are of other bytes than the index knows.
+    pub(super) unsettled: HashSet<ContentId>,
 }
 
 impl Signed {
     /// Of all members but the empty ones, which are counted and never grouped.
     pub(super) fn of(asked: &Asked<'_>) -> Result<Self, AskError> {
-        let mut rows = Vec::new();
-        for content in asked.members.contents() {
-            rows.extend(
-                asked
-                    .snapshot
-                    .content(content)?
-                    .filter(|row| row.size.0 > 0),
-            );
-        }
+        Self::of_rows(asked, rows(asked)?)
+    }
+
+    /// Of these contents, which ascend.
+    pub(super) fn of_rows(asked: &Asked<'_>, rows: Vec<ContentRow>) -> Result<Self, AskError> {
         let wanted: Vec<ContentId> = rows.iter().map(|row| row.id).collect();
         let mut known = keep::recall(asked.snapshot, asked.params, &wanted)?;
         let missing: Vec<usize> = (0..rows.len()).filter(|&at| known[at].is_none()).collect();
@@ -58,6 +58,7 @@ impl Signed {
             Ok(())
         })?;
         let (mut errors, mut settled, mut new) = (Vec::new(), true, Vec::new());
+        let mut unsettled = HashSet::new();
         for (_, made, failed) in made {
             settled &= failed.is_empty();
             errors.extend(failed);
@@ -67,6 +68,9 @@ impl Signed {
                         content: rows[at].id,
                         signature: signature.encode(),
                     });
+                }
+                if !is_settled {
+                    unsettled.insert(rows[at].id);
                 }
                 settled &= is_settled;
                 known[at] = Some(signature);
@@ -85,6 +89,17 @@ impl Signed {
             signatures,
             errors,
             settled,
+            unsettled,
         })
     }
+}
+
+/// The contents of all members but the empty ones.
+pub(super) fn rows(asked: &Asked<'_>) -> Result<Vec<ContentRow>, AskError> {
+    let mut rows = Vec::new();
+    for content in asked.members.contents() {
+        let row = asked.snapshot.content(content)?;
+        rows.extend(row.filter(|row| row.size.0 > 0));
+    }
+    Ok(rows)
 }
