@@ -30,6 +30,7 @@ pub(super) fn run(ui: &mut Ui, args: &EvalArgs) -> CliResult {
             Experiment::Sif => eval::sif::report(&collection, &clock)?,
             Experiment::Forman => eval::forman::report(&collection, &clock)?,
             Experiment::Cherkasova => eval::cherkasova::report(&collection, &clock)?,
+            Experiment::Kasprzak => eval::kasprzak::report(&collection, &clock)?,
             Experiment::Guide => eval::guide::report(&collection, &clock)?,
             Experiment::Anchors => eval::anchors::report(&collection)?,
         }

@@ -119,8 +119,8 @@ impl fmt::Display for Language {
     }
 }
 
-/// The words of a text in order.
-fn words_of(text: &[u8]) -> Vec<Box<[u8]>> {
+/// The words of a text in order, in lower case.
+pub fn words_of(text: &[u8]) -> Vec<Box<[u8]>> {
     let (mut texts, mut all) = (WordTexts::default(), Vec::new());
     let mut sink = |word: &[u8]| all.push(Box::from(word));
     texts.update(text, &mut sink);

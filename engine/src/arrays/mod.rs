@@ -34,7 +34,7 @@ use resemble_mapped::MapError;
 
 pub use folder::{Folder, Set, Update};
 pub use lists::Lists;
-pub use search::{Common, Stages, pairs, pairs_in_shards};
+pub use search::{Common, pairs, pairs_in_shards, pairs_on};
 pub use shards::worker;
 
 /// Why there is no answer from arrays.

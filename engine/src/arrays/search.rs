@@ -20,15 +20,6 @@ pub struct Common {
     pub common: u32,
 }
 
-/// Seconds by stage, for whoever measures.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Stages {
-    /// Steps 1 to 3: the arrays.
-    pub arrays: f64,
-    /// Step 4.
-    pub search: f64,
-}
-
 /// What decides about pairs.
 #[derive(Debug)]
 pub(super) struct Sieve {
@@ -97,6 +88,16 @@ impl Sieve {
 /// All pairs of the documents of the lists whose similarity in one of the directions is at least `least`, by their
 /// numbers. Spread over threads.
 pub fn pairs(set: &Set, lists: &Lists, least: f64) -> Result<Vec<Common>, ArraysError> {
+    pairs_on(set, lists, least, parallel::threads())
+}
+
+/// The same by so many threads.
+pub fn pairs_on(
+    set: &Set,
+    lists: &Lists,
+    least: f64,
+    threads: usize,
+) -> Result<Vec<Common>, ArraysError> {
     let parts = set.parts()?;
     let sieve = Sieve::new(&parts, lists, least);
     let next = std::sync::atomic::AtomicUsize::new(0);
@@ -110,7 +111,7 @@ pub fn pairs(set: &Set, lists: &Lists, least: f64) -> Result<Vec<Common>, Arrays
             sieve.pairs_of(&parts, lists, at, &mut counter, &mut found)?;
         }
     };
-    let threads = parallel::threads().min(lists.len().max(1));
+    let threads = threads.min(lists.len().max(1));
     let made = parallel::on_threads(threads, work);
     let folder = set.paths().first().and_then(|path| path.parent());
     let made = made.map_err(ArraysError::array(folder.unwrap_or(Path::new("."))))?;
