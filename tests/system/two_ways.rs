@@ -84,6 +84,7 @@ fn methods_have_the_same_bytes_too() {
         "sketch",
         "sif",
         "sif-anchors",
+        "sorted5",
     ] {
         let mut find = ask(&["find", "--method", method, "--in"], &file);
         find.push(tree.clone());
@@ -101,6 +102,15 @@ fn methods_have_the_same_bytes_too() {
         ),
         ask(&["groups", "--method", "sif", "--interesting", "4"], &tree),
         ask(&["groups", "--method", "mod", "--n", "20"], &tree),
+        ask(&["groups", "--method", "sorted5", "--min", "30%"], &tree),
+        ask(
+            &["pairs", "--method", "sorted5", "--bits", "12", "--exact", "--shards", "2"],
+            &tree,
+        ),
+        ask(
+            &["pairs", "--method", "sorted5", "--stem", "english", "--hash", "xxh3"],
+            &tree,
+        ),
     ];
     same_both_ways(&sandbox, groups, &["text", "json", "jsonl"]);
 }

@@ -20,7 +20,7 @@ fn texts() -> Environment {
     env
 }
 
-const PAGES: [(&str, &[&str]); 5] = [
+const PAGES: [(&str, &[&str]); 6] = [
     (
         "sif",
         &["The right file was found and only it in", "query.svg"],
@@ -31,6 +31,10 @@ const PAGES: [(&str, &[&str]); 5] = [
         &["Table 1", "figure-11.svg", "table 2: collection 2"],
     ),
     ("guide", &["--method mod --window", "What short files lose"]),
+    (
+        "kasprzak",
+        &["errors.svg", "Incremental runs", "| 2 |", "the same bytes"],
+    ),
     ("anchors", &["anchors.txt"]),
 ];
 
@@ -75,6 +79,7 @@ fn an_experiment_is_the_same_on_every_run() {
         ("sif", "query.csv"),
         ("cherkasova", "figure-07a.csv"),
         ("forman", "recall.csv"),
+        ("kasprzak", "errors-few-bits.csv"),
     ] {
         let read = |to: &str| {
             assert_eq!(env.run(["eval", experiment, "texts", "-o", to]).code, 0);

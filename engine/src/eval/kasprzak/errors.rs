@@ -163,7 +163,7 @@ pub(super) fn small(corpus: &Corpus<'_>) -> Result<Section, AskError> {
     let mut plot = Plot::new("errors", "Estimates beside exact similarities", "n, bits", "greatest error, points");
     plot.log_y = true;
     let mut curves: [Vec<(f64, f64)>; 2] = Default::default();
-    for bits in [12, 16, 20, 24, 28] {
+    for bits in corpus.worth(&[12, 16, 20, 24, 28]) {
         let real = signatures(bits, &chunks)?;
         let sets = real.iter().map(|signature| as_set(bits, signature));
         let sets: Vec<MethodSignature> = sets.collect::<Result<_, _>>()?;
@@ -193,7 +193,7 @@ pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, AskError> {
     let exact = exact_pairs(&corpus.chunks);
     let mut table = table("errors");
     let like_24 = corpus.papers_bits();
-    let mut all = vec![like_24, like_24 + 4, 24, 28];
+    let mut all = corpus.worth(&[like_24, like_24 + 4, 24, 28]);
     all.sort_unstable();
     all.dedup();
     let mut similar = 0;

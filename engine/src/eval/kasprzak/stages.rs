@@ -46,7 +46,7 @@ pub(super) fn times(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, As
             paper.to_owned(),
         ]);
     };
-    let params = params(24, ChunkHashing::Md5)?;
+    let params = params(corpus.bits(), ChunkHashing::Md5)?;
     let start = clock();
     let mut signer = Signer::new(&params);
     let texts = corpus.collection.texts.iter();
@@ -59,9 +59,9 @@ pub(super) fn times(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, As
     let chunking = clock() - start;
     row("1: chunks", chunking, "2 hours, 14 processors");
     let start = clock();
-    let (_, set) = arrays(corpus.scratch, "stages", 24, &signatures, 1)?;
+    let (_, set) = arrays(corpus.scratch, "stages", corpus.bits(), &signatures, 1)?;
     let building = clock() - start;
-    row("2, 3: arrays, 24 bits", building, "3 hours, one processor");
+    row("2, 3: arrays", building, "3 hours, one processor");
     let lists = lists(&signatures);
     let start = clock();
     let found = pairs_on(&set, &lists, THRESHOLD, 1)?;
@@ -70,8 +70,9 @@ pub(super) fn times(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, As
     row("all", chunking + building + searching, "7 hours, 14 processors");
     let looked_up = corpus.postings() as f64 / searching.max(1e-9) / 1e6;
     let text = format!(
-        "One thread. {} pairs of 1 % and more. The search looks up {looked_up:.1} million chunks a second. The paper's 8,500 documents of 2,400 chunks in \
+        "One thread, {} bits. {} pairs of 1 % and more. The search looks up {looked_up:.1} million chunks a second. The paper's 8,500 documents of 2,400 chunks in \
          an hour are 5,700 chunks a second.",
+        corpus.bits(),
         found.len()
     );
     Ok(Section::new("Times by stage (section 4.6)", text).table(table))
@@ -83,7 +84,7 @@ pub(super) fn sizes(corpus: &Corpus<'_>) -> Result<Section, AskError> {
         "sizes",
         &["n", "documents MB", "offsets MB", "ids MB", "bytes of an id", "all MB", "bytes for each chunk", "of the texts %"],
     );
-    for bits in [16, 20, 24, 28] {
+    for bits in corpus.worth(&[16, 20, 24, 28]) {
         let signatures = signatures(bits, &corpus.chunks)?;
         let name = format!("sizes-{bits}");
         let (_, set) = arrays(corpus.scratch, &name, bits, &signatures, 1)?;
@@ -135,12 +136,12 @@ pub(super) fn shards(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, A
         "shards",
         &["processes", "arrays s", "search s", "the same arrays", "the same pairs"],
     );
-    let signatures = signatures(24, &corpus.chunks)?;
+    let signatures = signatures(corpus.bits(), &corpus.chunks)?;
     let lists = lists(&signatures);
     let mut first = None;
     for count in [1, 2] {
         let start = clock();
-        let (folder, set) = arrays(corpus.scratch, &format!("shards-{count}"), 24, &signatures, count)?;
+        let (folder, set) = arrays(corpus.scratch, &format!("shards-{count}"), corpus.bits(), &signatures, count)?;
         let building = clock() - start;
         let start = clock();
         let found = match count {
@@ -163,7 +164,7 @@ pub(super) fn shards(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, A
         ]);
         first.get_or_insert((arrays, found));
     }
-    let text = "24 bits. Processes share the values for building and the documents for searching; one process is one thread.";
+    let text = "Processes share the values for building and the documents for searching; one process is one thread.";
     Ok(Section::new("Shards (section 4.5)", text).table(table))
 }
 
@@ -173,7 +174,7 @@ pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
         "increments",
         &["merge", "documents", "seconds", "as from nothing"],
     );
-    let signatures = signatures(24, &corpus.chunks)?;
+    let signatures = signatures(corpus.bits(), &corpus.chunks)?;
     let count = signatures.len() as u32;
     let folder = Folder::new(&corpus.scratch.join("increments"), "sorted5.24", "increments");
     let numbered = |from: u32, to: u32| {
@@ -190,13 +191,13 @@ pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
     for (what, from, to, leave) in steps {
         let stays = |key: u32| !leave || key % 10 != 0;
         let start = clock();
-        let set = merge(&folder, 24, numbered(from, to), 1, &stays)?;
+        let set = merge(&folder, corpus.bits(), numbered(from, to), 1, &stays)?;
         let spent = clock() - start;
         let left: Vec<(u32, &MethodSignature)> =
             if leave { numbered(0, count).filter(|(key, _)| stays(*key)).collect() } else { numbered(0, to).collect() };
         let whole = Folder::new(&corpus.scratch.join("whole"), "sorted5.24", what);
         let documents = left.len();
-        let whole = merge(&whole, 24, left, 1, &|_| true)?;
+        let whole = merge(&whole, corpus.bits(), left, 1, &|_| true)?;
         let same = set.paths().iter().zip(whole.paths()).all(|(one, other)| {
             matches!((fs::read(one), fs::read(other)), (Ok(a), Ok(b)) if a == b)
         });
@@ -207,7 +208,7 @@ pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
             (if same { "the same bytes" } else { "other bytes" }).to_owned(),
         ]);
     }
-    let text = "24 bits. A merge reads and writes all of the arrays, of which 64 MiB are offsets: it costs about the same however little is new. \
+    let text = "A merge reads and writes all of the arrays, of which 64 MiB are offsets at 24 bits: it costs about the same however little is new. \
                 Deleted documents leave in the same merge.";
     Ok(Section::new("Incremental runs (section 4.4)", text).table(table))
 }
@@ -222,8 +223,8 @@ pub(super) fn preselected(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Secti
     let whole = |number: u32| corpus.chunks[number as usize].len().max(1) as f64;
     let reaches = |common: u32, a: u32, b: u32| f64::from(common) / whole(a).min(whole(b)) >= THRESHOLD;
     let right = exact.iter().filter(|pair| reaches(pair.common, pair.a, pair.b)).count();
-    let params = params(24, ChunkHashing::Md5)?;
-    for bits in [corpus.papers_bits(), 24] {
+    let params = params(corpus.bits(), ChunkHashing::Md5)?;
+    for bits in corpus.worth(&[corpus.papers_bits(), 24]) {
         let signatures = signatures(bits, &corpus.chunks)?;
         let (_, set) = arrays(corpus.scratch, "preselected", bits, &signatures, 1)?;
         let found = pairs(&set, &lists(&signatures), THRESHOLD)?;
@@ -262,7 +263,7 @@ pub(super) fn offsets(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, 
         "offsets",
         &["n", "plain MB", "differences MB", "saved %", "plain ns a look-up", "differences ns"],
     );
-    for bits in [corpus.papers_bits(), 24] {
+    for bits in corpus.worth(&[corpus.papers_bits(), 24]) {
         let signatures = signatures(bits, &corpus.chunks)?;
         let (_, set) = arrays(corpus.scratch, "offsets", bits, &signatures, 1)?;
         let parts = set.parts()?;

@@ -154,11 +154,12 @@ pub(super) fn dictionary(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
         &["words that count", "(chunk, document) pairs", "distinct chunks", "pairs above 1 %", "MB/s"],
     );
     let with = settings(&Settings {
+        bits: Some(corpus.bits()),
         dictionary: Some(Arc::clone(&dictionary)),
         ..Settings::default()
     })?;
     for (what, params) in [
-        (format!("all {all}"), params(24, ChunkHashing::Md5)?),
+        (format!("all {all}"), params(corpus.bits(), ChunkHashing::Md5)?),
         (format!("{} of the dictionary", dictionary.len()), with),
     ] {
         let start = clock();
@@ -169,7 +170,7 @@ pub(super) fn dictionary(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
             .iter()
             .map(|chunks| select(&params, &Features::of_values(chunks.iter().copied())))
             .collect();
-        let (_, set) = arrays(corpus.scratch, "dictionary", 24, &signatures, 1)?;
+        let (_, set) = arrays(corpus.scratch, "dictionary", corpus.bits(), &signatures, 1)?;
         let found = pairs(&set, &lists(&signatures), super::THRESHOLD)?;
         let postings: usize = chunks.iter().map(Vec::len).sum();
         let mut distinct: Vec<u64> = chunks.into_iter().flatten().collect();
