@@ -43,13 +43,20 @@ fn params() -> MethodParams {
 fn text(seed: u64, words: usize) -> String {
     let mut state = seed | 1;
     let word = |_| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         format!("word{}", state >> 59)
     };
     (0..words).map(word).collect::<Vec<_>>().join(" ")
 }
 
-fn ask(scene: &Scene, within: &str, question: MethodQuestion, keep: &dyn Keep) -> Answer<MethodRow> {
+fn ask(
+    scene: &Scene,
+    within: &str,
+    question: MethodQuestion,
+    keep: &dyn Keep,
+) -> Answer<MethodRow> {
     let request = MethodRequest {
         params: params().to_string(),
         anchors: None,
@@ -155,7 +162,10 @@ proptest! {
 fn damage_and_a_folder_that_cannot_be_written_cost_time_only() {
     let mut scene = Scene::new();
     for number in 0..12 {
-        scene.write(&format!("f{number}"), text(number / 3, 200 + number as usize));
+        scene.write(
+            &format!("f{number}"),
+            text(number / 3, 200 + number as usize),
+        );
     }
     scene.scan();
     let folder = tempfile::tempdir().expect("a folder");
@@ -169,7 +179,9 @@ fn damage_and_a_folder_that_cannot_be_written_cost_time_only() {
     let part = || {
         let mut files = std::fs::read_dir(state()).expect("listed").flatten();
         let is_part = |path: &PathBuf| path.extension().is_some_and(|end| end == "arrays");
-        files.find_map(|entry| Some(entry.path()).filter(is_part)).expect("a part")
+        files
+            .find_map(|entry| Some(entry.path()).filter(is_part))
+            .expect("a part")
     };
     let whole = std::fs::read(part()).expect("read");
     for cut in [0, 100, 511, 600, whole.len() - 1] {

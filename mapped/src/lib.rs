@@ -113,7 +113,11 @@ pub fn private_folder(path: &Path) -> Result<(), MapError> {
         source,
     };
     let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(path).map_err(failed)?;
+    builder
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(failed)?;
     let is = fs::symlink_metadata(path).map_err(failed)?;
     if !is.is_dir() || is.uid() != rustix::process::geteuid().as_raw() {
         return Err(MapError::NotOurs {

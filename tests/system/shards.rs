@@ -37,11 +37,27 @@ fn parts(folder: &Path) -> Vec<PathBuf> {
 
 /// All lists of all values.
 fn lists(files: &[PathBuf]) -> Vec<Vec<u32>> {
-    let bytes: Vec<Vec<u8>> = files.iter().map(|file| std::fs::read(file).expect("a part")).collect();
-    let arrays = bytes.iter().map(|part| Arrays::of(part).expect("arrays")).collect();
+    let bytes: Vec<Vec<u8>> = files
+        .iter()
+        .map(|file| std::fs::read(file).expect("a part"))
+        .collect();
+    let arrays = bytes
+        .iter()
+        .map(|part| Arrays::of(part).expect("arrays"))
+        .collect();
     let parts = Parts::of(arrays).expect("the whole");
-    parts.parts().iter().for_each(|part| part.verify().expect("as written"));
-    let list = |value| parts.part_of(value).list(value).expect("a list").iter().collect();
+    parts
+        .parts()
+        .iter()
+        .for_each(|part| part.verify().expect("as written"));
+    let list = |value| {
+        parts
+            .part_of(value)
+            .list(value)
+            .expect("a list")
+            .iter()
+            .collect()
+    };
     (0..1 << 14).map(list).collect()
 }
 
@@ -53,7 +69,9 @@ fn shards_have_the_same_bytes_as_one_process() {
     let tree = sandbox.path("tree");
     let tree = tree.to_str().expect("UTF-8");
     let ask = |shards: &str, more: &[&str]| {
-        let args = ["pairs", tree, "--method", "sorted5", "--bits", "14", "--shards", shards];
+        let args = [
+            "pairs", tree, "--method", "sorted5", "--bits", "14", "--shards", shards,
+        ];
         sandbox.resemble(args.iter().chain(more)).success().out()
     };
     let cache = sandbox.path("cache");
@@ -97,8 +115,14 @@ fn shards_have_the_same_bytes_as_one_process() {
     // A daemon starts processes of its own program.
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
-    assert_eq!(ask("1", &["--format", "tsv"]), ask("3", &["--format", "tsv", "--local", "--no-cache"]));
+    assert_eq!(
+        ask("1", &["--format", "tsv"]),
+        ask("3", &["--format", "tsv", "--local", "--no-cache"])
+    );
     std::fs::remove_dir_all(sandbox.path("state/resemble/arrays")).ok();
-    assert_eq!(ask("3", &["--format", "tsv"]), ask("1", &["--format", "tsv", "--local"]));
+    assert_eq!(
+        ask("3", &["--format", "tsv"]),
+        ask("1", &["--format", "tsv", "--local"])
+    );
     assert_eq!(parts(&sandbox.path("state")).len(), 3);
 }

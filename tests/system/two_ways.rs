@@ -104,11 +104,15 @@ fn methods_have_the_same_bytes_too() {
         ask(&["groups", "--method", "mod", "--n", "20"], &tree),
         ask(&["groups", "--method", "sorted5", "--min", "30%"], &tree),
         ask(
-            &["pairs", "--method", "sorted5", "--bits", "12", "--exact", "--shards", "2"],
+            &[
+                "pairs", "--method", "sorted5", "--bits", "12", "--exact", "--shards", "2",
+            ],
             &tree,
         ),
         ask(
-            &["pairs", "--method", "sorted5", "--stem", "english", "--hash", "xxh3"],
+            &[
+                "pairs", "--method", "sorted5", "--stem", "english", "--hash", "xxh3",
+            ],
             &tree,
         ),
     ];

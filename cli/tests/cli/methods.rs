@@ -250,11 +250,25 @@ fn parameters_are_refused_with_the_reason() {
             "--shards is for sorted5",
         ),
         (
-            &["pairs", "docs", "--method", "mod", "--dictionary", "docs/small.txt"],
+            &[
+                "pairs",
+                "docs",
+                "--method",
+                "mod",
+                "--dictionary",
+                "docs/small.txt",
+            ],
             "mod has no parameter dictionary",
         ),
         (
-            &["pairs", "docs", "--method", "sorted5", "--lemmas", "docs/small.txt"],
+            &[
+                "pairs",
+                "docs",
+                "--method",
+                "sorted5",
+                "--lemmas",
+                "docs/small.txt",
+            ],
             "line 1 of the lemmas",
         ),
         (&["pairs", "docs", "--score", "paper"], "--method"),
@@ -494,22 +508,52 @@ fn a_second_question_reads_no_file() {
 #[test]
 fn words_of_a_dictionary_and_basic_forms() {
     let env = Environment::new();
-    env.write("docs/a", "the crane lifts a heavy stone over the old wall today");
-    env.write("docs/b", "the crane xyz lifted a heavy stones over qqq the old wall today");
-    env.write("words", "the crane lifts lifted a heavy stone stones over old wall today");
-    env.write("lemmas", "# forms\nlifts\tlift\nlifted\tlift\nstones\tstone\n");
+    env.write(
+        "docs/a",
+        "the crane lifts a heavy stone over the old wall today",
+    );
+    env.write(
+        "docs/b",
+        "the crane xyz lifted a heavy stones over qqq the old wall today",
+    );
+    env.write(
+        "words",
+        "the crane lifts lifted a heavy stone stones over old wall today",
+    );
+    env.write(
+        "lemmas",
+        "# forms\nlifts\tlift\nlifted\tlift\nstones\tstone\n",
+    );
     let score = |more: &[&str]| {
-        let args = ["pairs", "docs", "--method", "sorted5", "--min", "0", "--format", "json"];
+        let args = [
+            "pairs", "docs", "--method", "sorted5", "--min", "0", "--format", "json",
+        ];
         let json = env.run(args.iter().chain(more).copied()).json();
-        let id = json["parameters"]["method_params"].as_str().unwrap().to_owned();
+        let id = json["parameters"]["method_params"]
+            .as_str()
+            .unwrap()
+            .to_owned();
         (json["pairs"][0]["score"].as_f64().unwrap_or(0.0), id)
     };
     let (none, id) = score(&[]);
-    assert_eq!((none, id.as_str()), (0.0, "sorted5.words-5.bits-24.hash-md5.v1"));
+    assert_eq!(
+        (none, id.as_str()),
+        (0.0, "sorted5.words-5.bits-24.hash-md5.v1")
+    );
     let (some, id) = score(&["--dictionary", "words"]);
     assert!(some < 1.0 && id.contains(".dictionary-"), "{some} {id}");
     let (all, id) = score(&["--dictionary", "words", "--lemmas", "lemmas"]);
     assert!(all == 1.0 && id.contains(".lemmas-"), "{all} {id}");
-    let (all, id) = score(&["--dictionary", "words", "--stem", "english", "--hash", "blake3"]);
-    assert!(all == 1.0 && id.contains("hash-blake3") && id.contains(".stem-english"), "{all} {id}");
+    let (all, id) = score(&[
+        "--dictionary",
+        "words",
+        "--stem",
+        "english",
+        "--hash",
+        "blake3",
+    ]);
+    assert!(
+        all == 1.0 && id.contains("hash-blake3") && id.contains(".stem-english"),
+        "{all} {id}"
+    );
 }

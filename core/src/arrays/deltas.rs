@@ -55,7 +55,13 @@ impl Deltas {
             return Some(start + sum);
         }
         let more = (from..=at).filter_map(|at| self.large.get(&at));
-        Some(start + sum + more.map(|difference| difference - u64::from(LARGE)).sum::<u64>())
+        Some(
+            start
+                + sum
+                + more
+                    .map(|difference| difference - u64::from(LARGE))
+                    .sum::<u64>(),
+        )
     }
 
     /// Bytes in memory; of a large difference its place and itself.

@@ -48,7 +48,9 @@ pub enum ArrayError {
     #[error("they are no arrays of this program; remove the file, it is made again")]
     Foreign,
     /// Written by another version.
-    #[error("they are of version {0}, this program knows version {VERSION}; remove the file, it is made again")]
+    #[error(
+        "they are of version {0}, this program knows version {VERSION}; remove the file, it is made again"
+    )]
     Version(u32),
     /// The file has another length than its header says.
     #[error("the file has {found} bytes instead of {expected}; remove it, it is made again")]
@@ -160,7 +162,9 @@ impl Header {
         let params = params.filter(|_| length <= DIGEST_AT - PARAMS_AT);
         let params = params.and_then(|params| std::str::from_utf8(params).ok());
         let header = Self {
-            params: params.ok_or(ArrayError::Damaged("a params id that is none"))?.to_owned(),
+            params: params
+                .ok_or(ArrayError::Damaged("a params id that is none"))?
+                .to_owned(),
             bits: head[20],
             id_width: head[21],
             offset_width: head[22],
@@ -195,7 +199,10 @@ impl Header {
 /// A number of up to eight bytes.
 #[inline]
 fn number(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |n, &byte| n << 8 | u64::from(byte))
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |n, &byte| n << 8 | u64::from(byte))
 }
 
 /// The documents of arrays, by number.
@@ -216,7 +223,10 @@ impl<'a> Documents<'a> {
     /// The key and the number of chunks of each, in order.
     pub fn iter(self) -> impl ExactSizeIterator<Item = (u32, u32)> + 'a {
         self.0.iter().map(|&[a, b, c, d, e, f, g, h]| {
-            (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]))
+            (
+                u32::from_le_bytes([a, b, c, d]),
+                u32::from_le_bytes([e, f, g, h]),
+            )
         })
     }
 
@@ -243,7 +253,9 @@ impl<'a> Ids<'a> {
     /// Them.
     #[inline]
     pub fn iter(self) -> impl ExactSizeIterator<Item = u32> + 'a {
-        self.bytes.chunks_exact(self.width).map(|id| number(id) as u32)
+        self.bytes
+            .chunks_exact(self.width)
+            .map(|id| number(id) as u32)
     }
 
     /// How many.
@@ -271,7 +283,8 @@ impl<'a> Arrays<'a> {
     pub fn of(bytes: &'a [u8]) -> Result<Self, ArrayError> {
         let header = Header::decode(bytes)?;
         let lengths = header.lengths();
-        let sum = lengths.and_then(|[a, b, c]| a.checked_add(b)?.checked_add(c)?.checked_add(HEADER as u64));
+        let sum = lengths
+            .and_then(|[a, b, c]| a.checked_add(b)?.checked_add(c)?.checked_add(HEADER as u64));
         let (Some([documents, offsets, _]), Some(expected)) = (lengths, sum) else {
             return Err(ArrayError::Damaged("numbers of the header that cannot be"));
         };
@@ -303,7 +316,10 @@ impl<'a> Arrays<'a> {
     /// Whether everything is as it was written. Time: reading all of it.
     pub fn verify(&self) -> Result<(), ArrayError> {
         let arrays = [
-            (self.documents.bytes(), "the documents are not what was written"),
+            (
+                self.documents.bytes(),
+                "the documents are not what was written",
+            ),
             (self.offsets, "the offsets are not what was written"),
             (self.ids, "the ids are not what was written"),
         ];
@@ -336,7 +352,9 @@ impl<'a> Arrays<'a> {
     #[inline]
     pub fn list(&self, value: u64) -> Result<Ids<'a>, ArrayError> {
         let damaged = ArrayError::Damaged("an offset that cannot be");
-        let at = value.checked_sub(self.header.from).filter(|_| value < self.header.to);
+        let at = value
+            .checked_sub(self.header.from)
+            .filter(|_| value < self.header.to);
         let at = at.ok_or(ArrayError::Parts("a value of another part"))? as usize;
         let (from, to) = match (self.offset(at), self.offset(at + 1)) {
             (Some(from), Some(to)) if from <= to && to <= self.header.entries => (from, to),

@@ -19,7 +19,9 @@ pub fn radix_sort(postings: &mut Vec<Posting>) {
     let Some(&Posting { value: first, .. }) = postings.first() else {
         return;
     };
-    let differs = postings.iter().fold(0, |bits, posting| bits | (posting.value ^ first));
+    let differs = postings
+        .iter()
+        .fold(0, |bits, posting| bits | (posting.value ^ first));
     let mut other = vec![Posting::default(); postings.len()];
     for shift in [0, 8, 16, 24] {
         if differs >> shift & 0xff == 0 {

@@ -55,7 +55,10 @@ fn documents() -> impl Strategy<Value = Vec<Document>> {
 }
 
 fn pairs(values: &BTreeMap<u32, u64>) -> Vec<(u64, u64)> {
-    values.iter().map(|(&value, &count)| (value.into(), count)).collect()
+    values
+        .iter()
+        .map(|(&value, &count)| (value.into(), count))
+        .collect()
 }
 
 proptest! {
@@ -187,7 +190,13 @@ fn parts_that_do_not_belong_together_are_refused() {
         Parts::of(parts.collect()).map(|parts| parts.documents().iter().collect::<Vec<_>>())
     };
     assert_eq!(of(&[&high, &low]), Ok(vec![(7, 3)]));
-    for parts in [&[&low[..], &gap][..], &[&low, &strange], &[&low], &[&high], &[]] {
+    for parts in [
+        &[&low[..], &gap][..],
+        &[&low, &strange],
+        &[&low],
+        &[&high],
+        &[],
+    ] {
         assert!(matches!(of(parts), Err(ArrayError::Parts(_))), "{parts:?}");
     }
     let mut version = low.clone();

@@ -16,7 +16,8 @@ fn every_method_has_the_name_that_is_typed() {
             "min",
             "sketch",
             "sif",
-            "sif-anchors", "sorted5"
+            "sif-anchors",
+            "sorted5"
         ]
     );
     for name in names {

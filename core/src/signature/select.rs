@@ -209,7 +209,10 @@ impl Selector {
             }
             State::Sorted5 { bits, kept } => Form::Counted {
                 level: 0,
-                fingerprints: sorted5::hashed(*bits, kept.take().into_iter().map(|(value, _)| value)),
+                fingerprints: sorted5::hashed(
+                    *bits,
+                    kept.take().into_iter().map(|(value, _)| value),
+                ),
             },
             State::Chunks(chunks) => Form::Chunks(chunks.take()),
         })

@@ -136,9 +136,11 @@ impl ChunkHashing {
             }
             Self::Xxh3 => xxhash_rust::xxh3::xxh3_64(chunk),
             Self::Fnv => {
-                let fnv = chunk.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, &byte| {
-                    (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-                });
+                let fnv = chunk
+                    .iter()
+                    .fold(0xcbf2_9ce4_8422_2325, |hash: u64, &byte| {
+                        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+                    });
                 crate::signature::shingles::mix(fnv)
             }
             Self::Blake3 => {
@@ -207,7 +209,9 @@ impl Run {
         }
         std::mem::swap(&mut self.ring[self.at], word);
         let (ring, new) = (&self.ring, &self.ring[self.at]);
-        let place = self.sorted.partition_point(|&at| ring[usize::from(at)] <= *new);
+        let place = self
+            .sorted
+            .partition_point(|&at| ring[usize::from(at)] <= *new);
         self.sorted.insert(place, gone);
         self.at = (self.at + 1) % self.ring.len();
         self.missing = self.missing.saturating_sub(1);
@@ -216,7 +220,9 @@ impl Run {
 
     /// The words of the full chunk, sorted.
     fn words(&self) -> impl Iterator<Item = &[u8]> {
-        self.sorted.iter().map(|&at| &self.ring[usize::from(at)][..])
+        self.sorted
+            .iter()
+            .map(|&at| &self.ring[usize::from(at)][..])
     }
 }
 

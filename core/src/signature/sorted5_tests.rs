@@ -68,7 +68,14 @@ const MD5_OF_THE_FIRST: &str = "531cfe941d41d4c2";
 fn words_that_change_places_make_no_difference_within_a_chunk() {
     let (params, own) = of_bits(24);
     let (a, b) = (b"one two three four five", b"five one four two three");
-    assert_eq!(exact(&own, a, b), Overlap { common: 1, a: 1, b: 1 });
+    assert_eq!(
+        exact(&own, a, b),
+        Overlap {
+            common: 1,
+            a: 1,
+            b: 1
+        }
+    );
     assert_eq!(sign(&params, a), sign(&params, b));
     assert!(sign(&params, b"one two three four").is_empty());
     // A set: a repeat counts once.
@@ -82,7 +89,10 @@ fn similarity_is_of_the_first_document_and_the_reverse_follows() {
     let (params, _) = of_bits(28);
     let words: Vec<String> = (0..400).map(|i| format!("w{i}")).collect();
     let (template, thesis) = (words[..104].join(" "), words.join(" "));
-    let (a, b) = (sign(&params, template.as_bytes()), sign(&params, thesis.as_bytes()));
+    let (a, b) = (
+        sign(&params, template.as_bytes()),
+        sign(&params, thesis.as_bytes()),
+    );
     let scores = score(&params, &a, &b);
     assert_eq!(scores.score, Judged::Value(1.0));
     assert_eq!(scores.b_in_a, Ok(Judged::Value(100.0 / 396.0)));
@@ -94,7 +104,10 @@ fn similarity_is_of_the_first_document_and_the_reverse_follows() {
 fn the_hashed_set_can_be_below_exact() {
     // Hashes by their first two decimal digits, so to speak: x and y meet.
     let (a, b) = ([0x0100u64, 0x01ff, 0x0200], [0x0100u64, 0x01ff]);
-    let exact = overlap_of_sorted(&a, &b).a_in_b().value().expect("a figure");
+    let exact = overlap_of_sorted(&a, &b)
+        .a_in_b()
+        .value()
+        .expect("a figure");
     let upper = |chunks: &[u64]| hashed(56, chunks.iter().copied());
     let set = |chunks: &[u64]| -> Vec<u64> { upper(chunks).into_iter().map(|v| v.0).collect() };
     let by_sets = overlap_of_sorted(&set(&a), &set(&b)).a_in_b().value();
@@ -112,7 +125,10 @@ fn a_dictionary_leaves_words_out() {
         ..Settings::default()
     };
     let params = MethodParams::new(Method::Sorted5, &settings).expect("right");
-    let (a, b) = (&b"one two xxx three four five"[..], &b"one two three four five"[..]);
+    let (a, b) = (
+        &b"one two xxx three four five"[..],
+        &b"one two three four five"[..],
+    );
     assert_eq!(sign(&params, a), sign(&params, b));
     let id = params.to_string();
     let supplies = Supplies {

@@ -49,7 +49,9 @@ pub struct Lemmas {
 
 /// Why a line is no word and its lemma.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("line {line} of the lemmas is not: a word, a tab, its basic form (one word each); mend it or begin it with #")]
+#[error(
+    "line {line} of the lemmas is not: a word, a tab, its basic form (one word each); mend it or begin it with #"
+)]
 pub struct LemmaError {
     /// Counted from 1.
     pub line: u64,

@@ -63,7 +63,11 @@ impl<F: FnMut(&[u8])> Words<'_, F> {
             word.push((letter as u8).to_ascii_lowercase());
         } else {
             // Of a character that broke off nothing but some bits may be left: for private use.
-            let number = if letter < 128 { PRIVATE + letter } else { letter };
+            let number = if letter < 128 {
+                PRIVATE + letter
+            } else {
+                letter
+            };
             let letter = char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER);
             word.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
         }
@@ -122,11 +126,23 @@ mod tests {
     fn words_are_spelled_in_lower_case() {
         let text = "Additionaly, we SORT the: words_2 Čeština\nüber-\t漢字";
         let expected = [
-            "additionaly", "we", "sort", "the", "words_2", "čeština", "über", "漢", "字",
+            "additionaly",
+            "we",
+            "sort",
+            "the",
+            "words_2",
+            "čeština",
+            "über",
+            "漢",
+            "字",
         ];
         assert_eq!(words(&[text.as_bytes()]), expected);
         assert_eq!(words(&[b"caf\xe9 \xff"]), ["caf\u{e009}", "ÿ"]);
-        assert!(words(&[&vec![b'a'; 10_000]]).iter().all(|word| word.len() <= LONGEST));
+        assert!(
+            words(&[&vec![b'a'; 10_000]])
+                .iter()
+                .all(|word| word.len() <= LONGEST)
+        );
     }
 
     proptest! {

@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use resemble_core::arrays::layout::{id_width, offset_width};
 use resemble_core::arrays::sort::{Posting, radix_sort};
 use resemble_core::arrays::{Header, Merging};
-use resemble_core::signature::MethodSignature;
 use serde::{Deserialize, Serialize};
 
-use super::{ArraysError, Set};
+use super::{ArraysError, Set, Update};
 
 /// Postings of a bucket, about: 32 MiB, and as much for sorting.
 const BUCKET: u64 = 1 << 22;
@@ -61,19 +60,22 @@ pub(super) fn cut(from: u64, to: u64, count: u64) -> Vec<Range> {
         .collect()
 }
 
-/// Step 1: writes the postings of new documents into buckets of values, in the order of the documents.
+/// Step 1: writes the postings of new documents into buckets of values, in the order of the documents. Parts begin their
+/// names with `names`.
 pub(super) fn prepare(
     work: &Path,
     params: &str,
-    bits: u8,
     merging: &Merging,
-    new: &[(u32, &MethodSignature)],
+    update: &Update<'_>,
     old: Vec<PathBuf>,
-    parts: u32,
     names: &str,
 ) -> Result<BuildJob, ArraysError> {
-    let postings: u64 = new.iter().map(|(_, signature)| signature.occurrences()).sum();
-    let ranges = cut(0, 1 << bits, u64::from(parts));
+    let Update { bits, new, shards } = *update;
+    let postings: u64 = new
+        .iter()
+        .map(|(_, signature)| signature.occurrences())
+        .sum();
+    let ranges = cut(0, 1 << bits, u64::from(shards));
     let each = postings.div_ceil(BUCKET * ranges.len() as u64);
     let each = each.clamp(1, (MOST_BUCKETS / ranges.len() as u64).max(1));
     let mut jobs = Vec::new();
@@ -114,7 +116,9 @@ pub(super) fn prepare(
         }
     }
     for (file, (_, path)) in files.into_iter().zip(&buckets) {
-        let closed = file.into_inner().map_err(std::io::IntoInnerError::into_error);
+        let closed = file
+            .into_inner()
+            .map_err(std::io::IntoInnerError::into_error);
         drop(closed.map_err(ArraysError::io("write", path))?);
     }
     Ok(BuildJob {
@@ -149,10 +153,8 @@ pub(super) fn part(
 ) -> Result<(), ArraysError> {
     let own = job.parts.get(at);
     let own = own.ok_or_else(|| ArraysError::Worker("there is no such part".to_owned()))?;
-    let old = match job.old.is_empty() {
-        true => None,
-        false => Some(Set::open(&job.old)?),
-    };
+    let has_old = !job.old.is_empty();
+    let old = has_old.then(|| Set::open(&job.old)).transpose()?;
     let parts = old.as_ref().map(Set::parts).transpose()?;
     for (part, path) in parts.iter().flat_map(|parts| parts.parts()).zip(&job.old) {
         let header = part.header();
@@ -160,7 +162,11 @@ pub(super) fn part(
             part.verify().map_err(ArraysError::array(path))?;
         }
     }
-    let entries: u64 = job.documents.iter().map(|&(_, chunks)| u64::from(chunks)).sum();
+    let entries: u64 = job
+        .documents
+        .iter()
+        .map(|&(_, chunks)| u64::from(chunks))
+        .sum();
     let header = Header {
         params: job.params.clone(),
         bits: job.bits,
@@ -182,7 +188,9 @@ pub(super) fn part(
         radix_sort(&mut sorted);
         let mut rest = &sorted[..];
         for value in range.from..range.to {
-            let here = rest.iter().take_while(|posting| u64::from(posting.value) == value);
+            let here = rest
+                .iter()
+                .take_while(|posting| u64::from(posting.value) == value);
             coming.clear();
             coming.extend(here.map(|posting| posting.document));
             rest = &rest[coming.len()..];
@@ -191,9 +199,8 @@ pub(super) fn part(
                 continue;
             };
             let ids = parts.part_of(value).list(value);
-            let merged = ids.and_then(|ids| {
-                Merging::list(&job.renumbered, ids.iter(), &coming, &mut list)
-            });
+            let merged =
+                ids.and_then(|ids| Merging::list(&job.renumbered, ids.iter(), &coming, &mut list));
             merged.map_err(ArraysError::array(folder))?;
             writer.list(&list)?;
         }

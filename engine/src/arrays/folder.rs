@@ -116,7 +116,11 @@ impl Folder {
             if current.params != self.params || !current.parts.iter().all(is_name) {
                 return None;
             }
-            let paths: Vec<PathBuf> = current.parts.iter().map(|part| self.path.join(part)).collect();
+            let paths: Vec<PathBuf> = current
+                .parts
+                .iter()
+                .map(|part| self.path.join(part))
+                .collect();
             match Set::open(&paths) {
                 Ok(set) => return Some(set),
                 Err(ArraysError::Map(resemble_mapped::MapError::Io { source, .. }))
@@ -170,7 +174,12 @@ impl Folder {
         let new: Vec<(u32, u32)> = update
             .new
             .iter()
-            .map(|&(key, signature)| (key, u32::try_from(signature.occurrences()).unwrap_or(u32::MAX)))
+            .map(|&(key, signature)| {
+                (
+                    key,
+                    u32::try_from(signature.occurrences()).unwrap_or(u32::MAX),
+                )
+            })
             .collect();
         let parts = old.as_ref().map(Set::parts).transpose()?;
         let merging = match &parts {
@@ -179,19 +188,17 @@ impl Folder {
         };
         drop(parts);
         let work = self.work()?;
-        let paths = old.as_ref().map(|set| set.paths.clone()).unwrap_or_default();
+        let paths = old
+            .as_ref()
+            .map(|set| set.paths.clone())
+            .unwrap_or_default();
         let names = fresh_name();
-        let job = build::prepare(
-            &work.0,
-            &self.params,
-            update.bits,
-            &merging,
-            update.new,
-            paths,
-            update.shards,
-            &names,
-        )?;
-        let made: Vec<PathBuf> = job.parts.iter().map(|part| self.path.join(&part.name)).collect();
+        let job = build::prepare(&work.0, &self.params, &merging, update, paths, &names)?;
+        let made: Vec<PathBuf> = job
+            .parts
+            .iter()
+            .map(|part| self.path.join(&part.name))
+            .collect();
         let built = shards::build(&work.0, &self.path, &job).and_then(|()| Set::open(&made));
         let set = match built {
             Ok(set) => set,
@@ -232,7 +239,9 @@ impl Folder {
 
     /// Removes the states of params ids that were last changed longest ago.
     fn forget_oldest(&self) {
-        let Some(all) = self.path.parent() else { return };
+        let Some(all) = self.path.parent() else {
+            return;
+        };
         let mut states: Vec<(SystemTime, PathBuf)> = Vec::new();
         for entry in fs::read_dir(all).into_iter().flatten().flatten() {
             let current = fs::metadata(entry.path().join(CURRENT));
@@ -242,7 +251,11 @@ impl Folder {
         }
         states.sort();
         let many = states.len().saturating_sub(MOST_IDS);
-        for (_, path) in states.into_iter().take(many).filter(|(_, path)| *path != self.path) {
+        for (_, path) in states
+            .into_iter()
+            .take(many)
+            .filter(|(_, path)| *path != self.path)
+        {
             drop(fs::remove_dir_all(path));
         }
     }

@@ -58,7 +58,10 @@ impl Lists {
     pub(super) fn values(&self, at: usize) -> impl Iterator<Item = (u64, u64)> + '_ {
         let before = self.start(self.first);
         let (from, to) = (self.start(at) - before, self.ends[at] - before);
-        let values = self.values.get(from as usize..to as usize).unwrap_or_default();
+        let values = self
+            .values
+            .get(from as usize..to as usize)
+            .unwrap_or_default();
         let runs = values.chunk_by(|a, b| a == b);
         runs.map(|run| (u64::from(run[0]), run.len() as u64))
     }
@@ -94,7 +97,10 @@ impl Lists {
             };
             let four = |bytes: &[u8]| -> Vec<u32> {
                 let (numbers, _) = bytes.as_chunks();
-                numbers.iter().map(|number| u32::from_le_bytes(*number)).collect()
+                numbers
+                    .iter()
+                    .map(|number| u32::from_le_bytes(*number))
+                    .collect()
             };
             let numbers = four(&bytes(8, count * 4)?);
             let ends = bytes(8 + count * 4, count * 8)?;

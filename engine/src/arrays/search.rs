@@ -66,7 +66,8 @@ impl Sieve {
             if a >= b || !self.takes_part[a as usize] {
                 continue;
             }
-            let of = |number: u32| u64::from(self.totals.get(number as usize).copied().unwrap_or(0));
+            let of =
+                |number: u32| u64::from(self.totals.get(number as usize).copied().unwrap_or(0));
             let overlap = Overlap {
                 common: counted.common,
                 a: of(a),

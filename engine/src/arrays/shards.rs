@@ -68,7 +68,9 @@ pub(super) fn search(
         let bytes = fs::read(&path).map_err(ArraysError::io("read", &path))?;
         let (rows, _) = bytes.as_chunks::<12>();
         let number = |row: &[u8; 12], at: usize| {
-            row[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
+            row[at..]
+                .first_chunk()
+                .map_or(0, |bytes| u32::from_le_bytes(*bytes))
         };
         found.extend(rows.iter().map(|row| Common {
             a: number(row, 0),
@@ -115,8 +117,16 @@ fn run(what: &str, work: &Path, folder: &Path, count: usize) -> Result<(), Array
     for at in 0..count {
         // Not by its name: an installation that replaces the program while it runs does not replace this one.
         let mut command = Command::new("/proc/self/exe");
-        command.arg(WORKER).arg(what).arg(work).arg(folder).arg(at.to_string());
-        let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+            .arg(WORKER)
+            .arg(what)
+            .arg(work)
+            .arg(folder)
+            .arg(at.to_string());
+        let command = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
         children.0.push(command.spawn().map_err(failed)?);
     }
     for mut child in children.0.drain(..).map(|child| Children(vec![child])) {
@@ -156,7 +166,10 @@ fn work(arguments: &[OsString]) -> Result<(), ArraysError> {
         return Err(none());
     };
     let (work, folder) = (Path::new(work), Path::new(folder));
-    let at: usize = at.to_str().and_then(|at| at.parse().ok()).ok_or_else(none)?;
+    let at: usize = at
+        .to_str()
+        .and_then(|at| at.parse().ok())
+        .ok_or_else(none)?;
     match what.to_str() {
         Some("build") => build::part(work, folder, &get::<BuildJob>(work)?, at),
         Some("search") => look_up(work, &get(work)?, at),

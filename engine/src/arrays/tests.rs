@@ -29,8 +29,11 @@ type Documents = BTreeMap<u32, MethodSignature>;
 
 fn documents() -> impl Strategy<Value = Documents> {
     let chunks = prop::collection::vec(any::<u16>(), 0..60);
-    prop::collection::btree_map(0u32..40, chunks, 0..10)
-        .prop_map(|map| map.iter().map(|(key, chunks)| (*key, signature(chunks))).collect())
+    prop::collection::btree_map(0u32..40, chunks, 0..10).prop_map(|map| {
+        map.iter()
+            .map(|(key, chunks)| (*key, signature(chunks)))
+            .collect()
+    })
 }
 
 fn merge(folder: &Folder, new: &Documents, stays: &dyn Fn(u32) -> bool) -> Set {
@@ -44,11 +47,18 @@ fn merge(folder: &Folder, new: &Documents, stays: &dyn Fn(u32) -> bool) -> Set {
 }
 
 fn bytes(set: &Set) -> Vec<Vec<u8>> {
-    set.paths().iter().map(|path| fs::read(path).expect("a part")).collect()
+    set.paths()
+        .iter()
+        .map(|path| fs::read(path).expect("a part"))
+        .collect()
 }
 
 fn figures(signature: &MethodSignature) -> Vec<(u64, u64)> {
-    signature.entries().iter().map(|entry| (entry.value, entry.count)).collect()
+    signature
+        .entries()
+        .iter()
+        .map(|entry| (entry.value, entry.count))
+        .collect()
 }
 
 proptest! {
@@ -112,7 +122,9 @@ fn damaged_and_missing_parts_are_made_anew() {
     let temp = tempfile::tempdir().expect("a folder");
     let folder = Folder::new(temp.path(), "sorted5.test", "one");
     assert!(folder.open().is_none());
-    let documents: Documents = (0..9u16).map(|key| (key.into(), signature(&[key * 700, 7, 9]))).collect();
+    let documents: Documents = (0..9u16)
+        .map(|key| (key.into(), signature(&[key * 700, 7, 9])))
+        .collect();
     let whole = bytes(&merge(&folder, &documents, &|_| true));
     let state = || folder.open().map(|set| bytes(&set));
     assert_eq!(state(), Some(whole.clone()));
@@ -136,7 +148,11 @@ fn damaged_and_missing_parts_are_made_anew() {
     assert!(folder.open().is_none());
     assert_eq!(bytes(&merge(&folder, &documents, &|_| true)), whole);
     let inner = at.parent().expect("a folder");
-    fs::write(inner.join("current"), b"{\"params\":\"sorted5.test\",\"parts\":[\"../x\"]}").expect("written");
+    fs::write(
+        inner.join("current"),
+        b"{\"params\":\"sorted5.test\",\"parts\":[\"../x\"]}",
+    )
+    .expect("written");
     assert!(folder.open().is_none());
     assert_eq!(bytes(&merge(&folder, &documents, &|_| true)), whole);
     // Nothing is left but the lock, the list and the part.
@@ -148,11 +164,19 @@ fn states_of_parameters_that_nobody_uses_go() {
     let temp = tempfile::tempdir().expect("a folder");
     let documents: Documents = [(1, signature(&[1, 2, 3]))].into();
     for params in 0..7 {
-        merge(&Folder::new(temp.path(), &format!("sorted5.{params}"), ""), &documents, &|_| true);
+        merge(
+            &Folder::new(temp.path(), &format!("sorted5.{params}"), ""),
+            &documents,
+            &|_| true,
+        );
     }
     assert!(Folder::new(temp.path(), "sorted5.6", "").open().is_some());
     assert!(Folder::new(temp.path(), "sorted5.0", "").open().is_none());
     assert_eq!(fs::read_dir(temp.path()).expect("listed").count(), 4);
     // Another index gives other contents the same ids.
-    assert!(Folder::new(temp.path(), "sorted5.6", "another").open().is_none());
+    assert!(
+        Folder::new(temp.path(), "sorted5.6", "another")
+            .open()
+            .is_none()
+    );
 }

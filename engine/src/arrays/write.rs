@@ -74,7 +74,9 @@ impl PartWriter {
         let mut table = Stretch::new(HEADER as u64);
         let failed = |e| ArraysError::io("write", path)(e);
         for &(key, chunks) in documents {
-            table.push(&Documents::encode(key, chunks), &file).map_err(failed)?;
+            table
+                .push(&Documents::encode(key, chunks), &file)
+                .map_err(failed)?;
         }
         header.digests[0] = table.finish(&file).map_err(failed)?;
         let offsets = (HEADER + documents.len() * DOCUMENT) as u64;

@@ -185,7 +185,10 @@ fn lists(signatures: &[MethodSignature]) -> Lists {
 }
 
 fn bytes_of(set: &Set) -> u64 {
-    let sizes = set.paths().iter().map(|path| std::fs::metadata(path).map_or(0, |meta| meta.len()));
+    let sizes = set
+        .paths()
+        .iter()
+        .map(|path| std::fs::metadata(path).map_or(0, |meta| meta.len()));
     sizes.sum()
 }
 

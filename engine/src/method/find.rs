@@ -89,13 +89,18 @@ fn told_by_arrays(
         return Ok(None);
     };
     let parts = held.set.parts()?;
-    let values = own.entries().into_iter().map(|entry| (entry.value, entry.count));
+    let values = own
+        .entries()
+        .into_iter()
+        .map(|entry| (entry.value, entry.count));
     let counted = Counter::new(parts.documents().len()).count(&parts, values);
     let Ok(counted) = counted else {
         return Ok(None);
     };
-    let common: HashMap<u32, u64> =
-        counted.into_iter().map(|one| (one.document, one.common)).collect();
+    let common: HashMap<u32, u64> = counted
+        .into_iter()
+        .map(|one| (one.document, one.common))
+        .collect();
     let total = own.occurrences();
     let mut told = Vec::new();
     for row in known {

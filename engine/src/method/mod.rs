@@ -116,7 +116,10 @@ pub fn answer(
     if let MethodQuestion::Pairs(asked) = &request.question {
         check_score(&params, asked.score).map_err(MethodError::from)?;
         if asked.exact && params.method() != Method::Sorted5 {
-            return Err(MethodError::Question("only sorted5 computes the similarities of preselected pairs exactly").into());
+            return Err(MethodError::Question(
+                "only sorted5 computes the similarities of preselected pairs exactly",
+            )
+            .into());
         }
     }
     let members = Members::of(snapshot, &request.scope)?;

@@ -43,7 +43,9 @@ impl Held {
     fn of(folder: &Folder, set: Set) -> Result<Self, AskError> {
         let parts = set.parts()?;
         let documents = (0u32..).zip(parts.documents().iter());
-        let numbers = documents.map(|(number, (key, chunks))| (key, (number, chunks))).collect();
+        let numbers = documents
+            .map(|(number, (key, chunks))| (key, (number, chunks)))
+            .collect();
         drop(parts);
         Ok(Self {
             folder: folder.clone(),
@@ -79,7 +81,8 @@ pub(super) fn folder(asked: &Asked<'_>) -> Result<Option<Folder>, AskError> {
 pub(super) fn unknown(folder: &Folder, contents: &[ContentId]) -> Vec<ContentId> {
     let held = folder.open().and_then(|set| Held::of(folder, set).ok());
     let is_new = |content: &&ContentId| {
-        held.as_ref().is_none_or(|held| !held.numbers.contains_key(&content.0))
+        held.as_ref()
+            .is_none_or(|held| !held.numbers.contains_key(&content.0))
     };
     contents.iter().filter(is_new).copied().collect()
 }
@@ -102,7 +105,10 @@ pub(super) fn hold(
             Some(set) => Some(Held::of(folder, set)?),
             None => None,
         };
-        let is_new = |key: u32| held.as_ref().is_none_or(|held| !held.numbers.contains_key(&key));
+        let is_new = |key: u32| {
+            held.as_ref()
+                .is_none_or(|held| !held.numbers.contains_key(&key))
+        };
         let new: Vec<(u32, &MethodSignature)> = settled()
             .filter(|(row, _)| is_new(row.id.0))
             .map(|(row, signature)| (row.id.0, signature))
@@ -113,7 +119,8 @@ pub(super) fn hold(
                 gone.insert(key);
             }
         }
-        if new.is_empty() && gone.is_empty()
+        if new.is_empty()
+            && gone.is_empty()
             && let Some(held) = held
         {
             return Ok(Some(held));
@@ -140,11 +147,7 @@ pub(super) fn hold(
 }
 
 /// The pairs that the bar lets through, by their places among the signatures.
-pub(super) fn pairs(
-    asked: &Asked<'_>,
-    signed: &Signed,
-    bar: &Bar,
-) -> Result<Vec<Found>, AskError> {
+pub(super) fn pairs(asked: &Asked<'_>, signed: &Signed, bar: &Bar) -> Result<Vec<Found>, AskError> {
     let without = || all_pairs(asked.params, &signed.signatures, bar);
     let Some(folder) = folder(asked)? else {
         return without();

@@ -79,10 +79,13 @@ pub(super) fn exact_pairs(chunks: &[Vec<u64>]) -> Vec<Common> {
         .collect();
     postings.sort_unstable();
     let mut lists_of: Vec<Vec<u32>> = vec![Vec::new(); chunks.len()];
-    let shared: Vec<&[(u64, u32)]> =
-        postings.chunk_by(|a, b| a.0 == b.0).filter(|list| list.len() > 1).collect();
+    let shared: Vec<&[(u64, u32)]> = postings
+        .chunk_by(|a, b| a.0 == b.0)
+        .filter(|list| list.len() > 1)
+        .collect();
     for (number, list) in (0u32..).zip(&shared) {
-        list.iter().for_each(|&(_, document)| lists_of[document as usize].push(number));
+        list.iter()
+            .for_each(|&(_, document)| lists_of[document as usize].push(number));
     }
     let (mut common, mut found) = (vec![0u32; chunks.len()], Vec::new());
     for (b, lists) in (0u32..).zip(&lists_of) {
@@ -137,14 +140,23 @@ fn row(bits: u32, chunks: u64, kept: &str, errors: &Errors) -> Vec<String> {
 }
 
 fn table(name: &str) -> Table {
-    let columns: Vec<&str> = ["n", "chunks for each value", "kept"].into_iter().chain(COLUMNS).collect();
+    let columns: Vec<&str> = ["n", "chunks for each value", "kept"]
+        .into_iter()
+        .chain(COLUMNS)
+        .collect();
     Table::new(name, &columns)
 }
 
 /// A signature as the paper has it: each hash once, however many chunks have it.
 fn as_set(bits: u32, signature: &MethodSignature) -> Result<MethodSignature, AskError> {
-    let values = signature.entries().into_iter().map(|entry| entry.value << (64 - bits));
-    Ok(select(&params(bits, ChunkHashing::Md5)?, &Features::of_values(values)))
+    let values = signature
+        .entries()
+        .into_iter()
+        .map(|entry| entry.value << (64 - bits));
+    Ok(select(
+        &params(bits, ChunkHashing::Md5)?,
+        &Features::of_values(values),
+    ))
 }
 
 /// Few bits, on a small part of the folder, with the paper's hashed sets beside real chunks.
@@ -160,7 +172,12 @@ pub(super) fn small(corpus: &Corpus<'_>) -> Result<Section, AskError> {
     distinct.dedup();
     let exact = exact_pairs(&chunks);
     let mut table = table("errors-few-bits");
-    let mut plot = Plot::new("errors", "Estimates beside exact similarities", "n, bits", "greatest error, points");
+    let mut plot = Plot::new(
+        "errors",
+        "Estimates beside exact similarities",
+        "n, bits",
+        "greatest error, points",
+    );
     plot.log_y = true;
     let mut curves: [Vec<(f64, f64)>; 2] = Default::default();
     for bits in corpus.worth(&[12, 16, 20, 24, 28]) {
@@ -185,7 +202,9 @@ pub(super) fn small(corpus: &Corpus<'_>) -> Result<Section, AskError> {
         distinct.len(),
         exact.len()
     );
-    Ok(Section::new("Errors with few bits (section 4.2)", text).plot(plot).table(table))
+    Ok(Section::new("Errors with few bits (section 4.2)", text)
+        .plot(plot)
+        .table(table))
 }
 
 /// The paper's bits on the whole folder, and those that give as many chunks for each value as the paper has.
@@ -198,7 +217,9 @@ pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, AskError> {
     all.dedup();
     let mut similar = 0;
     for pair in &exact {
-        let lesser = corpus.chunks[pair.a as usize].len().min(corpus.chunks[pair.b as usize].len());
+        let lesser = corpus.chunks[pair.a as usize]
+            .len()
+            .min(corpus.chunks[pair.b as usize].len());
         similar += u64::from(f64::from(pair.common) / lesser.max(1) as f64 >= THRESHOLD);
     }
     for bits in all {

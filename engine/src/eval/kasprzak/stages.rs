@@ -20,7 +20,11 @@ pub(super) fn data(corpus: &Corpus<'_>) -> Section {
     let documents = corpus.chunks.len();
     let postings = corpus.postings();
     table.row(["documents", &documents.to_string(), "250000"]);
-    table.row(["(chunk, document) pairs", &postings.to_string(), "600000000"]);
+    table.row([
+        "(chunk, document) pairs",
+        &postings.to_string(),
+        "600000000",
+    ]);
     table.row(["distinct chunks", &corpus.distinct.to_string(), "445000000"]);
     let each = postings as f64 / documents.max(1) as f64;
     table.row(["chunks of a document", &format!("{each:.0}"), "2400"]);
@@ -66,8 +70,16 @@ pub(super) fn times(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, As
     let start = clock();
     let found = pairs_on(&set, &lists, THRESHOLD, 1)?;
     let searching = clock() - start;
-    row("4: search", searching, "8500 documents per hour and processor");
-    row("all", chunking + building + searching, "7 hours, 14 processors");
+    row(
+        "4: search",
+        searching,
+        "8500 documents per hour and processor",
+    );
+    row(
+        "all",
+        chunking + building + searching,
+        "7 hours, 14 processors",
+    );
     let looked_up = corpus.postings() as f64 / searching.max(1e-9) / 1e6;
     let text = format!(
         "One thread, {} bits. {} pairs of 1 % and more. The search looks up {looked_up:.1} million chunks a second. The paper's 8,500 documents of 2,400 chunks in \
@@ -82,7 +94,16 @@ pub(super) fn times(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, As
 pub(super) fn sizes(corpus: &Corpus<'_>) -> Result<Section, AskError> {
     let mut table = Table::new(
         "sizes",
-        &["n", "documents MB", "offsets MB", "ids MB", "bytes of an id", "all MB", "bytes for each chunk", "of the texts %"],
+        &[
+            "n",
+            "documents MB",
+            "offsets MB",
+            "ids MB",
+            "bytes of an id",
+            "all MB",
+            "bytes for each chunk",
+            "of the texts %",
+        ],
     );
     for bits in corpus.worth(&[16, 20, 24, 28]) {
         let signatures = signatures(bits, &corpus.chunks)?;
@@ -100,7 +121,10 @@ pub(super) fn sizes(corpus: &Corpus<'_>) -> Result<Section, AskError> {
             header.id_width.to_string(),
             megabytes(all),
             format!("{:.2}", all as f64 / corpus.postings().max(1) as f64),
-            format!("{:.1}", all as f64 / corpus.collection.bytes().max(1) as f64 * 100.0),
+            format!(
+                "{:.1}",
+                all as f64 / corpus.collection.bytes().max(1) as f64 * 100.0
+            ),
         ]);
         drop(parts);
         drop(set);
@@ -123,7 +147,8 @@ fn contents(set: &Set) -> Result<Vec<u8>, ArraysError> {
             })?;
             if !list.is_empty() {
                 ids.extend_from_slice(&(value as u32).to_le_bytes());
-                list.iter().for_each(|id| ids.extend_from_slice(&id.to_le_bytes()));
+                list.iter()
+                    .for_each(|id| ids.extend_from_slice(&id.to_le_bytes()));
             }
         }
     }
@@ -134,14 +159,26 @@ fn contents(set: &Set) -> Result<Vec<u8>, ArraysError> {
 pub(super) fn shards(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, AskError> {
     let mut table = Table::new(
         "shards",
-        &["processes", "arrays s", "search s", "the same arrays", "the same pairs"],
+        &[
+            "processes",
+            "arrays s",
+            "search s",
+            "the same arrays",
+            "the same pairs",
+        ],
     );
     let signatures = signatures(corpus.bits(), &corpus.chunks)?;
     let lists = lists(&signatures);
     let mut first = None;
     for count in [1, 2] {
         let start = clock();
-        let (folder, set) = arrays(corpus.scratch, &format!("shards-{count}"), corpus.bits(), &signatures, count)?;
+        let (folder, set) = arrays(
+            corpus.scratch,
+            &format!("shards-{count}"),
+            corpus.bits(),
+            &signatures,
+            count,
+        )?;
         let building = clock() - start;
         let start = clock();
         let found = match count {
@@ -176,7 +213,11 @@ pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
     );
     let signatures = signatures(corpus.bits(), &corpus.chunks)?;
     let count = signatures.len() as u32;
-    let folder = Folder::new(&corpus.scratch.join("increments"), "sorted5.24", "increments");
+    let folder = Folder::new(
+        &corpus.scratch.join("increments"),
+        "sorted5.24",
+        "increments",
+    );
     let numbered = |from: u32, to: u32| {
         let documents = (from..).zip(&signatures[from as usize..to as usize]);
         documents.map(|(key, signature)| (key, signature))
@@ -184,8 +225,18 @@ pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
     let most = count - count / 10;
     let steps: [(&str, u32, u32, bool); 4] = [
         ("nine tenths into nothing", 0, most, false),
-        ("a tenth into these", most, count.saturating_sub(1).max(most), false),
-        ("one document into all others", count.saturating_sub(1).max(most), count, false),
+        (
+            "a tenth into these",
+            most,
+            count.saturating_sub(1).max(most),
+            false,
+        ),
+        (
+            "one document into all others",
+            count.saturating_sub(1).max(most),
+            count,
+            false,
+        ),
         ("every tenth leaves", 0, 0, true),
     ];
     for (what, from, to, leave) in steps {
@@ -193,19 +244,27 @@ pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
         let start = clock();
         let set = merge(&folder, corpus.bits(), numbered(from, to), 1, &stays)?;
         let spent = clock() - start;
-        let left: Vec<(u32, &MethodSignature)> =
-            if leave { numbered(0, count).filter(|(key, _)| stays(*key)).collect() } else { numbered(0, to).collect() };
+        let left: Vec<(u32, &MethodSignature)> = if leave {
+            numbered(0, count).filter(|(key, _)| stays(*key)).collect()
+        } else {
+            numbered(0, to).collect()
+        };
         let whole = Folder::new(&corpus.scratch.join("whole"), "sorted5.24", what);
         let documents = left.len();
         let whole = merge(&whole, corpus.bits(), left, 1, &|_| true)?;
-        let same = set.paths().iter().zip(whole.paths()).all(|(one, other)| {
-            matches!((fs::read(one), fs::read(other)), (Ok(a), Ok(b)) if a == b)
-        });
+        let same = set.paths().iter().zip(whole.paths()).all(
+            |(one, other)| matches!((fs::read(one), fs::read(other)), (Ok(a), Ok(b)) if a == b),
+        );
         table.row([
             what.to_owned(),
             documents.to_string(),
             seconds(spent),
-            (if same { "the same bytes" } else { "other bytes" }).to_owned(),
+            (if same {
+                "the same bytes"
+            } else {
+                "other bytes"
+            })
+            .to_owned(),
         ]);
     }
     let text = "A merge reads and writes all of the arrays, of which 64 MiB are offsets at 24 bits: it costs about the same however little is new. \
@@ -217,12 +276,23 @@ pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
 pub(super) fn preselected(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, AskError> {
     let mut table = Table::new(
         "preselected",
-        &["n", "preselected", "exactly below 1 %", "missed", "seconds for all", "ms a pair, from the texts"],
+        &[
+            "n",
+            "preselected",
+            "exactly below 1 %",
+            "missed",
+            "seconds for all",
+            "ms a pair, from the texts",
+        ],
     );
     let exact = super::errors::exact_pairs(&corpus.chunks);
     let whole = |number: u32| corpus.chunks[number as usize].len().max(1) as f64;
-    let reaches = |common: u32, a: u32, b: u32| f64::from(common) / whole(a).min(whole(b)) >= THRESHOLD;
-    let right = exact.iter().filter(|pair| reaches(pair.common, pair.a, pair.b)).count();
+    let reaches =
+        |common: u32, a: u32, b: u32| f64::from(common) / whole(a).min(whole(b)) >= THRESHOLD;
+    let right = exact
+        .iter()
+        .filter(|pair| reaches(pair.common, pair.a, pair.b))
+        .count();
     let params = params(corpus.bits(), ChunkHashing::Md5)?;
     for bits in corpus.worth(&[corpus.papers_bits(), 24]) {
         let signatures = signatures(bits, &corpus.chunks)?;
@@ -230,7 +300,10 @@ pub(super) fn preselected(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Secti
         let found = pairs(&set, &lists(&signatures), THRESHOLD)?;
         let start = clock();
         let kept = found.iter().filter(|pair| {
-            let common = overlap_of_sorted(&corpus.chunks[pair.a as usize], &corpus.chunks[pair.b as usize]);
+            let common = overlap_of_sorted(
+                &corpus.chunks[pair.a as usize],
+                &corpus.chunks[pair.b as usize],
+            );
             reaches(common.common as u32, pair.a, pair.b)
         });
         let kept = kept.count();
@@ -252,8 +325,14 @@ pub(super) fn preselected(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Secti
             format!("{:.2}", each * 1e3),
         ]);
     }
-    let text = format!("{right} pairs are exactly similar by 1 % or more. Missed by the preselection: none can be, for no estimate is below exact.");
-    Ok(Section::new("Exact similarities of preselected pairs (section 4.2)", text).table(table))
+    let text = format!(
+        "{right} pairs are exactly similar by 1 % or more. Missed by the preselection: none can be, for no estimate is below exact."
+    );
+    Ok(Section::new(
+        "Exact similarities of preselected pairs (section 4.2)",
+        text,
+    )
+    .table(table))
 }
 
 /// Section 5: differences instead of offsets.
@@ -261,7 +340,14 @@ pub(super) fn offsets(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, 
     const LOOKS: usize = 4_000_000;
     let mut table = Table::new(
         "offsets",
-        &["n", "plain MB", "differences MB", "saved %", "plain ns a look-up", "differences ns"],
+        &[
+            "n",
+            "plain MB",
+            "differences MB",
+            "saved %",
+            "plain ns a look-up",
+            "differences ns",
+        ],
     );
     for bits in corpus.worth(&[corpus.papers_bits(), 24]) {
         let signatures = signatures(bits, &corpus.chunks)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use resemble_core::signature::sorted5::{ChunkHashing, overlap_of_sorted};
 use resemble_core::signature::vocabulary::{Dictionary, words_of};
-use resemble_core::signature::{MethodParams, Settings, Signer, select::select, Features};
+use resemble_core::signature::{Features, MethodParams, Settings, Signer, select::select};
 
 use super::super::{Clock, Random, Section, Table, mean, percent};
 use super::{Corpus, arrays, lists, params, seconds, settings};
@@ -26,7 +26,14 @@ const KNOWN: u32 = 3;
 pub(super) fn hashes(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, AskError> {
     let mut table = Table::new(
         "hashes",
-        &["hash", "seconds", "MB/s", "hashing alone, ns a chunk", "distinct values", "expected"],
+        &[
+            "hash",
+            "seconds",
+            "MB/s",
+            "hashing alone, ns a chunk",
+            "distinct values",
+            "expected",
+        ],
     );
     let bits = corpus.papers_bits();
     // What random values would be: 2^n (1 - (1 - 2^-n)^c).
@@ -44,7 +51,10 @@ pub(super) fn hashes(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, A
             signer.update(&text.bytes);
             let signature = signer.finish();
             spent += clock() - start;
-            signature.keys().into_iter().for_each(|key| seen[key as usize] = true);
+            signature
+                .keys()
+                .into_iter()
+                .for_each(|key| seen[key as usize] = true);
         }
         fastest = spent.min(fastest);
         rows.push((hash, spent, seen.into_iter().filter(|seen| *seen).count()));
@@ -53,8 +63,14 @@ pub(super) fn hashes(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, A
         table.row([
             hash.to_string(),
             seconds(spent),
-            format!("{:.1}", corpus.collection.bytes() as f64 / 1e6 / spent.max(1e-9)),
-            format!("+{:.1}", (spent - fastest) * 1e9 / corpus.postings().max(1) as f64),
+            format!(
+                "{:.1}",
+                corpus.collection.bytes() as f64 / 1e6 / spent.max(1e-9)
+            ),
+            format!(
+                "+{:.1}",
+                (spent - fastest) * 1e9 / corpus.postings().max(1) as f64
+            ),
             values.to_string(),
             format!("{expected:.0}"),
         ]);
@@ -89,13 +105,29 @@ pub(super) fn forms(corpus: &Corpus<'_>) -> Result<Section, AskError> {
     })?;
     let mut table = Table::new(
         "forms",
-        &["50 edits of a text", "as they stand %", "sorted %", "sorted, stems %"],
+        &[
+            "50 edits of a text",
+            "as they stand %",
+            "sorted %",
+            "sorted, stems %",
+        ],
     );
-    let texts = corpus.collection.texts.iter().filter(|text| (10_000..200_000).contains(&text.bytes.len()));
-    let texts: Vec<Vec<Box<[u8]>>> = texts.take(EDITED).map(|text| words_of(&text.bytes)).collect();
+    let texts = corpus
+        .collection
+        .texts
+        .iter()
+        .filter(|text| (10_000..200_000).contains(&text.bytes.len()));
+    let texts: Vec<Vec<Box<[u8]>>> = texts
+        .take(EDITED)
+        .map(|text| words_of(&text.bytes))
+        .collect();
     let edits: [(&str, fn(&mut Vec<Box<[u8]>>, usize)); 3] = [
-        ("two neighbours change places", |words, at| words.swap(at, at + 1)),
-        ("a word gets or loses an s", |words, at| words[at] = inflected(&words[at])),
+        ("two neighbours change places", |words, at| {
+            words.swap(at, at + 1)
+        }),
+        ("a word gets or loses an s", |words, at| {
+            words[at] = inflected(&words[at])
+        }),
         ("both", |words, at| {
             words.swap(at, at + 1);
             words[at] = inflected(&words[at]);
@@ -123,8 +155,15 @@ pub(super) fn forms(corpus: &Corpus<'_>) -> Result<Section, AskError> {
         let row: Vec<String> = std::iter::once(what.to_owned()).chain(means).collect();
         table.row(row);
     }
-    let text = format!("How much of a text is in its edited version, on average of {} texts.", texts.len());
-    Ok(Section::new("Words that change places and endings (sections 2.2, 5)", text).table(table))
+    let text = format!(
+        "How much of a text is in its edited version, on average of {} texts.",
+        texts.len()
+    );
+    Ok(Section::new(
+        "Words that change places and endings (sections 2.2, 5)",
+        text,
+    )
+    .table(table))
 }
 
 /// With an s at the end, or without.
@@ -142,16 +181,33 @@ pub(super) fn dictionary(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
         let mut words = words_of(&text.bytes);
         words.sort_unstable();
         words.dedup();
-        words.into_iter().for_each(|word| *texts_with.entry(word).or_default() += 1);
+        words
+            .into_iter()
+            .for_each(|word| *texts_with.entry(word).or_default() += 1);
     }
     let all = texts_with.len();
-    let mut known: Vec<&Box<[u8]>> =
-        texts_with.iter().filter(|(_, texts)| **texts >= KNOWN).map(|(word, _)| word).collect();
+    let mut known: Vec<&Box<[u8]>> = texts_with
+        .iter()
+        .filter(|(_, texts)| **texts >= KNOWN)
+        .map(|(word, _)| word)
+        .collect();
     known.sort_unstable();
-    let dictionary = Arc::new(Dictionary::parse(&known.iter().map(|word| &***word).collect::<Vec<_>>().join(&b'\n')));
+    let dictionary = Arc::new(Dictionary::parse(
+        &known
+            .iter()
+            .map(|word| &***word)
+            .collect::<Vec<_>>()
+            .join(&b'\n'),
+    ));
     let mut table = Table::new(
         "dictionary",
-        &["words that count", "(chunk, document) pairs", "distinct chunks", "pairs above 1 %", "MB/s"],
+        &[
+            "words that count",
+            "(chunk, document) pairs",
+            "distinct chunks",
+            "pairs above 1 %",
+            "MB/s",
+        ],
     );
     let with = settings(&Settings {
         bits: Some(corpus.bits()),
@@ -159,12 +215,17 @@ pub(super) fn dictionary(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
         ..Settings::default()
     })?;
     for (what, params) in [
-        (format!("all {all}"), params(corpus.bits(), ChunkHashing::Md5)?),
+        (
+            format!("all {all}"),
+            params(corpus.bits(), ChunkHashing::Md5)?,
+        ),
         (format!("{} of the dictionary", dictionary.len()), with),
     ] {
         let start = clock();
         let texts = corpus.collection.texts.iter();
-        let chunks: Vec<Vec<u64>> = texts.map(|text| real_chunks(&params, &text.bytes)).collect();
+        let chunks: Vec<Vec<u64>> = texts
+            .map(|text| real_chunks(&params, &text.bytes))
+            .collect();
         let spent = clock() - start;
         let signatures: Vec<_> = chunks
             .iter()
@@ -181,9 +242,14 @@ pub(super) fn dictionary(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
             postings.to_string(),
             distinct.len().to_string(),
             found.len().to_string(),
-            format!("{:.1}", corpus.collection.bytes() as f64 / 1e6 / spent.max(1e-9)),
+            format!(
+                "{:.1}",
+                corpus.collection.bytes() as f64 / 1e6 / spent.max(1e-9)
+            ),
         ]);
     }
-    let text = format!("Words in at least {KNOWN} texts stand for the paper's dictionary of 900,000 words. Words that are not in it are left out, and their neighbours stand together.");
+    let text = format!(
+        "Words in at least {KNOWN} texts stand for the paper's dictionary of 900,000 words. Words that are not in it are left out, and their neighbours stand together."
+    );
     Ok(Section::new("A dictionary as a set (section 4.2)", text).table(table))
 }
