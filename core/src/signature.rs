@@ -26,6 +26,7 @@
 //! | [`shingle`], [`rabin40`], [`super_shingle`] | Broder, Glassman, Manasse & Zweig 1997 |
 //! | [`sif`], [`anchors`], [`all_fingers`], [`collate`], [`interesting`] | Manber 1994 |
 //! | [`chunked`] | Forman, Eshghi & Chiocchetti 2005 |
+//! | [`sorted5`], [`vocabulary`] | Kasprzak, Brandejs, Křipač & Šmerk 2008 |
 //! | [`canonical`], [`formatting`] | code with its identifiers made equal, documents without what formats them |
 //! | [`changes`], [`guide`] | texts with a known number of edits; what window and rate to take |
 //!
@@ -58,7 +59,9 @@ pub mod shingle;
 pub mod shingles;
 pub mod sif;
 pub mod sketch_n;
+pub mod sorted5;
 pub mod super_shingle;
+pub mod vocabulary;
 
 mod tally;
 #[cfg(test)]
@@ -67,6 +70,6 @@ mod testing;
 pub use features::{Extractor, Feature, Features};
 pub use method::{Choice, Measure, Method, Refused, Threshold, Thresholds};
 pub use sampled::{Sampler, Signature};
-pub use scheme::{Grain, MethodParams, ParamError, Scheme, Settings};
+pub use scheme::{Grain, MethodParams, ParamError, Scheme, Settings, Supplies};
 pub use score::{Judged, Scores, score};
 pub use select::{MethodSignature, Selector, Signer, sign};

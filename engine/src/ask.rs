@@ -56,6 +56,9 @@ pub enum AskError {
     /// Clustering out of core cannot go on.
     #[error(transparent)]
     Phase(#[from] PhaseError),
+    /// The arrays of sorted5 cannot be made or read.
+    #[error(transparent)]
+    Arrays(#[from] crate::arrays::ArraysError),
     /// A pattern of `--include` or `--exclude` is none.
     #[error("the pattern {pattern:?} cannot be understood: {reason}")]
     Pattern {

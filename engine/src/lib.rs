@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod apart;
+pub mod arrays;
 mod ask;
 pub mod aspects;
 mod candidates;

@@ -42,6 +42,9 @@ fn request(scene: &Scene, method: Method, question: MethodQuestion) -> MethodReq
         params: MethodParams::paper(method).to_string(),
         anchors: None,
         seed: None,
+        dictionary: None,
+        lemmas: None,
+        shards: None,
         scope: Scope {
             within: vec![scene.root().as_path().into()],
             ..Scope::default()
@@ -52,6 +55,7 @@ fn request(scene: &Scene, method: Method, question: MethodQuestion) -> MethodReq
 
 fn all_pairs() -> MethodQuestion {
     MethodQuestion::Pairs(MethodPairs {
+        exact: false,
         score: resemble_proto::message::MethodScore::Paper,
         bar: MethodBar {
             min: Figure::new(0.0),

@@ -72,6 +72,9 @@ fn request(scene: &Scene, params: &MethodParams, question: MethodQuestion) -> Me
         params: params.to_string(),
         anchors: None,
         seed: None,
+        dictionary: None,
+        lemmas: None,
+        shards: None,
         scope: Scope {
             within: vec![scene.root().as_path().into()],
             ..Scope::default()

@@ -86,6 +86,7 @@ fn methods_have_the_same_bytes_too() {
         "sif-anchors",
         "shingle",
         "super-shingle",
+        "sorted5",
     ] {
         let mut find = ask(&["find", "--method", method, "--in"], &file);
         find.push(tree.clone());
@@ -141,6 +142,19 @@ fn methods_have_the_same_bytes_too() {
         ask(&["groups", "--method", "super-shingle"], &tree),
         ask(
             &["groups", "--method", "super-shingle", "--min", "70%"],
+            &tree,
+        ),
+        ask(&["groups", "--method", "sorted5", "--min", "30%"], &tree),
+        ask(
+            &[
+                "pairs", "--method", "sorted5", "--bits", "12", "--exact", "--shards", "2",
+            ],
+            &tree,
+        ),
+        ask(
+            &[
+                "pairs", "--method", "sorted5", "--stem", "english", "--hash", "xxh3",
+            ],
             &tree,
         ),
     ];

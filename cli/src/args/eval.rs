@@ -50,6 +50,8 @@ pub enum Experiment {
     Forman,
     /// Cherkasova et al. 2009, figures 1 to 11, tables 1 and 2.
     Cherkasova,
+    /// Kasprzak, Brandejs, Křipač & Šmerk 2008, sections 2.3 and 4.2 to 5.
+    Kasprzak,
     /// Which window and which rate to take.
     Guide,
     /// Anchors for sif-anchors.

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 use resemble_core::signature::canonical::Canonical;
+use resemble_core::signature::sorted5::ChunkHashing;
+use resemble_core::signature::vocabulary::Language;
 use resemble_core::signature::{Choice, Method};
+use resemble_engine::method::MOST_SHARDS;
 use resemble_engine::method::rules::Where;
 use resemble_proto::number::Fraction;
 
@@ -37,7 +40,8 @@ pub struct MethodArgs {
         conflicts_with = "rate"
     )]
     pub n: Option<u32>,
-    /// Method sif: fingerprints of 30, 31 or 32 bits before those that are always zero go
+    /// Method sif: fingerprints of 30, 31 or 32 bits before those that are always zero go; sorted5: so many upper bits of a
+    /// chunk's hash (8-32)
     #[arg(long, value_name = "BITS", requires = "method")]
     pub bits: Option<u32>,
     /// Method sif: at most N fingerprints of a file; a small file in a large one may be missed
@@ -55,6 +59,36 @@ pub struct MethodArgs {
     /// Method sif-anchors: the strings of FILE, one a line, instead of the usual ones
     #[arg(long, value_name = "FILE", requires = "method", value_hint = ValueHint::FilePath)]
     pub anchors: Option<PathBuf>,
+    /// Method sorted5: only the words of FILE count
+    #[arg(long, value_name = "FILE", requires = "method", value_hint = ValueHint::FilePath)]
+    pub dictionary: Option<PathBuf>,
+    /// Method sorted5: words become their basic forms, by the lines of FILE: word, tab, basic form
+    #[arg(long, value_name = "FILE", requires = "method", value_hint = ValueHint::FilePath)]
+    pub lemmas: Option<PathBuf>,
+    /// Method sorted5: words become their stems, by the rules of Snowball
+    #[arg(long, value_name = "LANGUAGE", requires = "method", value_parser = language())]
+    pub stem: Option<Language>,
+    /// Method sorted5: what chunks are hashed with [default: md5]
+    #[arg(long, value_name = "HASH", requires = "method", value_parser = hash())]
+    pub hash: Option<ChunkHashing>,
+    /// Method sorted5: N processes share the work
+    #[arg(long, value_name = "N", requires = "method", value_parser = shards())]
+    pub shards: Option<u32>,
+}
+
+fn language() -> impl clap::builder::TypedValueParser<Value = Language> {
+    use clap::builder::{PossibleValuesParser, TypedValueParser};
+    PossibleValuesParser::new(Language::names()).try_map(|name| name.parse::<Language>())
+}
+
+fn hash() -> impl clap::builder::TypedValueParser<Value = ChunkHashing> {
+    use clap::builder::{PossibleValuesParser, TypedValueParser};
+    let names = PossibleValuesParser::new(ChunkHashing::ALL.map(ChunkHashing::name));
+    names.try_map(|name| name.parse::<ChunkHashing>())
+}
+
+fn shards() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=i64::from(MOST_SHARDS))
 }
 
 fn choice() -> impl clap::builder::TypedValueParser<Value = Choice> {

@@ -20,10 +20,11 @@ use crate::quote::quoted;
 use crate::ui::Ui;
 
 /// What `all` runs, in the order of the index page: the folder of each, and the experiment.
-const ALL: [(&str, Experiment); 5] = [
+const ALL: [(&str, Experiment); 6] = [
     ("sif", Experiment::Sif),
     ("broder", Experiment::Broder),
     ("forman", Experiment::Forman),
+    ("kasprzak", Experiment::Kasprzak),
     ("cherkasova", Experiment::Cherkasova),
     ("guide", Experiment::Guide),
 ];
@@ -96,6 +97,7 @@ fn report(
         Experiment::Sif => eval::sif::report(collection, &clock)?,
         Experiment::Forman => eval::forman::report(collection, &clock)?,
         Experiment::Cherkasova => eval::cherkasova::report(collection, &clock)?,
+        Experiment::Kasprzak => eval::kasprzak::report(collection, &clock)?,
         Experiment::Guide => eval::guide::report(collection, &clock)?,
         Experiment::Anchors => eval::anchors::report(collection)?,
         Experiment::Broder | Experiment::All => Report::default(),

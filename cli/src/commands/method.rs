@@ -18,6 +18,7 @@ use resemble_core::Params;
 use resemble_core::signature::anchors::Anchors;
 use resemble_core::signature::canonical::Canonical;
 use resemble_core::signature::shingle::Seed;
+use resemble_core::signature::vocabulary::{Dictionary, Lemmas};
 use resemble_core::signature::{Method, MethodParams, Settings, Threshold, lines};
 use resemble_engine::method::{self, MethodError, SignedFile, Signing};
 use resemble_proto::figure::Figure;
@@ -51,6 +52,10 @@ pub(super) struct Chosen {
     /// The text of other anchors than the usual ones.
     anchors: Option<String>,
     seed: Option<String>,
+    /// The words of a dictionary, and a table of lemmas.
+    dictionary: Option<String>,
+    lemmas: Option<String>,
+    shards: Option<u32>,
 }
 
 /// What is asked for, if it makes sense.
@@ -65,6 +70,20 @@ pub(super) fn chosen(args: &MethodArgs, form: Option<Form>) -> CliResult<Chosen>
             Some(Arc::new(Anchors::parse(&text).map_err(MethodError::from)?))
         }
     };
+    let dictionary = args.dictionary.as_deref().map(read_file).transpose()?;
+    let dictionary = dictionary.map(|text| Arc::new(Dictionary::parse(&text)));
+    let lemmas = match &args.lemmas {
+        None => None,
+        Some(path) => {
+            let text = read_file(path)?;
+            Some(Arc::new(Lemmas::parse(&text).map_err(MethodError::from)?))
+        }
+    };
+    if args.shards.is_some() && method != Method::Sorted5 {
+        return Err(CliError::Usage(format!(
+            "--shards is for sorted5; {method} is answered by threads of one process"
+        )));
+    }
     let settings = Settings {
         window: args.window,
         words: args.words,
@@ -77,6 +96,10 @@ pub(super) fn chosen(args: &MethodArgs, form: Option<Form>) -> CliResult<Chosen>
         length: args.length,
         seed: args.seed.as_deref().map(Seed::new).map(Arc::new),
         anchors: anchors.clone(),
+        hash: args.hash,
+        dictionary: dictionary.clone(),
+        lemmas: lemmas.clone(),
+        stem: args.stem,
         canonical: form.map_or(Canonical::None, Canonical::from),
     };
     let params = MethodParams::new(method, &settings).map_err(MethodError::from)?;
@@ -85,6 +108,9 @@ pub(super) fn chosen(args: &MethodArgs, form: Option<Form>) -> CliResult<Chosen>
         params,
         anchors: anchors.map(|anchors| anchors.to_text()),
         seed: args.seed.clone(),
+        dictionary: dictionary.map(|words| words.to_text()),
+        lemmas: lemmas.map(|lemmas| lemmas.to_text()),
+        shards: args.shards,
     })
 }
 
@@ -94,6 +120,9 @@ impl Chosen {
             params: self.params.to_string(),
             anchors: self.anchors.clone(),
             seed: self.seed.clone(),
+            dictionary: self.dictionary.clone(),
+            lemmas: self.lemmas.clone(),
+            shards: self.shards,
             scope,
             question,
         }
@@ -134,6 +163,11 @@ pub(super) fn refuse_parameters(args: &MethodArgs, form: CanonicalArgs) -> CliRe
         ("--sizes", args.sizes.is_some()),
         ("--length", args.length.is_some()),
         ("--seed", args.seed.is_some()),
+        ("--dictionary", args.dictionary.is_some()),
+        ("--lemmas", args.lemmas.is_some()),
+        ("--stem", args.stem.is_some()),
+        ("--hash", args.hash.is_some()),
+        ("--shards", args.shards.is_some()),
         ("--canonical", form.canonical.is_some()),
     ];
     refuse_first(&given)
@@ -397,8 +431,10 @@ pub(super) fn pairs(
     };
     method::check_score(&chosen.params, score).map_err(MethodError::from)?;
     let is_words = args.measuring.unit == crate::args::Unit::Words;
+    // Of sorted5 it is the paper's own second step.
+    let exact = args.measuring.exact;
     let given = [
-        ("--exact", args.measuring.exact),
+        ("--exact", exact && chosen.method != Method::Sorted5),
         ("--unit", is_words),
         ("--text", args.layer.text),
     ];
@@ -434,7 +470,7 @@ pub(super) fn pairs(
         params = *asked.params();
         let real = names::real_paths(&named);
         asked.refresh(ui, &real)?;
-        let question = MethodQuestion::Pairs(MethodPairs { score, bar });
+        let question = MethodQuestion::Pairs(MethodPairs { score, exact, bar });
         let request = chosen.request(args.selection.scope(real), question);
         let told = asked.method(ui, request, None)?;
         let rows = told.rows.into_iter().filter_map(pair_of);

@@ -20,7 +20,7 @@ fn texts() -> Environment {
     env
 }
 
-const PAGES: [(&str, &[&str]); 6] = [
+const PAGES: [(&str, &[&str]); 7] = [
     (
         "sif",
         &["The right file was found and only it in", "query.svg"],
@@ -40,6 +40,10 @@ const PAGES: [(&str, &[&str]); 6] = [
         ],
     ),
     ("guide", &["--method mod --window", "What short files lose"]),
+    (
+        "kasprzak",
+        &["errors.svg", "Incremental runs", "| 2 |", "the same bytes"],
+    ),
     ("anchors", &["anchors.txt"]),
 ];
 
@@ -85,6 +89,7 @@ fn an_experiment_is_the_same_on_every_run() {
         ("cherkasova", "figure-07a.csv"),
         ("forman", "recall.csv"),
         ("broder", "estimates.csv"),
+        ("kasprzak", "errors-few-bits.csv"),
     ] {
         let read = |to: &str| {
             assert_eq!(env.run(["eval", experiment, "texts", "-o", to]).code, 0);

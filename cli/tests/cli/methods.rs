@@ -17,7 +17,7 @@ fn collection() -> Environment {
     env
 }
 
-const METHODS: [&str; 10] = [
+const METHODS: [&str; 11] = [
     "tttd",
     "bsw",
     "bsw-min",
@@ -28,6 +28,7 @@ const METHODS: [&str; 10] = [
     "sif-anchors",
     "shingle",
     "super-shingle",
+    "sorted5",
 ];
 
 #[test]
@@ -237,6 +238,40 @@ fn parameters_are_refused_with_the_reason() {
         (
             &["pairs", "docs", "--method", "mod", "--format", "html"],
             "--format html",
+        ),
+        (
+            &["pairs", "docs", "--method", "sorted5", "--bits", "40"],
+            "between 8 and 32",
+        ),
+        (
+            &["pairs", "docs", "--method", "sorted5", "--stem", "czech"],
+            "czech",
+        ),
+        (
+            &["pairs", "docs", "--method", "mod", "--shards", "2"],
+            "--shards is for sorted5",
+        ),
+        (
+            &[
+                "pairs",
+                "docs",
+                "--method",
+                "mod",
+                "--dictionary",
+                "docs/small.txt",
+            ],
+            "mod has no parameter dictionary",
+        ),
+        (
+            &[
+                "pairs",
+                "docs",
+                "--method",
+                "sorted5",
+                "--lemmas",
+                "docs/small.txt",
+            ],
+            "line 1 of the lemmas",
         ),
         (&["pairs", "docs", "--score", "paper"], "--method"),
         (
@@ -469,4 +504,58 @@ fn a_second_question_reads_no_file() {
         "tsv",
     ]);
     assert_eq!(by_stdin.lines().count(), by_name.text().lines().count() + 1);
+}
+
+/// Lists of words, through files and whoever answers.
+#[test]
+fn words_of_a_dictionary_and_basic_forms() {
+    let env = Environment::new();
+    env.write(
+        "docs/a",
+        "the crane lifts a heavy stone over the old wall today",
+    );
+    env.write(
+        "docs/b",
+        "the crane xyz lifted a heavy stones over qqq the old wall today",
+    );
+    env.write(
+        "words",
+        "the crane lifts lifted a heavy stone stones over old wall today",
+    );
+    env.write(
+        "lemmas",
+        "# forms\nlifts\tlift\nlifted\tlift\nstones\tstone\n",
+    );
+    let score = |more: &[&str]| {
+        let args = [
+            "pairs", "docs", "--method", "sorted5", "--min", "0", "--format", "json",
+        ];
+        let json = env.run(args.iter().chain(more).copied()).json();
+        let id = json["parameters"]["method_params"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        (json["pairs"][0]["score"].as_f64().unwrap_or(0.0), id)
+    };
+    let (none, id) = score(&[]);
+    assert_eq!(
+        (none, id.as_str()),
+        (0.0, "sorted5.words-5.bits-24.hash-md5.v1")
+    );
+    let (some, id) = score(&["--dictionary", "words"]);
+    assert!(some < 1.0 && id.contains(".dictionary-"), "{some} {id}");
+    let (all, id) = score(&["--dictionary", "words", "--lemmas", "lemmas"]);
+    assert!(all == 1.0 && id.contains(".lemmas-"), "{all} {id}");
+    let (all, id) = score(&[
+        "--dictionary",
+        "words",
+        "--stem",
+        "english",
+        "--hash",
+        "blake3",
+    ]);
+    assert!(
+        all == 1.0 && id.contains("hash-blake3") && id.contains(".stem-english"),
+        "{all} {id}"
+    );
 }

@@ -14,6 +14,7 @@ use crate::signature::scheme::{Grain, MethodParams, Scheme};
 use crate::signature::shingle::Shingling;
 use crate::signature::shingles::Shingles;
 use crate::signature::sif::SifScanner;
+use crate::signature::sorted5::Chunker;
 
 /// A piece of a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,6 +83,7 @@ enum Pieces {
     Shingling(Shingling),
     Sif(SifScanner),
     Anchors(AnchorScanner),
+    Sorted(Chunker),
     Tttd(TttdChunks),
     Bsw(BswChunks),
 }
@@ -113,6 +115,7 @@ impl Extractor {
             Scheme::SifAnchors(sif) => Pieces::Anchors(AnchorScanner::new(sif)),
             Scheme::Shingle(shingles) => Pieces::Shingling(Shingling::new(shingles)),
             Scheme::SuperShingle(params) => Pieces::Shingling(Shingling::new(&params.shingles)),
+            Scheme::Sorted5(sorted5) => Pieces::Sorted(Chunker::new(sorted5)),
         };
         Self {
             filter,
@@ -187,6 +190,7 @@ impl Pieces {
             Self::Shingling(all) => all.update(bytes, |value| sink(Feature::of(value))),
             Self::Sif(scanner) => scanner.update(bytes, |value| sink(Feature::of(value))),
             Self::Anchors(scanner) => scanner.update(bytes, |value| sink(Feature::of(value))),
+            Self::Sorted(chunker) => chunker.update(bytes, &mut |value| sink(Feature::of(value))),
             Self::Tttd(chunks) => chunks.update(bytes, sink),
             Self::Bsw(chunks) => chunks.update(bytes, sink),
         }
@@ -201,6 +205,7 @@ impl Pieces {
             }
             Self::Sif(scanner) => scanner.reset(),
             Self::Anchors(scanner) => scanner.reset(),
+            Self::Sorted(chunker) => chunker.finish(&mut |value| sink(Feature::of(value))),
             Self::Tttd(chunks) => chunks.finish(sink),
             Self::Bsw(chunks) => chunks.finish(sink),
         }

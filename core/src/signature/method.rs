@@ -30,6 +30,8 @@ pub enum Method {
     Shingle,
     /// Shingles of the sorted sketch: the same, "Super shingles".
     SuperShingle,
+    /// Runs of five words, sorted, by the upper bits of a hash: Kasprzak, Brandejs, Křipač & Šmerk 2008.
+    Sorted5,
 }
 
 /// What a user may ask for as a method.
@@ -113,7 +115,7 @@ pub struct Thresholds {
 
 impl Method {
     /// All, in the order of their names in help texts.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Tttd,
         Self::Bsw,
         Self::BswMin,
@@ -124,6 +126,7 @@ impl Method {
         Self::SifAnchors,
         Self::Shingle,
         Self::SuperShingle,
+        Self::Sorted5,
     ];
 
     /// What it is called.
@@ -139,6 +142,7 @@ impl Method {
             Self::SifAnchors => "sif-anchors",
             Self::Shingle => "shingle",
             Self::SuperShingle => "super-shingle",
+            Self::Sorted5 => "sorted5",
         }
     }
 
@@ -153,6 +157,7 @@ impl Method {
             Self::SifAnchors => &["window", "bits", "anchors"],
             Self::Shingle => &["words", "rate", "n", "sizes", "seed"],
             Self::SuperShingle => &["words", "rate", "length", "seed"],
+            Self::Sorted5 => &["words", "bits", "hash", "dictionary", "lemmas", "stem"],
         }
     }
 
@@ -173,16 +178,17 @@ impl Method {
         matches!(self, Self::Tttd | Self::Bsw | Self::Sif | Self::SifAnchors)
     }
 
-    /// Whether [`crate::signature::Scores::score`] is the same both ways. That of sif is not: it is the share
-    /// of the first file.
+    /// Whether [`crate::signature::Scores::score`] is the same both ways. That of sif and of sorted5 is not: it
+    /// is the share of the first file.
     pub const fn is_symmetric(self) -> bool {
-        !matches!(self, Self::Sif | Self::SifAnchors)
+        !matches!(self, Self::Sif | Self::SifAnchors | Self::Sorted5)
     }
 
     /// Where its answers start. Manber 1994, section 3 ("default of 50%") and figure 3 ("Minimum similarity = 25%");
     /// Cherkasova et al. 2009, section 5 ("higher than 70%"); Forman et al. 2005, section 3.1 ("say, 1000 bytes in
     /// common between two files for reporting purposes"; there is no percentage in that paper); Broder et al. 1997,
-    /// "Status" ("based on a 50% resemblance"), and "Super shingles": one in common is enough.
+    /// "Status" ("based on a 50% resemblance"), and "Super shingles": one in common is enough; Kasprzak et al. 2008, section
+    /// 3.1 ("only pairs of documents with the similarity of at least 1 %").
     pub const fn thresholds(self) -> Thresholds {
         let (find, all) = match self {
             Self::Tttd | Self::Bsw => (Threshold::SharedBytes(1000), Threshold::SharedBytes(1000)),
@@ -192,6 +198,7 @@ impl Method {
             Self::Sif | Self::SifAnchors => (Threshold::Score(0.5), Threshold::Score(0.25)),
             Self::Shingle => (Threshold::Score(0.5), Threshold::Score(0.5)),
             Self::SuperShingle => (Threshold::Score(0.0), Threshold::Score(0.0)),
+            Self::Sorted5 => (Threshold::Score(0.01), Threshold::Score(0.01)),
         };
         Thresholds {
             find,

@@ -15,7 +15,9 @@ use crate::signature::chunked::{self, SlidingWindow};
 use crate::signature::method::{Measure, Method, Refused, UnknownMethod};
 use crate::signature::shingle::{MODULUS, Sample, Seed, ShingleParams, WORDS};
 use crate::signature::sif::SifParams;
+use crate::signature::sorted5::{self, ChunkHashing, Sorted5Params};
 use crate::signature::super_shingle::{DEFAULT_LENGTH, SuperParams};
+use crate::signature::vocabulary::{Dictionary, Language, Lemmas, UnknownLanguage, Vocabulary};
 
 /// Why parameters are no parameters of a method.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -89,6 +91,20 @@ pub enum ParamError {
         /// The id of the seed, or `none`.
         wanted: String,
     },
+    /// A hash that there is none of.
+    #[error(transparent)]
+    Hash(#[from] sorted5::UnknownHash),
+    /// A language that there are no stems for.
+    #[error(transparent)]
+    Language(#[from] UnknownLanguage),
+    /// A params id that names a list of words which is not at hand.
+    #[error("these signatures were made with the {what} {wanted}; give the same file again")]
+    OtherWords {
+        /// `dictionary` or `lemmas`.
+        what: &'static str,
+        /// The id of the list.
+        wanted: String,
+    },
     /// Not a params id.
     #[error("{id:?} is no params id of this version: {reason}")]
     Id {
@@ -119,7 +135,7 @@ pub struct Settings {
     pub rate: Option<u32>,
     /// The n of `Mod_n`, `BSW_n` (the same as the rate), `Min_n` and `Sketch_n` (so many fingerprints are kept).
     pub n: Option<u32>,
-    /// sif: fingerprints are modulo 2 to this.
+    /// sif: fingerprints are modulo 2 to this. sorted5: so many upper bits of the hash.
     pub bits: Option<u32>,
     /// sif: p.
     pub multiplier: Option<u32>,
@@ -133,6 +149,14 @@ pub struct Settings {
     pub length: Option<u32>,
     /// shingle, super-shingle: the secret that chooses what is kept.
     pub seed: Option<Arc<Seed>>,
+    /// sorted5: what chunks are hashed with.
+    pub hash: Option<ChunkHashing>,
+    /// sorted5: the only words that count.
+    pub dictionary: Option<Arc<Dictionary>>,
+    /// sorted5: the basic forms of words.
+    pub lemmas: Option<Arc<Lemmas>>,
+    /// sorted5: stems of the words of this language.
+    pub stem: Option<Language>,
     /// What becomes of the bytes before anything is taken of them.
     pub canonical: Canonical,
 }
@@ -189,6 +213,21 @@ pub enum Scheme {
     Shingle(ShingleParams),
     /// [`Method::SuperShingle`].
     SuperShingle(SuperParams),
+    /// [`Method::Sorted5`].
+    Sorted5(Sorted5Params),
+}
+
+/// What a params id names by a hash only, and what must be at hand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Supplies {
+    /// Anchors.
+    pub anchors: Option<Arc<Anchors>>,
+    /// The only words that count.
+    pub dictionary: Option<Arc<Dictionary>>,
+    /// The basic forms of words.
+    pub lemmas: Option<Arc<Lemmas>>,
+    /// The secret that chooses what is kept.
+    pub seed: Option<Arc<Seed>>,
 }
 
 /// The most slots of a `Sketch_n`, each of which costs time at every byte.
@@ -229,6 +268,7 @@ impl MethodParams {
                 shingles: ShingleParams::default(),
                 length: DEFAULT_LENGTH,
             }),
+            Method::Sorted5 => Scheme::Sorted5(Sorted5Params::default()),
         };
         Self {
             canonical: Canonical::None,
@@ -251,6 +291,10 @@ impl MethodParams {
             ("sizes", settings.sizes.is_some()),
             ("length", settings.length.is_some()),
             ("seed", settings.seed.is_some()),
+            ("hash", settings.hash.is_some()),
+            ("dictionary", settings.dictionary.is_some()),
+            ("lemmas", settings.lemmas.is_some()),
+            ("stem", settings.stem.is_some()),
         ];
         for (parameter, given) in given {
             if given && !takes.contains(&parameter) {
@@ -393,6 +437,20 @@ impl MethodParams {
                 shingles: shingles(Sample::Mod(modulus()?))?,
                 length: range("length", settings.length.unwrap_or(DEFAULT_LENGTH), 1, 64)?,
             }),
+            Method::Sorted5 => {
+                let default = Sorted5Params::default();
+                let bits = settings.bits.unwrap_or(default.bits);
+                Scheme::Sorted5(Sorted5Params {
+                    words: range("words", settings.words.unwrap_or(default.words), 1, 100)?,
+                    bits: range("bits", bits, sorted5::BITS.0, sorted5::BITS.1)?,
+                    hash: settings.hash.unwrap_or_default(),
+                    vocabulary: Vocabulary {
+                        dictionary: settings.dictionary.clone(),
+                        lemmas: settings.lemmas.clone(),
+                        stem: settings.stem,
+                    },
+                })
+            }
         };
         Ok(Self {
             canonical: settings.canonical,
@@ -413,6 +471,7 @@ impl MethodParams {
             Scheme::SifAnchors(_) => Method::SifAnchors,
             Scheme::Shingle(_) => Method::Shingle,
             Scheme::SuperShingle(_) => Method::SuperShingle,
+            Scheme::Sorted5(_) => Method::Sorted5,
         }
     }
 
@@ -433,15 +492,17 @@ impl MethodParams {
 
     /// Reads a params id. That of sif-anchors names its anchors by a hash only: they must be at hand.
     pub fn parse(id: &str, anchors: Option<&Arc<Anchors>>) -> Result<Self, ParamError> {
-        Self::parse_with(id, anchors, None)
+        Self::parse_with(
+            id,
+            &Supplies {
+                anchors: anchors.cloned(),
+                ..Supplies::default()
+            },
+        )
     }
 
-    /// The same, where a seed may be at hand: ids name it by a hash only, and another one is refused.
-    pub fn parse_with(
-        id: &str,
-        anchors: Option<&Arc<Anchors>>,
-        seed: Option<&Arc<Seed>>,
-    ) -> Result<Self, ParamError> {
+    /// Reads a params id that may name any of the supplies by a hash.
+    pub fn parse_with(id: &str, supplies: &Supplies) -> Result<Self, ParamError> {
         let fault = |reason| ParamError::Id {
             id: id.into(),
             reason,
@@ -459,6 +520,7 @@ impl MethodParams {
                         .split_once('-')
                         .ok_or_else(|| fault("a part of it has no value"))?;
                     if name == "anchors" {
+                        let anchors = supplies.anchors.as_ref();
                         let found = anchors.filter(|anchors| anchors.id() == value);
                         let standard = || AnchorParams::default().anchors;
                         settings.anchors = match found {
@@ -472,12 +534,7 @@ impl MethodParams {
                         };
                         continue;
                     }
-                    if name == "seed" {
-                        let found = seed.filter(|seed| seed.id() == value);
-                        settings.seed =
-                            Some(Arc::clone(found.ok_or_else(|| ParamError::OtherSeed {
-                                wanted: value.into(),
-                            })?));
+                    if settings.takes_word(name, value, supplies)? {
                         continue;
                     }
                     let value = value
@@ -505,6 +562,41 @@ impl MethodParams {
         } else {
             Err(fault("it is not written as this version writes it"))
         }
+    }
+}
+
+impl Settings {
+    /// Takes a part of a params id whose value is no number; whether it was one.
+    fn takes_word(
+        &mut self,
+        name: &str,
+        value: &str,
+        supplies: &Supplies,
+    ) -> Result<bool, ParamError> {
+        let missing = |what| ParamError::OtherWords {
+            what,
+            wanted: value.into(),
+        };
+        match name {
+            "hash" => self.hash = Some(value.parse()?),
+            "stem" => self.stem = Some(value.parse()?),
+            "dictionary" => {
+                let found = supplies.dictionary.clone().filter(|d| d.id() == value);
+                self.dictionary = Some(found.ok_or_else(|| missing("dictionary"))?);
+            }
+            "lemmas" => {
+                let found = supplies.lemmas.clone().filter(|l| l.id() == value);
+                self.lemmas = Some(found.ok_or_else(|| missing("lemmas"))?);
+            }
+            "seed" => {
+                let found = supplies.seed.clone().filter(|seed| seed.id() == value);
+                self.seed = Some(found.ok_or_else(|| ParamError::OtherSeed {
+                    wanted: value.into(),
+                })?);
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 }
 
@@ -572,6 +664,7 @@ impl fmt::Display for MethodParams {
             Scheme::SuperShingle(params) => {
                 write!(f, "{}.length-{}", params.shingles, params.length)?;
             }
+            Scheme::Sorted5(sorted5) => sorted5.fmt(f)?,
         }
         if self.canonical != Canonical::None {
             write!(f, ".{}", self.canonical.name())?;

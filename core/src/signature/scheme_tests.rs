@@ -18,7 +18,8 @@ fn every_method_has_the_name_that_is_typed() {
             "sif",
             "sif-anchors",
             "shingle",
-            "super-shingle"
+            "super-shingle",
+            "sorted5"
         ]
     );
     for name in names {
@@ -52,6 +53,7 @@ fn the_papers_parameters_have_these_ids() {
             &anchors,
             "shingle.words-10.rate-25.v1",
             "super-shingle.words-10.rate-25.length-4.v1",
+            "sorted5.words-5.bits-24.hash-md5.v1",
         ]
     );
 }
@@ -61,8 +63,11 @@ fn ids_are_read_back() {
     let mut ids = std::collections::HashSet::new();
     for params in all_params() {
         let id = params.to_string();
-        let seed = Arc::new(Seed::new("s"));
-        assert_eq!(MethodParams::parse_with(&id, None, Some(&seed)), Ok(params));
+        let supplies = Supplies {
+            seed: Some(Arc::new(Seed::new("s"))),
+            ..Supplies::default()
+        };
+        assert_eq!(MethodParams::parse_with(&id, &supplies), Ok(params));
         assert!(ids.insert(id.clone()), "{id}");
     }
     for average in [

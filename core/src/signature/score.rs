@@ -9,7 +9,7 @@ use crate::signature::method::{Measure, Refused};
 use crate::signature::scheme::{MethodParams, Scheme};
 use crate::signature::select::{Form, MethodSignature};
 use crate::signature::shingle::{Estimates, Sample, estimates};
-use crate::signature::{chunked, min_n, mod_n, sif, sketch_n};
+use crate::signature::{chunked, min_n, mod_n, sif, sketch_n, sorted5};
 
 /// A figure, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,6 +64,17 @@ pub struct Scores {
 }
 
 impl Scores {
+    /// Of a method whose figure is the share of the first: sorted5.
+    pub fn of_shares(overlap: Overlap) -> Self {
+        Self {
+            score: overlap.a_in_b(),
+            a_in_b: Ok(overlap.a_in_b()),
+            b_in_a: Ok(overlap.b_in_a()),
+            resemblance: Ok(overlap.resemblance()),
+            shared_bytes: None,
+        }
+    }
+
     fn too_small(params: &MethodParams) -> Self {
         let of = |measure| params.tells(measure).map(|()| Judged::TooSmall);
         Self {
@@ -197,6 +208,15 @@ pub fn score(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) ->
                 shared_bytes: None,
             }
         }
+        (
+            Scheme::Sorted5(_),
+            Form::Counted {
+                fingerprints: a, ..
+            },
+            Form::Counted {
+                fingerprints: b, ..
+            },
+        ) => Scores::of_shares(sorted5::overlap(a, b)),
         (Scheme::Tttd(_) | Scheme::Bsw(_), Form::Chunks(a), Form::Chunks(b)) => {
             let common = chunked::common_by_merging(a, b);
             let overlap = Overlap {

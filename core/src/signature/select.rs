@@ -12,6 +12,7 @@ use crate::signature::scheme::{MethodParams, Scheme};
 use crate::signature::shingle::{Sample, Sized};
 use crate::signature::sif;
 use crate::signature::sketch_n::Slots;
+use crate::signature::sorted5;
 use crate::signature::super_shingle::super_shingles;
 use crate::signature::tally::Tally;
 
@@ -26,7 +27,8 @@ pub(super) enum Form {
     Set(Vec<u64>),
     /// The least value of each hash function; empty of a content without features: `Sketch_n`.
     Slots(Vec<u64>),
-    /// Distinct fingerprints, ascending, how often each comes, and how many low bits of all are zero: sif.
+    /// Distinct fingerprints, ascending, how often each comes, and how many low bits of all are zero: sif. Of sorted5,
+    /// whose level is 0: how many chunks of the content have this hash.
     Counted {
         level: u8,
         fingerprints: Vec<(u64, u64)>,
@@ -145,6 +147,10 @@ enum State {
         most: Option<u32>,
         kept: Tally<u64>,
     },
+    Sorted5 {
+        bits: u32,
+        kept: Tally<u64>,
+    },
     Chunks(Tally<(u64, u64)>),
     Sized(Sized),
     Super {
@@ -194,6 +200,10 @@ impl Selector {
                 length: params.length as u8,
                 kept: Tally::default(),
             },
+            Scheme::Sorted5(params) => State::Sorted5 {
+                bits: params.bits,
+                kept: Tally::default(),
+            },
         })
     }
 
@@ -219,6 +229,7 @@ impl Selector {
                 }
             }
             State::Sif { kept, .. } => kept.add(value, count),
+            State::Sorted5 { kept, .. } => kept.add(value, 1),
             State::Chunks(chunks) => chunks.add((value, len), count),
         }
     }
@@ -247,6 +258,13 @@ impl Selector {
                     fingerprints,
                 }
             }
+            State::Sorted5 { bits, kept } => Form::Counted {
+                level: 0,
+                fingerprints: sorted5::hashed(
+                    *bits,
+                    kept.take().into_iter().map(|(value, _)| value),
+                ),
+            },
             State::Chunks(chunks) => Form::Chunks(chunks.take()),
             State::Sized(sized) => {
                 let (level, values) = sized.take();

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
+use crate::signature::Supplies;
 use crate::signature::select::select;
 use crate::signature::testing::{contents, prose};
 use crate::signature::{
@@ -274,15 +275,17 @@ fn sketches_of_other_seeds_have_nothing_in_common_and_are_refused() {
     let common = Overlap::of_sets(&sketches[0].keys(), &sketches[1].keys()).common;
     assert!(common == 0 && sketches[0].len() > 50);
     let id = one.to_string();
-    let seed = Arc::new(Seed::new("other"));
-    for at_hand in [None, Some(&seed)] {
-        let refused = MethodParams::parse_with(&id, None, at_hand).expect_err("another seed");
+    let at_hand = |seed: Option<&str>| Supplies {
+        seed: seed.map(Seed::new).map(Arc::new),
+        ..Supplies::default()
+    };
+    for seed in [None, Some("other")] {
+        let refused = MethodParams::parse_with(&id, &at_hand(seed)).expect_err("another seed");
         assert!(matches!(refused, ParamError::OtherSeed { .. }));
         assert!(refused.to_string().contains("give the same --seed again"));
     }
-    let seed = Arc::new(Seed::new("one"));
     assert_eq!(
-        MethodParams::parse_with(&id, None, Some(&seed)),
+        MethodParams::parse_with(&id, &at_hand(Some("one"))),
         Ok(one.clone())
     );
     // The secret is in no id and no debug output.

@@ -28,10 +28,12 @@ use crate::hash::shingles::{Chain, Chosen, WINDOW, fold, hash, join, small};
 use crate::ids::{Fingerprint, WordsDigest};
 use crate::similarity::LEAST_JUDGED;
 
+mod spelled;
 mod stream;
 mod text;
 mod tokenizer;
 
+pub(crate) use spelled::WordTexts;
 pub(crate) use stream::WordHashes;
 pub use text::{Proof, RARE, ShingleCounts, Table, Text};
 use tokenizer::{Short, Sink, Tokenizer};

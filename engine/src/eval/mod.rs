@@ -4,7 +4,7 @@
 //! folder ─► collection ─► experiment (texts in, figures out) ─► Report ─► tables (CSV), plots (SVG), one page
 //! ```
 //!
-//! Experiments read nothing and write nothing; what they draw at random they draw from a fixed seed, so that all but
+//! Experiments read nothing and write nothing (that of Kasprzak et al., who measure files, writes into a folder of its own); what they draw at random they draw from a fixed seed, so that all but
 //! the times of a report are the same on every run and machine. Times come from a [`Clock`] that is handed in; the
 //! tables that hold them say so.
 
@@ -14,6 +14,7 @@ pub mod cherkasova;
 pub mod collection;
 pub mod forman;
 pub mod guide;
+pub mod kasprzak;
 pub mod plot;
 pub mod report;
 pub mod short_texts;

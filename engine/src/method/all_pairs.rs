@@ -45,7 +45,8 @@ pub fn all_pairs(
         | Method::Sif
         | Method::SifAnchors
         | Method::Shingle
-        | Method::SuperShingle => 0.0,
+        | Method::SuperShingle
+        | Method::Sorted5 => 0.0,
     };
     let start = || (vec![0u32; signatures.len()], Vec::new(), Vec::new());
     let work = |b: usize, (counts, met, found): &mut (Vec<u32>, Vec<u32>, Vec<Found>)| {

@@ -1,16 +1,22 @@
 //! `find --method`: one file against all.
 
+use std::collections::{HashMap, HashSet};
+
+use resemble_core::arrays::Counter;
+use resemble_core::signature::score::Overlap;
 use resemble_core::signature::shingle::{Estimate, estimates};
 use resemble_core::signature::{Measure, MethodParams, MethodSignature, Scheme};
-use resemble_core::{FileId, Relation, Score};
+use resemble_core::{ContentId, FileId, Relation, Score};
+use resemble_index::ContentRow;
 use resemble_proto::message::{
-    Answer, Layer, MethodFind, MethodFindRow, MethodInterval, MethodRow, MethodScore,
+    Answer, Layer, MethodFind, MethodFindRow, MethodInterval, MethodRow, MethodScore, SoftError,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
-use super::signed::Signed;
-use super::{Asked, Bar, MethodError, Told};
+use super::signed::{self, Signed};
+use super::{Asked, Bar, MethodError, Told, sorted};
+use crate::arrays::Folder;
 use crate::ask::AskError;
 
 pub(super) fn find(
@@ -21,12 +27,16 @@ pub(super) fn find(
     let own = decode(&question.signature)?;
     let threshold = asked.params.method().thresholds().find;
     let bar = Bar::new(threshold, MethodScore::Paper, question.bar);
-    let signed = Signed::of(asked)?;
+    let (told, errors) = told(asked, &own)?;
     let mut rows: Vec<(Told, MethodFindRow)> = Vec::new();
-    for (content, signature) in signed.contents.iter().zip(&signed.signatures) {
-        let told = Told::of(asked.params, &own, signature);
+    for ToldOf {
+        content,
+        told,
+        interval,
+    } in &told
+    {
         let identical = content.digest.to_string() == question.content;
-        if !identical && !bar.lets_through(&told) {
+        if !identical && !bar.lets_through(told) {
             continue;
         }
         let holders = asked.members.holders(content.id);
@@ -40,11 +50,11 @@ pub(super) fn find(
                 b_in_a: told.b_in_a,
                 resemblance: told.resemblance,
                 shared_bytes: told.shared_bytes,
-                interval: interval(asked.params, &own, signature),
+                interval: *interval,
                 score: told.figure,
                 size: content.size.0,
             };
-            rows.push((told, row));
+            rows.push((*told, row));
         }
     }
     rows.sort_by(|a, b| {
@@ -52,7 +62,7 @@ pub(super) fn find(
         a.0.compare(&b.0, MethodScore::Paper).then_with(paths)
     });
     let rows = rows.into_iter().map(|(_, row)| MethodRow::Find(row));
-    let errors = asked.errors(signed.errors);
+    let errors = asked.errors(errors);
     Ok(Answer::fresh(rows.collect(), errors).cut(question.bar.top))
 }
 
@@ -78,6 +88,97 @@ fn interval(
         a_in_b: contained(told.a_in_b),
         b_in_a: contained(told.b_in_a),
     })
+}
+
+/// What is told of a content.
+struct ToldOf {
+    content: ContentRow,
+    told: Told,
+    interval: Option<MethodInterval>,
+}
+
+impl ToldOf {
+    /// By both signatures.
+    fn of(
+        params: &MethodParams,
+        content: ContentRow,
+        own: &MethodSignature,
+        other: &MethodSignature,
+    ) -> Self {
+        Self {
+            content,
+            told: Told::of(params, own, other),
+            interval: interval(params, own, other),
+        }
+    }
+}
+
+/// What is told of each content in the scope, and the files that could not be read.
+type AllTold = (Vec<ToldOf>, Vec<SoftError>);
+
+fn told(asked: &Asked<'_>, own: &MethodSignature) -> Result<AllTold, AskError> {
+    if let Some(folder) = sorted::folder(asked)?
+        && let Some(told) = told_by_arrays(asked, own, &folder)?
+    {
+        return Ok(told);
+    }
+    let signed = Signed::of(asked)?;
+    let all = signed.contents.into_iter().zip(&signed.signatures);
+    let told = all.map(|(row, signature)| ToldOf::of(asked.params, row, own, signature));
+    Ok((told.collect(), signed.errors))
+}
+
+/// Of sorted5: what the arrays have needs no signature. `None`: there are no arrays.
+fn told_by_arrays(
+    asked: &Asked<'_>,
+    own: &MethodSignature,
+    folder: &Folder,
+) -> Result<Option<AllTold>, AskError> {
+    let rows = signed::rows(asked)?;
+    let ids: Vec<ContentId> = rows.iter().map(|row| row.id).collect();
+    let unknown: HashSet<ContentId> = sorted::unknown(folder, &ids).into_iter().collect();
+    let (new, known): (Vec<_>, Vec<_>) =
+        rows.into_iter().partition(|row| unknown.contains(&row.id));
+    let signed = Signed::of_rows(asked, new)?;
+    let Some(held) = sorted::hold(asked, folder, &signed)? else {
+        return Ok(None);
+    };
+    let parts = held.set.parts()?;
+    let values = own
+        .entries()
+        .into_iter()
+        .map(|entry| (entry.value, entry.count));
+    let counted = Counter::new(parts.documents().len()).count(&parts, values);
+    let Ok(counted) = counted else {
+        return Ok(None);
+    };
+    let common: HashMap<u32, u64> = counted
+        .into_iter()
+        .map(|one| (one.document, one.common))
+        .collect();
+    let total = own.occurrences();
+    let mut told = Vec::new();
+    for row in known {
+        // Another question has begun anew with fewer documents.
+        let Some(&(number, chunks)) = held.numbers.get(&row.id.0) else {
+            return Ok(None);
+        };
+        let overlap = Overlap {
+            common: common.get(&number).copied().unwrap_or(0),
+            a: total,
+            b: u64::from(chunks),
+        };
+        told.push(ToldOf {
+            content: row,
+            told: Told::of_overlap(overlap),
+            interval: None,
+        });
+    }
+    for (row, signature) in signed.contents.into_iter().zip(&signed.signatures) {
+        told.push(ToldOf::of(asked.params, row, own, signature));
+    }
+    told.sort_unstable_by_key(|told| told.content.id);
+    Ok(Some((told, signed.errors)))
 }
 
 /// The signature that a request carries.

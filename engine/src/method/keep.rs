@@ -8,6 +8,7 @@
 //! method.register            for each params id, the one used last in front: which blocks there are
 //! method.kept/ID/BLOCK       content - first of the block, length, signature; again and again
 //! method.sets/ID             what the collated sets of sif are of, and these
+//! method.arrays              names the index: whose ids the arrays of sorted5 have ([`super::sorted`])
 //! ```
 //!
 //! 1. **With the content they go.** Whenever anything is written, the blocks of that params id lose what is of no
@@ -46,6 +47,11 @@ pub trait Keep: Sync {
     fn folder(&self) -> (PathBuf, bool) {
         (std::env::temp_dir(), false)
     }
+
+    /// A folder of our own for arrays ([`crate::arrays`]); `None`: there is none.
+    fn arrays(&self) -> Option<PathBuf> {
+        None
+    }
 }
 
 impl Keep for Index {
@@ -57,6 +63,10 @@ impl Keep for Index {
         if let Err(error) = self.put_records(&records) {
             tracing::debug!(%error, "signatures are not kept");
         }
+    }
+
+    fn arrays(&self) -> Option<PathBuf> {
+        Some(self.path()?.parent()?.join("arrays"))
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! files of the scope ─► signatures ─┬─► find    the subject's signature against each
-//!   (read once, then kept)          ├─► pairs   whatever has a key in common, scored
+//!   (read once, then kept)          ├─► pairs   whatever has a key in common, scored (sorted5: by its arrays)
 //!                                   ├─► phases  shingle, super-shingle: out of core, kept ─► groups
 //!                                   ├─► sets    sif's collated sets, kept ─► groups (rules of the asker)
 //!                                   └─► dump
@@ -31,6 +31,7 @@ pub mod rules;
 pub mod sets;
 pub mod sign;
 mod signed;
+pub(crate) mod sorted;
 mod told;
 
 use std::sync::Arc;
@@ -39,7 +40,8 @@ use resemble_core::FileId;
 use resemble_core::signature::anchors::{AnchorError, Anchors};
 use resemble_core::signature::encode::DecodeError;
 use resemble_core::signature::shingle::Seed;
-use resemble_core::signature::{Measure, Method, MethodParams, ParamError, Refused};
+use resemble_core::signature::vocabulary::{Dictionary, LemmaError, Lemmas};
+use resemble_core::signature::{Measure, Method, MethodParams, ParamError, Refused, Supplies};
 use resemble_index::Snapshot;
 use resemble_proto::message::{
     Answer, MethodClusters, MethodQuestion, MethodRequest, MethodRow, MethodScore, Scope, SoftError,
@@ -62,6 +64,9 @@ pub enum MethodError {
     /// Anchors that are none.
     #[error(transparent)]
     Anchors(#[from] AnchorError),
+    /// Lemmas that are none.
+    #[error(transparent)]
+    Lemmas(#[from] LemmaError),
     /// The method cannot tell this.
     #[error(transparent)]
     Refused(#[from] Refused),
@@ -73,15 +78,25 @@ pub enum MethodError {
     Question(&'static str),
 }
 
+/// The most processes that share the work of a question.
+pub const MOST_SHARDS: u32 = 64;
+
 /// The parameters of a request.
 pub fn params_of(request: &MethodRequest) -> Result<MethodParams, MethodError> {
     let anchors = request.anchors.as_ref();
     let anchors = anchors
         .map(|text| Anchors::parse(text.as_bytes()).map(Arc::new))
         .transpose()?;
-    let seed = request.seed.as_deref().map(Seed::new).map(Arc::new);
-    let params = MethodParams::parse_with(&request.params, anchors.as_ref(), seed.as_ref());
-    Ok(params?)
+    let dictionary = request.dictionary.as_ref();
+    let lemmas = request.lemmas.as_ref();
+    let lemmas = lemmas.map(|text| Lemmas::parse(text.as_bytes()).map(Arc::new));
+    let supplies = Supplies {
+        anchors,
+        dictionary: dictionary.map(|text| Arc::new(Dictionary::parse(text.as_bytes()))),
+        lemmas: lemmas.transpose()?,
+        seed: request.seed.as_deref().map(Seed::new).map(Arc::new),
+    };
+    Ok(MethodParams::parse_with(&request.params, &supplies)?)
 }
 
 /// Whether the method can tell what is to sort: asked before any file is read.
@@ -117,6 +132,12 @@ pub fn answer(
     let params = params_of(request)?;
     if let MethodQuestion::Pairs(asked) = &request.question {
         check_score(&params, asked.score).map_err(MethodError::from)?;
+        if asked.exact && params.method() != Method::Sorted5 {
+            return Err(MethodError::Question(
+                "only sorted5 computes the similarities of preselected pairs exactly",
+            )
+            .into());
+        }
     }
     if let MethodQuestion::Clusters(asked) = &request.question {
         check_clusters(&params, asked)?;
@@ -128,6 +149,7 @@ pub fn answer(
         params: &params,
         members: &members,
         keep,
+        shards: request.shards.unwrap_or(1).clamp(1, MOST_SHARDS),
     };
     let mut answer = match &request.question {
         MethodQuestion::Find(find) => find::find(&asked, find, subject)?,
@@ -152,6 +174,8 @@ struct Asked<'a> {
     params: &'a MethodParams,
     members: &'a Members,
     keep: &'a dyn Keep,
+    /// Processes that share the work, of sorted5.
+    shards: u32,
 }
 
 impl Asked<'_> {

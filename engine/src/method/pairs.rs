@@ -5,9 +5,8 @@ use resemble_proto::message::{
 };
 use resemble_proto::path::PathText;
 
-use super::all_pairs::all_pairs;
 use super::signed::Signed;
-use super::{Asked, Bar, Told};
+use super::{Asked, Bar, Told, sorted};
 use crate::ask::AskError;
 use crate::members::Member;
 
@@ -16,7 +15,7 @@ pub(super) fn pairs(
     question: &MethodPairs,
 ) -> Result<Answer<MethodRow>, AskError> {
     let signed = Signed::of(asked)?;
-    let rows = rows(asked, &signed, question.score, question.bar)?;
+    let rows = rows(asked, &signed, question.score, question.bar, question.exact)?;
     let rows = rows.into_iter().map(MethodRow::Pair).collect();
     let errors = asked.errors(signed.errors);
     Ok(Answer::fresh(rows, errors).cut(question.bar.top))
@@ -28,9 +27,13 @@ pub(super) fn rows(
     signed: &Signed,
     score: MethodScore,
     bar: MethodBar,
+    exact: bool,
 ) -> Result<Vec<MethodPairRow>, AskError> {
     let bar = Bar::new(asked.params.method().thresholds().pairs, score, bar);
-    let found = all_pairs(asked.params, &signed.signatures, &bar)?;
+    let mut found = sorted::pairs(asked, signed, &bar)?;
+    if exact {
+        found = sorted::exactly(asked, signed, found, &bar);
+    }
     let holders = |at: usize| asked.members.holders(signed.contents[at].id);
     let mut rows = Vec::new();
     for pair in &found {

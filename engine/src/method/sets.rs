@@ -61,7 +61,7 @@ pub(super) fn groups(asked: &Asked<'_>, bar: MethodBar) -> Result<Answer<MethodR
         }
         _ => {
             let signed = Signed::of(asked)?;
-            let pairs = pairs::rows(asked, &signed, MethodScore::Paper, bar)?;
+            let pairs = pairs::rows(asked, &signed, MethodScore::Paper, bar, false)?;
             rows.extend(pairs.into_iter().map(MethodRow::Pair));
             signed.errors
         }

@@ -1,5 +1,7 @@
 //! The signatures of the files of a question: those that are kept, and the others made now.
 
+use std::collections::HashSet;
+
 use resemble_core::ContentId;
 use resemble_core::signature::MethodSignature;
 use resemble_index::ContentRow;
@@ -23,21 +25,14 @@ pub(super) struct Signed {
     pub(super) settled: bool,
     /// Each is that of the content that the index has, as far as there are any.
     pub(super) as_indexed: bool,
+    /// The contents whose signatures are of other bytes than the index knows.
+    pub(super) unsettled: HashSet<ContentId>,
 }
 
 impl Signed {
     /// Of all members but the empty ones, which are counted and never grouped.
     pub(super) fn of(asked: &Asked<'_>) -> Result<Self, AskError> {
-        let mut rows = Vec::new();
-        for content in asked.members.contents() {
-            rows.extend(
-                asked
-                    .snapshot
-                    .content(content)?
-                    .filter(|row| row.size.0 > 0),
-            );
-        }
-        Self::of_rows(asked, rows)
+        Self::of_rows(asked, rows(asked)?)
     }
 
     /// Of these contents, which ascend.
@@ -66,6 +61,7 @@ impl Signed {
         })?;
         let (mut errors, mut settled, mut new) = (Vec::new(), true, Vec::new());
         let mut as_indexed = true;
+        let mut unsettled = HashSet::new();
         for (_, made, failed) in made {
             settled &= failed.is_empty();
             errors.extend(failed);
@@ -75,6 +71,9 @@ impl Signed {
                         content: rows[at].id,
                         signature: signature.encode(),
                     });
+                }
+                if !is_settled {
+                    unsettled.insert(rows[at].id);
                 }
                 settled &= is_settled;
                 as_indexed &= is_settled;
@@ -95,6 +94,17 @@ impl Signed {
             errors,
             settled,
             as_indexed,
+            unsettled,
         })
     }
+}
+
+/// The contents of all members but the empty ones.
+pub(super) fn rows(asked: &Asked<'_>) -> Result<Vec<ContentRow>, AskError> {
+    let mut rows = Vec::new();
+    for content in asked.members.contents() {
+        let row = asked.snapshot.content(content)?;
+        rows.extend(row.filter(|row| row.size.0 > 0));
+    }
+    Ok(rows)
 }

@@ -3,7 +3,10 @@
 use std::cmp::Ordering;
 
 use resemble_core::Score;
-use resemble_core::signature::{Judged, MethodParams, MethodSignature, Refused, Threshold, score};
+use resemble_core::signature::score::Overlap;
+use resemble_core::signature::{
+    Judged, MethodParams, MethodSignature, Refused, Scores, Threshold, score,
+};
 use resemble_proto::figure::Figure;
 use resemble_proto::message::{MethodBar, MethodScore};
 use resemble_proto::number::Fraction;
@@ -26,7 +29,25 @@ pub struct Told {
 impl Told {
     /// Of a file that is asked about (a) and another.
     pub fn of(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> Self {
-        let scores = score(params, a, b);
+        Self::of_scores(&score(params, a, b))
+    }
+
+    /// Of sorted5, from what was counted.
+    pub fn of_overlap(overlap: Overlap) -> Self {
+        Self::of_scores(&Scores::of_shares(overlap))
+    }
+
+    /// The same as [`Self::both_ways`].
+    pub fn of_overlap_both_ways(overlap: Overlap) -> Self {
+        let told = Self::of_overlap(overlap);
+        let back = Figure::from(overlap.b_in_a().value());
+        Self {
+            figure: told.figure.max(back),
+            ..told
+        }
+    }
+
+    fn of_scores(scores: &Scores) -> Self {
         let share = |told: Result<Judged, Refused>| {
             let judged = told.ok().and_then(Judged::value);
             Fraction::from(judged.map(Score::new))

@@ -24,6 +24,15 @@ pub struct MethodRequest {
     /// The seed that the params id names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<String>,
+    /// The dictionary that the params id names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dictionary: Option<String>,
+    /// The table of basic forms that the params id names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lemmas: Option<String>,
+    /// So many processes share the work, where a method can; absent: one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shards: Option<u32>,
     /// The files; `within` empty: all roots of the daemon.
     #[serde(flatten)]
     pub scope: Scope,
@@ -95,6 +104,9 @@ pub struct MethodPairs {
     /// What sorts, and what `min` bounds.
     #[serde(default)]
     pub score: MethodScore,
+    /// The figures of the rows are computed from the texts again.
+    #[serde(default)]
+    pub exact: bool,
     /// Which rows.
     #[serde(flatten)]
     pub bar: MethodBar,
@@ -281,6 +293,7 @@ mod tests {
             MethodQuestion::Find(find),
             MethodQuestion::Pairs(MethodPairs {
                 score: MethodScore::Containment,
+                exact: true,
                 bar: MethodBar::default(),
             }),
             MethodQuestion::Groups(MethodBar::default()),
@@ -294,6 +307,9 @@ mod tests {
                 params: "sif.v1".into(),
                 anchors: None,
                 seed: None,
+                dictionary: Some("a".into()),
+                lemmas: None,
+                shards: Some(2),
                 scope: Scope {
                     within: vec!["/a".into()],
                     ..Scope::default()

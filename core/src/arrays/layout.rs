@@ -1,0 +1,370 @@
+//! The arrays in a file.
+//!
+//! ```text
+//!   0  "resemble arrays\n"
+//!  16  version u32
+//!  20  n u8 │ bytes of an id u8 │ bytes of an offset u8 │ 0
+//!  24  from u64 │ to u64            the values that this part has: from ≤ v < to
+//!  40  documents u64 │ entries u64
+//!  56  digests, 32 B each: of the documents, of the offsets, of the ids
+//! 152  length u16 │ params id, then zeros
+//! 480  digest of the 480 bytes before
+//! 512  documents × ( key u32 │ chunks u32 )        keys ascend
+//!      (to - from + 1) × offset                    counted in ids
+//!      entries × id
+//! ```
+//!
+//! Little endian throughout. Nothing is aligned: numbers are put together from bytes, which processors do in one
+//! instruction.
+//!
+//! **Nothing in a file is trusted.** [`Arrays::of`] checks the header, its digest and that the length of the file is the one it
+//! says, so no number is out of its array; an offset or an id that cannot be is [`ArrayError::Damaged`] when it is met. The digests
+//! of the arrays themselves cost a reading of all of them: [`Arrays::verify`], which every merge does.
+
+use thiserror::Error;
+
+/// What every file begins with.
+pub const MAGIC: &[u8; 16] = b"resemble arrays\n";
+
+/// The version that is written, and the only one that is read.
+pub const VERSION: u32 = 1;
+
+/// Bytes of the header.
+pub const HEADER: usize = 512;
+
+/// Where its digest stands.
+const DIGEST_AT: usize = HEADER - 32;
+
+/// Where the params id stands.
+const PARAMS_AT: usize = 154;
+
+/// Bytes of a document in its table.
+pub const DOCUMENT: usize = 8;
+
+/// Why bytes are no arrays.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ArrayError {
+    /// They begin with something else.
+    #[error("they are no arrays of this program; remove the file, it is made again")]
+    Foreign,
+    /// Written by another version.
+    #[error(
+        "they are of version {0}, this program knows version {VERSION}; remove the file, it is made again"
+    )]
+    Version(u32),
+    /// The file has another length than its header says.
+    #[error("the file has {found} bytes instead of {expected}; remove it, it is made again")]
+    Length {
+        /// By the header.
+        expected: u64,
+        /// There are.
+        found: u64,
+    },
+    /// Something in them cannot be.
+    #[error("they are damaged ({0}); remove the file, it is made again")]
+    Damaged(&'static str),
+    /// Parts that do not belong together.
+    #[error("the parts do not belong together ({0}); remove the files, they are made again")]
+    Parts(&'static str),
+    /// More than the numbers of the format can name.
+    #[error("there are too many {0} for arrays of this format")]
+    TooMany(&'static str),
+}
+
+/// What a part is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The params id of the signatures.
+    pub params: String,
+    /// n: values are below 2^n.
+    pub bits: u8,
+    /// Bytes of an id, 1 to 4.
+    pub id_width: u8,
+    /// Bytes of an offset, 4 or 8.
+    pub offset_width: u8,
+    /// The first value.
+    pub from: u64,
+    /// Behind the last value.
+    pub to: u64,
+    /// Documents.
+    pub documents: u64,
+    /// Ids.
+    pub entries: u64,
+    /// BLAKE3 of the documents, the offsets and the ids.
+    pub digests: [[u8; 32]; 3],
+}
+
+/// Bytes that numbers below `count` need.
+pub const fn id_width(count: u64) -> u8 {
+    match count {
+        0..=0x100 => 1,
+        0x101..=0x1_0000 => 2,
+        0x1_0001..=0x100_0000 => 3,
+        _ => 4,
+    }
+}
+
+/// Bytes that numbers up to `most` need: the paper's four, or eight.
+pub const fn offset_width(most: u64) -> u8 {
+    if most <= u32::MAX as u64 { 4 } else { 8 }
+}
+
+impl Header {
+    /// As it stands in the file.
+    ///
+    /// # Errors
+    ///
+    /// If the params id is too long.
+    pub fn encode(&self) -> Result<[u8; HEADER], ArrayError> {
+        let mut out = Vec::with_capacity(HEADER);
+        out.extend_from_slice(MAGIC);
+        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&[self.bits, self.id_width, self.offset_width, 0]);
+        for number in [self.from, self.to, self.documents, self.entries] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        for digest in &self.digests {
+            out.extend_from_slice(digest);
+        }
+        let params = self.params.as_bytes();
+        if params.len() > DIGEST_AT - PARAMS_AT {
+            return Err(ArrayError::TooMany("letters in the params id"));
+        }
+        out.extend_from_slice(&(params.len() as u16).to_le_bytes());
+        out.extend_from_slice(params);
+        out.resize(DIGEST_AT, 0);
+        let digest = blake3::hash(&out);
+        out.extend_from_slice(digest.as_bytes());
+        out.try_into()
+            .map_err(|_| ArrayError::Damaged("a header of another length"))
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self, ArrayError> {
+        let short = ArrayError::Length {
+            expected: HEADER as u64,
+            found: bytes.len() as u64,
+        };
+        let head: &[u8; HEADER] = bytes.first_chunk().ok_or(short)?;
+        if !head.starts_with(MAGIC) {
+            return Err(ArrayError::Foreign);
+        }
+        let long = |at: usize| number(&head[at..at + 8]);
+        let version = number(&head[16..20]) as u32;
+        if version != VERSION {
+            return Err(ArrayError::Version(version));
+        }
+        if blake3::hash(&head[..DIGEST_AT]).as_bytes() != &head[DIGEST_AT..] {
+            return Err(ArrayError::Damaged("the header is not what was written"));
+        }
+        let digest = |at: usize| head[at..].first_chunk().copied().unwrap_or_default();
+        let length = number(&head[152..154]) as usize;
+        let params = head.get(PARAMS_AT..PARAMS_AT + length);
+        let params = params.filter(|_| length <= DIGEST_AT - PARAMS_AT);
+        let params = params.and_then(|params| std::str::from_utf8(params).ok());
+        let header = Self {
+            params: params
+                .ok_or(ArrayError::Damaged("a params id that is none"))?
+                .to_owned(),
+            bits: head[20],
+            id_width: head[21],
+            offset_width: head[22],
+            from: long(24),
+            to: long(32),
+            documents: long(40),
+            entries: long(48),
+            digests: [digest(56), digest(88), digest(120)],
+        };
+        let is_sound = (1..=32).contains(&header.bits)
+            && (1..=4).contains(&header.id_width)
+            && matches!(header.offset_width, 4 | 8)
+            && header.from <= header.to
+            && header.to <= 1 << header.bits
+            && header.documents <= 1 << (8 * u32::from(header.id_width));
+        if !is_sound {
+            return Err(ArrayError::Damaged("numbers of the header that cannot be"));
+        }
+        Ok(header)
+    }
+
+    /// Bytes of the documents, of the offsets and of the ids; `None`: no file is that long.
+    pub fn lengths(&self) -> Option<[u64; 3]> {
+        Some([
+            self.documents.checked_mul(DOCUMENT as u64)?,
+            (self.to - self.from + 1).checked_mul(u64::from(self.offset_width))?,
+            self.entries.checked_mul(u64::from(self.id_width))?,
+        ])
+    }
+}
+
+/// A number of up to eight bytes.
+#[inline]
+fn number(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |n, &byte| n << 8 | u64::from(byte))
+}
+
+/// The documents of arrays, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Documents<'a>(&'a [[u8; DOCUMENT]]);
+
+impl<'a> Documents<'a> {
+    /// How many.
+    pub const fn len(self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The key and the number of chunks of each, in order.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = (u32, u32)> + 'a {
+        self.0.iter().map(|&[a, b, c, d, e, f, g, h]| {
+            (
+                u32::from_le_bytes([a, b, c, d]),
+                u32::from_le_bytes([e, f, g, h]),
+            )
+        })
+    }
+
+    /// The table as it stands in the file.
+    pub fn bytes(self) -> &'a [u8] {
+        self.0.as_flattened()
+    }
+
+    /// Writes a document down.
+    pub fn encode(key: u32, chunks: u32) -> [u8; DOCUMENT] {
+        let ([a, b, c, d], [e, f, g, h]) = (key.to_le_bytes(), chunks.to_le_bytes());
+        [a, b, c, d, e, f, g, h]
+    }
+}
+
+/// A list of documents, ascending.
+#[derive(Clone, Copy, Debug)]
+pub struct Ids<'a> {
+    bytes: &'a [u8],
+    width: usize,
+}
+
+impl<'a> Ids<'a> {
+    /// Them.
+    #[inline]
+    pub fn iter(self) -> impl ExactSizeIterator<Item = u32> + 'a {
+        self.bytes
+            .chunks_exact(self.width)
+            .map(|id| number(id) as u32)
+    }
+
+    /// How many.
+    pub const fn len(self) -> usize {
+        self.bytes.len() / self.width
+    }
+
+    /// Whether there is none.
+    pub const fn is_empty(self) -> bool {
+        self.bytes.is_empty()
+    }
+}
+
+/// A part of the arrays, in memory or mapped.
+#[derive(Clone, Debug)]
+pub struct Arrays<'a> {
+    header: Header,
+    documents: Documents<'a>,
+    offsets: &'a [u8],
+    ids: &'a [u8],
+}
+
+impl<'a> Arrays<'a> {
+    /// The arrays that these bytes are. Time: the header.
+    pub fn of(bytes: &'a [u8]) -> Result<Self, ArrayError> {
+        let header = Header::decode(bytes)?;
+        let lengths = header.lengths();
+        let sum = lengths
+            .and_then(|[a, b, c]| a.checked_add(b)?.checked_add(c)?.checked_add(HEADER as u64));
+        let (Some([documents, offsets, _]), Some(expected)) = (lengths, sum) else {
+            return Err(ArrayError::Damaged("numbers of the header that cannot be"));
+        };
+        let found = bytes.len() as u64;
+        if expected != found {
+            return Err(ArrayError::Length { expected, found });
+        }
+        let (documents, rest) = bytes[HEADER..].split_at(documents as usize);
+        let (offsets, ids) = rest.split_at(offsets as usize);
+        let (documents, _) = documents.as_chunks();
+        Ok(Self {
+            header,
+            documents: Documents(documents),
+            offsets,
+            ids,
+        })
+    }
+
+    /// What it is.
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The documents.
+    pub const fn documents(&self) -> Documents<'a> {
+        self.documents
+    }
+
+    /// Whether everything is as it was written. Time: reading all of it.
+    pub fn verify(&self) -> Result<(), ArrayError> {
+        let arrays = [
+            (
+                self.documents.bytes(),
+                "the documents are not what was written",
+            ),
+            (self.offsets, "the offsets are not what was written"),
+            (self.ids, "the ids are not what was written"),
+        ];
+        for ((bytes, what), digest) in arrays.into_iter().zip(&self.header.digests) {
+            if blake3::hash(bytes).as_bytes() != digest {
+                return Err(ArrayError::Damaged(what));
+            }
+        }
+        Ok(())
+    }
+
+    /// An entry of the offsets, by its place in this part.
+    #[inline]
+    fn offset(&self, at: usize) -> Option<u64> {
+        if self.header.offset_width == 4 {
+            let bytes = self.offsets.get(at * 4..)?.first_chunk()?;
+            Some(u32::from_le_bytes(*bytes).into())
+        } else {
+            let bytes = self.offsets.get(at * 8..)?.first_chunk()?;
+            Some(u64::from_le_bytes(*bytes))
+        }
+    }
+
+    /// All offsets, in order: for the experiment with smaller ones.
+    pub fn offsets(&self) -> impl Iterator<Item = u64> + '_ {
+        (0..).map_while(|at| self.offset(at))
+    }
+
+    /// The documents that have the value, which must be in this part.
+    #[inline]
+    pub fn list(&self, value: u64) -> Result<Ids<'a>, ArrayError> {
+        let damaged = ArrayError::Damaged("an offset that cannot be");
+        let at = value
+            .checked_sub(self.header.from)
+            .filter(|_| value < self.header.to);
+        let at = at.ok_or(ArrayError::Parts("a value of another part"))? as usize;
+        let (from, to) = match (self.offset(at), self.offset(at + 1)) {
+            (Some(from), Some(to)) if from <= to && to <= self.header.entries => (from, to),
+            _ => return Err(damaged),
+        };
+        let width = usize::from(self.header.id_width);
+        let bytes = self.ids.get(from as usize * width..to as usize * width);
+        Ok(Ids {
+            bytes: bytes.ok_or(damaged)?,
+            width,
+        })
+    }
+}

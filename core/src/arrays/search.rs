@@ -1,0 +1,122 @@
+//! What a document has in common with all others: a walk through the lists of its values.
+
+use crate::arrays::layout::{ArrayError, Arrays, Documents};
+
+/// Parts that are the whole together.
+#[derive(Clone, Debug)]
+pub struct Parts<'a>(Vec<Arrays<'a>>);
+
+impl<'a> Parts<'a> {
+    /// Puts parts together.
+    ///
+    /// # Errors
+    ///
+    /// If they leave values out, or are of other parameters or documents.
+    pub fn of(mut parts: Vec<Arrays<'a>>) -> Result<Self, ArrayError> {
+        parts.sort_by_key(|part| part.header().from);
+        let Some(first) = parts.first().map(|part| part.header().clone()) else {
+            return Err(ArrayError::Parts("there is none"));
+        };
+        let mut next = 0;
+        for part in &parts {
+            let header = part.header();
+            let is_kin = header.params == first.params
+                && header.bits == first.bits
+                && header.documents == first.documents
+                && header.digests[0] == first.digests[0];
+            if !is_kin {
+                return Err(ArrayError::Parts("they are of other documents"));
+            }
+            if header.from != next {
+                return Err(ArrayError::Parts("values are missing"));
+            }
+            next = header.to;
+        }
+        if next != 1 << first.bits {
+            return Err(ArrayError::Parts("values are missing"));
+        }
+        Ok(Self(parts))
+    }
+
+    /// The documents, which all parts have.
+    pub fn documents(&self) -> Documents<'a> {
+        self.0[0].documents()
+    }
+
+    /// The parts, by their values.
+    pub fn parts(&self) -> &[Arrays<'a>] {
+        &self.0
+    }
+
+    /// The part that has a value; values above all are in the last.
+    #[inline]
+    pub fn part_of(&self, value: u64) -> &Arrays<'a> {
+        let behind = self.0.partition_point(|part| part.header().to <= value);
+        &self.0[behind.min(self.0.len() - 1)]
+    }
+}
+
+/// Chunks in common with a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// Its number.
+    pub document: u32,
+    /// How many: Σ min(a_v, b_v).
+    pub common: u64,
+}
+
+/// Counts, for one document after another. Memory: four bytes for each document of the arrays.
+#[derive(Clone, Debug)]
+pub struct Counter {
+    common: Vec<u32>,
+    met: Vec<u32>,
+}
+
+impl Counter {
+    /// For arrays of so many documents.
+    pub fn new(documents: usize) -> Self {
+        Self {
+            common: vec![0; documents],
+            met: Vec::new(),
+        }
+    }
+
+    /// The documents that have chunks of the one with these values (ascending, each with its number of chunks), by number.
+    /// Time: the lengths of their lists.
+    pub fn count(
+        &mut self,
+        parts: &Parts<'_>,
+        values: impl IntoIterator<Item = (u64, u64)>,
+    ) -> Result<Vec<Counted>, ArrayError> {
+        let walked = values.into_iter().try_for_each(|(value, own)| {
+            let ids = parts.part_of(value).list(value)?;
+            self.walk(ids.iter(), own)
+        });
+        self.met.sort_unstable();
+        let counted = self.met.drain(..).map(|document| Counted {
+            document,
+            common: u64::from(std::mem::take(&mut self.common[document as usize])),
+        });
+        let counted = counted.collect();
+        walked.map(|()| counted)
+    }
+
+    #[inline]
+    fn walk(&mut self, ids: impl Iterator<Item = u32>, own: u64) -> Result<(), ArrayError> {
+        let (mut last, mut run) = (None, 0);
+        for id in ids {
+            run = if last == Some(id) { run + 1 } else { 1 };
+            last = Some(id);
+            if run > own {
+                continue;
+            }
+            let common = self.common.get_mut(id as usize);
+            let common = common.ok_or(ArrayError::Damaged("an id of no document"))?;
+            if *common == 0 {
+                self.met.push(id);
+            }
+            *common = common.saturating_add(1);
+        }
+        Ok(())
+    }
+}

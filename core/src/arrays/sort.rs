@@ -1,0 +1,45 @@
+//! From documents to lists: a radix sort of (value, document).
+//!
+//! Section 4.5: "a variant of a radix sort", "further speeded up by pre-sorting the data into a given number of buckets in the
+//! step 1". A bucket is a range of values that fits into memory; within it least significant bytes come first, and the
+//! sort is stable, so documents that came in order are in order in each list. Bytes of the values that are the same throughout
+//! the bucket are passed over: of 24 bits in 256 buckets two are left.
+
+/// A chunk's value and a document that has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Posting {
+    /// The upper bits of the chunk's hash.
+    pub value: u32,
+    /// The document's number.
+    pub document: u32,
+}
+
+/// Sorts by value; those of equal values stay in their order.
+pub fn radix_sort(postings: &mut Vec<Posting>) {
+    let Some(&Posting { value: first, .. }) = postings.first() else {
+        return;
+    };
+    let differs = postings
+        .iter()
+        .fold(0, |bits, posting| bits | (posting.value ^ first));
+    let mut other = vec![Posting::default(); postings.len()];
+    for shift in [0, 8, 16, 24] {
+        if differs >> shift & 0xff == 0 {
+            continue;
+        }
+        let mut places = [0usize; 256];
+        for posting in &*postings {
+            places[(posting.value >> shift & 0xff) as usize] += 1;
+        }
+        let mut sum = 0;
+        for place in &mut places {
+            sum += std::mem::replace(place, sum);
+        }
+        for posting in &*postings {
+            let place = &mut places[(posting.value >> shift & 0xff) as usize];
+            other[*place] = *posting;
+            *place += 1;
+        }
+        std::mem::swap(postings, &mut other);
+    }
+}

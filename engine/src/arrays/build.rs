@@ -1,0 +1,210 @@
+//! Steps 1 to 3: postings into buckets, buckets into lists, lists into parts.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use resemble_core::arrays::layout::{id_width, offset_width};
+use resemble_core::arrays::sort::{Posting, radix_sort};
+use resemble_core::arrays::{Header, Merging};
+use serde::{Deserialize, Serialize};
+
+use super::{ArraysError, Set, Update};
+
+/// Postings of a bucket, about: 32 MiB, and as much for sorting.
+const BUCKET: u64 = 1 << 22;
+
+/// Files that are open at a time.
+const MOST_BUCKETS: u64 = 256;
+
+/// Values of a range.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Range {
+    pub(super) from: u64,
+    pub(super) to: u64,
+}
+
+/// A part to be made.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct PartJob {
+    pub(super) range: Range,
+    /// In the order of their values, each with the name of the file of its postings.
+    buckets: Vec<(Range, String)>,
+    /// The name of the part.
+    pub(super) name: String,
+}
+
+/// Everything that a process needs to know to make a part.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct BuildJob {
+    params: String,
+    bits: u8,
+    /// Key and chunks of each document.
+    documents: Vec<(u32, u32)>,
+    /// New numbers of old documents.
+    renumbered: Vec<u32>,
+    /// The parts of the old state.
+    old: Vec<PathBuf>,
+    pub(super) parts: Vec<PartJob>,
+}
+
+/// `count` ranges of about the same length that are `from..to` together.
+pub(super) fn cut(from: u64, to: u64, count: u64) -> Vec<Range> {
+    let count = count.clamp(1, (to - from).max(1));
+    let at = |k: u64| from + (u128::from(to - from) * u128::from(k) / u128::from(count)) as u64;
+    (0..count)
+        .map(|k| Range {
+            from: at(k),
+            to: at(k + 1),
+        })
+        .collect()
+}
+
+/// Step 1: writes the postings of new documents into buckets of values, in the order of the documents. Parts begin their
+/// names with `names`.
+pub(super) fn prepare(
+    work: &Path,
+    params: &str,
+    merging: &Merging,
+    update: &Update<'_>,
+    old: Vec<PathBuf>,
+    names: &str,
+) -> Result<BuildJob, ArraysError> {
+    let Update { bits, new, shards } = *update;
+    let postings: u64 = new
+        .iter()
+        .map(|(_, signature)| signature.occurrences())
+        .sum();
+    let ranges = cut(0, 1 << bits, u64::from(shards));
+    let each = postings.div_ceil(BUCKET * ranges.len() as u64);
+    let each = each.clamp(1, (MOST_BUCKETS / ranges.len() as u64).max(1));
+    let mut jobs = Vec::new();
+    for (number, range) in (0u32..).zip(ranges) {
+        let cuts = cut(range.from, range.to, each).into_iter();
+        let buckets = cuts
+            .zip(0u32..)
+            .map(|(cut, at)| (cut, format!("bucket-{number:03}-{at:03}")));
+        jobs.push(PartJob {
+            buckets: buckets.collect(),
+            name: format!("{names}-{number:03}.arrays"),
+            range,
+        });
+    }
+    let buckets: Vec<(&Range, PathBuf)> = jobs
+        .iter()
+        .flat_map(|job| &job.buckets)
+        .map(|(range, name)| (range, work.join(name)))
+        .collect();
+    let mut files = Vec::new();
+    for (_, path) in &buckets {
+        let file = File::create(path).map_err(ArraysError::io("make", path))?;
+        files.push(BufWriter::with_capacity(1 << 16, file));
+    }
+    for ((_, signature), number) in new.iter().zip(&merging.new) {
+        let mut at = 0;
+        for entry in signature.entries() {
+            // Values ascend within a document.
+            while entry.value >= buckets[at].0.to && at + 1 < buckets.len() {
+                at += 1;
+            }
+            let [a, b, c, d] = (entry.value as u32).to_le_bytes();
+            let [e, f, g, h] = number.to_le_bytes();
+            for _ in 0..entry.count {
+                let written = files[at].write_all(&[a, b, c, d, e, f, g, h]);
+                written.map_err(ArraysError::io("write", &buckets[at].1))?;
+            }
+        }
+    }
+    for (file, (_, path)) in files.into_iter().zip(&buckets) {
+        let closed = file
+            .into_inner()
+            .map_err(std::io::IntoInnerError::into_error);
+        drop(closed.map_err(ArraysError::io("write", path))?);
+    }
+    Ok(BuildJob {
+        params: params.to_owned(),
+        bits,
+        documents: merging.documents.clone(),
+        renumbered: merging.old.clone(),
+        old,
+        parts: jobs,
+    })
+}
+
+fn postings(path: &Path) -> Result<Vec<Posting>, ArraysError> {
+    let bytes = fs::read(path).map_err(ArraysError::io("read", path))?;
+    let (postings, _) = bytes.as_chunks::<8>();
+    let number = |[a, b, c, d]: [u8; 4]| u32::from_le_bytes([a, b, c, d]);
+    Ok(postings
+        .iter()
+        .map(|&[a, b, c, d, e, f, g, h]| Posting {
+            value: number([a, b, c, d]),
+            document: number([e, f, g, h]),
+        })
+        .collect())
+}
+
+/// Steps 2 and 3 for one part: its buckets, sorted one at a time, and the old lists of its values.
+pub(super) fn part(
+    work: &Path,
+    folder: &Path,
+    job: &BuildJob,
+    at: usize,
+) -> Result<(), ArraysError> {
+    let own = job.parts.get(at);
+    let own = own.ok_or_else(|| ArraysError::Worker("there is no such part".to_owned()))?;
+    let has_old = !job.old.is_empty();
+    let old = has_old.then(|| Set::open(&job.old)).transpose()?;
+    let parts = old.as_ref().map(Set::parts).transpose()?;
+    for (part, path) in parts.iter().flat_map(|parts| parts.parts()).zip(&job.old) {
+        let header = part.header();
+        if header.from < own.range.to && own.range.from < header.to {
+            part.verify().map_err(ArraysError::array(path))?;
+        }
+    }
+    let entries: u64 = job
+        .documents
+        .iter()
+        .map(|&(_, chunks)| u64::from(chunks))
+        .sum();
+    let header = Header {
+        params: job.params.clone(),
+        bits: job.bits,
+        id_width: id_width(job.documents.len() as u64),
+        // Of all parts together: parts can be joined.
+        offset_width: offset_width(entries),
+        from: own.range.from,
+        to: own.range.to,
+        documents: job.documents.len() as u64,
+        entries: 0,
+        digests: [[0; 32]; 3],
+    };
+    let path = folder.join(&own.name);
+    let mut writer = super::write::PartWriter::create(&path, header, &job.documents)?;
+    let (mut list, mut coming) = (Vec::new(), Vec::new());
+    for (range, name) in &own.buckets {
+        let bucket = work.join(name);
+        let mut sorted = postings(&bucket)?;
+        radix_sort(&mut sorted);
+        let mut rest = &sorted[..];
+        for value in range.from..range.to {
+            let here = rest
+                .iter()
+                .take_while(|posting| u64::from(posting.value) == value);
+            coming.clear();
+            coming.extend(here.map(|posting| posting.document));
+            rest = &rest[coming.len()..];
+            let Some(parts) = &parts else {
+                writer.list(&coming)?;
+                continue;
+            };
+            let ids = parts.part_of(value).list(value);
+            let merged =
+                ids.and_then(|ids| Merging::list(&job.renumbered, ids.iter(), &coming, &mut list));
+            merged.map_err(ArraysError::array(folder))?;
+            writer.list(&list)?;
+        }
+        drop(fs::remove_file(&bucket));
+    }
+    writer.finish()
+}

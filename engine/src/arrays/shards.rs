@@ -1,0 +1,201 @@
+//! Work for processes of the running program.
+//!
+//! A process is told a folder to work in and its number. What is to be done stands in a file there; what it makes are files as
+//! well. That is how machines of a cluster would divide the work: values by range for building, documents by range for
+//! searching (section 4.5), with the same files.
+//!
+//! A process that fails ends the whole; what it said on its standard error is the reason. It dies with whoever started it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+
+use rustix::process::Signal;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::build::{self, BuildJob, Range};
+use super::search::Sieve;
+use super::{ArraysError, Common, Lists, Set};
+
+/// The first argument with which a program of ours is a worker for arrays.
+const WORKER: &str = "arrays-worker";
+
+/// The file with what is to be done.
+const JOB: &str = "job";
+
+/// The file with the values of the documents to be looked up.
+const LISTS: &str = "lists";
+
+/// Documents to be looked up.
+#[derive(Debug, Serialize, Deserialize)]
+struct SearchJob {
+    parts: Vec<PathBuf>,
+    /// Bits of the least similarity: no rounding on the way.
+    least: u64,
+    ranges: Vec<Range>,
+}
+
+/// Makes all parts of a job: one here, several by a process each.
+pub(super) fn build(work: &Path, folder: &Path, job: &BuildJob) -> Result<(), ArraysError> {
+    if job.parts.len() == 1 {
+        return build::part(work, folder, job, 0);
+    }
+    put(work, job)?;
+    run("build", work, folder, job.parts.len())
+}
+
+/// Looks documents up by a process for each range.
+pub(super) fn search(
+    work: &Path,
+    set: &Set,
+    lists: &Lists,
+    least: f64,
+    ranges: Vec<Range>,
+) -> Result<Vec<Common>, ArraysError> {
+    lists.write(&work.join(LISTS))?;
+    let job = SearchJob {
+        parts: set.paths().to_vec(),
+        least: least.to_bits(),
+        ranges,
+    };
+    put(work, &job)?;
+    run("search", work, work, job.ranges.len())?;
+    let mut found = Vec::new();
+    for at in 0..job.ranges.len() {
+        let path = work.join(found_name(at));
+        let bytes = fs::read(&path).map_err(ArraysError::io("read", &path))?;
+        let (rows, _) = bytes.as_chunks::<12>();
+        let number = |row: &[u8; 12], at: usize| {
+            row[at..]
+                .first_chunk()
+                .map_or(0, |bytes| u32::from_le_bytes(*bytes))
+        };
+        found.extend(rows.iter().map(|row| Common {
+            a: number(row, 0),
+            b: number(row, 4),
+            common: number(row, 8),
+        }));
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+fn found_name(at: usize) -> String {
+    format!("found-{at:03}")
+}
+
+fn put(work: &Path, job: &impl Serialize) -> Result<(), ArraysError> {
+    let path = work.join(JOB);
+    let text = serde_json::to_vec(job).map_err(|e| ArraysError::Worker(e.to_string()))?;
+    fs::write(&path, text).map_err(ArraysError::io("write", &path))
+}
+
+fn get<J: DeserializeOwned>(work: &Path) -> Result<J, ArraysError> {
+    let path = work.join(JOB);
+    let text = fs::read(&path).map_err(ArraysError::io("read", &path))?;
+    serde_json::from_slice(&text).map_err(|e| ArraysError::Worker(e.to_string()))
+}
+
+/// Processes that were started: whatever happens, none is left.
+struct Children(Vec<Child>);
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+}
+
+/// Starts `count` processes and waits for all.
+fn run(what: &str, work: &Path, folder: &Path, count: usize) -> Result<(), ArraysError> {
+    let failed = |error: std::io::Error| ArraysError::Worker(error.to_string());
+    let mut children = Children(Vec::new());
+    for at in 0..count {
+        // Not by its name: an installation that replaces the program while it runs does not replace this one.
+        let mut command = Command::new("/proc/self/exe");
+        command
+            .arg(WORKER)
+            .arg(what)
+            .arg(work)
+            .arg(folder)
+            .arg(at.to_string());
+        let command = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        children.0.push(command.spawn().map_err(failed)?);
+    }
+    for mut child in children.0.drain(..).map(|child| Children(vec![child])) {
+        let Some(child) = child.0.pop() else { continue };
+        let ended = child.wait_with_output().map_err(failed)?;
+        if !ended.status.success() {
+            let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
+            return Err(ArraysError::Worker(format!("{} ({said})", ended.status)));
+        }
+    }
+    Ok(())
+}
+
+/// To be asked first thing by every program that answers questions: if it was started as a worker for arrays, it does that work
+/// and ends with this status.
+pub fn worker() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next()? != WORKER {
+        return None;
+    }
+    let arguments: Vec<OsString> = arguments.collect();
+    // Without whoever started it nobody wants what it makes.
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    Some(match work(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            use std::io::Write as _;
+            drop(writeln!(std::io::stderr(), "{error}"));
+            ExitCode::from(2)
+        }
+    })
+}
+
+fn work(arguments: &[OsString]) -> Result<(), ArraysError> {
+    let none = || ArraysError::Worker("a worker without work".to_owned());
+    let [what, work, folder, at] = arguments else {
+        return Err(none());
+    };
+    let (work, folder) = (Path::new(work), Path::new(folder));
+    let at: usize = at
+        .to_str()
+        .and_then(|at| at.parse().ok())
+        .ok_or_else(none)?;
+    match what.to_str() {
+        Some("build") => build::part(work, folder, &get::<BuildJob>(work)?, at),
+        Some("search") => look_up(work, &get(work)?, at),
+        _ => Err(none()),
+    }
+}
+
+fn look_up(work: &Path, job: &SearchJob, at: usize) -> Result<(), ArraysError> {
+    let range = job.ranges.get(at);
+    let range = range.ok_or_else(|| ArraysError::Worker("there is no such range".to_owned()))?;
+    let (from, to) = (range.from as usize, range.to as usize);
+    let set = Set::open(&job.parts)?;
+    let parts = set.parts()?;
+    let lists = Lists::read(&work.join(LISTS), from, to)?;
+    let sieve = Sieve::new(&parts, &lists, f64::from_bits(job.least));
+    let (mut counter, mut found) = (sieve.counter(), Vec::new());
+    for at in from..to {
+        let done = sieve.pairs_of(&parts, &lists, at, &mut counter, &mut found);
+        done.map_err(ArraysError::array(work))?;
+    }
+    let mut bytes = Vec::with_capacity(found.len() * 12);
+    for Common { a, b, common } in found {
+        for number in [a, b, common] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+    let path = work.join(found_name(at));
+    fs::write(&path, bytes).map_err(ArraysError::io("write", &path))
+}

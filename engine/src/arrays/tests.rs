@@ -1,0 +1,182 @@
+use std::collections::BTreeMap;
+use std::fs;
+
+use proptest::prelude::*;
+use resemble_core::signature::score::Overlap;
+use resemble_core::signature::select::select;
+use resemble_core::signature::sorted5::overlap;
+use resemble_core::signature::{Features, Method, MethodParams, MethodSignature, Settings};
+
+use super::*;
+
+const BITS: u8 = 8;
+
+fn params() -> MethodParams {
+    let settings = Settings {
+        bits: Some(BITS.into()),
+        ..Settings::default()
+    };
+    MethodParams::new(Method::Sorted5, &settings).expect("right")
+}
+
+/// A document with these chunks, of which the upper eight bits are the value.
+fn signature(chunks: &[u16]) -> MethodSignature {
+    let values = chunks.iter().map(|&chunk| u64::from(chunk) << 48);
+    select(&params(), &Features::of_values(values))
+}
+
+type Documents = BTreeMap<u32, MethodSignature>;
+
+fn documents() -> impl Strategy<Value = Documents> {
+    let chunks = prop::collection::vec(any::<u16>(), 0..60);
+    prop::collection::btree_map(0u32..40, chunks, 0..10).prop_map(|map| {
+        map.iter()
+            .map(|(key, chunks)| (*key, signature(chunks)))
+            .collect()
+    })
+}
+
+fn merge(folder: &Folder, new: &Documents, stays: &dyn Fn(u32) -> bool) -> Set {
+    let new: Vec<(u32, &MethodSignature)> = new.iter().map(|(key, s)| (*key, s)).collect();
+    let update = Update {
+        bits: BITS,
+        new: &new,
+        shards: 1,
+    };
+    folder.update(&update, stays).expect("a merge")
+}
+
+fn bytes(set: &Set) -> Vec<Vec<u8>> {
+    set.paths()
+        .iter()
+        .map(|path| fs::read(path).expect("a part"))
+        .collect()
+}
+
+fn figures(signature: &MethodSignature) -> Vec<(u64, u64)> {
+    signature
+        .entries()
+        .iter()
+        .map(|entry| (entry.value, entry.count))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Merged batch by batch, with some leaving: the very bytes of arrays built from nothing, and the pairs of each two
+    /// signatures by themselves.
+    #[test]
+    fn merging_is_building_from_nothing(batches in prop::collection::vec(documents(), 1..4), gone in 0u32..5) {
+        let temp = tempfile::tempdir().expect("a folder");
+        let step = Folder::new(temp.path(), "sorted5.test", "steps");
+        let mut left = Documents::new();
+        let mut merged = None;
+        for batch in &batches {
+            let stays = |key: u32| key % 5 != gone;
+            left.retain(|key, _| stays(*key));
+            left.extend(batch.clone());
+            merged = Some(merge(&step, batch, &stays));
+        }
+        let merged = merged.expect("a batch");
+        let whole = merge(&Folder::new(temp.path(), "sorted5.test", "whole"), &left, &|_| true);
+        prop_assert_eq!(bytes(&merged), bytes(&whole));
+        prop_assert_eq!(bytes(&step.open().expect("the state")), bytes(&whole));
+
+        // Every second document takes part.
+        let numbered = (0u32..).zip(left.values()).filter(|(number, _)| number % 2 == 0);
+        let lists = Lists::of(numbered.clone());
+        for least in [0.0, 0.3] {
+            let mut expected = Vec::new();
+            for (b, other) in numbered.clone() {
+                for (a, one) in numbered.clone().take_while(|(a, _)| *a < b) {
+                    let Overlap { common, a: of_a, b: of_b } = overlap(&figures(one), &figures(other));
+                    let figure = common as f64 / of_a.min(of_b).max(1) as f64;
+                    if common > 0 && figure >= least {
+                        expected.push(Common { a, b, common: common as u32 });
+                    }
+                }
+            }
+            expected.sort_unstable();
+            prop_assert_eq!(pairs(&merged, &lists, least).expect("pairs"), expected);
+        }
+    }
+
+    #[test]
+    fn lists_are_read_back_in_ranges(documents in documents(), from in 0usize..10, to in 0usize..10) {
+        let temp = tempfile::tempdir().expect("a folder");
+        let path = temp.path().join("lists");
+        let lists = Lists::of((0u32..).zip(documents.values()));
+        lists.write(&path).expect("written");
+        let (from, to) = (from.min(lists.len()), to.min(lists.len()));
+        let read = Lists::read(&path, from.min(to), to).expect("read");
+        for at in from.min(to)..to {
+            let same = lists.values(at).eq(read.values(at));
+            prop_assert!(same, "{}", at);
+        }
+    }
+}
+
+#[test]
+fn damaged_and_missing_parts_are_made_anew() {
+    let temp = tempfile::tempdir().expect("a folder");
+    let folder = Folder::new(temp.path(), "sorted5.test", "one");
+    assert!(folder.open().is_none());
+    let documents: Documents = (0..9u16)
+        .map(|key| (key.into(), signature(&[key * 700, 7, 9])))
+        .collect();
+    let whole = bytes(&merge(&folder, &documents, &|_| true));
+    let state = || folder.open().map(|set| bytes(&set));
+    assert_eq!(state(), Some(whole.clone()));
+    let part = || folder.open().expect("the state").paths()[0].clone();
+
+    // A hole in the arrays themselves is noticed when they are merged: everything that is at hand is made anew.
+    let at = part();
+    let mut damaged = whole[0].clone();
+    let last = damaged.len() - 1;
+    damaged[last] ^= 1;
+    fs::write(&at, &damaged).expect("written");
+    assert_eq!(state(), Some(vec![damaged]));
+    assert_eq!(bytes(&merge(&folder, &documents, &|_| true)), whole);
+
+    for change in [&whole[0][..100], &whole[0][..whole[0].len() - 1], b""] {
+        fs::write(part(), change).expect("written");
+        assert!(folder.open().is_none(), "{} bytes", change.len());
+        assert_eq!(bytes(&merge(&folder, &documents, &|_| true)), whole);
+    }
+    fs::remove_file(part()).expect("removed");
+    assert!(folder.open().is_none());
+    assert_eq!(bytes(&merge(&folder, &documents, &|_| true)), whole);
+    let inner = at.parent().expect("a folder");
+    fs::write(
+        inner.join("current"),
+        b"{\"params\":\"sorted5.test\",\"parts\":[\"../x\"]}",
+    )
+    .expect("written");
+    assert!(folder.open().is_none());
+    assert_eq!(bytes(&merge(&folder, &documents, &|_| true)), whole);
+    // Nothing is left but the lock, the list and the part.
+    assert_eq!(fs::read_dir(inner).expect("listed").count(), 3);
+}
+
+#[test]
+fn states_of_parameters_that_nobody_uses_go() {
+    let temp = tempfile::tempdir().expect("a folder");
+    let documents: Documents = [(1, signature(&[1, 2, 3]))].into();
+    for params in 0..7 {
+        merge(
+            &Folder::new(temp.path(), &format!("sorted5.{params}"), ""),
+            &documents,
+            &|_| true,
+        );
+    }
+    assert!(Folder::new(temp.path(), "sorted5.6", "").open().is_some());
+    assert!(Folder::new(temp.path(), "sorted5.0", "").open().is_none());
+    assert_eq!(fs::read_dir(temp.path()).expect("listed").count(), 4);
+    // Another index gives other contents the same ids.
+    assert!(
+        Folder::new(temp.path(), "sorted5.6", "another")
+            .open()
+            .is_none()
+    );
+}

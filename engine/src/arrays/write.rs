@@ -1,0 +1,132 @@
+//! Writing a part: lists come in the order of their values, offsets and ids go to their two places in the file.
+
+use std::fs::File;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use resemble_core::arrays::layout::{DOCUMENT, HEADER};
+use resemble_core::arrays::{Documents, Header};
+
+use super::ArraysError;
+
+/// Bytes that are written at a time.
+const BUFFER: usize = 1 << 20;
+
+/// A stretch of the file that grows, and the digest of it.
+struct Stretch {
+    at: u64,
+    buffer: Vec<u8>,
+    hasher: blake3::Hasher,
+}
+
+impl Stretch {
+    fn new(at: u64) -> Self {
+        Self {
+            at,
+            buffer: Vec::with_capacity(BUFFER + 16),
+            hasher: blake3::Hasher::new(),
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, bytes: &[u8], file: &File) -> std::io::Result<()> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= BUFFER {
+            self.flush(file)?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self, file: &File) -> std::io::Result<()> {
+        self.hasher.update(&self.buffer);
+        file.write_all_at(&self.buffer, self.at)?;
+        self.at += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    fn finish(mut self, file: &File) -> std::io::Result<[u8; 32]> {
+        self.flush(file)?;
+        Ok(*self.hasher.finalize().as_bytes())
+    }
+}
+
+/// A part under way.
+pub(super) struct PartWriter {
+    path: PathBuf,
+    file: File,
+    header: Header,
+    offsets: Stretch,
+    ids: Stretch,
+}
+
+impl PartWriter {
+    /// A new file at `path`. Entries and digests of `header` are not known yet.
+    pub(super) fn create(
+        path: &Path,
+        mut header: Header,
+        documents: &[(u32, u32)],
+    ) -> Result<Self, ArraysError> {
+        let mut options = File::options();
+        let made = options.write(true).create_new(true).mode(0o600).open(path);
+        let file = made.map_err(ArraysError::io("make", path))?;
+        header.entries = 0;
+        let mut table = Stretch::new(HEADER as u64);
+        let failed = |e| ArraysError::io("write", path)(e);
+        for &(key, chunks) in documents {
+            table
+                .push(&Documents::encode(key, chunks), &file)
+                .map_err(failed)?;
+        }
+        header.digests[0] = table.finish(&file).map_err(failed)?;
+        let offsets = (HEADER + documents.len() * DOCUMENT) as u64;
+        let ids = offsets + (header.to - header.from + 1) * u64::from(header.offset_width);
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            header,
+            offsets: Stretch::new(offsets),
+            ids: Stretch::new(ids),
+        })
+    }
+
+    /// The documents of the next value.
+    #[inline]
+    pub(super) fn list(&mut self, list: &[u32]) -> Result<(), ArraysError> {
+        self.offset()?;
+        let width = usize::from(self.header.id_width);
+        for id in list {
+            let bytes = id.to_le_bytes();
+            let pushed = self.ids.push(&bytes[..width.min(4)], &self.file);
+            pushed.map_err(ArraysError::io("write", &self.path))?;
+        }
+        self.header.entries += list.len() as u64;
+        Ok(())
+    }
+
+    #[inline]
+    fn offset(&mut self) -> Result<(), ArraysError> {
+        let offset = self.header.entries.to_le_bytes();
+        let width = usize::from(self.header.offset_width);
+        let pushed = self.offsets.push(&offset[..width.min(8)], &self.file);
+        pushed.map_err(ArraysError::io("write", &self.path))
+    }
+
+    /// All values have had their list. The file is on the disk when this returns.
+    pub(super) fn finish(mut self) -> Result<(), ArraysError> {
+        self.offset()?;
+        let Self {
+            path,
+            file,
+            mut header,
+            offsets,
+            ids,
+        } = self;
+        let failed = |e| ArraysError::io("write", &path)(e);
+        header.digests[1] = offsets.finish(&file).map_err(failed)?;
+        header.digests[2] = ids.finish(&file).map_err(failed)?;
+        let head = header.encode().map_err(ArraysError::array(&path))?;
+        file.write_all_at(&head, 0).map_err(failed)?;
+        file.sync_data().map_err(failed)
+    }
+}

@@ -1,0 +1,198 @@
+//! sorted5: the arrays' answers are those of the signatures, whatever happens to the files.
+
+mod scene;
+
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use resemble_core::signature::{Method, MethodParams, Settings, sign};
+use resemble_engine::method::answer;
+use resemble_engine::method::keep::{Forget, Keep, Records};
+use resemble_index::Index;
+use resemble_proto::figure::Figure;
+use resemble_proto::message::{
+    Answer, MethodBar, MethodFind, MethodPairs, MethodQuestion, MethodRequest, MethodRow,
+    MethodScore, Scope,
+};
+
+use scene::Scene;
+
+/// Signatures in the index, arrays in a folder.
+struct WithArrays<'a>(&'a Index, PathBuf);
+
+impl Keep for WithArrays<'_> {
+    fn keep(&self, records: Records) {
+        self.0.keep(records);
+    }
+
+    fn arrays(&self) -> Option<PathBuf> {
+        Some(self.1.clone())
+    }
+}
+
+fn params() -> MethodParams {
+    // Few bits: many accidents.
+    let settings = Settings {
+        bits: Some(10),
+        ..Settings::default()
+    };
+    MethodParams::new(Method::Sorted5, &settings).expect("right")
+}
+
+/// Words of a small vocabulary in an order that depends on the seed.
+fn text(seed: u64, words: usize) -> String {
+    let mut state = seed | 1;
+    let word = |_| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        format!("word{}", state >> 59)
+    };
+    (0..words).map(word).collect::<Vec<_>>().join(" ")
+}
+
+fn ask(
+    scene: &Scene,
+    within: &str,
+    question: MethodQuestion,
+    keep: &dyn Keep,
+) -> Answer<MethodRow> {
+    let request = MethodRequest {
+        params: params().to_string(),
+        anchors: None,
+        dictionary: None,
+        lemmas: None,
+        shards: None,
+        scope: Scope {
+            within: vec![scene.root().join(within).as_path().into()],
+            ..Scope::default()
+        },
+        question,
+    };
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    answer(&snapshot, &request, None, keep).expect("an answer")
+}
+
+fn questions() -> Vec<MethodQuestion> {
+    let bar = |min| MethodBar {
+        min: Figure::new(min),
+        ..MethodBar::default()
+    };
+    let find = |text: &str| {
+        use base64::Engine as _;
+        let signature = sign(&params(), text.as_bytes()).encode();
+        MethodQuestion::Find(MethodFind {
+            signature: base64::engine::general_purpose::STANDARD.encode(signature),
+            content: resemble_core::hash::content::digest(text.as_bytes()).to_string(),
+            name: "subject".into(),
+            inode: None,
+            bar: bar(0.0),
+        })
+    };
+    let pairs = |min, exact, score| {
+        MethodQuestion::Pairs(MethodPairs {
+            score,
+            exact,
+            bar: bar(min),
+        })
+    };
+    vec![
+        pairs(0.0, false, MethodScore::Paper),
+        pairs(0.3, false, MethodScore::Paper),
+        pairs(0.1, false, MethodScore::Resemblance),
+        pairs(0.0, true, MethodScore::Paper),
+        MethodQuestion::Groups(bar(0.2)),
+        find(&text(1, 300)),
+        find(&text(99, 40)),
+        find(""),
+    ]
+}
+
+/// With arrays and without.
+fn same_answers(scene: &Scene, keep: &dyn Keep) {
+    for within in ["", "sub"] {
+        if !scene.root().join(within).exists() {
+            continue;
+        }
+        for question in questions() {
+            let by_arrays = ask(scene, within, question.clone(), keep);
+            let by_signatures = ask(scene, within, question.clone(), &Forget);
+            assert_eq!(by_arrays.rows, by_signatures.rows, "{question:?}");
+            assert_eq!(by_arrays.errors, by_signatures.errors, "{question:?}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// Files come, change and go, seen and unseen by the index.
+    #[test]
+    fn the_arrays_say_what_the_signatures_say(
+        steps in prop::collection::vec((0u8..4, 0u64..8, 0u64..6, 1usize..400), 1..12),
+    ) {
+        let mut scene = Scene::new();
+        let folder = tempfile::tempdir().expect("a folder");
+        scene.write("sub/first", text(1, 300));
+        scene.scan();
+        for batch in steps.chunks(3) {
+            let mut unseen = Vec::new();
+            for &(what, file, seed, words) in batch {
+                let name = if file % 2 == 0 { format!("f{file}") } else { format!("sub/f{file}") };
+                match what {
+                    0 => drop(std::fs::remove_file(scene.root().join(&name))),
+                    1 => unseen.push((name, seed, words)),
+                    _ => scene.write(&name, text(seed, words)),
+                }
+            }
+            scene.scan();
+            // Behind the index's back.
+            for (name, seed, words) in unseen {
+                if scene.root().join(&name).exists() {
+                    scene.write(&name, text(seed, words));
+                }
+            }
+            let keep = WithArrays(&scene.index, folder.path().join("arrays"));
+            same_answers(&scene, &keep);
+        }
+    }
+}
+
+#[test]
+fn damage_and_a_folder_that_cannot_be_written_cost_time_only() {
+    let mut scene = Scene::new();
+    for number in 0..12 {
+        scene.write(
+            &format!("f{number}"),
+            text(number / 3, 200 + number as usize),
+        );
+    }
+    scene.scan();
+    let folder = tempfile::tempdir().expect("a folder");
+    let arrays = folder.path().join("arrays");
+    let keep = WithArrays(&scene.index, arrays.clone());
+    same_answers(&scene, &keep);
+    let state = || {
+        let inner = std::fs::read_dir(&arrays).expect("listed").next();
+        inner.expect("a state").expect("an entry").path()
+    };
+    let part = || {
+        let mut files = std::fs::read_dir(state()).expect("listed").flatten();
+        let is_part = |path: &PathBuf| path.extension().is_some_and(|end| end == "arrays");
+        files
+            .find_map(|entry| Some(entry.path()).filter(is_part))
+            .expect("a part")
+    };
+    let whole = std::fs::read(part()).expect("read");
+    for cut in [0, 100, 511, 600, whole.len() - 1] {
+        std::fs::write(part(), &whole[..cut]).expect("written");
+        same_answers(&scene, &keep);
+        assert_eq!(std::fs::read(part()).expect("read"), whole);
+    }
+    std::fs::write(state().join("current"), "nonsense").expect("written");
+    same_answers(&scene, &keep);
+    // A file where the folder should be.
+    let blocked = folder.path().join("blocked");
+    std::fs::write(&blocked, "").expect("written");
+    same_answers(&scene, &WithArrays(&scene.index, blocked));
+}

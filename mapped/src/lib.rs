@@ -1,0 +1,171 @@
+//! Files of our own, mapped for reading.
+//!
+//! A mapped file that is cut short under the reader ends the process with SIGBUS, and one that is written to changes under a
+//! shared reference. **Watched files are therefore never mapped.** What may be mapped is narrow, and [`Mapped::open`] checks
+//! what of it can be checked:
+//!
+//! 1. the file lies in a folder of our own that nobody else may enter (mode 0700), and is ours, a regular file that only we may
+//!    write;
+//! 2. it is opened for reading, without following a link;
+//! 3. by the rule of the one module that makes such files, it came there by a rename when it was complete and synced, and is never
+//!    changed in place or cut: a new state is a new file. A file that was replaced or removed stays as it was for whoever has it
+//!    mapped.
+//!
+//! The third is a promise of this program to itself, and the reason why this crate has one function and nothing else: whoever is
+//! able to break it runs as the same user and could as well write into our memory.
+
+use std::fs::{self, File};
+use std::io;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags, fstat, open, stat};
+use thiserror::Error;
+
+/// Why a file is not mapped.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum MapError {
+    /// It cannot be opened or mapped.
+    #[error("cannot map {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Somebody else could change it.
+    #[error("{} is not mapped: {why}; remove it, it is made again", path.display())]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: &'static str,
+    },
+}
+
+/// A file of our own in memory.
+#[derive(Debug)]
+pub struct Mapped {
+    map: Option<memmap2::Mmap>,
+}
+
+impl Mapped {
+    /// Maps the file at `path`, which this program has made: see the head of this crate.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be opened, or if anybody else could change it.
+    pub fn open(path: &Path) -> Result<Self, MapError> {
+        let failed = |source: io::Error| MapError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let not_ours = |why| MapError::NotOurs {
+            path: path.to_owned(),
+            why,
+        };
+        let ours = rustix::process::geteuid().as_raw();
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let folder = stat(folder).map_err(|errno| failed(errno.into()))?;
+        if folder.st_uid != ours || folder.st_mode & 0o077 != 0 {
+            return Err(not_ours("others may enter its folder"));
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = open(path, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
+        let is = fstat(&file).map_err(|errno| failed(errno.into()))?;
+        if FileType::from_raw_mode(is.st_mode) != FileType::RegularFile {
+            return Err(not_ours("it is no regular file"));
+        }
+        if is.st_uid != ours || is.st_mode & 0o022 != 0 {
+            return Err(not_ours("others may write to it"));
+        }
+        if is.st_size == 0 {
+            return Ok(Self { map: None });
+        }
+        let file = File::from(file);
+        // SAFETY: the file is regular, ours, and in a folder that only we can enter; this program makes such files whole, puts
+        // them there by a rename and never writes to or truncates one that is there. So nothing changes the bytes or the length
+        // for as long as they are mapped; removing the name does neither.
+        #[allow(unsafe_code)]
+        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
+        Ok(Self { map: Some(map) })
+    }
+}
+
+impl Deref for Mapped {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.map.as_deref().unwrap_or_default()
+    }
+}
+
+/// Makes a folder that files of ours can be mapped from: mode 0700, whatever the umask.
+///
+/// # Errors
+///
+/// If it cannot be made, or is somebody else's.
+pub fn private_folder(path: &Path) -> Result<(), MapError> {
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+    let failed = |source: io::Error| MapError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let mut builder = fs::DirBuilder::new();
+    builder
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(failed)?;
+    let is = fs::symlink_metadata(path).map_err(failed)?;
+    if !is.is_dir() || is.uid() != rustix::process::geteuid().as_raw() {
+        return Err(MapError::NotOurs {
+            path: path.to_owned(),
+            why: "it is not our folder",
+        });
+    }
+    if is.mode() & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700)).map_err(failed)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn only_files_that_nobody_else_can_change_are_mapped() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("own");
+        private_folder(&folder).unwrap();
+        let file = folder.join("file");
+        fs::write(&file, b"some bytes").unwrap();
+        assert_eq!(&*Mapped::open(&file).unwrap(), b"some bytes");
+        fs::write(folder.join("empty"), b"").unwrap();
+        assert!(Mapped::open(&folder.join("empty")).unwrap().is_empty());
+        // What is replaced stays as it was for whoever has it.
+        let mapped = Mapped::open(&file).unwrap();
+        fs::write(folder.join("new"), b"other").unwrap();
+        fs::rename(folder.join("new"), &file).unwrap();
+        assert_eq!(&*mapped, b"some bytes");
+
+        let refused = |path: &Path| Mapped::open(path).unwrap_err().to_string();
+        assert!(refused(&folder.join("none")).contains("cannot map"));
+        symlink(&file, folder.join("link")).unwrap();
+        assert!(refused(&folder.join("link")).contains("cannot map"));
+        let inner = folder.join("inner");
+        private_folder(&inner).unwrap();
+        assert!(refused(&inner).contains("no regular file"));
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(refused(&file).contains("others may write"));
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(refused(&file).contains("others may enter"));
+        private_folder(&folder).unwrap();
+        assert!(Mapped::open(&file).is_ok());
+    }
+}
