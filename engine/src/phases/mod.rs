@@ -7,7 +7,7 @@
 //! ```
 //!
 //! 1. **Divide, sort, merge.** Records are collected into runs that fit the memory given, sorted and put into files without
-//!    names ([`crate::groups::sort`]); the runs are merged while the next phase reads them. Of each document some 28 bytes
+//!    names, as `groups` sorts; the runs are merged while the next phase reads them. Of each document some 28 bytes
 //!    are in memory besides (its class, its counts, the union-find), as in the paper's last phase.
 //! 2. **A batch** ([`batch::Batch`]) takes new documents only: sorted entries are merged with those that are kept, pairs
 //!    are formed where one of the two is new, and their counts are added to the kept ones. A shingle that becomes common with
