@@ -222,12 +222,9 @@ impl<'a> Documents<'a> {
 
     /// The key and the number of chunks of each, in order.
     pub fn iter(self) -> impl ExactSizeIterator<Item = (u32, u32)> + 'a {
-        self.0.iter().map(|&[a, b, c, d, e, f, g, h]| {
-            (
-                u32::from_le_bytes([a, b, c, d]),
-                u32::from_le_bytes([e, f, g, h]),
-            )
-        })
+        let number = |bytes: &[u8]| number(bytes) as u32;
+        let documents = self.0.iter();
+        documents.map(move |document| (number(&document[..4]), number(&document[4..])))
     }
 
     /// The table as it stands in the file.
@@ -237,8 +234,8 @@ impl<'a> Documents<'a> {
 
     /// Writes a document down.
     pub fn encode(key: u32, chunks: u32) -> [u8; DOCUMENT] {
-        let ([a, b, c, d], [e, f, g, h]) = (key.to_le_bytes(), chunks.to_le_bytes());
-        [a, b, c, d, e, f, g, h]
+        let both = u64::from(chunks) << 32 | u64::from(key);
+        both.to_le_bytes()
     }
 }
 

@@ -61,7 +61,7 @@ impl<'a> Parts<'a> {
 pub struct Counted {
     /// Its number.
     pub document: u32,
-    /// How many: Σ min(a_v, b_v).
+    /// How many: `Σ min(a_v, b_v)`.
     pub common: u64,
 }
 

@@ -24,7 +24,7 @@ pub fn radix_sort(postings: &mut Vec<Posting>) {
         .fold(0, |bits, posting| bits | (posting.value ^ first));
     let mut other = vec![Posting::default(); postings.len()];
     for shift in [0, 8, 16, 24] {
-        if differs >> shift & 0xff == 0 {
+        if (differs >> shift) as u8 == 0 {
             continue;
         }
         let mut places = [0usize; 256];

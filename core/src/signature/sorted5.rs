@@ -12,11 +12,11 @@
 //!
 //! # What is counted
 //!
-//! Let a_v be the number of A's distinct chunks whose hash is v. The paper keeps a *set* of hashes. Then the estimate is no
+//! Let `a_v` be the number of A's distinct chunks whose hash is v. The paper keeps a *set* of hashes. Then the estimate is no
 //! upper bound, although section 4.2 uses it as one: if A has the chunks x, y, z, B has x and y, and x and y have one hash, then
 //! 2/3 of A is in B, and the sets say 1/2.
 //!
-//! Here A's real chunks are counted: a signature has v together with a_v, the arrays on disk have a document in the list of v
+//! Here A's real chunks are counted: a signature has v together with `a_v`, the arrays on disk have a document in the list of v
 //! as often as it has chunks of that hash, and
 //!
 //! ```text

@@ -170,8 +170,12 @@ impl Dictionary {
     /// A file of the same words, in order.
     pub fn to_text(&self) -> String {
         let words: BTreeSet<&[u8]> = self.words.iter().map(|word| &**word).collect();
-        let lines = words.into_iter().map(String::from_utf8_lossy);
-        lines.map(|word| format!("{word}\n")).collect()
+        let mut text = String::new();
+        for word in words {
+            text.push_str(&String::from_utf8_lossy(word));
+            text.push('\n');
+        }
+        text
     }
 }
 
@@ -221,11 +225,14 @@ impl Lemmas {
     /// A file of the same table, in order.
     pub fn to_text(&self) -> String {
         let lines: BTreeMap<&[u8], &[u8]> = self.of.iter().map(|(a, b)| (&**a, &**b)).collect();
-        let text = String::from_utf8_lossy;
-        let lines = lines.into_iter();
-        lines
-            .map(|(word, lemma)| format!("{}\t{}\n", text(word), text(lemma)))
-            .collect()
+        let mut text = String::new();
+        for (word, lemma) in lines {
+            text.push_str(&String::from_utf8_lossy(word));
+            text.push('\t');
+            text.push_str(&String::from_utf8_lossy(lemma));
+            text.push('\n');
+        }
+        text
     }
 }
 

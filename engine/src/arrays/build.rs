@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::arrays::layout::{id_width, offset_width};
 use resemble_core::arrays::sort::{Posting, radix_sort};
-use resemble_core::arrays::{Header, Merging};
+use resemble_core::arrays::{Header, Merging, Parts};
 use serde::{Deserialize, Serialize};
 
 use super::{ArraysError, Set, Update};
@@ -107,10 +107,9 @@ pub(super) fn prepare(
             while entry.value >= buckets[at].0.to && at + 1 < buckets.len() {
                 at += 1;
             }
-            let [a, b, c, d] = (entry.value as u32).to_le_bytes();
-            let [e, f, g, h] = number.to_le_bytes();
+            let posting = u64::from(*number) << 32 | entry.value;
             for _ in 0..entry.count {
-                let written = files[at].write_all(&[a, b, c, d, e, f, g, h]);
+                let written = files[at].write_all(&posting.to_le_bytes());
                 written.map_err(ArraysError::io("write", &buckets[at].1))?;
             }
         }
@@ -134,12 +133,12 @@ pub(super) fn prepare(
 fn postings(path: &Path) -> Result<Vec<Posting>, ArraysError> {
     let bytes = fs::read(path).map_err(ArraysError::io("read", path))?;
     let (postings, _) = bytes.as_chunks::<8>();
-    let number = |[a, b, c, d]: [u8; 4]| u32::from_le_bytes([a, b, c, d]);
     Ok(postings
         .iter()
-        .map(|&[a, b, c, d, e, f, g, h]| Posting {
-            value: number([a, b, c, d]),
-            document: number([e, f, g, h]),
+        .map(|bytes| u64::from_le_bytes(*bytes))
+        .map(|posting| Posting {
+            value: posting as u32,
+            document: (posting >> 32) as u32,
         })
         .collect())
 }
@@ -156,7 +155,7 @@ pub(super) fn part(
     let has_old = !job.old.is_empty();
     let old = has_old.then(|| Set::open(&job.old)).transpose()?;
     let parts = old.as_ref().map(Set::parts).transpose()?;
-    for (part, path) in parts.iter().flat_map(|parts| parts.parts()).zip(&job.old) {
+    for (part, path) in parts.iter().flat_map(Parts::parts).zip(&job.old) {
         let header = part.header();
         if header.from < own.range.to && own.range.from < header.to {
             part.verify().map_err(ArraysError::array(path))?;

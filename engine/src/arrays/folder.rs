@@ -154,7 +154,7 @@ impl Folder {
         let turn = File::create(&lock).map_err(ArraysError::io("make", &lock))?;
         flock(&turn, FlockOperation::LockExclusive)
             .map_err(|errno| ArraysError::io("lock", &lock)(errno.into()))?;
-        let merged = self.merge(self.open(), update, stays);
+        let merged = self.merge(self.open().as_ref(), update, stays);
         match merged {
             // What was there is no good: from nothing. Documents that only it had come back when they are asked about.
             Err(error) if error.is_damage() => {
@@ -167,7 +167,7 @@ impl Folder {
 
     fn merge(
         &self,
-        old: Option<Set>,
+        old: Option<&Set>,
         update: &Update<'_>,
         stays: &dyn Fn(u32) -> bool,
     ) -> Result<Set, ArraysError> {
@@ -181,17 +181,14 @@ impl Folder {
                 )
             })
             .collect();
-        let parts = old.as_ref().map(Set::parts).transpose()?;
+        let parts = old.map(Set::parts).transpose()?;
         let merging = match &parts {
             Some(parts) => Merging::of(parts.documents().iter(), &new, stays),
             None => Merging::of([], &new, stays),
         };
         drop(parts);
         let work = self.work()?;
-        let paths = old
-            .as_ref()
-            .map(|set| set.paths.clone())
-            .unwrap_or_default();
+        let paths = old.map(|set| set.paths.clone()).unwrap_or_default();
         let names = fresh_name();
         let job = build::prepare(&work.0, &self.params, &merging, update, paths, &names)?;
         let made: Vec<PathBuf> = job
@@ -203,7 +200,9 @@ impl Folder {
         let set = match built {
             Ok(set) => set,
             Err(error) => {
-                made.iter().for_each(|part| drop(fs::remove_file(part)));
+                for part in &made {
+                    drop(fs::remove_file(part));
+                }
                 return Err(error);
             }
         };

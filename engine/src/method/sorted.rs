@@ -63,16 +63,15 @@ pub(super) fn folder(asked: &Asked<'_>) -> Result<Option<Folder>, AskError> {
     let Some(folder): Option<PathBuf> = asked.keep.arrays() else {
         return Ok(None);
     };
-    let name = match asked.snapshot.record(NAME)? {
-        Some(name) => String::from_utf8_lossy(&name).into_owned(),
-        None => {
-            use std::hash::{BuildHasher, Hasher};
-            let random = std::hash::RandomState::new().build_hasher().finish();
-            let name = format!("{random:016x}");
-            let record = Some(name.clone().into_bytes());
-            asked.keep.keep(vec![(NAME.to_owned(), record)]);
-            name
-        }
+    let name = if let Some(name) = asked.snapshot.record(NAME)? {
+        String::from_utf8_lossy(&name).into_owned()
+    } else {
+        use std::hash::{BuildHasher, Hasher};
+        let random = std::hash::RandomState::new().build_hasher().finish();
+        let name = format!("{random:016x}");
+        let record = Some(name.clone().into_bytes());
+        asked.keep.keep(vec![(NAME.to_owned(), record)]);
+        name
     };
     Ok(Some(Folder::new(&folder, &asked.params.to_string(), &name)))
 }

@@ -218,10 +218,7 @@ pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
         "sorted5.24",
         "increments",
     );
-    let numbered = |from: u32, to: u32| {
-        let documents = (from..).zip(&signatures[from as usize..to as usize]);
-        documents.map(|(key, signature)| (key, signature))
-    };
+    let numbered = |from: u32, to: u32| (from..).zip(&signatures[from as usize..to as usize]);
     let most = count - count / 10;
     let steps: [(&str, u32, u32, bool); 4] = [
         ("nine tenths into nothing", 0, most, false),
@@ -240,7 +237,7 @@ pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
         ("every tenth leaves", 0, 0, true),
     ];
     for (what, from, to, leave) in steps {
-        let stays = |key: u32| !leave || key % 10 != 0;
+        let stays = |key: u32| !leave || !key.is_multiple_of(10);
         let start = clock();
         let set = merge(&folder, corpus.bits(), numbered(from, to), 1, &stays)?;
         let spent = clock() - start;

@@ -83,6 +83,9 @@ pub(super) fn hashes(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, A
     Ok(Section::new("Other hashes (section 5)", text).table(table))
 }
 
+/// Changes the words of a text at a place.
+type Edit = fn(&mut Vec<Box<[u8]>>, usize);
+
 /// A text of words.
 fn joined(words: &[Box<[u8]>]) -> Vec<u8> {
     words.join(&b' ')
@@ -121,12 +124,12 @@ pub(super) fn forms(corpus: &Corpus<'_>) -> Result<Section, AskError> {
         .take(EDITED)
         .map(|text| words_of(&text.bytes))
         .collect();
-    let edits: [(&str, fn(&mut Vec<Box<[u8]>>, usize)); 3] = [
+    let edits: [(&str, Edit); 3] = [
         ("two neighbours change places", |words, at| {
-            words.swap(at, at + 1)
+            words.swap(at, at + 1);
         }),
         ("a word gets or loses an s", |words, at| {
-            words[at] = inflected(&words[at])
+            words[at] = inflected(&words[at]);
         }),
         ("both", |words, at| {
             words.swap(at, at + 1);
@@ -181,9 +184,9 @@ pub(super) fn dictionary(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
         let mut words = words_of(&text.bytes);
         words.sort_unstable();
         words.dedup();
-        words
-            .into_iter()
-            .for_each(|word| *texts_with.entry(word).or_default() += 1);
+        for word in words {
+            *texts_with.entry(word).or_default() += 1;
+        }
     }
     let all = texts_with.len();
     let mut known: Vec<&Box<[u8]>> = texts_with
