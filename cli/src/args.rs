@@ -173,7 +173,7 @@ pub enum Command {
     Dirs(DirsArgs),
     /// Find identical files and clusters of similar files in a collection
     #[command(after_help = groups::EXAMPLES)]
-    Groups(GroupsArgs),
+    Groups(Box<GroupsArgs>),
     /// Leave out text that many files have by design: forms, frames, preambles
     #[command(after_help = templates::EXAMPLES)]
     Templates(TemplatesArgs),
