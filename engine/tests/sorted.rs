@@ -60,6 +60,7 @@ fn ask(
     let request = MethodRequest {
         params: params().to_string(),
         anchors: None,
+        seed: None,
         dictionary: None,
         lemmas: None,
         shards: None,
