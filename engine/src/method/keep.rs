@@ -95,6 +95,10 @@ impl Keep for Beside<'_> {
     fn folder(&self) -> (PathBuf, bool) {
         (self.folder.to_owned(), self.stays)
     }
+
+    fn arrays(&self) -> Option<PathBuf> {
+        self.records.arrays()
+    }
 }
 
 /// Keeps nothing.
