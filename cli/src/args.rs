@@ -397,10 +397,13 @@ pub struct FindArgs {
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub files_from: Option<PathBuf>,
     /// List every file, members of archives too, that holds any part of FILE of --min-shared bytes
-    /// in all: with the ranges of FILE, the owner and the root. Proven by the bytes; with --exact
-    /// every file is read, and not only those that share a chunk or a sample with FILE
+    /// in all: with the ranges of FILE, the owner and the root. Every file of the scope is read
     #[arg(long)]
     pub holders: bool,
+    /// With --holders: read only the files that share a chunk or a sample with FILE. In a large file a
+    /// paragraph may lie between two samples
+    #[arg(long, requires = "holders", conflicts_with = "exact")]
+    pub quick: bool,
     /// Rows.
     #[command(flatten)]
     pub selection: Selection,

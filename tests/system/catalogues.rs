@@ -416,7 +416,10 @@ fn every_holder_of_a_part_is_found() {
         assert!(to >= part.end && to < part.end + 20, "{row}");
     }
     assert_eq!(answer["total"], 5);
-    // A part in a file too large to have kept a sample of it, by reading everything.
+    let quick = ask(&["--quick", "--format", "tsv"]).out();
+    assert_eq!(quick, ask(&["--format", "tsv"]).out());
+    assert_eq!(quick, ask(&["--quick", "--format", "tsv", "--local"]).out());
+    // A part in a file too large to have kept a sample of it, because everything is read.
     let large = [
         &prose(80, 400_000)[..],
         &secret[3_000..3_300],
@@ -425,12 +428,10 @@ fn every_holder_of_a_part_is_found() {
     .concat();
     sandbox.write("large.txt", large);
     daemon.sync();
-    let exact = ask(&["--exact", "--format", "tsv"]);
-    assert_eq!(
-        exact.out(),
-        ask(&["--exact", "--format", "tsv", "--local"]).out()
-    );
-    assert!(exact.out().contains("tree/large.txt\t3"), "{}", exact.out());
+    let read = ask(&["--format", "tsv"]).out();
+    assert_eq!(read, ask(&["--format", "tsv", "--local"]).out());
+    assert!(read.contains("tree/large.txt\t3"), "{read}");
+    assert_eq!(ask(&["--quick", "--format", "tsv"]).out(), quick);
     fs::remove_file(sandbox.tree("large.txt")).expect("gone");
     daemon.sync();
     // With less asked for, the crumb as well; --top cuts and says so.

@@ -62,7 +62,7 @@ pub(super) fn run(
                 continue;
             }
         };
-        let answer = backend.holders(&sought, &file.real, &scope, args.measuring.exact)?;
+        let answer = backend.holders(&sought, &file.real, &scope, !args.quick)?;
         header.fresh &= answer.header.fresh;
         header.pending = header.pending.max(answer.header.pending);
         errors.extend(answer.errors);

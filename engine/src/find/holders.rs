@@ -11,9 +11,8 @@
 //! 3. **The proof** ([`prove`]) is made by who asks, from the bytes: runs of at least 64 bytes that both have. What cannot
 //!    be read (a catalogue, a file too large) is proven by common chunks as far as these go, and says so.
 //!
-//! What can be missed is a part that holds no whole chunk, in a file so large that none of the part's samples was
-//! kept; a run of twice the largest chunk never is. Who may not miss that either lets every file be a candidate (`all`)
-//! and pays for reading them.
+//! By candidates alone a part can be missed that holds no whole chunk, in a file so large that none of the part's samples was
+//! kept; a run of twice the largest chunk never is. So every file is a candidate (`all`) unless who asks is in a hurry.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::convert::Infallible;
