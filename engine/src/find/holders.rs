@@ -14,7 +14,7 @@
 //! By candidates alone a part can be missed that holds no whole chunk, in a file so large that none of the part's samples was
 //! kept; a run of twice the largest chunk never is. So every file is a candidate (`all`) unless who asks is in a hurry.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -328,6 +328,7 @@ pub fn prove(
     let (rows, errors): (Vec<_>, Vec<_>) = proven.into_iter().flatten().unzip();
     let mut rows = rows.concat();
     let mut errors = errors.concat();
+    let_members_speak(&mut rows);
     rows.sort_by(|a, b| {
         let bytes = b.bytes.cmp(&a.bytes);
         bytes.then_with(|| a.path.as_bytes().cmp(b.path.as_bytes()))
@@ -335,6 +336,30 @@ pub fn prove(
     errors.sort();
     errors.dedup();
     (rows, errors)
+}
+
+/// Leaves out archives that hold no more in their own bytes than their members do: those that pack nothing have the bytes of
+/// their members.
+fn let_members_speak(rows: &mut Vec<HolderRow>) {
+    let is_member = |row: &HolderRow| row.path != row.container;
+    let mut members: HashMap<PathText, Vec<[u64; 2]>> = HashMap::new();
+    for row in rows.iter().filter(|row| is_member(row)) {
+        let all = members.entry(row.container.clone()).or_default();
+        all.extend_from_slice(&row.ranges);
+    }
+    rows.retain(|row| {
+        let Some(all) = members.get(&row.container).filter(|_| !is_member(row)) else {
+            return true;
+        };
+        let mut sorted = all.clone();
+        sorted.sort_unstable();
+        let mut union = Vec::new();
+        for [from, to] in sorted {
+            push(&mut union, from, to);
+        }
+        // What stands beside a member may happen to be the same.
+        row.bytes > sum(&union) + Relation::MIN_SHARED.0
+    });
 }
 
 /// What candidates in one file say, as far as they can be read whole.
