@@ -19,11 +19,9 @@ const SEEDS: u32 = 12;
 const SKETCHES: [(&str, Sample); 6] = [
     ("MOD_25", Sample::Mod(25)),
     ("MOD_5", Sample::Mod(5)),
-    (
-        "V_i, from 100 (as printed: 100-200 kept)",
-        Sample::Sizes(100),
-    ),
-    ("V_i, from 50 (50-100 kept)", Sample::Sizes(50)),
+    // The classes as printed keep 100 to 200; the text says 50 to 100.
+    ("V_i, 100-200", Sample::Sizes(100)),
+    ("V_i, 50-100", Sample::Sizes(50)),
     ("MIN_100", Sample::Min(100)),
     ("MIN_400", Sample::Min(400)),
 ];

@@ -176,10 +176,10 @@ pub(super) fn small(corpus: &Corpus<'_>) -> Result<Section, AskError> {
         "errors",
         "Estimates beside exact similarities",
         "n, bits",
-        "greatest error, points",
+        "error, points",
     );
     plot.log_y = true;
-    let mut curves: [Vec<(f64, f64)>; 2] = Default::default();
+    let mut curves: [Vec<(f64, f64)>; 4] = Default::default();
     for bits in corpus.worth(&[12, 16, 20, 24, 28]) {
         let real = signatures(bits, &chunks)?;
         let sets = real.iter().map(|signature| as_set(bits, signature));
@@ -187,13 +187,19 @@ pub(super) fn small(corpus: &Corpus<'_>) -> Result<Section, AskError> {
         for (kept, signatures, curve) in [("real chunks", &real, 0), ("hashed set", &sets, 1)] {
             let name = format!("few-{bits}-{curve}");
             let errors = errors(corpus, &name, bits, &chunks, signatures, &exact)?;
-            curves[curve].push((f64::from(bits), (errors.greatest * 100.0).max(1e-3)));
+            for (curve, error) in [
+                (curve, errors.greatest),
+                (curve + 2, errors.sum / errors.count.max(1) as f64),
+            ] {
+                curves[curve].push((f64::from(bits), (error * 100.0).max(1e-3)));
+            }
             table.row(row(bits, distinct.len() as u64, kept, &errors));
         }
     }
-    let [real, sets] = curves;
-    plot.curve("real chunks", real);
-    plot.curve("hashed set", sets);
+    let labels = ["greatest, real", "greatest, set", "mean, real", "mean, set"];
+    for (label, curve) in labels.into_iter().zip(curves) {
+        plot.curve(label, curve);
+    }
     let text = format!(
         "{} texts with {} distinct chunks; {} pairs have chunks in common. Similarities of A to B and of B to A count each. **Real \
          chunks**: a document has a hash as often as it has chunks of it, and an estimate is never below the exact similarity. \
