@@ -9,9 +9,10 @@ use resemble_engine::method::keep::{Forget, Keep, Records};
 use resemble_engine::method::{answer, sign_file};
 use resemble_proto::figure::Figure;
 use resemble_proto::message::{
-    Answer, MethodBar, MethodPairRow, MethodPairs, MethodQuestion, MethodRequest, MethodRow, Scope,
+    Answer, MethodBar, MethodPairRow, MethodPairs, MethodQuestion, MethodRequest, MethodRow,
 };
 use scene::Scene;
+use scene::method_request;
 
 /// Counts what is written.
 struct Counting<'a>(&'a dyn Keep, Mutex<usize>);
@@ -38,19 +39,7 @@ fn text(seed: u32, len: usize) -> Vec<u8> {
 }
 
 fn request(scene: &Scene, method: Method, question: MethodQuestion) -> MethodRequest {
-    MethodRequest {
-        params: MethodParams::paper(method).to_string(),
-        anchors: None,
-        seed: None,
-        dictionary: None,
-        lemmas: None,
-        shards: None,
-        scope: Scope {
-            within: vec![scene.root().as_path().into()],
-            ..Scope::default()
-        },
-        question,
-    }
+    method_request(scene, "", &MethodParams::paper(method), question)
 }
 
 fn all_pairs() -> MethodQuestion {

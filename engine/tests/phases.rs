@@ -14,9 +14,10 @@ use resemble_engine::phases::{Batch, Document, Kept, Link, Plan, Policy};
 use resemble_engine::{AskError, LARGEST_READ};
 use resemble_proto::figure::Figure;
 use resemble_proto::message::{
-    Answer, MethodBar, MethodClusters, MethodFind, MethodQuestion, MethodRequest, MethodRow, Scope,
+    Answer, MethodBar, MethodClusters, MethodFind, MethodQuestion, MethodRequest, MethodRow,
 };
 use scene::Scene;
+use scene::method_request;
 
 /// Words that repeat nothing.
 fn words(seed: u64, count: usize) -> Vec<String> {
@@ -68,19 +69,7 @@ fn collection(scene: &Scene) {
 }
 
 fn request(scene: &Scene, params: &MethodParams, question: MethodQuestion) -> MethodRequest {
-    MethodRequest {
-        params: params.to_string(),
-        anchors: None,
-        seed: None,
-        dictionary: None,
-        lemmas: None,
-        shards: None,
-        scope: Scope {
-            within: vec![scene.root().as_path().into()],
-            ..Scope::default()
-        },
-        question,
-    }
+    method_request(scene, "", params, question)
 }
 
 fn ask(

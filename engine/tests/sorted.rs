@@ -11,13 +11,13 @@ use resemble_engine::method::keep::{Forget, Keep, Records};
 use resemble_index::Index;
 use resemble_proto::figure::Figure;
 use resemble_proto::message::{
-    Answer, MethodBar, MethodFind, MethodPairs, MethodQuestion, MethodRequest, MethodRow,
-    MethodScore, Scope,
+    Answer, MethodBar, MethodFind, MethodPairs, MethodQuestion, MethodRow, MethodScore,
 };
 
 use scene::Scene;
+use scene::method_request;
 
-/// Signatures in the index, arrays in a folder.
+/// Signatures in the index, arrays in `arrays` below a folder.
 struct WithArrays<'a>(&'a Index, PathBuf);
 
 impl Keep for WithArrays<'_> {
@@ -25,8 +25,8 @@ impl Keep for WithArrays<'_> {
         self.0.keep(records);
     }
 
-    fn arrays(&self) -> Option<PathBuf> {
-        Some(self.1.clone())
+    fn folder(&self) -> (PathBuf, bool) {
+        (self.1.clone(), true)
     }
 }
 
@@ -57,19 +57,7 @@ fn ask(
     question: MethodQuestion,
     keep: &dyn Keep,
 ) -> Answer<MethodRow> {
-    let request = MethodRequest {
-        params: params().to_string(),
-        anchors: None,
-        seed: None,
-        dictionary: None,
-        lemmas: None,
-        shards: None,
-        scope: Scope {
-            within: vec![scene.root().join(within).as_path().into()],
-            ..Scope::default()
-        },
-        question,
-    };
+    let request = method_request(scene, within, &params(), question);
     let snapshot = scene.index.snapshot().expect("a snapshot");
     answer(&snapshot, &request, None, keep).expect("an answer")
 }
@@ -153,7 +141,7 @@ proptest! {
                     scene.write(&name, text(seed, words));
                 }
             }
-            let keep = WithArrays(&scene.index, folder.path().join("arrays"));
+            let keep = WithArrays(&scene.index, folder.path().to_owned());
             same_answers(&scene, &keep);
         }
     }
@@ -171,7 +159,7 @@ fn damage_and_a_folder_that_cannot_be_written_cost_time_only() {
     scene.scan();
     let folder = tempfile::tempdir().expect("a folder");
     let arrays = folder.path().join("arrays");
-    let keep = WithArrays(&scene.index, arrays.clone());
+    let keep = WithArrays(&scene.index, folder.path().to_owned());
     same_answers(&scene, &keep);
     let state = || {
         let inner = std::fs::read_dir(&arrays).expect("listed").next();

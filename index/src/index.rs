@@ -97,14 +97,6 @@ pub struct Index {
 }
 
 impl Index {
-    /// The file it is in; none of one in memory.
-    pub fn path(&self) -> Option<&std::path::Path> {
-        match &*self.place {
-            Place::File(path) => Some(path),
-            Place::Memory => None,
-        }
-    }
-
     /// The parameters that all contents were digested with.
     pub fn params(&self) -> &Params {
         &self.params

@@ -60,7 +60,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) ->
     Ok(Outcome::Holds.with_errors(!errors.is_empty()))
 }
 
-fn now() -> i64 {
+/// Seconds since 1970.
+pub(super) fn now() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(i64::MAX))
 }

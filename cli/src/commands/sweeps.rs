@@ -150,15 +150,18 @@ impl Sweeps {
             unit: MeasureUnit::default(),
             text: self.text,
         };
-        let Ok(answer) = self.backend.find(&sought, &shown, &options)? else {
-            return Ok(None);
+        let (rows, errors) = match self.backend.find(&sought, &shown, &options)? {
+            Ok(answer) => (Some(answer.rows), answer.errors),
+            // Nothing of a catalogue can be unreadable: it has no such file.
+            Err(_) if catalogued::is_catalogued(real) => (None, Vec::new()),
+            Err(error) => (None, vec![error]),
         };
-        for error in answer.errors {
+        for error in errors {
             if !self.errors.contains(&error) {
                 self.errors.push(error);
             }
         }
-        Ok(Some(answer.rows))
+        Ok(rows)
     }
 
     /// Whether a sweep has a file at `below` its root.
@@ -176,6 +179,12 @@ impl Sweeps {
     /// sweep that knows the longest end of its path, the latest of several.
     fn known(&mut self, path: &Path) -> CliResult<Option<Known>> {
         if let Ok(named) = names::required(path) {
+            if named.real.is_dir() {
+                return Err(CliError::Usage(format!(
+                    "{} is a directory; this is about one file",
+                    crate::quote::quoted(path)
+                )));
+            }
             let of_root = |sweep: &Sweep| sweep.has(&named.real);
             if let Some((_, _, below)) = catalogued::source_of(&named.real) {
                 let below = below.to_owned();

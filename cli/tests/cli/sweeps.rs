@@ -91,6 +91,11 @@ fn what_is_nowhere_is_not_found() {
     let nowhere = env.run(["lost", "docs/never.txt"]);
     assert_eq!(nowhere.code, 2);
     assert!(nowhere.err.contains("--in"), "{}", nowhere.err);
+    for verb in ["lost", "history"] {
+        let dir = env.run([&[verb, "docs"], &WITHIN[..]].concat());
+        assert_eq!((dir.code, dir.text().as_str()), (2, ""), "{verb}");
+        assert!(dir.err.contains("docs is a directory"), "{}", dir.err);
+    }
 }
 
 #[test]

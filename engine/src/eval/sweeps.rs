@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use resemble_proto::message::{CompareClass, Comparison};
+use resemble_proto::message::{CompareClass, CompareRow, Comparison};
 use resemble_proto::path::PathText;
 
 use super::{Curve, Plot, Report, Section, Table};
@@ -109,8 +109,7 @@ impl Summary {
         // What goes on comes first: a copy of it is another file.
         let (copies, rows): (Vec<_>, Vec<_>) = comparison.entries.iter().partition(|row| row.copy);
         for row in &rows {
-            let owned = |path: &PathText| path.as_path().to_owned();
-            let (a, b) = (row.a.as_ref().map(owned), row.b.as_ref().map(owned));
+            let (a, b) = sides(row);
             let goes_on = matches!(
                 row.class,
                 CompareClass::Same
@@ -142,10 +141,7 @@ impl Summary {
             }
             ends.push((a, b));
         }
-        let copied = copies.iter().map(|row| {
-            let owned = |path: &PathText| path.as_path().to_owned();
-            (row.a.as_ref().map(owned), row.b.as_ref().map(owned))
-        });
+        let copied = copies.into_iter().map(sides);
         // A split or merged file has rows with several others, and a copy with one that lives on.
         for (a, b) in ends.into_iter().chain(copied) {
             gone.extend(a.filter(|a| !living.contains(a)));
@@ -360,6 +356,12 @@ impl Summary {
     }
 }
 
+/// The paths of a row.
+fn sides(row: &CompareRow) -> (Option<PathBuf>, Option<PathBuf>) {
+    let owned = |path: &Option<PathText>| path.as_ref().map(|path| path.as_path().to_owned());
+    (owned(&row.a), owned(&row.b))
+}
+
 fn way(a: &Path, b: &Path) -> Move {
     let root = |path: &Path| {
         let mut parts = path.components();
@@ -377,7 +379,6 @@ fn way(a: &Path, b: &Path) -> Move {
 
 #[cfg(test)]
 mod tests {
-    use resemble_proto::message::CompareRow;
     use resemble_proto::number::Fraction;
 
     use super::*;

@@ -47,11 +47,6 @@ pub trait Keep: Sync {
     fn folder(&self) -> (PathBuf, bool) {
         (std::env::temp_dir(), false)
     }
-
-    /// A folder of our own for arrays ([`crate::arrays`]); `None`: there is none.
-    fn arrays(&self) -> Option<PathBuf> {
-        None
-    }
 }
 
 impl Keep for Index {
@@ -63,10 +58,6 @@ impl Keep for Index {
         if let Err(error) = self.put_records(&records) {
             tracing::debug!(%error, "signatures are not kept");
         }
-    }
-
-    fn arrays(&self) -> Option<PathBuf> {
-        Some(self.path()?.parent()?.join("arrays"))
     }
 }
 
@@ -94,10 +85,6 @@ impl Keep for Beside<'_> {
 
     fn folder(&self) -> (PathBuf, bool) {
         (self.folder.to_owned(), self.stays)
-    }
-
-    fn arrays(&self) -> Option<PathBuf> {
-        self.records.arrays()
     }
 }
 

@@ -12,7 +12,6 @@
 //!    looked at.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 
 use resemble_core::ContentId;
 use resemble_core::signature::score::Overlap;
@@ -60,9 +59,10 @@ pub(super) fn folder(asked: &Asked<'_>) -> Result<Option<Folder>, AskError> {
     if asked.params.method() != Method::Sorted5 {
         return Ok(None);
     }
-    let Some(folder): Option<PathBuf> = asked.keep.arrays() else {
+    let (folder, stays) = asked.keep.folder();
+    if !stays {
         return Ok(None);
-    };
+    }
     let name = if let Some(name) = asked.snapshot.record(NAME)? {
         String::from_utf8_lossy(&name).into_owned()
     } else {
@@ -73,7 +73,11 @@ pub(super) fn folder(asked: &Asked<'_>) -> Result<Option<Folder>, AskError> {
         asked.keep.keep(vec![(NAME.to_owned(), record)]);
         name
     };
-    Ok(Some(Folder::new(&folder, &asked.params.to_string(), &name)))
+    Ok(Some(Folder::new(
+        &folder.join("arrays"),
+        &asked.params.to_string(),
+        &name,
+    )))
 }
 
 /// What of these contents has to be signed before [`hold`]: those that the arrays have not.

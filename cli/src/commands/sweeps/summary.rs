@@ -1,7 +1,5 @@
 //! `resemble history --summary`: how everything changes from sweep to sweep.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use resemble_engine::eval::sweeps::{Summary, SweepName};
 use resemble_proto::message::{CompareOptions, CompareRequest};
 use resemble_proto::path::PathText;
@@ -10,6 +8,7 @@ use resemble_proto::places::Env;
 use super::{Sweep, Sweeps};
 use crate::args::{Global, HistoryArgs, RowFormat};
 use crate::commands::eval::write_report;
+use crate::commands::export::now;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names;
 use crate::quote::quoted;
@@ -64,10 +63,6 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &HistoryArgs) -
 }
 
 fn name_of(sweep: &Sweep) -> SweepName {
-    let now = || {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(i64::MAX))
-    };
     SweepName {
         name: sweep.roots[0].shown.to_string_lossy().into_owned(),
         date: sweep.date.unwrap_or_else(now),
