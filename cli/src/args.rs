@@ -377,7 +377,7 @@ pub struct Answering {
     #[arg(long)]
     pub no_cache: bool,
     /// Keep the command's own cache below SIZE
-    #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "1G")]
+    #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "4G")]
     pub cache_size: u64,
     /// Documents and archives are taken apart: for the verbs that know [`TextLayer`].
     #[arg(skip)]

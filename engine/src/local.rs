@@ -45,8 +45,8 @@ pub struct LocalOptions {
 }
 
 impl LocalOptions {
-    /// A cache is begun anew beyond this size unless the user says otherwise: 1 GiB.
-    pub const CACHE_BYTES: u64 = 1 << 30;
+    /// A cache is begun anew beyond this size unless the user says otherwise: 4 GiB, some three million small files.
+    pub const CACHE_BYTES: u64 = 4 << 30;
 }
 
 /// Why there is no local answer.

@@ -1,5 +1,5 @@
 //! Measures the index at the size of a kernel tree: `cargo run --release --example measure -p
-//! resemble-index [CONTENTS [FOLDER]]`. Prints seconds, bytes and microseconds; the figures of
+//! resemble-index [CONTENTS [FOLDER]]`; with an index instead of a number, the sizes of its tables. Prints seconds, bytes and microseconds; the figures of
 //! `docs/index-format.md` come from here.
 #![allow(
     clippy::print_stdout,
@@ -95,9 +95,16 @@ fn file(random: &mut Random, number: usize) -> Change {
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let contents: usize = arguments
-        .next()
-        .map_or(80_000, |text| text.parse().unwrap());
+    let first = arguments.next();
+    if let Some(index) = first
+        .as_ref()
+        .map(PathBuf::from)
+        .filter(|path| path.is_file())
+    {
+        let (index, _) = Index::open(&index, &Params::default(), &Options::default()).unwrap();
+        return tables(&index);
+    }
+    let contents: usize = first.map_or(80_000, |text| text.parse().unwrap());
     let folder = arguments
         .next()
         .map_or_else(std::env::temp_dir, PathBuf::from);
@@ -160,6 +167,10 @@ fn main() {
     );
     assert!(aside.is_none());
     println!("{:?}", index.snapshot().unwrap().totals().unwrap());
+    tables(&index);
+}
+
+fn tables(index: &Index) {
     for (table, stats) in index.table_sizes().unwrap() {
         println!(
             "  {table:24} {:9} rows {:8.2} MB in pages, {:8.2} MB stored",

@@ -6,10 +6,11 @@
 //!    the other.
 //! 2. **Damage costs time.** Kept files that are damaged, or of a batch that was killed, are made again.
 //! 3. **What changed a moment ago** is sketched as it is now, and nothing of such a question is kept.
-//! 4. **The answer** has no numbers of the phases: files by path, files with one sketch, links between the least paths of
+//! 4. **A few bytes a content.** There may be millions: they are numbered by their ids, and classes and places stand in
+//!    lists of numbers.
+//! 5. **The answer** has no numbers of the phases: files by path, files with one sketch, links between the least paths of
 //!    these, the commonest shingles that were ignored.
 
-use std::collections::{HashMap, HashSet};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -17,8 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use resemble_core::hash::content::digest;
 use resemble_core::signature::{Scheme, shingle};
-use resemble_core::{ContentDigest, ContentKind};
-use resemble_index::ContentRow;
+use resemble_core::{ContentDigest, ContentId, ContentKind};
 use resemble_proto::figure::Figure;
 use resemble_proto::message::{
     Answer, MethodClusters, MethodCommonRow, MethodFileRow, MethodLinkRow, MethodRow, SoftError,
@@ -26,14 +26,21 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 use rustix::fs::{FlockOperation, flock};
 
-use super::Asked;
-use super::signed::Signed;
+use super::signed::{self, Signed};
+use super::{Asked, keep};
 use crate::ask::{AskError, bytes_of};
 use crate::members::Member;
 use crate::phases::{Batch, Document, Kept, MEMORY, PhaseError, Plan, Policy};
 
-/// Contents that are sketched before the next are begun with: what is in memory at a time.
-const BLOCK: usize = 1 << 16;
+/// Contents of so many ids are sketched before the next are begun with: what is in memory at a time.
+const BLOCK: u32 = 1 << 16;
+const _: () = assert!(
+    BLOCK.is_multiple_of(keep::BLOCK),
+    "no two share a kept record"
+);
+
+/// No document.
+const NONE: u32 = u32::MAX;
 
 /// Work folders that are kept.
 const MOST_FOLDERS: usize = 4;
@@ -64,28 +71,74 @@ pub(super) fn clusters(
         containment: question.contained.value(),
         every: question.every,
     };
-    let mut rows = Vec::new();
-    for content in asked.members.contents() {
-        let row = asked.snapshot.content(content)?;
-        rows.extend(row.filter(|row| row.size.0 > 0));
-    }
+    let contents = Contents::of(asked)?;
     let work = Work::open(asked, question, &plan)?;
     let mut errors = Vec::new();
-    let made = settle(asked, &work.path, &plan, &rows, &mut errors);
+    let made = settle(asked, &work.path, &plan, &contents, &mut errors);
     let (kept, is_settled) = match made {
         Err(AskError::Phase(PhaseError::Damaged { path, what })) if !work.is_named => {
             tracing::info!(path = %path.display(), what, "clusters are made again");
             Batch::forget(&work.path)?;
             errors.clear();
-            settle(asked, &work.path, &plan, &rows, &mut errors)?
+            settle(asked, &work.path, &plan, &contents, &mut errors)?
         }
         made => made?,
     };
-    let answer = answer(asked, &kept, &policy, &rows)?;
+    let answer = answer(asked, &kept, &policy, &contents)?;
     if !is_settled {
         Batch::forget(&work.path)?;
     }
     Ok(Answer::fresh(answer, asked.errors(errors)))
+}
+
+/// What takes part, by id.
+struct Contents {
+    /// All but the empty ones.
+    all: Vec<Content>,
+    /// Their places in the order of digests.
+    by_digest: Vec<u32>,
+}
+
+struct Content {
+    id: ContentId,
+    digest: ContentDigest,
+    is_text: bool,
+}
+
+impl Contents {
+    fn of(asked: &Asked<'_>) -> Result<Self, AskError> {
+        let ids = asked.members.contents();
+        let mut all = Vec::with_capacity(ids.len());
+        for id in ids {
+            let row = asked.snapshot.content(id)?;
+            all.extend(row.filter(|row| row.size.0 > 0).map(|row| Content {
+                id,
+                digest: row.digest,
+                is_text: row.kind == ContentKind::Text,
+            }));
+        }
+        let mut by_digest: Vec<u32> = (0..all.len() as u32).collect();
+        by_digest.sort_unstable_by_key(|&place| &all[place as usize].digest);
+        Ok(Self { all, by_digest })
+    }
+
+    /// Its place.
+    fn at(&self, id: ContentId) -> Option<usize> {
+        self.all
+            .binary_search_by_key(&id, |content| content.id)
+            .ok()
+    }
+
+    /// For each content the number of its document, or [`NONE`]; no list at all if a document is of no content.
+    fn numbers(&self, documents: &[ContentDigest]) -> Option<Vec<u32>> {
+        let mut numbers = vec![NONE; self.all.len()];
+        for (number, digest) in (0u32..).zip(documents) {
+            let digest_of = |&place: &u32| &self.all[place as usize].digest;
+            let at = self.by_digest.binary_search_by_key(&digest, digest_of);
+            numbers[self.by_digest[at.ok()?] as usize] = number;
+        }
+        Some(numbers)
+    }
 }
 
 /// Brings what the folder keeps in line with these contents; whether it may be kept.
@@ -93,28 +146,30 @@ fn settle(
     asked: &Asked<'_>,
     folder: &Path,
     plan: &Plan,
-    rows: &[ContentRow],
+    contents: &Contents,
     errors: &mut Vec<SoftError>,
 ) -> Result<(Kept, bool), AskError> {
-    let wanted: HashSet<&ContentDigest> = rows.iter().map(|row| &row.digest).collect();
-    let kept = Batch::kept(folder, plan)?;
-    let kept = kept.filter(|kept| kept.iter().all(|digest| wanted.contains(digest)));
-    if kept.is_none() {
+    let documents = Batch::kept(folder, plan)?;
+    let numbers = documents.and_then(|documents| contents.numbers(&documents));
+    let is_kept = numbers.is_some();
+    if !is_kept {
         Batch::forget(folder)?;
     }
-    let known: HashSet<ContentDigest> = kept.iter().flatten().copied().collect();
-    let new: Vec<&ContentRow> = rows
-        .iter()
-        .filter(|row| !known.contains(&row.digest))
+    let numbers = numbers.unwrap_or_else(|| vec![NONE; contents.all.len()]);
+    let all = contents.all.iter().zip(numbers);
+    let new: Vec<ContentId> = all
+        .filter(|&(_, number)| number == NONE)
+        .map(|(content, _)| content.id)
         .collect();
-    if new.is_empty() && kept.is_some() {
+    if new.is_empty() && is_kept {
         return Ok((Kept::open(folder, plan)?, true));
     }
     let mut batch = Batch::begin(folder, plan)?;
+    let mut signatures = asked.kept();
     let mut is_settled = true;
-    for block in new.chunks(BLOCK) {
-        let block = block.iter().map(|&&row| row).collect();
-        let signed = Signed::of_rows(asked, block)?;
+    for block in new.chunk_by(|a, b| a.0 / BLOCK == b.0 / BLOCK) {
+        let rows = signed::rows(asked, block)?;
+        let signed = Signed::of_rows(asked, &mut signatures, rows)?;
         is_settled &= signed.as_indexed;
         errors.extend(signed.errors);
         for (row, sketch) in signed.contents.into_iter().zip(signed.signatures) {
@@ -133,45 +188,49 @@ fn answer(
     asked: &Asked<'_>,
     kept: &Kept,
     policy: &Policy,
-    rows: &[ContentRow],
+    contents: &Contents,
 ) -> Result<Vec<MethodRow>, AskError> {
-    let of_content: HashMap<_, _> = rows.iter().map(|row| (row.id, row)).collect();
-    let files: Vec<(&Member, &ContentRow)> = asked
-        .members
-        .files
-        .iter()
-        .filter_map(|member| Some((member, *of_content.get(&member.content)?)))
-        .collect();
-    let mut answer: Vec<MethodRow> = files
-        .iter()
-        .map(|(member, row)| {
-            MethodRow::File(MethodFileRow {
-                path: PathText::from(member.path.as_path()),
-                size: member.size.0,
-                text: row.kind == ContentKind::Text,
-            })
-        })
-        .collect();
+    let mut answer = Vec::with_capacity(asked.members.files.len());
     // From contents to classes, and of each class its files by path.
-    let numbers: HashMap<ContentDigest, u32> = kept.digests()?.into_iter().zip(0..).collect();
-    let mut same: HashMap<u32, Vec<u32>> = HashMap::new();
-    for (place, (_, row)) in (0u32..).zip(&files) {
-        if let Some(&number) = numbers.get(&row.digest) {
-            let class = kept.classes()[number as usize];
-            same.entry(class).or_default().push(place);
-        }
+    let numbers = contents.numbers(&kept.digests()?).unwrap_or_default();
+    let mut files: Vec<&Member> = Vec::with_capacity(asked.members.files.len());
+    let mut of_class: Vec<(u32, u32)> = Vec::with_capacity(asked.members.files.len());
+    for member in &asked.members.files {
+        let Some(at) = contents.at(member.content) else {
+            continue;
+        };
+        let number = numbers.get(at).filter(|&&number| number != NONE);
+        of_class
+            .extend(number.map(|&number| (kept.classes()[number as usize], files.len() as u32)));
+        files.push(member);
+        answer.push(MethodRow::File(MethodFileRow {
+            path: PathText::from(member.path.as_path()),
+            size: member.size.0,
+            text: contents.all[at].is_text,
+        }));
     }
+    of_class.sort_unstable();
+    let mut firsts = vec![NONE; kept.classes().len()];
+    for &(class, place) in of_class.iter().rev() {
+        firsts[class as usize] = place;
+    }
+    let first = |class: u32| Some(firsts[class as usize]).filter(|&place| place != NONE);
     let mut links = Vec::new();
     kept.cluster(policy, &mut |link| {
-        if let (Some(a), Some(b)) = (same.get(&link.a), same.get(&link.b)) {
-            let (a, b) = (a[0].min(b[0]), a[0].max(b[0]));
+        if let (Some(a), Some(b)) = (first(link.a), first(link.b)) {
+            let (a, b) = (a.min(b), a.max(b));
             let score = Figure::from(link.told.resemblance.value.value());
             links.push(MethodLinkRow { a, b, score });
         }
     })?;
     links.sort_unstable_by_key(|link| (link.a, link.b));
-    answer.extend(commonest(asked, kept, &same, &files)?);
-    let mut same: Vec<Vec<u32>> = same.into_values().filter(|set| set.len() > 1).collect();
+    let file_of = |class: u32| first(class).map(|place| files[place as usize]);
+    answer.extend(commonest(asked, kept, &file_of)?);
+    let classes = of_class.chunk_by(|a, b| a.0 == b.0);
+    let mut same: Vec<Vec<u32>> = classes
+        .filter(|class| class.len() > 1)
+        .map(|class| class.iter().map(|&(_, place)| place).collect())
+        .collect();
     same.sort_unstable();
     answer.extend(same.into_iter().map(MethodRow::Same));
     answer.extend(links.into_iter().map(MethodRow::Link));
@@ -179,11 +238,10 @@ fn answer(
 }
 
 /// The commonest of the ignored shingles, in words where a file can still be read.
-fn commonest(
+fn commonest<'a>(
     asked: &Asked<'_>,
     kept: &Kept,
-    same: &HashMap<u32, Vec<u32>>,
-    files: &[(&Member, &ContentRow)],
+    file_of: &dyn Fn(u32) -> Option<&'a Member>,
 ) -> Result<Vec<MethodRow>, AskError> {
     let mut ignored = kept.ignored()?;
     ignored
@@ -191,8 +249,7 @@ fn commonest(
     let all = ignored.len() as u64;
     ignored.truncate(COMMONEST);
     let rows = ignored.into_iter().map(|(value, documents, id)| {
-        let file = same.get(&id).map(|places| files[places[0] as usize].0);
-        let text = match (&asked.params.scheme, file) {
+        let text = match (&asked.params.scheme, file_of(id)) {
             (Scheme::Shingle(params), Some(file)) => {
                 let bytes = bytes_of(&file.path).unwrap_or_default();
                 let found = shingle::wording(params, &bytes, &[value]).pop();

@@ -81,12 +81,13 @@ pub fn interesting_sets(
 
 /// Files that hang together by pairs.
 fn linked(grouping: &Grouping, accept: Option<Accept<'_>>) -> Vec<SimilarFiles> {
-    let places: HashMap<&[u8], u32> = grouping
-        .files
-        .iter()
-        .map(|file| file.path.as_bytes())
-        .zip(0..)
-        .collect();
+    // Clusters out of core have links by place instead, and may be of millions of files.
+    let places: HashMap<&[u8], u32> = if grouping.pairs.is_empty() {
+        HashMap::new()
+    } else {
+        let paths = grouping.files.iter().map(|file| file.path.as_bytes());
+        paths.zip(0..).collect()
+    };
     let mut around: HashMap<u32, Vec<(u32, Figure)>> = HashMap::new();
     let mut sets = UnionFind::new(grouping.files.len() as u32);
     for pair in &grouping.pairs {

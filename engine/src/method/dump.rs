@@ -17,7 +17,7 @@ use crate::ask::AskError;
 use crate::dump::escaped;
 
 pub(super) fn dump(asked: &Asked<'_>) -> Result<Answer<MethodRow>, AskError> {
-    let signed = Signed::of(asked)?;
+    let signed = Signed::of(asked, &mut asked.kept())?;
     let has_chunks = matches!(asked.params.method(), Method::Tttd | Method::Bsw);
     let of: HashMap<_, _> = signed
         .contents

@@ -122,7 +122,7 @@ fn told(asked: &Asked<'_>, own: &MethodSignature) -> Result<AllTold, AskError> {
     {
         return Ok(told);
     }
-    let signed = Signed::of(asked)?;
+    let signed = Signed::of(asked, &mut asked.kept())?;
     let all = signed.contents.into_iter().zip(&signed.signatures);
     let told = all.map(|(row, signature)| ToldOf::of(asked.params, row, own, signature));
     Ok((told.collect(), signed.errors))
@@ -134,12 +134,12 @@ fn told_by_arrays(
     own: &MethodSignature,
     folder: &Folder,
 ) -> Result<Option<AllTold>, AskError> {
-    let rows = signed::rows(asked)?;
+    let rows = signed::rows(asked, &asked.members.contents())?;
     let ids: Vec<ContentId> = rows.iter().map(|row| row.id).collect();
     let unknown: HashSet<ContentId> = sorted::unknown(folder, &ids).into_iter().collect();
     let (new, known): (Vec<_>, Vec<_>) =
         rows.into_iter().partition(|row| unknown.contains(&row.id));
-    let signed = Signed::of_rows(asked, new)?;
+    let signed = Signed::of_rows(asked, &mut asked.kept(), new)?;
     let Some(held) = sorted::hold(asked, folder, &signed)? else {
         return Ok(None);
     };

@@ -26,8 +26,11 @@ use resemble_index::{Index, Snapshot};
 
 use crate::ask::AskError;
 
-/// Contents in one record.
-const BLOCK: u32 = 1024;
+/// Contents in one record, those of ids from a multiple of it on.
+pub(super) const BLOCK: u32 = 1024;
+
+/// What a record holds: signatures by the place of their content in it.
+type Block = BTreeMap<u32, Vec<u8>>;
 
 /// Params ids of which signatures are kept.
 const MOST_IDS: usize = 8;
@@ -111,132 +114,147 @@ fn sets_name(id: &str) -> String {
     format!("method.sets/{id}")
 }
 
-/// The kept signatures of these contents, which ascend; `None` where there is none.
-pub(super) fn recall(
-    snapshot: &Snapshot,
-    params: &MethodParams,
-    contents: &[ContentId],
-) -> Result<Vec<Option<MethodSignature>>, AskError> {
-    let id = params.to_string();
-    let mut found = Vec::with_capacity(contents.len());
-    for block in contents.chunk_by(|a, b| a.0 / BLOCK == b.0 / BLOCK) {
-        let number = block[0].0 / BLOCK;
-        let record = snapshot
-            .record(&block_name(&id, number))?
-            .unwrap_or_default();
-        let kept = decode_block(&record).unwrap_or_default();
-        found.extend(block.iter().map(|content| {
-            let bytes = kept.get(&(content.0 % BLOCK))?;
-            MethodSignature::decode(bytes).ok()
-        }));
-    }
-    Ok(found)
+/// The signatures that are kept of one params id, as a question meets and adds to them.
+pub(super) struct Kept<'a> {
+    snapshot: &'a Snapshot,
+    keep: &'a dyn Keep,
+    id: String,
+    /// As this question has left it: the snapshot is from before.
+    register: Option<Register>,
 }
 
-/// Keeps what was made.
-pub(super) fn store(
-    snapshot: &Snapshot,
-    params: &MethodParams,
-    keep: &dyn Keep,
-    new: Vec<New>,
-) -> Result<(), AskError> {
-    if new.is_empty() {
-        return Ok(());
+impl<'a> Kept<'a> {
+    pub(super) fn new(snapshot: &'a Snapshot, params: &MethodParams, keep: &'a dyn Keep) -> Self {
+        Self {
+            snapshot,
+            keep,
+            id: params.to_string(),
+            register: None,
+        }
     }
-    let id = params.to_string();
-    let mut register = register(snapshot)?;
-    let mut records = Records::new();
-    let before = touch(&mut register, &id, &mut records);
-    let mut fresh: BTreeMap<u32, Vec<New>> = BTreeMap::new();
-    for one in new {
-        fresh.entry(one.content.0 / BLOCK).or_default().push(one);
+
+    /// The kept signatures of these contents, which ascend; `None` where there is none.
+    pub(super) fn recall(
+        &self,
+        contents: &[ContentId],
+    ) -> Result<Vec<Option<MethodSignature>>, AskError> {
+        let mut found = Vec::with_capacity(contents.len());
+        for block in contents.chunk_by(|a, b| a.0 / BLOCK == b.0 / BLOCK) {
+            let number = block[0].0 / BLOCK;
+            let record = self
+                .snapshot
+                .record(&block_name(&self.id, number))?
+                .unwrap_or_default();
+            let kept = decode_block(&record).unwrap_or_default();
+            found.extend(block.iter().map(|content| {
+                let bytes = kept.get(&(content.0 % BLOCK))?;
+                MethodSignature::decode(bytes).ok()
+            }));
+        }
+        Ok(found)
     }
-    let numbers: BTreeSet<u32> = before.iter().chain(fresh.keys()).copied().collect();
-    let mut left = BTreeSet::new();
-    for number in numbers {
-        let name = block_name(&id, number);
-        let record = snapshot.record(&name)?.unwrap_or_default();
+
+    /// Keeps what was made. Two calls of one question may have no [`BLOCK`] of contents in common, for what the first
+    /// has written there is not in the snapshot.
+    pub(super) fn store(&mut self, new: Vec<New>) -> Result<(), AskError> {
+        if new.is_empty() {
+            return Ok(());
+        }
+        let mut records = Records::new();
+        let mut fresh: BTreeMap<u32, Vec<New>> = BTreeMap::new();
+        for one in new {
+            fresh.entry(one.content.0 / BLOCK).or_default().push(one);
+        }
+        let mut numbers: BTreeSet<u32> = fresh.keys().copied().collect();
+        let mut register = if let Some(register) = self.register.take() {
+            register
+        } else {
+            // The first call looks at what was there before, all of it.
+            let mut register = self.touched(&mut records)?;
+            numbers.append(&mut register[0].1);
+            register
+        };
+        for number in numbers {
+            let (name, mut kept, had) = self.living(number)?;
+            let added = fresh.remove(&number).unwrap_or_default();
+            let changed = kept.len() < had || !added.is_empty();
+            kept.extend(
+                added
+                    .into_iter()
+                    .map(|one| (one.content.0 % BLOCK, one.signature)),
+            );
+            if !kept.is_empty() {
+                register[0].1.insert(number);
+            }
+            if changed {
+                let record = (!kept.is_empty()).then(|| encode_block(&kept));
+                records.push((name, record));
+            }
+        }
+        records.push((REGISTER.to_owned(), Some(encode_register(&register))));
+        self.keep.keep(records);
+        self.register = Some(register);
+        Ok(())
+    }
+
+    /// What was kept under this key.
+    pub(super) fn recall_sets(&self, key: &[u8; 32]) -> Result<Option<Vec<u8>>, AskError> {
+        let record = self.snapshot.record(&sets_name(&self.id))?;
+        Ok(record.and_then(|record| Some(record.strip_prefix(key)?.to_vec())))
+    }
+
+    /// Keeps it in place of what was there.
+    pub(super) fn store_sets(&mut self, key: &[u8; 32], sets: &[u8]) -> Result<(), AskError> {
+        let mut records = Records::new();
+        let register = match self.register.take() {
+            Some(register) => register,
+            None => self.touched(&mut records)?,
+        };
+        records.push((sets_name(&self.id), Some([key, sets].concat())));
+        records.push((REGISTER.to_owned(), Some(encode_register(&register))));
+        self.keep.keep(records);
+        self.register = Some(register);
+        Ok(())
+    }
+
+    /// The register with this params id in front; what is one too many goes into `records` to be forgotten.
+    fn touched(&self, records: &mut Records) -> Result<Register, AskError> {
+        let record = self.snapshot.record(REGISTER)?.unwrap_or_default();
+        let mut register = decode_register(&record).unwrap_or_default();
+        let own = register.iter().position(|(id, _)| *id == self.id);
+        let own = own.map_or_else(
+            || (self.id.clone(), BTreeSet::new()),
+            |at| register.remove(at),
+        );
+        register.insert(0, own);
+        for (old, blocks) in register.drain(MOST_IDS.min(register.len())..) {
+            records.extend(blocks.iter().map(|&block| (block_name(&old, block), None)));
+            records.push((sets_name(&old), None));
+        }
+        Ok(register)
+    }
+
+    /// The name of a block, what it keeps of contents that there still are, and of how many it did.
+    fn living(&self, number: u32) -> Result<(String, Block, usize), AskError> {
+        let name = block_name(&self.id, number);
+        let record = self.snapshot.record(&name)?.unwrap_or_default();
         let mut kept = decode_block(&record).unwrap_or_default();
         let had = kept.len();
         let mut failure = None;
         kept.retain(|place, _| {
-            let row = snapshot.content(ContentId(number * BLOCK + place));
+            let row = self.snapshot.content(ContentId(number * BLOCK + place));
             row.map_err(|error| failure = Some(error))
                 .is_ok_and(|row| row.is_some())
         });
-        if let Some(error) = failure {
-            return Err(error.into());
-        }
-        let added = fresh.remove(&number).unwrap_or_default();
-        let changed = kept.len() < had || !added.is_empty();
-        kept.extend(
-            added
-                .into_iter()
-                .map(|one| (one.content.0 % BLOCK, one.signature)),
-        );
-        if !kept.is_empty() {
-            left.insert(number);
-        }
-        if changed {
-            let record = (!kept.is_empty()).then(|| encode_block(&kept));
-            records.push((name, record));
+        match failure {
+            Some(error) => Err(error.into()),
+            None => Ok((name, kept, had)),
         }
     }
-    register[0].1 = left;
-    records.push((REGISTER.to_owned(), Some(encode_register(&register))));
-    keep.keep(records);
-    Ok(())
-}
-
-/// What was kept under this key for the params id.
-pub(super) fn recall_sets(
-    snapshot: &Snapshot,
-    params: &MethodParams,
-    key: &[u8; 32],
-) -> Result<Option<Vec<u8>>, AskError> {
-    let record = snapshot.record(&sets_name(&params.to_string()))?;
-    Ok(record.and_then(|record| Some(record.strip_prefix(key)?.to_vec())))
-}
-
-/// Keeps it in place of what was there.
-pub(super) fn store_sets(
-    snapshot: &Snapshot,
-    params: &MethodParams,
-    keep: &dyn Keep,
-    key: &[u8; 32],
-    sets: &[u8],
-) -> Result<(), AskError> {
-    let id = params.to_string();
-    let mut register = register(snapshot)?;
-    let mut records = Records::new();
-    touch(&mut register, &id, &mut records);
-    records.push((sets_name(&id), Some([key, sets].concat())));
-    records.push((REGISTER.to_owned(), Some(encode_register(&register))));
-    keep.keep(records);
-    Ok(())
 }
 
 /// For each params id the numbers of its blocks.
 type Register = Vec<(String, BTreeSet<u32>)>;
-
-/// Puts the id in front, and what is one too many into `records` to be forgotten; the blocks that it has.
-fn touch(register: &mut Register, id: &str, records: &mut Records) -> BTreeSet<u32> {
-    let blocks = match register.iter().position(|(other, _)| other == id) {
-        Some(at) => register.remove(at).1,
-        None => BTreeSet::new(),
-    };
-    register.insert(0, (id.to_owned(), blocks.clone()));
-    for (old, blocks) in register.drain(MOST_IDS.min(register.len())..) {
-        records.extend(blocks.iter().map(|&block| (block_name(&old, block), None)));
-        records.push((sets_name(&old), None));
-    }
-    blocks
-}
-
-fn register(snapshot: &Snapshot) -> Result<Register, AskError> {
-    let record = snapshot.record(REGISTER)?.unwrap_or_default();
-    Ok(decode_register(&record).unwrap_or_default())
-}
 
 fn encode_register(register: &Register) -> Vec<u8> {
     let mut out = Vec::new();
@@ -267,7 +285,7 @@ fn decode_register(record: &[u8]) -> Option<Register> {
     reader.end(register)
 }
 
-fn encode_block(kept: &BTreeMap<u32, Vec<u8>>) -> Vec<u8> {
+fn encode_block(kept: &Block) -> Vec<u8> {
     let mut out = Vec::new();
     for (&place, signature) in kept {
         put(&mut out, place.into());
@@ -277,7 +295,7 @@ fn encode_block(kept: &BTreeMap<u32, Vec<u8>>) -> Vec<u8> {
     out
 }
 
-fn decode_block(record: &[u8]) -> Option<BTreeMap<u32, Vec<u8>>> {
+fn decode_block(record: &[u8]) -> Option<Block> {
     let mut reader = Reader(record);
     let mut kept = BTreeMap::new();
     while !reader.0.is_empty() {
@@ -286,4 +304,54 @@ fn decode_block(record: &[u8]) -> Option<BTreeMap<u32, Vec<u8>>> {
         kept.insert(place, reader.bytes(len)?.to_vec());
     }
     Some(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use resemble_core::Params;
+    use resemble_core::signature::{Method, sign};
+
+    use super::*;
+
+    fn signature(params: &MethodParams) -> Vec<u8> {
+        sign(params, &b"one two three four five six ".repeat(20)).encode()
+    }
+
+    /// What a question writes in several calls is all registered, so that it can be forgotten.
+    #[test]
+    fn nothing_that_is_written_is_lost_from_the_register() {
+        let index = Index::in_memory(&Params::default()).expect("an index");
+        let params = MethodParams::paper(Method::Sif);
+        let new = |content: u32| {
+            vec![New {
+                content: ContentId(content),
+                signature: signature(&params),
+            }]
+        };
+        let snapshot = index.snapshot().expect("a snapshot");
+        let mut kept = Kept::new(&snapshot, &params, &index);
+        kept.store(new(1)).expect("kept");
+        kept.store(new(BLOCK)).expect("kept");
+        kept.store_sets(&[7; 32], b"sets").expect("kept");
+
+        let snapshot = index.snapshot().expect("a snapshot");
+        let kept = Kept::new(&snapshot, &params, &index);
+        let found = kept.recall(&[ContentId(1), ContentId(BLOCK), ContentId(BLOCK + 1)]);
+        let found: Vec<bool> = found.expect("read").iter().map(Option::is_some).collect();
+        assert_eq!(found, [true, true, false]);
+        assert_eq!(
+            kept.recall_sets(&[7; 32]).expect("read"),
+            Some(b"sets".to_vec())
+        );
+        let mut records = Records::new();
+        let register = kept.touched(&mut records).expect("read");
+        assert_eq!(register[0].1, BTreeSet::from([0, 1]));
+
+        // No content has these ids: the next question forgets them.
+        let mut kept = Kept::new(&snapshot, &params, &index);
+        kept.store(new(5 * BLOCK)).expect("kept");
+        let snapshot = index.snapshot().expect("a snapshot");
+        let left = snapshot.records("method.kept/").expect("records");
+        assert_eq!(left.len(), 1);
+    }
 }

@@ -51,6 +51,7 @@ use crate::ask::AskError;
 use crate::members::Members;
 
 pub use keep::Keep;
+use keep::Kept;
 pub use sign::{SignedFile, Signing, sign_file};
 pub use told::{Bar, Told};
 
@@ -178,7 +179,12 @@ struct Asked<'a> {
     shards: u32,
 }
 
-impl Asked<'_> {
+impl<'a> Asked<'a> {
+    /// The signatures that are kept: one for a question.
+    fn kept(&self) -> Kept<'a> {
+        Kept::new(self.snapshot, self.params, self.keep)
+    }
+
     /// What could not be looked at, in order.
     fn errors(&self, further: Vec<SoftError>) -> Vec<SoftError> {
         let mut errors = self.members.errors.clone();

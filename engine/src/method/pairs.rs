@@ -14,7 +14,7 @@ pub(super) fn pairs(
     asked: &Asked<'_>,
     question: &MethodPairs,
 ) -> Result<Answer<MethodRow>, AskError> {
-    let signed = Signed::of(asked)?;
+    let signed = Signed::of(asked, &mut asked.kept())?;
     let rows = rows(asked, &signed, question.score, question.bar, question.exact)?;
     let rows = rows.into_iter().map(MethodRow::Pair).collect();
     let errors = asked.errors(signed.errors);

@@ -19,7 +19,7 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 
 use super::signed::Signed;
-use super::{Asked, MethodError, keep, pairs};
+use super::{Asked, MethodError, pairs};
 use crate::ask::AskError;
 use crate::members::Member;
 
@@ -60,7 +60,7 @@ pub(super) fn groups(asked: &Asked<'_>, bar: MethodBar) -> Result<Answer<MethodR
             errors
         }
         _ => {
-            let signed = Signed::of(asked)?;
+            let signed = Signed::of(asked, &mut asked.kept())?;
             let pairs = pairs::rows(asked, &signed, MethodScore::Paper, bar, false)?;
             rows.extend(pairs.into_iter().map(MethodRow::Pair));
             signed.errors
@@ -76,12 +76,15 @@ fn collated(asked: &Asked<'_>, files: &[&Member]) -> Result<(Vec<u8>, Vec<SoftEr
         .flat_map(|member| member.content.0.to_le_bytes())
         .collect();
     let key = digest(&ids).0;
-    let kept = keep::recall_sets(asked.snapshot, asked.params, &key)?;
+    let mut kept = asked.kept();
     // What is damaged is made again.
-    if let Some(sets) = kept.filter(|sets| Collated::decode(sets).is_ok()) {
+    if let Some(sets) = kept
+        .recall_sets(&key)?
+        .filter(|sets| Collated::decode(sets).is_ok())
+    {
         return Ok((sets, Vec::new()));
     }
-    let signed = Signed::of(asked)?;
+    let signed = Signed::of(asked, &mut kept)?;
     let of: HashMap<ContentId, usize> = (0..)
         .zip(&signed.contents)
         .map(|(at, row)| (row.id, at))
@@ -97,7 +100,7 @@ fn collated(asked: &Asked<'_>, files: &[&Member]) -> Result<(Vec<u8>, Vec<SoftEr
     }
     let sets = collator.finish().encode();
     if signed.settled {
-        keep::store_sets(asked.snapshot, asked.params, asked.keep, &key, &sets)?;
+        kept.store_sets(&key, &sets)?;
     }
     Ok((sets, signed.errors))
 }

@@ -7,7 +7,7 @@ use resemble_core::signature::MethodSignature;
 use resemble_index::ContentRow;
 use resemble_proto::message::SoftError;
 
-use super::keep::{self, New};
+use super::keep::{Kept, New};
 use super::{Asked, Signing};
 use crate::ask::{AskError, soft_error};
 use crate::parallel::in_parallel;
@@ -31,14 +31,18 @@ pub(super) struct Signed {
 
 impl Signed {
     /// Of all members but the empty ones, which are counted and never grouped.
-    pub(super) fn of(asked: &Asked<'_>) -> Result<Self, AskError> {
-        Self::of_rows(asked, rows(asked)?)
+    pub(super) fn of(asked: &Asked<'_>, kept: &mut Kept<'_>) -> Result<Self, AskError> {
+        Self::of_rows(asked, kept, rows(asked, &asked.members.contents())?)
     }
 
     /// Of these contents, which ascend.
-    pub(super) fn of_rows(asked: &Asked<'_>, rows: Vec<ContentRow>) -> Result<Self, AskError> {
+    pub(super) fn of_rows(
+        asked: &Asked<'_>,
+        kept: &mut Kept<'_>,
+        rows: Vec<ContentRow>,
+    ) -> Result<Self, AskError> {
         let wanted: Vec<ContentId> = rows.iter().map(|row| row.id).collect();
-        let mut known = keep::recall(asked.snapshot, asked.params, &wanted)?;
+        let mut known = kept.recall(&wanted)?;
         let missing: Vec<usize> = (0..rows.len()).filter(|&at| known[at].is_none()).collect();
         let start = || (Signing::new(asked.params), Vec::new(), Vec::new());
         let made = in_parallel(missing.len(), start, |at, (signing, made, errors)| {
@@ -80,7 +84,7 @@ impl Signed {
                 known[at] = Some(signature);
             }
         }
-        keep::store(asked.snapshot, asked.params, asked.keep, new)?;
+        kept.store(new)?;
         let (mut contents, mut signatures) = (Vec::new(), Vec::new());
         for (row, signature) in rows.into_iter().zip(known) {
             if let Some(signature) = signature {
@@ -99,10 +103,10 @@ impl Signed {
     }
 }
 
-/// The contents of all members but the empty ones.
-pub(super) fn rows(asked: &Asked<'_>) -> Result<Vec<ContentRow>, AskError> {
+/// Of these contents all but the empty ones.
+pub(super) fn rows(asked: &Asked<'_>, contents: &[ContentId]) -> Result<Vec<ContentRow>, AskError> {
     let mut rows = Vec::new();
-    for content in asked.members.contents() {
+    for &content in contents {
         let row = asked.snapshot.content(content)?;
         rows.extend(row.filter(|row| row.size.0 > 0));
     }
