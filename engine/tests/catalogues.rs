@@ -29,6 +29,7 @@ fn with_samples(snapshot: &Snapshot, roots: &[PathBuf], text: bool, samples: Sam
         names: true,
         text,
         samples,
+        method: None,
     };
     let mut bytes = Vec::new();
     portable::write(snapshot, roots, &details, &mut |piece| {

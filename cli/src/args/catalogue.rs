@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use resemble_proto::number::Fraction;
 
-use super::{Answering, TextLayer};
+use super::{Answering, CanonicalArgs, MethodArgs, TextLayer};
 use crate::values;
 
 pub(super) const EXPORT_EXAMPLES: &str = "\
@@ -16,6 +16,8 @@ Examples:
       Is it, or most of it, on that disk?
   resemble compare disk.cat ~/Documents
       What is on one side only, what was moved, what was edited.
+  resemble export /media/disk -o disk.cat --method shingle --seed \"$SECRET\"
+      Sketches as well: find, pairs and groups of that method answer without the disk.
   resemble export ~/src --no-names -o src.cat
       For somebody who may know what, but not what it is called.";
 
@@ -55,6 +57,12 @@ pub struct ExportArgs {
     /// What takes part.
     #[command(flatten)]
     pub layer: TextLayer,
+    /// The method whose signatures are written as well.
+    #[command(flatten)]
+    pub method: MethodArgs,
+    /// What becomes of the bytes first.
+    #[command(flatten)]
+    pub form: CanonicalArgs,
     /// Who answers.
     #[command(flatten)]
     pub answering: Answering,

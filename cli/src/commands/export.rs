@@ -9,14 +9,15 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use resemble_engine::portable::{self, Samples, Totals};
+use resemble_engine::portable::{self, Details, Samples, Totals};
 use resemble_proto::catalogued::{LABEL, is_label};
-use resemble_proto::message::{CatalogueForm, DumpForm};
+use resemble_proto::message::{CatalogueForm, DumpForm, MethodQuestion, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::places::Env;
 
 use crate::args::{ExportArgs, Global};
 use crate::backend::Backend;
+use crate::commands::method;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names;
 use crate::quote::quoted;
@@ -29,6 +30,13 @@ const SMALL: u64 = 1 << 20;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) -> CliResult {
     let label = label(args)?;
+    let chosen = match args.method.paper() {
+        Some(_) => Some(method::chosen(&args.method, args.form.canonical)?),
+        None => {
+            method::refuse_parameters(&args.method, args.form)?;
+            None
+        }
+    };
     let (named, mut errors) = names::resolve(&args.roots);
     if named.is_empty() && !errors.is_empty() {
         ui.soft_errors(&errors);
@@ -39,6 +47,15 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) ->
     let real = names::real_paths(&named);
     // Before the new file is there: it must not be found by its own search.
     backend.refresh(ui, &real)?;
+    if let Some(chosen) = &chosen {
+        let scope = Scope {
+            within: real.clone(),
+            ..Scope::default()
+        };
+        // Whoever answers keeps the signatures that are to be written.
+        let request = chosen.request(scope, MethodQuestion::Sign);
+        errors.extend(backend.method(ui, request, None)?.errors);
+    }
     let form = DumpForm::Catalogue(CatalogueForm {
         label,
         created: args.created.unwrap_or_else(now),
@@ -46,17 +63,18 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) ->
         text: !args.layer.no_text,
         within: args.within.unwrap_or(Fraction::from_millionths(30_000)),
         small: if args.within.is_some() { 0 } else { SMALL },
+        method: chosen.map(|chosen| chosen.params.to_string()),
     });
     let mut file = NewFile::beside(&args.output)?;
     let progress = ui.progress("writing the catalogue");
     let found = backend.dump(real, form, &mut |piece| file.write(piece))?;
     drop(progress);
     backend.close();
-    let (totals, samples, bytes) = file.finish()?;
+    let (totals, details, bytes) = file.finish()?;
     errors.extend(found);
     let errors = names::tidy(errors, &named);
     ui.soft_errors(&errors);
-    ui.note(&said(&args.output, &totals, samples, bytes));
+    ui.note(&said(&args.output, &totals, &details, bytes));
     Ok(Outcome::Holds.with_errors(!errors.is_empty()))
 }
 
@@ -105,7 +123,7 @@ pub(super) fn bad_label(label: &str) -> CliError {
     ))
 }
 
-fn said(path: &Path, totals: &Totals, samples: Samples, bytes: u64) -> String {
+fn said(path: &Path, totals: &Totals, details: &Details, bytes: u64) -> String {
     let Totals { files, unread, .. } = *totals;
     let mut said = format!(
         "{}: {} with {}, in {}",
@@ -118,8 +136,11 @@ fn said(path: &Path, totals: &Totals, samples: Samples, bytes: u64) -> String {
         let share = bytes as f64 / totals.bytes as f64 * 100.0;
         let _ = write!(said, " ({share:.1} %)");
     }
-    if let Samples::AtMost(most) = samples {
+    if let Samples::AtMost(most) = details.samples {
         let _ = write!(said, "; samples of at most {most} fingerprints");
+    }
+    if let Some(method) = &details.method {
+        let _ = write!(said, "; signatures of {method}");
     }
     if unread > 0 {
         let _ = write!(said, "; {unread} of them are in it by name alone");
@@ -167,7 +188,7 @@ impl NewFile {
     }
 
     /// What is in it, and its size.
-    fn finish(mut self) -> CliResult<(Totals, Samples, u64)> {
+    fn finish(mut self) -> CliResult<(Totals, Details, u64)> {
         let done = self
             .file
             .flush()
@@ -176,7 +197,7 @@ impl NewFile {
         let bytes = self.file.get_ref().metadata().map(|meta| meta.len());
         let bytes = bytes.map_err(failed("write", &self.target))?;
         let catalogue = portable::open(&self.path)?;
-        let samples = catalogue.head().details.samples;
+        let details = catalogue.head().details.clone();
         let totals = catalogue.totals()?;
         fs::rename(&self.path, &self.target).map_err(failed("write", &self.target))?;
         self.kept = true;
@@ -188,7 +209,7 @@ impl NewFile {
         if let Ok(folder) = File::open(folder) {
             folder.sync_all().ok();
         }
-        Ok((totals, samples, bytes))
+        Ok((totals, details, bytes))
     }
 }
 

@@ -115,7 +115,7 @@ pub(super) fn chosen(args: &MethodArgs, form: Option<Form>) -> CliResult<Chosen>
 }
 
 impl Chosen {
-    fn request(&self, scope: Scope, question: MethodQuestion) -> MethodRequest {
+    pub(super) fn request(&self, scope: Scope, question: MethodQuestion) -> MethodRequest {
         MethodRequest {
             params: self.params.to_string(),
             anchors: self.anchors.clone(),

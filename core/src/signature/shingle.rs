@@ -81,6 +81,15 @@ impl Seed {
     pub fn reveal(&self) -> &str {
         &self.text
     }
+
+    /// Whether two params ids differ in their seeds and in nothing else.
+    pub fn alone_differs(one: &str, other: &str) -> bool {
+        let without = |id: &str| -> Vec<String> {
+            let parts = id.split('.').filter(|part| !part.starts_with("seed-"));
+            parts.map(str::to_owned).collect()
+        };
+        one != other && without(one) == without(other)
+    }
 }
 
 impl fmt::Debug for Seed {

@@ -26,18 +26,11 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 use rustix::fs::{FlockOperation, flock};
 
-use super::signed::{self, Signed};
-use super::{Asked, keep};
+use super::Asked;
+use super::signed::Signed;
 use crate::ask::{AskError, bytes_of};
 use crate::members::Member;
 use crate::phases::{Batch, Document, Kept, MEMORY, PhaseError, Plan, Policy};
-
-/// Contents of so many ids are sketched before the next are begun with: what is in memory at a time.
-const BLOCK: u32 = 1 << 16;
-const _: () = assert!(
-    BLOCK.is_multiple_of(keep::BLOCK),
-    "no two share a kept record"
-);
 
 /// No document.
 const NONE: u32 = u32::MAX;
@@ -165,11 +158,8 @@ fn settle(
         return Ok((Kept::open(folder, plan)?, true));
     }
     let mut batch = Batch::begin(folder, plan)?;
-    let mut signatures = asked.kept();
     let mut is_settled = true;
-    for block in new.chunk_by(|a, b| a.0 / BLOCK == b.0 / BLOCK) {
-        let rows = signed::rows(asked, block)?;
-        let signed = Signed::of_rows(asked, &mut signatures, rows)?;
+    Signed::in_blocks(asked, &new, &mut |signed| {
         is_settled &= signed.as_indexed;
         errors.extend(signed.errors);
         for (row, sketch) in signed.contents.into_iter().zip(signed.signatures) {
@@ -180,7 +170,8 @@ fn settle(
                 sketch,
             })?;
         }
-    }
+        Ok(())
+    })?;
     Ok((batch.settle()?.0, is_settled))
 }
 

@@ -14,7 +14,17 @@ use resemble_proto::message::{Answer, MethodRow};
 use super::Asked;
 use super::signed::Signed;
 use crate::ask::AskError;
-use crate::dump::escaped;
+use crate::dump::name_of;
+
+/// Reads and keeps what is not signed yet.
+pub(super) fn sign(asked: &Asked<'_>) -> Result<Answer<MethodRow>, AskError> {
+    let mut errors = Vec::new();
+    Signed::in_blocks(asked, &asked.members.contents(), &mut |signed| {
+        errors.extend(signed.errors);
+        Ok(())
+    })?;
+    Ok(Answer::fresh(Vec::new(), asked.errors(errors)))
+}
 
 pub(super) fn dump(asked: &Asked<'_>) -> Result<Answer<MethodRow>, AskError> {
     let signed = Signed::of(asked, &mut asked.kept())?;
@@ -27,7 +37,7 @@ pub(super) fn dump(asked: &Asked<'_>) -> Result<Answer<MethodRow>, AskError> {
         .collect();
     let mut rows = Vec::new();
     for member in &asked.members.files {
-        let mut line = escaped(member.path.as_os_str().as_encoded_bytes());
+        let mut line = name_of(&member.path);
         match of.get(&member.content) {
             Some(signature) => push(&mut line, signature, has_chunks),
             // An empty file has a line, one that could not be read is among the errors.

@@ -8,23 +8,25 @@
 //! method.register            for each params id, the one used last in front: which blocks there are
 //! method.kept/ID/BLOCK       content - first of the block, length, signature; again and again
 //! method.sets/ID             what the collated sets of sif are of, and these
+//! method.carried/ROOT        the params id of the signatures that came with a catalogue ([`crate::portable`])
 //! method.arrays              names the index: whose ids the arrays of sorted5 have ([`super::sorted`])
 //! ```
 //!
 //! 1. **With the content they go.** Whenever anything is written, the blocks of that params id lose what is of no
 //!    content any more.
-//! 2. **Bounded.** Signatures of `MOST_IDS` params ids are kept; who tries out parameters pushes out the oldest.
+//! 2. **Bounded.** Signatures of `MOST_IDS` params ids are kept; who tries out parameters pushes out the oldest, apart from those
+//!    that came with a catalogue, which nobody could make again.
 //! 3. **Never needed.** A record that is damaged or missing costs time; one that cannot be written, nothing more.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use resemble_core::ContentId;
-use resemble_core::signature::{MethodParams, MethodSignature};
+use resemble_core::hash::content::digest;
+use resemble_core::signature::MethodSignature;
 use resemble_index::varint::{Reader, put};
-use resemble_index::{Index, Snapshot};
-
-use crate::ask::AskError;
+use resemble_index::{ApplyError, Index, ReadError, Snapshot};
 
 /// Contents in one record, those of ids from a multiple of it on.
 pub(super) const BLOCK: u32 = 1024;
@@ -37,6 +39,9 @@ const MOST_IDS: usize = 8;
 
 /// The record of what there is.
 const REGISTER: &str = "method.register";
+
+/// What records of signatures that catalogues carry begin with.
+const CARRIED: &str = "method.carried/";
 
 /// Records that are written together; `None` forgets one.
 pub type Records = Vec<(String, Option<Vec<u8>>)>;
@@ -101,9 +106,61 @@ impl Keep for Forget {
 
 /// A signature that was made.
 #[derive(Debug)]
-pub(super) struct New {
-    pub(super) content: ContentId,
-    pub(super) signature: Vec<u8>,
+pub(crate) struct New {
+    pub(crate) content: ContentId,
+    pub(crate) signature: Vec<u8>,
+}
+
+/// Under which name it is kept which signatures the catalogue at `root` carries.
+fn carried_name(root: &Path) -> String {
+    let root = digest(root.as_os_str().as_bytes()).to_string();
+    format!("{CARRIED}{}", &root[..32])
+}
+
+/// Remembers that the catalogue at `root` carries signatures of this params id, or with `None` that there is no such catalogue.
+pub(crate) fn carry(index: &Index, root: &Path, id: Option<&str>) -> Result<(), ApplyError> {
+    index.put_records(&[(&carried_name(root), id.map(str::as_bytes))])
+}
+
+/// The params id of the signatures that the catalogue at `root` carries.
+pub(crate) fn carried(snapshot: &Snapshot, root: &Path) -> Result<Option<String>, ReadError> {
+    let record = snapshot.record(&carried_name(root))?;
+    Ok(record.map(|id| String::from_utf8_lossy(&id).into_owned()))
+}
+
+/// Reads kept signatures one by one, in any order: those of contents that were met together lie together.
+pub(crate) struct OneByOne<'a> {
+    snapshot: &'a Snapshot,
+    id: String,
+    /// The blocks that were read last.
+    blocks: VecDeque<(u32, Block)>,
+}
+
+impl<'a> OneByOne<'a> {
+    /// Blocks that are in memory.
+    const MOST: usize = 16;
+
+    pub(crate) fn new(snapshot: &'a Snapshot, id: String) -> Self {
+        Self {
+            snapshot,
+            id,
+            blocks: VecDeque::new(),
+        }
+    }
+
+    /// The encoded signature of a content, if it is kept.
+    pub(crate) fn of(&mut self, content: ContentId) -> Result<Option<&[u8]>, ReadError> {
+        let number = content.0 / BLOCK;
+        let at = self.blocks.iter().position(|(known, _)| *known == number);
+        if at.is_none() {
+            let record = self.snapshot.record(&block_name(&self.id, number))?;
+            let block = decode_block(&record.unwrap_or_default()).unwrap_or_default();
+            self.blocks.truncate(Self::MOST - 1);
+            self.blocks.push_front((number, block));
+        }
+        let block = self.blocks.get(at.unwrap_or(0)).map(|(_, block)| block);
+        Ok(block.and_then(|block| Some(block.get(&(content.0 % BLOCK))?.as_slice())))
+    }
 }
 
 fn block_name(id: &str, block: u32) -> String {
@@ -115,7 +172,7 @@ fn sets_name(id: &str) -> String {
 }
 
 /// The signatures that are kept of one params id, as a question meets and adds to them.
-pub(super) struct Kept<'a> {
+pub(crate) struct Kept<'a> {
     snapshot: &'a Snapshot,
     keep: &'a dyn Keep,
     id: String,
@@ -124,20 +181,20 @@ pub(super) struct Kept<'a> {
 }
 
 impl<'a> Kept<'a> {
-    pub(super) fn new(snapshot: &'a Snapshot, params: &MethodParams, keep: &'a dyn Keep) -> Self {
+    pub(crate) fn new(snapshot: &'a Snapshot, id: String, keep: &'a dyn Keep) -> Self {
         Self {
             snapshot,
             keep,
-            id: params.to_string(),
+            id,
             register: None,
         }
     }
 
     /// The kept signatures of these contents, which ascend; `None` where there is none.
-    pub(super) fn recall(
+    pub(crate) fn recall(
         &self,
         contents: &[ContentId],
-    ) -> Result<Vec<Option<MethodSignature>>, AskError> {
+    ) -> Result<Vec<Option<MethodSignature>>, ReadError> {
         let mut found = Vec::with_capacity(contents.len());
         for block in contents.chunk_by(|a, b| a.0 / BLOCK == b.0 / BLOCK) {
             let number = block[0].0 / BLOCK;
@@ -156,7 +213,7 @@ impl<'a> Kept<'a> {
 
     /// Keeps what was made. Two calls of one question may have no [`BLOCK`] of contents in common, for what the first
     /// has written there is not in the snapshot.
-    pub(super) fn store(&mut self, new: Vec<New>) -> Result<(), AskError> {
+    pub(crate) fn store(&mut self, new: Vec<New>) -> Result<(), ReadError> {
         if new.is_empty() {
             return Ok(());
         }
@@ -198,13 +255,13 @@ impl<'a> Kept<'a> {
     }
 
     /// What was kept under this key.
-    pub(super) fn recall_sets(&self, key: &[u8; 32]) -> Result<Option<Vec<u8>>, AskError> {
+    pub(super) fn recall_sets(&self, key: &[u8; 32]) -> Result<Option<Vec<u8>>, ReadError> {
         let record = self.snapshot.record(&sets_name(&self.id))?;
         Ok(record.and_then(|record| Some(record.strip_prefix(key)?.to_vec())))
     }
 
     /// Keeps it in place of what was there.
-    pub(super) fn store_sets(&mut self, key: &[u8; 32], sets: &[u8]) -> Result<(), AskError> {
+    pub(super) fn store_sets(&mut self, key: &[u8; 32], sets: &[u8]) -> Result<(), ReadError> {
         let mut records = Records::new();
         let register = match self.register.take() {
             Some(register) => register,
@@ -218,7 +275,7 @@ impl<'a> Kept<'a> {
     }
 
     /// The register with this params id in front; what is one too many goes into `records` to be forgotten.
-    fn touched(&self, records: &mut Records) -> Result<Register, AskError> {
+    fn touched(&self, records: &mut Records) -> Result<Register, ReadError> {
         let record = self.snapshot.record(REGISTER)?.unwrap_or_default();
         let mut register = decode_register(&record).unwrap_or_default();
         let own = register.iter().position(|(id, _)| *id == self.id);
@@ -227,15 +284,20 @@ impl<'a> Kept<'a> {
             |at| register.remove(at),
         );
         register.insert(0, own);
-        for (old, blocks) in register.drain(MOST_IDS.min(register.len())..) {
+        let carried = self.snapshot.records(CARRIED)?;
+        let is_carried = |id: &str| carried.iter().any(|(_, carried)| carried == id.as_bytes());
+        let (recent, old) = register.split_at(MOST_IDS.min(register.len()));
+        let (needed, old): (Vec<_>, Vec<_>) =
+            old.iter().cloned().partition(|(id, _)| is_carried(id));
+        for (old, blocks) in old {
             records.extend(blocks.iter().map(|&block| (block_name(&old, block), None)));
             records.push((sets_name(&old), None));
         }
-        Ok(register)
+        Ok(recent.iter().cloned().chain(needed).collect())
     }
 
     /// The name of a block, what it keeps of contents that there still are, and of how many it did.
-    fn living(&self, number: u32) -> Result<(String, Block, usize), AskError> {
+    fn living(&self, number: u32) -> Result<(String, Block, usize), ReadError> {
         let name = block_name(&self.id, number);
         let record = self.snapshot.record(&name)?.unwrap_or_default();
         let mut kept = decode_block(&record).unwrap_or_default();
@@ -247,7 +309,7 @@ impl<'a> Kept<'a> {
                 .is_ok_and(|row| row.is_some())
         });
         match failure {
-            Some(error) => Err(error.into()),
+            Some(error) => Err(error),
             None => Ok((name, kept, had)),
         }
     }
@@ -309,7 +371,7 @@ fn decode_block(record: &[u8]) -> Option<Block> {
 #[cfg(test)]
 mod tests {
     use resemble_core::Params;
-    use resemble_core::signature::{Method, sign};
+    use resemble_core::signature::{Method, MethodParams, sign};
 
     use super::*;
 
@@ -329,13 +391,13 @@ mod tests {
             }]
         };
         let snapshot = index.snapshot().expect("a snapshot");
-        let mut kept = Kept::new(&snapshot, &params, &index);
+        let mut kept = Kept::new(&snapshot, params.to_string(), &index);
         kept.store(new(1)).expect("kept");
         kept.store(new(BLOCK)).expect("kept");
         kept.store_sets(&[7; 32], b"sets").expect("kept");
 
         let snapshot = index.snapshot().expect("a snapshot");
-        let kept = Kept::new(&snapshot, &params, &index);
+        let kept = Kept::new(&snapshot, params.to_string(), &index);
         let found = kept.recall(&[ContentId(1), ContentId(BLOCK), ContentId(BLOCK + 1)]);
         let found: Vec<bool> = found.expect("read").iter().map(Option::is_some).collect();
         assert_eq!(found, [true, true, false]);
@@ -348,7 +410,7 @@ mod tests {
         assert_eq!(register[0].1, BTreeSet::from([0, 1]));
 
         // No content has these ids: the next question forgets them.
-        let mut kept = Kept::new(&snapshot, &params, &index);
+        let mut kept = Kept::new(&snapshot, params.to_string(), &index);
         kept.store(new(5 * BLOCK)).expect("kept");
         let snapshot = index.snapshot().expect("a snapshot");
         let left = snapshot.records("method.kept/").expect("records");

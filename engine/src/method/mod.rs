@@ -17,7 +17,9 @@
 //!    read ([`Refused`]).
 //! 3. **Signature code knows no files.** All pairs ([`all_pairs`]) are found among signatures; those of files and those of
 //!    sets that another program made ([`features`]) go the same way.
-//! 4. **Equal files need no method**: they are marked, and have a row even where nothing was kept of them.
+//! 4. **Catalogues** carry signatures if they were exported with them, of one params id; of another nothing can be made where the
+//!    bytes are not, so that is refused.
+//! 5. **Equal files need no method**: they are marked, and have a row even where nothing was kept of them.
 
 pub mod all_pairs;
 mod clustered;
@@ -34,6 +36,7 @@ mod signed;
 pub(crate) mod sorted;
 mod told;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use resemble_core::FileId;
@@ -43,6 +46,7 @@ use resemble_core::signature::shingle::Seed;
 use resemble_core::signature::vocabulary::{Dictionary, LemmaError, Lemmas};
 use resemble_core::signature::{Measure, Method, MethodParams, ParamError, Refused, Supplies};
 use resemble_index::Snapshot;
+use resemble_proto::catalogued;
 use resemble_proto::message::{
     Answer, MethodClusters, MethodQuestion, MethodRequest, MethodRow, MethodScore, Scope, SoftError,
 };
@@ -74,6 +78,30 @@ pub enum MethodError {
     /// A signature that is none.
     #[error("the signature of the asked file cannot be read: {0}")]
     Signature(#[from] DecodeError),
+    /// A catalogue that carries signatures of other parameters, or none.
+    #[error(
+        "{} carries signatures of {carried}, and {asked} is asked for: its files are not here to be signed anew; \
+         export it again with the method and its parameters",
+        catalogue.display()
+    )]
+    OtherSignatures {
+        /// As people write it.
+        catalogue: PathBuf,
+        /// Its params id.
+        carried: String,
+        /// That of the question.
+        asked: String,
+    },
+    /// A catalogue whose signatures were chosen by another seed.
+    #[error(
+        "{} carries shingles chosen by another seed, which have nothing in common with those of this one; give the same --seed, \
+         or export it again",
+        catalogue.display()
+    )]
+    OtherSeed {
+        /// As people write it.
+        catalogue: PathBuf,
+    },
     /// Something else that no command asks.
     #[error("{0}")]
     Question(&'static str),
@@ -122,6 +150,37 @@ pub fn check_clusters(params: &MethodParams, asked: &MethodClusters) -> Result<(
     Ok(())
 }
 
+/// Whether the catalogues of a scope carry signatures of these parameters: those of others have nothing in common with them, and nothing
+/// is here to make new ones of.
+fn check_catalogues(
+    snapshot: &Snapshot,
+    scope: &Scope,
+    params: &MethodParams,
+) -> Result<(), AskError> {
+    for base in &scope.within {
+        let Some((_, root, _)) = catalogued::source_of(base.as_path()) else {
+            continue;
+        };
+        let catalogue = catalogued::shown(&root).unwrap_or_default();
+        let asked = params.to_string();
+        match keep::carried(snapshot, &root)? {
+            Some(carried) if carried == asked => {}
+            Some(carried) if Seed::alone_differs(&carried, &asked) => {
+                return Err(MethodError::OtherSeed { catalogue }.into());
+            }
+            carried => {
+                return Err(MethodError::OtherSignatures {
+                    catalogue,
+                    carried: carried.unwrap_or_else(|| "no method".to_owned()),
+                    asked,
+                }
+                .into());
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The answer to a question about the files of its scope, which names at least one path. `subject`: the file that find
 /// asks about, if the index has it. What is worth keeping goes to `keep`.
 pub fn answer(
@@ -143,6 +202,7 @@ pub fn answer(
     if let MethodQuestion::Clusters(asked) = &request.question {
         check_clusters(&params, asked)?;
     }
+    check_catalogues(snapshot, &request.scope, &params)?;
     let members = Members::of(snapshot, &request.scope)?;
     let asked = Asked {
         snapshot,
@@ -158,6 +218,7 @@ pub fn answer(
         MethodQuestion::Groups(bar) => sets::groups(&asked, *bar)?,
         MethodQuestion::Clusters(clusters) => clustered::clusters(&asked, clusters)?,
         MethodQuestion::Dump => dump::dump(&asked)?,
+        MethodQuestion::Sign => dump::sign(&asked)?,
     };
     answer.header.looked = Some(members.looked(snapshot));
     // No run of any length is certain to be seen by a sample.
@@ -182,7 +243,7 @@ struct Asked<'a> {
 impl<'a> Asked<'a> {
     /// The signatures that are kept: one for a question.
     fn kept(&self) -> Kept<'a> {
-        Kept::new(self.snapshot, self.params, self.keep)
+        Kept::new(self.snapshot, self.params.to_string(), self.keep)
     }
 
     /// What could not be looked at, in order.

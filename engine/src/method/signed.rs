@@ -5,12 +5,17 @@ use std::collections::HashSet;
 use resemble_core::ContentId;
 use resemble_core::signature::MethodSignature;
 use resemble_index::ContentRow;
+use resemble_proto::catalogued::is_catalogued;
 use resemble_proto::message::SoftError;
 
-use super::keep::{Kept, New};
+use super::keep::{BLOCK, Kept, New};
 use super::{Asked, Signing};
 use crate::ask::{AskError, soft_error};
 use crate::parallel::in_parallel;
+
+/// Contents of so many ids are signed before the next are begun with.
+const TOGETHER: u32 = 1 << 16;
+const _: () = assert!(TOGETHER.is_multiple_of(BLOCK), "no two share a kept record");
 
 /// The signatures of the contents that take part, by content.
 #[derive(Debug, Default)]
@@ -33,6 +38,19 @@ impl Signed {
     /// Of all members but the empty ones, which are counted and never grouped.
     pub(super) fn of(asked: &Asked<'_>, kept: &mut Kept<'_>) -> Result<Self, AskError> {
         Self::of_rows(asked, kept, rows(asked, &asked.members.contents())?)
+    }
+
+    /// Of these contents, which ascend, so many together as may be in memory: `take` gets them in their order.
+    pub(super) fn in_blocks(
+        asked: &Asked<'_>,
+        contents: &[ContentId],
+        take: &mut dyn FnMut(Self) -> Result<(), AskError>,
+    ) -> Result<(), AskError> {
+        let mut kept = asked.kept();
+        for block in contents.chunk_by(|a, b| a.0 / TOGETHER == b.0 / TOGETHER) {
+            take(Self::of_rows(asked, &mut kept, rows(asked, block)?)?)?;
+        }
+        Ok(())
     }
 
     /// Of these contents, which ascend.
@@ -59,6 +77,10 @@ impl Signed {
                         failure.get_or_insert_with(|| soft_error(&holder.path, &error));
                     }
                 }
+            }
+            if let Some(signature) = from_live_file(asked, row, signing)? {
+                made.push((missing[at], signature, true));
+                return Ok(());
             }
             errors.extend(failure);
             Ok(())
@@ -101,6 +123,29 @@ impl Signed {
             unsettled,
         })
     }
+}
+
+/// The signature of a content that only catalogues have in the scope, from a live file outside of it that has the same bytes. A
+/// catalogue brings no signature of what live files hold: see [`crate::portable`].
+fn from_live_file(
+    asked: &Asked<'_>,
+    row: &ContentRow,
+    signing: &mut Signing,
+) -> Result<Option<MethodSignature>, AskError> {
+    let mut holders = asked.members.holders(row.id);
+    if !holders.all(|holder| is_catalogued(&holder.path)) {
+        return Ok(None);
+    }
+    for file in asked.snapshot.files_of(row.id)? {
+        let paths = asked.snapshot.paths(file)?;
+        let live = paths.iter().find(|path| !is_catalogued(path));
+        if let Some(signed) = live.and_then(|path| signing.file(path).ok())
+            && signed.content == row.digest
+        {
+            return Ok(Some(signed.signature));
+        }
+    }
+    Ok(None)
 }
 
 /// Of these contents all but the empty ones.

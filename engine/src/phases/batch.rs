@@ -498,15 +498,8 @@ pub(super) fn kept_header(folder: &Path, id: &str) -> Result<Option<Header>, Pha
 }
 
 fn other(folder: &Path, kept: &str, asked: &str) -> PhaseError {
-    let without_seed = |id: &str| -> Vec<String> {
-        let parts = id.split('.');
-        parts
-            .filter(|part| !part.starts_with("seed-"))
-            .map(str::to_owned)
-            .collect()
-    };
     let path = folder.to_owned();
-    if without_seed(kept) == without_seed(asked) {
+    if shingle::Seed::alone_differs(kept, asked) {
         PhaseError::OtherSeed { path }
     } else {
         PhaseError::OtherParams {

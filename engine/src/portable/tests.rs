@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use resemble_core::hash::content::digest;
+use resemble_core::signature::{Method, MethodParams, sign};
 use resemble_core::{
     ByteLen, ChunkHash, ChunkList, ChunkRun, ContentDigest, ContentKind, Digest, Fingerprint,
     Params, Signature,
@@ -22,6 +23,7 @@ fn details() -> Details {
         names: true,
         text: true,
         samples: Samples::AtMost(24),
+        method: Some(MethodParams::paper(Method::Sif).to_string()),
     }
 }
 
@@ -95,6 +97,13 @@ fn file(number: u32, content: u32) -> What {
         file: number,
         mtime: -5,
         content,
+    }
+}
+
+fn signed(content: u32, bytes: &[u8]) -> Record {
+    Record::Signed {
+        content,
+        signature: sign(&MethodParams::paper(Method::Sif), bytes).encode(),
     }
 }
 
@@ -537,6 +546,30 @@ fn any_content() -> impl Strategy<Value = Digest> {
     })
 }
 
+#[test]
+fn signatures_are_of_files_by_the_method_of_the_head() {
+    let bytes = b"if only for the while that this takes\n".repeat(40);
+    let own = || boxed(content(&bytes));
+    let at = || entry("a", file(0, 0));
+    let size = bytes.len() as u64;
+    let sound = [head(), own(), signed(0, &bytes), at(), end(1, 1, size)];
+    assert!(loaded(&bytes_of(&sound)).is_ok());
+    // Of nothing, by no method, or none at all.
+    refused(&[head(), own(), signed(1, &bytes), at(), end(1, 1, size)]);
+    let mut unsigned = details();
+    unsigned.method = None;
+    let unsigned = Record::Head(Head {
+        params: Params::default().to_string(),
+        details: unsigned,
+    });
+    refused(&[unsigned, own(), signed(0, &bytes), at(), end(1, 1, size)]);
+    let broken = Record::Signed {
+        content: 0,
+        signature: vec![9; 9],
+    };
+    refused(&[head(), own(), broken, at(), end(1, 1, size)]);
+}
+
 fn any_record() -> impl Strategy<Value = Record> {
     let name = "[^/\0.]{1,6}";
     prop_oneof![
@@ -553,6 +586,8 @@ fn any_record() -> impl Strategy<Value = Record> {
                 unread,
             }
         )),
+        any::<(u32, Vec<u8>)>()
+            .prop_map(|(content, signature)| Record::Signed { content, signature }),
         any::<u32>().prop_map(|content| Record::Look {
             content,
             apart: None

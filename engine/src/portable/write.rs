@@ -12,6 +12,7 @@ use resemble_proto::catalogued;
 use super::format::{Encoder, MAGIC, Part, Record, What};
 use super::thin::Thinning;
 use super::{Details, Head, Samples, Totals, VERSION};
+use crate::method::keep::OneByOne;
 
 /// Bytes that are handed on together.
 const PIECE: usize = 1 << 16;
@@ -33,6 +34,8 @@ pub fn write(
             let mut seen = 0;
             let all = Details {
                 samples: Samples::All,
+                // Who asks for signatures asks for their bytes, too.
+                method: None,
                 ..details.clone()
             };
             let mut count = |piece: &[u8]| {
@@ -73,6 +76,11 @@ fn written(
         broken: false,
         contents: HashMap::new(),
         looked: HashSet::new(),
+        signed: HashSet::new(),
+        signatures: details
+            .method
+            .as_ref()
+            .map(|method| OneByOne::new(snapshot, method.clone())),
         files: HashMap::new(),
         written: Totals::default(),
     };
@@ -137,6 +145,8 @@ struct Writer<'a> {
     /// The numbers of those that are written.
     contents: HashMap<ContentId, u32>,
     looked: HashSet<ContentId>,
+    signed: HashSet<ContentId>,
+    signatures: Option<OneByOne<'a>>,
     files: HashMap<FileId, u32>,
     written: Totals,
 }
@@ -268,6 +278,16 @@ impl Writer<'_> {
     /// The number of a file's content; writes it, and what is in it, if it is new.
     fn looked_content(&mut self, id: ContentId) -> Result<u32, ReadError> {
         let number = self.content(id)?;
+        if let Some(signatures) = &mut self.signatures
+            && self.signed.insert(id)
+            && let Some(signature) = signatures.of(id)?
+        {
+            let signature = signature.to_vec();
+            self.record(&Record::Signed {
+                content: number,
+                signature,
+            });
+        }
         if !self.details.text || !self.looked.insert(id) {
             return Ok(number);
         }

@@ -56,6 +56,8 @@ pub enum MethodQuestion {
     Clusters(MethodClusters),
     /// The signatures. Rows: [`MethodRow::Text`], the lines of the files by path.
     Dump,
+    /// Whether all are signed. No rows: what was not signed is read and kept, what cannot be is an error.
+    Sign,
 }
 
 /// Clusters out of core.
@@ -302,6 +304,7 @@ mod tests {
                 ..MethodClusters::default()
             }),
             MethodQuestion::Dump,
+            MethodQuestion::Sign,
         ] {
             let request = Request::Method(Box::new(MethodRequest {
                 params: "sif.v1".into(),

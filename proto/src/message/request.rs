@@ -184,6 +184,10 @@ pub struct CatalogueForm {
     /// A catalogue of at most so many bytes is never thinned.
     #[serde(default)]
     pub small: u64,
+    /// The params id of a published method whose signatures are in it, as far as they are kept
+    /// ([`MethodQuestion::Sign`](super::MethodQuestion::Sign)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
 }
 
 /// The files that take part in a question: as candidates and in the boilerplate statistics alike,
