@@ -6,6 +6,7 @@
 mod catalogue;
 mod compare;
 mod covered;
+mod daemon;
 mod dirs;
 mod dump;
 mod eval;
@@ -18,11 +19,10 @@ mod templates;
 mod why;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use resemble_proto::message::{MeasureUnit, MethodScore, MountView, PairScore, Scope};
+use resemble_proto::message::{MeasureUnit, MethodScore, PairScore, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
@@ -31,6 +31,9 @@ use crate::values;
 pub use catalogue::{ExportArgs, ImportArgs};
 pub use compare::{Class, CompareArgs};
 pub use covered::CoveredArgs;
+pub use daemon::{
+    AlertsArgs, MountArgs, StatusArgs, SyncArgs, UnmountArgs, View, WatchAction, WatchArgs,
+};
 pub use dirs::DirsArgs;
 pub use dump::DumpArgs;
 pub use eval::{EvalArgs, Experiment};
@@ -78,13 +81,6 @@ Examples:
       Every pair among the files of both, for a script.
   resemble pairs . --include '*.c' --exclude 'vendor/' --exact
       Measured on the files themselves instead of estimated from samples.";
-
-const WATCH_EXAMPLES: &str = "\
-Examples:
-  resemble watch add ~/Documents
-  resemble watch add ~/src --ignore
-      Without what .gitignore files name, and without .git.
-  resemble watch list";
 
 /// Find the files that share content with a file, how much, and where
 ///
@@ -230,7 +226,7 @@ pub enum Command {
     #[command(after_help = eval::EXAMPLES)]
     Eval(EvalArgs),
     /// Add, remove or list the directories that the daemon watches
-    #[command(after_help = WATCH_EXAMPLES)]
+    #[command(after_help = daemon::WATCH_EXAMPLES)]
     Watch(WatchArgs),
     /// Mount the overlay: `ls MOUNT/FILE/.similar` in any shell
     Mount(MountArgs),
@@ -534,110 +530,6 @@ impl Score {
             Self::Discounted => None,
         }
     }
-}
-
-/// `status`
-#[derive(Debug, Args)]
-pub struct StatusArgs {
-    /// Format.
-    #[command(flatten)]
-    pub output: DocumentOutput,
-}
-
-/// `sync`
-#[derive(Debug, Args)]
-pub struct SyncArgs {
-    /// Give up after TIME: 30, 500ms, 2m (exit code 1)
-    #[arg(long, value_name = "TIME", value_parser = values::duration)]
-    pub timeout: Option<Duration>,
-}
-
-/// `watch`
-#[derive(Debug, Args)]
-pub struct WatchArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub action: WatchAction,
-}
-
-/// The actions of `watch`.
-#[derive(Debug, Subcommand)]
-pub enum WatchAction {
-    /// Watch a directory from now on, and after every restart
-    Add {
-        /// The directory
-        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-        dir: PathBuf,
-        /// Honour .gitignore and .ignore files, and skip .git
-        #[arg(long)]
-        ignore: bool,
-        /// Do not enter other file systems below DIR
-        #[arg(long)]
-        one_file_system: bool,
-        /// Take no documents and archives apart: every file is its bytes
-        #[arg(long)]
-        no_text: bool,
-    },
-    /// Stop watching a directory and forget its content
-    Remove {
-        /// The directory
-        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-        dir: PathBuf,
-    },
-    /// List what is watched
-    List {
-        /// Format.
-        #[command(flatten)]
-        output: RowOutput,
-    },
-}
-
-/// `mount`
-#[derive(Debug, Args)]
-pub struct MountArgs {
-    /// Where; made if it is not there, and removed at the end
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub dir: PathBuf,
-    /// How the tree is shown
-    #[arg(long, value_name = "VIEW", default_value = "folders")]
-    pub view: View,
-}
-
-/// The views of the overlay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum View {
-    /// Each file is a folder: `ls MOUNT/report.txt/.similar`.
-    Folders,
-    /// The tree as it is: `ls MOUNT/.similar/report.txt`.
-    Files,
-}
-
-impl From<View> for MountView {
-    fn from(view: View) -> Self {
-        match view {
-            View::Folders => Self::Folders,
-            View::Files => Self::Files,
-        }
-    }
-}
-
-/// `unmount`
-#[derive(Debug, Args)]
-pub struct UnmountArgs {
-    /// The mount point; may be left out if there is only one
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub dir: Option<PathBuf>,
-}
-
-/// `alerts`
-#[derive(Debug, Args)]
-pub struct AlertsArgs {
-    /// Go on with new ones as they happen
-    #[arg(short, long)]
-    pub follow: bool,
-    /// Format.
-    #[command(flatten)]
-    pub output: RowOutput,
 }
 
 /// `completions`

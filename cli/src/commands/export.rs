@@ -30,12 +30,11 @@ const SMALL: u64 = 1 << 20;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) -> CliResult {
     let label = label(args)?;
-    let chosen = match args.method.paper() {
-        Some(_) => Some(method::chosen(&args.method, args.form.canonical)?),
-        None => {
-            method::refuse_parameters(&args.method, args.form)?;
-            None
-        }
+    let chosen = if args.method.paper().is_some() {
+        Some(method::chosen(&args.method, args.form.canonical)?)
+    } else {
+        method::refuse_parameters(&args.method, args.form)?;
+        None
     };
     let (named, mut errors) = names::resolve(&args.roots);
     if named.is_empty() && !errors.is_empty() {

@@ -1,0 +1,121 @@
+//! What only a daemon does: `status`, `sync`, `watch`, `mount`, `unmount`, `alerts`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use resemble_proto::message::MountView;
+
+use super::{DocumentOutput, RowOutput};
+use crate::values;
+
+pub(super) const WATCH_EXAMPLES: &str = "\
+Examples:
+  resemble watch add ~/Documents
+  resemble watch add ~/src --ignore
+      Without what .gitignore files name, and without .git.
+  resemble watch list";
+
+/// `status`
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Format.
+    #[command(flatten)]
+    pub output: DocumentOutput,
+}
+
+/// `sync`
+#[derive(Debug, Args)]
+pub struct SyncArgs {
+    /// Give up after TIME: 30, 500ms, 2m (exit code 1)
+    #[arg(long, value_name = "TIME", value_parser = values::duration)]
+    pub timeout: Option<Duration>,
+}
+
+/// `watch`
+#[derive(Debug, Args)]
+pub struct WatchArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub action: WatchAction,
+}
+
+/// The actions of `watch`.
+#[derive(Debug, Subcommand)]
+pub enum WatchAction {
+    /// Watch a directory from now on, and after every restart
+    Add {
+        /// The directory
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+        /// Honour .gitignore and .ignore files, and skip .git
+        #[arg(long)]
+        ignore: bool,
+        /// Do not enter other file systems below DIR
+        #[arg(long)]
+        one_file_system: bool,
+        /// Take no documents and archives apart: every file is its bytes
+        #[arg(long)]
+        no_text: bool,
+    },
+    /// Stop watching a directory and forget its content
+    Remove {
+        /// The directory
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+    },
+    /// List what is watched
+    List {
+        /// Format.
+        #[command(flatten)]
+        output: RowOutput,
+    },
+}
+
+/// `mount`
+#[derive(Debug, Args)]
+pub struct MountArgs {
+    /// Where; made if it is not there, and removed at the end
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+    /// How the tree is shown
+    #[arg(long, value_name = "VIEW", default_value = "folders")]
+    pub view: View,
+}
+
+/// The views of the overlay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum View {
+    /// Each file is a folder: `ls MOUNT/report.txt/.similar`.
+    Folders,
+    /// The tree as it is: `ls MOUNT/.similar/report.txt`.
+    Files,
+}
+
+impl From<View> for MountView {
+    fn from(view: View) -> Self {
+        match view {
+            View::Folders => Self::Folders,
+            View::Files => Self::Files,
+        }
+    }
+}
+
+/// `unmount`
+#[derive(Debug, Args)]
+pub struct UnmountArgs {
+    /// The mount point; may be left out if there is only one
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+}
+
+/// `alerts`
+#[derive(Debug, Args)]
+pub struct AlertsArgs {
+    /// Go on with new ones as they happen
+    #[arg(short, long)]
+    pub follow: bool,
+    /// Format.
+    #[command(flatten)]
+    pub output: RowOutput,
+}
