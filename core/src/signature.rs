@@ -15,7 +15,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | [`method`], [`scheme`] | names, what a method can tell, thresholds; parameters and params ids |
+//! | [`method`], [`scheme`], [`params_id`] | names, what a method can tell, thresholds; parameters and params ids |
 //! | [`features`] | bytes in pieces of any size to features: values, with lengths where they are chunks |
 //! | [`select`] | features to a signature, in bounded memory; features need not come from bytes |
 //! | [`mod@score`] | two signatures to the paper's figure |
@@ -49,6 +49,7 @@ pub mod lines;
 pub mod method;
 pub mod min_n;
 pub mod mod_n;
+pub mod params_id;
 pub mod rabin;
 pub mod rabin40;
 pub mod sampled;
