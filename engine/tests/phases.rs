@@ -353,6 +353,7 @@ fn any_text_is_looked_up_on_the_fly() {
         let question = MethodQuestion::Find(MethodFind {
             signature: base64::engine::general_purpose::STANDARD.encode(signed.signature.encode()),
             content: signed.content.to_string(),
+            recorded: None,
             name: path.as_path().into(),
             inode: None,
             bar: MethodBar::default(),

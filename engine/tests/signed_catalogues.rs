@@ -105,6 +105,7 @@ fn all_questions(params: &MethodParams) -> Vec<MethodQuestion> {
         MethodQuestion::Find(MethodFind {
             signature: base64::engine::general_purpose::STANDARD.encode(subject),
             content: resemble_core::hash::content::digest(b"?").to_string(),
+            recorded: None,
             name: "x".into(),
             inode: None,
             bar: any,

@@ -73,6 +73,7 @@ fn questions() -> Vec<MethodQuestion> {
         MethodQuestion::Find(MethodFind {
             signature: base64::engine::general_purpose::STANDARD.encode(signature),
             content: resemble_core::hash::content::digest(text.as_bytes()).to_string(),
+            recorded: None,
             name: "subject".into(),
             inode: None,
             bar: bar(0.0),

@@ -133,8 +133,14 @@ fn a_catalogue_with_sketches_answers_for_its_method() {
     let method = ["--method", "shingle", "--rate", "5"];
     let seeded = [&method[..], &["--seed", "kept by few"]].concat();
     let questions = |disk: &str, method: &[&str]| -> Vec<Vec<OsString>> {
+        let inside = if disk == "disk" {
+            "disk/2019/letter.txt".to_owned()
+        } else {
+            format!("{}:/2019/letter.txt", disk.trim_end_matches(':'))
+        };
         let all = [
             vec!["find", "tree/work/letter-2.txt", "--in", disk],
+            vec!["find", &inside, "--in", "tree/work"],
             vec!["pairs", disk, "tree/work"],
             vec!["groups", disk, "tree/work"],
         ];

@@ -13,7 +13,7 @@ Examples:
   resemble eval broder ~/Documents -o broder
       Four phases on every text of the folder, however many; time and disk by phase.
   resemble eval all ~/Documents -o papers
-      All papers; papers/index.md leads to their pages.
+      All papers; papers/index.md is the page to hold beside them.
   resemble eval guide ~/Documents -o guide
       Which window and which rate fit these texts.
   resemble eval anchors ~/Documents -o picked

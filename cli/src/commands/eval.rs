@@ -37,30 +37,25 @@ pub(super) fn run(ui: &mut Ui, args: &EvalArgs) -> CliResult {
         write_report(ui, report, &args.output)?;
         return Ok(Outcome::Holds);
     }
-    let mut index = format!(
-        "# The papers on {}\n\nEach page holds what a paper measured, made again on this folder.\n",
+    let mut contents = format!(
+        "# The papers on {}\n\nWhat each paper measured, made again on this folder. A folder for each has its tables and plots as files, and its \
+         part of this page.\n\n",
         args.folder.display()
     );
+    let mut pages = String::new();
     let mut files = 0;
     for (name, experiment) in ALL {
         let output = args.output.join(name);
         let report = report(ui, args, experiment, &folder, &output, &mut texts)?;
         let title = report.title.clone();
-        let about = report.about.clone();
-        let headings: Vec<String> = report
-            .sections
-            .iter()
-            .map(|section| section.heading.clone())
-            .collect();
-        let (count, page) = write(report, &output)?;
+        let page = report.page(2, &format!("{name}/"));
+        let (count, file) = write(report, &output)?;
         files += count;
-        let _ = write!(index, "\n## [{title}]({name}/{page})\n\n{about}\n\n");
-        for heading in headings {
-            let _ = writeln!(index, "* {heading}");
-        }
+        let _ = writeln!(contents, "* [{title}]({name}/{file})");
+        let _ = write!(pages, "\n{page}");
     }
     let page = args.output.join("index.md");
-    fs::write(&page, index).map_err(failed(&page))?;
+    fs::write(&page, contents + &pages).map_err(failed(&page))?;
     ui.note(&format!(
         "{} files; the page is {}",
         files + 1,

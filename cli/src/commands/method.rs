@@ -23,7 +23,7 @@ use resemble_core::signature::{Method, MethodParams, Settings, Threshold, lines}
 use resemble_engine::method::{self, MethodError, SignedFile, Signing};
 use resemble_proto::figure::Figure;
 use resemble_proto::message::{
-    Answer, Header, MethodBar, MethodCommonRow, MethodFind, MethodFindRow, MethodPairRow,
+    Answer, Header, Inode, MethodBar, MethodCommonRow, MethodFind, MethodFindRow, MethodPairRow,
     MethodPairs, MethodQuestion, MethodRequest, MethodRow, MethodScore, Scope, SoftError,
 };
 use resemble_proto::number::Fraction;
@@ -310,32 +310,33 @@ pub(super) fn find(
     let mut backend = None;
     if args.within.is_empty() || !within.is_empty() {
         let answering = &args.answering;
-        let asked = backend.insert(Backend::choose(ui, env, global, answering, &within)?);
+        let recorded: Vec<Option<Named>> = files.iter().map(|file| recorded(file)).collect();
+        let named: Vec<Named> = within
+            .iter()
+            .chain(recorded.iter().flatten())
+            .cloned()
+            .collect();
+        let asked = backend.insert(Backend::choose(ui, env, global, answering, &named)?);
         params = *asked.params();
         let real = names::real_paths(&within);
-        asked.refresh(ui, &real)?;
-        for file in files {
-            let (signed, real_file) = match sign(file, &chosen.params) {
-                Ok(signed) => signed?,
-                Err(error) => {
-                    errors.push(error);
-                    continue;
-                }
+        asked.refresh(ui, &names::real_paths(&named))?;
+        for (file, recorded) in files.iter().zip(&recorded) {
+            let (question, real_file) = match recorded {
+                Some(one) => (of_recorded(one, bar), None),
+                None => match sign(file, &chosen.params) {
+                    Ok(signed) => {
+                        let (signed, real_file) = signed?;
+                        note_too_small(ui, file, &signed, chosen.method);
+                        let inode = real_file.as_deref().and_then(inode_of);
+                        (of_signed(file, &signed, inode, bar), real_file)
+                    }
+                    Err(error) => {
+                        errors.push(error);
+                        continue;
+                    }
+                },
             };
-            if signed.signature.is_empty() {
-                ui.note(&format!(
-                    "{}: too small to judge, {} keeps nothing of it",
-                    crate::quote::quoted(file),
-                    chosen.method
-                ));
-            }
-            let question = MethodQuestion::Find(MethodFind {
-                signature: BASE64.encode(signed.signature.encode()),
-                content: signed.content.to_string(),
-                name: PathText::from(file.as_path()),
-                inode: real_file.as_deref().and_then(inode_of),
-                bar,
-            });
+            let question = MethodQuestion::Find(question);
             let request = chosen.request(args.selection.scope(real.clone()), question);
             let answer = asked.method(ui, request, real_file.as_deref())?;
             let next = answer.header;
@@ -373,6 +374,45 @@ pub(super) fn find(
         files.len() > 1,
     )?;
     end(ui, backend, &header, &errors, args.selection.top)
+}
+
+/// The subject of a find if only a catalogue has it.
+fn recorded(file: &Path) -> Option<Named> {
+    if fs::canonicalize(file).is_ok() {
+        return None;
+    }
+    names::required(file).ok().filter(Named::is_catalogued)
+}
+
+fn of_recorded(subject: &Named, bar: MethodBar) -> MethodFind {
+    MethodFind {
+        signature: String::new(),
+        content: String::new(),
+        recorded: Some(PathText::from(subject.real.as_path())),
+        name: PathText::from(subject.shown.as_path()),
+        inode: None,
+        bar,
+    }
+}
+
+fn of_signed(file: &Path, signed: &SignedFile, inode: Option<Inode>, bar: MethodBar) -> MethodFind {
+    MethodFind {
+        signature: BASE64.encode(signed.signature.encode()),
+        content: signed.content.to_string(),
+        recorded: None,
+        name: PathText::from(file),
+        inode,
+        bar,
+    }
+}
+
+fn note_too_small(ui: &mut Ui, file: &Path, signed: &SignedFile, method: Method) {
+    if signed.signature.is_empty() {
+        ui.note(&format!(
+            "{}: too small to judge, {method} keeps nothing of it",
+            crate::quote::quoted(file),
+        ));
+    }
 }
 
 /// The subject of a find, and where it is; the outer error is the file's own.

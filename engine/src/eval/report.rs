@@ -119,15 +119,31 @@ const SHOWN: usize = 60;
 impl Report {
     /// All files of the report: the page, a CSV file for each table and plot, an SVG file for each plot.
     pub fn into_files(mut self) -> Vec<(String, Vec<u8>)> {
-        let mut page = format!("# {}\n\n{}\n", self.title, self.about);
+        let page = (format!("{}.md", self.name), self.page(1, "").into_bytes());
         let mut files = std::mem::take(&mut self.files);
         for section in &self.sections {
-            let _ = write!(page, "\n## {}\n\n{}\n", section.heading, section.text);
             for plot in &section.plots {
-                let _ = write!(page, "\n![{}]({}.svg)\n", plot.title, plot.name);
                 files.push((format!("{}.svg", plot.name), plot.to_svg().into_bytes()));
                 let csv = plot.to_table().to_csv();
                 files.push((format!("{}.csv", plot.name), csv.into_bytes()));
+            }
+            for table in &section.tables {
+                files.push((format!("{}.csv", table.name), table.to_csv().into_bytes()));
+            }
+        }
+        files.insert(0, page);
+        files
+    }
+
+    /// The page as Markdown, its title a heading of this level; `folder`: where the other files are, seen from the page, with a
+    /// slash at its end.
+    pub fn page(&self, level: usize, folder: &str) -> String {
+        let mark = "#".repeat(level);
+        let mut page = format!("{mark} {}\n\n{}\n", self.title, self.about);
+        for section in &self.sections {
+            let _ = write!(page, "\n{mark}# {}\n\n{}\n", section.heading, section.text);
+            for plot in &section.plots {
+                let _ = write!(page, "\n![{}]({folder}{}.svg)\n", plot.title, plot.name);
             }
             for table in &section.tables {
                 let mut shown = table.clone();
@@ -136,16 +152,14 @@ impl Report {
                 if table.rows.len() > SHOWN {
                     let _ = write!(
                         page,
-                        "\nAll {} rows: {}.csv\n",
+                        "\nAll {} rows: {folder}{}.csv\n",
                         table.rows.len(),
                         table.name
                     );
                 }
-                files.push((format!("{}.csv", table.name), table.to_csv().into_bytes()));
             }
         }
-        files.insert(0, (format!("{}.md", self.name), page.into_bytes()));
-        files
+        page
     }
 }
 

@@ -8,6 +8,7 @@ use resemble_core::signature::shingle::{Estimate, estimates};
 use resemble_core::signature::{Measure, MethodParams, MethodSignature, Scheme};
 use resemble_core::{ContentId, FileId, Relation, Score};
 use resemble_index::ContentRow;
+use resemble_proto::catalogued;
 use resemble_proto::message::{
     Answer, Layer, MethodFind, MethodFindRow, MethodInterval, MethodRow, MethodScore, SoftError,
 };
@@ -24,7 +25,14 @@ pub(super) fn find(
     question: &MethodFind,
     subject: Option<FileId>,
 ) -> Result<Answer<MethodRow>, AskError> {
-    let own = decode(&question.signature)?;
+    let recorded = question.recorded.as_ref();
+    let (own, digest, subject) = if let Some(place) = recorded {
+        let (file, row, own) = self::recorded(asked, place)?;
+        (own, row.digest.to_string(), Some(file))
+    } else {
+        let own = decode(&question.signature)?;
+        (own, question.content.clone(), subject)
+    };
     let threshold = asked.params.method().thresholds().find;
     let bar = Bar::new(threshold, MethodScore::Paper, question.bar);
     let (told, errors) = told(asked, &own)?;
@@ -35,7 +43,7 @@ pub(super) fn find(
         interval,
     } in &told
     {
-        let identical = content.digest.to_string() == question.content;
+        let identical = content.digest.to_string() == digest;
         if !identical && !bar.lets_through(told) {
             continue;
         }
@@ -179,6 +187,28 @@ fn told_by_arrays(
     }
     told.sort_unstable_by_key(|told| told.content.id);
     Ok(Some((told, signed.errors)))
+}
+
+/// A subject that only a catalogue has, by the signature that it carries.
+fn recorded(
+    asked: &Asked<'_>,
+    place: &PathText,
+) -> Result<(FileId, ContentRow, MethodSignature), AskError> {
+    let path = place.as_path();
+    super::check_catalogue(asked.snapshot, path, asked.params)?;
+    let missing = |why: &'static str| AskError::Unreadable {
+        path: catalogued::shown(path).unwrap_or_else(|| path.to_owned()),
+        source: std::io::Error::other(why),
+    };
+    let file = asked.snapshot.file_at(path)?;
+    let file = file.ok_or_else(|| missing("is no file of the catalogue"))?;
+    let content = file.state.content().map(|id| asked.snapshot.content(id));
+    let row = content.transpose()?.flatten();
+    let row = row.ok_or_else(|| missing("could not be read when the catalogue was made"))?;
+    let signed = Signed::of_rows(asked, &mut asked.kept(), vec![row])?;
+    let own = signed.signatures.into_iter().next();
+    let own = own.ok_or_else(|| missing("has no signature in the catalogue"))?;
+    Ok((file.id, row, own))
 }
 
 /// The signature that a request carries.

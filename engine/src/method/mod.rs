@@ -36,7 +36,7 @@ mod signed;
 pub(crate) mod sorted;
 mod told;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use resemble_core::FileId;
@@ -150,35 +150,30 @@ pub fn check_clusters(params: &MethodParams, asked: &MethodClusters) -> Result<(
     Ok(())
 }
 
-/// Whether the catalogues of a scope carry signatures of these parameters: those of others have nothing in common with them, and nothing
-/// is here to make new ones of.
-fn check_catalogues(
+/// Whether the catalogue of a path, if it is of one, carries signatures of these parameters: those of others have nothing in common with
+/// them, and nothing is here to make new ones of.
+fn check_catalogue(
     snapshot: &Snapshot,
-    scope: &Scope,
+    path: &Path,
     params: &MethodParams,
 ) -> Result<(), AskError> {
-    for base in &scope.within {
-        let Some((_, root, _)) = catalogued::source_of(base.as_path()) else {
-            continue;
-        };
-        let catalogue = catalogued::shown(&root).unwrap_or_default();
-        let asked = params.to_string();
-        match keep::carried(snapshot, &root)? {
-            Some(carried) if carried == asked => {}
-            Some(carried) if Seed::alone_differs(&carried, &asked) => {
-                return Err(MethodError::OtherSeed { catalogue }.into());
-            }
-            carried => {
-                return Err(MethodError::OtherSignatures {
-                    catalogue,
-                    carried: carried.unwrap_or_else(|| "no method".to_owned()),
-                    asked,
-                }
-                .into());
-            }
+    let Some((_, root, _)) = catalogued::source_of(path) else {
+        return Ok(());
+    };
+    let catalogue = catalogued::shown(&root).unwrap_or_default();
+    let asked = params.to_string();
+    let refused = match keep::carried(snapshot, &root)? {
+        Some(carried) if carried == asked => return Ok(()),
+        Some(carried) if Seed::alone_differs(&carried, &asked) => {
+            MethodError::OtherSeed { catalogue }
         }
-    }
-    Ok(())
+        carried => MethodError::OtherSignatures {
+            catalogue,
+            carried: carried.unwrap_or_else(|| "no method".to_owned()),
+            asked,
+        },
+    };
+    Err(refused.into())
 }
 
 /// The answer to a question about the files of its scope, which names at least one path. `subject`: the file that find
@@ -202,7 +197,9 @@ pub fn answer(
     if let MethodQuestion::Clusters(asked) = &request.question {
         check_clusters(&params, asked)?;
     }
-    check_catalogues(snapshot, &request.scope, &params)?;
+    for base in &request.scope.within {
+        check_catalogue(snapshot, base.as_path(), &params)?;
+    }
     let members = Members::of(snapshot, &request.scope)?;
     let asked = Asked {
         snapshot,

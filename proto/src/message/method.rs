@@ -86,10 +86,13 @@ pub struct MethodClusters {
 /// One against all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MethodFind {
-    /// The subject's signature as bytes, in base64.
+    /// The subject's signature as bytes, in base64; empty: the one that the catalogue of `recorded` carries.
     pub signature: String,
-    /// The digest of its content, 64 hex digits: what is equal is marked.
+    /// The digest of its content, 64 hex digits: what is equal is marked. Empty as well for a subject that is recorded.
     pub content: String,
+    /// A subject that only a catalogue has: where it stands in the index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<PathText>,
     /// The name that rows carry in `file`.
     pub name: PathText,
     /// The file itself, which is left out.
@@ -283,6 +286,7 @@ mod tests {
         let find = MethodFind {
             signature: "AAA=".into(),
             content: "00".into(),
+            recorded: None,
             name: "a".into(),
             inode: Some(Inode { dev: 1, ino: 2 }),
             bar: MethodBar {

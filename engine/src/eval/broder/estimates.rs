@@ -142,7 +142,7 @@ pub(super) fn section(collection: &Collection) -> Result<Section, AskError> {
     let mut by_size = Plot::new(
         "error-by-length",
         "Error of the resemblance by length",
-        "shingles of the shorter text",
+        "shingles of the shorter text (log2)",
         "root mean square error, %",
     )
     .points();
@@ -179,7 +179,7 @@ pub(super) fn section(collection: &Collection) -> Result<Section, AskError> {
                     errors.contained += within(&estimate, c);
                 }
             }
-            points.push((in_b.samples as f64, squares(&here) * 100.0));
+            points.push(((in_b.samples.max(1) as f64).log2(), squares(&here) * 100.0));
             errors.resemblance.extend(here);
         }
         let share = |part: u32, of: usize| percent(f64::from(part) / of.max(1) as f64);
