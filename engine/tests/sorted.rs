@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use resemble_core::signature::{Method, MethodParams, Settings, sign};
+use resemble_engine::AskError;
 use resemble_engine::method::answer;
 use resemble_engine::method::keep::{Forget, Keep, Records};
 use resemble_index::Index;
@@ -98,6 +99,17 @@ fn questions() -> Vec<MethodQuestion> {
     ]
 }
 
+/// Nothing may stay in a folder.
+struct Passing(PathBuf);
+
+impl Keep for Passing {
+    fn keep(&self, _: Records) {}
+
+    fn folder(&self) -> (PathBuf, bool) {
+        (self.0.clone(), false)
+    }
+}
+
 /// With arrays and without.
 fn same_answers(scene: &Scene, keep: &dyn Keep) {
     for within in ["", "sub"] {
@@ -179,10 +191,87 @@ fn damage_and_a_folder_that_cannot_be_written_cost_time_only() {
         same_answers(&scene, &keep);
         assert_eq!(std::fs::read(part()).expect("read"), whole);
     }
+    // What headers do not tell is noticed when it is met, and made again when asked next.
+    let mut damaged = whole.clone();
+    let last = damaged.len() - 1;
+    damaged[last] = 0xff;
+    std::fs::write(part(), &damaged).expect("written");
+    for question in questions().into_iter().take(5) {
+        let by_arrays = ask(&scene, "", question.clone(), &keep);
+        assert_eq!(by_arrays.rows, ask(&scene, "", question, &Forget).rows);
+    }
+    assert_eq!(std::fs::read(part()).expect("read"), whole);
     std::fs::write(state().join("current"), "nonsense").expect("written");
     same_answers(&scene, &keep);
     // A file where the folder should be.
     let blocked = folder.path().join("blocked");
     std::fs::write(&blocked, "").expect("written");
     same_answers(&scene, &WithArrays(&scene.index, blocked));
+}
+
+/// Files of equal bytes, also too short for a chunk; scopes; kept arrays after kept signatures are gone.
+#[test]
+fn copies_need_no_signatures() {
+    let mut scene = Scene::new();
+    for (name, text) in [
+        ("a", text(1, 200)),
+        ("b", text(1, 200)),
+        ("sub/c", text(1, 200)),
+        ("sub/d", text(2, 90)),
+        ("short", "only three words".to_owned()),
+        ("sub/short", "only three words".to_owned()),
+        ("empty", String::new()),
+    ] {
+        scene.write(name, text);
+    }
+    scene.scan();
+    let folder = tempfile::tempdir().expect("a folder");
+    let keep = WithArrays(&scene.index, folder.path().to_owned());
+    same_answers(&scene, &keep);
+    let first: Vec<_> = questions()
+        .into_iter()
+        .map(|question| ask(&scene, "", question, &keep).rows)
+        .collect();
+    // The signatures are forgotten, and no file can be read.
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    for (name, _) in snapshot.records("method.kept/").expect("records") {
+        scene
+            .index
+            .put_records(&[(&name, None)])
+            .expect("forgotten");
+    }
+    std::fs::rename(scene.root(), folder.path().join("away")).expect("renamed");
+    for (question, first) in questions().into_iter().zip(first) {
+        let is_exact = matches!(&question, MethodQuestion::Pairs(pairs) if pairs.exact);
+        let again = ask(&scene, "", question.clone(), &keep);
+        assert_eq!(again.errors, [], "{question:?}");
+        if !is_exact {
+            assert_eq!(again.rows, first, "{question:?}");
+        }
+    }
+    std::fs::rename(folder.path().join("away"), scene.root()).expect("renamed back");
+}
+
+/// Processes that cannot do their work are told of where arrays are for them alone, and nothing stays. (A process of this
+/// program is the test harness, which ends without having made anything.)
+#[test]
+fn a_passing_folder_goes_also_after_a_failure() {
+    let mut scene = Scene::new();
+    scene.write("a", text(1, 200));
+    scene.write("b", text(1, 210));
+    scene.scan();
+    let folder = tempfile::tempdir().expect("a folder");
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let ask = |shards, folder: &std::path::Path| {
+        let mut request = method_request(&scene, "", &params(), questions().remove(0));
+        request.shards = Some(shards);
+        answer(&snapshot, &request, None, &Passing(folder.to_owned()))
+    };
+    let alone = ask(1, folder.path()).expect("an answer");
+    assert_eq!(alone.rows.len(), 1);
+    let error = ask(2, folder.path()).expect_err("no arrays");
+    assert!(matches!(error, AskError::Arrays(_)), "{error}");
+    let left = std::fs::read_dir(folder.path()).expect("listed");
+    assert_eq!(left.count(), 0);
+    ask(2, &folder.path().join("none")).expect_err("no folder");
 }

@@ -562,3 +562,52 @@ fn words_of_a_dictionary_and_basic_forms() {
         "{all} {id}"
     );
 }
+
+/// `--shards` without a cache: arrays in a folder that goes with the answer.
+#[test]
+fn shards_work_without_a_cache() {
+    let env = Environment::new();
+    for seed in 0..6 {
+        let text = format!("{}\n{}", prose(seed / 2, 20), prose(seed + 100, 5));
+        env.write(format!("docs/{seed}.txt"), text);
+    }
+    let scratch = env.path("scratch");
+    std::fs::create_dir(&scratch).unwrap();
+    let ask = |question: &[&str], more: &[&str], set: &dyn Fn(&mut std::process::Command)| {
+        let usual = ["--method", "sorted5", "--bits", "16", "--format", "jsonl"];
+        let mut command = env.command([question, &usual, more].concat());
+        command.env("TMPDIR", &scratch);
+        set(&mut command);
+        finish(&mut command, b"")
+    };
+    let questions: [&[&str]; 3] = [
+        &["pairs", "docs", "--min", "5%"],
+        &["groups", "docs", "--min", "5%"],
+        &["find", "docs/1.txt", "--in", "docs"],
+    ];
+    let nowhere = |command: &mut std::process::Command| {
+        command.env("XDG_CACHE_HOME", "/dev/null");
+    };
+    let without = |command: &mut std::process::Command| {
+        command.env("TMPDIR", "/nonexistent");
+    };
+    let usual = |_: &mut std::process::Command| ();
+    for question in questions {
+        let alone = ask(question, &["--no-cache"], &usual);
+        assert_eq!(alone.code, 0, "{alone:?}");
+        assert!(alone.text().lines().count() > 1, "{alone:?}");
+        let in_shards = [
+            ask(question, &["--no-cache", "--shards", "3"], &usual),
+            ask(question, &["--shards", "2"], &nowhere),
+            ask(question, &["--shards", "2"], &without),
+        ];
+        for ran in in_shards {
+            assert_eq!((ran.code, ran.text()), (0, alone.text()), "{ran:?}");
+        }
+        assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
+        // Without any folder there is nothing that processes could share.
+        let ran = ask(question, &["--no-cache", "--shards", "3"], &without);
+        assert_eq!((ran.code, ran.text().as_str()), (2, ""));
+        assert!(ran.err.contains("/nonexistent"), "{ran:?}");
+    }
+}

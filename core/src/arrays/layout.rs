@@ -345,6 +345,15 @@ impl<'a> Arrays<'a> {
         (0..).map_while(|at| self.offset(at))
     }
 
+    /// The lists that are not empty, each with its value, in order.
+    pub fn lists(&self) -> impl Iterator<Item = Result<(u64, Ids<'a>), ArrayError>> + '_ {
+        let values = self.header.from..self.header.to;
+        values.filter_map(|value| match self.list(value) {
+            Ok(ids) if ids.is_empty() => None,
+            list => Some(list.map(|ids| (value, ids))),
+        })
+    }
+
     /// The documents that have the value, which must be in this part.
     #[inline]
     pub fn list(&self, value: u64) -> Result<Ids<'a>, ArrayError> {

@@ -247,32 +247,35 @@ impl Sorted {
 
     /// `sink` sees each chunk that is complete.
     fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(&Run)) {
-        let Self {
-            words,
-            forms,
-            form,
-            run,
-        } = self;
-        words.update(bytes, &mut |word| {
-            if forms.of(word, form) && run.push(form) {
-                sink(run);
-            }
-        });
+        let (words, mut word) = self.words(sink);
+        words.update(bytes, &mut word);
     }
 
     fn finish(&mut self, sink: &mut impl FnMut(&Run)) {
+        {
+            let (words, mut word) = self.words(sink);
+            words.finish(&mut word);
+        }
+        self.run.reset();
+    }
+
+    /// What cuts a text into words, and what takes these.
+    fn words<'a>(
+        &'a mut self,
+        sink: &'a mut impl FnMut(&Run),
+    ) -> (&'a mut WordTexts, impl FnMut(&[u8]) + 'a) {
         let Self {
             words,
             forms,
             form,
             run,
         } = self;
-        words.finish(&mut |word| {
+        let word = |word: &[u8]| {
             if forms.of(word, form) && run.push(form) {
                 sink(run);
             }
-        });
-        run.reset();
+        };
+        (words, word)
     }
 }
 

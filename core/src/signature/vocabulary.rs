@@ -102,6 +102,20 @@ impl Language {
         let found = LANGUAGES.iter().find(|(_, algorithm)| *algorithm == self.0);
         found.map_or("english", |(name, _)| name)
     }
+
+    /// The stems of these words in lower case, one by one.
+    pub fn stems<'a>(self, words: impl IntoIterator<Item = &'a [u8]>) -> Vec<Box<[u8]>> {
+        let forms = Forms::new(&Vocabulary {
+            stem: Some(self),
+            ..Vocabulary::default()
+        });
+        let mut form = Vec::new();
+        let stem = |word: &'a [u8]| {
+            forms.of(word, &mut form);
+            Box::from(&*form)
+        };
+        words.into_iter().map(stem).collect()
+    }
 }
 
 impl FromStr for Language {
@@ -330,6 +344,11 @@ mod tests {
         }
         let unknown = "czech".parse::<Language>().expect_err("none");
         assert!(unknown.to_string().contains("english"), "{unknown}");
+        let english: Language = "english".parse().expect("a language");
+        assert_eq!(
+            english.stems([&b"stones"[..], b"lifted", b"\xff"]),
+            [&b"stone"[..], b"lift", b"\xff"].map(Box::from)
+        );
         for name in Language::names() {
             assert_eq!(name.parse::<Language>().expect("known").name(), name);
         }

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher};
 use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -52,8 +53,13 @@ impl Set {
         for (map, path) in self.maps.iter().zip(&self.paths) {
             parts.push(Arrays::of(map).map_err(ArraysError::array(path))?);
         }
+        Parts::of(parts).map_err(ArraysError::array(self.folder()))
+    }
+
+    /// The folder of the files.
+    pub(super) fn folder(&self) -> &Path {
         let folder = self.paths.first().and_then(|path| path.parent());
-        Parts::of(parts).map_err(ArraysError::array(folder.unwrap_or(Path::new("."))))
+        folder.unwrap_or(Path::new("."))
     }
 
     /// The files.
@@ -86,13 +92,31 @@ fn fresh_name() -> String {
     format!("{random:016x}")
 }
 
-/// A folder for what is needed only while a state is made; it goes with this.
+/// A folder for what is needed only for a while; it goes with this.
 #[derive(Debug)]
-pub(super) struct Work(pub(super) PathBuf);
+pub struct Work(PathBuf);
+
+impl Work {
+    /// A new one in this folder, which may be anybody's.
+    pub fn passing(place: &Path) -> Result<Self, ArraysError> {
+        let path = place.join(format!(".resemble-arrays-{}", fresh_name()));
+        // Not one that is there already: that would be somebody else's.
+        let made = fs::DirBuilder::new().mode(0o700).create(&path);
+        made.map_err(ArraysError::io("make", &path))?;
+        Ok(Self(path))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
 
 impl Drop for Work {
     fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.0));
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            tracing::warn!(%error, folder = %self.0.display(), "a work folder stays");
+        }
     }
 }
 
@@ -132,6 +156,11 @@ impl Folder {
             }
         }
         None
+    }
+
+    /// Lets go of a state that turned out to be damaged: it is made anew. What fails leaves it.
+    pub fn forget(&self) {
+        drop(fs::remove_file(self.path.join(CURRENT)));
     }
 
     /// A folder to work in.
@@ -190,13 +219,13 @@ impl Folder {
         let work = self.work()?;
         let paths = old.map(|set| set.paths.clone()).unwrap_or_default();
         let names = fresh_name();
-        let job = build::prepare(&work.0, &self.params, &merging, update, paths, &names)?;
+        let job = build::prepare(work.path(), &self.params, &merging, update, paths, &names)?;
         let made: Vec<PathBuf> = job
             .parts
             .iter()
             .map(|part| self.path.join(&part.name))
             .collect();
-        let built = shards::build(&work.0, &self.path, &job).and_then(|()| Set::open(&made));
+        let built = shards::build(work.path(), &self.path, &job).and_then(|()| Set::open(&made));
         let set = match built {
             Ok(set) => set,
             Err(error) => {

@@ -1,19 +1,9 @@
-//! The values of documents that are to be looked up, document by document: in memory, or in a file for other processes.
+//! The values of documents that are to be looked up, document by document.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::os::unix::fs::FileExt;
-use std::path::Path;
-
+use resemble_core::arrays::{ArrayError, Parts};
 use resemble_core::signature::MethodSignature;
 
-use super::ArraysError;
-
 /// Documents by number, and the values of some of them.
-///
-/// ```text
-/// file     documents u64 │ numbers u32 × documents │ ends u64 × documents │ values u32
-/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lists {
     /// Ascending.
@@ -66,57 +56,64 @@ impl Lists {
         runs.map(|run| (u64::from(run[0]), run.len() as u64))
     }
 
-    pub(super) fn write(&self, path: &Path) -> Result<(), ArraysError> {
-        let write = || {
-            let mut out = BufWriter::with_capacity(1 << 18, File::create(path)?);
-            out.write_all(&(self.len() as u64).to_le_bytes())?;
-            for number in &self.numbers {
-                out.write_all(&number.to_le_bytes())?;
-            }
-            for end in &self.ends {
-                out.write_all(&end.to_le_bytes())?;
-            }
-            for value in &self.values {
-                out.write_all(&value.to_le_bytes())?;
-            }
-            out.flush()
+    /// Of these documents of the arrays, by their numbers, which ascend; the values are there of those at the places
+    /// `from..to`. It is the arrays read the other way round: each list adds its value to the documents in it. Time: a
+    /// pass over all of the arrays; memory: four bytes a value and eight a document.
+    pub(super) fn of_arrays(
+        parts: &Parts<'_>,
+        numbers: &[u32],
+        from: usize,
+        to: usize,
+    ) -> Result<Self, ArrayError> {
+        let damaged = || ArrayError::Damaged("documents with another number of chunks");
+        let chunks: Vec<u32> = parts.documents().iter().map(|(_, chunks)| chunks).collect();
+        let (mut ends, mut end) = (Vec::with_capacity(numbers.len()), 0);
+        for &number in numbers {
+            end += u64::from(chunks.get(number as usize).copied().unwrap_or(0));
+            ends.push(end);
+        }
+        drop(chunks);
+        let mut lists = Self {
+            numbers: numbers.to_vec(),
+            ends,
+            first: from,
+            values: Vec::new(),
         };
-        write().map_err(ArraysError::io("write", path))
-    }
-
-    /// Reads all numbers and the values of the documents `from..to`.
-    pub(super) fn read(path: &Path, from: usize, to: usize) -> Result<Self, ArraysError> {
-        let read = || {
-            let file = File::open(path)?;
-            let mut count = [0; 8];
-            file.read_exact_at(&mut count, 0)?;
-            let count = u64::from_le_bytes(count);
-            let bytes = |at: u64, length: u64| {
-                let mut bytes = vec![0; length as usize];
-                file.read_exact_at(&mut bytes, at).map(|()| bytes)
-            };
-            let four = |bytes: &[u8]| -> Vec<u32> {
-                let (numbers, _) = bytes.as_chunks();
-                numbers
-                    .iter()
-                    .map(|number| u32::from_le_bytes(*number))
-                    .collect()
-            };
-            let numbers = four(&bytes(8, count * 4)?);
-            let ends = bytes(8 + count * 4, count * 8)?;
-            let (ends, _) = ends.as_chunks();
-            let mut lists = Self {
-                numbers,
-                ends: ends.iter().map(|end| u64::from_le_bytes(*end)).collect(),
-                first: from,
-                values: Vec::new(),
-            };
-            if from < to {
-                let (start, end) = (lists.start(from), lists.ends[to - 1]);
-                lists.values = four(&bytes(8 + count * 12 + start * 4, (end - start) * 4)?);
+        let before = lists.start(from);
+        lists.values = vec![0; (lists.start(to) - before) as usize];
+        // Where the next value of a document goes.
+        let mut next = vec![NOWHERE; parts.documents().len()];
+        for (at, &number) in numbers.iter().enumerate().take(to).skip(from) {
+            if let Some(next) = next.get_mut(number as usize) {
+                *next = lists.start(at) - before;
             }
+        }
+        for part in parts.parts() {
+            for list in part.lists() {
+                let (value, ids) = list?;
+                for id in ids.iter() {
+                    let next = next
+                        .get_mut(id as usize)
+                        .ok_or(ArrayError::Damaged("an id of no document"))?;
+                    if *next != NOWHERE {
+                        let place = lists.values.get_mut(*next as usize);
+                        *place.ok_or_else(damaged)? = value as u32;
+                        *next += 1;
+                    }
+                }
+            }
+        }
+        let is_full = |at: usize| {
+            let next = next.get(numbers[at] as usize);
+            next.is_none_or(|&next| next == lists.ends[at] - before)
+        };
+        if (from..to).all(is_full) {
             Ok(lists)
-        };
-        read().map_err(ArraysError::io("read", path))
+        } else {
+            Err(damaged())
+        }
     }
 }
+
+/// The place of the values of a document that is not asked for.
+const NOWHERE: u64 = u64::MAX;

@@ -6,7 +6,7 @@
 //! new documents ─► postings in buckets by value ─► sorted, a bucket at a time ─┐
 //!                  (step 1)                        (step 2)                    ├─► merged, list by list ─► new parts
 //!                                                  old parts, mapped ──────────┘   (step 3)
-//! documents to be looked up ─► lists of values ─► searched in the mapped parts ─► pairs          (step 4)
+//! documents to be looked up, read off the mapped parts ─► searched in the mapped parts ─► pairs   (step 4)
 //! ```
 //!
 //! 1. **A state is a set of parts** that a file named `current` lists. Parts are written whole, synced and never changed again; a
@@ -32,9 +32,9 @@ use std::path::PathBuf;
 use resemble_core::arrays::ArrayError;
 use resemble_mapped::MapError;
 
-pub use folder::{Folder, Set, Update};
+pub use folder::{Folder, Set, Update, Work};
 pub use lists::Lists;
-pub use search::{Common, pairs, pairs_in_shards, pairs_on};
+pub use search::{Common, pairs, pairs_among, pairs_in_shards, pairs_on};
 pub use shards::worker;
 
 /// Why there is no answer from arrays.

@@ -16,8 +16,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::build::{self, BuildJob, Range};
-use super::search::Sieve;
-use super::{ArraysError, Common, Lists, Set};
+use super::search::{MOST_VALUES, pairs_of_places};
+use super::{ArraysError, Common, Set};
 
 /// The first argument with which a program of ours is a worker for arrays.
 const WORKER: &str = "arrays-worker";
@@ -25,13 +25,12 @@ const WORKER: &str = "arrays-worker";
 /// The file with what is to be done.
 const JOB: &str = "job";
 
-/// The file with the values of the documents to be looked up.
-const LISTS: &str = "lists";
-
 /// Documents to be looked up.
 #[derive(Debug, Serialize, Deserialize)]
 struct SearchJob {
     parts: Vec<PathBuf>,
+    /// The numbers of all documents that take part.
+    numbers: Vec<u32>,
     /// Bits of the least similarity: no rounding on the way.
     least: u64,
     ranges: Vec<Range>,
@@ -50,13 +49,13 @@ pub(super) fn build(work: &Path, folder: &Path, job: &BuildJob) -> Result<(), Ar
 pub(super) fn search(
     work: &Path,
     set: &Set,
-    lists: &Lists,
+    numbers: &[u32],
     least: f64,
     ranges: Vec<Range>,
 ) -> Result<Vec<Common>, ArraysError> {
-    lists.write(&work.join(LISTS))?;
     let job = SearchJob {
         parts: set.paths().to_vec(),
+        numbers: numbers.to_vec(),
         least: least.to_bits(),
         ranges,
     };
@@ -180,16 +179,13 @@ fn work(arguments: &[OsString]) -> Result<(), ArraysError> {
 fn look_up(work: &Path, job: &SearchJob, at: usize) -> Result<(), ArraysError> {
     let range = job.ranges.get(at);
     let range = range.ok_or_else(|| ArraysError::Worker("there is no such range".to_owned()))?;
-    let (from, to) = (range.from as usize, range.to as usize);
-    let set = Set::open(&job.parts)?;
-    let parts = set.parts()?;
-    let lists = Lists::read(&work.join(LISTS), from, to)?;
-    let sieve = Sieve::new(&parts, &lists, f64::from_bits(job.least));
-    let (mut counter, mut found) = (sieve.counter(), Vec::new());
-    for at in from..to {
-        let done = sieve.pairs_of(&parts, &lists, at, &mut counter, &mut found);
-        done.map_err(ArraysError::array(work))?;
+    let places = range.from as usize..range.to as usize;
+    if places.end > job.numbers.len() {
+        return Err(ArraysError::Worker("there is no such range".to_owned()));
     }
+    let set = Set::open(&job.parts)?;
+    let least = f64::from_bits(job.least);
+    let found = pairs_of_places(&set, &job.numbers, places, least, 1, MOST_VALUES)?;
     let mut bytes = Vec::with_capacity(found.len() * 12);
     for Common { a, b, common } in found {
         for number in [a, b, common] {

@@ -102,18 +102,43 @@ proptest! {
         }
     }
 
+    /// What is read off the arrays is what was put into them, whichever documents and places are asked for.
     #[test]
-    fn lists_are_read_back_in_ranges(documents in documents(), from in 0usize..10, to in 0usize..10) {
+    fn the_values_of_documents_are_read_off_the_arrays(
+        documents in documents(),
+        from in 0usize..10,
+        to in 0usize..10,
+        shards in 1u32..4,
+        most in 1u64..100,
+    ) {
         let temp = tempfile::tempdir().expect("a folder");
-        let path = temp.path().join("lists");
-        let lists = Lists::of((0u32..).zip(documents.values()));
-        lists.write(&path).expect("written");
-        let (from, to) = (from.min(lists.len()), to.min(lists.len()));
-        let read = Lists::read(&path, from.min(to), to).expect("read");
-        for at in from.min(to)..to {
-            let same = lists.values(at).eq(read.values(at));
+        let new: Vec<(u32, &MethodSignature)> = documents.iter().map(|(key, s)| (*key, s)).collect();
+        let update = Update { bits: BITS, new: &new, shards: 1 };
+        let folder = Folder::new(temp.path(), "sorted5.test", "one");
+        let set = folder.update(&update, &|_| true).expect("arrays");
+        // Every third document does not take part.
+        let numbered = (0u32..).zip(documents.values()).filter(|(number, _)| number % 3 != 1);
+        let given = Lists::of(numbered.clone());
+        let numbers: Vec<u32> = numbered.map(|(number, _)| number).collect();
+        let to = to.min(numbers.len());
+        let from = from.min(to);
+        let parts = set.parts().expect("parts");
+        let read = Lists::of_arrays(&parts, &numbers, from, to).expect("read");
+        for at in from..to {
+            let same = given.values(at).eq(read.values(at));
             prop_assert!(same, "{}", at);
         }
+        // So many values at a time as there is room for, in as many ranges as there are processes.
+        let expected = pairs(&set, &given, 0.1).expect("pairs");
+        prop_assert_eq!(&pairs_among(&set, &numbers, 0.1, 2).expect("pairs"), &expected);
+        let mut found = Vec::new();
+        for range in build::cut(0, numbers.len() as u64, shards.into()) {
+            let places = range.from as usize..range.to as usize;
+            let more = search::pairs_of_places(&set, &numbers, places, 0.1, 1, most);
+            found.extend(more.expect("pairs"));
+        }
+        found.sort_unstable();
+        prop_assert_eq!(found, expected);
     }
 }
 

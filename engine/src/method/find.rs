@@ -1,12 +1,9 @@
 //! `find --method`: one file against all.
 
-use std::collections::{HashMap, HashSet};
-
-use resemble_core::arrays::Counter;
 use resemble_core::signature::score::Overlap;
 use resemble_core::signature::shingle::{Estimate, estimates};
 use resemble_core::signature::{Measure, MethodParams, MethodSignature, Scheme};
-use resemble_core::{ContentId, FileId, Relation, Score};
+use resemble_core::{FileId, Relation, Score};
 use resemble_index::ContentRow;
 use resemble_proto::catalogued;
 use resemble_proto::message::{
@@ -15,9 +12,9 @@ use resemble_proto::message::{
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
-use super::signed::{self, Signed};
-use super::{Asked, Bar, MethodError, Told, sorted};
-use crate::arrays::Folder;
+use super::signed::Signed;
+use super::sorted::{self, Values};
+use super::{Asked, Bar, MethodError, Told};
 use crate::ask::AskError;
 
 pub(super) fn find(
@@ -125,9 +122,7 @@ impl ToldOf {
 type AllTold = (Vec<ToldOf>, Vec<SoftError>);
 
 fn told(asked: &Asked<'_>, own: &MethodSignature) -> Result<AllTold, AskError> {
-    if let Some(folder) = sorted::folder(asked)?
-        && let Some(told) = told_by_arrays(asked, own, &folder)?
-    {
+    if let Some(told) = told_by_arrays(asked, own)? {
         return Ok(told);
     }
     let signed = Signed::of(asked, &mut asked.kept())?;
@@ -137,56 +132,34 @@ fn told(asked: &Asked<'_>, own: &MethodSignature) -> Result<AllTold, AskError> {
 }
 
 /// Of sorted5: what the arrays have needs no signature. `None`: there are no arrays.
-fn told_by_arrays(
-    asked: &Asked<'_>,
-    own: &MethodSignature,
-    folder: &Folder,
-) -> Result<Option<AllTold>, AskError> {
-    let rows = signed::rows(asked, &asked.members.contents())?;
-    let ids: Vec<ContentId> = rows.iter().map(|row| row.id).collect();
-    let unknown: HashSet<ContentId> = sorted::unknown(folder, &ids).into_iter().collect();
-    let (new, known): (Vec<_>, Vec<_>) =
-        rows.into_iter().partition(|row| unknown.contains(&row.id));
-    let signed = Signed::of_rows(asked, &mut asked.kept(), new)?;
-    let Some(held) = sorted::hold(asked, folder, &signed)? else {
+fn told_by_arrays(asked: &Asked<'_>, own: &MethodSignature) -> Result<Option<AllTold>, AskError> {
+    let Some(arranged) = sorted::arranged(asked)? else {
         return Ok(None);
     };
-    let parts = held.set.parts()?;
-    let values = own
-        .entries()
-        .into_iter()
-        .map(|entry| (entry.value, entry.count));
-    let counted = Counter::new(parts.documents().len()).count(&parts, values);
-    let Ok(counted) = counted else {
+    let Some(common) = arranged.common(own)? else {
         return Ok(None);
     };
-    let common: HashMap<u32, u64> = counted
-        .into_iter()
-        .map(|one| (one.document, one.common))
-        .collect();
     let total = own.occurrences();
-    let mut told = Vec::new();
-    for row in known {
-        // Another question has begun anew with fewer documents.
-        let Some(&(number, chunks)) = held.numbers.get(&row.id.0) else {
-            return Ok(None);
+    let told = arranged.documents.iter().map(|document| {
+        let number = match &document.values {
+            Values::Here(signature) => {
+                return ToldOf::of(asked.params, document.content, own, signature);
+            }
+            Values::Arrays(number) => number,
         };
         let overlap = Overlap {
-            common: common.get(&number).copied().unwrap_or(0),
+            common: common.get(number).copied().unwrap_or(0),
             a: total,
-            b: u64::from(chunks),
+            b: document.chunks,
         };
-        told.push(ToldOf {
-            content: row,
+        ToldOf {
+            content: document.content,
             told: Told::of_overlap(overlap),
             interval: None,
-        });
-    }
-    for (row, signature) in signed.contents.into_iter().zip(&signed.signatures) {
-        told.push(ToldOf::of(asked.params, row, own, signature));
-    }
-    told.sort_unstable_by_key(|told| told.content.id);
-    Ok(Some((told, signed.errors)))
+        }
+    });
+    let told = told.collect();
+    Ok(Some((told, arranged.errors)))
 }
 
 /// A subject that only a catalogue has, by the signature that it carries.

@@ -1,10 +1,12 @@
 //! `pairs --method`: all against all.
 
+use resemble_index::ContentRow;
 use resemble_proto::message::{
-    Answer, MethodBar, MethodPairRow, MethodPairs, MethodRow, MethodScore,
+    Answer, MethodBar, MethodPairRow, MethodPairs, MethodRow, MethodScore, SoftError,
 };
 use resemble_proto::path::PathText;
 
+use super::all_pairs::{Found, all_pairs};
 use super::signed::Signed;
 use super::{Asked, Bar, Told, sorted};
 use crate::ask::AskError;
@@ -14,27 +16,65 @@ pub(super) fn pairs(
     asked: &Asked<'_>,
     question: &MethodPairs,
 ) -> Result<Answer<MethodRow>, AskError> {
-    let signed = Signed::of(asked, &mut asked.kept())?;
-    let rows = rows(asked, &signed, question.score, question.bar, question.exact)?;
+    let (rows, errors) = rows(asked, question.score, question.bar, question.exact)?;
     let rows = rows.into_iter().map(MethodRow::Pair).collect();
-    let errors = asked.errors(signed.errors);
-    Ok(Answer::fresh(rows, errors).cut(question.bar.top))
+    Ok(Answer::fresh(rows, asked.errors(errors)).cut(question.bar.top))
 }
 
-/// A row for each two files of a pair that the bar lets through, and for any two of equal bytes; best first.
+/// What rows are made of.
+pub(super) struct Pairs {
+    /// Of the files that take part, ascending.
+    pub(super) contents: Vec<ContentRow>,
+    /// The pairs that the bar lets through, by their places among the contents.
+    pub(super) found: Vec<Found>,
+    /// The contents that several files have, by their places, with what is told of such a content and itself.
+    pub(super) equal: Vec<(usize, Told)>,
+    /// Files that could not be read.
+    pub(super) errors: Vec<SoftError>,
+}
+
+/// Those of the contents that several files have, with what is told of each and itself.
+pub(super) fn equal(
+    asked: &Asked<'_>,
+    contents: &[ContentRow],
+    told: impl Fn(usize) -> Told,
+) -> Vec<(usize, Told)> {
+    let has_several = |at: &usize| asked.members.holders(contents[*at].id).nth(1).is_some();
+    let several = (0..contents.len()).filter(has_several);
+    several.map(|at| (at, told(at))).collect()
+}
+
+/// By signatures, all in memory.
+fn by_signatures(asked: &Asked<'_>, bar: &Bar) -> Result<Pairs, AskError> {
+    let signed = Signed::of(asked, &mut asked.kept())?;
+    let signatures = &signed.signatures;
+    let told = |at: usize| Told::both_ways(asked.params, &signatures[at], &signatures[at]);
+    Ok(Pairs {
+        found: all_pairs(asked.params, signatures, bar)?,
+        equal: equal(asked, &signed.contents, told),
+        contents: signed.contents,
+        errors: signed.errors,
+    })
+}
+
+/// A row for each two files of a pair that the bar lets through, and for any two of equal bytes, best first; the files that
+/// could not be read.
 pub(super) fn rows(
     asked: &Asked<'_>,
-    signed: &Signed,
     score: MethodScore,
     bar: MethodBar,
     exact: bool,
-) -> Result<Vec<MethodPairRow>, AskError> {
+) -> Result<(Vec<MethodPairRow>, Vec<SoftError>), AskError> {
     let bar = Bar::new(asked.params.method().thresholds().pairs, score, bar);
-    let mut found = sorted::pairs(asked, signed, &bar)?;
+    let pairs = match sorted::pairs(asked, &bar)? {
+        Some(pairs) => pairs,
+        None => by_signatures(asked, &bar)?,
+    };
+    let mut found = pairs.found;
     if exact {
-        found = sorted::exactly(asked, signed, found, &bar);
+        found = sorted::exactly(asked, &pairs.contents, found, &bar);
     }
-    let holders = |at: usize| asked.members.holders(signed.contents[at].id);
+    let holders = |at: usize| asked.members.holders(pairs.contents[at].id);
     let mut rows = Vec::new();
     for pair in &found {
         for one in holders(pair.a) {
@@ -43,18 +83,16 @@ pub(super) fn rows(
             }
         }
     }
-    for (at, signature) in signed.signatures.iter().enumerate() {
+    for (at, told) in pairs.equal {
         let holders: Vec<&Member> = holders(at).collect();
-        if holders.len() > 1 {
-            let told = Told::both_ways(asked.params, signature, signature);
-            for (place, &one) in holders.iter().enumerate() {
-                let others = holders[place + 1..].iter();
-                rows.extend(others.map(|&other| row((one, other), told, score, true)));
-            }
+        for (place, &one) in holders.iter().enumerate() {
+            let others = holders[place + 1..].iter();
+            rows.extend(others.map(|&other| row((one, other), told, score, true)));
         }
     }
     sort(&mut rows, score);
-    Ok(rows.into_iter().map(|(_, row)| row).collect())
+    let rows = rows.into_iter().map(|(_, row)| row).collect();
+    Ok((rows, pairs.errors))
 }
 
 /// The order of answers.

@@ -60,10 +60,9 @@ pub(super) fn groups(asked: &Asked<'_>, bar: MethodBar) -> Result<Answer<MethodR
             errors
         }
         _ => {
-            let signed = Signed::of(asked, &mut asked.kept())?;
-            let pairs = pairs::rows(asked, &signed, MethodScore::Paper, bar, false)?;
+            let (pairs, errors) = pairs::rows(asked, MethodScore::Paper, bar, false)?;
             rows.extend(pairs.into_iter().map(MethodRow::Pair));
-            signed.errors
+            errors
         }
     };
     Ok(Answer::fresh(rows, asked.errors(errors)))

@@ -6,22 +6,29 @@
 //!
 //! 1. **A signature that is not that of the indexed content** (the file changed a moment ago) is in no arrays: it is compared by
 //!    itself.
-//! 2. **The arrays are never needed.** Without a folder for them, or if they cannot be written, signatures are compared as for
-//!    every other method, and the answer is the same.
-//! 3. **Whose keys.** Ids of contents are given out by one index; a record in it names it, and arrays made for another one are not
+//! 2. **The arrays are never needed.** Without a folder for them, or if they cannot be written or are damaged, signatures are
+//!    compared as for every other method, and the answer is the same. Where nothing may stay (`--no-cache`), there are arrays only
+//!    if processes are to share the work: in a folder that goes with the answer.
+//! 3. **No signature of what they have.** The chunks of a document are read off the arrays, and how many there are stands in
+//!    their table: a question where nothing is new needs no signature.
+//! 4. **Whose keys.** Ids of contents are given out by one index; a record in it names it, and arrays made for another one are not
 //!    looked at.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use resemble_core::ContentId;
+use resemble_core::arrays::Counter;
 use resemble_core::signature::score::Overlap;
-use resemble_core::signature::sorted5::overlap_of_sorted;
+use resemble_core::signature::sorted5::{overlap, overlap_of_sorted};
 use resemble_core::signature::{Features, Method, MethodParams, MethodSignature, Scheme};
+use resemble_index::ContentRow;
+use resemble_proto::message::SoftError;
 
-use super::all_pairs::{Found, all_pairs};
-use super::signed::Signed;
+use super::all_pairs::Found;
+use super::pairs::{Pairs, equal};
+use super::signed::{self, Signed};
 use super::{Asked, Bar, Told};
-use crate::arrays::{Common, Folder, Lists, Set, Update, pairs_in_shards};
+use crate::arrays::{ArraysError, Common, Folder, Set, Update, Work, pairs_in_shards};
 use crate::ask::{AskError, bytes_of};
 
 /// The record that names an index.
@@ -31,37 +38,62 @@ const NAME: &str = "method.arrays";
 const TRIES: usize = 3;
 
 /// Documents that are in arrays.
-pub(super) struct Held {
-    folder: Folder,
-    pub(super) set: Set,
+struct Held {
+    set: Set,
     /// The number and the chunks of each by its key.
-    pub(super) numbers: HashMap<u32, (u32, u32)>,
+    numbers: HashMap<u32, (u32, u32)>,
 }
 
 impl Held {
-    fn of(folder: &Folder, set: Set) -> Result<Self, AskError> {
+    fn of(set: Set) -> Result<Self, AskError> {
         let parts = set.parts()?;
         let documents = (0u32..).zip(parts.documents().iter());
         let numbers = documents
             .map(|(number, (key, chunks))| (key, (number, chunks)))
             .collect();
         drop(parts);
-        Ok(Self {
-            folder: folder.clone(),
-            set,
-            numbers,
-        })
+        Ok(Self { set, numbers })
     }
 }
 
-/// Where the arrays for a question are; `None`: nowhere.
-pub(super) fn folder(asked: &Asked<'_>) -> Result<Option<Folder>, AskError> {
+/// Where the arrays for a question are.
+struct Place {
+    folder: Folder,
+    /// They go with the answer.
+    passing: Option<Work>,
+}
+
+impl Place {
+    /// There is an answer without the arrays, unless the processes that fail were asked for and arrays are here for them alone.
+    fn without<T>(&self, error: ArraysError) -> Result<Option<T>, AskError> {
+        if self.passing.is_some() {
+            return Err(error.into());
+        }
+        tracing::warn!(%error, "sorted5 answers without its arrays");
+        if error.is_damage() {
+            self.folder.forget();
+        }
+        Ok(None)
+    }
+}
+
+/// Where the arrays for a question are; `None`: nowhere. Where nothing may stay there are arrays only if they are what
+/// processes are to share.
+fn place(asked: &Asked<'_>) -> Result<Option<Place>, AskError> {
     if asked.params.method() != Method::Sorted5 {
         return Ok(None);
     }
     let (folder, stays) = asked.keep.folder();
+    let params = asked.params.to_string();
     if !stays {
-        return Ok(None);
+        if asked.shards < 2 {
+            return Ok(None);
+        }
+        let work = Work::passing(&folder)?;
+        return Ok(Some(Place {
+            folder: Folder::new(work.path(), &params, "passing"),
+            passing: Some(work),
+        }));
     }
     let name = if let Some(name) = asked.snapshot.record(NAME)? {
         String::from_utf8_lossy(&name).into_owned()
@@ -73,29 +105,26 @@ pub(super) fn folder(asked: &Asked<'_>) -> Result<Option<Folder>, AskError> {
         asked.keep.keep(vec![(NAME.to_owned(), record)]);
         name
     };
-    Ok(Some(Folder::new(
-        &folder.join("arrays"),
-        &asked.params.to_string(),
-        &name,
-    )))
+    Ok(Some(Place {
+        folder: Folder::new(&folder.join("arrays"), &params, &name),
+        passing: None,
+    }))
 }
 
-/// What of these contents has to be signed before [`hold`]: those that the arrays have not.
-pub(super) fn unknown(folder: &Folder, contents: &[ContentId]) -> Vec<ContentId> {
-    let held = folder.open().and_then(|set| Held::of(folder, set).ok());
-    let is_new = |content: &&ContentId| {
+/// Those of these contents that the arrays have not: they have to be signed before [`hold`].
+fn unknown(folder: &Folder, contents: &[ContentRow]) -> HashSet<ContentId> {
+    let held = folder.open().and_then(|set| Held::of(set).ok());
+    let is_new = |content: &ContentId| {
         held.as_ref()
             .is_none_or(|held| !held.numbers.contains_key(&content.0))
     };
-    contents.iter().filter(is_new).copied().collect()
+    let ids = contents.iter().map(|row| row.id);
+    ids.filter(is_new).collect()
 }
 
 /// The arrays with what was signed; `None`: they cannot be had.
-pub(super) fn hold(
-    asked: &Asked<'_>,
-    folder: &Folder,
-    signed: &Signed,
-) -> Result<Option<Held>, AskError> {
+fn hold(asked: &Asked<'_>, place: &Place, signed: &Signed) -> Result<Option<Held>, AskError> {
+    let folder = &place.folder;
     let Scheme::Sorted5(own) = &asked.params.scheme else {
         return Ok(None);
     };
@@ -105,7 +134,7 @@ pub(super) fn hold(
     };
     for _ in 0..TRIES {
         let held = match folder.open() {
-            Some(set) => Some(Held::of(folder, set)?),
+            Some(set) => Some(Held::of(set)?),
             None => None,
         };
         let is_new = |key: u32| {
@@ -116,7 +145,7 @@ pub(super) fn hold(
             .filter(|(row, _)| is_new(row.id.0))
             .map(|(row, signature)| (row.id.0, signature))
             .collect();
-        let mut gone = std::collections::HashSet::new();
+        let mut gone = HashSet::new();
         for &key in held.iter().flat_map(|held| held.numbers.keys()) {
             if asked.snapshot.content(ContentId(key))?.is_none() {
                 gone.insert(key);
@@ -135,11 +164,8 @@ pub(super) fn hold(
         };
         let merged = folder.update(&update, &|key| !gone.contains(&key));
         let held = match merged {
-            Ok(set) => Held::of(folder, set)?,
-            Err(error) => {
-                tracing::warn!(%error, "sorted5 answers without its arrays");
-                return Ok(None);
-            }
+            Ok(set) => Held::of(set)?,
+            Err(error) => return place.without(error),
         };
         // Another question may have found the old state damaged meanwhile and begun anew.
         if settled().all(|(row, _)| held.numbers.contains_key(&row.id.0)) {
@@ -149,69 +175,195 @@ pub(super) fn hold(
     Ok(None)
 }
 
-/// The pairs that the bar lets through, by their places among the signatures.
-pub(super) fn pairs(asked: &Asked<'_>, signed: &Signed, bar: &Bar) -> Result<Vec<Found>, AskError> {
-    let without = || all_pairs(asked.params, &signed.signatures, bar);
-    let Some(folder) = folder(asked)? else {
-        return without();
+/// The contents of a question, and the arrays that have them.
+pub(super) struct Arranged {
+    place: Place,
+    set: Set,
+    /// By content.
+    pub(super) documents: Vec<Document>,
+    /// Files that could not be read.
+    pub(super) errors: Vec<SoftError>,
+}
+
+/// A content of a question.
+pub(super) struct Document {
+    pub(super) content: ContentRow,
+    /// How many chunks it has.
+    pub(super) chunks: u64,
+    pub(super) values: Values,
+}
+
+/// Where the values of a document are.
+pub(super) enum Values {
+    /// In the arrays, which have it under this number.
+    Arrays(u32),
+    /// Here: it is not the content that the index has.
+    Here(MethodSignature),
+}
+
+/// Brings the arrays in line with the contents of a question. Only what is new is signed, and its signatures are in memory
+/// for no longer than that takes. `None`: there are no arrays.
+pub(super) fn arranged(asked: &Asked<'_>) -> Result<Option<Arranged>, AskError> {
+    let Some(place) = place(asked)? else {
+        return Ok(None);
     };
-    let Some(held) = hold(asked, &folder, signed)? else {
-        return without();
+    let rows = signed::rows(asked, &asked.members.contents())?;
+    let unknown = unknown(&place.folder, &rows);
+    let (new, mut contents): (Vec<_>, Vec<_>) =
+        rows.into_iter().partition(|row| unknown.contains(&row.id));
+    let signed = Signed::of_rows(asked, &mut asked.kept(), new)?;
+    let Some(Held { set, numbers }) = hold(asked, &place, &signed)? else {
+        return Ok(None);
     };
-    let mut numbered = Vec::new();
-    let (mut places, mut loose) = (HashMap::new(), Vec::new());
-    for (place, (row, signature)) in signed.contents.iter().zip(&signed.signatures).enumerate() {
-        match held.numbers.get(&row.id.0) {
-            Some(&(number, _)) if !signed.unsettled.contains(&row.id) => {
-                numbered.push((number, signature));
-                places.insert(number, place);
-            }
-            _ => loose.push(place),
+    let mut documents = Vec::with_capacity(contents.len() + signed.contents.len());
+    for (content, signature) in signed.contents.into_iter().zip(signed.signatures) {
+        if signed.unsettled.contains(&content.id) {
+            documents.push(Document {
+                content,
+                chunks: signature.occurrences(),
+                values: Values::Here(signature),
+            });
+        } else {
+            contents.push(content);
         }
     }
-    let lists = Lists::of(numbered);
-    let least = bar.least_figure();
-    let common = pairs_in_shards(&held.folder, &held.set, &lists, least, asked.shards)?;
-    let mut found = Vec::new();
-    for Common { a, b, common } in common {
-        let (a, b) = (places[&a], places[&b]);
-        let overlap = Overlap {
-            common: u64::from(common),
-            a: signed.signatures[a].occurrences(),
-            b: signed.signatures[b].occurrences(),
+    for content in contents {
+        // Another question has begun anew meanwhile, with fewer documents.
+        let Some(&(number, chunks)) = numbers.get(&content.id.0) else {
+            return Ok(None);
         };
-        let told = Told::of_overlap_both_ways(overlap);
-        if bar.lets_through(&told) {
-            found.push(Found { a, b, told });
+        documents.push(Document {
+            content,
+            chunks: chunks.into(),
+            values: Values::Arrays(number),
+        });
+    }
+    documents.sort_unstable_by_key(|document| document.content.id);
+    Ok(Some(Arranged {
+        place,
+        set,
+        documents,
+        errors: signed.errors,
+    }))
+}
+
+/// Pairs by the places of their documents, the lesser first, with the chunks of both.
+type Placed = Vec<(usize, usize, u64)>;
+
+impl Arranged {
+    /// What a signature has in common with each document that is in the arrays; `None`: they are damaged.
+    pub(super) fn common(
+        &self,
+        signature: &MethodSignature,
+    ) -> Result<Option<HashMap<u32, u64>>, AskError> {
+        let parts = self.set.parts()?;
+        let values = signature.entries().into_iter();
+        let values = values.map(|entry| (entry.value, entry.count));
+        let counted = Counter::new(parts.documents().len()).count(&parts, values);
+        let Ok(counted) = counted else {
+            self.place.folder.forget();
+            return Ok(None);
+        };
+        let counted = counted.into_iter().map(|one| (one.document, one.common));
+        Ok(Some(counted.collect()))
+    }
+
+    /// The pairs of at least this figure that are in the arrays, by the places of the documents; `None`: the arrays are damaged,
+    /// or processes failed.
+    fn pairs(&self, least: f64, shards: u32) -> Result<Option<Placed>, AskError> {
+        let (mut numbers, mut places) = (Vec::new(), Vec::new());
+        for (place, document) in self.documents.iter().enumerate() {
+            if let Values::Arrays(number) = document.values {
+                numbers.push(number);
+                places.push(place);
+            }
+        }
+        let folder = &self.place.folder;
+        let found = match pairs_in_shards(folder, &self.set, &numbers, least, shards) {
+            Ok(found) => found,
+            Err(error) => return self.place.without(error),
+        };
+        let place = |number: u32| {
+            let at = numbers.binary_search(&number).ok()?;
+            places.get(at).copied()
+        };
+        let placed = found
+            .into_iter()
+            .map(|Common { a, b, common }| Some((place(a)?, place(b)?, common.into())));
+        Ok(placed.collect())
+    }
+}
+
+/// The pairs that the bar lets through, without a signature of what the arrays have; `None`: there are no arrays.
+pub(super) fn pairs(asked: &Asked<'_>, bar: &Bar) -> Result<Option<Pairs>, AskError> {
+    let Some(arranged) = arranged(asked)? else {
+        return Ok(None);
+    };
+    let Some(mut common) = arranged.pairs(bar.least_figure(), asked.shards)? else {
+        return Ok(None);
+    };
+    let documents = &arranged.documents;
+    for (place, document) in documents.iter().enumerate() {
+        let Values::Here(signature) = &document.values else {
+            continue;
+        };
+        let Some(of_arrays) = arranged.common(signature)? else {
+            return Ok(None);
+        };
+        for (other, document) in documents.iter().enumerate() {
+            let common_of = match &document.values {
+                Values::Arrays(number) => of_arrays.get(number).copied().unwrap_or(0),
+                Values::Here(other) => common_of(signature, other),
+            };
+            // Two of these meet twice, and each itself.
+            let is_second = matches!(document.values, Values::Here(_)) && other >= place;
+            if common_of > 0 && !is_second {
+                common.push((place.min(other), place.max(other), common_of));
+            }
         }
     }
-    for (at, &one) in loose.iter().enumerate() {
-        for other in 0..signed.signatures.len() {
-            if other == one || loose[..at].contains(&other) {
-                continue;
-            }
-            let (a, b) = (one.min(other), one.max(other));
-            let (sa, sb) = (&signed.signatures[a], &signed.signatures[b]);
-            let told = Told::both_ways(asked.params, sa, sb);
-            if bar.lets_through(&told) {
-                found.push(Found { a, b, told });
-            }
-        }
-    }
+    let told = |a: usize, b: usize, common: u64| {
+        Told::of_overlap_both_ways(Overlap {
+            common,
+            a: documents[a].chunks,
+            b: documents[b].chunks,
+        })
+    };
+    let all = common.into_iter().map(|(a, b, common)| Found {
+        a,
+        b,
+        told: told(a, b, common),
+    });
+    let mut found: Vec<Found> = all.filter(|pair| bar.lets_through(&pair.told)).collect();
     found.sort_unstable_by_key(|pair| (pair.a, pair.b));
-    Ok(found)
+    let contents: Vec<ContentRow> = documents.iter().map(|document| document.content).collect();
+    Ok(Some(Pairs {
+        equal: equal(asked, &contents, |at| told(at, at, documents[at].chunks)),
+        contents,
+        found,
+        errors: arranged.errors,
+    }))
+}
+
+/// Chunks that two documents have in common.
+fn common_of(a: &MethodSignature, b: &MethodSignature) -> u64 {
+    let values = |signature: &MethodSignature| -> Vec<(u64, u64)> {
+        let entries = signature.entries().into_iter();
+        entries.map(|entry| (entry.value, entry.count)).collect()
+    };
+    overlap(&values(a), &values(b)).common
 }
 
 /// Pairs again, from the texts themselves: "compute the exact similarities only for document pairs which are preselected"
 /// (section 4.2). A file that is too large to be in memory, or cannot be read now, keeps its estimate.
 pub(super) fn exactly(
     asked: &Asked<'_>,
-    signed: &Signed,
+    contents: &[ContentRow],
     found: Vec<Found>,
     bar: &Bar,
 ) -> Vec<Found> {
     let chunks = |place: usize| {
-        let mut holders = asked.members.holders(signed.contents[place].id);
+        let mut holders = asked.members.holders(contents[place].id);
         holders.find_map(|member| {
             let small = member.size <= crate::ask::LARGEST_READ;
             let bytes = small.then(|| bytes_of(&member.path).ok())??;

@@ -1,5 +1,7 @@
 //! Section 4.2: how far the estimates are from the exact similarities.
 
+use std::fmt::Write as _;
+
 use resemble_core::signature::{Features, MethodSignature, select::select, sorted5::ChunkHashing};
 
 use super::super::{Plot, Section, Table, percent};
@@ -9,6 +11,24 @@ use crate::ask::AskError;
 
 /// (chunk, document) pairs of the texts that few bits are tried on: with 12 every list holds nearly every document.
 const FEW: u64 = 400_000;
+
+/// Values that a document may fill before its accidents are counted apart: 1 % of 2^n.
+const LARGE: f64 = 0.01;
+
+/// An estimate of how much of a document is in another.
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    of: u32,
+    within: u32,
+    told: f64,
+    exact: f64,
+}
+
+impl Estimate {
+    fn error(&self) -> f64 {
+        (self.told - self.exact).abs()
+    }
+}
 
 /// How far estimates are off. Each pair counts twice, as A to B and as B to A.
 #[derive(Clone, Debug, Default)]
@@ -20,7 +40,9 @@ struct Errors {
     /// All that have an estimate above 0.
     count: u64,
     sum: f64,
-    greatest: f64,
+    greatest: Option<Estimate>,
+    /// Without the documents that fill many of the values.
+    greatest_of_small: Option<f64>,
     /// Of those of exactly more than 5 %.
     greatest_of_similar: f64,
     /// Off by more than 1 %, and by more than 5 %.
@@ -30,11 +52,17 @@ struct Errors {
 }
 
 impl Errors {
-    fn add(&mut self, estimate: f64, exact: f64) {
-        let error = (estimate - exact).abs();
+    /// `small`: neither document fills more than [`LARGE`] of the values.
+    fn add(&mut self, told: Estimate, small: bool) {
+        let (estimate, exact, error) = (told.told, told.exact, told.error());
         self.count += 1;
         self.sum += error;
-        self.greatest = self.greatest.max(error);
+        if error > self.greatest() {
+            self.greatest = Some(told);
+        }
+        if small {
+            self.greatest_of_small = Some(self.greatest_of_small.unwrap_or(0.0).max(error));
+        }
         if exact > 0.05 {
             self.greatest_of_similar = self.greatest_of_similar.max(error);
         }
@@ -45,13 +73,18 @@ impl Errors {
         self.below += u64::from(estimate < exact - 1e-12);
     }
 
+    fn greatest(&self) -> f64 {
+        self.greatest.map_or(0.0, |told| told.error())
+    }
+
     fn cells(&self) -> Vec<String> {
-        let points = |share: f64| format!("{:.3}", share * 100.0);
+        let small = self.greatest_of_small;
         vec![
             self.above.to_string(),
             self.only_estimated.to_string(),
             points(self.sum / self.count.max(1) as f64),
-            points(self.greatest),
+            points(self.greatest()),
+            small.map_or_else(|| "-".to_owned(), points),
             points(self.greatest_of_similar),
             self.off[0].to_string(),
             self.off[1].to_string(),
@@ -60,11 +93,16 @@ impl Errors {
     }
 }
 
-const COLUMNS: [&str; 8] = [
+fn points(share: f64) -> String {
+    format!("{:.3}", share * 100.0)
+}
+
+const COLUMNS: [&str; 9] = [
     "above 1 %",
     "of these exactly below",
     "mean error, points",
     "greatest",
+    "greatest of small documents",
     "greatest above exactly 5 %",
     "off by more than 1",
     "by more than 5",
@@ -123,13 +161,32 @@ fn errors(
         }
         let real = exact.peek().filter(|pair| (pair.a, pair.b) == (a, b));
         let real = real.map_or(0, |pair| pair.common);
-        for document in [a, b] {
-            let whole = signatures[document as usize].occurrences().max(1) as f64;
-            let exactly = chunks[document as usize].len().max(1) as f64;
-            errors.add(f64::from(common) / whole, f64::from(real) / exactly);
+        let small = [a, b]
+            .iter()
+            .all(|&document| !is_large(bits, &chunks[document as usize]));
+        for (of, within) in [(a, b), (b, a)] {
+            let whole = signatures[of as usize].occurrences().max(1) as f64;
+            let exactly = chunks[of as usize].len().max(1) as f64;
+            let told = Estimate {
+                of,
+                within,
+                told: f64::from(common) / whole,
+                exact: f64::from(real) / exactly,
+            };
+            errors.add(told, small);
         }
     }
     Ok(errors)
+}
+
+/// Whether a document with these chunks fills many of the values.
+fn is_large(bits: u32, chunks: &[u64]) -> bool {
+    filled(bits, chunks) > LARGE
+}
+
+/// The share of the values that these chunks would fill if no two had one.
+fn filled(bits: u32, chunks: &[u64]) -> f64 {
+    chunks.len() as f64 / 2f64.powi(bits as i32)
 }
 
 fn row(bits: u32, chunks: u64, kept: &str, errors: &Errors) -> Vec<String> {
@@ -188,7 +245,7 @@ pub(super) fn small(corpus: &Corpus<'_>) -> Result<Section, AskError> {
             let name = format!("few-{bits}-{curve}");
             let errors = errors(corpus, &name, bits, &chunks, signatures, &exact)?;
             for (curve, error) in [
-                (curve, errors.greatest),
+                (curve, errors.greatest()),
                 (curve + 2, errors.sum / errors.count.max(1) as f64),
             ] {
                 curves[curve].push((f64::from(bits), (error * 100.0).max(1e-3)));
@@ -228,17 +285,40 @@ pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, AskError> {
             .min(corpus.chunks[pair.b as usize].len());
         similar += u64::from(f64::from(pair.common) / lesser.max(1) as f64 >= THRESHOLD);
     }
+    let mut greatest = String::new();
     for bits in all {
         let signatures = signatures(bits, &corpus.chunks)?;
         let name = format!("errors-{bits}");
         let errors = errors(corpus, &name, bits, &corpus.chunks, &signatures, &exact)?;
         table.row(row(bits, corpus.distinct, "real chunks", &errors));
+        if let Some(told) = errors.greatest {
+            let Estimate { of, within, .. } = told;
+            let is_large = |chunks: &&Vec<u64>| is_large(bits, chunks);
+            let name = |document: u32| {
+                let name = &corpus.collection.texts[document as usize].name;
+                let chunks = corpus.chunks[document as usize].len();
+                format!("`{name}` ({chunks} chunks)")
+            };
+            let _ = write!(
+                greatest,
+                "\n* {bits} bits: {} points, {} estimated in place of {} %, of {} in {}; their chunks are {} and {} % of the values. Not small: {} \
+                 documents.",
+                points(told.error()),
+                points(told.told),
+                points(told.exact),
+                name(of),
+                name(within),
+                points(filled(bits, &corpus.chunks[of as usize])),
+                points(filled(bits, &corpus.chunks[within as usize])),
+                corpus.chunks.iter().filter(is_large).count(),
+            );
+        }
         drop(std::fs::remove_dir_all(corpus.scratch.join(&name)));
     }
     let text = format!(
         "{} pairs have chunks in common, {similar} ({} %) are exactly similar by 1 % or more. With n = {like_24} there are about as many chunks for \
          each value as the paper has with 24, with n = {} as with 28. The paper: at 24 bits up to 5 points, only of documents that \
-         are similar by at most 5 %; at 28 at most 1.",
+         are similar by at most 5 %; at 28 at most 1.\n\nSmall documents fill no more than 1 % of the values. The greatest errors:\n{greatest}",
         exact.len(),
         percent(similar as f64 / exact.len().max(1) as f64),
         like_24 + 4
