@@ -16,7 +16,7 @@ Examples:
       Is it, or most of it, on that disk?
   resemble compare disk.cat ~/Documents
       What is on one side only, what was moved, what was edited.
-  resemble export /media/disk -o disk.cat --method shingle --seed \"$SECRET\"
+  resemble export /media/disk -o disk.cat --method shingle --seed-file ~/.secret
       Sketches as well: find, pairs and groups of that method answer without the disk.
   resemble export ~/src --no-names -o src.cat
       For somebody who may know what, but not what it is called.";

@@ -56,6 +56,9 @@ pub struct MethodArgs {
     /// Method shingle, super-shingle: a secret that chooses which shingles are kept
     #[arg(long, value_name = "TEXT", requires = "method")]
     pub seed: Option<String>,
+    /// Method shingle, super-shingle: the secret is what FILE holds, without a line feed at its end: a command line is seen by all
+    #[arg(long, value_name = "FILE", requires = "method", conflicts_with = "seed", value_hint = ValueHint::FilePath)]
+    pub seed_file: Option<PathBuf>,
     /// Method sif-anchors: the strings of FILE, one a line, instead of the usual ones
     #[arg(long, value_name = "FILE", requires = "method", value_hint = ValueHint::FilePath)]
     pub anchors: Option<PathBuf>,

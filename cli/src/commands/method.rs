@@ -70,6 +70,7 @@ pub(super) fn chosen(args: &MethodArgs, form: Option<Form>) -> CliResult<Chosen>
             Some(Arc::new(Anchors::parse(&text).map_err(MethodError::from)?))
         }
     };
+    let seed = seed(args)?;
     let dictionary = args.dictionary.as_deref().map(read_file).transpose()?;
     let dictionary = dictionary.map(|text| Arc::new(Dictionary::parse(&text)));
     let lemmas = match &args.lemmas {
@@ -94,7 +95,7 @@ pub(super) fn chosen(args: &MethodArgs, form: Option<Form>) -> CliResult<Chosen>
         multiplier: None,
         sizes: args.sizes,
         length: args.length,
-        seed: args.seed.as_deref().map(Seed::new).map(Arc::new),
+        seed: seed.as_deref().map(Seed::new).map(Arc::new),
         anchors: anchors.clone(),
         hash: args.hash,
         dictionary: dictionary.clone(),
@@ -107,11 +108,31 @@ pub(super) fn chosen(args: &MethodArgs, form: Option<Form>) -> CliResult<Chosen>
         method,
         params,
         anchors: anchors.map(|anchors| anchors.to_text()),
-        seed: args.seed.clone(),
+        seed,
         dictionary: dictionary.map(|words| words.to_text()),
         lemmas: lemmas.map(|lemmas| lemmas.to_text()),
         shards: args.shards,
     })
+}
+
+/// The secret, as it was given or as a file holds it.
+fn seed(args: &MethodArgs) -> CliResult<Option<String>> {
+    let Some(path) = &args.seed_file else {
+        return Ok(args.seed.clone());
+    };
+    let wrong = |what: &str| CliError::File {
+        verb: "take a seed from",
+        path: path.clone(),
+        source: io::Error::other(what.to_owned()),
+    };
+    let mut text = String::from_utf8(read_file(path)?).map_err(|_| wrong("it is no UTF-8"))?;
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    if text.is_empty() {
+        return Err(wrong("it is empty"));
+    }
+    Ok(Some(text))
 }
 
 impl Chosen {
@@ -163,6 +184,7 @@ pub(super) fn refuse_parameters(args: &MethodArgs, form: CanonicalArgs) -> CliRe
         ("--sizes", args.sizes.is_some()),
         ("--length", args.length.is_some()),
         ("--seed", args.seed.is_some()),
+        ("--seed-file", args.seed_file.is_some()),
         ("--dictionary", args.dictionary.is_some()),
         ("--lemmas", args.lemmas.is_some()),
         ("--stem", args.stem.is_some()),

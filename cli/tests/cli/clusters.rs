@@ -103,6 +103,17 @@ fn a_work_folder_is_kept_and_belongs_to_one_seed() {
         refused.err
     );
     assert!(!refused.err.contains("another another"), "{}", refused.err);
+    // A secret that no command line shows.
+    let of_file = || {
+        let question = ["groups", "docs", "--method", "shingle", "--work", "work"];
+        env.run(question.iter().chain(&["--seed-file", "secret"]))
+    };
+    env.write("secret", "one\n");
+    assert_eq!(of_file().text(), first.text());
+    env.write("secret", "\n");
+    let refused = of_file();
+    assert_eq!(refused.code, 2);
+    assert!(refused.err.contains("secret: it is empty"), "{refused:?}");
     // Little memory, the same answer.
     let little = [
         "groups", "docs", "--method", "shingle", "--memory", "1M", "--seed", "one",
