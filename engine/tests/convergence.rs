@@ -132,7 +132,37 @@ impl Storm {
         }
     }
 
+    /// The names that an operation is about.
+    fn names(&self, op: &Op) -> Vec<PathBuf> {
+        match *op {
+            Op::Write(n, _)
+            | Op::Append(n, _)
+            | Op::Truncate(n)
+            | Op::SaveByRename(n, _)
+            | Op::Symlink(n)
+            | Op::Remove(n)
+            | Op::SameSizeSameTime(n, _)
+            | Op::Chmod(n) => vec![self.path(n)],
+            Op::Rename(a, b) | Op::Exchange(a, b) | Op::HardLink(a, b) => {
+                vec![self.path(a), self.path(b)]
+            }
+            Op::RenameDir(a, b) => [a, b].map(|n| self.scene.path(folder(n))).to_vec(),
+            Op::MakeDir(n) | Op::RemoveDir(n) => vec![self.scene.path(folder(n))],
+            Op::Look => Vec::new(),
+        }
+    }
+
+    /// Whether a directory above is a link: what is done there is done, and told, somewhere else.
+    fn is_behind_link(&self, path: &Path) -> bool {
+        let root = self.scene.root();
+        let above = path.ancestors().skip(1).take_while(|above| *above != root);
+        above.into_iter().any(Path::is_symlink)
+    }
+
     fn run(&mut self, op: &Op) {
+        if self.names(op).iter().any(|name| self.is_behind_link(name)) {
+            return;
+        }
         match *op {
             Op::Write(n, seed) => {
                 let path = self.path(n);
