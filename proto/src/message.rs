@@ -34,14 +34,13 @@ mod holders;
 mod method;
 mod parts;
 mod request;
+mod status;
 mod templates;
 mod why;
 
 pub use answer::{
-    AlertKind, AlertRow, Answer, CoverRow, Degraded, Discount, DumpRow, End, Failure, FailureKind,
-    FindRow, Header, Hello, IndexStatus, Layer, Looked, MountStatus, PairRow, Reply, RootState,
-    RootStatus, SoftError, SoftErrorKind, StatusAnswer, Unopened, WatchOrigin, WatchRow,
-    WatchStatus, reason,
+    Answer, CoverRow, Discount, DumpRow, End, Failure, FailureKind, FindRow, Header, Hello, Layer,
+    Looked, PairRow, Reply, SoftError, SoftErrorKind, reason,
 };
 pub use compare::{
     CompareClass, CompareOptions, ComparePart, CompareRequest, CompareRow, CompareSummary,
@@ -64,6 +63,10 @@ pub use parts::{Parts, Whole};
 pub use request::{
     CatalogueForm, DumpForm, FindRequest, Inode, MeasureUnit, MountView, PairScore, PairsRequest,
     Request, Scope, StandsAs, Subject, WireAspect,
+};
+pub use status::{
+    AlertKind, AlertRow, Degraded, IndexStatus, MountStatus, RootState, RootStatus, StatusAnswer,
+    Unopened, WatchOrigin, WatchRow, WatchStatus,
 };
 pub use templates::{MarkRequest, TemplateRow};
 pub use why::{

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::message::{
-    CatalogueForm, DumpForm, FindRequest, MarkRequest, MeasureUnit, PairScore, PairsRequest,
-    Request, Scope, Subject, TemplateRow,
+    CatalogueForm, DumpForm, FindRequest, IndexStatus, MarkRequest, MeasureUnit, MountView,
+    PairScore, PairsRequest, Request, RootState, RootStatus, Scope, StatusAnswer, Subject,
+    TemplateRow, WatchStatus,
 };
 
 fn json<T: Serialize>(value: &T) -> String {

@@ -1,0 +1,249 @@
+//! What the daemon says of itself: its state, what it watches and shows, the alerts.
+
+use resemble_core::Relation;
+use serde::{Deserialize, Serialize};
+
+use crate::message::MountView;
+use crate::message::answer::relation_word;
+use crate::number::Fraction;
+use crate::path::{PathText, fields};
+
+/// The state of the daemon.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusAnswer {
+    /// The roots, in the order given.
+    pub roots: Vec<RootStatus>,
+    /// The index.
+    pub index: IndexStatus,
+    /// Rises with every change that reached the index; equal clocks, equal answers.
+    pub clock: u64,
+    /// No scan under way and nothing known to be stale.
+    pub fresh: bool,
+    /// What keeps answers from being as quick or as certain as promised; empty is good.
+    pub degraded: Vec<Degraded>,
+    /// Overlays that are mounted.
+    #[serde(default)]
+    pub mounts: Vec<MountStatus>,
+    /// How the roots are watched.
+    #[serde(default)]
+    pub watch: WatchStatus,
+    /// The daemon's process id.
+    #[serde(default)]
+    pub pid: u32,
+    /// What could not be looked into, by path: the first [`Self::MOST_UNOPENED`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unopened: Vec<Unopened>,
+}
+
+/// A document or archive, or something in one, that could not be looked into.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unopened {
+    /// The file, and the names that lead on, joined by `!`.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// Why.
+    pub reason: String,
+}
+
+impl StatusAnswer {
+    /// So many of what could not be looked into are named.
+    pub const MOST_UNOPENED: usize = 100;
+
+    /// Whether everything is as it should be: `resemble status` ends with 0.
+    pub fn is_live(&self) -> bool {
+        let is_well = |state| matches!(state, RootState::Live | RootState::Catalogue);
+        self.degraded.is_empty() && self.roots.iter().all(|root| is_well(root.state))
+    }
+}
+
+/// The state of one root.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RootStatus {
+    /// The root.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// Regular files in the index, hard links once.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// What is going on.
+    pub state: RootState,
+    /// Files known to be changed and not read yet.
+    pub pending: u64,
+    /// Files left out on purpose.
+    pub skipped: u64,
+    /// Files that could not be read.
+    pub unreadable: u64,
+    /// Real entries called `.similar`, which the overlay hides.
+    #[serde(default)]
+    pub hidden: u64,
+    /// Ignore files are honoured and `.git` is skipped.
+    #[serde(default)]
+    pub ignore: bool,
+    /// Documents and archives are taken apart.
+    #[serde(default = "crate::message::request::yes")]
+    pub text: bool,
+    /// Documents and archives of which something could not be looked into.
+    #[serde(default)]
+    pub unopened: u64,
+}
+
+/// What goes on with a root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RootState {
+    /// The first scan, or a rescan, is under way; old answers stay.
+    Scanning,
+    /// Watched, and every change reaches the index within seconds.
+    Live,
+    /// Answers are right, but changes take longer to be seen.
+    Degraded,
+    /// The root cannot be reached; its last answers stay.
+    Unavailable,
+    /// A catalogue: it is as it was when it was exported.
+    Catalogue,
+}
+
+impl RootState {
+    /// The word in every output.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Scanning => "scanning",
+            Self::Live => "live",
+            Self::Degraded => "degraded",
+            Self::Unavailable => "unavailable",
+            Self::Catalogue => "catalogue",
+        }
+    }
+}
+
+/// Whole-index figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IndexStatus {
+    /// Bytes of the index file.
+    pub bytes: u64,
+    /// Contents.
+    pub contents: u64,
+    /// Chunks, repeats counted.
+    pub chunks: u64,
+    /// Files read since the daemon started; a restart reads only what changed.
+    #[serde(default)]
+    pub files_read: u64,
+    /// Bytes read since the daemon started.
+    #[serde(default)]
+    pub bytes_read: u64,
+}
+
+/// How the roots are watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchStatus {
+    /// Directories with a watch.
+    pub directories: u64,
+    /// Directories without one, which are looked at from time to time.
+    pub polled: u64,
+    /// Times that the kernel's event queue ran over since the daemon started.
+    pub overflows: u64,
+}
+
+/// One thing that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Degraded {
+    /// The subtree concerned.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// One sentence: what is wrong and what it means.
+    pub reason: String,
+    /// What to type to mend it, if there is such a thing.
+    #[serde(default)]
+    pub remedy: Option<String>,
+}
+
+/// A mounted overlay.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MountStatus {
+    /// Its mount point.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// Its view.
+    pub view: MountView,
+}
+
+/// An alert: a change made `a` resemble `b`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AlertRow {
+    /// Counts up from 1 in one state folder.
+    pub seq: u64,
+    /// When, in seconds since 1970.
+    pub time: u64,
+    /// One file, or a tree as a whole.
+    pub kind: AlertKind,
+    /// Who changed.
+    #[serde(flatten, with = "fields::a")]
+    pub a: PathText,
+    /// Whom it resembles.
+    #[serde(flatten, with = "fields::b")]
+    pub b: PathText,
+    /// How they relate.
+    #[serde(with = "relation_word")]
+    pub relation: Option<Relation>,
+    /// How much of a is in b.
+    pub a_in_b: Fraction,
+    /// How much of b is in a.
+    pub b_in_a: Fraction,
+    /// Proven common bytes, a lower bound.
+    pub shared_bytes: u64,
+    /// How many files the alert stands for: 1, or those of a copied tree.
+    pub files: u64,
+}
+
+/// What an alert is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AlertKind {
+    /// Two files.
+    File,
+    /// A copied tree: two directories.
+    Tree,
+}
+
+/// A root of the daemon.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchRow {
+    /// The root.
+    #[serde(flatten, with = "fields::path")]
+    pub path: PathText,
+    /// Who asked for it.
+    pub origin: WatchOrigin,
+    /// Ignore files are honoured and `.git` is skipped.
+    #[serde(default)]
+    pub ignore: bool,
+    /// Other file systems below are not entered.
+    #[serde(default)]
+    pub one_file_system: bool,
+    /// Documents and archives are taken apart.
+    #[serde(default = "crate::message::request::yes")]
+    pub text: bool,
+}
+
+/// Where a root comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WatchOrigin {
+    /// The command line or configuration of this start.
+    Start,
+    /// `watch add`: kept in the state folder.
+    Kept,
+    /// `import`: a catalogue, kept in the state folder.
+    Catalogue,
+}
+
+impl WatchOrigin {
+    /// The word in every output.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Kept => "kept",
+            Self::Catalogue => "catalogue",
+        }
+    }
+}
