@@ -275,3 +275,32 @@ fn a_passing_folder_goes_also_after_a_failure() {
     assert_eq!(left.count(), 0);
     ask(2, &folder.path().join("none")).expect_err("no folder");
 }
+
+/// Of many documents each is looked up in arrays that go with the answer, unless there is no place for them.
+#[test]
+fn many_documents_are_compared_by_passing_arrays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let modified = || std::fs::metadata(folder.path()).and_then(|folder| folder.modified());
+    let before = modified().expect("a date");
+    let mut scene = Scene::new();
+    for number in 0..1000 {
+        // Every tenth resembles the one before.
+        let (seed, words) = if number % 10 == 9 {
+            (number - 1, 45)
+        } else {
+            (number, 40)
+        };
+        scene.write(&format!("{number:04}"), text(seed, words));
+    }
+    scene.scan();
+    let question = || questions().remove(1);
+    let by_arrays = ask(&scene, "", question(), &Passing(folder.path().to_owned()));
+    // Something has been there, and is no more.
+    assert!(modified().expect("a date") > before);
+    let left = std::fs::read_dir(folder.path()).expect("listed");
+    assert_eq!(left.count(), 0);
+    let nowhere = Passing(folder.path().join("none"));
+    let by_signatures = ask(&scene, "", question(), &nowhere);
+    assert!(by_arrays.rows.len() >= 100, "{}", by_arrays.rows.len());
+    assert_eq!(by_arrays.rows, by_signatures.rows);
+}

@@ -133,7 +133,7 @@ fn told(asked: &Asked<'_>, own: &MethodSignature) -> Result<AllTold, AskError> {
 
 /// Of sorted5: what the arrays have needs no signature. `None`: there are no arrays.
 fn told_by_arrays(asked: &Asked<'_>, own: &MethodSignature) -> Result<Option<AllTold>, AskError> {
-    let Some(arranged) = sorted::arranged(asked)? else {
+    let Some(arranged) = sorted::arranged(asked, false)? else {
         return Ok(None);
     };
     let Some(common) = arranged.common(own)? else {

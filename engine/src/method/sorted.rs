@@ -8,7 +8,7 @@
 //!    itself.
 //! 2. **The arrays are never needed.** Without a folder for them, or if they cannot be written or are damaged, signatures are
 //!    compared as for every other method, and the answer is the same. Where nothing may stay (`--no-cache`), there are arrays only
-//!    if processes are to share the work: in a folder that goes with the answer.
+//!    if processes are to share the work or many documents are compared with each other: in a folder that goes with the answer.
 //! 3. **No signature of what they have.** The chunks of a document are read off the arrays, and how many there are stands in
 //!    their table: a question where nothing is new needs no signature.
 //! 4. **Whose keys.** Ids of contents are given out by one index; a record in it names it, and arrays made for another one are not
@@ -33,6 +33,9 @@ use crate::ask::{AskError, bytes_of};
 
 /// The record that names an index.
 const NAME: &str = "method.arrays";
+
+/// From so many files on arrays are worth making for one comparison of each with each.
+const MANY: usize = 1000;
 
 /// So often parts are looked for that another question has just replaced.
 const TRIES: usize = 3;
@@ -60,13 +63,15 @@ impl Held {
 struct Place {
     folder: Folder,
     /// They go with the answer.
-    passing: Option<Work>,
+    _passing: Option<Work>,
+    /// There is to be no answer without them: they are what processes share that were asked for.
+    is_needed: bool,
 }
 
 impl Place {
-    /// There is an answer without the arrays, unless the processes that fail were asked for and arrays are here for them alone.
+    /// There is an answer without the arrays, unless these are needed.
     fn without<T>(&self, error: ArraysError) -> Result<Option<T>, AskError> {
-        if self.passing.is_some() {
+        if self.is_needed {
             return Err(error.into());
         }
         tracing::warn!(%error, "sorted5 answers without its arrays");
@@ -78,21 +83,28 @@ impl Place {
 }
 
 /// Where the arrays for a question are; `None`: nowhere. Where nothing may stay there are arrays only if they are what
-/// processes are to share.
-fn place(asked: &Asked<'_>) -> Result<Option<Place>, AskError> {
+/// processes are to share, or many documents are to be compared with each other.
+fn place(asked: &Asked<'_>, each_with_each: bool) -> Result<Option<Place>, AskError> {
     if asked.params.method() != Method::Sorted5 {
         return Ok(None);
     }
     let (folder, stays) = asked.keep.folder();
     let params = asked.params.to_string();
     if !stays {
-        if asked.shards < 2 {
+        let is_needed = asked.shards > 1;
+        let is_worth_it = each_with_each && asked.members.files.len() >= MANY;
+        if !is_needed && !is_worth_it {
             return Ok(None);
         }
-        let work = Work::passing(&folder)?;
+        let work = match Work::passing(&folder) {
+            Ok(work) => work,
+            Err(error) if is_needed => return Err(error.into()),
+            Err(_) => return Ok(None),
+        };
         return Ok(Some(Place {
             folder: Folder::new(work.path(), &params, "passing"),
-            passing: Some(work),
+            _passing: Some(work),
+            is_needed,
         }));
     }
     let name = if let Some(name) = asked.snapshot.record(NAME)? {
@@ -107,7 +119,8 @@ fn place(asked: &Asked<'_>) -> Result<Option<Place>, AskError> {
     };
     Ok(Some(Place {
         folder: Folder::new(&folder.join("arrays"), &params, &name),
-        passing: None,
+        _passing: None,
+        is_needed: false,
     }))
 }
 
@@ -202,9 +215,12 @@ pub(super) enum Values {
 }
 
 /// Brings the arrays in line with the contents of a question. Only what is new is signed, and its signatures are in memory
-/// for no longer than that takes. `None`: there are no arrays.
-pub(super) fn arranged(asked: &Asked<'_>) -> Result<Option<Arranged>, AskError> {
-    let Some(place) = place(asked)? else {
+/// for no longer than that takes. `each_with_each`: they are to be compared with each other. `None`: there are no arrays.
+pub(super) fn arranged(
+    asked: &Asked<'_>,
+    each_with_each: bool,
+) -> Result<Option<Arranged>, AskError> {
+    let Some(place) = place(asked, each_with_each)? else {
         return Ok(None);
     };
     let rows = signed::rows(asked, &asked.members.contents())?;
@@ -296,7 +312,7 @@ impl Arranged {
 
 /// The pairs that the bar lets through, without a signature of what the arrays have; `None`: there are no arrays.
 pub(super) fn pairs(asked: &Asked<'_>, bar: &Bar) -> Result<Option<Pairs>, AskError> {
-    let Some(arranged) = arranged(asked)? else {
+    let Some(arranged) = arranged(asked, true)? else {
         return Ok(None);
     };
     let Some(mut common) = arranged.pairs(bar.least_figure(), asked.shards)? else {
