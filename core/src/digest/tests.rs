@@ -37,11 +37,14 @@ fn plainly(bytes: &[u8], params: &Params) -> Digest {
     }
     let kind = ContentKind::of(bytes);
     let mut words = None;
-    if kind == ContentKind::Text && params.shingles.cap > 0 {
+    if kind == ContentKind::Text {
         sampler = Sampler::new(&params.shingles);
-        let mut shingler = Shingler::new();
-        shingler.update(bytes, &mut |sample| sampler.push(sample));
-        words = shingler.finish(&mut |sample| sampler.push(sample));
+        // Who samples nothing looks for no words.
+        if params.shingles.cap > 0 {
+            let mut shingler = Shingler::new();
+            shingler.update(bytes, &mut |sample| sampler.push(sample));
+            words = shingler.finish(&mut |sample| sampler.push(sample));
+        }
     }
     Digest {
         content: content::digest(bytes),
@@ -58,7 +61,7 @@ fn params() -> impl Strategy<Value = Params> {
     (
         proptest::sample::select(averages.to_vec()),
         3..7u8,
-        0..200u32,
+        prop_oneof![1 => Just(0), 9 => 0..200u32],
     )
         .prop_map(|(average, least_level, cap)| Params {
             chunk: ChunkParams::scaled(average).unwrap(),
