@@ -39,6 +39,7 @@ mod met;
 pub mod method;
 pub mod pairs;
 mod parallel;
+mod passing;
 pub mod phases;
 pub mod portable;
 pub mod read;

@@ -1,9 +1,7 @@
 //! Where the arrays of a params id stand, and how a new state takes the place of the old one.
 
 use std::fs::{self, File};
-use std::hash::{BuildHasher, Hasher};
 use std::io::Write;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -14,6 +12,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use super::{ArraysError, build, shards};
+use crate::passing::{Passing, fresh_name};
 
 /// Params ids that have arrays: who tries out parameters pushes out the oldest.
 const MOST_IDS: usize = 4;
@@ -86,40 +85,6 @@ pub struct Folder {
     params: String,
 }
 
-/// A name that nothing has yet.
-fn fresh_name() -> String {
-    let random = std::hash::RandomState::new().build_hasher().finish();
-    format!("{random:016x}")
-}
-
-/// A folder for what is needed only for a while; it goes with this.
-#[derive(Debug)]
-pub struct Work(PathBuf);
-
-impl Work {
-    /// A new one in this folder, which may be anybody's.
-    pub fn passing(place: &Path) -> Result<Self, ArraysError> {
-        let path = place.join(format!(".resemble-arrays-{}", fresh_name()));
-        // Not one that is there already: that would be somebody else's.
-        let made = fs::DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(ArraysError::io("make", &path))?;
-        Ok(Self(path))
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.0) {
-            tracing::warn!(%error, folder = %self.0.display(), "a work folder stays");
-        }
-    }
-}
-
 impl Folder {
     /// In `folder`, for signatures of these parameters; `of` tells whose keys they are: those of another index are others.
     pub fn new(folder: &Path, params: &str, of: &str) -> Self {
@@ -164,11 +129,9 @@ impl Folder {
     }
 
     /// A folder to work in.
-    pub(super) fn work(&self) -> Result<Work, ArraysError> {
+    pub(super) fn work(&self) -> Result<Passing, ArraysError> {
         private_folder(&self.path)?;
-        let path = self.path.join(format!("work-{}", fresh_name()));
-        private_folder(&path)?;
-        Ok(Work(path))
+        Ok(Passing::new(&self.path, "work-")?)
     }
 
     /// Merges new documents into the state, whichever there is by now, without the documents that do not stay; the new

@@ -32,7 +32,7 @@ use std::path::PathBuf;
 use resemble_core::arrays::ArrayError;
 use resemble_mapped::MapError;
 
-pub use folder::{Folder, Set, Update, Work};
+pub use folder::{Folder, Set, Update};
 pub use lists::Lists;
 pub use search::{Common, pairs, pairs_among, pairs_in_shards, pairs_on};
 pub use shards::worker;
@@ -65,6 +65,12 @@ pub enum ArraysError {
     /// A process of ours did not do its work.
     #[error("a worker process for the arrays failed: {0}")]
     Worker(String),
+}
+
+impl From<(PathBuf, io::Error)> for ArraysError {
+    fn from((path, source): (PathBuf, io::Error)) -> Self {
+        Self::io("make", &path)(source)
+    }
 }
 
 impl ArraysError {

@@ -14,7 +14,6 @@
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use resemble_core::hash::content::digest;
 use resemble_core::signature::{Scheme, shingle};
@@ -30,6 +29,7 @@ use super::Asked;
 use super::signed::Signed;
 use crate::ask::{AskError, bytes_of};
 use crate::members::Member;
+use crate::passing::Passing;
 use crate::phases::{Batch, Document, Kept, MEMORY, PhaseError, Plan, Policy};
 
 /// No document.
@@ -37,9 +37,6 @@ const NONE: u32 = u32::MAX;
 
 /// Work folders that are kept.
 const MOST_FOLDERS: usize = 4;
-
-/// Numbers passing folders apart.
-static COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// Ignored shingles that an answer lists.
 const COMMONEST: usize = 10;
@@ -264,7 +261,7 @@ struct Work {
     /// The user has named it: nothing in it is made anew without being asked for.
     is_named: bool,
     /// It goes with the answer.
-    is_passing: bool,
+    _passing: Option<Passing>,
     /// Held while somebody works there.
     _lock: Option<File>,
 }
@@ -277,7 +274,7 @@ impl Work {
                 _lock: Some(lock(&path)?),
                 path,
                 is_named: true,
-                is_passing: false,
+                _passing: None,
             });
         }
         let (place, is_kept) = asked.keep.folder();
@@ -295,45 +292,18 @@ impl Work {
             return Ok(Self {
                 path,
                 is_named: false,
-                is_passing: false,
+                _passing: None,
                 _lock: held,
             });
         }
-        loop {
-            let count = COUNT.fetch_add(1, Ordering::Relaxed);
-            let path = place.join(format!(".resemble-clusters-{}-{count}", std::process::id()));
-            match fs::DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => {
-                    return Ok(Self {
-                        path,
-                        is_named: false,
-                        is_passing: true,
-                        _lock: None,
-                    });
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(source) => return Err(PhaseError::Folder { path, source }.into()),
-            }
-        }
-    }
-}
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        if self.is_passing {
-            let gone = Batch::forget(&self.path).and_then(|()| {
-                fs::remove_dir(&self.path).map_err(|source| {
-                    PhaseError::Folder {
-                        path: self.path.clone(),
-                        source,
-                    }
-                    .into()
-                })
-            });
-            if let Err(error) = gone {
-                tracing::warn!(%error, "a work folder stays");
-            }
-        }
+        let passing = Passing::new(&place, ".resemble-clusters-")
+            .map_err(|(path, source)| PhaseError::Folder { path, source })?;
+        Ok(Self {
+            path: passing.path().to_owned(),
+            is_named: false,
+            _passing: Some(passing),
+            _lock: None,
+        })
     }
 }
 

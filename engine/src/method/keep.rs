@@ -153,8 +153,7 @@ impl<'a> OneByOne<'a> {
         let number = content.0 / BLOCK;
         let at = self.blocks.iter().position(|(known, _)| *known == number);
         if at.is_none() {
-            let record = self.snapshot.record(&block_name(&self.id, number))?;
-            let block = decode_block(&record.unwrap_or_default()).unwrap_or_default();
+            let block = read_block(self.snapshot, &self.id, number)?;
             self.blocks.truncate(Self::MOST - 1);
             self.blocks.push_front((number, block));
         }
@@ -165,6 +164,12 @@ impl<'a> OneByOne<'a> {
 
 fn block_name(id: &str, block: u32) -> String {
     format!("method.kept/{id}/{block:08x}")
+}
+
+/// What a block keeps; nothing if there is none, or it is damaged.
+fn read_block(snapshot: &Snapshot, id: &str, number: u32) -> Result<Block, ReadError> {
+    let record = snapshot.record(&block_name(id, number))?;
+    Ok(decode_block(&record.unwrap_or_default()).unwrap_or_default())
 }
 
 fn sets_name(id: &str) -> String {
@@ -198,11 +203,7 @@ impl<'a> Kept<'a> {
         let mut found = Vec::with_capacity(contents.len());
         for block in contents.chunk_by(|a, b| a.0 / BLOCK == b.0 / BLOCK) {
             let number = block[0].0 / BLOCK;
-            let record = self
-                .snapshot
-                .record(&block_name(&self.id, number))?
-                .unwrap_or_default();
-            let kept = decode_block(&record).unwrap_or_default();
+            let kept = read_block(self.snapshot, &self.id, number)?;
             found.extend(block.iter().map(|content| {
                 let bytes = kept.get(&(content.0 % BLOCK))?;
                 MethodSignature::decode(bytes).ok()
@@ -232,7 +233,7 @@ impl<'a> Kept<'a> {
             register
         };
         for number in numbers {
-            let (name, mut kept, had) = self.living(number)?;
+            let (mut kept, had) = self.living(number)?;
             let added = fresh.remove(&number).unwrap_or_default();
             let changed = kept.len() < had || !added.is_empty();
             kept.extend(
@@ -245,13 +246,18 @@ impl<'a> Kept<'a> {
             }
             if changed {
                 let record = (!kept.is_empty()).then(|| encode_block(&kept));
-                records.push((name, record));
+                records.push((block_name(&self.id, number), record));
             }
         }
+        self.write(records, register);
+        Ok(())
+    }
+
+    /// Writes records together with the register, which is then as this question has left it.
+    fn write(&mut self, mut records: Records, register: Register) {
         records.push((REGISTER.to_owned(), Some(encode_register(&register))));
         self.keep.keep(records);
         self.register = Some(register);
-        Ok(())
     }
 
     /// What was kept under this key.
@@ -268,9 +274,7 @@ impl<'a> Kept<'a> {
             None => self.touched(&mut records)?,
         };
         records.push((sets_name(&self.id), Some([key, sets].concat())));
-        records.push((REGISTER.to_owned(), Some(encode_register(&register))));
-        self.keep.keep(records);
-        self.register = Some(register);
+        self.write(records, register);
         Ok(())
     }
 
@@ -296,11 +300,9 @@ impl<'a> Kept<'a> {
         Ok(recent.iter().cloned().chain(needed).collect())
     }
 
-    /// The name of a block, what it keeps of contents that there still are, and of how many it did.
-    fn living(&self, number: u32) -> Result<(String, Block, usize), ReadError> {
-        let name = block_name(&self.id, number);
-        let record = self.snapshot.record(&name)?.unwrap_or_default();
-        let mut kept = decode_block(&record).unwrap_or_default();
+    /// What a block keeps of contents that there still are, and of how many it did.
+    fn living(&self, number: u32) -> Result<(Block, usize), ReadError> {
+        let mut kept = read_block(self.snapshot, &self.id, number)?;
         let had = kept.len();
         let mut failure = None;
         kept.retain(|place, _| {
@@ -310,7 +312,7 @@ impl<'a> Kept<'a> {
         });
         match failure {
             Some(error) => Err(error),
-            None => Ok((name, kept, had)),
+            None => Ok((kept, had)),
         }
     }
 }

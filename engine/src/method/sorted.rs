@@ -28,8 +28,9 @@ use super::all_pairs::Found;
 use super::pairs::{Pairs, equal};
 use super::signed::{self, Signed};
 use super::{Asked, Bar, Told};
-use crate::arrays::{ArraysError, Common, Folder, Set, Update, Work, pairs_in_shards};
+use crate::arrays::{ArraysError, Common, Folder, Set, Update, pairs_in_shards};
 use crate::ask::{AskError, bytes_of};
+use crate::passing::{Passing, fresh_name};
 
 /// The record that names an index.
 const NAME: &str = "method.arrays";
@@ -63,7 +64,7 @@ impl Held {
 struct Place {
     folder: Folder,
     /// They go with the answer.
-    _passing: Option<Work>,
+    _passing: Option<Passing>,
     /// There is to be no answer without them: they are what processes share that were asked for.
     is_needed: bool,
 }
@@ -96,9 +97,9 @@ fn place(asked: &Asked<'_>, each_with_each: bool) -> Result<Option<Place>, AskEr
         if !is_needed && !is_worth_it {
             return Ok(None);
         }
-        let work = match Work::passing(&folder) {
+        let work = match Passing::new(&folder, ".resemble-arrays-") {
             Ok(work) => work,
-            Err(error) if is_needed => return Err(error.into()),
+            Err(error) if is_needed => return Err(ArraysError::from(error).into()),
             Err(_) => return Ok(None),
         };
         return Ok(Some(Place {
@@ -110,9 +111,7 @@ fn place(asked: &Asked<'_>, each_with_each: bool) -> Result<Option<Place>, AskEr
     let name = if let Some(name) = asked.snapshot.record(NAME)? {
         String::from_utf8_lossy(&name).into_owned()
     } else {
-        use std::hash::{BuildHasher, Hasher};
-        let random = std::hash::RandomState::new().build_hasher().finish();
-        let name = format!("{random:016x}");
+        let name = fresh_name();
         let record = Some(name.clone().into_bytes());
         asked.keep.keep(vec![(NAME.to_owned(), record)]);
         name
