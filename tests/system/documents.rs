@@ -7,7 +7,7 @@ use resemble_tests::{Daemon, Sandbox, fuse_works, names};
 
 /// A document that another program made.
 fn sample(name: &str) -> Vec<u8> {
-    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../extract/tests/samples");
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/extract/tests/samples");
     fs::read(samples.join(name)).expect("a sample")
 }
 

@@ -5,9 +5,19 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// The folder of a crate: programs stand at the top, libraries in `crates/`, the laboratory in `lab/`.
+fn home(krate: &str) -> PathBuf {
+    let places = ["", "crates", "lab"];
+    let places = places.map(|place| workspace().join(place).join(krate));
+    let found = places
+        .into_iter()
+        .find(|home| home.join("Cargo.toml").exists());
+    found.unwrap_or_else(|| panic!("no crate {krate}"))
+}
+
 /// The crates that a crate's manifest names under `[dependencies]`.
 fn dependencies(krate: &str) -> Vec<String> {
-    let manifest = fs::read_to_string(workspace().join(krate).join("Cargo.toml")).expect(krate);
+    let manifest = fs::read_to_string(home(krate).join("Cargo.toml")).expect(krate);
     let section = manifest.split("[dependencies]").nth(1).unwrap_or_default();
     let section = section.split("\n[").next().unwrap_or_default();
     let names = section
@@ -21,7 +31,7 @@ fn dependencies(krate: &str) -> Vec<String> {
 
 fn sources(krate: &str) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
-    let mut folders = vec![workspace().join(krate).join("src")];
+    let mut folders = vec![home(krate).join("src")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder of sources") {
             let path = entry.expect("an entry").path();

@@ -4,7 +4,7 @@ use resemble_index::{FORMAT_VERSION, TABLES};
 
 use crate::made::{digest, memory, read};
 
-const DOC: &str = include_str!("../../../docs/index-format.md");
+const DOC: &str = include_str!("../../../../docs/index-format.md");
 
 #[test]
 fn the_document_has_the_version_and_every_table() {
