@@ -20,6 +20,7 @@ mod pattern;
 mod prepared;
 pub mod runs;
 mod templates;
+mod text;
 
 pub use chunks::shared_chunk_bytes;
 pub use estimate::{
@@ -28,6 +29,7 @@ pub use estimate::{
 pub use interval::{interval, wilson};
 pub use prepared::Prepared;
 pub use templates::{Template, Templates};
+pub use text::{Proof, RARE, ShingleCounts, Table, Text};
 
 /// A file of fewer bytes is too small to judge: its few windows say nothing, and an estimate of
 /// 0 or 100 % would be taken at its word.

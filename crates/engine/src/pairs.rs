@@ -13,8 +13,7 @@
 
 use std::path::Path;
 
-use resemble_core::similarity::{LEAST_JUDGED, Sketch, Unit, shared_chunk_bytes};
-use resemble_core::words::Proof;
+use resemble_core::similarity::{LEAST_JUDGED, Proof, Sketch, Unit, shared_chunk_bytes};
 use resemble_core::{ByteLen, ContentId, Measures, Relation, Score, rank, similarity};
 use resemble_index::{ReadError, Snapshot};
 use resemble_proto::message::{Answer, Discount, Layer, PairRow, PairScore, Scope, SoftError};

@@ -10,9 +10,8 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use resemble_core::similarity::Unit;
 use resemble_core::similarity::discount::FREE;
-use resemble_core::words::{Proof, ShingleCounts, Table, Text};
+use resemble_core::similarity::{Proof, ShingleCounts, Table, Text, Unit};
 use resemble_core::{ByteLen, ContentKind};
 use resemble_index::Snapshot;
 

@@ -30,13 +30,11 @@ use crate::similarity::LEAST_JUDGED;
 
 mod spelled;
 mod stream;
-mod text;
 mod tokenizer;
 
 pub(crate) use spelled::WordTexts;
 pub(crate) use stream::WordHashes;
-pub use text::{Proof, RARE, ShingleCounts, Table, Text};
-use tokenizer::{Short, Sink, Tokenizer};
+pub(crate) use tokenizer::{Short, Sink, Tokenizer};
 
 /// More letters in a row are no word of a language.
 const LONG: u32 = 16;
@@ -54,7 +52,7 @@ pub struct Shingler {
 
 /// Hashes letters to words and words to shingles.
 #[derive(Clone, Debug, Default)]
-struct Folding {
+pub(crate) struct Folding {
     /// The hash of the letters before the last up to 16, these, and how many bytes they are.
     word: u64,
     sixteen: u128,
@@ -70,7 +68,7 @@ struct Folding {
 impl Folding {
     /// Takes a letter; whether a word without end is cut behind it.
     #[inline]
-    fn letter(&mut self, letter: u32) -> bool {
+    pub(crate) fn letter(&mut self, letter: u32) -> bool {
         if letter < 128 {
             self.byte(letter as u8 | 0x20);
         } else {
@@ -100,19 +98,19 @@ impl Folding {
 
     /// Between words.
     #[inline]
-    fn end_word(&mut self) {
+    pub(crate) fn end_word(&mut self) {
         self.letters = 0;
     }
 
     /// Whether a word is under way.
     #[inline]
-    const fn in_word(&self) -> bool {
+    pub(crate) const fn in_word(&self) -> bool {
         self.bytes > 0
     }
 
     /// Ends the word, if there is one: the shingle that it completes, if it does.
     #[inline]
-    fn word(&mut self) -> Option<u64> {
+    pub(crate) fn word(&mut self) -> Option<u64> {
         let word = self.take_word()?;
         self.add(word)
     }
@@ -130,13 +128,13 @@ impl Folding {
 
     /// A whole word at once.
     #[inline]
-    fn short_word(&mut self, word: Short) -> Option<u64> {
+    pub(crate) fn short_word(&mut self, word: Short) -> Option<u64> {
         self.length += word.length as u64;
         self.add(fold(0, small(word.letters)))
     }
 
     /// A word of any number of letters of ASCII.
-    fn piece(&mut self, letters: &[u8]) -> Option<u64> {
+    pub(crate) fn piece(&mut self, letters: &[u8]) -> Option<u64> {
         let (sixteens, rest) = letters.as_chunks::<{ Short::MOST }>();
         let mut hash = sixteens.iter().fold(0, |before, part| {
             fold(before, small(u128::from_le_bytes(*part)))
@@ -181,7 +179,7 @@ impl Folding {
     }
 
     /// The one shingle of a text of one to four words.
-    fn short(&self) -> Option<u64> {
+    pub(crate) fn short(&self) -> Option<u64> {
         (1..SHINGLE as u64)
             .contains(&self.chain.words)
             .then(|| hash(self.chain.shingle))

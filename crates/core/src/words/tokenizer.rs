@@ -55,7 +55,7 @@ enum Markup {
 }
 
 /// Takes the words of a text, letter by letter.
-pub(super) trait Sink {
+pub(crate) trait Sink {
     /// The next letter of a word, in lower case: a code point, or a byte of another encoding.
     fn letter(&mut self, letter: u32);
 
@@ -88,15 +88,15 @@ pub(super) trait Sink {
 
 /// A word of 1 to 16 letters of ASCII as a number, the first letter lowest; behind its letters it is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Short {
+pub(crate) struct Short {
     /// As in the file: capitals are capitals.
-    pub(super) letters: u128,
-    pub(super) length: usize,
+    pub(crate) letters: u128,
+    pub(crate) length: usize,
 }
 
 impl Short {
     /// The most letters.
-    pub(super) const MOST: usize = MOST_LETTERS;
+    pub(crate) const MOST: usize = MOST_LETTERS;
 
     /// The word at a place in a window that begins in its block.
     #[inline]
@@ -110,7 +110,7 @@ impl Short {
 
 /// Finds the words of a text that is handed over in pieces of any size.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tokenizer {
+pub(crate) struct Tokenizer {
     head: Vec<u8>,
     /// `None`: the beginning is not known yet.
     markup: Option<Markup>,
@@ -124,7 +124,7 @@ pub(super) struct Tokenizer {
 }
 
 impl Tokenizer {
-    pub(super) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         let mut head = std::mem::take(&mut self.head);
         head.clear();
         *self = Self {
@@ -134,14 +134,14 @@ impl Tokenizer {
     }
 
     /// Whether what was taken is no markup, as far as is known.
-    pub(super) fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         match self.markup {
             None => kind_of(&self.head) == Kind::Plain,
             Some(markup) => markup == Markup::None,
         }
     }
 
-    pub(super) fn update(&mut self, bytes: &[u8], sink: &mut impl Sink) {
+    pub(crate) fn update(&mut self, bytes: &[u8], sink: &mut impl Sink) {
         let mut bytes = bytes;
         if self.markup.is_none() {
             let more = bytes.len().min(HEAD - self.head.len());
@@ -155,7 +155,7 @@ impl Tokenizer {
         self.take(bytes, sink);
     }
 
-    pub(super) fn finish(&mut self, sink: &mut impl Sink) {
+    pub(crate) fn finish(&mut self, sink: &mut impl Sink) {
         if self.markup.is_none() {
             self.begin(sink);
         }

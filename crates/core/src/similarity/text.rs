@@ -16,8 +16,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::params::Params;
 use crate::similarity::{Unit, discount, wilson};
-use crate::words::tokenizer::{Short, Sink, Tokenizer};
-use crate::words::{Folding, SHINGLE};
+use crate::words::{Folding, SHINGLE, Short, Sink, Tokenizer};
 
 /// Characters of rare text that a run must come to; a character counts the less, the more texts have its
 /// shingle ([`discount::weight`]).
