@@ -9,7 +9,6 @@ pub use digester::Digester;
 use crate::ids::{ByteLen, ChunkHash, ContentDigest, WordsDigest};
 use crate::params::Params;
 use crate::signature::Signature;
-use crate::similarity::Sketch;
 
 /// A run of equal consecutive chunks: almost always one, but a hole of a sparse file is millions
 /// of equal chunks and must cost one entry.
@@ -106,6 +105,17 @@ pub struct Digest {
     pub signature: Signature,
     /// Its words, if it is a text of enough of them: see [`Shingler::finish`](crate::words::Shingler::finish).
     pub words: Option<WordsDigest>,
+}
+
+/// What is kept of a content to compare it.
+#[derive(Clone, Copy, Debug)]
+pub struct Sketch<'a> {
+    /// Its size.
+    pub size: ByteLen,
+    /// Its chunks.
+    pub chunks: &'a ChunkList,
+    /// Its signature.
+    pub signature: &'a Signature,
 }
 
 impl Digest {

@@ -4,6 +4,12 @@
 
 use std::fmt;
 
+use crate::ids::ByteLen;
+
+/// A file of fewer bytes is too small to judge: its few windows say nothing, and an estimate of
+/// 0 or 100 % would be taken at its word.
+pub const LEAST_JUDGED: ByteLen = ByteLen(256);
+
 /// The parameters of chunking and sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Params {
@@ -100,6 +106,8 @@ impl Default for Params {
 impl Params {
     /// Bytes of the rolling window, for cut points and fingerprints alike (one pass serves both).
     pub const WINDOW: usize = 64;
+    /// Words in a shingle: w of Broder 1997, section 2.
+    pub const SHINGLE: usize = 5;
 }
 
 /// Prints the params id, e.g. `tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v3`: stable, and different
@@ -118,7 +126,7 @@ impl fmt::Display for Params {
             f,
             "tttd-{min}-{max}-{main_divisor}-{backup_divisor}.w{}-l{least_level}-c{cap}.s{}-l{}-c{}.v3",
             Self::WINDOW,
-            crate::words::SHINGLE,
+            Self::SHINGLE,
             self.shingles.least_level,
             self.shingles.cap,
         )

@@ -6,9 +6,10 @@
 //! edits; but a ratio of few samples is noise. [`estimate()`] weighs both, [`runs`] computes the same
 //! measures from the bytes, and [`relation`] names the result.
 
+pub use crate::digest::Sketch;
 use crate::ids::{ByteLen, Fingerprint, Score};
+pub use crate::params::LEAST_JUDGED;
 use crate::params::Params;
-use crate::{ChunkList, Signature};
 
 mod chunks;
 pub mod discount;
@@ -30,10 +31,6 @@ pub use interval::{interval, wilson};
 pub use prepared::Prepared;
 pub use templates::{Template, Templates};
 pub use text::{Proof, RARE, ShingleCounts, Table, Text};
-
-/// A file of fewer bytes is too small to judge: its few windows say nothing, and an estimate of
-/// 0 or 100 % would be taken at its word.
-pub const LEAST_JUDGED: ByteLen = ByteLen(256);
 
 /// What is known of a pair (a, b).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,17 +72,6 @@ pub enum Unit {
     Bytes,
     /// All three are shares of word-5-shingles (Broder 1997).
     Words,
-}
-
-/// What is kept of a content to compare it.
-#[derive(Clone, Copy, Debug)]
-pub struct Sketch<'a> {
-    /// Its size.
-    pub size: ByteLen,
-    /// Its chunks.
-    pub chunks: &'a ChunkList,
-    /// Its signature.
-    pub signature: &'a Signature,
 }
 
 /// Knows the pieces that so many contents have that they are no evidence of anything.

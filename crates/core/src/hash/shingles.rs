@@ -8,9 +8,10 @@
 //! processor waits for. Vectors of eight words (AVX-512, gathered) were tried and are no faster: a block has eleven
 //! words, and among identifiers of more than 16 letters five.
 use crate::hash::letters::BLOCK;
+use crate::params::Params;
 
-/// Words in a shingle: w of Broder 1997, section 2.
-pub const SHINGLE: usize = 5;
+/// Words in a shingle.
+pub(crate) const SHINGLE: usize = Params::SHINGLE;
 
 /// The most letters of a word that is hashed here.
 pub(crate) const MOST_LETTERS: usize = 16;

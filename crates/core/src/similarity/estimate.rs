@@ -18,12 +18,12 @@
 //!    that shares one line below a file that shares pages.
 
 use crate::ids::{ByteLen, Score};
+use crate::params::Params;
 use crate::similarity::chunks::Layout;
 use crate::similarity::gaps::{Evidence, Fit};
 use crate::similarity::pattern::Pattern;
 use crate::similarity::prepared::Prepared;
 use crate::similarity::{Boilerplate, Measures, Sketch, WINDOW, too_small};
-use crate::words::SHINGLE;
 
 /// Fewest common fingerprints that are evidence without a common chunk.
 const LEAST_SHARED: u64 = 2;
@@ -173,7 +173,7 @@ impl Side {
         } = self;
         let (free, bytes, small) = match unit {
             Unit::Windows => (WINDOW - 1.0, 1.0, 0.0),
-            Unit::Words => (SHINGLE as f64 - 1.0, WORD, 1.0),
+            Unit::Words => (Params::SHINGLE as f64 - 1.0, WORD, 1.0),
         };
         let windows = (size / bytes - free).max(1.0);
         let Fit { missing, gaps, .. } = Evidence {

@@ -9,7 +9,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::digest::{ChunkRun, Digest};
+use crate::digest::{ChunkList, ChunkRun, Digest};
 use crate::ids::ChunkHash;
 use crate::params::{ChunkParams, Params, SamplingParams};
 

@@ -16,7 +16,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::params::Params;
 use crate::similarity::{Unit, discount, wilson};
-use crate::words::{Folding, SHINGLE, Short, Sink, Tokenizer};
+use crate::words::{Folding, Short, Sink, Tokenizer};
 
 /// Characters of rare text that a run must come to; a character counts the less, the more texts have its
 /// shingle ([`discount::weight`]).
@@ -106,7 +106,7 @@ impl Text {
 
     /// Where so many shingles from a place on begin and end, in characters.
     fn span(&self, from: usize, shingles: usize) -> (u32, u32) {
-        let end = (from + shingles + SHINGLE - 1).min(self.starts.len() - 1);
+        let end = (from + shingles + Params::SHINGLE - 1).min(self.starts.len() - 1);
         (self.starts[from], self.starts[end])
     }
 }
@@ -677,7 +677,7 @@ mod tests {
             .filter(|word| !word.is_empty())
             .map(str::to_ascii_lowercase)
             .collect();
-        let width = SHINGLE.min(words.len().max(1));
+        let width = Params::SHINGLE.min(words.len().max(1));
         words.windows(width).map(<[String]>::to_vec).collect()
     }
 

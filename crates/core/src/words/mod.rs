@@ -23,10 +23,9 @@
 //! 4. **Streaming.** Pieces of any size give the same shingles; a word longer than memory costs nothing, because only
 //!    its hash is kept.
 
-pub use crate::hash::shingles::SHINGLE;
-use crate::hash::shingles::{Chain, Chosen, WINDOW, fold, hash, join, small};
+use crate::hash::shingles::{Chain, Chosen, SHINGLE, WINDOW, fold, hash, join, small};
 use crate::ids::{Fingerprint, WordsDigest};
-use crate::similarity::LEAST_JUDGED;
+use crate::params::LEAST_JUDGED;
 
 mod spelled;
 mod stream;

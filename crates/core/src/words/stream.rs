@@ -1,5 +1,5 @@
 //! The words of a text one by one, as hashes: for whoever makes shingles of another length than
-//! [`super::SHINGLE`].
+//! [`Params::SHINGLE`](crate::Params::SHINGLE).
 
 use crate::words::Folding;
 use crate::words::tokenizer::{Sink, Tokenizer};
@@ -79,9 +79,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::hash::shingles::OF_WORD;
+    use crate::hash::shingles::{OF_WORD, SHINGLE};
     use crate::ids::Fingerprint;
-    use crate::words::{SHINGLE, Shingler, hash};
+    use crate::words::{Shingler, hash};
 
     fn words(pieces: &[&[u8]]) -> Vec<u64> {
         let (mut all, mut words) = (Vec::new(), WordHashes::default());
