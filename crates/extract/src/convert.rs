@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Instant;
 
-use crate::parent::{Outcome, Process};
+use crate::process::{Outcome, Process};
 use crate::worker::{Order, Task, cannot_because};
 use crate::{Bound, Converter, Limits, Skipped};
 

@@ -17,6 +17,7 @@ mod charset;
 mod convert;
 mod format;
 mod parent;
+mod process;
 mod protocol;
 mod read;
 mod worker;

@@ -12,7 +12,7 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::budget::RATIO_FROM;
 use crate::format::Kind;
-use crate::worker::{Place, Reached, Source, Take, Walk};
+use crate::read::{Place, Reached, Source, Take, Walk};
 use crate::{Bound, Limits};
 
 pub(super) fn unpack(

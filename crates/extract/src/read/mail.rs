@@ -13,7 +13,7 @@ use mail_parser::{Encoding, Message, MessageParser, MessagePart, MimeHeaders, Pa
 
 use super::markup;
 use crate::format::Kind;
-use crate::worker::{Place, Stop, Take, Walk};
+use crate::read::{Place, Stop, Take, Walk};
 use crate::{Bound, Skipped};
 
 pub(super) fn read(walk: &mut Walk, mail: &[u8], inside: Place, place: Place) -> Take {

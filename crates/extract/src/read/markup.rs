@@ -6,7 +6,7 @@
 
 use quick_xml::escape::resolve_predefined_entity;
 
-use crate::worker::{Take, Text};
+use crate::read::{Take, Text};
 
 /// Elements within a line: they separate no words.
 const INLINE: [&str; 30] = [

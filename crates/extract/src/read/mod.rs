@@ -1,6 +1,7 @@
-//! The formats. Each reader turns bytes into parts through [`Walk`], and any fault into a [`Stop`](crate::worker::Stop).
+//! The formats. Each reader turns bytes into parts through [`Walk`], and any fault into a [`Stop`].
 
 mod compressed;
+mod emit;
 mod mail;
 mod markup;
 mod odf;
@@ -8,15 +9,22 @@ mod office;
 mod ole;
 mod pdf;
 mod rtf;
+mod source;
 mod tar;
 mod text;
+mod walk;
 mod xml;
 mod zip;
 
 use std::io::{BufReader, Read};
 
+pub(crate) use emit::{Out, Stop};
+use emit::{Reached, Take, damaged, reached};
+pub(crate) use source::Source;
+use walk::Text;
+pub(crate) use walk::{LeftOut, Place, Walk};
+
 use crate::format::{Kind, unpacked_name};
-use crate::worker::{Place, Source, Take, Walk};
 
 /// Takes a source apart that can be read from anywhere.
 pub(crate) fn whole(

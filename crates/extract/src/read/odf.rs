@@ -11,7 +11,7 @@ use super::xml::{Node, Xml};
 use super::zip::Archive;
 use crate::Skipped;
 use crate::charset::{self, Charset};
-use crate::worker::{Place, Stop, Take, Text, Walk};
+use crate::read::{Place, Stop, Take, Text, Walk};
 
 /// What such a zip is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::io::Read;
 
 use super::xml::{Node, Xml};
 use super::zip::Archive;
-use crate::worker::{Place, Take, Text, Walk};
+use crate::read::{Place, Take, Text, Walk};
 
 /// What a package holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use std::io::Read;
 
 use crate::Skipped;
-use crate::worker::{Source, Stop, Take, Walk};
+use crate::read::{Source, Stop, Take, Walk};
 
 /// The name of the stream that an encrypted document lies in, as directories write it.
 const ENCRYPTED: &str = "EncryptedPackage";

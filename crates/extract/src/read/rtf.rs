@@ -10,7 +10,7 @@ use encoding_rs::{
     WINDOWS_1258,
 };
 
-use crate::worker::{Place, Source, Take, Text, Walk};
+use crate::read::{Place, Source, Take, Text, Walk};
 
 /// Destinations that hold no text of the document.
 const NO_TEXT: [&[u8]; 26] = [

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use crate::Skipped;
-use crate::worker::{Place, Stop, Take, Walk};
+use crate::read::{Place, Stop, Take, Walk};
 
 /// The members of a tar that are regular files. Links and devices hold nothing.
 pub(super) fn read(walk: &mut Walk, from: &mut dyn Read, place: Place) -> Take {

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use crate::Skipped;
 use crate::charset::{self, Charset};
-use crate::worker::{Place, Stop, Take, Text, Walk};
+use crate::read::{Place, Stop, Take, Text, Walk};
 
 /// So much of a text is looked at to tell its encoding.
 const SAMPLE: u64 = 256 << 10;

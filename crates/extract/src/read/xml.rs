@@ -9,7 +9,7 @@ use quick_xml::Reader;
 use quick_xml::escape::resolve_predefined_entity;
 use quick_xml::events::{BytesEnd, BytesStart, Event};
 
-use crate::worker::{Stop, Take, damaged, reached};
+use crate::read::{Stop, Take, damaged, reached};
 
 /// What comes next in a document.
 #[derive(Debug)]

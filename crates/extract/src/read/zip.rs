@@ -10,7 +10,7 @@ use rawzip::{CompressionMethod, ZipArchive, ZipArchiveEntryWayfinder, ZipLocator
 
 use super::compressed::{Bounded, Counted, Zstd, xz};
 use super::{odf, office};
-use crate::worker::{Place, Source, Stop, Take, Walk, damaged};
+use crate::read::{Place, Source, Stop, Take, Walk, damaged};
 use crate::{Bound, Limits, Skipped};
 
 /// Takes apart what is a zip: by what is in it, it is a document or an archive.

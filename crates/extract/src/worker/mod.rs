@@ -6,24 +6,19 @@
 //! A panic of a library is caught and costs the thing that it was reading; everything worse ends the process,
 //! and the parent sees to the rest.
 
-mod emit;
 mod limits;
 mod order;
-mod source;
-mod walk;
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, ExitCode, ExitStatus};
 
-pub(crate) use emit::{Out, Reached, Stop, Take, damaged, reached};
 pub(crate) use order::{Order, Task};
-pub(crate) use source::Source;
-pub(crate) use walk::{Place, Text, Walk};
 
 use crate::Skipped;
 use crate::format::Kind;
+use crate::read::{LeftOut, Out, Place, Source, Stop, Walk};
 
 /// The worker could not do what it was started for; why is on its standard error, after [`CANNOT_BECAUSE`].
 const CANNOT: u8 = 3;
@@ -72,7 +67,11 @@ fn run() -> Result<(), String> {
 /// Takes the file apart. If the parent does not listen any more there is nobody to tell.
 fn read(order: &Order, kind: Kind, source: Source<'_>) {
     let out = Out::new(order.limits, source.len());
-    let mut walk = Walk::new(out, order);
+    let left_out = LeftOut {
+        readers: order.leave_out.clone(),
+        endings: order.not_these.clone(),
+    };
+    let mut walk = Walk::new(out, order.limits, left_out);
     let place = Place::of_file();
     let result = catch_unwind(AssertUnwindSafe(|| walk.take(source, kind, b"", place)));
     let why = match result {

@@ -22,7 +22,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pdf_extract::{Document, Error};
 
-use crate::worker::{Place, Source, Stop, Take, Walk, damaged};
+use crate::read::{Place, Source, Stop, Take, Walk, damaged};
 use crate::{Bound, Skipped};
 
 pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {

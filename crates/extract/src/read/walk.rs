@@ -14,9 +14,9 @@
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::{Order, Out, Source, Stop, Take};
 use crate::format::{self, Kind};
-use crate::{Bound, HEAD, Limits, Role, Skipped, read};
+use crate::read::{self, Out, Source, Stop, Take};
+use crate::{Bound, HEAD, Limits, Role, Skipped};
 
 /// Where in the file something is.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,15 @@ impl Place {
     }
 }
 
+/// What an earlier walk of the same file died of, and what the parent sees to.
+#[derive(Debug)]
+pub(crate) struct LeftOut {
+    /// Readers that crashed before, by their number.
+    pub(crate) readers: Vec<u32>,
+    /// Endings of names of members that the parent sees to.
+    pub(crate) endings: Vec<String>,
+}
+
 /// The state of a walk.
 #[derive(Debug)]
 pub(crate) struct Walk {
@@ -48,21 +57,19 @@ pub(crate) struct Walk {
     held: u64,
     /// Things that readers were set to work on.
     items: u32,
-    leave_out: Vec<u32>,
-    not_these: Vec<String>,
+    left_out: LeftOut,
     /// Names from the file to here, with `!` between them.
     path: Vec<u8>,
 }
 
 impl Walk {
-    pub(crate) fn new(out: Out, order: &Order) -> Self {
+    pub(crate) fn new(out: Out, limits: Limits, left_out: LeftOut) -> Self {
         Self {
             out,
-            limits: order.limits,
+            limits,
             held: 0,
             items: 0,
-            leave_out: order.leave_out.clone(),
-            not_these: order.not_these.clone(),
+            left_out,
             path: Vec::new(),
         }
     }
@@ -91,7 +98,7 @@ impl Walk {
     fn guarded(&mut self, reader: impl FnOnce(&mut Self) -> Take) -> Take {
         let item = self.items;
         self.items += 1;
-        if self.leave_out.contains(&item) {
+        if self.left_out.readers.contains(&item) {
             return Ok(());
         }
         self.out.enter(item, &self.path)?;
@@ -190,7 +197,7 @@ impl Walk {
     /// What a member is, if it is to be taken apart here.
     fn kind(&self, name: &[u8], head: &[u8]) -> Option<Kind> {
         let dot = memchr::memrchr(b'.', name).map_or(name.len(), |dot| dot + 1);
-        let mut not_these = self.not_these.iter();
+        let mut not_these = self.left_out.endings.iter();
         if not_these.any(|ending| name[dot..].eq_ignore_ascii_case(ending.as_bytes())) {
             return None;
         }
