@@ -21,12 +21,14 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::message::{
-    CompareClass, Comparison, Coverage, Degree, DirRow, FindRow, Groups, Header, PairRow, SoftError,
+    CompareClass, Comparison, Coverage, Degree, DirRow, Explanation, FindRow, Groups, Header,
+    PairRow, SoftError, WhyParameters, WhyTotals,
 };
 use crate::number::Fraction;
 use crate::path::PathText;
 use crate::report::{
-    CommonParameters, FindParameters, Head, PairsParameters, Writer, json_line, write_error_line,
+    CommonParameters, FindParameters, Head, Lists, PairsParameters, Writer, json_line,
+    write_error_line,
 };
 
 /// The report of `compare`.
@@ -60,12 +62,6 @@ pub trait Body: Clone + Debug + Default + PartialEq + DeserializeOwned {
 
     /// Hands every list to `to`, in the order of the document.
     fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()>;
-}
-
-/// Takes the lists of a body one after the other.
-pub trait Lists {
-    /// A list: its name in the document, the word for one of its rows, and the rows.
-    fn list<R: Serialize>(&mut self, name: &str, word: &'static str, rows: &[R]) -> io::Result<()>;
 }
 
 /// A whole report in memory.
@@ -416,6 +412,25 @@ impl Body for SimilarPairs {
 
     fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()> {
         to.list("pairs", "pair", &self.pairs)
+    }
+}
+
+impl Body for Explanation {
+    const COMMAND: &'static str = "why";
+    const TAGGED: bool = true;
+    type Parameters = WhyParameters;
+    type Totals<'a> = WhyTotals;
+
+    fn totals(&self) -> WhyTotals {
+        self.totals
+    }
+
+    fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()> {
+        to.list("ranges", "range", &self.ranges)?;
+        to.list("repeats", "repeat", &self.repeats)?;
+        to.list("differs_a", "differs-a", &self.differs_a)?;
+        to.list("differs_b", "differs-b", &self.differs_b)?;
+        to.list("changed", "changed", &self.changed)
     }
 }
 

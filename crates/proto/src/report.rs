@@ -13,7 +13,6 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
-use crate::documents::Lists;
 use crate::message::{Answer, FindRow, Header, MeasureUnit, PairScore, SoftError};
 use crate::number::Fraction;
 use crate::path::PathText;
@@ -202,6 +201,12 @@ impl<'a> Writer<'a> {
         serde_json::to_writer(&mut *self.out, errors)?;
         self.out.write_all(b"}\n")
     }
+}
+
+/// Takes the lists of a body one after the other.
+pub trait Lists {
+    /// A list: its name in the document, the word for one of its rows, and the rows.
+    fn list<R: Serialize>(&mut self, name: &str, word: &'static str, rows: &[R]) -> io::Result<()>;
 }
 
 impl Lists for Writer<'_> {

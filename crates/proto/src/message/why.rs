@@ -3,12 +3,9 @@
 //! It is no part of the conversation with the daemon: two files are read by whoever asks. It is here
 //! because it is printed as the other documents are.
 
-use std::io;
-
 use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
 
-use crate::documents::{Body, Lists};
 use crate::message::Layer;
 use crate::message::answer::relation_word;
 use crate::number::Fraction;
@@ -130,23 +127,4 @@ pub struct Explanation {
     /// The first of the numbers in which the texts differ, if they differ only in those.
     #[serde(default)]
     pub changed: Vec<ChangedNumber>,
-}
-
-impl Body for Explanation {
-    const COMMAND: &'static str = "why";
-    const TAGGED: bool = true;
-    type Parameters = WhyParameters;
-    type Totals<'a> = WhyTotals;
-
-    fn totals(&self) -> WhyTotals {
-        self.totals
-    }
-
-    fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()> {
-        to.list("ranges", "range", &self.ranges)?;
-        to.list("repeats", "repeat", &self.repeats)?;
-        to.list("differs_a", "differs-a", &self.differs_a)?;
-        to.list("differs_b", "differs-b", &self.differs_b)?;
-        to.list("changed", "changed", &self.changed)
-    }
 }
