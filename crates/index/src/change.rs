@@ -1,4 +1,4 @@
-//! Changes to the index: what a batch is made of.
+//! Changes to the index: what a batch is made of, and what it came to.
 
 use std::path::PathBuf;
 
@@ -122,4 +122,30 @@ pub enum Change {
         /// New path.
         to: PathBuf,
     },
+}
+
+/// What a batch did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Paths whose change named a content or a file that is not in the index (any more): they
+    /// were left as they were and must be read again.
+    pub gone: Vec<PathBuf>,
+    /// One for each [`Change::File`] that was applied, in the order of the batch. A later change
+    /// of the same batch may have undone it.
+    pub contents: Vec<FileContent>,
+}
+
+/// What a [`Change::File`] came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileContent {
+    /// The path of the change.
+    pub path: PathBuf,
+    /// The file that is there now.
+    pub file: FileId,
+    /// Its content, if it was read.
+    pub content: Option<ContentId>,
+    /// What was known before: the content of the file that stood at the path, else what this
+    /// file had under another name. Editors that save by renaming replace the file, but `was` is
+    /// still what the path had.
+    pub was: Option<ContentId>,
 }

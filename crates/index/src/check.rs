@@ -16,11 +16,12 @@ use crate::error::{ApplyError, ReadError};
 use crate::fault::{Fault, guarded};
 use crate::index::Index;
 use crate::rows::{Entry, Look};
+use crate::schema::PostingKind;
 use crate::segments::read::Scan;
 use crate::segments::write::{Merge, Source};
 use crate::snapshot::paths::ROOT;
 use crate::snapshot::rows::digest_prefix;
-use crate::snapshot::{Inner, PostingKind, Snapshot};
+use crate::snapshot::{Inner, Snapshot};
 use crate::state::Boilerplate;
 use crate::store::{ReadTransaction, ReadableTableMetadata, TableDefinition, TableHandle};
 

@@ -11,13 +11,12 @@
 //!   there (two commits went by meanwhile, or a commit failed half-way and was made all the
 //!   same), it reads them from the tables: that is slower and as right.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use resemble_core::{ContentId, FileId, Params};
+use resemble_core::Params;
 
 use crate::batch::{Refusal, Writing, postings};
-use crate::change::Change;
+use crate::change::{Applied, Change};
 use crate::error::{ApplyError, ReadError};
 use crate::fault::{Fault, guarded};
 use crate::place::Place;
@@ -44,32 +43,6 @@ impl Default for Options {
             boilerplate_limit: 1000,
         }
     }
-}
-
-/// What a batch did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Applied {
-    /// Paths whose change named a content or a file that is not in the index (any more): they
-    /// were left as they were and must be read again.
-    pub gone: Vec<PathBuf>,
-    /// One for each [`Change::File`] that was applied, in the order of the batch. A later change
-    /// of the same batch may have undone it.
-    pub contents: Vec<FileContent>,
-}
-
-/// What a [`Change::File`] came to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileContent {
-    /// The path of the change.
-    pub path: PathBuf,
-    /// The file that is there now.
-    pub file: FileId,
-    /// Its content, if it was read.
-    pub content: Option<ContentId>,
-    /// What was known before: the content of the file that stood at the path, else what this
-    /// file had under another name. Editors that save by renaming replace the file, but `was` is
-    /// still what the path had.
-    pub was: Option<ContentId>,
 }
 
 /// How much [`Index::merge`] does.

@@ -51,13 +51,13 @@ pub mod snapshot;
 mod state;
 mod store;
 
-pub use change::{Change, ContentRef, NewLook, NewPart, NewState};
+pub use change::{Applied, Change, ContentRef, FileContent, NewLook, NewPart, NewState};
 pub use codec::varint;
 pub use error::{ApplyError, OpenError, ReadError};
-pub use index::{Applied, FileContent, Index, MergeWork, Options};
+pub use index::{Index, MergeWork, Options};
 pub use rows::{
     ContentRow, Entry, FileRow, FileStat, FileState, FsId, Look, PartRole, PartRow, SetAside,
     SkippedPart, SpecialKind, Timestamp, Totals,
 };
-pub use schema::{FORMAT_VERSION, TABLES};
-pub use snapshot::{PostingKind, Snapshot};
+pub use schema::{FORMAT_VERSION, PostingKind, TABLES};
+pub use snapshot::Snapshot;

@@ -2,7 +2,7 @@
 //! `docs/index-format.md` (a test holds the two together).
 
 use crate::fault::Fault;
-use crate::snapshot::PostingKind;
+pub(crate) use crate::store::BlockKey;
 use crate::store::{ReadOnlyTable, TableDefinition, WriteTransaction};
 
 /// The version of everything this crate writes. Another one in a file means: rebuild.
@@ -16,8 +16,6 @@ pub(crate) type DirValue = (u32, &'static [u8]);
 pub(crate) type NameKey = (u32, u32, &'static [u8]);
 /// First and last content, chunk postings, fingerprint postings.
 pub(crate) type SegmentValue = (u32, u32, u64, u64);
-/// First posting of a block.
-pub(crate) type BlockKey = (u64, u32);
 
 pub(crate) const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
 pub(crate) const FILE_SYSTEMS: TableDefinition<u16, &str> = TableDefinition::new("file_systems");
@@ -65,6 +63,21 @@ pub const TABLES: [&str; 19] = [
     "boilerplate",
     "records",
 ];
+
+/// The two kinds of evidence that have posting lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PostingKind {
+    /// Keys are [`resemble_core::ChunkHash::posting_key`]s: of every chunk that is not constant
+    /// and has at least [`resemble_core::Params::WINDOW`] bytes (others are no evidence).
+    Chunk,
+    /// Keys are [`resemble_core::Fingerprint`] values.
+    Fingerprint,
+}
+
+impl PostingKind {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Chunk, Self::Fingerprint];
+}
 
 /// The rows of `meta`.
 pub(crate) mod meta {

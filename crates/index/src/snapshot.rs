@@ -23,25 +23,10 @@ use resemble_core::{ChunkList, ContentId, Params, Signature};
 use crate::error::ReadError;
 use crate::fault::{Fault, guarded};
 use crate::place::Place;
-use crate::schema::{self, DirValue, EntryKey, NameKey, PostingTable};
+use crate::schema::{self, DirValue, EntryKey, NameKey, PostingKind, PostingTable};
 use crate::segments::Segment;
 use crate::state::{Counters, Sets};
 use crate::store::{ReadOnlyTable, ReadTransaction, ReadableTable};
-
-/// The two kinds of evidence that have posting lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PostingKind {
-    /// Keys are [`resemble_core::ChunkHash::posting_key`]s: of every chunk that is not constant
-    /// and has at least [`resemble_core::Params::WINDOW`] bytes (others are no evidence).
-    Chunk,
-    /// Keys are [`resemble_core::Fingerprint`] values.
-    Fingerprint,
-}
-
-impl PostingKind {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Chunk, Self::Fingerprint];
-}
 
 /// A view of one commit. See the [module](self) for how long to hold one.
 #[derive(Clone)]

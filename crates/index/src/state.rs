@@ -9,8 +9,7 @@ use crate::codec::rows::FsNumber;
 use crate::codec::varint::Reader;
 use crate::fault::Fault;
 use crate::rows::FsId;
-use crate::schema;
-use crate::snapshot::PostingKind;
+use crate::schema::{self, PostingKind};
 use crate::store::{ReadTransaction, ReadableTable};
 
 /// The row `counters` of `meta`: fixed width, little endian, in the order of the fields.

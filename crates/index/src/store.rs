@@ -17,8 +17,9 @@ pub(crate) use redb::{
 };
 
 use crate::fault::{Fault, guarded};
-use crate::schema::BlockKey;
 
+/// First posting of a block.
+pub(crate) type BlockKey = (u64, u32);
 /// A cursor over the blocks of a segment.
 pub(crate) type BlockCursor<'a> = redb::Cursor<'a, BlockKey, &'static [u8]>;
 /// A block's bytes, in the page cache.

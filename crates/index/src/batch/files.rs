@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use resemble_core::{ContentId, DirId, FileId};
 
 use super::{Batch, Refusal};
-use crate::change::{ContentRef, NewState};
+use crate::change::{ContentRef, FileContent, NewState};
 use crate::codec::rows::{FsNumber, StoredFile};
 use crate::fault::Fault;
-use crate::index::FileContent;
 use crate::rows::{Entry, FileStat, FileState, FsId};
 use crate::store::ReadableTable;
 

@@ -23,10 +23,9 @@ use std::path::{Path, PathBuf};
 use resemble_core::DirId;
 
 use self::contents::Contents;
-use crate::change::Change;
+use crate::change::{Applied, Change};
 use crate::error::ApplyError;
 use crate::fault::Fault;
-use crate::index::Applied;
 use crate::schema::{self, DirValue, EntryKey, NameKey};
 use crate::snapshot::Snapshot;
 use crate::state::{Counters, Sets};

@@ -15,12 +15,12 @@ use resemble_core::{ContentId, Digest};
 use super::contents::Settled;
 use super::{Refusal, Writing};
 use crate::fault::Fault;
-use crate::schema;
+use crate::schema::{self, PostingKind};
 use crate::segments::block::Posting;
 use crate::segments::read::{Lists, Scan};
 use crate::segments::write::{Merge, Source, delete, write};
 use crate::segments::{Segment, plan};
-use crate::snapshot::{Inner, PostingKind, Snapshot};
+use crate::snapshot::{Inner, Snapshot};
 use crate::state::{Boilerplate, changed_keys};
 use crate::store::ReadableTableMetadata;
 

@@ -5,8 +5,7 @@ use std::ops::Bound;
 use super::block::{Builder, Posting};
 use super::read::Scan;
 use crate::fault::Fault;
-use crate::schema;
-use crate::snapshot::PostingKind;
+use crate::schema::{self, PostingKind};
 use crate::state::Dead;
 use crate::store::WriteTransaction;
 
