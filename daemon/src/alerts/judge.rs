@@ -27,8 +27,8 @@ use resemble_core::{ByteLen, ContentId, Relation, Score};
 use resemble_engine::AskError;
 use resemble_index::{FileRow, ReadError, Snapshot};
 
+use super::partners;
 use super::window::{Partner, Verdict};
-use crate::questions;
 
 /// The least share of the smaller file that is an alert.
 pub const LEAST_SHARE: f64 = 0.8;
@@ -97,10 +97,10 @@ impl Judge {
         }
         let mut partners = self.identical(&file, content, path)?;
         if partners.is_empty() && file.stat.size >= LEAST_SIZE {
-            partners = questions::alike(&self.after, path)?;
+            partners = partners::alike(&self.after, path)?;
             partners.retain(|partner| share(partner) >= LEAST_SHARE);
             // First what lies in it byte for byte: that is what somebody saved or sent.
-            let mut held = questions::held(&self.after, path, LEAST_SIZE)?;
+            let mut held = partners::held(&self.after, path, LEAST_SIZE)?;
             partners.retain(|partner| held.iter().all(|held| held.path != partner.path));
             held.append(&mut partners);
             partners = held;
@@ -110,8 +110,8 @@ impl Judge {
         }
         let known = match was {
             Some(_) => {
-                let mut known = questions::alike(before, path)?;
-                known.extend(questions::held(before, path, LEAST_SIZE)?);
+                let mut known = partners::alike(before, path)?;
+                known.extend(partners::held(before, path, LEAST_SIZE)?);
                 known
             }
             None => Vec::new(),

@@ -24,6 +24,7 @@ use crate::state::{Shared, lock};
 
 pub mod judge;
 pub mod log;
+mod partners;
 pub mod trees;
 pub mod window;
 
