@@ -1,18 +1,31 @@
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+mod modules;
 
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// The folders of the workspace's crates, as its manifest has them: `cli`, `crates/core`, `lab/mapped` …
+fn members() -> Vec<String> {
+    let manifest = fs::read_to_string(workspace().join("Cargo.toml")).expect("the manifest");
+    let members = manifest.split_once("members = [").expect("members").1;
+    let members = members.split(']').next().unwrap_or_default();
+    members
+        .split('"')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_owned)
+        .collect()
+}
+
 /// The folder of a crate: programs stand at the top, libraries in `crates/`, the laboratory in `lab/`.
 fn home(krate: &str) -> PathBuf {
-    let places = ["", "crates", "lab"];
-    let places = places.map(|place| workspace().join(place).join(krate));
-    let found = places
-        .into_iter()
-        .find(|home| home.join("Cargo.toml").exists());
-    found.unwrap_or_else(|| panic!("no crate {krate}"))
+    let ends = |member: &&String| member.rsplit('/').next() == Some(krate);
+    let member = members().iter().find(ends).cloned();
+    workspace().join(member.unwrap_or_else(|| panic!("no crate {krate}")))
 }
 
 /// The crates that a crate's manifest names under `[dependencies]`.
@@ -30,12 +43,17 @@ fn dependencies(krate: &str) -> Vec<String> {
 }
 
 fn sources(krate: &str) -> Vec<(PathBuf, String)> {
+    sources_in(&home(krate).join("src"))
+}
+
+/// All sources in a folder.
+fn sources_in(folder: &Path) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
-    let mut folders = vec![home(krate).join("src")];
+    let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).expect("a folder of sources") {
+        for entry in fs::read_dir(folder).into_iter().flatten() {
             let path = entry.expect("an entry").path();
-            if path.is_dir() {
+            if path.is_dir() && !path.ends_with("target") {
                 folders.push(path);
             } else if path.extension().is_some_and(|e| e == "rs") {
                 let text = fs::read_to_string(&path).expect("a source");
@@ -43,7 +61,49 @@ fn sources(krate: &str) -> Vec<(PathBuf, String)> {
             }
         }
     }
+    found.sort();
     found
+}
+
+/// Sources of a crate without its tests: files that are tests by name or by `#[cfg(test)] mod`.
+fn product(member: &str) -> Vec<(PathBuf, String)> {
+    let src = workspace().join(member).join("src");
+    let mut all = sources_in(&src);
+    let mut tests = BTreeSet::new();
+    for (path, text) in &all {
+        let is_root = path.ends_with("mod.rs") || path.parent() == Some(&src);
+        let here = match path.file_stem() {
+            Some(stem) if !is_root => path.with_file_name(stem),
+            _ => path.parent().unwrap_or(&src).to_path_buf(),
+        };
+        for rest in text.split("#[cfg(test)]\n").skip(1) {
+            let name = rest.split_once("mod ").map_or("", |(_, name)| name);
+            if let Some(name) = name.split_once(';').map(|(name, _)| name) {
+                tests.insert(here.join(name));
+            }
+        }
+    }
+    all.retain(|(path, _)| {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let is_test = name == "tests" || name.ends_with("_tests");
+        !is_test
+            && !path
+                .ancestors()
+                .any(|path| tests.contains(&path.with_extension("")))
+    });
+    all
+}
+
+/// A source without comments and without the module of tests at its end.
+fn code(text: &str) -> String {
+    let product = text
+        .split("#[cfg(test)]\nmod tests {")
+        .next()
+        .unwrap_or_default();
+    let lines = product
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default());
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 /// What each crate may know of the others. Everything else is forbidden.
@@ -154,4 +214,156 @@ fn watched_files_are_never_mapped() {
             }
         }
     }
+}
+
+/// Crates that are on their way: the list only shrinks.
+const STILL_CYCLIC: [&str; 2] = ["crates/core", "crates/engine"];
+
+#[test]
+fn the_modules_of_a_crate_import_each_other_in_one_direction() {
+    for member in members() {
+        let cycle = modules::cycle(&workspace().join(&member).join("src"), &product(&member));
+        if STILL_CYCLIC.contains(&member.as_str()) {
+            assert!(
+                cycle.is_some(),
+                "take {member} from the list of STILL_CYCLIC"
+            );
+        } else if let Some(cycle) = cycle {
+            panic!("modules of {member} import each other in a circle:\n{cycle}");
+        }
+    }
+}
+
+/// Whether a crate of the house is there already; rules for the others wait.
+fn is_there(krate: &str) -> bool {
+    members()
+        .iter()
+        .any(|member| member.ends_with(&format!("/{krate}")))
+}
+
+/// Users of the laboratory outside of it: the list only shrinks.
+const STILL_IN_THE_LABORATORY: [(&str, &str); 1] = [("crates/engine", "resemble-mapped")];
+
+#[test]
+fn nothing_outside_the_laboratory_names_a_crate_of_it() {
+    let manifest = |member: &str| {
+        fs::read_to_string(workspace().join(member).join("Cargo.toml")).expect("a manifest")
+    };
+    let members = members();
+    let (lab, others): (Vec<_>, Vec<_>) = members.iter().partition(|m| m.starts_with("lab/"));
+    for inside in lab {
+        let manifest_of_lab = manifest(inside);
+        let name = manifest_of_lab.split('"').nth(1).expect("a name");
+        for outside in &others {
+            let excepted = STILL_IN_THE_LABORATORY.contains(&(outside.as_str(), name));
+            let named = manifest(outside).contains(name);
+            assert_eq!(named, excepted, "{outside} and {name}");
+        }
+    }
+}
+
+#[test]
+fn rooms_know_no_more_than_they_must() {
+    for (krate, forbidden) in [
+        ("scan", &["resemble_query", "resemble_proto"][..]),
+        (
+            "query",
+            &[
+                "redb",
+                "std::os::unix::net",
+                "UnixStream",
+                "UnixListener",
+                "tokio",
+            ],
+        ),
+        ("report", &["std::fs", "std::env", "File::", "OpenOptions"]),
+    ] {
+        if !is_there(krate) {
+            continue;
+        }
+        for (path, text) in product(&format!("crates/{krate}")) {
+            let code = code(&text);
+            for word in forbidden {
+                assert!(!code.contains(word), "{} knows {word}", path.display());
+            }
+        }
+    }
+}
+
+/// Names that several types of one crate have, between blanks: the list only shrinks.
+const STILL_AMBIGUOUS: &str = "\
+    Batch Bits Block Bound Catalogue Cell Chain Choice Chunker Collection Common Content \
+    Contents Counted Current Divisor Document Entry Errors Estimate Fields Filter Found Handle \
+    Head Held Holders Ignored Item Keep Kept Kind Known Limits Link Listed Listing Lists \
+    Loaded Names Node Opened Own Pair Pairs Parameters Part Passing Piece Pieces Place \
+    Platform Pool Question Reader Record Register Report Rest Row Rules Run Runs Scratch \
+    Shared Side Similar Sought Source Stamp State Step Stretch Subject Table Taken Tally Terms \
+    Text Totals Twins Unit View Visit Wanted What Where Word Words Writer Written \
+";
+
+#[test]
+fn the_name_of_a_type_is_unique_in_its_crate() {
+    let excepted: BTreeSet<&str> = STILL_AMBIGUOUS.split_whitespace().collect();
+    let mut ambiguous = BTreeSet::new();
+    let mut told = String::new();
+    for member in members() {
+        let mut types: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+        for (path, text) in product(&member) {
+            for name in code(&text).lines().filter_map(type_defined) {
+                types.entry(name).or_default().push(path.clone());
+            }
+        }
+        for (name, files) in types.into_iter().filter(|(_, files)| files.len() > 1) {
+            if !excepted.contains(name.as_str()) {
+                told += &format!("{member} has several types {name}: {files:#?}\n");
+            }
+            ambiguous.insert(name);
+        }
+    }
+    assert!(told.is_empty(), "{told}");
+    for name in excepted {
+        let is_there = ambiguous.contains(name);
+        assert!(is_there, "take {name} from the list of STILL_AMBIGUOUS");
+    }
+}
+
+/// The name that a line gives to a type. Types of traits and of their implementations are indented.
+fn type_defined(line: &str) -> Option<String> {
+    let mut words = line
+        .split_whitespace()
+        .skip_while(|word| word.starts_with("pub"));
+    let is_type = match words.next()? {
+        "struct" | "enum" | "trait" | "union" => true,
+        "type" => !line.starts_with(' '),
+        _ => false,
+    };
+    let name: String = words
+        .next()?
+        .chars()
+        .take_while(|c| c.is_alphanumeric() || *c == '_')
+        .collect();
+    (is_type && !name.is_empty()).then_some(name)
+}
+
+/// Lines of more than 100 columns in all sources: the number only shrinks.
+const STILL_TOO_LONG: usize = 1810;
+
+#[test]
+fn no_line_is_longer_than_a_hundred_columns() {
+    let mut long = Vec::new();
+    for member in members() {
+        for (path, text) in sources_in(&workspace().join(member)) {
+            for (number, line) in (1..).zip(text.lines()) {
+                if line.chars().count() > 100 {
+                    long.push(format!("{}:{number}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(
+        long.len() <= STILL_TOO_LONG,
+        "{} lines, at most {STILL_TOO_LONG}: {:#?}",
+        long.len(),
+        &long[..10]
+    );
 }
