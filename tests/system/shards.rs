@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use resemble_core::arrays::{Arrays, Parts};
+use resemble_methods::arrays::{Arrays, Parts};
 use resemble_tests::Sandbox;
 use resemble_tests::text::{edited, prose};
 

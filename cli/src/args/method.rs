@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use resemble_core::signature::canonical::Canonical;
-use resemble_core::signature::sorted5::ChunkHashing;
-use resemble_core::signature::vocabulary::Language;
-use resemble_core::signature::{Choice, Method};
 use resemble_engine::method::MOST_SHARDS;
 use resemble_engine::method::rules::Where;
+use resemble_methods::canonical::Canonical;
+use resemble_methods::sorted5::ChunkHashing;
+use resemble_methods::vocabulary::Language;
+use resemble_methods::{Choice, Method};
 use resemble_proto::number::Fraction;
 
 use crate::values;

@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use resemble_core::Params;
-use resemble_core::signature::anchors::Anchors;
-use resemble_core::signature::canonical::Canonical;
-use resemble_core::signature::shingle::Seed;
-use resemble_core::signature::vocabulary::{Dictionary, Lemmas};
-use resemble_core::signature::{Method, MethodParams, Settings, Threshold, lines};
 use resemble_engine::method::{self, MethodError};
+use resemble_methods::anchors::Anchors;
+use resemble_methods::canonical::Canonical;
+use resemble_methods::shingle::Seed;
+use resemble_methods::vocabulary::{Dictionary, Lemmas};
+use resemble_methods::{Method, MethodParams, Settings, Threshold, lines};
 use resemble_proto::figure::Figure;
 use resemble_proto::message::{
     Answer, Header, MethodBar, MethodCommonRow, MethodPairRow, MethodPairs, MethodQuestion,

@@ -8,7 +8,7 @@ pub use digester::Digester;
 
 use crate::ids::{ByteLen, ChunkHash, ContentDigest, WordsDigest};
 use crate::params::Params;
-use crate::signature::Signature;
+use crate::sample::Signature;
 
 /// A run of equal consecutive chunks: almost always one, but a hole of a sparse file is millions
 /// of equal chunks and must cost one entry.

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! bytes ──► chunk (cut points, TTTD) ──► hash (MD5, many at a time) ──┐
-//!       └─► signature (sampled window fingerprints) ──────────────────┼──► digest::Digest
+//!       └─► sample (sampled window fingerprints) ─────────────────────┼──► digest::Digest
 //!       └─► hash::content (BLAKE3 of the whole) ──────────────────────┘
 //!
 //! Digest of a, Digest of b ──► similarity: resemblance, containments, shared bytes, relation
@@ -14,7 +14,6 @@
 //! The measures and their words are those of `docs/design.md`, section "Words".
 #![forbid(unsafe_op_in_unsafe_fn)]
 
-pub mod arrays;
 pub mod chunk;
 pub mod cluster;
 mod code;
@@ -24,7 +23,7 @@ pub mod ids;
 pub mod numbers;
 pub mod params;
 pub mod rank;
-pub mod signature;
+pub mod sample;
 pub mod similarity;
 pub mod tree;
 pub mod words;
@@ -34,5 +33,5 @@ pub use ids::{
     ByteLen, ChunkHash, ContentDigest, ContentId, DirId, FileId, Fingerprint, Score, WordsDigest,
 };
 pub use params::Params;
-pub use signature::Signature;
+pub use sample::Signature;
 pub use similarity::{Measures, Relation};

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use resemble_core::hash::content::of_set;
 use resemble_core::params::SamplingParams;
-use resemble_core::signature::Sampler;
+use resemble_core::sample::Sampler;
 use resemble_core::{ByteLen, ChunkList, ContentId, ContentKind, Digest, Digester, Params};
 pub use resemble_extract::{Converter, Limits, Skipped};
 use resemble_extract::{Extractor, Part, Role, Sink};

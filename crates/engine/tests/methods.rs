@@ -4,9 +4,9 @@ mod scene;
 
 use std::sync::Mutex;
 
-use resemble_core::signature::{Method, MethodParams, sign};
 use resemble_engine::method::keep::{Forget, Keep, Records};
 use resemble_engine::method::{answer, sign_file};
+use resemble_methods::{Method, MethodParams, sign};
 use resemble_proto::figure::Figure;
 use resemble_proto::message::{
     Answer, MethodBar, MethodPairRow, MethodPairs, MethodQuestion, MethodRequest, MethodRow,

@@ -5,13 +5,13 @@ mod scene;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use resemble_core::signature::{Method, MethodParams, sign};
 use resemble_engine::method::clusters::groups;
 use resemble_engine::method::keep::{Beside, Forget};
 use resemble_engine::method::sets::Grouping;
 use resemble_engine::method::{MethodError, answer, sign_file};
 use resemble_engine::phases::{Batch, Document, Kept, Link, Plan, Policy};
 use resemble_engine::{AskError, LARGEST_READ};
+use resemble_methods::{Method, MethodParams, sign};
 use resemble_proto::figure::Figure;
 use resemble_proto::message::{
     Answer, MethodBar, MethodClusters, MethodFind, MethodQuestion, MethodRequest, MethodRow,

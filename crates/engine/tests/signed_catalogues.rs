@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
-use resemble_core::signature::shingle::Seed;
-use resemble_core::signature::{Method, MethodParams, Settings, sign};
 use resemble_engine::AskError;
 use resemble_engine::method::{MethodError, answer};
 use resemble_engine::portable::{self, Details};
 use resemble_index::{Change, Index};
+use resemble_methods::shingle::Seed;
+use resemble_methods::{Method, MethodParams, Settings, sign};
 use resemble_proto::catalogued;
 use resemble_proto::figure::Figure;
 use resemble_proto::message::{

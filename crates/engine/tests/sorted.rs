@@ -5,11 +5,11 @@ mod scene;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use resemble_core::signature::{Method, MethodParams, Settings, sign};
 use resemble_engine::AskError;
 use resemble_engine::method::answer;
 use resemble_engine::method::keep::{Forget, Keep, Records};
 use resemble_index::Index;
+use resemble_methods::{Method, MethodParams, Settings, sign};
 use resemble_proto::figure::Figure;
 use resemble_proto::message::{
     Answer, MethodBar, MethodFind, MethodPairs, MethodQuestion, MethodRow, MethodScore,

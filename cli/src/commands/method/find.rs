@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use resemble_core::Params;
-use resemble_core::signature::{Method, MethodParams};
 use resemble_engine::method::{self, SignedFile, Signing};
+use resemble_methods::{Method, MethodParams};
 use resemble_proto::message::{
     Header, Inode, MethodBar, MethodFind, MethodFindRow, MethodQuestion, MethodRow, SoftError,
 };

@@ -7,11 +7,11 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 
 use resemble_core::Params;
-use resemble_core::signature::{Method, Threshold};
 use resemble_engine::method::check_clusters;
 use resemble_engine::method::clusters::{self, SimilarFiles};
 use resemble_engine::method::rules::{Facts, Rules};
 use resemble_engine::method::sets::Grouping;
+use resemble_methods::{Method, Threshold};
 use resemble_proto::figure::Figure;
 use resemble_proto::message::{
     Answer, Header, MethodBar, MethodClusters, MethodFileRow, MethodQuestion, SoftError,

@@ -9,7 +9,7 @@ use crate::hash::content::ContentHasher;
 use crate::hash::md5_many;
 use crate::ids::{ByteLen, ChunkHash, WordsDigest};
 use crate::params::Params;
-use crate::signature::{Sampler, Signature};
+use crate::sample::{Sampler, Signature};
 use crate::words::Shingler;
 
 /// Makes the [`Digest`] of bytes handed over in pieces of any size.

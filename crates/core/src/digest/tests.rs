@@ -9,7 +9,7 @@ use crate::hash::content;
 use crate::hash::rolling::hash_window;
 use crate::ids::Fingerprint;
 use crate::params::{ChunkParams, SamplingParams};
-use crate::signature::Sampler;
+use crate::sample::Sampler;
 use crate::words::Shingler;
 
 /// Everything by its definition.

@@ -22,7 +22,7 @@ use crate::digest::{ChunkList, ChunkRun, Digest};
 use crate::hash::rolling::Scanner;
 use crate::ids::{ByteLen, ChunkHash, Fingerprint};
 use crate::params::Params;
-use crate::signature::Signature;
+use crate::sample::Signature;
 use crate::similarity::{Boilerplate, Sketch};
 
 /// Two windows of a template so many bytes apart have template between them. At the densest sampling a

@@ -3,7 +3,7 @@
 //! # What is kept
 //!
 //! Every run of five words of a text has a hash, and those are sampled by value exactly as the windows of
-//! other files are ([`crate::signature`]): `Mod_n` of Broder 1997 on his own w-shingling. A text of one to four words
+//! other files are ([`crate::sample`]): `Mod_n` of Broder 1997 on his own w-shingling. A text of one to four words
 //! is one shingle.
 //!
 //! # Choices

@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use resemble_core::arrays::layout::{id_width, offset_width};
-use resemble_core::arrays::sort::{Posting, radix_sort};
-use resemble_core::arrays::{Header, Merging, Parts};
+use resemble_methods::arrays::layout::{id_width, offset_width};
+use resemble_methods::arrays::sort::{Posting, radix_sort};
+use resemble_methods::arrays::{Header, Merging, Parts};
 use serde::{Deserialize, Serialize};
 
 use super::{ArraysError, Set, Update};

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use resemble_core::arrays::{Arrays, Merging, Parts};
-use resemble_core::signature::MethodSignature;
 use resemble_mapped::{Mapped, private_folder};
+use resemble_methods::MethodSignature;
+use resemble_methods::arrays::{Arrays, Merging, Parts};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 

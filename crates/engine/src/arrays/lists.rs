@@ -1,7 +1,7 @@
 //! The values of documents that are to be looked up, document by document.
 
-use resemble_core::arrays::{ArrayError, Parts};
-use resemble_core::signature::MethodSignature;
+use resemble_methods::MethodSignature;
+use resemble_methods::arrays::{ArrayError, Parts};
 
 /// Documents by number, and the values of some of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The two arrays of Kasprzak et al. 2008 as files: made, merged, mapped and searched.
 //!
-//! What they are and how they stand in a file: [`resemble_core::arrays`]; `docs/inverted-index.md` is the page.
+//! What they are and how they stand in a file: [`resemble_methods::arrays`]; `docs/inverted-index.md` is the page.
 //!
 //! ```text
 //! new documents ─► postings in buckets by value ─► sorted, a bucket at a time ─┐
@@ -29,8 +29,8 @@ mod write;
 use std::io;
 use std::path::PathBuf;
 
-use resemble_core::arrays::ArrayError;
 use resemble_mapped::MapError;
+use resemble_methods::arrays::ArrayError;
 
 pub use folder::{Folder, Set, Update};
 pub use lists::Lists;

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use resemble_core::arrays::{ArrayError, Counter, Parts};
-use resemble_core::signature::score::Overlap;
+use resemble_methods::arrays::{ArrayError, Counter, Parts};
+use resemble_methods::score::Overlap;
 
 use super::build::cut;
 use super::{ArraysError, Folder, Lists, Set, shards};

@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use proptest::prelude::*;
-use resemble_core::signature::score::Overlap;
-use resemble_core::signature::select::select;
-use resemble_core::signature::sorted5::overlap;
-use resemble_core::signature::{Features, Method, MethodParams, MethodSignature, Settings};
+use resemble_methods::score::Overlap;
+use resemble_methods::select::select;
+use resemble_methods::sorted5::overlap;
+use resemble_methods::{Features, Method, MethodParams, MethodSignature, Settings};
 
 use super::*;
 

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use resemble_core::arrays::layout::{DOCUMENT, HEADER};
-use resemble_core::arrays::{Documents, Header};
+use resemble_methods::arrays::layout::{DOCUMENT, HEADER};
+use resemble_methods::arrays::{Documents, Header};
 
 use super::ArraysError;
 

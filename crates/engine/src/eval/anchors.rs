@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use resemble_core::signature::anchors::{AnchorParams, Anchors, pick};
-use resemble_core::signature::{Features, Method, MethodParams, Settings};
+use resemble_methods::anchors::{AnchorParams, Anchors, pick};
+use resemble_methods::{Features, Method, MethodParams, Settings};
 
 use super::{Collection, Report, Section, Table, percent};
 use crate::ask::AskError;

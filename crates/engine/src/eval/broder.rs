@@ -15,7 +15,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use resemble_core::signature::{Method, MethodParams};
+use resemble_methods::{Method, MethodParams};
 
 use super::{Clock, Collection, Report};
 use crate::ask::AskError;

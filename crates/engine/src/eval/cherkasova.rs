@@ -1,11 +1,11 @@
 //! Cherkasova et al. 2009, *Applying syntactic similarity algorithms for enterprise information management*: sections 3
 //! to 6 and 8, figures 1 to 8 and 11, table 1. Figures 9 and 10 and table 2: [`super::short_texts`].
 //!
-//! The corpus with known changes is made by [`resemble_core::signature::changes`]: the places of i changes are among
+//! The corpus with known changes is made by [`resemble_methods::changes`]: the places of i changes are among
 //! those of i + 1, so a curve is about one text that is edited on and on.
 
-use resemble_core::signature::changes::{Edit, Spread, edited};
-use resemble_core::signature::{Method, MethodParams, MethodSignature, Signer, score};
+use resemble_methods::changes::{Edit, Spread, edited};
+use resemble_methods::{Method, MethodParams, MethodSignature, Signer, score};
 
 use super::{
     Clock, Collection, Plot, Report, Section, Table, Text, figure, mean, percent, rated,

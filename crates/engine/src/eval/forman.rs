@@ -4,8 +4,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use resemble_core::cluster::UnionFind;
-use resemble_core::signature::chunked::{ChunkTable, common_by_merging};
-use resemble_core::signature::{Method, MethodSignature, Threshold, sign};
+use resemble_methods::chunked::{ChunkTable, common_by_merging};
+use resemble_methods::{Method, MethodSignature, Threshold, sign};
 use resemble_proto::message::{MethodBar, MethodScore};
 
 use super::{Clock, Collection, Random, Report, Section, Table, percent, rated, sign_all};

@@ -9,8 +9,8 @@ mod words;
 
 use std::path::{Path, PathBuf};
 
-use resemble_core::signature::select::select;
-use resemble_core::signature::{
+use resemble_methods::select::select;
+use resemble_methods::{
     Features, Method, MethodParams, MethodSignature, Settings, sorted5::ChunkHashing,
 };
 

@@ -25,9 +25,7 @@ pub use collection::{Collection, Text};
 pub use plot::{Curve, Marks, Plot};
 pub use report::{Report, Section, Table};
 
-use resemble_core::signature::{
-    Judged, Method, MethodParams, MethodSignature, Settings, Signer, score,
-};
+use resemble_methods::{Judged, Method, MethodParams, MethodSignature, Settings, Signer, score};
 
 use crate::ask::AskError;
 use crate::method::MethodError;

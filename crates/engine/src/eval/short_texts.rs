@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use resemble_core::signature::{Method, Threshold};
+use resemble_methods::{Method, Threshold};
 use resemble_proto::figure::Figure;
 use resemble_proto::message::{MethodBar, MethodScore};
 

@@ -1,8 +1,8 @@
 //! Manber 1994, *Finding similar files in a large file system*: section 5.
 
-use resemble_core::signature::all_fingers::{AllFingers, Found};
-use resemble_core::signature::collate::{Collated, Collator, GroupQuery};
-use resemble_core::signature::{Method, MethodParams, MethodSignature, sign};
+use resemble_methods::all_fingers::{AllFingers, Found};
+use resemble_methods::collate::{Collated, Collator, GroupQuery};
+use resemble_methods::{Method, MethodParams, MethodSignature, sign};
 
 use super::{
     Clock, Collection, Plot, Random, Report, Section, Table, Text, figure, mean, percent, sign_all,

@@ -7,7 +7,7 @@
 //! **Cost.** The lengths of all lists, squared where very many signatures share a key; memory: the keys twice. No list is
 //! left out: the papers' figures are of everything in common.
 
-use resemble_core::signature::{Method, MethodParams, MethodSignature};
+use resemble_methods::{Method, MethodParams, MethodSignature};
 
 use super::Told;
 use super::told::Bar;
@@ -157,8 +157,8 @@ fn range<'a>(ends: &[u32], all: &'a [u32], at: usize) -> &'a [u32] {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use resemble_core::signature::select::select;
-    use resemble_core::signature::{Features, Threshold};
+    use resemble_methods::select::select;
+    use resemble_methods::{Features, Threshold};
     use resemble_proto::figure::Figure;
     use resemble_proto::message::{MethodBar, MethodScore};
 

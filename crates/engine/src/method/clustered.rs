@@ -16,8 +16,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use resemble_core::hash::content::digest;
-use resemble_core::signature::{Scheme, shingle};
 use resemble_core::{ContentDigest, ContentId, ContentKind};
+use resemble_methods::{Scheme, shingle};
 use resemble_proto::figure::Figure;
 use resemble_proto::message::{
     Answer, MethodClusters, MethodCommonRow, MethodFileRow, MethodLinkRow, MethodRow, SoftError,
@@ -53,8 +53,8 @@ pub(super) fn clusters(
     };
     let thresholds = asked.params.method().thresholds();
     let least = match thresholds.groups {
-        resemble_core::signature::Threshold::Score(least) => least,
-        resemble_core::signature::Threshold::SharedBytes(_) => 0.0,
+        resemble_methods::Threshold::Score(least) => least,
+        resemble_methods::Threshold::SharedBytes(_) => 0.0,
     };
     let policy = Policy {
         resemblance: question.min.value().unwrap_or(least),

@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 
 use resemble_core::cluster::UnionFind;
-use resemble_core::signature::collate::GroupQuery;
-use resemble_core::signature::interesting::{Interesting, STEPS, interesting};
+use resemble_methods::collate::GroupQuery;
+use resemble_methods::interesting::{Interesting, STEPS, interesting};
 use resemble_proto::figure::Figure;
 
 use super::sets::Grouping;

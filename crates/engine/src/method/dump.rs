@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use resemble_core::signature::{Method, MethodSignature};
+use resemble_methods::{Method, MethodSignature};
 use resemble_proto::message::{Answer, MethodRow};
 
 use super::Asked;

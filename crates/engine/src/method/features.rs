@@ -1,10 +1,10 @@
 //! `pairs --features`: sets of features that another program made, compared as signatures of files are.
 //!
-//! What a line is and what a feature is: [`resemble_core::signature::lines`].
+//! What a line is and what a feature is: [`resemble_methods::lines`].
 
-use resemble_core::signature::lines::NamedFeatures;
-use resemble_core::signature::select::select;
-use resemble_core::signature::{MethodParams, MethodSignature};
+use resemble_methods::lines::NamedFeatures;
+use resemble_methods::select::select;
+use resemble_methods::{MethodParams, MethodSignature};
 use resemble_proto::message::{MethodBar, MethodPairRow, MethodScore};
 use resemble_proto::path::PathText;
 

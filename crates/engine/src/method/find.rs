@@ -1,10 +1,10 @@
 //! `find --method`: one file against all.
 
-use resemble_core::signature::score::Overlap;
-use resemble_core::signature::shingle::{Estimate, estimates};
-use resemble_core::signature::{Measure, MethodParams, MethodSignature, Scheme};
 use resemble_core::{FileId, Relation, Score};
 use resemble_index::ContentRow;
+use resemble_methods::score::Overlap;
+use resemble_methods::shingle::{Estimate, estimates};
+use resemble_methods::{Measure, MethodParams, MethodSignature, Scheme};
 use resemble_proto::catalogued;
 use resemble_proto::message::{
     Answer, Layer, MethodFind, MethodFindRow, MethodInterval, MethodRow, MethodScore, SoftError,

@@ -24,9 +24,9 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::ContentId;
 use resemble_core::hash::content::digest;
-use resemble_core::signature::MethodSignature;
 use resemble_index::varint::{Reader, put};
 use resemble_index::{ApplyError, Index, ReadError, Snapshot};
+use resemble_methods::MethodSignature;
 
 /// Contents in one record, those of ids from a multiple of it on.
 pub(super) const BLOCK: u32 = 1024;
@@ -373,7 +373,7 @@ fn decode_block(record: &[u8]) -> Option<Block> {
 #[cfg(test)]
 mod tests {
     use resemble_core::Params;
-    use resemble_core::signature::{Method, MethodParams, sign};
+    use resemble_methods::{Method, MethodParams, sign};
 
     use super::*;
 

@@ -40,12 +40,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use resemble_core::FileId;
-use resemble_core::signature::anchors::{AnchorError, Anchors};
-use resemble_core::signature::encode::DecodeError;
-use resemble_core::signature::shingle::Seed;
-use resemble_core::signature::vocabulary::{Dictionary, LemmaError, Lemmas};
-use resemble_core::signature::{Measure, Method, MethodParams, ParamError, Refused, Supplies};
 use resemble_index::Snapshot;
+use resemble_methods::anchors::{AnchorError, Anchors};
+use resemble_methods::encode::DecodeError;
+use resemble_methods::shingle::Seed;
+use resemble_methods::vocabulary::{Dictionary, LemmaError, Lemmas};
+use resemble_methods::{Measure, Method, MethodParams, ParamError, Refused, Supplies};
 use resemble_proto::catalogued;
 use resemble_proto::message::{
     Answer, MethodClusters, MethodQuestion, MethodRequest, MethodRow, MethodScore, Scope, SoftError,

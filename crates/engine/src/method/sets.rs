@@ -9,9 +9,9 @@ use std::collections::HashMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use resemble_core::hash::content::digest;
-use resemble_core::signature::Method;
-use resemble_core::signature::collate::{Collated, Collator};
 use resemble_core::{ContentId, ContentKind};
+use resemble_methods::Method;
+use resemble_methods::collate::{Collated, Collator};
 use resemble_proto::message::{
     Answer, MethodBar, MethodCommonRow, MethodFileRow, MethodLinkRow, MethodRow, MethodScore,
     SoftError,
@@ -93,7 +93,7 @@ fn collated(asked: &Asked<'_>, files: &[&Member]) -> Result<(Vec<u8>, Vec<SoftEr
         let signature = of.get(&member.content).map(|&at| &signed.signatures[at]);
         collator.add(
             signature
-                .map(resemble_core::signature::MethodSignature::keys)
+                .map(resemble_methods::MethodSignature::keys)
                 .unwrap_or_default(),
         );
     }

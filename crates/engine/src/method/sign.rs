@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use resemble_core::hash::content::ContentHasher;
-use resemble_core::signature::{MethodParams, MethodSignature, Signer};
 use resemble_core::{ByteLen, ContentDigest};
+use resemble_methods::{MethodParams, MethodSignature, Signer};
 
 use crate::ask::{AskError, anchor_of, unreadable};
 use crate::read::bytes::{Bytes, Next};

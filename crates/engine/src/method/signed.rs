@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use resemble_core::ContentId;
-use resemble_core::signature::MethodSignature;
 use resemble_index::ContentRow;
+use resemble_methods::MethodSignature;
 use resemble_proto::catalogued::is_catalogued;
 use resemble_proto::message::SoftError;
 

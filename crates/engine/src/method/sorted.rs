@@ -17,11 +17,11 @@
 use std::collections::{HashMap, HashSet};
 
 use resemble_core::ContentId;
-use resemble_core::arrays::Counter;
-use resemble_core::signature::score::Overlap;
-use resemble_core::signature::sorted5::{overlap, overlap_of_sorted};
-use resemble_core::signature::{Features, Method, MethodParams, MethodSignature, Scheme};
 use resemble_index::ContentRow;
+use resemble_methods::arrays::Counter;
+use resemble_methods::score::Overlap;
+use resemble_methods::sorted5::{overlap, overlap_of_sorted};
+use resemble_methods::{Features, Method, MethodParams, MethodSignature, Scheme};
 use resemble_proto::message::SoftError;
 
 use super::all_pairs::Found;

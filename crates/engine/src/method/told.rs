@@ -3,10 +3,8 @@
 use std::cmp::Ordering;
 
 use resemble_core::Score;
-use resemble_core::signature::score::Overlap;
-use resemble_core::signature::{
-    Judged, MethodParams, MethodSignature, Refused, Scores, Threshold, score,
-};
+use resemble_methods::score::Overlap;
+use resemble_methods::{Judged, MethodParams, MethodSignature, Refused, Scores, Threshold, score};
 use resemble_proto::figure::Figure;
 use resemble_proto::message::{MethodBar, MethodScore};
 use resemble_proto::number::Fraction;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::ContentDigest;
 use resemble_core::hash::content::{ContentHasher, digest};
-use resemble_core::signature::{MethodSignature, Scheme, shingle, super_shingle};
+use resemble_methods::{MethodSignature, Scheme, shingle, super_shingle};
 
 use super::cluster::Kept;
 use super::files::{

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::ContentDigest;
 use resemble_core::cluster::UnionFind;
-use resemble_core::signature::score::Overlap;
-use resemble_core::signature::shingle::{Estimate, Estimates, Sample, estimates, of_overlap};
-use resemble_core::signature::{Judged, MethodSignature, Scheme};
+use resemble_methods::score::Overlap;
+use resemble_methods::shingle::{Estimate, Estimates, Sample, estimates, of_overlap};
+use resemble_methods::{Judged, MethodSignature, Scheme};
 
 use super::batch::kept_header;
 use super::files::{Kind, Reader, damaged};

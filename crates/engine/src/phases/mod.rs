@@ -34,7 +34,7 @@ mod sketches;
 use std::io;
 use std::path::PathBuf;
 
-use resemble_core::signature::MethodParams;
+use resemble_methods::MethodParams;
 use resemble_proto::message::reason;
 
 pub use batch::{Batch, Document, Eliminated};

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use resemble_core::signature::MethodSignature;
+use resemble_methods::MethodSignature;
 
 use super::PhaseError;
 use super::files::{Kind, damaged, failed, open};

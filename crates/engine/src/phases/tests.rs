@@ -4,12 +4,10 @@ use std::path::Path;
 use proptest::prelude::*;
 use resemble_core::cluster::UnionFind;
 use resemble_core::hash::content::digest;
-use resemble_core::signature::select::select;
-use resemble_core::signature::shingle::{self, estimates, sketch};
-use resemble_core::signature::super_shingle::super_shingles;
-use resemble_core::signature::{
-    Features, Judged, Method, MethodParams, MethodSignature, Scheme, Settings,
-};
+use resemble_methods::select::select;
+use resemble_methods::shingle::{self, estimates, sketch};
+use resemble_methods::super_shingle::super_shingles;
+use resemble_methods::{Features, Judged, Method, MethodParams, MethodSignature, Scheme, Settings};
 
 use super::*;
 

@@ -16,7 +16,7 @@
 //!                  3 special  u8
 //!                  4 file that could not be read    varint file │ varint size │ signed varint errno
 //!                  5 file that was left out         varint file │ varint size │ text reason
-//! 6 signed   varint content │ signature (`resemble_core::signature::encode`)
+//! 6 signed   varint content │ signature (`resemble_methods::encode`)
 //! 5 end      varint contents │ varint files │ varint bytes │ varint files without a content
 //! ```
 //!

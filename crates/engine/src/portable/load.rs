@@ -8,12 +8,12 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use resemble_core::signature::MethodSignature;
 use resemble_core::{ByteLen, ContentDigest, Digest, Params};
 use resemble_index::{
     Change, ContentRef, FileStat, FsId, Index, Look, NewLook, NewPart, NewState, PartRole,
     Snapshot, Timestamp,
 };
+use resemble_methods::MethodSignature;
 use resemble_proto::catalogued;
 
 use super::format::{Apart, MOST_BYTES, Part, Record, What};

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use resemble_core::hash::content::digest;
-use resemble_core::signature::{Method, MethodParams, sign};
 use resemble_core::{
     ByteLen, ChunkHash, ChunkList, ChunkRun, ContentDigest, ContentKind, Digest, Fingerprint,
     Params, Signature,
 };
 use resemble_index::varint::put;
 use resemble_index::{Change, ContentRef, FileStat, FsId, Index, NewState, SpecialKind, Timestamp};
+use resemble_methods::{Method, MethodParams, sign};
 use resemble_proto::catalogued;
 
 use super::format::{Encoder, MAGIC, Record, What};

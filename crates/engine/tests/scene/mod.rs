@@ -13,12 +13,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use resemble_core::Params;
-use resemble_core::signature::MethodParams;
 use resemble_engine::dump::dump;
 use resemble_engine::ingest::{
     Ingest, IngestOptions, Observer, Report, RootOptions, Target, Unobserved,
 };
 use resemble_index::{FileState, Index, Totals};
+use resemble_methods::MethodParams;
 use resemble_proto::message::{MethodQuestion, MethodRequest, Scope};
 use rustix::mount::{MountFlags, UnmountFlags};
 

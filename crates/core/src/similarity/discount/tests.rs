@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::digest::{ChunkList, ChunkRun};
 use crate::ids::{ByteLen, ChunkHash};
-use crate::signature::Signature;
+use crate::sample::Signature;
 
 /// Frequencies by key; 1 for what is not named.
 #[derive(Default)]

@@ -1,8 +1,8 @@
 //! How far the three sketches can be trusted: estimates beside exact measures.
 
-use resemble_core::signature::changes::{Edit, Spread, edited};
-use resemble_core::signature::shingle::{Estimate, Sample, Seed, ShingleParams, estimates};
-use resemble_core::signature::{Method, MethodParams, Scheme, Settings, Signer};
+use resemble_methods::changes::{Edit, Spread, edited};
+use resemble_methods::shingle::{Estimate, Sample, Seed, ShingleParams, estimates};
+use resemble_methods::{Method, MethodParams, Scheme, Settings, Signer};
 
 use super::super::{Collection, Plot, Random, Section, Table, Text, mean, percent};
 use crate::ask::AskError;

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use resemble_core::hash::content::digest;
-use resemble_core::signature::changes::{Edit, Spread, edited};
-use resemble_core::signature::shingle::wording;
-use resemble_core::signature::{Scheme, sign};
+use resemble_methods::changes::{Edit, Spread, edited};
+use resemble_methods::shingle::wording;
+use resemble_methods::{Scheme, sign};
 
 use super::super::{Collection, Section, Table, percent};
 use super::status::{counted, megabytes};

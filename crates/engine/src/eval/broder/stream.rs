@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::ContentKind;
 use resemble_core::hash::content::digest;
-use resemble_core::signature::features::Feature;
-use resemble_core::signature::shingle::{ShingleParams, Shingling};
-use resemble_core::signature::{MethodParams, Scheme, Selector};
+use resemble_methods::features::Feature;
+use resemble_methods::shingle::{ShingleParams, Shingling};
+use resemble_methods::{MethodParams, Scheme, Selector};
 
 use crate::ask::{AskError, bytes_of};
 use crate::parallel::in_parallel;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use resemble_core::signature::score::Overlap;
-use resemble_core::signature::shingle::sketch;
-use resemble_core::signature::super_shingle::{DEFAULT_LENGTH, of_sketch, super_shingles};
-use resemble_core::signature::{Method, MethodParams, Settings, score, sign};
+use resemble_methods::score::Overlap;
+use resemble_methods::shingle::sketch;
+use resemble_methods::super_shingle::{DEFAULT_LENGTH, of_sketch, super_shingles};
+use resemble_methods::{Method, MethodParams, Settings, score, sign};
 
 use super::super::{Collection, Plot, Random, Section, Table, percent};
 use crate::ask::AskError;

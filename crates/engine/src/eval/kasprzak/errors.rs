@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use resemble_core::signature::{Features, MethodSignature, select::select, sorted5::ChunkHashing};
+use resemble_methods::{Features, MethodSignature, select::select, sorted5::ChunkHashing};
 
 use super::super::{Plot, Section, Table, percent};
 use super::{Corpus, THRESHOLD, arrays, lists, params, signatures};

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use resemble_core::arrays::deltas::Deltas;
-use resemble_core::signature::sorted5::{ChunkHashing, overlap_of_sorted};
-use resemble_core::signature::{MethodSignature, Signer};
+use resemble_methods::arrays::deltas::Deltas;
+use resemble_methods::sorted5::{ChunkHashing, overlap_of_sorted};
+use resemble_methods::{MethodSignature, Signer};
 
 use super::super::{Clock, Random, Section, Table};
 use super::{

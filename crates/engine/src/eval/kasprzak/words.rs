@@ -3,11 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use resemble_core::signature::sorted5::{ChunkHashing, overlap_of_sorted};
-use resemble_core::signature::vocabulary::{Dictionary, Language, Lemmas, words_of};
-use resemble_core::signature::{
-    Features, MethodParams, ParamError, Settings, Signer, select::select,
-};
+use resemble_methods::sorted5::{ChunkHashing, overlap_of_sorted};
+use resemble_methods::vocabulary::{Dictionary, Language, Lemmas, words_of};
+use resemble_methods::{Features, MethodParams, ParamError, Settings, Signer, select::select};
 
 use super::super::{Clock, Random, Section, Table, Text, mean, percent};
 use super::{Corpus, arrays, lists, params, seconds, settings};

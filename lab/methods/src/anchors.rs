@@ -1,0 +1,440 @@
+//! sif with anchors: the fingerprints of what starts with certain strings.
+//!
+//! **Paper.** Manber 1994, section 2, the first method; most of its experiments (section 5) used it.
+//!
+//! **Fingerprints.** "We search the file for all occurrences of all anchors", here with one automaton for all (Aho &
+//! Corasick 1975, by the crate of that name), and take the checksum of the 50 bytes from there: [`checksum`]. As with
+//! the other method the search goes on behind them. Of anchors that start at one place the longest counts, which makes
+//! no difference to the 50 bytes. An anchor less than 50 bytes before the end gives none.
+//!
+//! **Figure.** That of [`crate::sif`].
+//!
+//! **Cost.** Time: one transition of the automaton a byte, whatever the number of anchors. Size: by the anchors; "on
+//! the average, one fingerprint was generated for about every 200 bytes of text".
+//!
+//! **Sees** what sif sees. No value of a checksum is thrown away: all 30 bits tell files apart, not 22. **Blind** in
+//! files that speak another language than the texts the anchors were chosen from, which is why [`pick`] chooses them
+//! from any.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+use aho_corasick::{AhoCorasick, Input, MatchKind};
+use thiserror::Error;
+
+use crate::sif::checksum;
+
+/// Why strings are no anchors.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum AnchorError {
+    /// There is none.
+    #[error("there is no anchor; write one string a line")]
+    Empty,
+    /// More than the automaton should hold.
+    #[error("{count} anchors are too many; the most is {}", Anchors::MOST)]
+    TooMany {
+        /// How many there are.
+        count: usize,
+    },
+    /// Longer than what is fingerprinted.
+    #[error(
+        "the anchor {anchor} has more bytes than the {window} that are fingerprinted; shorten it or widen the window"
+    )]
+    TooLong {
+        /// The anchor, written as in a file of anchors.
+        anchor: String,
+        /// Bytes that are fingerprinted.
+        window: u32,
+    },
+    /// A backslash that means nothing.
+    #[error(
+        "line {line} of the anchors: after a backslash comes n, t, s (a blank), # , another backslash, or x and two digits"
+    )]
+    Escape {
+        /// Counted from 1.
+        line: usize,
+    },
+}
+
+/// A set of anchors, ready to be searched for.
+#[derive(Clone)]
+pub struct Anchors {
+    strings: Vec<Vec<u8>>,
+    automaton: AhoCorasick,
+    id: String,
+}
+
+impl Anchors {
+    /// The most anchors of a set.
+    pub const MOST: usize = 1 << 16;
+
+    /// A set of these strings; their order and repeats mean nothing.
+    pub fn new(mut strings: Vec<Vec<u8>>) -> Result<Self, AnchorError> {
+        strings.retain(|string| !string.is_empty());
+        strings.sort_unstable();
+        strings.dedup();
+        let count = strings.len();
+        if count == 0 {
+            return Err(AnchorError::Empty);
+        }
+        if count > Self::MOST {
+            return Err(AnchorError::TooMany { count });
+        }
+        if let Some(long) = strings.iter().find(|s| s.len() > Self::LONGEST as usize) {
+            return Err(AnchorError::TooLong {
+                anchor: written(long),
+                window: Self::LONGEST,
+            });
+        }
+        let automaton = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(&strings)
+            .map_err(|_| AnchorError::TooMany { count })?;
+        let mut hasher = blake3::Hasher::new();
+        for string in &strings {
+            hasher.update(&(string.len() as u64).to_le_bytes());
+            hasher.update(string);
+        }
+        let id = hasher.finalize().to_hex()[..16].to_string();
+        Ok(Self {
+            strings,
+            automaton,
+            id,
+        })
+    }
+
+    /// The longest an anchor can be in any window.
+    const LONGEST: u32 = 1000;
+
+    /// Reads a file of anchors: one a line, lines that start with `#` are comments, `\n`, `\t`, `\s` (a blank), `\#`,
+    /// `\\` and `\xNN` stand for bytes. Blanks within a line, also at its ends, belong to the anchor; a carriage return
+    /// at the end does not.
+    pub fn parse(text: &[u8]) -> Result<Self, AnchorError> {
+        let mut strings = Vec::new();
+        for (line, bytes) in (1..).zip(text.split(|&byte| byte == b'\n')) {
+            let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+            if !bytes.starts_with(b"#") {
+                strings.push(unescaped(bytes).ok_or(AnchorError::Escape { line })?);
+            }
+        }
+        Self::new(strings)
+    }
+
+    /// The set as [`Self::parse`] reads it, sorted.
+    pub fn to_text(&self) -> String {
+        let lines = self.strings.iter().map(|string| written(string) + "\n");
+        lines.collect()
+    }
+
+    /// The anchors, sorted.
+    pub fn strings(&self) -> &[Vec<u8>] {
+        &self.strings
+    }
+
+    /// Names the set: the start of a hash of all strings.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Whether all anchors fit in a window.
+    pub fn fit(&self, window: u32) -> Result<(), AnchorError> {
+        match self.strings.iter().find(|s| s.len() > window as usize) {
+            None => Ok(()),
+            Some(long) => Err(AnchorError::TooLong {
+                anchor: written(long),
+                window,
+            }),
+        }
+    }
+
+    /// The set that is taken if none is given: `STANDARD`, picked from manuals and source code of several languages.
+    pub fn standard() -> Arc<Self> {
+        static SET: LazyLock<Arc<Anchors>> = LazyLock::new(|| {
+            Arc::new(Anchors::parse(STANDARD.as_bytes()).expect("a test reads it"))
+        });
+        Arc::clone(&SET)
+    }
+}
+
+/// Made by `cargo run --release -p resemble-methods --example anchors -- FOLDER`.
+const STANDARD: &str = include_str!("anchors.txt");
+
+impl fmt::Debug for Anchors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Anchors({}, {} strings)", self.id, self.strings.len())
+    }
+}
+
+impl PartialEq for Anchors {
+    fn eq(&self, other: &Self) -> bool {
+        self.strings == other.strings
+    }
+}
+
+impl Eq for Anchors {}
+
+fn written(string: &[u8]) -> String {
+    let last = string.len().wrapping_sub(1);
+    let mut text = String::new();
+    for (at, &byte) in string.iter().enumerate() {
+        match byte {
+            b'\n' => text.push_str("\\n"),
+            b'\t' => text.push_str("\\t"),
+            b'\\' => text.push_str("\\\\"),
+            b' ' if at == 0 || at == last => text.push_str("\\s"),
+            b'#' if at == 0 => text.push_str("\\#"),
+            b' '..=b'~' => text.push(char::from(byte)),
+            _ => {
+                let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+                text.extend(['\\', 'x', digit(byte >> 4), digit(byte & 15)]);
+            }
+        }
+    }
+    text
+}
+
+fn unescaped(line: &[u8]) -> Option<Vec<u8>> {
+    let (mut string, mut rest) = (Vec::new(), line);
+    while let [first, more @ ..] = rest {
+        rest = more;
+        if *first != b'\\' {
+            string.push(*first);
+            continue;
+        }
+        let (&kind, more) = rest.split_first()?;
+        rest = more;
+        string.push(match kind {
+            b'n' => b'\n',
+            b't' => b'\t',
+            b's' => b' ',
+            b'#' | b'\\' => kind,
+            b'x' => {
+                let (digits, more) = rest.split_at_checked(2)?;
+                rest = more;
+                let digits = std::str::from_utf8(digits).ok()?;
+                u8::from_str_radix(digits, 16).ok()?
+            }
+            _ => return None,
+        });
+    }
+    Some(string)
+}
+
+/// The parameters of sif with anchors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnchorParams {
+    /// The anchors.
+    pub anchors: Arc<Anchors>,
+    /// Bytes that are fingerprinted, from the start of the anchor on: 50.
+    pub window: u32,
+    /// A checksum is modulo 2 to this: 30, 31 or 32.
+    pub bits: u32,
+}
+
+impl Default for AnchorParams {
+    fn default() -> Self {
+        Self {
+            anchors: Anchors::standard(),
+            window: 50,
+            bits: 30,
+        }
+    }
+}
+
+/// Finds the fingerprints of a content handed over in pieces of any size.
+#[derive(Clone, Debug)]
+pub struct AnchorScanner {
+    params: AnchorParams,
+    /// Bytes that may belong to a window still to be found.
+    held: Vec<u8>,
+}
+
+/// Bytes that are searched at a time.
+const PART: usize = 1 << 16;
+
+impl AnchorScanner {
+    /// At the start of a content.
+    pub fn new(params: &AnchorParams) -> Self {
+        Self {
+            params: params.clone(),
+            held: Vec::new(),
+        }
+    }
+
+    /// Starts again with another content.
+    pub fn reset(&mut self) {
+        self.held.clear();
+    }
+
+    /// Takes the next bytes; `sink` gets the fingerprints of the windows that end in them.
+    pub fn update(&mut self, bytes: &[u8], mut sink: impl FnMut(u64)) {
+        let window = self.params.window as usize;
+        for part in bytes.chunks(PART) {
+            self.held.extend_from_slice(part);
+            let mut at = 0;
+            // A find is final once its window is whole: an anchor that starts earlier is no longer than a window, so it
+            // would be whole as well and found first.
+            while self.held.len() - at >= window {
+                let rest = Input::new(&self.held).span(at..self.held.len());
+                let Some(found) = self.params.anchors.automaton.find(rest) else {
+                    break;
+                };
+                let Some(text) = self.held.get(found.start()..found.start() + window) else {
+                    at = found.start().min(self.held.len() - window + 1);
+                    break;
+                };
+                sink(checksum(text, self.params.bits));
+                at = found.start() + window;
+            }
+            // What starts before the last window has been looked for.
+            at = at.max((self.held.len() + 1).saturating_sub(window));
+            self.held.drain(..at.min(self.held.len()));
+        }
+    }
+}
+
+/// Bytes of the anchors that are picked, those of `acte`.
+const LENGTH: usize = 4;
+
+/// Strings that are looked at; the rarest are forgotten beyond.
+const MOST_STRINGS: usize = 1 << 22;
+
+/// How often strings of four bytes come in a set of texts.
+#[derive(Clone, Debug, Default)]
+struct AnchorCounts {
+    strings: HashMap<[u8; LENGTH], Count>,
+    texts: u32,
+    bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    occurrences: u64,
+    texts: u32,
+    last_text: u32,
+}
+
+impl AnchorCounts {
+    /// Counts one more text.
+    fn add(&mut self, text: &[u8]) {
+        self.texts += 1;
+        self.bytes += text.len() as u64;
+        for string in text.windows(LENGTH) {
+            let Ok(string) = <[u8; LENGTH]>::try_from(string) else {
+                continue;
+            };
+            match self.strings.entry(string) {
+                Entry::Occupied(mut count) => {
+                    let count = count.get_mut();
+                    count.occurrences += 1;
+                    if count.last_text != self.texts {
+                        count.texts += 1;
+                        count.last_text = self.texts;
+                    }
+                }
+                Entry::Vacant(vacant) => {
+                    vacant.insert(Count {
+                        occurrences: 1,
+                        texts: 1,
+                        last_text: self.texts,
+                    });
+                }
+            }
+        }
+        let mut least = 1;
+        while self.strings.len() > MOST_STRINGS {
+            self.strings.retain(|_, count| count.occurrences > least);
+            least *= 2;
+        }
+    }
+
+    /// Strings that may be anchors, best first.
+    ///
+    /// One qualifies that comes at most once in ten times `every` bytes, so that no one dominates, in two texts or
+    /// more, and is made of at least three different bytes. First come those with most occurrences times texts: by
+    /// texts alone the headings that every file has once would win, by occurrences the words of a few long files. What
+    /// overlaps one before it by three bytes, as `hara` and `arac` do in *character*, would be found in the same places
+    /// and is left out.
+    fn ranked(&self, every: u32) -> Vec<Vec<u8>> {
+        let too_common = (self.bytes / (10 * u64::from(every.max(1)))).max(1);
+        let mut candidates: Vec<(&[u8; LENGTH], &Count)> = self
+            .strings
+            .iter()
+            .filter(|(string, count)| {
+                count.texts >= 2 && count.occurrences <= too_common && distinct(*string) >= 3
+            })
+            .collect();
+        candidates.sort_unstable_by_key(|(string, count)| {
+            let weight = count.occurrences.saturating_mul(u64::from(count.texts));
+            (std::cmp::Reverse(weight), **string)
+        });
+        // What others must not begin with, and what they must not end with.
+        let (mut heads, mut tails) = (HashSet::new(), HashSet::new());
+        let mut ranked = Vec::new();
+        for (string, _) in candidates {
+            let (head, tail) = (&string[..LENGTH - 1], &string[1..]);
+            if !heads.contains(head) && !tails.contains(tail) {
+                heads.insert(tail);
+                tails.insert(head);
+                ranked.push(string.to_vec());
+            }
+        }
+        ranked.truncate(Anchors::MOST);
+        ranked
+    }
+}
+
+/// Anchors that are "quite common but not too common" in these texts, and are found in them once in about `every` bytes
+/// (200 in section 5 of the paper) with `window` bytes passed over after a find. Empty if the texts have none.
+///
+/// Takes the best strings, as many as are needed: words come in clusters, so what many anchors find together is not the
+/// sum of what each finds, and is measured on the texts (at most 17 searches).
+pub fn pick<T: AsRef<[u8]>>(texts: &[T], every: u32, window: u32) -> Vec<Vec<u8>> {
+    let mut counts = AnchorCounts::default();
+    for text in texts {
+        counts.add(text.as_ref());
+    }
+    let mut ranked = counts.ranked(every);
+    let wanted = counts.bytes / u64::from(every.max(1));
+    let found = |anchors: &[Vec<u8>]| -> u64 {
+        let Ok(anchors) = Anchors::new(anchors.to_vec()) else {
+            return 0;
+        };
+        let mut scanner = AnchorScanner::new(&AnchorParams {
+            anchors: Arc::new(anchors),
+            window: window.max(LENGTH as u32),
+            bits: 30,
+        });
+        let mut found = 0;
+        for text in texts {
+            scanner.update(text.as_ref(), |_| found += 1);
+            scanner.reset();
+        }
+        found
+    };
+    // The least number of anchors that finds enough.
+    let (mut too_few, mut enough) = (0, ranked.len());
+    while too_few + 1 < enough {
+        let middle = too_few.midpoint(enough);
+        if found(&ranked[..middle]) < wanted {
+            too_few = middle;
+        } else {
+            enough = middle;
+        }
+    }
+    ranked.truncate(enough);
+    ranked.sort_unstable();
+    ranked
+}
+
+fn distinct(string: &[u8]) -> usize {
+    (0..string.len())
+        .filter(|&at| !string[..at].contains(&string[at]))
+        .count()
+}
+
+#[cfg(test)]
+#[path = "anchors_tests.rs"]
+mod tests;

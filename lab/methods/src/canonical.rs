@@ -1,0 +1,390 @@
+//! Source code with its identifiers made equal.
+//!
+//! Manber 1994, section 1, on Baker 1993: source codes are similar "if one can be obtained from the other by changing
+//! parameter names"; "it would be interesting to combine the two approaches". This is the combination: before anything
+//! is fingerprinted every identifier becomes one letter, so a copy with other names is the same bytes.
+//!
+//! No language is parsed. A word is a run of letters, digits, `_`, `$` and bytes that are no ASCII; one that starts
+//! with a digit is a number and stays; one of [`KEYWORDS`] stays; any other is an identifier. Strings in `"` stay up to
+//! the end of their line; comments of `//` and `/* */` go, being prose, which is all identifiers and would become rows
+//! of one letter. Blanks stay.
+//!
+//! **Sees** renamed copies. **Blind** to what distinguishes code by names alone: short functions become alike,
+//! declarations and tables more so. Of prose it says nothing.
+
+use crate::formatting::FormatFilter;
+
+/// What becomes of the bytes of a content before features are taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Canonical {
+    /// Nothing.
+    #[default]
+    None,
+    /// Identifiers become equal.
+    Code,
+    /// What formats a document goes: [`crate::formatting`].
+    Text,
+}
+
+impl Canonical {
+    /// What it is called: `none`, `code`, `text`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Code => "code",
+            Self::Text => "text",
+        }
+    }
+
+    /// The one that is called so.
+    pub fn of_name(name: &str) -> Option<Self> {
+        [Self::None, Self::Code, Self::Text]
+            .into_iter()
+            .find(|canonical| canonical.name() == name)
+    }
+}
+
+/// Changes bytes before features are taken of them.
+#[derive(Clone, Debug)]
+pub(crate) enum Filter {
+    Code(CodeFilter),
+    Text(FormatFilter),
+}
+
+impl Filter {
+    pub(crate) fn new(canonical: Canonical) -> Option<Self> {
+        match canonical {
+            Canonical::None => None,
+            Canonical::Code => Some(Self::Code(CodeFilter::default())),
+            Canonical::Text => Some(Self::Text(FormatFilter::default())),
+        }
+    }
+
+    pub(crate) fn update(&mut self, bytes: &[u8]) -> &[u8] {
+        match self {
+            Self::Code(filter) => filter.update(bytes),
+            Self::Text(filter) => filter.update(bytes),
+        }
+    }
+
+    pub(crate) fn finish(&mut self) -> &[u8] {
+        match self {
+            Self::Code(filter) => filter.finish(),
+            Self::Text(filter) => filter.finish(),
+        }
+    }
+}
+
+/// What an identifier becomes.
+const IDENTIFIER: u8 = b'I';
+
+/// Words that mean something in C, C++, Java, JavaScript, Rust, Go or Python, sorted.
+pub const KEYWORDS: [&str; 93] = [
+    "and",
+    "as",
+    "assert",
+    "async",
+    "auto",
+    "await",
+    "bool",
+    "break",
+    "byte",
+    "case",
+    "catch",
+    "chan",
+    "char",
+    "class",
+    "const",
+    "continue",
+    "crate",
+    "def",
+    "default",
+    "defer",
+    "defined",
+    "del",
+    "delete",
+    "do",
+    "double",
+    "elif",
+    "else",
+    "endif",
+    "enum",
+    "except",
+    "extends",
+    "extern",
+    "false",
+    "final",
+    "finally",
+    "float",
+    "fn",
+    "for",
+    "from",
+    "func",
+    "function",
+    "goto",
+    "if",
+    "ifdef",
+    "ifndef",
+    "impl",
+    "import",
+    "in",
+    "include",
+    "inline",
+    "int",
+    "interface",
+    "is",
+    "let",
+    "long",
+    "loop",
+    "match",
+    "mod",
+    "mut",
+    "namespace",
+    "new",
+    "not",
+    "null",
+    "or",
+    "package",
+    "private",
+    "protected",
+    "pub",
+    "public",
+    "raise",
+    "range",
+    "register",
+    "return",
+    "self",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "super",
+    "switch",
+    "template",
+    "this",
+    "throw",
+    "trait",
+    "true",
+    "try",
+    "type",
+    "typedef",
+    "union",
+    "unsigned",
+    "void",
+    "while",
+];
+
+/// Bytes of the longest keyword: a longer word is none.
+const LONGEST: usize = 9;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Plain,
+    /// In a word whose first bytes are kept.
+    Word,
+    Number,
+    /// After `/`.
+    Slash,
+    String,
+    /// After `\` in a string.
+    Escape,
+    LineComment,
+    BlockComment,
+    /// After `*` in a comment.
+    Star,
+}
+
+/// Makes identifiers equal in code that comes in pieces of any size.
+#[derive(Clone, Debug, Default)]
+pub struct CodeFilter {
+    state: State,
+    /// The word under way, as far as it might be a keyword.
+    word: Vec<u8>,
+    written: Vec<u8>,
+}
+
+impl CodeFilter {
+    /// Takes the next bytes: what is certain of what they become.
+    pub fn update(&mut self, bytes: &[u8]) -> &[u8] {
+        self.written.clear();
+        for &byte in bytes {
+            self.take(byte);
+        }
+        &self.written
+    }
+
+    /// The end of the code: the rest of what it becomes. What comes next is another code.
+    pub fn finish(&mut self) -> &[u8] {
+        self.written.clear();
+        match self.state {
+            State::Word => self.end_word(),
+            State::Slash => self.written.push(b'/'),
+            _ => {}
+        }
+        self.state = State::Plain;
+        &self.written
+    }
+
+    fn take(&mut self, byte: u8) {
+        match self.state {
+            State::Plain => self.plain(byte),
+            State::Word => {
+                if is_letter(byte) || byte.is_ascii_digit() {
+                    if self.word.len() <= LONGEST {
+                        self.word.push(byte);
+                    }
+                } else {
+                    self.end_word();
+                    self.plain(byte);
+                }
+            }
+            State::Number => {
+                if is_letter(byte) || byte.is_ascii_digit() || byte == b'.' {
+                    self.written.push(byte);
+                } else {
+                    self.plain(byte);
+                }
+            }
+            State::Slash => match byte {
+                b'/' => self.state = State::LineComment,
+                b'*' => self.state = State::BlockComment,
+                _ => {
+                    self.written.push(b'/');
+                    self.plain(byte);
+                }
+            },
+            State::String => {
+                self.written.push(byte);
+                self.state = match byte {
+                    b'"' | b'\n' => State::Plain,
+                    b'\\' => State::Escape,
+                    _ => State::String,
+                };
+            }
+            State::Escape => {
+                self.written.push(byte);
+                self.state = State::String;
+            }
+            State::LineComment => {
+                if byte == b'\n' {
+                    self.plain(byte);
+                }
+            }
+            State::BlockComment => {
+                if byte == b'*' {
+                    self.state = State::Star;
+                }
+            }
+            State::Star => match byte {
+                b'/' => self.state = State::Plain,
+                b'*' => {}
+                _ => self.state = State::BlockComment,
+            },
+        }
+    }
+
+    /// A byte outside words, strings and comments.
+    fn plain(&mut self, byte: u8) {
+        self.state = match byte {
+            b'/' => {
+                self.state = State::Slash;
+                return;
+            }
+            b'"' => State::String,
+            b'0'..=b'9' => State::Number,
+            _ if is_letter(byte) => {
+                self.word.clear();
+                self.word.push(byte);
+                self.state = State::Word;
+                return;
+            }
+            _ => State::Plain,
+        };
+        self.written.push(byte);
+    }
+
+    fn end_word(&mut self) {
+        let is_keyword =
+            std::str::from_utf8(&self.word).is_ok_and(|word| KEYWORDS.binary_search(&word).is_ok());
+        if is_keyword {
+            self.written.extend_from_slice(&self.word);
+        } else {
+            self.written.push(IDENTIFIER);
+        }
+    }
+}
+
+const fn is_letter(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$' | 0x80..)
+}
+
+/// All of a code with its identifiers made equal.
+///
+/// ```
+/// use resemble_methods::canonical::code;
+///
+/// assert_eq!(code(b"int sum(int n) { return n * 2; } // twice"), b"int I(int I) { return I * 2; } ");
+/// ```
+pub fn code(bytes: &[u8]) -> Vec<u8> {
+    let mut filter = CodeFilter::default();
+    let mut all = filter.update(bytes).to_vec();
+    all.extend_from_slice(filter.finish());
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn keywords_are_sorted_and_no_longer_than_said() {
+        assert!(KEYWORDS.is_sorted_by(|a, b| a < b));
+        assert_eq!(KEYWORDS.iter().map(|word| word.len()).max(), Some(LONGEST));
+    }
+
+    #[test]
+    fn renamed_code_is_equal_and_other_code_is_not() {
+        let a = b"for (int i = 0; i < 0x1Fe; i++) total_1 += f(\"a b\\\" c\", i); /* adds **/ x";
+        let b = b"for (int index = 0; index < 0x1Fe; index++) s += a(\"a b\\\" c\", index); // no\\\n\x20y";
+        let renamed = code(a);
+        assert_eq!(
+            String::from_utf8_lossy(&renamed),
+            "for (int I = 0; I < 0x1Fe; I++) I += I(\"a b\\\" c\", I);  I"
+        );
+        assert_eq!(
+            code(b),
+            [&renamed[..renamed.len() - 2], b"\n I"].concat()[..].to_vec()
+        );
+        assert_ne!(code(b"while (a) b();"), code(b"if (a) b();"));
+    }
+
+    #[test]
+    fn division_and_bytes_of_no_ascii_are_taken_as_they_are() {
+        assert_eq!(code(b"a/b / 2"), b"I/I / 2");
+        assert_eq!(code("größe = 1".as_bytes()), b"I = 1");
+        assert_eq!(code(b"a /"), b"I /");
+        assert_eq!(code(b"\"open\nint x"), b"\"open\nint I");
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_make_no_difference(
+            bytes in prop::collection::vec(prop::sample::select(b"ab1/*\"\\\n int".to_vec()), 0..400),
+            size in 1usize..40,
+        ) {
+            let mut filter = CodeFilter::default();
+            for _twice in 0..2 {
+                let mut all = Vec::new();
+                for piece in bytes.chunks(size) {
+                    all.extend_from_slice(filter.update(piece));
+                }
+                all.extend_from_slice(filter.finish());
+                prop_assert_eq!(&all, &code(&bytes));
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Texts with a known number of edits.
+//!
+//! **Paper.** Cherkasova et al. 2009, section 3: near-duplicates are made by inserting "a " into a document, or
+//! removing words from it, 1, 2, …, 50 times, "in a random fashion or uniformly spread". The edit distance to the
+//! original is then known, which no collection of found texts offers.
+//!
+//! All is determined by the seed, and the places of i edits are among those of i + 1: a curve over i is about one text
+//! that is edited on and on, not about fifty draws.
+
+use crate::shingles::mix;
+
+/// A kind of edit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Edit {
+    /// "a " is put before a word.
+    Insert,
+    /// A word goes, and the blanks behind it.
+    Remove,
+}
+
+/// Where edits are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Spread {
+    /// At words drawn at random, each at most once.
+    Random,
+    /// At words at equal distances.
+    Even,
+}
+
+/// Random numbers: splitmix64 (Steele, Lea & Flood 2014).
+#[derive(Clone, Debug)]
+struct Random(u64);
+
+impl Random {
+    /// Below `limit`, which is at least 1.
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        ((u128::from(mix(self.0)) * limit as u128) >> 64) as usize
+    }
+}
+
+/// The text after so many edits; after as many as it has words, if that is less.
+///
+/// A word is what stands between white space.
+///
+/// ```
+/// use resemble_methods::changes::{Edit, Spread, edited};
+///
+/// let text = b"one two three four";
+/// assert_eq!(edited(text, Edit::Insert, Spread::Even, 2, 0), b"one a two three a four");
+/// assert_eq!(edited(text, Edit::Remove, Spread::Even, 2, 0), b"one three ");
+/// ```
+pub fn edited(text: &[u8], edit: Edit, spread: Spread, times: usize, seed: u64) -> Vec<u8> {
+    // Where each word starts, and where what belongs to it ends: the next word.
+    let starts: Vec<usize> = (0..text.len())
+        .filter(|&at| {
+            !text[at].is_ascii_whitespace() && (at == 0 || text[at - 1].is_ascii_whitespace())
+        })
+        .collect();
+    let times = times.min(starts.len());
+    let mut chosen: Vec<usize> = match spread {
+        Spread::Even => (0..times)
+            .map(|i| (2 * i + 1) * starts.len() / (2 * times))
+            .collect(),
+        Spread::Random => {
+            // The first steps of a shuffle: the same whatever `times` is.
+            let mut order: Vec<usize> = (0..starts.len()).collect();
+            let mut random = Random(seed);
+            for i in 0..times {
+                let other = i + random.below(order.len() - i);
+                order.swap(i, other);
+            }
+            order.truncate(times);
+            order
+        }
+    };
+    chosen.sort_unstable();
+    let (mut out, mut at) = (Vec::with_capacity(text.len() + 2 * times), 0);
+    for word in chosen {
+        out.extend_from_slice(&text[at..starts[word]]);
+        at = starts[word];
+        match edit {
+            Edit::Insert => out.extend_from_slice(b"a "),
+            Edit::Remove => at = starts.get(word + 1).copied().unwrap_or(text.len()),
+        }
+    }
+    out.extend_from_slice(&text[at..]);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &[u8]) -> Vec<&[u8]> {
+        text.split(u8::is_ascii_whitespace)
+            .filter(|word| !word.is_empty())
+            .collect()
+    }
+
+    #[test]
+    fn so_many_words_come_or_go() {
+        let text: Vec<u8> = (0..500)
+            .flat_map(|i| format!("w{i}\n").into_bytes())
+            .collect();
+        for spread in [Spread::Random, Spread::Even] {
+            for times in [0, 1, 7, 50, 500, 9999] {
+                let with = edited(&text, Edit::Insert, spread, times, 3);
+                let inserted = words(&with).iter().filter(|word| **word == b"a").count();
+                assert_eq!(
+                    (inserted, with.len()),
+                    (times.min(500), text.len() + 2 * times.min(500))
+                );
+                let without = edited(&text, Edit::Remove, spread, times, 3);
+                assert_eq!(words(&without).len(), 500 - times.min(500));
+            }
+        }
+    }
+
+    #[test]
+    fn random_edits_are_the_same_each_time_and_grow() {
+        let text = "some words and more of them ".repeat(40).into_bytes();
+        let kept = |times, seed| edited(&text, Edit::Remove, Spread::Random, times, seed);
+        assert_eq!(kept(20, 1), kept(20, 1));
+        assert_ne!(kept(20, 1), kept(20, 2));
+        // What is left after 21 is left after 20 as well: one word less, the others in order.
+        let (more, fewer) = (kept(20, 1), kept(21, 1));
+        let (more, fewer) = (words(&more), words(&fewer));
+        let mut rest = more.iter();
+        assert!(fewer.iter().all(|word| rest.any(|other| other == word)));
+    }
+
+    #[test]
+    fn even_edits_are_equally_far_apart() {
+        let text = "x ".repeat(1000).into_bytes();
+        let with = edited(&text, Edit::Insert, Spread::Even, 10, 0);
+        let at: Vec<usize> = (0..with.len()).filter(|&i| with[i] == b'a').collect();
+        assert!(at.windows(2).all(|pair| pair[1] - pair[0] == 202), "{at:?}");
+    }
+
+    #[test]
+    fn a_text_without_words_stays() {
+        assert_eq!(edited(b" \n", Edit::Insert, Spread::Random, 5, 1), b" \n");
+        assert_eq!(edited(b"", Edit::Remove, Spread::Even, 5, 1), b"");
+    }
+}

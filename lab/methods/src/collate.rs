@@ -1,0 +1,437 @@
+//! All against all, as sif does it: which files share which fingerprints.
+//!
+//! **Paper.** Manber 1994, section 4, figures 1 to 3.
+//!
+//! ```text
+//! (fingerprint, file) of all files ── sort ─► sets of files that share a fingerprint (figure 1)
+//!        those of one file only go, and so do the fingerprints themselves
+//! sets ── sort ─► distinct sets, each with a counter: so many fingerprints (figure 2)       = Collated
+//! for each file R: over the sets with R, the counters summed for each other member;
+//!        as a percentage of R's fingerprints at least the threshold (figure 3)              = Group
+//! ```
+//!
+//! [`Collated`] is all that a question needs: another threshold, another rule of what may be compared costs no scan. It
+//! can be encoded and kept.
+//!
+//! **Readings.** A set names a file once however often a fingerprint comes in it, so percentages here are of *distinct*
+//! fingerprints, and an equal file has 100. (One against all counts occurrences: [`crate::sif`].) "Minimum
+//! similarity = 25%" in figure 3: a threshold is reached, not passed. "Any set of files is output no more than once":
+//! of several R with the same set, the first file stands for it.
+//!
+//! **Cost.** Sorting all (fingerprint, file): n log n, 16 bytes each. A group of R costs the members of R's sets, less
+//! what cannot reach the threshold: if the largest sets together do not hold enough of R's fingerprints, a similar file
+//! must be in one of the others, and only those are walked through. Files with the same sets are asked once. What is
+//! left is quadratic where very many files share a large part and differ in the rest; [`GroupQuery::most_members`]
+//! leaves out the sets that more files have than that (the remedy of Forman et al. 2005, section 2.5), at the price of
+//! the exact figure.
+
+use std::collections::HashSet;
+
+use crate::encode::{DecodeError, Reader, put_varint};
+
+/// Collects the fingerprints of files.
+#[derive(Clone, Debug, Default)]
+pub struct Collator {
+    /// (fingerprint, file).
+    pairs: Vec<(u64, u32)>,
+    /// Distinct fingerprints of each file.
+    totals: Vec<u32>,
+}
+
+impl Collator {
+    /// Takes the next file's fingerprints ([`crate::MethodSignature::keys`] of sif), of which a repeat counts
+    /// once: its number, counted from 0.
+    pub fn add(&mut self, fingerprints: impl IntoIterator<Item = u64>) -> u32 {
+        let file = self.totals.len() as u32;
+        let mut distinct: Vec<u64> = fingerprints.into_iter().collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        self.totals.push(distinct.len() as u32);
+        self.pairs
+            .extend(distinct.into_iter().map(|value| (value, file)));
+        file
+    }
+
+    /// The sets of all files taken. Sorts twice.
+    pub fn finish(mut self) -> Collated {
+        self.pairs.sort_unstable();
+        // Figure 1: where each set starts, and how long it is.
+        let mut sets: Vec<(u32, u32)> = Vec::new();
+        let mut at = 0;
+        for of_one in self.pairs.chunk_by(|a, b| a.0 == b.0) {
+            if of_one.len() > 1 {
+                sets.push((at, of_one.len() as u32));
+            }
+            at += of_one.len() as u32;
+        }
+        let pairs = &self.pairs;
+        let members = |&(start, len): &(u32, u32)| {
+            pairs[start as usize..][..len as usize]
+                .iter()
+                .map(|&(_, file)| file)
+        };
+        sets.sort_unstable_by(|a, b| members(a).cmp(members(b)));
+        // Figure 2.
+        let mut collated = Collated {
+            totals: self.totals,
+            ..Collated::default()
+        };
+        for same in sets.chunk_by(|a, b| members(a).eq(members(b))) {
+            collated.push(same.len() as u32, members(&same[0]));
+        }
+        collated
+    }
+}
+
+/// Distinct sets of files with counters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Collated {
+    totals: Vec<u32>,
+    counters: Vec<u32>,
+    /// Behind the last member of each set.
+    ends: Vec<usize>,
+    members: Vec<u32>,
+}
+
+/// What is asked of the sets.
+pub struct GroupQuery<'a> {
+    /// Common fingerprints over those of the reference file; 0.25 in the paper. Above 0.
+    pub threshold: f64,
+    /// Whether the second file may be in the group of the first: sizes, suffixes, types, whatever the user says.
+    /// `None`: any.
+    pub accept: Option<&'a dyn Fn(u32, u32) -> bool>,
+    /// Sets of more files than this are no evidence. `None`, as in the paper: all are.
+    pub most_members: Option<u32>,
+}
+
+impl Default for GroupQuery<'_> {
+    fn default() -> Self {
+        Self {
+            threshold: 0.25,
+            accept: None,
+            most_members: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for GroupQuery<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GroupQuery")
+            .field("threshold", &self.threshold)
+            .field("accept", &self.accept.is_some())
+            .field("most_members", &self.most_members)
+            .finish()
+    }
+}
+
+/// A file and those similar to it: figure 3.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// "R indicates the file with which all others are compared."
+    pub reference: u32,
+    /// The others: most similar first, then by number.
+    pub members: Vec<Member>,
+}
+
+/// A file that is similar to a reference.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Member {
+    /// The file.
+    pub file: u32,
+    /// Fingerprints that it has in common with the reference.
+    pub common: u32,
+    /// They over those of the reference.
+    pub score: f64,
+}
+
+impl Collated {
+    fn push(&mut self, counter: u32, members: impl Iterator<Item = u32>) {
+        self.counters.push(counter);
+        self.members.extend(members);
+        self.ends.push(self.members.len());
+    }
+
+    /// How many files were taken, with and without company.
+    pub fn files(&self) -> u32 {
+        self.totals.len() as u32
+    }
+
+    /// The distinct fingerprints of a file.
+    pub fn total(&self, file: u32) -> u32 {
+        self.totals[file as usize]
+    }
+
+    /// How many sets there are.
+    pub fn len(&self) -> usize {
+        self.counters.len()
+    }
+
+    /// Whether no two files share anything.
+    pub fn is_empty(&self) -> bool {
+        self.counters.is_empty()
+    }
+
+    /// A set: its counter and its members, ascending.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many sets.
+    pub fn set(&self, number: usize) -> (u32, &[u32]) {
+        let start = if number == 0 {
+            0
+        } else {
+            self.ends[number - 1]
+        };
+        (
+            self.counters[number],
+            &self.members[start..self.ends[number]],
+        )
+    }
+
+    /// All sets in their order, which is that of their members: figure 2. (The paper sorts lines, so its numbers stand
+    /// as words do.)
+    pub fn sets(&self) -> impl Iterator<Item = (u32, &[u32])> {
+        (0..self.len()).map(|number| self.set(number))
+    }
+
+    /// For each file the sets with it, ascending.
+    pub(crate) fn sets_of_files(&self, most_members: Option<u32>) -> SetsOfFiles {
+        let mut starts = vec![0usize; self.totals.len() + 1];
+        let most = most_members.map_or(usize::MAX, |most| most as usize);
+        let chosen = || {
+            (0u32..)
+                .zip(self.sets())
+                .filter(|(_, (_, set))| set.len() <= most)
+        };
+        for (_, (_, members)) in chosen() {
+            for &file in members {
+                starts[file as usize + 1] += 1;
+            }
+        }
+        for file in 1..starts.len() {
+            starts[file] += starts[file - 1];
+        }
+        let mut sets = vec![0; starts.last().copied().unwrap_or(0)];
+        let mut next = starts.clone();
+        for (number, (_, members)) in chosen() {
+            for &file in members {
+                sets[next[file as usize]] = number;
+                next[file as usize] += 1;
+            }
+        }
+        SetsOfFiles { starts, sets }
+    }
+
+    /// The groups of similar files, in the order of their references; each set of files once.
+    pub fn groups(&self, query: &GroupQuery<'_>) -> Vec<Group> {
+        let of_files = self.sets_of_files(query.most_members);
+        let mut groups = Vec::new();
+        let mut printed: HashSet<Vec<u32>> = HashSet::new();
+        let mut asked: HashSet<(&[u32], u32)> = HashSet::new();
+        let mut sums = Sums::new(self.files());
+        for reference in 0..self.files() {
+            let sets = of_files.of(reference);
+            if sets.is_empty() {
+                continue;
+            }
+            // The answer is a matter of the sets and the total alone, unless a rule looks at the files.
+            if query.accept.is_none() && !asked.insert((sets, self.total(reference))) {
+                continue;
+            }
+            let members = self.similar(reference, sets, query, &mut sums);
+            if members.is_empty() {
+                continue;
+            }
+            let mut files: Vec<u32> = members.iter().map(|member| member.file).collect();
+            files.push(reference);
+            files.sort_unstable();
+            if printed.insert(files) {
+                groups.push(Group { reference, members });
+            }
+        }
+        groups
+    }
+
+    /// The files similar to one, most similar first.
+    fn similar(
+        &self,
+        reference: u32,
+        sets: &[u32],
+        query: &GroupQuery<'_>,
+        sums: &mut Sums,
+    ) -> Vec<Member> {
+        let total = self.total(reference);
+        // As a ratio: threshold times total is rounded, and 11 of 20 would not be 55 %.
+        let reaches = |common: u32| f64::from(common) / f64::from(total) >= query.threshold;
+        let mut by_size: Vec<u32> = sets.to_vec();
+        by_size.sort_by_key(|&set| self.set(set as usize).1.len());
+        // The largest that together are not enough: whoever is similar is in one of the others.
+        let (mut walked, mut rest) = (by_size.len(), 0);
+        while walked > 0 {
+            let counter = self.set(by_size[walked - 1] as usize).0;
+            if reaches(rest + counter) {
+                break;
+            }
+            rest += counter;
+            walked -= 1;
+        }
+        for &set in &by_size[..walked] {
+            let (counter, members) = self.set(set as usize);
+            for &file in members {
+                sums.add(file, counter);
+            }
+        }
+        for &set in &by_size[walked..] {
+            let (counter, members) = self.set(set as usize);
+            sums.add_to_known(members, counter);
+        }
+        let mut members = Vec::new();
+        sums.drain(|file, common| {
+            let accepted = || query.accept.is_none_or(|accept| accept(reference, file));
+            if file != reference && common > 0 && reaches(common) && accepted() {
+                members.push(Member {
+                    file,
+                    common,
+                    score: f64::from(common) / f64::from(total),
+                });
+            }
+        });
+        members.sort_unstable_by_key(|member| (std::cmp::Reverse(member.common), member.file));
+        members
+    }
+
+    /// The sets as bytes: count of files, their totals, count of sets, and of each its counter, how many members and
+    /// the differences between them less 1, all varints.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_varint(&mut out, self.totals.len() as u64);
+        for &total in &self.totals {
+            put_varint(&mut out, total.into());
+        }
+        put_varint(&mut out, self.len() as u64);
+        for (counter, members) in self.sets() {
+            put_varint(&mut out, counter.into());
+            put_varint(&mut out, members.len() as u64);
+            let mut next = 0;
+            for &file in members {
+                put_varint(&mut out, u64::from(file - next));
+                next = file + 1;
+            }
+        }
+        out
+    }
+
+    /// The sets that these bytes are. Any bytes may come.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut from = Reader(bytes);
+        let small = |value: u64| {
+            u32::try_from(value).map_err(|_| DecodeError::Damaged("a number of more than 32 bits"))
+        };
+        let mut collated = Self::default();
+        for _ in 0..from.count(8)? {
+            collated.totals.push(small(from.varint()?)?);
+        }
+        for _ in 0..from.count(32)? {
+            let counter = small(from.varint()?)?;
+            let start = collated.members.len();
+            let mut next = 0u64;
+            for _ in 0..from.count(8)? {
+                let file = next.saturating_add(from.varint()?);
+                if file >= collated.totals.len() as u64 {
+                    return Err(DecodeError::Damaged("a file that is none"));
+                }
+                collated.members.push(file as u32);
+                next = file + 1;
+            }
+            if counter == 0 || collated.members.len() - start < 2 {
+                return Err(DecodeError::Damaged("a set that is none"));
+            }
+            collated.counters.push(counter);
+            collated.ends.push(collated.members.len());
+        }
+        from.end()?;
+        let mut sums = vec![0u64; collated.totals.len()];
+        for (counter, members) in collated.sets() {
+            for &file in members {
+                sums[file as usize] += u64::from(counter);
+            }
+        }
+        if sums
+            .iter()
+            .zip(&collated.totals)
+            .any(|(sum, &total)| *sum > total.into())
+        {
+            return Err(DecodeError::Damaged("more in common than there is"));
+        }
+        let sets: Vec<&[u32]> = collated.sets().map(|(_, members)| members).collect();
+        if !sets.is_sorted_by(|a, b| a < b) {
+            return Err(DecodeError::Damaged("a set twice or out of order"));
+        }
+        Ok(collated)
+    }
+}
+
+/// For each file the numbers of the sets with it.
+#[derive(Debug)]
+pub(crate) struct SetsOfFiles {
+    starts: Vec<usize>,
+    sets: Vec<u32>,
+}
+
+impl SetsOfFiles {
+    pub(crate) fn of(&self, file: u32) -> &[u32] {
+        &self.sets[self.starts[file as usize]..self.starts[file as usize + 1]]
+    }
+}
+
+/// A number for each file, most of them 0.
+#[derive(Debug)]
+struct Sums {
+    sums: Vec<u32>,
+    known: Vec<u32>,
+}
+
+impl Sums {
+    fn new(files: u32) -> Self {
+        Self {
+            sums: vec![0; files as usize],
+            known: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, file: u32, count: u32) {
+        let sum = &mut self.sums[file as usize];
+        if *sum == 0 {
+            self.known.push(file);
+        }
+        *sum += count;
+    }
+
+    /// Adds to those of `members` that have been added to before, whichever way is shorter.
+    fn add_to_known(&mut self, members: &[u32], count: u32) {
+        if self.known.len() * 16 < members.len() {
+            for &file in &self.known {
+                if members.binary_search(&file).is_ok() {
+                    self.sums[file as usize] += count;
+                }
+            }
+        } else {
+            for &file in members {
+                if self.sums[file as usize] > 0 {
+                    self.sums[file as usize] += count;
+                }
+            }
+        }
+    }
+
+    fn drain(&mut self, mut sink: impl FnMut(u32, u32)) {
+        for file in self.known.drain(..) {
+            sink(file, std::mem::take(&mut self.sums[file as usize]));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "collate_tests.rs"]
+mod tests;

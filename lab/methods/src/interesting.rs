@@ -1,0 +1,267 @@
+//! Interesting sets: files that all have enough in common, and none can be added.
+//!
+//! **Paper.** Manber 1994, section 4: "a set is considered interesting if all members of the set have sufficient number
+//! of common fingerprints and the set is not a subset of a larger interesting set. The problem of generating
+//! interesting sets turns out to be NP-complete." The paper's own algorithm is not given.
+//!
+//! **Here.** With the collated sets as transactions, files as items and counters as weights these are the maximal
+//! frequent item sets. Each is the intersection of the collated sets that contain it, a *closed* set; closed sets are
+//! walked through by prefix-preserving extension (LCM: Uno, Asai, Uchida & Arimura 2004), which meets each once and
+//! remembers none. Two things make it quick on file trees: files with the same sets are one item, and where a set and
+//! all that could be added to it have enough in common together, that is the answer for everything below.
+//!
+//! **Cost.** In the worst case exponential in the files; on trees about the members of all sets, times the depth of
+//! their overlaps. A number of steps bounds it, and [`Interesting::complete`] says whether it was enough.
+//!
+//! **Sees** groups in which everything is common to *all*: three files alike pairwise but with nothing in common to all
+//! three are three sets of two.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::collate::Collated;
+
+/// The interesting sets of a collection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interesting {
+    /// The sets, by their files.
+    pub sets: Vec<InterestingSet>,
+    /// Whether there are no others. If not, each of these is still one.
+    pub complete: bool,
+}
+
+/// Files that have something in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InterestingSet {
+    /// Two files or more, ascending.
+    pub files: Vec<u32>,
+    /// Fingerprints that all have.
+    pub common: u64,
+}
+
+/// The work that is given up after: some seconds.
+pub const STEPS: u64 = 1 << 31;
+
+/// The sets of at least two files that have at least `least` fingerprints in common, and of which none is part of
+/// another.
+///
+/// `steps` bounds the work, in members of sets looked at ([`STEPS`] will do). Sets of more than `most_members` files
+/// are no evidence (`None`: all are).
+pub fn interesting(
+    collated: &Collated,
+    least: u64,
+    most_members: Option<u32>,
+    steps: u64,
+) -> Interesting {
+    let items = Items::of(collated, least.max(1), most_members);
+    let mut walk = Walk {
+        counts: vec![0; items.files.len()],
+        delivered: vec![Vec::new(); items.files.len()],
+        found: HashSet::new(),
+        least: least.max(1),
+        steps,
+        items: &items,
+    };
+    let complete = walk.run();
+    let mut sets: Vec<InterestingSet> = walk
+        .found
+        .into_iter()
+        .map(|(set, common)| {
+            let mut files: Vec<u32> = set
+                .iter()
+                .flat_map(|&item| items.files[item as usize].iter().copied())
+                .collect();
+            files.sort_unstable();
+            InterestingSet { files, common }
+        })
+        .filter(|set| set.files.len() >= 2)
+        .collect();
+    sets.sort_unstable();
+    Interesting { sets, complete }
+}
+
+/// Files that are in the same sets are one item.
+#[derive(Debug)]
+struct Items {
+    /// The files of each item.
+    files: Vec<Vec<u32>>,
+    /// Weight and items, ascending, of each set.
+    sets: Vec<(u64, Vec<u32>)>,
+}
+
+impl Items {
+    fn of(collated: &Collated, least: u64, most_members: Option<u32>) -> Self {
+        let of_files = collated.sets_of_files(most_members);
+        let mut numbers: HashMap<&[u32], u32> = HashMap::new();
+        let mut files: Vec<Vec<u32>> = Vec::new();
+        let mut sets: Vec<(u64, Vec<u32>)> = collated
+            .sets()
+            .map(|(counter, _)| (u64::from(counter), Vec::new()))
+            .collect();
+        for file in 0..collated.files() {
+            let mine = of_files.of(file);
+            let weight: u64 = mine.iter().map(|&set| sets[set as usize].0).sum();
+            if weight < least {
+                continue;
+            }
+            let next = files.len() as u32;
+            let item = *numbers.entry(mine).or_insert(next);
+            if item == next {
+                files.push(Vec::new());
+                for &set in mine {
+                    sets[set as usize].1.push(item);
+                }
+            }
+            files[item as usize].push(file);
+        }
+        sets.retain(|(_, members)| !members.is_empty());
+        Self { files, sets }
+    }
+}
+
+/// A closed set on the way.
+#[derive(Debug)]
+struct Node {
+    /// Items, ascending.
+    set: Vec<u32>,
+    /// The sets that contain it.
+    within: Vec<u32>,
+    /// Items up to this one have had their turn.
+    core: Option<u32>,
+}
+
+#[derive(Debug)]
+struct Walk<'a> {
+    items: &'a Items,
+    least: u64,
+    steps: u64,
+    /// For each item the weight of the sets of a node that contain it; zeros between nodes.
+    counts: Vec<u64>,
+    /// For each item that may extend a node the sets that contain both; empty between nodes.
+    delivered: Vec<Vec<u32>>,
+    found: HashSet<(Vec<u32>, u64)>,
+}
+
+impl Walk<'_> {
+    /// Whether the steps were enough.
+    fn run(&mut self) -> bool {
+        let mut nodes = vec![Node {
+            set: Vec::new(),
+            within: (0..self.items.sets.len() as u32).collect(),
+            core: None,
+        }];
+        while let Some(node) = nodes.pop() {
+            let work: u64 = node
+                .within
+                .iter()
+                .map(|&set| self.items.sets[set as usize].1.len() as u64)
+                .sum();
+            if work > self.steps {
+                return false;
+            }
+            self.steps -= work;
+            self.visit(node, &mut nodes);
+        }
+        true
+    }
+
+    /// Looks at a node whose `set` need not be closed yet.
+    fn visit(&mut self, mut node: Node, nodes: &mut Vec<Node>) {
+        let mut touched = Vec::new();
+        let mut support = 0;
+        for &set in &node.within {
+            let (weight, members) = &self.items.sets[set as usize];
+            support += weight;
+            for &item in members {
+                let count = &mut self.counts[item as usize];
+                if *count == 0 {
+                    touched.push(item);
+                }
+                *count += weight;
+            }
+        }
+        touched.sort_unstable();
+        let closed: Vec<u32> = touched
+            .iter()
+            .copied()
+            .filter(|&item| self.counts[item as usize] == support)
+            .collect();
+        // What comes before the core must not have grown: else this closed set is another node's.
+        let before = |set: &[u32]| set.iter().filter(|&&item| Some(item) < node.core).count();
+        let is_mine = before(&closed) == before(&node.set);
+        let more: Vec<u32> = touched
+            .iter()
+            .copied()
+            .filter(|&item| (self.least..support).contains(&self.counts[item as usize]))
+            .collect();
+        for item in touched {
+            self.counts[item as usize] = 0;
+        }
+        if !is_mine || support < self.least {
+            return;
+        }
+        node.set = closed;
+        // All that could be added, all at once.
+        let (mut with_all, mut whole) = (0, node.set.clone());
+        whole.extend_from_slice(&more);
+        whole.sort_unstable();
+        for &set in &node.within {
+            let (weight, members) = &self.items.sets[set as usize];
+            if contains(members, &whole) {
+                with_all += weight;
+            }
+        }
+        if with_all >= self.least {
+            if !whole.is_empty() {
+                self.found.insert((whole, with_all));
+            }
+            return;
+        }
+        let later: Vec<u32> = more
+            .into_iter()
+            .filter(|&item| Some(item) > node.core)
+            .collect();
+        for &item in &later {
+            self.delivered[item as usize].clear();
+        }
+        for &set in &node.within {
+            let members = &self.items.sets[set as usize].1;
+            each_common(members, &later, |item| {
+                self.delivered[item as usize].push(set);
+            });
+        }
+        for &item in later.iter().rev() {
+            let mut set = node.set.clone();
+            set.push(item);
+            nodes.push(Node {
+                set,
+                within: std::mem::take(&mut self.delivered[item as usize]),
+                core: Some(item),
+            });
+        }
+    }
+}
+
+/// Whether all of `part` is in `whole`, both ascending.
+fn contains(whole: &[u32], part: &[u32]) -> bool {
+    if part.len() > whole.len() {
+        return false;
+    }
+    let mut rest = whole.iter();
+    part.iter()
+        .all(|item| rest.by_ref().find(|&other| other >= item) == Some(item))
+}
+
+/// Calls `sink` for what two ascending lists have in common.
+fn each_common(one: &[u32], other: &[u32], mut sink: impl FnMut(u32)) {
+    let mut rest = other.iter().peekable();
+    for &item in one {
+        while rest.next_if(|&&other| other < item).is_some() {}
+        if rest.next_if_eq(&&item).is_some() {
+            sink(item);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "interesting_tests.rs"]
+mod tests;

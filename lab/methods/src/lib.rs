@@ -1,0 +1,73 @@
+//! `resemble-methods`: the published methods, each as its paper defines it, to be chosen by name.
+//!
+//! Pure like `resemble-core`: bytes or features come in, values go out. All methods go one way:
+//!
+//! ```text
+//! bytes ─► (canonical code) ─► Extractor ─► features ─► Selector ─► MethodSignature ─► score
+//!                              windows, shingles,       what the     kept, stored      the paper's figure,
+//!                              chunks, anchors          method keeps                   measures it can tell
+//! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | [`method`], [`scheme`], [`params_id`] | names, what a method can tell, thresholds; parameters and params ids |
+//! | [`features`] | bytes in pieces of any size to features: values, with lengths where they are chunks |
+//! | [`select`] | features to a signature, in bounded memory; features need not come from bytes |
+//! | [`mod@score`] | two signatures to the paper's figure |
+//! | [`encode`] | a signature as bytes to store |
+//! | [`lines`] | sets of features that another program wrote |
+//! | [`rabin`], [`shingles`] | the fingerprints of windows of bytes and of runs of words |
+//! | [`mod_n`], [`min_n`], [`sketch_n`], [`bsw_n`] | Cherkasova et al. 2009, section 2 |
+//! | [`shingle`], [`rabin40`], [`super_shingle`] | Broder, Glassman, Manasse & Zweig 1997 |
+//! | [`sif`], [`anchors`], [`all_fingers`], [`collate`], [`interesting`] | Manber 1994 |
+//! | [`chunked`] | Forman, Eshghi & Chiocchetti 2005 |
+//! | [`sorted5`], [`vocabulary`] | Kasprzak, Brandejs, Křipač & Šmerk 2008 |
+//! | [`canonical`], [`formatting`] | code with its identifiers made equal, documents without what formats them |
+//! | [`arrays`] | the inverted index of the last: two arrays |
+//! | [`changes`], [`guide`] | texts with a known number of edits; what window and rate to take |
+//!
+//! Selection and scores know no bytes, only features: whatever a program calls a feature can be compared by
+//! every method that selects. `docs/methods.md` is the page for users.
+
+#![forbid(unsafe_code)]
+
+pub mod all_fingers;
+pub mod anchors;
+pub mod arrays;
+pub mod bsw_n;
+pub mod canonical;
+pub mod changes;
+pub mod chunked;
+pub mod collate;
+pub mod encode;
+pub mod features;
+pub mod formatting;
+pub mod guide;
+pub mod interesting;
+pub mod lines;
+pub mod method;
+pub mod min_n;
+pub mod mod_n;
+pub mod params_id;
+pub mod rabin;
+pub mod rabin40;
+pub mod scheme;
+pub mod score;
+pub mod select;
+pub mod shingle;
+pub mod shingles;
+pub mod sif;
+pub mod sketch_n;
+pub mod sorted5;
+pub mod super_shingle;
+pub mod vocabulary;
+
+mod tally;
+#[cfg(test)]
+mod testing;
+
+pub use features::{Extractor, Feature, Features};
+pub use method::{Choice, Measure, Method, Refused, Threshold, Thresholds};
+pub use scheme::{Grain, MethodParams, ParamError, Scheme, Settings, Supplies};
+pub use score::{Judged, Scores, score};
+pub use select::{MethodSignature, Selector, Signer, sign};

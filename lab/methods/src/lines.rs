@@ -1,0 +1,129 @@
+//! Sets of features that another program wrote.
+//!
+//! ```text
+//! # a comment
+//! name TAB feature TAB feature …
+//! ```
+//!
+//! One set a line. The name is everything before the first tab, its bytes as they are (a line without a tab is a set
+//! without features); features are separated by tabs or blanks. **A feature is a word, whatever it looks like**: `17`,
+//! `0x11` and `017` are three features. It is known by a 64-bit hash of its bytes (the start of its BLAKE3). Taking
+//! numbers as they are would let a program's fingerprints through unchanged, but also its line numbers, and a sample by
+//! value of 1, 2, 3, … is no sample: `Min_n` would take the first n and `Mod_n` every n-th. Who wants his own
+//! fingerprints sampled as they are hands them to [`crate::select::select`].
+//!
+//! A repeat is an occurrence, for the methods that count them. Every feature weighs 1: for tttd and bsw the figures are
+//! then shares of features.
+
+use thiserror::Error;
+
+use crate::features::{Feature, Features};
+
+/// Why a line is no set.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LineError {
+    /// It starts with a tab.
+    #[error("line {line} has no name before its features; write: name, a tab, features")]
+    NoName {
+        /// Counted from 1.
+        line: u64,
+    },
+    /// The name stands on an earlier line as well.
+    #[error("line {line} has the name of line {first} ({name}); give each set a name of its own")]
+    Twice {
+        /// Counted from 1.
+        line: u64,
+        /// The earlier one.
+        first: u64,
+        /// The name, as text.
+        name: String,
+    },
+}
+
+/// A named set of features.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedFeatures {
+    /// Its name, any bytes but newline and tab.
+    pub name: Vec<u8>,
+    /// Its features in the order of the line.
+    pub features: Features,
+}
+
+/// The feature that this word is.
+pub fn feature(word: &[u8]) -> Feature {
+    let hash = blake3::hash(word);
+    let value = hash.as_bytes()[..8]
+        .iter()
+        .fold(0, |value, &byte| value << 8 | u64::from(byte));
+    Feature::of(value)
+}
+
+/// Reads one line, without its newline. `None`: it is empty or a comment.
+pub fn parse_line(line: &[u8], number: u64) -> Result<Option<NamedFeatures>, LineError> {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    if line.is_empty() || line.starts_with(b"#") {
+        return Ok(None);
+    }
+    let end = line.iter().position(|&byte| byte == b'\t');
+    let (name, words) = line.split_at(end.unwrap_or(line.len()));
+    if name.is_empty() {
+        return Err(LineError::NoName { line: number });
+    }
+    let features = words
+        .split(|&byte| byte == b'\t' || byte == b' ')
+        .filter(|word| !word.is_empty())
+        .map(feature)
+        .collect();
+    Ok(Some(NamedFeatures {
+        name: name.to_vec(),
+        features: Features(features),
+    }))
+}
+
+/// Reads all lines of a file.
+pub fn parse(text: &[u8]) -> Result<Vec<NamedFeatures>, LineError> {
+    let mut sets = Vec::new();
+    let mut names = std::collections::HashMap::new();
+    for (line, bytes) in (1..).zip(text.split(|&byte| byte == b'\n')) {
+        if let Some(set) = parse_line(bytes, line)? {
+            if let Some(first) = names.insert(set.name.clone(), line) {
+                return Err(LineError::Twice {
+                    line,
+                    first,
+                    name: String::from_utf8_lossy(&set.name).into_owned(),
+                });
+            }
+            sets.push(set);
+        }
+    }
+    Ok(sets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_name_and_words() {
+        let sets = parse(b"# sets\na b.txt\t1 2\t2  x\r\n\n\xff\t0x1\nempty\n").expect("right");
+        let names: Vec<&[u8]> = sets.iter().map(|set| &set.name[..]).collect();
+        assert_eq!(names, [&b"a b.txt"[..], b"\xff", b"empty"]);
+        let words = |words: &[&str]| -> Features {
+            Features(words.iter().map(|word| feature(word.as_bytes())).collect())
+        };
+        assert_eq!(sets[0].features, words(&["1", "2", "2", "x"]));
+        assert_eq!(sets[1].features, words(&["0x1"]));
+        assert_eq!(sets[2].features, words(&[]));
+        assert_ne!(feature(b"1"), feature(b"0x1"));
+    }
+
+    #[test]
+    fn faults_are_told_with_their_line() {
+        assert_eq!(parse(b"a\t1\n\t2"), Err(LineError::NoName { line: 2 }));
+        let twice = parse(b"a\t1\nb\na\t2").expect_err("twice");
+        assert_eq!(
+            twice.to_string(),
+            "line 3 has the name of line 1 (a); give each set a name of its own"
+        );
+    }
+}

@@ -1,0 +1,254 @@
+//! The methods: their names, what each can tell, and where its answers start.
+//!
+//! Their parameters are in [`crate::scheme`].
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// A published method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Method {
+    /// Chunks by TTTD, whole-chunk hashes: Forman, Eshghi & Chiocchetti 2005.
+    Tttd,
+    /// Chunks by the basic sliding window, whole-chunk hashes: the same, section 2.2.
+    Bsw,
+    /// The least fingerprint of each chunk, `BSW_n`: Cherkasova et al. 2009, section 2.
+    BswMin,
+    /// Fingerprints that n divides, `Mod_n`: the same.
+    Mod,
+    /// The n least fingerprints, `Min_n`: the same.
+    Min,
+    /// The least under each of n hash functions, `Sketch_n`: the same.
+    Sketch,
+    /// Fingerprints with low bits zero: Manber 1994.
+    Sif,
+    /// Fingerprints of what starts with an anchor: Manber 1994, section 2.
+    SifAnchors,
+    /// Sketches of word shingles: Broder, Glassman, Manasse & Zweig 1997.
+    Shingle,
+    /// Shingles of the sorted sketch: the same, "Super shingles".
+    SuperShingle,
+    /// Runs of five words, sorted, by the upper bits of a hash: Kasprzak, Brandejs, Křipač & Šmerk 2008.
+    Sorted5,
+}
+
+/// What a user may ask for as a method.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Choice {
+    /// The default measure: [`resemble_core::similarity`].
+    #[default]
+    Default,
+    /// A published one.
+    Paper(Method),
+}
+
+/// A measure of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Measure {
+    /// How much of one lies in the other.
+    Containment,
+    /// How much of both is common.
+    Resemblance,
+}
+
+/// What a method cannot tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Refused {
+    /// Containment from a sample of fixed size.
+    #[error(
+        "{method} cannot tell how much of one file lies in another: the sample of a part may have nothing in common with that of the \
+         whole (Cherkasova et al. 2009, table 1); ask for the resemblance, or take mod, bsw-min, sif or tttd"
+    )]
+    Containment {
+        /// The method.
+        method: Method,
+    },
+    /// Containment from the s least shingles.
+    #[error(
+        "{method} with --n keeps so many of the least shingles, which tells resemblance only (Broder et al. 1997: \"it allows only the \
+         estimation of resemblance\"); keep one in 25 (--rate 25), or by size (--sizes 100)"
+    )]
+    OfLeast {
+        /// The method.
+        method: Method,
+    },
+    /// Containment from super shingles.
+    #[error(
+        "{method} cannot tell how much of one file lies in another: the larger one's own shingles come between those of the \
+         smaller, and no sequence of them stays whole (Broder et al. 1997, \"Super shingles\"); take shingle"
+    )]
+    OfSuper {
+        /// The method.
+        method: Method,
+    },
+}
+
+/// No method has this name.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("there is no method {name:?}; there are {}", Choice::names().collect::<Vec<_>>().join(", "))]
+pub struct UnknownMethod {
+    /// What was asked for.
+    pub name: String,
+}
+
+/// When an answer is worth giving, by the method's paper.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Threshold {
+    /// The paper's figure is at least this (1.0 is 100 %).
+    Score(f64),
+    /// So many bytes are proven to be common.
+    SharedBytes(u64),
+}
+
+/// The thresholds of a method for each kind of question.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Thresholds {
+    /// One file against all.
+    pub find: Threshold,
+    /// All against all, in groups.
+    pub groups: Threshold,
+    /// All against all, in pairs.
+    pub pairs: Threshold,
+}
+
+impl Method {
+    /// All, in the order of their names in help texts.
+    pub const ALL: [Self; 11] = [
+        Self::Tttd,
+        Self::Bsw,
+        Self::BswMin,
+        Self::Mod,
+        Self::Min,
+        Self::Sketch,
+        Self::Sif,
+        Self::SifAnchors,
+        Self::Shingle,
+        Self::SuperShingle,
+        Self::Sorted5,
+    ];
+
+    /// What it is called.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tttd => "tttd",
+            Self::Bsw => "bsw",
+            Self::BswMin => "bsw-min",
+            Self::Mod => "mod",
+            Self::Min => "min",
+            Self::Sketch => "sketch",
+            Self::Sif => "sif",
+            Self::SifAnchors => "sif-anchors",
+            Self::Shingle => "shingle",
+            Self::SuperShingle => "super-shingle",
+            Self::Sorted5 => "sorted5",
+        }
+    }
+
+    /// The names of its parameters in [`crate::Settings`], `canonical` aside, which all have.
+    pub const fn parameters(self) -> &'static [&'static str] {
+        match self {
+            Self::Tttd => &["rate"],
+            Self::Bsw => &["window", "rate"],
+            Self::BswMin | Self::Mod => &["window", "words", "rate", "n"],
+            Self::Min | Self::Sketch => &["window", "words", "n"],
+            Self::Sif => &["window", "rate", "bits", "multiplier", "most"],
+            Self::SifAnchors => &["window", "bits", "anchors"],
+            Self::Shingle => &["words", "rate", "n", "sizes", "seed"],
+            Self::SuperShingle => &["words", "rate", "length", "seed"],
+            Self::Sorted5 => &["words", "bits", "hash", "dictionary", "lemmas", "stem"],
+        }
+    }
+
+    /// Whether it can tell a measure at all: asked before any file is read. Of `shingle` it depends on the sample as
+    /// well: [`crate::MethodParams::tells`].
+    pub const fn tells(self, measure: Measure) -> Result<(), Refused> {
+        match (self, measure) {
+            (Self::Min | Self::Sketch, Measure::Containment) => {
+                Err(Refused::Containment { method: self })
+            }
+            (Self::SuperShingle, Measure::Containment) => Err(Refused::OfSuper { method: self }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a repeated feature counts as often as it comes. Otherwise a signature is about a set.
+    pub const fn counts_occurrences(self) -> bool {
+        matches!(self, Self::Tttd | Self::Bsw | Self::Sif | Self::SifAnchors)
+    }
+
+    /// Whether [`crate::Scores::score`] is the same both ways. That of sif and of sorted5 is not: it
+    /// is the share of the first file.
+    pub const fn is_symmetric(self) -> bool {
+        !matches!(self, Self::Sif | Self::SifAnchors | Self::Sorted5)
+    }
+
+    /// Where its answers start. Manber 1994, section 3 ("default of 50%") and figure 3 ("Minimum similarity = 25%");
+    /// Cherkasova et al. 2009, section 5 ("higher than 70%"); Forman et al. 2005, section 3.1 ("say, 1000 bytes in
+    /// common between two files for reporting purposes"; there is no percentage in that paper); Broder et al. 1997,
+    /// "Status" ("based on a 50% resemblance"), and "Super shingles": one in common is enough; Kasprzak et al. 2008, section
+    /// 3.1 ("only pairs of documents with the similarity of at least 1 %").
+    pub const fn thresholds(self) -> Thresholds {
+        let (find, all) = match self {
+            Self::Tttd | Self::Bsw => (Threshold::SharedBytes(1000), Threshold::SharedBytes(1000)),
+            Self::BswMin | Self::Mod | Self::Min | Self::Sketch => {
+                (Threshold::Score(0.7), Threshold::Score(0.7))
+            }
+            Self::Sif | Self::SifAnchors => (Threshold::Score(0.5), Threshold::Score(0.25)),
+            Self::Shingle => (Threshold::Score(0.5), Threshold::Score(0.5)),
+            Self::SuperShingle => (Threshold::Score(0.0), Threshold::Score(0.0)),
+            Self::Sorted5 => (Threshold::Score(0.01), Threshold::Score(0.01)),
+        };
+        Thresholds {
+            find,
+            groups: all,
+            pairs: all,
+        }
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Method {
+    type Err = UnknownMethod;
+
+    fn from_str(name: &str) -> Result<Self, UnknownMethod> {
+        Self::ALL
+            .into_iter()
+            .find(|method| method.name() == name)
+            .ok_or_else(|| UnknownMethod { name: name.into() })
+    }
+}
+
+impl Choice {
+    /// The names that [`Self::from_str`] takes.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        std::iter::once("default").chain(Method::ALL.map(Method::name))
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::Paper(method) => method.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Choice {
+    type Err = UnknownMethod;
+
+    fn from_str(name: &str) -> Result<Self, UnknownMethod> {
+        if name == "default" {
+            Ok(Self::Default)
+        } else {
+            name.parse().map(Self::Paper)
+        }
+    }
+}

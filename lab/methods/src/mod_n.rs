@@ -1,0 +1,80 @@
+//! `Mod_n`: fingerprints that n divides.
+//!
+//! **Paper.** Cherkasova et al. 2009, section 2, "Algorithm `Mod_n`", after Broder et al. 1997: "selects all
+//! fingerprinted shingles whose value modulo n is zero".
+//!
+//! **Figures.** With S(D) the kept fingerprints of D: similarity |S(A) ∩ S(B)| / |S(A) ∪ S(B)|, containment |S(A) ∩
+//! S(B)| /
+//! |S(A)|. Whether a window is kept depends on the window alone, so both are unbiased (as ratios of random sums,
+//! up to terms of 1/size) and the sample of a part is the part of the sample.
+//!
+//! **Cost.** Time: a rolling hash and a multiplication a byte, whatever the window. Size: one fingerprint in n windows;
+//! grows with the file.
+//!
+//! **Sees** parts in wholes, whatever the sizes, and many scattered edits. **Blind** below some ten times n bytes,
+//! where a file may have no fingerprint at all; to what happens to repeats; to order.
+
+use crate::score::Overlap;
+
+/// Tells multiples of n without a division, which would take as long as all the rest.
+///
+/// x is a multiple of n = o · 2^s, o odd, exactly when x/o modulo 2^64, rotated right by s, is at most ⌊(2^64-1)/n⌋
+/// (Granlund & Montgomery 1994, section 9).
+#[derive(Clone, Copy, Debug)]
+pub struct Divisor {
+    inverse: u64,
+    shift: u32,
+    greatest: u64,
+}
+
+impl Divisor {
+    /// Of n, which is taken for 1 if it is 0.
+    pub const fn new(n: u32) -> Self {
+        let n = if n == 0 { 1 } else { n as u64 };
+        let shift = n.trailing_zeros();
+        let odd = n >> shift;
+        // Newton's iteration doubles the right bits; o is its own inverse modulo 8.
+        let (mut inverse, mut round) = (odd, 0);
+        while round < 5 {
+            inverse = inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse)));
+            round += 1;
+        }
+        Self {
+            inverse,
+            shift,
+            greatest: u64::MAX / n,
+        }
+    }
+
+    /// Whether it divides this.
+    #[inline]
+    pub const fn divides(self, value: u64) -> bool {
+        value.wrapping_mul(self.inverse).rotate_right(self.shift) <= self.greatest
+    }
+}
+
+/// The common fingerprints of two samples, each ascending and distinct. `BSW_n` is compared in the same way.
+pub fn overlap(a: &[u64], b: &[u64]) -> Overlap {
+    Overlap::of_sets(a, b)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::Divisor;
+
+    proptest! {
+        #[test]
+        fn multiples_are_told(
+            n in prop_oneof![1u32..300, any::<u32>()],
+            factor in any::<u32>(),
+            more in prop_oneof![Just(0u64), 0u64..9, any::<u64>()],
+        ) {
+            let value = (u64::from(n) * u64::from(factor)).wrapping_add(more);
+            let divisor = Divisor::new(n);
+            prop_assert_eq!(divisor.divides(value), value.is_multiple_of(u64::from(n.max(1))));
+            prop_assert!(divisor.divides(0));
+        }
+    }
+}

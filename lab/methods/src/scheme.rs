@@ -1,0 +1,494 @@
+//! The parameters of the methods.
+//!
+//! Two signatures are only ever compared if their parameters have one params id ([`MethodParams`]'s `Display`).
+
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::anchors::{AnchorError, AnchorParams, Anchors};
+use crate::canonical::Canonical;
+use crate::chunked::{self, SlidingWindow};
+use crate::method::{Measure, Method, Refused, UnknownMethod};
+use crate::shingle::{MODULUS, Sample, Seed, ShingleParams, WORDS};
+use crate::sif::SifParams;
+use crate::sorted5::{self, ChunkHashing, Sorted5Params};
+use crate::super_shingle::{DEFAULT_LENGTH, SuperParams};
+use crate::vocabulary::{Dictionary, Language, Lemmas, UnknownLanguage, Vocabulary};
+use resemble_core::params::ChunkParams;
+
+/// Why parameters are no parameters of a method.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ParamError {
+    /// No method has this name.
+    #[error(transparent)]
+    Unknown(#[from] UnknownMethod),
+    /// A parameter that the method has not got.
+    #[error("{method} has no parameter {parameter}; it has {}", method.parameters().join(", "))]
+    NotTaken {
+        /// The method.
+        method: Method,
+        /// The parameter.
+        parameter: &'static str,
+    },
+    /// A value outside its range.
+    #[error("{parameter} {value} is not between {least} and {most}, which {method} needs")]
+    OutOfRange {
+        /// The method.
+        method: Method,
+        /// The parameter.
+        parameter: &'static str,
+        /// What was asked for.
+        value: u64,
+        /// The least that is possible.
+        least: u64,
+        /// The most.
+        most: u64,
+    },
+    /// Two parameters that exclude each other.
+    #[error("{method} takes either {one} or {other}, not both")]
+    Both {
+        /// The method.
+        method: Method,
+        /// One parameter.
+        one: &'static str,
+        /// The other.
+        other: &'static str,
+    },
+    /// The rate of sif is a number of bits.
+    #[error(
+        "sif keeps one fingerprint in a power of two: rate {value} is none; try 128, 256 or 512"
+    )]
+    NoPowerOfTwo {
+        /// What was asked for.
+        value: u64,
+    },
+    /// The multiplier of sif.
+    #[error(
+        "{value} is no multiplier for sif: it must be a prime, 5 modulo 8 and below 2^32 (7 modulo 8 always keeps 50 blanks, 3 and 7 \
+         keep 50 @)"
+    )]
+    Multiplier {
+        /// What was asked for.
+        value: u64,
+    },
+    /// A set of anchors that is none.
+    #[error(transparent)]
+    Anchors(#[from] AnchorError),
+    /// A params id that names anchors which are not at hand.
+    #[error("these signatures were made with the anchors {wanted}; give the same anchors again")]
+    OtherAnchors {
+        /// The id of the set.
+        wanted: String,
+    },
+    /// A params id that names a seed which is not at hand.
+    #[error(
+        "these signatures were made with the seed {wanted}, which is not the one given; give the same --seed again"
+    )]
+    OtherSeed {
+        /// The id of the seed, or `none`.
+        wanted: String,
+    },
+    /// A hash that there is none of.
+    #[error(transparent)]
+    Hash(#[from] sorted5::UnknownHash),
+    /// A language that there are no stems for.
+    #[error(transparent)]
+    Language(#[from] UnknownLanguage),
+    /// A params id that names a list of words which is not at hand.
+    #[error("these signatures were made with the {what} {wanted}; give the same file again")]
+    OtherWords {
+        /// `dictionary` or `lemmas`.
+        what: &'static str,
+        /// The id of the list.
+        wanted: String,
+    },
+    /// Not a params id.
+    #[error("{id:?} is no params id of this version: {reason}")]
+    Id {
+        /// The text.
+        id: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+}
+
+/// What fingerprints are taken of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Grain {
+    /// Every window of so many bytes.
+    Bytes(u32),
+    /// Every run of so many words.
+    Words(u32),
+}
+
+/// What was asked for: every parameter of every method, unset unless given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Bytes of a window.
+    pub window: Option<u32>,
+    /// Words of a shingle, instead of windows of bytes.
+    pub words: Option<u32>,
+    /// One fingerprint in so many is kept; for chunks their mean size in bytes.
+    pub rate: Option<u32>,
+    /// The n of `Mod_n`, `BSW_n` (the same as the rate), `Min_n` and `Sketch_n` (so many fingerprints are kept).
+    pub n: Option<u32>,
+    /// sif: fingerprints are modulo 2 to this. sorted5: so many upper bits of the hash.
+    pub bits: Option<u32>,
+    /// sif: p.
+    pub multiplier: Option<u32>,
+    /// sif: at most so many fingerprints of a file, the rate falling as files grow.
+    pub most: Option<u32>,
+    /// sif-anchors: the anchors.
+    pub anchors: Option<Arc<Anchors>>,
+    /// shingle: `V_i`, with so many shingles the first class begins.
+    pub sizes: Option<u32>,
+    /// super-shingle: shingles of one.
+    pub length: Option<u32>,
+    /// shingle, super-shingle: the secret that chooses what is kept.
+    pub seed: Option<Arc<Seed>>,
+    /// sorted5: what chunks are hashed with.
+    pub hash: Option<ChunkHashing>,
+    /// sorted5: the only words that count.
+    pub dictionary: Option<Arc<Dictionary>>,
+    /// sorted5: the basic forms of words.
+    pub lemmas: Option<Arc<Lemmas>>,
+    /// sorted5: stems of the words of this language.
+    pub stem: Option<Language>,
+    /// What becomes of the bytes before anything is taken of them.
+    pub canonical: Canonical,
+}
+
+/// A method with all its parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MethodParams {
+    /// What becomes of the bytes first.
+    pub canonical: Canonical,
+    /// The rest.
+    pub scheme: Scheme,
+}
+
+/// The parameters of each method.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// [`Method::Tttd`].
+    Tttd(ChunkParams),
+    /// [`Method::Bsw`].
+    Bsw(SlidingWindow),
+    /// [`Method::BswMin`]: a chunk ends where n divides the fingerprint.
+    BswMin {
+        /// Windows or shingles.
+        grain: Grain,
+        /// n.
+        n: u32,
+    },
+    /// [`Method::Mod`]: fingerprints that n divides.
+    Mod {
+        /// Windows or shingles.
+        grain: Grain,
+        /// n.
+        n: u32,
+    },
+    /// [`Method::Min`]: so many least ones.
+    Min {
+        /// Windows or shingles.
+        grain: Grain,
+        /// n.
+        n: u32,
+    },
+    /// [`Method::Sketch`]: so many hash functions.
+    Sketch {
+        /// Windows or shingles.
+        grain: Grain,
+        /// n.
+        n: u32,
+    },
+    /// [`Method::Sif`].
+    Sif(SifParams),
+    /// [`Method::SifAnchors`].
+    SifAnchors(AnchorParams),
+    /// [`Method::Shingle`].
+    Shingle(ShingleParams),
+    /// [`Method::SuperShingle`].
+    SuperShingle(SuperParams),
+    /// [`Method::Sorted5`].
+    Sorted5(Sorted5Params),
+}
+
+/// What a params id names by a hash only, and what must be at hand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Supplies {
+    /// Anchors.
+    pub anchors: Option<Arc<Anchors>>,
+    /// The only words that count.
+    pub dictionary: Option<Arc<Dictionary>>,
+    /// The basic forms of words.
+    pub lemmas: Option<Arc<Lemmas>>,
+    /// The secret that chooses what is kept.
+    pub seed: Option<Arc<Seed>>,
+}
+
+/// The most slots of a `Sketch_n`, each of which costs time at every byte.
+const MOST_SLOTS: u32 = 1 << 12;
+
+/// The most fingerprints of a `Min_n`.
+const MOST_LEAST: u32 = 1 << 20;
+
+/// Byte windows that Cherkasova et al. look at (section 4.1), and the one they choose.
+const WINDOWS: (u32, u32, u32) = (5, 20, 100);
+
+/// n of Cherkasova et al., section 5.
+const N: u32 = 100;
+
+impl MethodParams {
+    /// A method's parameters as its paper has them.
+    ///
+    /// ```
+    /// use resemble_methods::{Method, MethodParams};
+    ///
+    /// let params = MethodParams::paper(Method::Mod);
+    /// assert_eq!(params.to_string(), "mod.bytes-20.n-100.v1");
+    /// assert_eq!(MethodParams::parse("mod.bytes-20.n-100.v1", None), Ok(params));
+    /// ```
+    pub fn paper(method: Method) -> Self {
+        let grain = Grain::Bytes(WINDOWS.1);
+        let scheme = match method {
+            Method::Tttd => Scheme::Tttd(ChunkParams::PAPER),
+            Method::Bsw => Scheme::Bsw(SlidingWindow::default()),
+            Method::BswMin => Scheme::BswMin { grain, n: N },
+            Method::Mod => Scheme::Mod { grain, n: N },
+            Method::Min => Scheme::Min { grain, n: N },
+            Method::Sketch => Scheme::Sketch { grain, n: N },
+            Method::Sif => Scheme::Sif(SifParams::default()),
+            Method::SifAnchors => Scheme::SifAnchors(AnchorParams::default()),
+            Method::Shingle => Scheme::Shingle(ShingleParams::default()),
+            Method::SuperShingle => Scheme::SuperShingle(SuperParams {
+                shingles: ShingleParams::default(),
+                length: DEFAULT_LENGTH,
+            }),
+            Method::Sorted5 => Scheme::Sorted5(Sorted5Params::default()),
+        };
+        Self {
+            canonical: Canonical::None,
+            scheme,
+        }
+    }
+
+    /// A method's parameters: what is set, and the paper's for the rest.
+    pub fn new(method: Method, settings: &Settings) -> Result<Self, ParamError> {
+        let takes = method.parameters();
+        let given = [
+            ("window", settings.window.is_some()),
+            ("words", settings.words.is_some()),
+            ("rate", settings.rate.is_some()),
+            ("n", settings.n.is_some()),
+            ("bits", settings.bits.is_some()),
+            ("multiplier", settings.multiplier.is_some()),
+            ("most", settings.most.is_some()),
+            ("anchors", settings.anchors.is_some()),
+            ("sizes", settings.sizes.is_some()),
+            ("length", settings.length.is_some()),
+            ("seed", settings.seed.is_some()),
+            ("hash", settings.hash.is_some()),
+            ("dictionary", settings.dictionary.is_some()),
+            ("lemmas", settings.lemmas.is_some()),
+            ("stem", settings.stem.is_some()),
+        ];
+        for (parameter, given) in given {
+            if given && !takes.contains(&parameter) {
+                return Err(ParamError::NotTaken { method, parameter });
+            }
+        }
+        let range = |parameter, value: u32, least: u32, most: u32| {
+            if (least..=most).contains(&value) {
+                Ok(value)
+            } else {
+                Err(ParamError::OutOfRange {
+                    method,
+                    parameter,
+                    value: value.into(),
+                    least: least.into(),
+                    most: most.into(),
+                })
+            }
+        };
+        let grain = || match (settings.window, settings.words) {
+            (Some(_), Some(_)) => Err(ParamError::Both {
+                method,
+                one: "window",
+                other: "words",
+            }),
+            (None, Some(words)) => range("words", words, 1, 100).map(Grain::Words),
+            (window, None) => {
+                range("window", window.unwrap_or(WINDOWS.1), WINDOWS.0, WINDOWS.2).map(Grain::Bytes)
+            }
+        };
+        let n = |most| range("n", settings.n.unwrap_or(N), 1, most);
+        let divisor = || match (settings.rate, settings.n) {
+            (Some(_), Some(_)) => Err(ParamError::Both {
+                method,
+                one: "rate",
+                other: "n",
+            }),
+            (rate, n) => range("n", rate.or(n).unwrap_or(N), 1, u32::MAX),
+        };
+        let modulus = || range("rate", settings.rate.unwrap_or(MODULUS), 1, 1 << 20);
+        let shingles = |sample| {
+            Ok::<_, ParamError>(ShingleParams {
+                words: range("words", settings.words.unwrap_or(WORDS), 1, 100)?,
+                sample,
+                seed: settings.seed.clone(),
+            })
+        };
+        let scheme = match method {
+            Method::Tttd => {
+                let average = settings.rate.unwrap_or(ChunkParams::PAPER_AVERAGE);
+                let scaled = chunked::scaled(average);
+                Scheme::Tttd(scaled.ok_or(ParamError::OutOfRange {
+                    method,
+                    parameter: "rate",
+                    value: average.into(),
+                    least: chunked::LEAST_AVERAGE.into(),
+                    most: ChunkParams::GREATEST_AVERAGE.into(),
+                })?)
+            }
+            Method::Bsw => {
+                let default = SlidingWindow::default();
+                let window = range("window", settings.window.unwrap_or(default.window), 1, 256)?;
+                let divisor = settings.rate.unwrap_or(default.divisor);
+                let divisor = range("rate", divisor, 2, 1 << 20)?;
+                Scheme::Bsw(SlidingWindow {
+                    window,
+                    divisor,
+                    remainder: divisor - 1,
+                })
+            }
+            Method::BswMin => Scheme::BswMin {
+                grain: grain()?,
+                n: divisor()?,
+            },
+            Method::Mod => Scheme::Mod {
+                grain: grain()?,
+                n: divisor()?,
+            },
+            Method::Min => Scheme::Min {
+                grain: grain()?,
+                n: n(MOST_LEAST)?,
+            },
+            Method::Sketch => Scheme::Sketch {
+                grain: grain()?,
+                n: n(MOST_SLOTS)?,
+            },
+            Method::Sif => {
+                let default = SifParams::default();
+                let bits = range("bits", settings.bits.unwrap_or(default.bits), 30, 32)?;
+                let rate = settings.rate.unwrap_or(1 << default.zeros);
+                if !rate.is_power_of_two() {
+                    return Err(ParamError::NoPowerOfTwo { value: rate.into() });
+                }
+                range("rate", rate, 1, 1 << 16)?;
+                let multiplier = settings.multiplier.unwrap_or(default.multiplier);
+                if !SifParams::is_multiplier(multiplier) {
+                    return Err(ParamError::Multiplier {
+                        value: multiplier.into(),
+                    });
+                }
+                let most = settings.most;
+                Scheme::Sif(SifParams {
+                    window: range("window", settings.window.unwrap_or(default.window), 8, 1000)?,
+                    zeros: rate.trailing_zeros(),
+                    bits,
+                    multiplier,
+                    most: most.map(|m| range("most", m, 16, 1 << 24)).transpose()?,
+                })
+            }
+            Method::SifAnchors => {
+                let default = AnchorParams::default();
+                let window = range("window", settings.window.unwrap_or(default.window), 8, 1000)?;
+                let bits = range("bits", settings.bits.unwrap_or(default.bits), 30, 32)?;
+                let anchors = settings.anchors.clone().unwrap_or(default.anchors);
+                anchors.fit(window)?;
+                Scheme::SifAnchors(AnchorParams {
+                    anchors,
+                    window,
+                    bits,
+                })
+            }
+            Method::Shingle => {
+                let asked = [
+                    ("rate", settings.rate),
+                    ("n", settings.n),
+                    ("sizes", settings.sizes),
+                ];
+                let mut given = asked.iter().filter(|(_, value)| value.is_some());
+                if let (Some(&(one, _)), Some(&(other, _))) = (given.next(), given.next()) {
+                    return Err(ParamError::Both { method, one, other });
+                }
+                let sample = match (settings.n, settings.sizes) {
+                    (Some(n), _) => Sample::Min(range("n", n, 1, MOST_LEAST)?),
+                    (None, Some(sizes)) => Sample::Sizes(range("sizes", sizes, 1, MOST_LEAST)?),
+                    (None, None) => Sample::Mod(modulus()?),
+                };
+                Scheme::Shingle(shingles(sample)?)
+            }
+            Method::SuperShingle => Scheme::SuperShingle(SuperParams {
+                shingles: shingles(Sample::Mod(modulus()?))?,
+                length: range("length", settings.length.unwrap_or(DEFAULT_LENGTH), 1, 64)?,
+            }),
+            Method::Sorted5 => {
+                let default = Sorted5Params::default();
+                let bits = settings.bits.unwrap_or(default.bits);
+                Scheme::Sorted5(Sorted5Params {
+                    words: range("words", settings.words.unwrap_or(default.words), 1, 100)?,
+                    bits: range("bits", bits, sorted5::BITS.0, sorted5::BITS.1)?,
+                    hash: settings.hash.unwrap_or_default(),
+                    vocabulary: Vocabulary {
+                        dictionary: settings.dictionary.clone(),
+                        lemmas: settings.lemmas.clone(),
+                        stem: settings.stem,
+                    },
+                })
+            }
+        };
+        Ok(Self {
+            canonical: settings.canonical,
+            scheme,
+        })
+    }
+
+    /// The method.
+    pub const fn method(&self) -> Method {
+        match self.scheme {
+            Scheme::Tttd(_) => Method::Tttd,
+            Scheme::Bsw(_) => Method::Bsw,
+            Scheme::BswMin { .. } => Method::BswMin,
+            Scheme::Mod { .. } => Method::Mod,
+            Scheme::Min { .. } => Method::Min,
+            Scheme::Sketch { .. } => Method::Sketch,
+            Scheme::Sif(_) => Method::Sif,
+            Scheme::SifAnchors(_) => Method::SifAnchors,
+            Scheme::Shingle(_) => Method::Shingle,
+            Scheme::SuperShingle(_) => Method::SuperShingle,
+            Scheme::Sorted5(_) => Method::Sorted5,
+        }
+    }
+
+    /// Whether the method with these parameters can tell a measure at all: asked before any file is read.
+    pub const fn tells(&self, measure: Measure) -> Result<(), Refused> {
+        let method = self.method();
+        match (&self.scheme, measure) {
+            (
+                Scheme::Shingle(ShingleParams {
+                    sample: Sample::Min(_),
+                    ..
+                }),
+                Measure::Containment,
+            ) => Err(Refused::OfLeast { method }),
+            _ => method.tells(measure),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "scheme_tests.rs"]
+mod tests;

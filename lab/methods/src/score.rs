@@ -1,0 +1,262 @@
+//! From two signatures to the paper's figure and the measures that the method can tell.
+//!
+//! A figure is as the paper computes it: not rounded, not clamped (sif says 1.6 where two versions of the asked file lie in
+//! the other). Where a ratio has nothing to divide by, the pair is too small to judge, which is no 0 %.
+
+use std::cmp::Ordering;
+
+use crate::method::{Measure, Refused};
+use crate::scheme::{MethodParams, Scheme};
+use crate::select::{Form, MethodSignature};
+use crate::shingle::{Estimates, Sample, estimates};
+use crate::{chunked, min_n, mod_n, sif, sketch_n, sorted5};
+
+/// A figure, if there is one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Judged {
+    /// As the paper computes it; 1.0 is 100 %.
+    Value(f64),
+    /// Nothing was kept of what would be divided by.
+    TooSmall,
+}
+
+impl Judged {
+    /// `part` of `whole`.
+    pub fn ratio(part: u64, whole: u64) -> Self {
+        if whole == 0 {
+            Self::TooSmall
+        } else {
+            Self::Value(part as f64 / whole as f64)
+        }
+    }
+
+    /// The figure.
+    pub const fn value(self) -> Option<f64> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::TooSmall => None,
+        }
+    }
+
+    /// The greater one.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Value(a), Self::Value(b)) => Self::Value(a.max(b)),
+            (Self::TooSmall, judged) | (judged, Self::TooSmall) => judged,
+        }
+    }
+}
+
+/// What a method says of a pair (a, b).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scores {
+    /// The paper's figure.
+    pub score: Judged,
+    /// How much of a lies in b.
+    pub a_in_b: Result<Judged, Refused>,
+    /// How much of b lies in a.
+    pub b_in_a: Result<Judged, Refused>,
+    /// How much of both is common.
+    pub resemblance: Result<Judged, Refused>,
+    /// Bytes in common chunks, the proven lower bound; `None`: the method knows no chunks.
+    pub shared_bytes: Option<u64>,
+}
+
+impl Scores {
+    /// Of a method whose figure is the share of the first: sorted5.
+    pub fn of_shares(overlap: Overlap) -> Self {
+        Self {
+            score: overlap.a_in_b(),
+            a_in_b: Ok(overlap.a_in_b()),
+            b_in_a: Ok(overlap.b_in_a()),
+            resemblance: Ok(overlap.resemblance()),
+            shared_bytes: None,
+        }
+    }
+
+    fn too_small(params: &MethodParams) -> Self {
+        let of = |measure| params.tells(measure).map(|()| Judged::TooSmall);
+        Self {
+            score: Judged::TooSmall,
+            a_in_b: of(Measure::Containment),
+            b_in_a: of(Measure::Containment),
+            resemblance: of(Measure::Resemblance),
+            shared_bytes: None,
+        }
+    }
+
+    fn of_sketches(params: &MethodParams, told: Estimates) -> Self {
+        let contained = |estimate: Option<crate::shingle::Estimate>| {
+            params.tells(Measure::Containment)?;
+            Ok(estimate.map_or(Judged::TooSmall, |estimate| estimate.value))
+        };
+        Self {
+            score: told.resemblance.value,
+            a_in_b: contained(told.a_in_b),
+            b_in_a: contained(told.b_in_a),
+            resemblance: Ok(told.resemblance.value),
+            shared_bytes: None,
+        }
+    }
+}
+
+/// What two sorted lists have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overlap {
+    /// In both.
+    pub common: u64,
+    /// In the first.
+    pub a: u64,
+    /// In the second.
+    pub b: u64,
+}
+
+impl Overlap {
+    /// Of two sets, ascending. Time: their lengths.
+    pub fn of_sets(a: &[u64], b: &[u64]) -> Self {
+        let (mut i, mut j, mut common) = (0, 0, 0);
+        while i < a.len() && j < b.len() {
+            match a[i].cmp(&b[j]) {
+                Ordering::Less => i += 1,
+                Ordering::Greater => j += 1,
+                Ordering::Equal => {
+                    common += 1;
+                    i += 1;
+                    j += 1;
+                }
+            }
+        }
+        Self {
+            common,
+            a: a.len() as u64,
+            b: b.len() as u64,
+        }
+    }
+
+    /// Common over all of the first.
+    pub fn a_in_b(self) -> Judged {
+        Judged::ratio(self.common, self.a)
+    }
+
+    /// Common over all of the second.
+    pub fn b_in_a(self) -> Judged {
+        Judged::ratio(self.common, self.b)
+    }
+
+    /// Common over all of both.
+    pub fn resemblance(self) -> Judged {
+        Judged::ratio(self.common, self.a + self.b - self.common)
+    }
+}
+
+/// What the method says of a pair. Time: the lengths of both signatures.
+///
+/// Signatures of other parameters, or of another method, have nothing to say to each other: all is too small to judge.
+/// (They are stored under params ids, so this takes a mistake.)
+pub fn score(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> Scores {
+    let method = params.method();
+    let refused = Refused::Containment { method };
+    match (&params.scheme, &a.0, &b.0) {
+        (Scheme::Mod { .. } | Scheme::BswMin { .. }, Form::Set(a), Form::Set(b)) => {
+            let overlap = mod_n::overlap(a, b);
+            Scores {
+                score: overlap.resemblance(),
+                a_in_b: Ok(overlap.a_in_b()),
+                b_in_a: Ok(overlap.b_in_a()),
+                resemblance: Ok(overlap.resemblance()),
+                shared_bytes: None,
+            }
+        }
+        (Scheme::Min { n, .. }, Form::Set(a), Form::Set(b)) => {
+            let score = min_n::resemblance(a, b, *n as usize);
+            Scores {
+                score,
+                a_in_b: Err(refused),
+                b_in_a: Err(refused),
+                resemblance: Ok(score),
+                shared_bytes: None,
+            }
+        }
+        (Scheme::Sketch { .. }, Form::Slots(a), Form::Slots(b)) => {
+            let score = sketch_n::resemblance(a, b);
+            Scores {
+                score,
+                a_in_b: Err(refused),
+                b_in_a: Err(refused),
+                resemblance: Ok(score),
+                shared_bytes: None,
+            }
+        }
+        (
+            Scheme::Sif(_) | Scheme::SifAnchors(_),
+            Form::Counted {
+                level: level_a,
+                fingerprints: a,
+            },
+            Form::Counted {
+                level: level_b,
+                fingerprints: b,
+            },
+        ) => {
+            let common = sif::Common::of((*level_a, a), (*level_b, b));
+            Scores {
+                score: common.figure(),
+                a_in_b: Ok(common.distinct.a_in_b()),
+                b_in_a: Ok(common.distinct.b_in_a()),
+                resemblance: Ok(common.distinct.resemblance()),
+                shared_bytes: None,
+            }
+        }
+        (
+            Scheme::Sorted5(_),
+            Form::Counted {
+                fingerprints: a, ..
+            },
+            Form::Counted {
+                fingerprints: b, ..
+            },
+        ) => Scores::of_shares(sorted5::overlap(a, b)),
+        (Scheme::Tttd(_) | Scheme::Bsw(_), Form::Chunks(a), Form::Chunks(b)) => {
+            let common = chunked::common_by_merging(a, b);
+            let overlap = Overlap {
+                common,
+                a: chunked::bytes(a),
+                b: chunked::bytes(b),
+            };
+            Scores {
+                score: overlap.a_in_b().max(overlap.b_in_a()),
+                a_in_b: Ok(overlap.a_in_b()),
+                b_in_a: Ok(overlap.b_in_a()),
+                resemblance: Ok(overlap.resemblance()),
+                shared_bytes: Some(common),
+            }
+        }
+        (Scheme::Shingle(shingles), ..) => match estimates(shingles.sample, a, b, &[]) {
+            Some(told) => Scores::of_sketches(params, told),
+            None => Scores::too_small(params),
+        },
+        (Scheme::SuperShingle(_), Form::Super { .. }, Form::Super { .. }) => {
+            match estimates(Sample::Mod(1), a, b, &[]) {
+                Some(told) => {
+                    let scores = Scores::of_sketches(params, told);
+                    let (a, b) = (a.keys(), b.keys());
+                    let score = if a.is_empty() || b.is_empty() {
+                        Judged::TooSmall
+                    } else if Overlap::of_sets(&a, &b).common > 0 {
+                        scores.score
+                    } else {
+                        Judged::Value(0.0)
+                    };
+                    Scores { score, ..scores }
+                }
+                None => Scores::too_small(params),
+            }
+        }
+        _ => Scores::too_small(params),
+    }
+}
+
+#[cfg(test)]
+#[path = "score_tests.rs"]
+mod tests;

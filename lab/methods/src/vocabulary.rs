@@ -1,0 +1,356 @@
+//! Which words count, and in which form: dictionaries, lemmas, stems.
+//!
+//! Kasprzak et al. 2008 store a chunk as the numbers of its words in a dictionary of 900,000 words (section 3.1), and later
+//! only ask "whether the word is present in the dictionary or not" (section 4.2): what is in no dictionary had no number, so it
+//! was no word. **A word that is not in the dictionary is left out**, as if it were not there, and its neighbours stand next
+//! to each other.
+//!
+//! A word that inflects is another word to a hash, and in Czech two words that change places change their endings as well
+//! (section 5, future work). Two remedies: a table of basic forms ([`Lemmas`]), and the Snowball stemmers ([`Language`]; Porter
+//! 2001), which need no table and cover no Czech.
+//!
+//! The order: the dictionary is asked for the word as it stands, because that is what dictionaries of word forms list; then
+//! it becomes its lemma; what has none becomes its stem.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use rust_stemmers::{Algorithm, Stemmer};
+use thiserror::Error;
+
+use resemble_core::words::WordTexts;
+
+/// What becomes of words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Vocabulary {
+    /// The only words that count.
+    pub dictionary: Option<Arc<Dictionary>>,
+    /// The basic forms of words.
+    pub lemmas: Option<Arc<Lemmas>>,
+    /// Stems of the words of this language.
+    pub stem: Option<Language>,
+}
+
+/// A set of words.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Dictionary {
+    words: HashSet<Box<[u8]>>,
+    id: String,
+}
+
+/// Basic forms of words.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Lemmas {
+    of: HashMap<Box<[u8]>, Box<[u8]>>,
+    id: String,
+}
+
+/// Why a line is no word and its lemma.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error(
+    "line {line} of the lemmas is not: a word, a tab, its basic form (one word each); mend it or begin it with #"
+)]
+pub struct LemmaError {
+    /// Counted from 1.
+    pub line: u64,
+}
+
+/// No stems for this language.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("there are no stems for {name:?}; there are {}; for others give a table of basic forms", Language::names().collect::<Vec<_>>().join(", "))]
+pub struct UnknownLanguage {
+    /// What was asked for.
+    pub name: String,
+}
+
+/// A language of the Snowball stemmers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Language(Algorithm);
+
+/// All of them, by name.
+const LANGUAGES: [(&str, Algorithm); 18] = [
+    ("arabic", Algorithm::Arabic),
+    ("danish", Algorithm::Danish),
+    ("dutch", Algorithm::Dutch),
+    ("english", Algorithm::English),
+    ("finnish", Algorithm::Finnish),
+    ("french", Algorithm::French),
+    ("german", Algorithm::German),
+    ("greek", Algorithm::Greek),
+    ("hungarian", Algorithm::Hungarian),
+    ("italian", Algorithm::Italian),
+    ("norwegian", Algorithm::Norwegian),
+    ("portuguese", Algorithm::Portuguese),
+    ("romanian", Algorithm::Romanian),
+    ("russian", Algorithm::Russian),
+    ("spanish", Algorithm::Spanish),
+    ("swedish", Algorithm::Swedish),
+    ("tamil", Algorithm::Tamil),
+    ("turkish", Algorithm::Turkish),
+];
+
+impl Language {
+    /// The names that are taken.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        LANGUAGES.into_iter().map(|(name, _)| name)
+    }
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        let found = LANGUAGES.iter().find(|(_, algorithm)| *algorithm == self.0);
+        found.map_or("english", |(name, _)| name)
+    }
+
+    /// The stems of these words in lower case, one by one.
+    pub fn stems<'a>(self, words: impl IntoIterator<Item = &'a [u8]>) -> Vec<Box<[u8]>> {
+        let forms = Forms::new(&Vocabulary {
+            stem: Some(self),
+            ..Vocabulary::default()
+        });
+        let mut form = Vec::new();
+        let stem = |word: &'a [u8]| {
+            forms.of(word, &mut form);
+            Box::from(&*form)
+        };
+        words.into_iter().map(stem).collect()
+    }
+}
+
+impl FromStr for Language {
+    type Err = UnknownLanguage;
+
+    fn from_str(name: &str) -> Result<Self, UnknownLanguage> {
+        let found = LANGUAGES.iter().find(|(known, _)| *known == name);
+        found
+            .map(|&(_, algorithm)| Self(algorithm))
+            .ok_or_else(|| UnknownLanguage { name: name.into() })
+    }
+}
+
+impl fmt::Display for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The words of a text in order, in lower case.
+pub fn words_of(text: &[u8]) -> Vec<Box<[u8]>> {
+    let (mut texts, mut all) = (WordTexts::default(), Vec::new());
+    let mut sink = |word: &[u8]| all.push(Box::from(word));
+    texts.update(text, &mut sink);
+    texts.finish(&mut sink);
+    all
+}
+
+/// Names a list of words by its content.
+fn id_of(canonical: &[u8]) -> String {
+    blake3::hash(canonical).to_hex()[..16].to_owned()
+}
+
+impl Dictionary {
+    /// All words of a file; usually it has one a line.
+    pub fn parse(text: &[u8]) -> Self {
+        let words: HashSet<Box<[u8]>> = words_of(text).into_iter().collect();
+        let mut dictionary = Self {
+            words,
+            id: String::new(),
+        };
+        dictionary.id = id_of(dictionary.to_text().as_bytes());
+        dictionary
+    }
+
+    /// Whether the word is one.
+    pub fn has(&self, word: &[u8]) -> bool {
+        self.words.contains(word)
+    }
+
+    /// How many words there are.
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Names it by its words.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// A file of the same words, in order.
+    pub fn to_text(&self) -> String {
+        let words: BTreeSet<&[u8]> = self.words.iter().map(|word| &**word).collect();
+        let mut text = String::new();
+        for word in words {
+            text.push_str(&String::from_utf8_lossy(word));
+            text.push('\n');
+        }
+        text
+    }
+}
+
+impl fmt::Debug for Dictionary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Dictionary({}, {} words)", self.id, self.words.len())
+    }
+}
+
+impl Lemmas {
+    /// Lines of a word, a tab and its basic form; empty ones and those that begin with `#` say nothing. Of a word that comes
+    /// twice the first line counts.
+    pub fn parse(text: &[u8]) -> Result<Self, LemmaError> {
+        let mut of = HashMap::new();
+        for (line, bytes) in (1..).zip(text.split(|&byte| byte == b'\n')) {
+            if bytes.is_empty() || bytes == b"\r" || bytes.starts_with(b"#") {
+                continue;
+            }
+            let tab = bytes.iter().position(|&byte| byte == b'\t');
+            let tab = tab.ok_or(LemmaError { line })?;
+            let one = |side: &[u8]| {
+                let mut words = words_of(side);
+                let word = words.pop();
+                word.filter(|_| words.is_empty()).ok_or(LemmaError { line })
+            };
+            let (word, lemma) = (one(&bytes[..tab])?, one(&bytes[tab + 1..])?);
+            of.entry(word).or_insert(lemma);
+        }
+        let mut lemmas = Self {
+            of,
+            id: String::new(),
+        };
+        lemmas.id = id_of(lemmas.to_text().as_bytes());
+        Ok(lemmas)
+    }
+
+    /// The basic form of a word, if it is known.
+    pub fn of(&self, word: &[u8]) -> Option<&[u8]> {
+        self.of.get(word).map(|lemma| &**lemma)
+    }
+
+    /// Names the table by what stands in it.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// A file of the same table, in order.
+    pub fn to_text(&self) -> String {
+        let lines: BTreeMap<&[u8], &[u8]> = self.of.iter().map(|(a, b)| (&**a, &**b)).collect();
+        let mut text = String::new();
+        for (word, lemma) in lines {
+            text.push_str(&String::from_utf8_lossy(word));
+            text.push('\t');
+            text.push_str(&String::from_utf8_lossy(lemma));
+            text.push('\n');
+        }
+        text
+    }
+}
+
+impl fmt::Debug for Lemmas {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Lemmas({}, {} words)", self.id, self.of.len())
+    }
+}
+
+/// Words to the forms that count.
+pub(crate) struct Forms {
+    vocabulary: Vocabulary,
+    stemmer: Option<Stemmer>,
+}
+
+impl Forms {
+    pub(crate) fn new(vocabulary: &Vocabulary) -> Self {
+        Self {
+            vocabulary: vocabulary.clone(),
+            stemmer: vocabulary.stem.map(|stem| Stemmer::create(stem.0)),
+        }
+    }
+
+    /// Puts the form of a word into `form`; `false`: it does not count.
+    #[inline]
+    pub(crate) fn of(&self, word: &[u8], form: &mut Vec<u8>) -> bool {
+        form.clear();
+        let Vocabulary {
+            dictionary, lemmas, ..
+        } = &self.vocabulary;
+        if dictionary.as_ref().is_some_and(|known| !known.has(word)) {
+            return false;
+        }
+        if let Some(lemma) = lemmas.as_ref().and_then(|lemmas| lemmas.of(word)) {
+            form.extend_from_slice(lemma);
+            return true;
+        }
+        match (&self.stemmer, std::str::from_utf8(word)) {
+            (Some(stemmer), Ok(text)) => form.extend_from_slice(stemmer.stem(text).as_bytes()),
+            _ => form.extend_from_slice(word),
+        }
+        true
+    }
+}
+
+impl fmt::Debug for Forms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.vocabulary.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(vocabulary: &Vocabulary, word: &str) -> Option<String> {
+        let (forms, mut form) = (Forms::new(vocabulary), Vec::new());
+        let counts = forms.of(word.as_bytes(), &mut form);
+        counts.then(|| String::from_utf8(form).expect("UTF-8"))
+    }
+
+    #[test]
+    fn a_dictionary_is_the_set_of_its_words() {
+        let one = Dictionary::parse(b"zebra\nApple\nnapping\n");
+        assert!(one.has(b"apple") && !one.has(b"Apple") && !one.has(b"app"));
+        assert_eq!(one.to_text(), "apple\nnapping\nzebra\n");
+        let other = Dictionary::parse(b"apple  napping apple, zebra");
+        assert_eq!((one.id(), one.len()), (other.id(), 3));
+        assert_ne!(one.id(), Dictionary::parse(b"zebra").id());
+        assert!(Dictionary::parse(b" ").is_empty());
+    }
+
+    #[test]
+    fn the_dictionary_is_asked_first_then_the_lemma_then_the_stem() {
+        let mut vocabulary = Vocabulary {
+            lemmas: Some(Arc::new(
+                Lemmas::parse(b"# verbs\nwent\tgo\nwent\twend\r\n\nsongs\tsong").expect("right"),
+            )),
+            ..Vocabulary::default()
+        };
+        assert_eq!(form(&vocabulary, "went").as_deref(), Some("go"));
+        assert_eq!(form(&vocabulary, "singing").as_deref(), Some("singing"));
+        vocabulary.stem = Some("english".parse().expect("a language"));
+        assert_eq!(form(&vocabulary, "singing").as_deref(), Some("sing"));
+        assert_eq!(form(&vocabulary, "went").as_deref(), Some("go"));
+        vocabulary.dictionary = Some(Arc::new(Dictionary::parse(b"went go")));
+        assert_eq!(form(&vocabulary, "singing"), None);
+        assert_eq!(form(&vocabulary, "went").as_deref(), Some("go"));
+    }
+
+    #[test]
+    fn faults_are_told() {
+        for (text, line) in [("a\tb\nc", 2), ("a b\tc", 1), ("a\t", 1), ("\tb", 1)] {
+            assert_eq!(Lemmas::parse(text.as_bytes()), Err(LemmaError { line }));
+        }
+        let unknown = "czech".parse::<Language>().expect_err("none");
+        assert!(unknown.to_string().contains("english"), "{unknown}");
+        let english: Language = "english".parse().expect("a language");
+        assert_eq!(
+            english.stems([&b"stones"[..], b"lifted", b"\xff"]),
+            [&b"stone"[..], b"lift", b"\xff"].map(Box::from)
+        );
+        for name in Language::names() {
+            assert_eq!(name.parse::<Language>().expect("known").name(), name);
+        }
+    }
+}
