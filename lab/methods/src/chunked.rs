@@ -31,7 +31,7 @@ use std::collections::HashMap;
 
 use md5::{Digest, Md5};
 
-use crate::features::Feature;
+use crate::feature::Feature;
 use crate::mod_n::Divisor;
 use crate::rabin::Rolling;
 use resemble_core::chunk::{Chunker, Cut, Picker};

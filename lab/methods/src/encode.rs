@@ -22,7 +22,7 @@
 
 use thiserror::Error;
 
-use crate::select::{Form, MethodSignature};
+use crate::signature::{Form, MethodSignature};
 
 /// Why bytes are no signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -9,43 +9,13 @@
 use crate::anchors::AnchorScanner;
 use crate::canonical::Filter;
 use crate::chunked::{BswChunks, TttdChunks};
+use crate::feature::{Feature, Features};
 use crate::rabin::Rolling;
 use crate::scheme::{Grain, MethodParams, Scheme};
 use crate::shingle::Shingling;
 use crate::shingles::Shingles;
 use crate::sif::SifScanner;
 use crate::sorted5::Chunker;
-
-/// A piece of a content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Feature {
-    /// Its name. Equal pieces have equal names; different ones have different names but for accidents of hashing.
-    pub value: u64,
-    /// What it weighs: the bytes of a chunk, and 1 for anything that is no chunk.
-    pub len: u64,
-    /// How many times in a row. Only [`Extractor::zeros`] says more than 1.
-    pub count: u64,
-}
-
-impl Feature {
-    /// A chunk of so many bytes.
-    pub const fn chunk(value: u64, len: u64) -> Self {
-        Self {
-            value,
-            len,
-            count: 1,
-        }
-    }
-
-    /// One that is no chunk.
-    pub const fn of(value: u64) -> Self {
-        Self::chunk(value, 1)
-    }
-}
-
-/// The features of a content in file order, with their repeats.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Features(pub Vec<Feature>);
 
 impl Features {
     /// The features of bytes in memory.
@@ -54,16 +24,6 @@ impl Features {
         extractor.update(bytes, &mut |feature| all.push(feature));
         extractor.finish(&mut |feature| all.push(feature));
         Self(all)
-    }
-
-    /// Features that are no chunks.
-    pub fn of_values(values: impl IntoIterator<Item = u64>) -> Self {
-        Self(values.into_iter().map(Feature::of).collect())
-    }
-
-    /// Their names, in file order.
-    pub fn values(&self) -> impl Iterator<Item = u64> + '_ {
-        self.0.iter().map(|feature| feature.value)
     }
 }
 

@@ -11,6 +11,7 @@
 //! | file | what |
 //! |---|---|
 //! | [`method`], [`scheme`], [`params_id`] | names, what a method can tell, thresholds; parameters and params ids |
+//! | [`feature`], [`judged`], [`signature`] | what all methods have in common: features, figures, what is kept |
 //! | [`features`] | bytes in pieces of any size to features: values, with lengths where they are chunks |
 //! | [`select`] | features to a signature, in bounded memory; features need not come from bytes |
 //! | [`mod@score`] | two signatures to the paper's figure |
@@ -40,10 +41,12 @@ pub mod changes;
 pub mod chunked;
 pub mod collate;
 pub mod encode;
+pub mod feature;
 pub mod features;
 pub mod formatting;
 pub mod guide;
 pub mod interesting;
+pub mod judged;
 pub mod lines;
 pub mod method;
 pub mod min_n;
@@ -57,6 +60,7 @@ pub mod select;
 pub mod shingle;
 pub mod shingles;
 pub mod sif;
+pub mod signature;
 pub mod sketch_n;
 pub mod sorted5;
 pub mod super_shingle;
@@ -66,8 +70,11 @@ mod tally;
 #[cfg(test)]
 mod testing;
 
-pub use features::{Extractor, Feature, Features};
+pub use feature::{Feature, Features};
+pub use features::Extractor;
+pub use judged::{Judged, Overlap};
 pub use method::{Choice, Measure, Method, Refused, Threshold, Thresholds};
 pub use scheme::{Grain, MethodParams, ParamError, Scheme, Settings, Supplies};
-pub use score::{Judged, Scores, score};
-pub use select::{MethodSignature, Selector, Signer, sign};
+pub use score::{Scores, score};
+pub use select::{Selector, Signer, sign};
+pub use signature::MethodSignature;

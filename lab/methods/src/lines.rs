@@ -17,7 +17,7 @@
 
 use thiserror::Error;
 
-use crate::features::{Feature, Features};
+use crate::feature::{Feature, Features};
 
 /// Why a line is no set.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -14,7 +14,7 @@
 //! nothing in common with the n least of the whole; with a quarter of a file only every fourth of its n least is among
 //! those of the whole, and of a hundredth none.
 
-use crate::score::Judged;
+use crate::judged::Judged;
 
 /// The least values, as they come.
 ///

@@ -14,7 +14,7 @@
 //! **Sees** parts in wholes, whatever the sizes, and many scattered edits. **Blind** below some ten times n bytes,
 //! where a file may have no fingerprint at all; to what happens to repeats; to order.
 
-use crate::score::Overlap;
+use crate::judged::Overlap;
 
 /// Tells multiples of n without a division, which would take as long as all the rest.
 ///

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Method;
-use crate::features::Features;
+use crate::feature::Features;
 use crate::rabin::tests::windows;
 use crate::scheme::Settings;
 use crate::select::{select, sign};

@@ -4,106 +4,20 @@
 //! keeps no more than the method needs: memory grows with the signature, never with the content.
 
 use crate::bsw_n::Minima;
-use crate::chunked::ChunkCounts;
-use crate::features::{Extractor, Feature, Features};
+use crate::feature::{Feature, Features};
+use crate::features::Extractor;
 use crate::min_n::Least;
 use crate::mod_n::Divisor;
 use crate::scheme::{MethodParams, Scheme};
 use crate::shingle::{Sample, Sized};
 use crate::sif;
+use crate::signature::{Form, MethodSignature};
 use crate::sketch_n::Slots;
 use crate::sorted5;
 use crate::super_shingle::super_shingles;
 use crate::tally::Tally;
 
-/// What a method keeps of a content. Only to be compared with signatures of the same params id.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MethodSignature(pub(crate) Form);
-
-/// The forms of signatures.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// Distinct fingerprints, ascending: `Mod_n`, `Min_n`, `BSW_n`.
-    Set(Vec<u64>),
-    /// The least value of each hash function; empty of a content without features: `Sketch_n`.
-    Slots(Vec<u64>),
-    /// Distinct fingerprints, ascending, how often each comes, and how many low bits of all are zero: sif. Of sorted5,
-    /// whose level is 0: how many chunks of the content have this hash.
-    Counted {
-        level: u8,
-        fingerprints: Vec<(u64, u64)>,
-    },
-    /// Distinct chunks (name, bytes), ascending, and how often each comes: TTTD, BSW.
-    Chunks(Vec<((u64, u64), u64)>),
-    /// Distinct shingles that 2 to the level divides, ascending: `V_i`.
-    Sized { level: u8, values: Vec<u64> },
-    /// Distinct shingles of a sketch, ascending, and how many of them a super shingle has.
-    Super { length: u8, shingles: Vec<u64> },
-}
-
 impl MethodSignature {
-    /// How many fingerprints or chunks it holds, each once; of super shingles these.
-    pub fn len(&self) -> usize {
-        match &self.0 {
-            Form::Set(values) | Form::Slots(values) | Form::Sized { values, .. } => values.len(),
-            Form::Super { length, shingles } => {
-                (shingles.len() + 1).saturating_sub(usize::from(*length))
-            }
-            Form::Counted { fingerprints, .. } => fingerprints.len(),
-            Form::Chunks(chunks) => chunks.len(),
-        }
-    }
-
-    /// Whether nothing was kept: too small to judge.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// All of them, repeats counted: what sif takes percentages of.
-    pub fn occurrences(&self) -> u64 {
-        match &self.0 {
-            Form::Set(_) | Form::Slots(_) | Form::Sized { .. } | Form::Super { .. } => {
-                self.len() as u64
-            }
-            Form::Counted { fingerprints, .. } => {
-                sif::total(fingerprints.iter().map(|&(_, count)| count))
-            }
-            Form::Chunks(chunks) => sif::total(chunks.iter().map(|&(_, count)| count)),
-        }
-    }
-
-    /// All of it for people and other programs: fingerprints and chunks ascending, of `Sketch_n` slot by slot; a
-    /// [`Feature`] has the length of a chunk, and how often it comes where that counts.
-    pub fn entries(&self) -> Vec<Feature> {
-        match &self.0 {
-            Form::Set(values)
-            | Form::Slots(values)
-            | Form::Sized { values, .. }
-            | Form::Super {
-                shingles: values, ..
-            } => values.iter().copied().map(Feature::of).collect(),
-            Form::Counted { fingerprints, .. } => fingerprints
-                .iter()
-                .map(|&(value, count)| Feature {
-                    count,
-                    ..Feature::of(value)
-                })
-                .collect(),
-            Form::Chunks(chunks) => chunks
-                .iter()
-                .map(|&((value, len), count)| Feature { value, len, count })
-                .collect(),
-        }
-    }
-
-    /// Its chunks, ascending, with how often each comes; none of a method without chunks.
-    pub fn chunk_counts(&self) -> &ChunkCounts {
-        match &self.0 {
-            Form::Chunks(chunks) => chunks,
-            _ => &[],
-        }
-    }
-
     /// What an inverted index is made of: if a pair's figure is above 0, it has a key in common. (The least value of a
     /// hash function is a key only together with the function's number.)
     pub fn keys(&self) -> Vec<u64> {

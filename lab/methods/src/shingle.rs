@@ -31,8 +31,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::rabin40::{Permutation, Runs};
-use crate::score::{Judged, Overlap};
-use crate::select::{Form, MethodSignature};
+use crate::judged::{Judged, Overlap};
+use crate::signature::{Form, MethodSignature};
 use crate::shingles::mix;
 use resemble_core::similarity::wilson;
 use resemble_core::words::WordHashes;

@@ -30,7 +30,7 @@
 //! zero, at most so many; a pair is compared at the coarser of both. That bounds a signature, and **a small file inside
 //! a large one may be missed**.
 
-use crate::score::{Judged, Overlap};
+use crate::judged::{Judged, Overlap};
 
 /// The parameters of sif.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

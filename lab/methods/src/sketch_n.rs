@@ -15,7 +15,7 @@
 //!
 //! **Sees** the resemblance of files of like size. **Refuses containment** (table 1).
 
-use crate::score::Judged;
+use crate::judged::Judged;
 use crate::shingles::mix;
 
 /// Features that wait to be hashed: a function goes through many at a time, its least value in a register.

@@ -34,7 +34,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-use crate::score::Overlap;
+use crate::judged::Overlap;
 use crate::vocabulary::{Forms, Vocabulary};
 use resemble_core::hash::md5_many;
 use resemble_core::ids::ChunkHash;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::select::{Form, sign};
+use crate::select::sign;
+use crate::signature::Form;
 use crate::vocabulary::Dictionary;
 use crate::{
     Extractor, Judged, Method, MethodParams, MethodSignature, Scheme, Settings, Signer, Supplies,

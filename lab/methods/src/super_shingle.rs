@@ -13,7 +13,7 @@
 //! **Blind** to short documents: fewer shingles kept than the length are no super shingle at all, and a few are lost with the
 //! first edits.
 
-use crate::select::{Form, MethodSignature};
+use crate::signature::{Form, MethodSignature};
 use crate::shingle::{ShingleParams, sketch};
 use crate::shingles::mix;
 
@@ -65,7 +65,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::score::Overlap;
+    use crate::judged::Overlap;
 
     proptest! {
         /// One for each run of the sorted sketch; two sketches share one exactly where they share a whole run.

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 
-use crate::features::{Extractor, Feature, Features};
+use crate::feature::{Feature, Features};
+use crate::features::Extractor;
 use crate::shingles::mix;
 use crate::{Method, MethodParams, Settings};
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use resemble_methods::arrays::{ArrayError, Counter, Parts};
-use resemble_methods::score::Overlap;
+use resemble_methods::judged::Overlap;
 
 use super::build::cut;
 use super::{ArraysError, Folder, Lists, Set, shards};

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use proptest::prelude::*;
-use resemble_methods::score::Overlap;
+use resemble_methods::judged::Overlap;
 use resemble_methods::select::select;
 use resemble_methods::sorted5::overlap;
 use resemble_methods::{Features, Method, MethodParams, MethodSignature, Settings};

@@ -2,7 +2,7 @@
 
 use resemble_core::{FileId, Relation, Score};
 use resemble_index::ContentRow;
-use resemble_methods::score::Overlap;
+use resemble_methods::judged::Overlap;
 use resemble_methods::shingle::{Estimate, estimates};
 use resemble_methods::{Measure, MethodParams, MethodSignature, Scheme};
 use resemble_proto::catalogued;

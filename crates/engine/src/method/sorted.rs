@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 use resemble_core::ContentId;
 use resemble_index::ContentRow;
 use resemble_methods::arrays::Counter;
-use resemble_methods::score::Overlap;
+use resemble_methods::judged::Overlap;
 use resemble_methods::sorted5::{overlap, overlap_of_sorted};
 use resemble_methods::{Features, Method, MethodParams, MethodSignature, Scheme};
 use resemble_proto::message::SoftError;

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use resemble_core::Score;
-use resemble_methods::score::Overlap;
+use resemble_methods::judged::Overlap;
 use resemble_methods::{Judged, MethodParams, MethodSignature, Refused, Scores, Threshold, score};
 use resemble_proto::figure::Figure;
 use resemble_proto::message::{MethodBar, MethodScore};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::ContentDigest;
 use resemble_core::cluster::UnionFind;
-use resemble_methods::score::Overlap;
+use resemble_methods::judged::Overlap;
 use resemble_methods::shingle::{Estimate, Estimates, Sample, estimates, of_overlap};
 use resemble_methods::{Judged, MethodSignature, Scheme};
 

@@ -51,13 +51,13 @@ impl Merging {
         old: impl Iterator<Item = u32>,
         new: &[u32],
         list: &mut Vec<u32>,
-    ) -> Result<(), crate::arrays::ArrayError> {
+    ) -> Result<(), crate::arrays::layout::ArrayError> {
         list.clear();
         let mut new = new.iter().copied().peekable();
         for id in old {
             let number = renumbered.get(id as usize);
             let number =
-                *number.ok_or(crate::arrays::ArrayError::Damaged("an id of no document"))?;
+                *number.ok_or(crate::arrays::layout::ArrayError::Damaged("an id of no document"))?;
             if number == GONE {
                 continue;
             }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::ContentKind;
 use resemble_core::hash::content::digest;
-use resemble_methods::features::Feature;
+use resemble_methods::Feature;
 use resemble_methods::shingle::{ShingleParams, Shingling};
 use resemble_methods::{MethodParams, Scheme, Selector};
 

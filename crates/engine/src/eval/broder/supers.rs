@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use resemble_methods::score::Overlap;
+use resemble_methods::judged::Overlap;
 use resemble_methods::shingle::sketch;
 use resemble_methods::super_shingle::{DEFAULT_LENGTH, of_sketch, super_shingles};
 use resemble_methods::{Method, MethodParams, Settings, score, sign};
