@@ -3,8 +3,8 @@
 use crate::judged::{Judged, Overlap};
 use crate::method::{Measure, Refused};
 use crate::scheme::{MethodParams, Scheme};
-use crate::signature::{Form, MethodSignature};
 use crate::shingle::{Estimates, Sample, estimates};
+use crate::signature::{Form, MethodSignature};
 use crate::{chunked, min_n, mod_n, sif, sketch_n, sorted5};
 
 /// What a method says of a pair (a, b).

@@ -30,10 +30,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::rabin40::{Permutation, Runs};
 use crate::judged::{Judged, Overlap};
-use crate::signature::{Form, MethodSignature};
+use crate::rabin40::{Permutation, Runs};
 use crate::shingles::mix;
+use crate::signature::{Form, MethodSignature};
 use resemble_core::similarity::wilson;
 use resemble_core::words::WordHashes;
 

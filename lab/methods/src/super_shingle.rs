@@ -13,9 +13,9 @@
 //! **Blind** to short documents: fewer shingles kept than the length are no super shingle at all, and a few are lost with the
 //! first edits.
 
-use crate::signature::{Form, MethodSignature};
 use crate::shingle::{ShingleParams, sketch};
 use crate::shingles::mix;
+use crate::signature::{Form, MethodSignature};
 
 /// Shingles of a super shingle. With k of them a pair of resemblance r has a common one at about n · r^k places for
 /// n shingles in the union of both sketches: 4 is the least at which strangers (r below 10 %) hardly ever have one, and

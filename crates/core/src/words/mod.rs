@@ -31,8 +31,8 @@ mod spelled;
 mod stream;
 mod tokenizer;
 
-pub(crate) use spelled::WordTexts;
-pub(crate) use stream::WordHashes;
+pub use spelled::WordTexts;
+pub use stream::WordHashes;
 pub(crate) use tokenizer::{Short, Sink, Tokenizer};
 
 /// More letters in a row are no word of a language.

@@ -12,7 +12,7 @@ const PRIVATE: u32 = 0xe000;
 /// Spells the words of a text that is handed over in pieces of any size. What a word is: [`crate::words`]. Words are
 /// UTF-8; a byte that is none is the letter of this number, so that texts in other encodings agree with themselves.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct WordTexts {
+pub struct WordTexts {
     tokens: Tokenizer,
     word: Word,
 }
@@ -33,13 +33,13 @@ struct Words<'a, F> {
 
 impl WordTexts {
     /// Takes the next bytes; `sink` gets the words that are complete.
-    pub(crate) fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(&[u8])) {
+    pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(&[u8])) {
         let word = &mut self.word;
         self.tokens.update(bytes, &mut Words { word, sink });
     }
 
     /// Ends the text: `sink` gets the last words. What comes next is another text.
-    pub(crate) fn finish(&mut self, sink: &mut impl FnMut(&[u8])) {
+    pub fn finish(&mut self, sink: &mut impl FnMut(&[u8])) {
         let word = &mut self.word;
         self.tokens.finish(&mut Words { word, sink });
         self.word = Word::default();

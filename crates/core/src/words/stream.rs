@@ -6,7 +6,7 @@ use crate::words::tokenizer::{Sink, Tokenizer};
 
 /// Hashes the words of a text that is handed over in pieces of any size. What a word is: [`crate::words`].
 #[derive(Clone, Debug, Default)]
-pub(crate) struct WordHashes {
+pub struct WordHashes {
     tokens: Tokenizer,
     folding: Folding,
 }
@@ -18,19 +18,19 @@ struct Words<'a, F> {
 
 impl WordHashes {
     /// Forgets what was taken.
-    pub(crate) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         self.tokens.reset();
         self.folding = Folding::default();
     }
 
     /// Takes the next bytes; `sink` gets the words that are complete.
-    pub(crate) fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) {
+    pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) {
         let folding = &mut self.folding;
         self.tokens.update(bytes, &mut Words { folding, sink });
     }
 
     /// Ends the text: `sink` gets the last words. What comes next is another text.
-    pub(crate) fn finish(&mut self, sink: &mut impl FnMut(u64)) {
+    pub fn finish(&mut self, sink: &mut impl FnMut(u64)) {
         let folding = &mut self.folding;
         self.tokens.finish(&mut Words { folding, sink });
         self.folding = Folding::default();

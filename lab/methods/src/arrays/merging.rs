@@ -56,8 +56,9 @@ impl Merging {
         let mut new = new.iter().copied().peekable();
         for id in old {
             let number = renumbered.get(id as usize);
-            let number =
-                *number.ok_or(crate::arrays::layout::ArrayError::Damaged("an id of no document"))?;
+            let number = *number.ok_or(crate::arrays::layout::ArrayError::Damaged(
+                "an id of no document",
+            ))?;
             if number == GONE {
                 continue;
             }
