@@ -27,7 +27,8 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 use resemble_engine::apart::{Formats, TakeApart};
-use resemble_engine::ingest::{RootOptions, StopFlag};
+use resemble_engine::ingest::RootOptions;
+use resemble_engine::stop::StopFlag;
 use resemble_engine::templates::Store;
 use resemble_fs::MountError;
 use resemble_index::{Index, OpenError, ReadError};

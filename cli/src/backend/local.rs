@@ -18,7 +18,7 @@ use resemble_engine::local::{LocalIndex, LocalOptions};
 use resemble_engine::method::keep::Beside;
 use resemble_engine::pairs::{self, PairsOptions};
 use resemble_engine::templates::{self, Store};
-use resemble_engine::{AskError, Snapshot, compare, covered, dirs, dump, groups, method};
+use resemble_engine::{AskError, Snapshot, answer, compare, covered, dirs, groups, method};
 use resemble_proto::message::{
     Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, DumpForm,
     FindRow, Groups, GroupsRequest, HolderRow, MarkRequest, MethodRequest, MethodRow, OrderRow,
@@ -336,7 +336,7 @@ impl Local {
         let snapshot = self.snapshot()?;
         let roots: Vec<PathBuf> = roots.iter().map(|root| root.as_path().to_owned()).collect();
         let mut result = Ok(());
-        let dumped = dump::write(&snapshot, &roots, form, &mut |piece| {
+        let dumped = answer::dump(&snapshot, &roots, form, &mut |piece| {
             result = sink(piece);
             if result.is_ok() {
                 ControlFlow::Continue(())

@@ -47,6 +47,17 @@ pub struct Measures {
 }
 
 impl Measures {
+    /// The measures of equal contents of this size.
+    pub const fn identical(size: ByteLen) -> Self {
+        let all = Some(Score::ONE);
+        Self {
+            a_in_b: all,
+            b_in_a: all,
+            resemblance: all,
+            shared_bytes: size,
+        }
+    }
+
     /// The greater containment, the score that sorts answers. `None` if neither is known.
     pub fn containment(&self) -> Option<Score> {
         self.a_in_b.max(self.b_in_a)

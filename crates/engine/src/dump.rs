@@ -12,11 +12,10 @@ use std::path::{Path, PathBuf};
 
 use resemble_index::{Entry, FileState, ReadError, Snapshot, SpecialKind};
 use resemble_proto::catalogued;
-use resemble_proto::message::DumpForm;
 
 mod chunks;
 
-use crate::portable;
+pub(crate) use chunks::{chunks, files};
 
 /// Runs of more equal chunks than this are written once with their number: `MD5:length*count`.
 pub const LONGEST_RUN: u64 = 4096;
@@ -31,27 +30,6 @@ pub fn dump(
     each(snapshot, roots, &mut |path, entry| {
         Ok(line(line_of(snapshot, path, entry)?))
     })
-}
-
-/// Hands a dump of any form to `sink`, in pieces, until it breaks.
-pub fn write(
-    snapshot: &Snapshot,
-    roots: &[PathBuf],
-    form: &DumpForm,
-    sink: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
-) -> Result<(), ReadError> {
-    let mut line = |mut line: String| {
-        line.push('\n');
-        sink(line.as_bytes())
-    };
-    match form {
-        DumpForm::Canonical => dump(snapshot, roots, &mut line),
-        DumpForm::Chunks => chunks::chunks(snapshot, roots, &mut line),
-        DumpForm::Files => chunks::files(snapshot, roots, &mut line),
-        DumpForm::Catalogue(details) => {
-            portable::write(snapshot, roots, &details.into(), sink).map(drop)
-        }
-    }
 }
 
 type Visit<'a> = dyn FnMut(&Path, &Entry) -> Result<ControlFlow<()>, ReadError> + 'a;

@@ -13,10 +13,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use resemble_core::similarity::{self, Prepared, Sketch, Unit};
+use resemble_core::similarity::{Sketch, Unit};
 use resemble_core::{
-    ByteLen, ChunkList, ContentId, ContentKind, Digest, FileId, Measures, Params, Relation, Score,
-    Signature,
+    ByteLen, ChunkList, ContentId, Digest, FileId, Measures, Params, Relation, Score, Signature,
 };
 use resemble_index::{ContentRow, FileRow, ReadError, Snapshot};
 use resemble_proto::message::{
@@ -29,9 +28,9 @@ use crate::apart::TakeApart;
 use crate::ask::{AskError, anchor_of, bytes_of, unreadable};
 use crate::aspects::{self, Aspect, Located, Place};
 use crate::evidence::{self, Counts, Nominee};
-use crate::ingest::StopFlag;
 use crate::members::Members;
 use crate::read::{Content, Reader};
+use crate::stop::StopFlag;
 
 mod exact;
 pub mod holders;
@@ -478,68 +477,6 @@ fn holders(
         }
     }
     Ok(paths)
-}
-
-/// The measures of equal contents.
-pub(crate) fn identical_measures(size: ByteLen) -> Measures {
-    let all = Some(Score::ONE);
-    Measures {
-        a_in_b: all,
-        b_in_a: all,
-        resemblance: all,
-        shared_bytes: size,
-    }
-}
-
-/// [`estimate`], in words if the unit is words and both are texts.
-pub(crate) fn estimate_in(
-    unit: Unit,
-    (a, a_kind): (&Sketch<'_>, ContentKind),
-    (b, b_kind): (&Sketch<'_>, ContentKind),
-    boilerplate: &dyn similarity::Boilerplate,
-) -> Measures {
-    if unit == Unit::Words && (a_kind, b_kind) == (ContentKind::Text, ContentKind::Text) {
-        similarity::estimate_words(a, b, boilerplate)
-    } else {
-        estimate((a, a_kind), (b, b_kind), boilerplate)
-    }
-}
-
-/// The estimate that fits the kinds: shingles of words for two texts, windows for the rest.
-pub(crate) fn estimate(
-    (a, a_kind): (&Sketch<'_>, ContentKind),
-    (b, b_kind): (&Sketch<'_>, ContentKind),
-    boilerplate: &dyn similarity::Boilerplate,
-) -> Measures {
-    if (a_kind, b_kind) == (ContentKind::Text, ContentKind::Text) {
-        similarity::estimate_texts(a, b, boilerplate)
-    } else {
-        similarity::estimate(a, b, boilerplate)
-    }
-}
-
-/// [`estimate`] of contents that were made ready with the same boilerplate.
-pub(crate) fn estimate_prepared(
-    (a, a_kind): (&Prepared, ContentKind),
-    (b, b_kind): (&Prepared, ContentKind),
-    boilerplate: &dyn similarity::Boilerplate,
-) -> Measures {
-    if (a_kind, b_kind) == (ContentKind::Text, ContentKind::Text) {
-        similarity::estimate_prepared_texts(a, b, boilerplate)
-    } else {
-        similarity::estimate_prepared(a, b, boilerplate)
-    }
-}
-
-/// Whether a pair shares at least so many bytes, proven or estimated.
-pub(crate) fn enough_shared(
-    (a, b): (ByteLen, ByteLen),
-    measures: &Measures,
-    min_shared: ByteLen,
-) -> bool {
-    let bytes = |score: Option<Score>, size: ByteLen| score.map_or(0.0, Score::get) * size.0 as f64;
-    let estimated = bytes(measures.a_in_b, a).max(bytes(measures.b_in_a, b));
-    estimated.max(measures.shared_bytes.0 as f64) >= min_shared.0 as f64
 }
 
 /// What a nominee's common pieces can come to at most.

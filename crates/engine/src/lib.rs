@@ -17,6 +17,7 @@
 //!   `resemble-proto`; the daemon and the command line call the same ones.
 #![forbid(unsafe_code)]
 
+pub mod answer;
 pub mod apart;
 pub mod arrays;
 mod ask;
@@ -27,6 +28,7 @@ pub mod compare;
 pub mod covered;
 pub mod dirs;
 pub mod dump;
+mod estimate;
 pub mod eval;
 mod evidence;
 pub mod find;
@@ -45,6 +47,7 @@ pub mod portable;
 pub mod read;
 mod said;
 mod stands;
+pub mod stop;
 pub mod templates;
 mod texts;
 pub mod walk;

@@ -9,7 +9,6 @@ use resemble_core::{ByteLen, ContentDigest, Measures, Relation, Score, rank};
 use resemble_proto::message::{Discount, Layer};
 
 use crate::aspects::{Aspect, Named, layer, same_text};
-use crate::find::identical_measures;
 
 /// One of the wholes of an archive.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +92,7 @@ pub(crate) fn together(
     let size = |sides: [Option<Side>; 2]| sides.iter().flatten().map(|side| side.size).sum();
     let sizes: (ByteLen, ByteLen) = (size(ours), size(theirs));
     if digests(ours) == digests(theirs) {
-        let measures = identical_measures(sizes.0);
+        let measures = Measures::identical(sizes.0);
         let same = Some(Relation::SameText);
         return (!too_small(sizes.0)).then(|| Met::new(same, Layer::Text, measures, sizes));
     }
@@ -159,7 +158,7 @@ pub(crate) fn relate(
     }
     if same_text(a, b, sizes.0) {
         let all = if equal {
-            identical_measures(sizes.0)
+            Measures::identical(sizes.0)
         } else {
             all_words(&measures)
         };

@@ -23,8 +23,8 @@ use resemble_proto::path::PathText;
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
 use crate::aspects::{Aspect, is_same_text, layer, same_words};
 use crate::candidates::{Block, Common};
+use crate::estimate::{enough_shared, estimate_in};
 use crate::evidence::{Counts, Kept};
-use crate::find::{enough_shared, estimate_in, identical_measures};
 use crate::members::{Member, Members};
 use crate::met::{Met, together};
 use crate::parallel::threads;
@@ -427,7 +427,7 @@ impl Found {
     /// The files that one and the same content stands for.
     fn same_content(&mut self, question: &Question<'_>, content: &Kept) {
         let owners: Vec<(ContentId, Aspect)> = question.owners(content.id).collect();
-        let measures = identical_measures(content.whole);
+        let measures = Measures::identical(content.whole);
         let sizes = (content.whole, content.whole);
         let met = |relation, layer| Met::new(Some(relation), layer, measures, sizes);
         for (at, one) in owners.iter().enumerate() {

@@ -2,8 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::ask::AskError;
-
 /// Things taken at a time.
 const BLOCK: usize = 32;
 
@@ -45,11 +43,11 @@ pub(crate) fn on_threads<S: Send, E: Send>(
 /// the states. The first failure ends it.
 ///
 /// Whoever needs an order sorts what comes out: nothing of an answer may depend on who worked on what.
-pub(crate) fn in_parallel<S: Send>(
+pub(crate) fn in_parallel<S: Send, E: Send>(
     count: usize,
     state: impl Fn() -> S + Sync,
-    work: impl Fn(usize, &mut S) -> Result<(), AskError> + Sync,
-) -> Result<Vec<S>, AskError> {
+    work: impl Fn(usize, &mut S) -> Result<(), E> + Sync,
+) -> Result<Vec<S>, E> {
     let next = AtomicUsize::new(0);
     let failed = AtomicBool::new(false);
     let worker = || {

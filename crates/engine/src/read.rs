@@ -42,7 +42,7 @@ use rustix::fs::{Advice, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 use crate::apart::{HEAD, Pieces, TakeApart};
-use crate::ingest::StopFlag;
+use crate::stop::StopFlag;
 use crate::walk::{self, Anchor, Kind, OpenDir, Stat};
 
 /// A file whose inode changed less than this before it was read may have changed again without a

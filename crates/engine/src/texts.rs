@@ -75,7 +75,7 @@ impl Texts {
             {
                 read.push((place, Text::of(&snapshot.templates().payload(&bytes))));
             }
-            Ok(())
+            Ok::<_, AskError>(())
         })?;
         for (place, text) in read.into_iter().flatten() {
             texts[place] = Some(text);

@@ -44,7 +44,8 @@ use resemble_proto::message::Layer;
 
 use crate::apart::TakeApart;
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_measures};
-use crate::find::{estimate, identical_measures, read_now};
+use crate::estimate::estimate;
+use crate::find::read_now;
 use crate::said::{said, way};
 use crate::worded::worded;
 
@@ -292,7 +293,7 @@ pub fn compare(a: &Path, b: &Path, params: &Params) -> Result<Comparison, AskErr
     let identical = a.content == b.content;
     let sizes = (a.size, b.size);
     let measures = if identical {
-        identical_measures(a.size)
+        Measures::identical(a.size)
     } else {
         estimate(
             (&a.sketch(), a.kind),
@@ -332,7 +333,7 @@ fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
     let identical = a == b;
     let sizes = (ByteLen(a.len() as u64), ByteLen(b.len() as u64));
     let (of_a, of_b, measures) = if identical {
-        (whole(sizes.0), Vec::new(), identical_measures(sizes.0))
+        (whole(sizes.0), Vec::new(), Measures::identical(sizes.0))
     } else {
         // Three passes over both that need nothing of each other.
         std::thread::scope(|scope| {

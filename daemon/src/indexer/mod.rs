@@ -33,7 +33,8 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, after, never, select};
 use resemble_engine::apart::TakeApart;
-use resemble_engine::ingest::{Cause, Ingest, IngestOptions, RootOptions, StopFlag, Target};
+use resemble_engine::ingest::{Cause, Ingest, IngestOptions, RootOptions, Target};
+use resemble_engine::stop::StopFlag;
 use resemble_index::{Index, OpenError};
 use resemble_proto::message::{Failure, FailureKind};
 use tokio::sync::oneshot;

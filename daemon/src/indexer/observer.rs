@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use crossbeam_channel::Sender;
-use resemble_engine::ingest::{Committed, Listing, Observer, Progress, StopFlag};
+use resemble_engine::ingest::{Committed, Listing, Observer, Progress};
+use resemble_engine::stop::StopFlag;
 use resemble_index::Snapshot;
 
 use super::watches::Watches;

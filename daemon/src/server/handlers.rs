@@ -14,7 +14,7 @@ use resemble_engine::find::{self, FindOptions};
 use resemble_engine::fsid::FsIds;
 use resemble_engine::ingest::RootOptions;
 use resemble_engine::pairs::{self, PairsOptions};
-use resemble_engine::{compare, covered, dirs, dump, groups};
+use resemble_engine::{answer, compare, covered, dirs, groups};
 use resemble_fs::View;
 use resemble_index::Snapshot;
 use resemble_proto::catalogued::{is_catalogued, is_label};
@@ -304,7 +304,7 @@ fn dump(
         waiting.clear();
         Ok(())
     };
-    let dumped = dump::write(&snapshot, &roots, form, &mut |bytes| {
+    let dumped = answer::dump(&snapshot, &roots, form, &mut |bytes| {
         waiting.extend_from_slice(bytes);
         if waiting.len() < piece {
             return ControlFlow::Continue(());

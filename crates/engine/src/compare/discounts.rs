@@ -49,7 +49,7 @@ impl Discounts {
             let left =
                 rarity.map(|rarity| (Fraction::from(rarity.discounted(score)), rarity.contents));
             out.push(((a, b), left));
-            Ok(())
+            Ok::<_, AskError>(())
         })?;
         Ok(Self(found.into_iter().flatten().collect()))
     }

@@ -30,8 +30,8 @@ use super::common::Common;
 use super::sides::{Content, Holders, Pieces, Sides};
 use super::wanted::evidence_keys;
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
+use crate::estimate::{enough_shared, estimate_prepared};
 use crate::evidence::{Counts, Kept};
-use crate::find::{enough_shared, estimate_prepared};
 use crate::parallel::in_parallel;
 
 /// Subjects looked up in one scan.
@@ -159,7 +159,7 @@ impl Question<'_> {
             let mut errors = Vec::new();
             let measures = self.measure(&a, &b, &common, &mut errors);
             out.push((self.link(&a.kept, &b.kept, measures), errors));
-            Ok(())
+            Ok::<_, AskError>(())
         })?;
         for (twin, errors) in measured.into_iter().flatten() {
             partners.twins.push(twin);
@@ -213,7 +213,7 @@ impl Question<'_> {
                     }
                 }
             }
-            Ok(())
+            Ok::<_, AskError>(())
         })?;
         let mut covers: HashMap<u32, Cover> = HashMap::new();
         for state in measured {
@@ -230,7 +230,7 @@ impl Question<'_> {
         let scored = in_parallel(several.len(), Vec::new, |at, out: &mut Vec<_>| {
             let (content, cover) = &several[at];
             out.push((*content, cover.score(&self.load(*content)?, common)));
-            Ok(())
+            Ok::<_, AskError>(())
         })?;
         partners.covered.extend(scored.into_iter().flatten());
         Ok(())

@@ -12,7 +12,6 @@ use super::partners::{Partners, Question};
 use super::sides::{Side, Sides, What, path_text};
 use super::trees::{self, Vote};
 use crate::ask::AskError;
-use crate::find::identical_measures;
 use crate::parallel::in_parallel;
 
 /// Further partners of a row, at most: as many as the overlay lists for a file.
@@ -49,7 +48,7 @@ pub(super) fn answer(
     }
     let built = in_parallel(rows.len(), Vec::new, |at, out: &mut Vec<_>| {
         out.push((at, row(question, &rows[at], known, discounts)));
-        Ok(())
+        Ok::<_, AskError>(())
     })?;
     let mut built: Vec<(usize, CompareRow)> = built.into_iter().flatten().collect();
     built.sort_unstable_by_key(|&(at, _)| at);
@@ -109,7 +108,7 @@ fn row(question: &Question<'_>, row: &Row, known: &Known<'_>, discounts: &Discou
             resemblance: None,
             shared_bytes: ByteLen::ZERO,
         },
-        None => identical_measures(size_a.unwrap_or_default()),
+        None => Measures::identical(size_a.unwrap_or_default()),
     };
     let others = if unequal {
         let (side, own, partner) = if row.about_b {
@@ -120,7 +119,7 @@ fn row(question: &Question<'_>, row: &Row, known: &Known<'_>, discounts: &Discou
         let further = own.map_or_else(Vec::new, |own| known.further(side, own, partner, OTHERS));
         let further = further.into_iter().filter_map(|(at, measures)| {
             let entry = entry(1 - side, Some(at))?;
-            let equal = || identical_measures(size(entry).unwrap_or_default());
+            let equal = || Measures::identical(size(entry).unwrap_or_default());
             let measures = measures.unwrap_or_else(equal);
             Some(Partner {
                 path: path_text(&entry.path),

@@ -13,8 +13,8 @@ use resemble_index::{ContentRow, ReadError, Snapshot};
 use resemble_proto::number::Fraction;
 
 use crate::candidates::{Block, Common};
+use crate::estimate::{enough_shared, estimate_prepared};
 use crate::evidence::Kept;
-use crate::find::{enough_shared, estimate_prepared};
 use crate::parallel::threads;
 
 /// Links kept of one content.

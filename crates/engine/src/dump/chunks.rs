@@ -33,7 +33,7 @@ impl Numbers {
 
 /// A line for each chunk of each file: `LENGTH MD5 FILE`. More than [`LONGEST_RUN`] equal chunks in a row, which is a
 /// hole, are one line with `*COUNT` behind.
-pub(super) fn chunks(
+pub(crate) fn chunks(
     snapshot: &Snapshot,
     roots: &[PathBuf],
     line: &mut dyn FnMut(String) -> ControlFlow<()>,
@@ -67,7 +67,7 @@ pub(super) fn chunks(
 }
 
 /// A line for each path of a regular file: its number, a tab, the path.
-pub(super) fn files(
+pub(crate) fn files(
     snapshot: &Snapshot,
     roots: &[PathBuf],
     line: &mut dyn FnMut(String) -> ControlFlow<()>,

@@ -155,7 +155,7 @@ fn after_changes(
             }
         }
         done.push((at, all));
-        Ok(())
+        Ok::<_, AskError>(())
     };
     let mut parts: Vec<_> = in_parallel(documents.len(), Vec::new, work)?
         .into_iter()

@@ -135,7 +135,7 @@ fn settings(settings: &Settings) -> Result<MethodParams, AskError> {
 fn chunks_of(params: &MethodParams, collection: &Collection) -> Result<Vec<Vec<u64>>, AskError> {
     let made = in_parallel(collection.texts.len(), Vec::new, |at, made| {
         made.push((at, real_chunks(params, &collection.texts[at].bytes)));
-        Ok(())
+        Ok::<_, AskError>(())
     })?;
     let mut all: Vec<(usize, Vec<u64>)> = made.into_iter().flatten().collect();
     all.sort_unstable_by_key(|&(at, _)| at);

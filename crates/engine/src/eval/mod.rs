@@ -81,7 +81,7 @@ fn sign_all<T: AsRef<[u8]> + Sync>(
     let made = in_parallel(texts.len(), start, |at, (signer, made)| {
         signer.update(texts[at].as_ref());
         made.push((at, signer.finish()));
-        Ok(())
+        Ok::<_, AskError>(())
     })?;
     let mut all: Vec<_> = made.into_iter().flat_map(|(_, made)| made).collect();
     all.sort_unstable_by_key(|&(at, _)| at);

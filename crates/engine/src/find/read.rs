@@ -13,8 +13,8 @@ use super::read_now;
 use crate::apart::{HEAD, Piece, Pieces, TakeApart};
 use crate::ask::{AskError, anchor_of, unreadable};
 use crate::aspects::{Aspect, members_at, stand_for};
-use crate::ingest::StopFlag;
 use crate::read::{Content, NoContents, Reader};
+use crate::stop::StopFlag;
 
 /// A file, or a member in one, that was read.
 #[derive(Clone, Debug)]

@@ -12,14 +12,12 @@ use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{Discount, SoftError};
 
 use super::exact::Exact;
-use super::{
-    Bound, FindOptions, Own, Similar, Subject, Wanted, enough_shared, estimate_in, holders,
-    identical_measures, nominated,
-};
+use super::{Bound, FindOptions, Own, Similar, Subject, Wanted, holders, nominated};
 use crate::ask::AskError;
 use crate::aspects::{
     self, Aspect, Named, Place, Standing, lies_in, names, same_words, shown, standings,
 };
+use crate::estimate::{enough_shared, estimate_in};
 use crate::evidence::{Counts, Kept, Known};
 use crate::members::Members;
 use crate::met::{Met, Side, relate, together};
@@ -125,7 +123,7 @@ impl Search<'_> {
                 Some(other)
             };
             let measures = match &other {
-                None => identical_measures(row.size),
+                None => Measures::identical(row.size),
                 Some(other) => estimate_in(
                     self.options.unit,
                     (&sketch, digest.kind),

@@ -20,8 +20,8 @@ use super::solve::{Ignored, stripped};
 use super::{About, Collection};
 use crate::ask::AskError;
 use crate::aspects::{Aspect, Place, aspects, is_same_text};
+use crate::estimate::estimate;
 use crate::evidence::Kept;
-use crate::find::{estimate, identical_measures};
 use crate::met::together;
 use crate::parallel::{on_threads, threads};
 
@@ -381,7 +381,7 @@ pub(super) fn containment(
         let is_meeting = |other: Aspect| collection.table.is_meeting((of.0, *one), (of.1, other));
         for (other, b) in of_b.iter().filter(|(other, _)| is_meeting(*other)) {
             let measures = if a.id == b.id {
-                identical_measures(a.whole)
+                Measures::identical(a.whole)
             } else {
                 let ignored = Ignored(&collection.counts);
                 estimate((&a.sketch(), a.kind), (&b.sketch(), b.kind), &ignored)

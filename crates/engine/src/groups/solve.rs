@@ -29,8 +29,8 @@ use super::table::Table;
 use crate::ask::AskError;
 use crate::aspects::{Aspect, is_same_text, layer, same_words};
 use crate::candidates::{Block, Common, Tally};
+use crate::estimate::{enough_shared, estimate};
 use crate::evidence::{Counts, Kept};
-use crate::find::{enough_shared, estimate, identical_measures};
 use crate::met::together;
 use crate::parallel::{on_threads, threads};
 
@@ -256,7 +256,7 @@ impl Solver<'_> {
                     break;
                 }
                 for &other in &owners[at + 1..] {
-                    let measures = identical_measures(size);
+                    let measures = Measures::identical(size);
                     self.meet((sinks, &mut sink), (one, other), |ends| {
                         is_same_text(one.1, other.1, size)
                             .then(|| {

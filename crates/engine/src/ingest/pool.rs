@@ -21,8 +21,8 @@ use resemble_index::{FsId, Look, Snapshot};
 use rustix::io::Errno;
 
 use crate::apart::TakeApart;
-use crate::ingest::StopFlag;
 use crate::read::{Contents, FileRead, Lookup, ReadFailure, Reader};
+use crate::stop::StopFlag;
 use crate::walk::{Anchor, Stat};
 
 /// A file to read.

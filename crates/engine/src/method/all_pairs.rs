@@ -75,7 +75,7 @@ pub fn all_pairs(
                 found.push(Found { a, b, told });
             }
         }
-        Ok(())
+        Ok::<_, AskError>(())
     };
     let mut found: Vec<Found> = in_parallel(signatures.len(), start, work)?
         .into_iter()

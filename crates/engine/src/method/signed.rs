@@ -83,7 +83,7 @@ impl Signed {
                 return Ok(());
             }
             errors.extend(failure);
-            Ok(())
+            Ok::<_, AskError>(())
         })?;
         let (mut errors, mut settled, mut new) = (Vec::new(), true, Vec::new());
         let mut as_indexed = true;

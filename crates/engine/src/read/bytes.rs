@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{InPieces, Piece, ReadFailure, open_regular};
-use crate::ingest::StopFlag;
+use crate::stop::StopFlag;
 use crate::walk::Anchor;
 
 /// Hands out the bytes of files, one after the other, through one buffer.

@@ -18,8 +18,8 @@ use crate::catalogue::known::{Place, Stamp, Where};
 use crate::catalogue::pair::{Opened, Pair, PairReader};
 use crate::compare::sides::{Content, Entry, What};
 use crate::fsid::{FsClass, class_of};
-use crate::ingest::StopFlag;
 use crate::read::{self, FileRead, ReadFailure, Reader, age, open_regular, open_regular_in};
+use crate::stop::StopFlag;
 use crate::walk::{Found, Kind, OpenDir, Stat, means_absent};
 
 /// What is at a path of a side, by its components.

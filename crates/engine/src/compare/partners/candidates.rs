@@ -51,7 +51,7 @@ impl Question<'_> {
                 shape: Shape::of(&plain),
             };
             out.push((at, subject, keys));
-            Ok(())
+            Ok::<_, AskError>(())
         })?;
         let mut loaded: Vec<Loaded> = loaded.into_iter().flatten().collect();
         loaded.sort_unstable_by_key(|&(at, ..)| at);
@@ -87,7 +87,7 @@ impl Question<'_> {
                     shape: Shape::of(keys),
                 });
             }
-            Ok(())
+            Ok::<_, AskError>(())
         })?;
         if found.common.is_none() {
             found.common = Some(self.common(&buckets)?);
@@ -109,7 +109,7 @@ impl Question<'_> {
                 || Tally::new(subjects.len()),
                 |at, tally| {
                     scan.content(&seen[at], &keys[seen[at].found.clone()], tally);
-                    Ok(())
+                    Ok::<_, AskError>(())
                 },
             )?;
             for tally in tallied {
@@ -145,7 +145,7 @@ impl Question<'_> {
                 for &key in keys.iter().filter(|&&key| suspects.has(key)) {
                     *counts.entry(key).or_default() += 1;
                 }
-                Ok(())
+                Ok::<_, AskError>(())
             },
         )?;
         Ok(Common::of(

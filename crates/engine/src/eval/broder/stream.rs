@@ -98,7 +98,7 @@ fn block(
             };
             made.push((at, document));
         }
-        Ok(())
+        Ok::<_, AskError>(())
     })?;
     let mut documents: Vec<(usize, Document)> =
         made.into_iter().flat_map(|(_, made)| made).collect();
