@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Records what every verb answers, in every format and both ways, so that two builds can be compared.
+"""Records what every verb answers, in every format and both ways, to compare two builds.
 
-    record.py trees  DIR [--docs FOLDER] [--kernel FOLDER]   makes the trees that are asked about, once
-    record.py record DIR PROGRAMS OUT                        asks the programs in the folder PROGRAMS
-    record.py differ OUT OUT                                 says what two recordings answer differently
+    record.py trees DIR [--docs FOLDER] [--kernel FOLDER]  makes the trees asked about, once
+    record.py record DIR PROGRAMS OUT                      asks the programs in PROGRAMS
+    record.py differ OUT OUT [--again OUT]                 says which answers differ
 
 A change that moves code changes no answer: record before the first step and after each one, and
-`differ` prints nothing but what was meant to change. Each question is asked without a daemon (from
-a cache that begins empty) and of a daemon that watches the tree; the overlay is walked as well.
-What one run cannot have in common with another (process numbers, sizes of index files, times of
-the run) is replaced by a mark. Recordings are folders of plain files: `diff -r` shows them too.
+`differ` prints nothing but what was meant to change. An answer that one build gives differently
+from run to run is told apart by a second recording of the first build (`--again`). Each question is
+asked without a daemon (from a cache that begins empty) and of a daemon that watches the tree; the
+overlay is walked as well. What two runs cannot have in common (process numbers, sizes of index
+files, times) is replaced by a mark. Recordings are folders of plain files: `diff -r` shows them.
 """
 
 import argparse
@@ -96,11 +97,14 @@ def mail(subject, body, attachments=()):
     parts = [b"--b\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n" + body + b"\r\n"]
     for name, data in attachments:
         parts.append(
-            b"--b\r\nContent-Type: application/octet-stream\r\nContent-Transfer-Encoding: base64\r\n"
+            b"--b\r\nContent-Type: application/octet-stream\r\n"
+            + b"Content-Transfer-Encoding: base64\r\n"
             + f'Content-Disposition: attachment; filename="{name}"\r\n\r\n'.encode()
             + base64.encodebytes(data)
         )
-    head = f"From: a@example.org\r\nTo: b@example.org\r\nSubject: {subject}\r\nMIME-Version: 1.0\r\n"
+    head = (
+        f"From: a@example.org\r\nTo: b@example.org\r\nSubject: {subject}\r\nMIME-Version: 1.0\r\n"
+    )
     head += 'Content-Type: multipart/mixed; boundary="b"\r\n\r\n'
     return head.encode() + b"".join(parts) + b"--b--\r\n"
 
@@ -141,7 +145,10 @@ def make_trees(arguments):
     write(f"{tree}/all.tar", tarred(members, "w"))
     write(f"{tree}/all.tar.gz", tarred(members, "w:gz"))
     write(f"{tree}/some.zip", zipped(members[:3] + [("x/new.txt", texts[7])]))
-    write(f"{tree}/nested.zip", zipped([("inner.tar", tarred(members[2:4], "w")), ("8.txt", texts[8])]))
+    write(
+        f"{tree}/nested.zip",
+        zipped([("inner.tar", tarred(members[2:4], "w")), ("8.txt", texts[8])]),
+    )
     for folder in ["extract/tests/samples", "crates/extract/tests/samples"]:
         samples = os.path.join(REPOSITORY, folder)
         if os.path.isdir(samples):
@@ -152,12 +159,26 @@ def make_trees(arguments):
         attachments = [(f"{at}.txt", text), ("both.zip", zipped(members[at : at + 2]))]
         write(f"{tree}/{at}.eml", mail(f"number {at}", texts[(at + 3) % 12], attachments))
         write(f"{tree}/files/{at}.txt", text)
-    boxed = [b"From a@example.org Tue Nov 14 22:13:20 2023\n" + mail(f"box {at}", texts[at]) for at in range(4)]
+    boxed = [
+        b"From a@example.org Tue Nov 14 22:13:20 2023\n" + mail(f"box {at}", texts[at])
+        for at in range(4)
+    ]
     write(f"{tree}/box.mbox", b"\n".join(boxed))
 
     tree = os.fsencode(os.path.join(top, "odd"))
-    names = [b"tab\tname.txt", b"line\nbreak.txt", b"quote'\"name.txt", b"-dash.txt", b"\xff\xfe.txt"]
-    names += ["\u00e9t\u00e9.txt".encode(), "e\u0301te\u0301.txt".encode(), b"n" * 251 + b".txt", b" blank .txt"]
+    names = [
+        b"tab\tname.txt",
+        b"line\nbreak.txt",
+        b"quote'\"name.txt",
+        b"-dash.txt",
+        b"\xff\xfe.txt",
+    ]
+    names += [
+        "\u00e9t\u00e9.txt".encode(),
+        "e\u0301te\u0301.txt".encode(),
+        b"n" * 251 + b".txt",
+        b" blank .txt",
+    ]
     for at, name in enumerate(names):
         write(os.path.join(tree, b"names", name), edited(texts[9], at, at * 3))
     write(os.path.join(tree, b"empty"), b"")
@@ -181,7 +202,11 @@ def make_trees(arguments):
             write(name, edited(text, at, 9) if state == "two" and at % 3 == 0 else text)
         write(f"{tree}/only-{state}.txt", prose(100 + len(state + state[0]), 500))
         half = len(texts[11]) // 2
-        pieces = [("whole", texts[11])] if state == "one" else [("head", texts[11][:half]), ("tail", texts[11][half:])]
+        pieces = (
+            [("whole", texts[11])]
+            if state == "one"
+            else [("head", texts[11][:half]), ("tail", texts[11][half:])]
+        )
         for name, data in pieces:
             write(f"{tree}/split/{name}", data)
         write(f"{tree}/same/zeros", bytes(5_000))
@@ -229,12 +254,25 @@ def questions(top, name):
     yield ["find", subject, "--in", tree, "--holders"], ["text", "json", "tsv"]
     yield ["find", subject, "--in", tree, "--holders", "--quick"], ["json"]
     yield ["pairs", tree], LISTS
-    for options in [["--score", "resemblance"], ["--score", "discounted"], ["--exact"], ["--unit", "words"],
-                    ["--min", "70%", "--top", "20"], ["--text", "off"], ["--exclude", "*.c"], ["--include", "*.txt"]]:
+    for options in [
+        ["--score", "resemblance"],
+        ["--score", "discounted"],
+        ["--exact"],
+        ["--unit", "words"],
+        ["--min", "70%", "--top", "20"],
+        ["--no-text"],
+        ["--exclude", "*.c"],
+        ["--include", "*.txt"],
+    ]:
         yield ["pairs", tree, *options], ["json", "tsv"]
     yield ["groups", tree], REPORTS
-    for options in [["--order"], ["--memory", "1M", "--top", "3"], ["--of", subject, "--family"],
-                    ["--degree", "half"], ["--min", "80%"]]:
+    for options in [
+        ["--order"],
+        ["--memory", "1M", "--top", "3"],
+        ["--of", subject, "--family"],
+        ["--degree", "half"],
+        ["--min", "80%"],
+    ]:
         yield ["groups", tree, *options], ["text", "json"]
     for kind in ["hardlink", "reflink"]:
         yield ["groups", tree, "--plan", kind], [None]
@@ -305,14 +343,26 @@ class Home:
     def ask(self, words):
         command = [os.path.join(self.programs, "resemble"), *words]
         begin = time.monotonic()
-        done = subprocess.run(command, env=self.env, capture_output=True, stdin=subprocess.DEVNULL, check=False,
-                              cwd=self.base, timeout=600)
+        done = subprocess.run(
+            command,
+            env=self.env,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            check=False,
+            cwd=self.base,
+            timeout=600,
+        )
         return done, time.monotonic() - begin
 
 
 VOLATILE = [
     (re.compile(rb"process \d+"), b"process N"),
-    (re.compile(rb'"(clock|pid|index_bytes|since|made|date|settled|uptime)":("[^"]*"|[0-9.]+|null)'), rb'"\1":0'),
+    (
+        re.compile(
+            rb'"(clock|pid|index_bytes|since|made|date|settled|uptime)":("[^"]*"|[0-9.]+|null)'
+        ),
+        rb'"\1":0',
+    ),
     (re.compile(rb"\b20\d\d-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(\.\d+)?Z?"), b"TIME"),
     (re.compile(rb"\b(in|took) [0-9.]+ ?m?s\b"), b"in T"),
 ]
@@ -326,7 +376,9 @@ def steady(data):
 
 def slug(words):
     text = " ".join(words)
-    short = re.sub(r"[^A-Za-z0-9=%.,-]+", "_", " ".join(os.path.basename(word) for word in words))[:90]
+    short = re.sub(r"[^A-Za-z0-9=%.,-]+", "_", " ".join(os.path.basename(word) for word in words))[
+        :90
+    ]
     return f"{short}.{hashlib.md5(os.fsencode(text)).hexdigest()[:8]}"
 
 
@@ -383,9 +435,14 @@ def walk_overlay(mount, out):
                 text.append(f"{entry!r} -> {os.readlink(path)!r}")
             elif os.path.isfile(path):
                 text.append(f"{entry!r} {hashlib.md5(open(path, 'rb').read()).hexdigest()}")
-        for name in [".report.json"] + [f".why/{entry}" for entry in sorted(os.listdir(f"{similar}/.why"))[:4]]:
+        for name in [".report.json"] + [
+            f".why/{entry}" for entry in sorted(os.listdir(f"{similar}/.why"))[:4]
+        ]:
             try:
-                text.append(f"-- {name!r}\n" + open(os.path.join(similar, name), errors="backslashreplace").read())
+                text.append(
+                    f"-- {name!r}\n"
+                    + open(os.path.join(similar, name), errors="backslashreplace").read()
+                )
             except OSError as error:
                 text.append(f"-- {name!r} {error.errno}")
     write(f"{out}/overlay.txt", steady("\n".join(text).encode(errors="surrogateescape")))
@@ -404,18 +461,25 @@ def record(arguments):
         again = list(questions(top, name))[:12]
         ask_all(home, again, f"{out}/{name}/again", ["--local"])
         if name in ("archives", "states", "kernel", "documentation"):
-            has_lab = subprocess.run([f"{programs}/resemble", "lab", "--help"], capture_output=True, check=False)
+            has_lab = subprocess.run(
+                [f"{programs}/resemble", "lab", "--help"], capture_output=True, check=False
+            )
             lab = ["lab"] if has_lab.returncode == 0 else ["--local"]
             ask_all(home, lab_questions(top, name), f"{out}/{name}/lab", lab)
         catalogue = f"{home.base}/tree.cat"
         done, _ = home.ask(["export", tree, "-o", catalogue])
         keep(f"{out}/{name}/catalogue", "export", done)
         subject = every(files_of(tree), 5)[-1]
-        asked = [(["find", subject, "--in", catalogue], ["text", "json"]), (["groups", catalogue], ["text", "json"]),
-                 (["pairs", catalogue], ["json"]), (["dump", "--canonical", catalogue], [None]),
-                 (["compare", catalogue, tree], ["text", "json"]), (["dirs", catalogue], ["json"]),
-                 (["covered", catalogue, "--by", tree, "--by-digest"], ["text", "json"]),
-                 (["lost", subject, "--in", catalogue], ["text", "json"])]
+        asked = [
+            (["find", subject, "--in", catalogue], ["text", "json"]),
+            (["groups", catalogue], ["text", "json"]),
+            (["pairs", catalogue], ["json"]),
+            (["dump", "--canonical", catalogue], [None]),
+            (["compare", catalogue, tree], ["text", "json"]),
+            (["dirs", catalogue], ["json"]),
+            (["covered", catalogue, "--by", tree, "--by-digest"], ["text", "json"]),
+            (["lost", subject, "--in", catalogue], ["text", "json"]),
+        ]
         ask_all(home, asked, f"{out}/{name}/catalogue")
 
         home = Home(os.path.join(base, "home"), programs)
@@ -429,31 +493,48 @@ def record(arguments):
         finally:
             daemon.send_signal(signal.SIGTERM)
             daemon.wait(60)
-        sum_of = lambda seconds: " ".join(f"{verb} {took:.1f}" for verb, took in sorted(seconds.items()))
+        sum_of = lambda seconds: " ".join(
+            f"{verb} {took:.1f}" for verb, took in sorted(seconds.items())
+        )
         print(f"{name}: local {sum_of(cold)} s; daemon {sum_of(warm)} s", flush=True)
 
 
 def differ(arguments):
     def listing(top):
-        return {os.path.relpath(os.path.join(folder, name), top) for folder, _, names in os.walk(top) for name in names}
+        return {
+            os.path.relpath(os.path.join(folder, name), top)
+            for folder, _, names in os.walk(top)
+            for name in names
+        }
+
+    def bytes_of(top, name):
+        with open(os.path.join(top, name), "rb") as data:
+            return data.read()
 
     a, b = listing(arguments.a), listing(arguments.b)
-    changed = []
+    changed, unsteady = [], 0
     for name in sorted(a | b):
         if name not in a or name not in b:
             changed.append((name, "only in " + (arguments.a if name in a else arguments.b)))
             continue
-        with open(os.path.join(arguments.a, name), "rb") as one, open(os.path.join(arguments.b, name), "rb") as two:
-            if one.read() != two.read():
-                changed.append((name, "differs"))
+        before = bytes_of(arguments.a, name)
+        if before == bytes_of(arguments.b, name):
+            continue
+        if arguments.again and bytes_of(arguments.again, name) != before:
+            unsteady += 1
+        else:
+            changed.append((name, "differs"))
     for name, what in changed:
         print(f"{what}: {name}")
-    print(f"{len(a | b)} answers, {len(changed)} differ", file=sys.stderr)
+    text = f"{len(a | b)} answers, {len(changed)} differ"
+    print(text + f", {unsteady} more in the first build itself" * bool(unsteady), file=sys.stderr)
     return 1 if changed else 0
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     verbs = parser.add_subparsers(dest="verb", required=True)
     trees = verbs.add_parser("trees")
     trees.add_argument("dir")
@@ -467,6 +548,7 @@ def main():
     pair = verbs.add_parser("differ")
     pair.add_argument("a")
     pair.add_argument("b")
+    pair.add_argument("--again")
     arguments = parser.parse_args()
     sys.exit({"trees": make_trees, "record": record, "differ": differ}[arguments.verb](arguments))
 
