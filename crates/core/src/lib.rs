@@ -25,6 +25,7 @@ pub mod params;
 pub mod rank;
 pub mod sample;
 pub mod similarity;
+pub mod stop;
 pub mod tree;
 pub mod words;
 
@@ -35,3 +36,4 @@ pub use ids::{
 pub use params::Params;
 pub use sample::Signature;
 pub use similarity::{Measures, Relation};
+pub use stop::{StopFlag, Stopped};

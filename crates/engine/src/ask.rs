@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use resemble_core::similarity::{self, Templates, Unit};
-use resemble_core::{ByteLen, ContentKind, Measures};
+use resemble_core::{ByteLen, ContentKind, Measures, Stopped};
 use resemble_index::ReadError;
 use resemble_proto::catalogued;
 use resemble_proto::message::{SoftError, SoftErrorKind, reason};
@@ -22,7 +22,10 @@ use crate::walk::Anchor;
 pub enum AskError {
     /// The index cannot be read.
     #[error(transparent)]
-    Index(#[from] ReadError),
+    Index(ReadError),
+    /// Whoever asked does not want to know any more: the stop flag of the snapshot was set.
+    #[error("the question was cancelled")]
+    Cancelled,
     /// The file that was asked about cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {
@@ -67,6 +70,21 @@ pub enum AskError {
         /// What is wrong with it.
         reason: String,
     },
+}
+
+impl From<ReadError> for AskError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Stopped => Self::Cancelled,
+            other => Self::Index(other),
+        }
+    }
+}
+
+impl From<Stopped> for AskError {
+    fn from(_: Stopped) -> Self {
+        Self::Cancelled
+    }
 }
 
 /// Why a file of a catalogue cannot be read, where its name stands in front.
@@ -117,7 +135,8 @@ pub(crate) fn unreadable(path: &Path, failure: ReadFailure) -> AskError {
     let source = match failure {
         ReadFailure::Gone => Errno::NOENT.into(),
         ReadFailure::Errno(errno) => io::Error::from_raw_os_error(errno),
-        ReadFailure::NotRegular | ReadFailure::Stopped => io::Error::other(failure.to_string()),
+        ReadFailure::Stopped => return AskError::Cancelled,
+        ReadFailure::NotRegular => io::Error::other(failure.to_string()),
     };
     AskError::Unreadable {
         path: path.to_owned(),

@@ -13,9 +13,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use resemble_core::Fingerprint;
 use resemble_core::similarity::Boilerplate;
 use resemble_core::similarity::discount;
+use resemble_core::{Fingerprint, StopFlag, Stopped};
 use resemble_index::PostingKind;
 
 use crate::evidence::{Counts, Kept, chunk_keys, fingerprint_keys};
@@ -59,6 +59,7 @@ pub(crate) struct Block {
     pub(crate) kept: Vec<Kept>,
     fingerprints: Lists,
     chunks: Lists,
+    stop: StopFlag,
 }
 
 impl Block {
@@ -84,6 +85,7 @@ impl Block {
             kept,
             fingerprints,
             chunks,
+            stop: StopFlag::default(),
         };
         (block, counts)
     }
@@ -112,12 +114,19 @@ impl Block {
             kept,
             fingerprints,
             chunks,
+            stop: StopFlag::default(),
         }
+    }
+
+    /// What follows ends early when `stop` is set.
+    pub(crate) fn with_stop(self, stop: &StopFlag) -> Self {
+        let stop = stop.clone();
+        Self { stop, ..self }
     }
 
     /// Calls `found` with each pair of places (the lesser first) that are candidates, on so many threads, each
     /// with a state of its own; returns the states, or the first failure.
-    pub(crate) fn candidates<S: Send, E: Send>(
+    pub(crate) fn candidates<S: Send, E: Send + From<Stopped>>(
         &self,
         threads: usize,
         start: impl Fn() -> S + Sync,
@@ -134,7 +143,7 @@ impl Block {
 
     /// As [`Self::candidates`], with all pairs that have anything in common. Those of one lesser place follow each
     /// other on one thread.
-    pub(crate) fn nominees<S: Send, E: Send>(
+    pub(crate) fn nominees<S: Send, E: Send + From<Stopped>>(
         &self,
         threads: usize,
         start: impl Fn() -> S + Sync,
@@ -149,6 +158,7 @@ impl Block {
                 if a >= self.kept.len() {
                     return Ok(state);
                 }
+                self.stop.go_on()?;
                 for (weight, contents) in self.fingerprints.later(a) {
                     for &b in contents {
                         let common = tally.at(b);
@@ -161,8 +171,11 @@ impl Block {
                         tally.at(b).chunks += 1;
                     }
                 }
-                let stopped = tally.drain(|b, common| found(&mut state, a, b, common));
-                if let Err(error) = stopped {
+                let drained = tally.drain(|b, common| {
+                    self.stop.go_on()?;
+                    found(&mut state, a, b, common)
+                });
+                if let Err(error) = drained {
                     // The others find nothing left to do.
                     next.store(self.kept.len(), Ordering::Relaxed);
                     return Err(error);

@@ -131,7 +131,8 @@ impl Subject {
             Some(subject) => Ok(Some(subject)),
             None if found.member.is_some() => Ok(None),
             None => {
-                let subject = Self::of_file(read_now(path, params)?, found.path);
+                let digest = read_until(path, params, snapshot.stop())?;
+                let subject = Self::of_file(digest, found.path);
                 Ok(Some(subject.is_file(found.row.id)))
             }
         }
@@ -204,8 +205,13 @@ fn is_current(path: &Path, row: &FileRow) -> bool {
 
 /// The digest of a file, read for a question.
 pub fn read_now(path: &Path, params: &Params) -> Result<Digest, AskError> {
+    read_until(path, params, &StopFlag::default())
+}
+
+/// The same, for a question that may be cancelled.
+fn read_until(path: &Path, params: &Params, stop: &StopFlag) -> Result<Digest, AskError> {
     let anchor = anchor_of(path)?;
-    let read = Reader::new(params, StopFlag::default())
+    let read = Reader::new(params, stop.clone())
         .digest(&anchor, path)
         .map_err(|failure| unreadable(path, failure))?;
     match read.content {

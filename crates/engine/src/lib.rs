@@ -47,7 +47,6 @@ pub mod portable;
 pub mod read;
 mod said;
 mod stands;
-pub mod stop;
 pub mod templates;
 mod texts;
 pub mod walk;
@@ -55,5 +54,7 @@ pub mod why;
 mod worded;
 
 pub use ask::{AskError, LARGEST_READ};
+/// What ends work early.
+pub use resemble_core::stop;
 /// What every question is asked of.
 pub use resemble_index::Snapshot;

@@ -62,6 +62,7 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
     };
     let kept = keep(snapshot, &members, &stands)?;
     let (block, counts) = Block::counting(kept, snapshot.boilerplate_limit());
+    let block = block.with_stop(snapshot.stop());
     let texts = Texts::read(snapshot, &members, &block.kept)?;
     let question = Question {
         snapshot,
@@ -84,9 +85,11 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
         Ok::<(), AskError>(())
     })?;
     let mut found: Vec<Found> = found.into_iter().map(|(found, _)| found).collect();
-    let missed = texts.of_small_ones(options.unit, snapshot.boilerplate_limit());
+    let limit = snapshot.boilerplate_limit();
+    let missed = texts.of_small_ones(options.unit, limit, snapshot.stop())?;
     let (mut further, mut table) = start();
     for of_one in missed.chunk_by(|x, y| x.0 == y.0) {
+        snapshot.stop().go_on()?;
         let pieces = block.kept[of_one[0].0].pieces();
         for &(a, b) in of_one {
             let pair = (&block.kept[a], &block.kept[b]);
@@ -102,6 +105,7 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
     found.push(further);
     let mut equal = Found::default();
     for content in &block.kept {
+        snapshot.stop().go_on()?;
         equal.same_content(&question, content);
     }
     found.push(equal);

@@ -7,12 +7,11 @@
 //! estimates, and so do a file that cannot be read now and one larger than [`LARGEST_READ`].
 
 use std::collections::HashMap;
-use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use resemble_core::similarity::discount::FREE;
 use resemble_core::similarity::{Proof, ShingleCounts, Table, Text, Unit};
-use resemble_core::{ByteLen, ContentKind};
+use resemble_core::{ByteLen, ContentKind, StopFlag, Stopped};
 use resemble_index::Snapshot;
 
 use crate::ask::{AskError, LARGEST_READ, bytes_of};
@@ -68,6 +67,7 @@ impl Texts {
             return Ok(Self(texts));
         }
         let read = in_parallel(kept.len(), Vec::new, |place, read| {
+            snapshot.stop().go_on()?;
             let content = &kept[place];
             let holder = members.holders(content.id).next();
             if let Some(holder) = holder.filter(|_| is_text(content))
@@ -112,7 +112,12 @@ impl Texts {
     /// The pairs that samples cannot nominate: one of them is so small that few of its shingles are sampled, and all of them
     /// say that it has something in common with the other. Ascending, the small one first; some were nominated all
     /// the same.
-    pub(crate) fn of_small_ones(&self, unit: Unit, limit: u32) -> Vec<(usize, usize)> {
+    pub(crate) fn of_small_ones(
+        &self,
+        unit: Unit,
+        limit: u32,
+        stop: &StopFlag,
+    ) -> Result<Vec<(usize, usize)>, Stopped> {
         let usual = match unit {
             Unit::Bytes => FREE,
             Unit::Words => limit,
@@ -141,9 +146,10 @@ impl Texts {
         let found = on_threads(threads(), || {
             let (mut found, mut shared) = (Vec::new(), HashMap::new());
             loop {
+                stop.go_on()?;
                 let place = next.fetch_add(1, Ordering::Relaxed);
                 let Some(text) = self.0.get(place) else {
-                    return Ok::<_, Infallible>(found);
+                    return Ok(found);
                 };
                 shared.clear();
                 for (shingle, contents) in text.iter().flat_map(Text::shingles) {
@@ -169,14 +175,11 @@ impl Texts {
                     }
                 }));
             }
-        });
-        let mut found: Vec<(usize, usize)> = match found {
-            Ok(found) => found.into_iter().flatten().collect(),
-            Err(never) => match never {},
-        };
+        })?;
+        let mut found: Vec<(usize, usize)> = found.into_iter().flatten().collect();
         found.sort_unstable();
         found.dedup();
-        found
+        Ok(found)
     }
 
     /// For one thread to compare with; `limit`: what more texts have is no evidence.

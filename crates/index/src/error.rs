@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use resemble_core::Stopped;
+
 /// Why an index could not be opened. A foreign or damaged file is no error: it is set aside.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -75,6 +77,15 @@ pub enum ReadError {
         /// The index file.
         path: PathBuf,
     },
+    /// The stop flag of the snapshot was set: see [`crate::Snapshot::with_stop`].
+    #[error("the question was cancelled")]
+    Stopped,
+}
+
+impl From<Stopped> for ReadError {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
 }
 
 /// Why a batch was not applied. Nothing of it is in the index then.
@@ -134,6 +145,11 @@ impl From<ReadError> for ApplyError {
             ReadError::Damaged { path, reason } => Self::Damaged { path, reason },
             ReadError::Io { path, source } => Self::Io { path, source },
             ReadError::Closed { path } => Self::Closed { path },
+            // Nobody cancels the views that the writer takes for itself.
+            ReadError::Stopped => Self::Io {
+                path: PathBuf::new(),
+                source: io::ErrorKind::Interrupted.into(),
+            },
         }
     }
 }

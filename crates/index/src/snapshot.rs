@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use resemble_core::similarity::Templates;
-use resemble_core::{ChunkList, ContentId, Params, Signature};
+use resemble_core::{ChunkList, ContentId, Params, Signature, StopFlag};
 
 use crate::error::ReadError;
 use crate::fault::{Fault, guarded};
@@ -34,6 +34,8 @@ pub struct Snapshot {
     pub(crate) inner: Arc<Inner>,
     /// Not of the index: how the reader wants it read.
     templates: Arc<Templates>,
+    /// Neither: whether the reader still wants it.
+    stop: StopFlag,
 }
 
 pub(crate) struct Inner {
@@ -135,6 +137,7 @@ impl Snapshot {
         Ok(Self {
             inner: Arc::new(inner),
             templates: Arc::default(),
+            stop: StopFlag::default(),
         })
     }
 
@@ -153,11 +156,32 @@ impl Snapshot {
         &self.templates
     }
 
+    /// The same view for a question that may be cancelled: from the moment `stop` is set, every
+    /// look at this view fails with [`ReadError::Stopped`].
+    ///
+    /// Whatever a question does, it looks into the index all the time, so nearly all of its loops
+    /// end by this alone. Those that work on what they have in memory ask [`Self::stop`].
+    #[must_use]
+    pub fn with_stop(self, stop: StopFlag) -> Self {
+        Self { stop, ..self }
+    }
+
+    /// What cancels the question; never set unless [`Self::with_stop`] said so.
+    pub const fn stop(&self) -> &StopFlag {
+        &self.stop
+    }
+
     pub(crate) fn ask<T>(
         &self,
         question: impl FnOnce(&Inner) -> Result<T, Fault>,
     ) -> Result<T, ReadError> {
-        guarded(|| question(&self.inner)).map_err(|fault| self.blame(fault))
+        self.look(|| question(&self.inner))
+    }
+
+    /// Every look goes through here, the single steps of long ones too.
+    fn look<T>(&self, look: impl FnOnce() -> Result<T, Fault>) -> Result<T, ReadError> {
+        self.stop.go_on()?;
+        guarded(look).map_err(|fault| self.blame(fault))
     }
 
     fn blame(&self, fault: Fault) -> ReadError {

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use resemble_core::{ChunkList, ContentId, FileId, Signature};
+use resemble_core::{ChunkList, ContentId, FileId, Signature, Stopped};
 use resemble_index::{Entry as Known, FileState, Snapshot};
 use resemble_proto::message::{CompareRequest, Scope, SoftError};
 use resemble_proto::path::PathText;
@@ -27,6 +27,10 @@ impl Pieces for Indexed<'_> {
     fn pieces(&self, content: u32) -> Result<(ChunkList, Signature), AskError> {
         let id = self.ids[content as usize];
         Ok((self.snapshot.chunks(id)?, self.snapshot.signature(id)?))
+    }
+
+    fn go_on(&self) -> Result<(), Stopped> {
+        self.snapshot.stop().go_on()
     }
 }
 

@@ -186,6 +186,7 @@ impl Question<'_> {
         let measured = in_parallel(groups.len(), Measured::default, |at, state| {
             let a = Ready::of(self.load(groups[at][0].0)?, common);
             for &(_, b) in groups[at] {
+                self.pieces.go_on()?;
                 let Measured {
                     ready,
                     links,

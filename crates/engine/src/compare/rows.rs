@@ -47,6 +47,7 @@ pub(super) fn answer(
         rows.truncate(usize::try_from(top).unwrap_or(usize::MAX));
     }
     let built = in_parallel(rows.len(), Vec::new, |at, out: &mut Vec<_>| {
+        question.pieces.go_on()?;
         out.push((at, row(question, &rows[at], known, discounts)));
         Ok::<_, AskError>(())
     })?;

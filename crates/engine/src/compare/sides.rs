@@ -11,7 +11,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use resemble_core::{ByteLen, ChunkList, ContentDigest, ContentKind, Signature};
+use resemble_core::{ByteLen, ChunkList, ContentDigest, ContentKind, Signature, Stopped};
 use resemble_index::SpecialKind;
 use resemble_proto::message::SoftError;
 use resemble_proto::path::PathText;
@@ -107,6 +107,11 @@ pub(crate) trait Pieces: Sync {
     fn keys(&self, content: u32, keys: &mut Vec<u64>) -> bool {
         let (_, _) = (content, keys);
         false
+    }
+
+    /// Fails when nobody wants the comparison any more.
+    fn go_on(&self) -> Result<(), Stopped> {
+        Ok(())
     }
 }
 

@@ -3,8 +3,8 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-use resemble_core::ContentDigest;
 use resemble_core::hash::content::ContentHasher;
+use resemble_core::{ContentDigest, StopFlag};
 use resemble_proto::message::{SoftError, SoftErrorKind};
 use resemble_proto::path::PathText;
 use rustix::fs::Advice;
@@ -21,8 +21,10 @@ use crate::walk::{Anchor, Stat};
 const PIECE: usize = 1 << 18;
 
 /// Reads and compares files with the same buffers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Verifier {
+    /// Once it is set, what is said of a file is of no use.
+    stop: StopFlag,
     ours: Vec<u8>,
     theirs: Vec<u8>,
 }
@@ -44,12 +46,21 @@ enum Tried {
 }
 
 impl Verifier {
+    pub(super) fn new(stop: &StopFlag) -> Self {
+        Self {
+            stop: stop.clone(),
+            ours: Vec::new(),
+            theirs: Vec::new(),
+        }
+    }
+
     /// The digest of a file as it is; nothing if it cannot be read or does not stand still.
     pub(super) fn digest(&mut self, listing: &Listing, file: &Listed) -> Option<ContentDigest> {
         let (opened, before) = open_regular(&listing.anchor, &file.path).ok()?;
         let mut hasher = ContentHasher::new();
         let mut at = 0;
         while at < before.size {
+            self.stop.go_on().ok()?;
             let data = stretch(&opened, &before, at);
             if data.start > at {
                 hasher.update_zeros(data.start - at);
@@ -168,6 +179,9 @@ impl Verifier {
         }
         let mut at = 0;
         while at < size {
+            if self.stop.is_set() {
+                return Ok(false);
+            }
             let next = stretch(&ours.0, &ours.1, at)
                 .start
                 .min(stretch(&theirs.0, &theirs.1, at).start);

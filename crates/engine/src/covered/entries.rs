@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use resemble_core::{StopFlag, Stopped};
 use resemble_index::{FileStat, SpecialKind};
 use resemble_proto::message::{MissingRow, SoftError};
 use resemble_proto::path::PathText;
@@ -59,7 +60,7 @@ struct Waiting {
 }
 
 impl Listing {
-    pub(super) fn of(dir: &Path) -> Result<Self, AskError> {
+    pub(super) fn of(dir: &Path, stop: &StopFlag) -> Result<Self, AskError> {
         let fail = |errno: Errno| AskError::Unreadable {
             path: dir.to_owned(),
             source: errno.into(),
@@ -67,7 +68,7 @@ impl Listing {
         match Anchor::open(dir) {
             Ok(anchor) => {
                 let mut listing = Self::empty(dir, anchor);
-                listing.walk();
+                listing.walk(stop)?;
                 Ok(listing)
             }
             Err(Errno::NOTDIR) => {
@@ -96,19 +97,21 @@ impl Listing {
         }
     }
 
-    fn walk(&mut self) {
+    fn walk(&mut self, stop: &StopFlag) -> Result<(), Stopped> {
         let mounts = MountTable::load();
         let mut stack = vec![Waiting {
             path: self.dir.clone(),
             device_above: self.anchor.stat().dev,
         }];
         while let Some(waiting) = stack.pop() {
+            stop.go_on()?;
             if let Err(errno) = self.visit(&waiting, &mounts, &mut stack) {
                 self.unreadable(&waiting.path, errno);
             }
         }
         let raw = |path: &Path| path.as_os_str().as_bytes().to_vec();
         self.files.sort_by_cached_key(|file| raw(&file.path));
+        Ok(())
     }
 
     fn visit(

@@ -32,7 +32,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use resemble_core::similarity::too_small;
-use resemble_core::{ByteLen, ContentId};
+use resemble_core::{ByteLen, ContentId, StopFlag, Stopped};
 use resemble_index::{FileState, ReadError, Snapshot};
 use resemble_proto::catalogued;
 use resemble_proto::message::{
@@ -63,7 +63,7 @@ enum Verdict {
 ///
 /// Fails if the directory cannot be looked at, or the index not be read.
 pub fn covered(snapshot: &Snapshot, request: &CoveredRequest) -> Result<Whole<Coverage>, AskError> {
-    let listing = Listing::of(request.dir.as_path())?;
+    let listing = Listing::of(request.dir.as_path(), snapshot.stop())?;
     let mut errors = listing.errors.clone();
     let (recorded, live): (Vec<PathText>, Vec<PathText>) = request
         .by
@@ -74,16 +74,20 @@ pub fn covered(snapshot: &Snapshot, request: &CoveredRequest) -> Result<Whole<Co
     let files = &listing.files;
     let contents = contents(snapshot, &listing)?;
     let places = Places::of(snapshot, &outside, contents.iter().flatten().copied())?;
-    let verdicts = each(files, |at, file, verifier: &mut Verifier| {
-        let content = contents[at];
-        let own = snapshot.file_at(&file.path)?.map(|row| row.id);
-        Ok::<_, ReadError>(verifier.verdict(
-            &listing,
-            file,
-            &outside,
-            &places.in_order(&outside, content, file, own),
-        ))
-    })?;
+    let verdicts = each(
+        files,
+        snapshot.stop(),
+        |at, file, verifier: &mut Verifier| {
+            let content = contents[at];
+            let own = snapshot.file_at(&file.path)?.map(|row| row.id);
+            Ok::<_, ReadError>(verifier.verdict(
+                &listing,
+                file,
+                &outside,
+                &places.in_order(&outside, content, file, own),
+            ))
+        },
+    )?;
 
     let mut body = Coverage {
         files: listing.missing.len() as u64,
@@ -192,39 +196,47 @@ fn recorded_at(
 
 /// What each file of the listing holds, if the index has that.
 fn contents(snapshot: &Snapshot, listing: &Listing) -> Result<Vec<Option<ContentId>>, ReadError> {
-    each(&listing.files, |_, file, verifier: &mut Verifier| {
-        let row = snapshot.file_at(&file.path)?;
-        let known = row.and_then(|row| match row.state {
-            // What is not settled may have changed without a trace.
-            FileState::Settled(content) => file.is_as(&row.stat).then_some(content),
-            _ => None,
-        });
-        if known.is_some() {
-            return Ok(known);
-        }
-        match verifier.digest(listing, file) {
-            Some(digest) => snapshot.content_by_digest(&digest),
-            // The verdict will say why.
-            None => Ok(None),
-        }
-    })
+    each(
+        &listing.files,
+        snapshot.stop(),
+        |_, file, verifier: &mut Verifier| {
+            let row = snapshot.file_at(&file.path)?;
+            let known = row.and_then(|row| match row.state {
+                // What is not settled may have changed without a trace.
+                FileState::Settled(content) => file.is_as(&row.stat).then_some(content),
+                _ => None,
+            });
+            if known.is_some() {
+                return Ok(known);
+            }
+            match verifier.digest(listing, file) {
+                Some(digest) => snapshot.content_by_digest(&digest),
+                // The verdict will say why.
+                None => Ok(None),
+            }
+        },
+    )
 }
 
 /// Calls `work` with every file on several threads; the results in the order of the files.
-fn each<F: Sync, T: Send, E: Send>(
+fn each<F: Sync, T: Send, E: Send + From<Stopped>>(
     files: &[F],
+    stop: &StopFlag,
     work: impl Fn(usize, &F, &mut Verifier) -> Result<T, E> + Sync,
 ) -> Result<Vec<T>, E> {
     let next = AtomicUsize::new(0);
     let parts = on_threads(threads().min(files.len()), || {
-        let mut verifier = Verifier::default();
+        let mut verifier = Verifier::new(stop);
         let mut done: Vec<(usize, T)> = Vec::new();
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(file) = files.get(at) else {
-                return Ok(done);
+                return Ok::<_, E>(done);
             };
-            done.push((at, work(at, file, &mut verifier)?));
+            let result = work(at, file, &mut verifier)?;
+            // What was stopped in the middle is no result.
+            stop.go_on()?;
+            done.push((at, result));
         }
     })?;
     let mut all: Vec<(usize, T)> = parts.into_iter().flatten().collect();

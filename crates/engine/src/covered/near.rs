@@ -42,7 +42,7 @@ pub(super) fn rows(
     };
     let mut members = Members::of(snapshot, &scope)?;
     members.retain(|path| !path.starts_with(&listing.dir));
-    let found = each(&lost, |_, file, _| {
+    let found = each(&lost, snapshot.stop(), |_, file, _| {
         let similar = nearest(snapshot, file, &members)?;
         Ok::<_, AskError>(similar.map(|similar| row(&file.path, &similar)))
     })?;

@@ -138,6 +138,7 @@ pub(super) fn common_pieces(
     let mut ahead = postings.next()?;
     let mut places = Vec::new();
     while let Some(first) = ahead {
+        snapshot.stop().go_on()?;
         let piece = first.piece();
         let mut count = 0;
         places.clear();

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use resemble_core::cluster::{Network, Tie, UnionFind};
 use resemble_core::similarity::discount::Rarity;
-use resemble_core::{ByteLen, Measures};
+use resemble_core::{ByteLen, Measures, StopFlag};
 use resemble_proto::message::Discount;
 use resemble_proto::number::Fraction;
 
@@ -223,11 +223,11 @@ enum Halves {
 const PIECE: usize = 2 << 10;
 
 impl Links {
-    /// Takes the halves of all links between `contents` contents in. `join` makes one of several of one pair, as the
-    /// lesser end sees them.
+    /// Takes the halves of all links between `contents` contents in. `join` makes one of several of
+    /// one pair, as the lesser end sees them.
     pub(super) fn of(
         runs: Vec<Run<HalfLink>>,
-        contents: u32,
+        (contents, stop): (u32, &StopFlag),
         join: &dyn Fn(&[HalfLink]) -> Option<HalfLink>,
         room: Room,
         dir: &Path,
@@ -243,6 +243,7 @@ impl Links {
         let mut ahead = merge.next()?;
         let mut of_pair = Vec::new();
         while let Some(first) = ahead {
+            stop.go_on()?;
             let ends = (first.from, first.to);
             of_pair.clear();
             while let Some(half) = ahead.filter(|half| (half.from, half.to) == ends) {
@@ -323,6 +324,7 @@ fn joined(halves: &[HalfLink], join: &dyn Fn(&[HalfLink]) -> Option<HalfLink>) -
 pub(super) struct Similar<'l> {
     pub(super) links: &'l Links,
     pub(super) table: &'l Table,
+    pub(super) stop: &'l StopFlag,
     pub(super) halves: Vec<HalfLink>,
 }
 
@@ -338,6 +340,7 @@ impl Network for Similar<'_> {
     }
 
     fn ties(&mut self, node: u32, ties: &mut Vec<Tie>) -> Result<(), AskError> {
+        self.stop.go_on()?;
         self.links.read(node, &mut self.halves)?;
         ties.clear();
         ties.extend(self.halves.iter().map(HalfLink::tie));

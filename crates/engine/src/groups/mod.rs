@@ -27,6 +27,7 @@
 
 use std::path::Path;
 
+use resemble_core::StopFlag;
 use resemble_core::cluster::stars;
 use resemble_index::Snapshot;
 use resemble_proto::message::{
@@ -96,6 +97,7 @@ struct Collection {
     errors: Vec<SoftError>,
     /// What stands for files counts.
     text: bool,
+    stop: StopFlag,
 }
 
 impl Collection {
@@ -137,7 +139,9 @@ impl Collection {
             About::Everything => solver.solve(&common.sets, None)?,
         };
         let join = |halves: &[HalfLink]| solver.terms.join(halves, &table);
-        let links = Links::of(solved.runs, table.len(), &join, room, dir)?;
+        let contents = table.len();
+        let stop = snapshot.stop();
+        let links = Links::of(solved.runs, (contents, stop), &join, room, dir)?;
         Ok(Self {
             counts: common.counts,
             ignored: common.ignored,
@@ -149,6 +153,7 @@ impl Collection {
             about,
             errors,
             text: request.text,
+            stop: snapshot.stop().clone(),
         })
     }
 
@@ -156,6 +161,7 @@ impl Collection {
         Similar {
             links: &self.links,
             table: &self.table,
+            stop: &self.stop,
             halves: Vec::new(),
         }
     }

@@ -230,7 +230,7 @@ impl Solver<'_> {
         on_threads(threads.min(small.len()), || {
             while let Some(&problem) = small.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let (places, kept) = source.all(problem, self)?;
-                self.block(&places, &Block::of(kept, self.counts), 1, &sinks)?;
+                self.block(&places, &self.block_of(kept), 1, &sinks)?;
             }
             Ok::<(), AskError>(())
         })?;
@@ -250,6 +250,7 @@ impl Solver<'_> {
             }
             let owners: Vec<(u32, Aspect)> = self.table.owners(place).collect();
             let size = ByteLen(self.table.size(place));
+            self.snapshot.stop().go_on()?;
             for (at, &one) in owners.iter().enumerate() {
                 // All of a few with each other; more with the first of them, which is their centre then.
                 if at > 0 && owners.len() > MOST_OF_ONE_TEXT {
@@ -319,6 +320,10 @@ impl Solver<'_> {
         let idle = sinks.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let part = 6 * threads() as u64;
         idle.map_or_else(|| Sorter::new(self.room.part(part), self.dir), Ok)
+    }
+
+    fn block_of(&self, kept: Vec<Kept>) -> Block {
+        Block::of(kept, self.counts).with_stop(self.snapshot.stop())
     }
 
     /// Compares the contents of a block with each other.
@@ -405,7 +410,7 @@ impl Solver<'_> {
     ) -> Result<usize, AskError> {
         let Source::Disk(partition) = source else {
             let (places, kept) = source.all(problem, self)?;
-            self.block(&places, &Block::of(kept, self.counts), threads(), sinks)?;
+            self.block(&places, &self.block_of(kept), threads(), sinks)?;
             return Ok(1);
         };
         let mut contents = partition.contents(problem);
@@ -427,7 +432,7 @@ impl Solver<'_> {
             if kept.is_empty() {
                 return Ok(pieces);
             }
-            let block = Block::of(kept, self.counts);
+            let block = self.block_of(kept);
             self.block(&places, &block, threads(), sinks)?;
             // What follows is read past the block.
             let rest = Mutex::new((held.clone(), contents.clone()));
@@ -435,6 +440,7 @@ impl Solver<'_> {
                 let mut sink = None;
                 let mut tally = Tally::new(block.kept.len());
                 loop {
+                    self.snapshot.stop().go_on()?;
                     let mut rest_of = rest.lock().unwrap_or_else(PoisonError::into_inner);
                     let next = match rest_of.0.take() {
                         Some(held) => Some(held),

@@ -5,7 +5,7 @@ use resemble_core::{ChunkList, ContentId, Signature};
 use super::{Inner, PostingKind, Snapshot};
 use crate::codec::lists::{decode_chunks, decode_signature};
 use crate::error::ReadError;
-use crate::fault::{Fault, guarded};
+use crate::fault::Fault;
 use crate::segments::read::Lists;
 
 impl Snapshot {
@@ -55,8 +55,7 @@ impl Snapshot {
             if counted && boilerplate.get(&key).is_some_and(|&count| count > most) {
                 continue;
             }
-            let live = guarded(|| lists.get(key, most as usize, |id| dead.contains(id)))
-                .map_err(|fault| self.blame(fault))?;
+            let live = self.look(|| lists.get(key, most as usize, |id| dead.contains(id)))?;
             if let Some(contents) = live
                 && !contents.is_empty()
             {

@@ -13,7 +13,7 @@ use resemble_core::{DirId, FileId};
 use super::{Inner, Snapshot};
 use crate::codec::rows::decode_entry;
 use crate::error::ReadError;
-use crate::fault::{Fault, guarded};
+use crate::fault::Fault;
 use crate::rows::{Entry, FileRow};
 
 /// The directory "/".
@@ -122,7 +122,7 @@ impl Snapshot {
     }
 
     fn listed(&self, dir: DirId) -> Result<Vec<(OsString, Entry)>, ReadError> {
-        guarded(|| self.inner.list(dir)).map_err(|fault| self.blame(fault))
+        self.look(|| self.inner.list(dir))
     }
 }
 

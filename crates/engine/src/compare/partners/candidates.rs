@@ -108,6 +108,7 @@ impl Question<'_> {
                 seen.len(),
                 || Tally::new(subjects.len()),
                 |at, tally| {
+                    self.pieces.go_on()?;
                     scan.content(&seen[at], &keys[seen[at].found.clone()], tally);
                     Ok::<_, AskError>(())
                 },

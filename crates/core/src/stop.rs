@@ -1,0 +1,68 @@
+//! How work under way is asked to end early.
+//!
+//! A flag is looked at wherever work could go on for long: before a file is read, between two pieces
+//! of a large one, at each look into the index. It only asks; whoever sees it returns what it has,
+//! or an error that says that it was stopped.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Asks work to end early. Clones are one flag.
+#[derive(Clone, Debug, Default)]
+pub struct StopFlag {
+    own: Arc<AtomicBool>,
+    above: Option<Arc<AtomicBool>>,
+}
+
+impl StopFlag {
+    /// Ends what runs now, and everything later until [`Self::clear`].
+    pub fn set(&self) {
+        self.own.store(true, Ordering::Relaxed);
+    }
+
+    /// Allows work again.
+    pub fn clear(&self) {
+        self.own.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether to end.
+    pub fn is_set(&self) -> bool {
+        let set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        set(&self.own) || self.above.as_deref().is_some_and(set)
+    }
+
+    /// Fails when it is set: for loops that end with an error.
+    pub fn go_on(&self) -> Result<(), Stopped> {
+        if self.is_set() { Err(Stopped) } else { Ok(()) }
+    }
+
+    /// A flag that is set when this one is, and can be set apart from it.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        Self {
+            own: Arc::default(),
+            above: Some(Arc::clone(&self.own)),
+        }
+    }
+}
+
+/// Work ended early because its [`StopFlag`] was set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_hears_its_parent_and_not_the_other_way_round() {
+        let parent = StopFlag::default();
+        let (child, clone) = (parent.child(), parent.clone());
+        child.set();
+        assert!(child.is_set() && !parent.is_set());
+        child.clear();
+        parent.set();
+        assert!(child.is_set() && clone.is_set());
+        assert_eq!(child.go_on(), Err(Stopped));
+    }
+}
