@@ -290,7 +290,7 @@ impl Filesystem for Adapter {
     }
 
     fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
-        let effort = self.effort(|space| space.attribute_effort(ino.0, Some(name)));
+        let effort = self.effort(|space| space.attribute_effort(ino.0, name));
         let name = name.to_owned();
         self.run(effort, move |space| {
             answer!(reply, space.attribute(ino.0, &name), |value| attribute(
@@ -300,8 +300,7 @@ impl Filesystem for Adapter {
     }
 
     fn listxattr(&self, _: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
-        let effort = self.effort(|space| space.attribute_effort(ino.0, None));
-        self.run(effort, move |space| {
+        self.run(Effort::Small, move |space| {
             answer!(reply, space.attributes(ino.0), |names| {
                 let mut list = OsString::new();
                 for name in &names {

@@ -69,7 +69,9 @@ impl Namespace {
         if ATTRIBUTES[which] == "user.resemble.count" {
             return Ok(answer.total.to_string().into_bytes());
         }
-        let best = answer.best().ok_or(Refusal::NoAttribute)?;
+        let Some(best) = answer.best() else {
+            return Ok(Vec::new());
+        };
         Ok(match ATTRIBUTES[which] {
             "user.resemble.best" => best.path().into_os_string().into_encoded_bytes(),
             "user.resemble.best_percent" => {
@@ -79,7 +81,8 @@ impl Namespace {
         })
     }
 
-    /// The names of the extended attributes.
+    /// The names of the extended attributes. Ours are always all of them: whether there is a best
+    /// neighbour would have to be asked of the index, for each file of every `cp -a` and `ls -l`.
     pub fn attributes(&self, ino: u64) -> Result<Vec<OsString>> {
         let node = self.node(ino)?;
         let (Node::File(at) | Node::Folder(at) | Node::Dir(at)) = node.as_ref() else {
@@ -88,11 +91,7 @@ impl Namespace {
         let mut names = self.tree.attributes(at).unwrap_or_default();
         if !matches!(node.as_ref(), Node::Dir(_)) {
             names.retain(|name| !ATTRIBUTES.iter().any(|ours| name == ours));
-            let best = self.answer(&Subject::File(at.clone())).best().is_some();
-            let ours = ATTRIBUTES
-                .iter()
-                .filter(|name| best || **name == "user.resemble.count");
-            names.extend(ours.map(OsString::from));
+            names.extend(ATTRIBUTES.iter().map(OsString::from));
         }
         Ok(names)
     }

@@ -130,9 +130,9 @@ impl Namespace {
         }
     }
 
-    /// The effort of reading an attribute, or the list of their names.
-    pub fn attribute_effort(&self, ino: u64, name: Option<&OsStr>) -> Effort {
-        let ours = name.is_none_or(|name| ATTRIBUTES.iter().any(|known| name == *known));
+    /// The effort of reading an attribute.
+    pub fn attribute_effort(&self, ino: u64, name: &OsStr) -> Effort {
+        let ours = ATTRIBUTES.iter().any(|known| name == *known);
         match self.inodes.node(ino).as_deref() {
             Some(Node::File(_) | Node::Folder(_)) if ours => Effort::Answer,
             _ => Effort::Small,
