@@ -152,7 +152,7 @@ impl Daemon {
         let source = NotifySource::start(&config.state.join(COOKIES))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
-            .max_blocking_threads(32)
+            .max_blocking_threads(server::THREADS)
             .thread_name("resembled-server")
             .enable_all()
             .build()

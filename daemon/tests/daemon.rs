@@ -17,3 +17,5 @@ mod faults;
 mod lifecycle;
 #[path = "daemon/overlay.rs"]
 mod overlay;
+#[path = "daemon/questions.rs"]
+mod questions;

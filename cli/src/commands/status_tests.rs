@@ -50,6 +50,7 @@ fn status() -> StatusAnswer {
             view: MountView::Folders,
         }],
         pid: 42,
+        questions: 0,
     }
 }
 

@@ -66,6 +66,7 @@ fn typed_questions_and_answers() {
         mounts: Vec::new(),
         watch: WatchStatus::default(),
         pid: 1,
+        questions: 0,
     };
     let row = line(&Reply::Row(&status));
     let (_temp, socket, thread) = daemon(vec![

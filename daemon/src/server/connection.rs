@@ -1,19 +1,24 @@
 //! One connection: hello, one request, its answer.
+//!
+//! Whatever is waited for, the client's end is waited for as well ([`hang_up`]), and a question
+//! whose client is gone is cancelled ([`Cancel`]): its thread ends at its next look at the index.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use resemble_core::StopFlag;
 use resemble_engine::ingest::RootOptions;
 use resemble_proto::catalogued;
 use resemble_proto::frame::{self, LineBuffer, MAX_ANSWER, encode};
 use resemble_proto::message::{
     AlertRow, Answer, End, Failure, FailureKind, Header, Hello, Reply, Request,
 };
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, oneshot, watch};
 use tokio::time::timeout;
 
 use super::context::Context;
@@ -122,7 +127,7 @@ impl Connection {
                     one_file_system,
                     text,
                 };
-                let root = handlers::new_root(&context, rules)?;
+                let root = aside(&context, |context| handlers::new_root(context, rules)).await?;
                 let row = handlers::watch_row(&root);
                 self.order(&context, |reply| Command::AddRoot(root, reply), None)
                     .await?;
@@ -135,7 +140,8 @@ impl Connection {
                 self.rows(vec![row]).await
             }
             Request::WatchRemove { path } => {
-                let path = handlers::known_root(&context, path.into())?;
+                let path = path.into();
+                let path = aside(&context, |context| handlers::known_root(context, path)).await?;
                 self.order(&context, |reply| Command::RemoveRoot(path, reply), None)
                     .await?;
                 self.done().await
@@ -194,31 +200,43 @@ impl Connection {
                 None => std::future::pending().await,
             }
         };
-        let mut byte = [0];
         tokio::select! {
             done = done => Ok(done.map_err(|_| ending())??),
             () = late => {
                 let text = "the time given was not enough; changes are still being looked at";
                 Err(Failure::new(FailureKind::Timeout, text).into())
             }
-            // A client says nothing more: if there is something to read, it is the end.
-            read = self.stream.read(&mut byte) => {
-                Err(Trouble::Gone(read.err().unwrap_or_else(|| io::ErrorKind::BrokenPipe.into())))
-            }
+            () = hang_up(&self.stream) => Err(gone()),
             _ = self.ending.wait_for(|ending| *ending) => Err(ending().into()),
         }
     }
 
-    /// Answers a question on a thread of its own.
+    /// Answers a question on a thread of its own, as long as the client is there.
     async fn compute(&mut self, context: Arc<Context>, question: Request) -> Result<(), Trouble> {
+        let turn = if handlers::is_quick(&question) {
+            None
+        } else {
+            Some(self.turn(&context).await?)
+        };
+        let cancel = Cancel::default();
+        let stop = cancel.0.clone();
         let (mut out, mut pieces) = channel();
         let work = tokio::task::spawn_blocking(move || {
-            if handlers::answer(&context, question, &mut out).is_err() {
+            if handlers::answer(&context, question, &stop, &mut out).is_err() {
                 tracing::debug!("an answer was not wanted any more");
             }
+            // Not before: a question whose client is gone takes a place until it has ended.
+            drop(turn);
         });
-        while let Some(piece) = pieces.recv().await {
-            self.write(&piece).await?;
+        loop {
+            let piece = tokio::select! {
+                piece = pieces.recv() => piece,
+                () = hang_up(&self.stream) => return Err(gone()),
+            };
+            match piece {
+                Some(piece) => self.write(&piece).await?,
+                None => break,
+            }
         }
         work.await.map_err(|error| {
             tracing::error!(%error, "a question was not answered");
@@ -228,6 +246,15 @@ impl Connection {
             )
         })?;
         Ok(())
+    }
+
+    /// Waits for a place among the questions that are computed.
+    async fn turn(&mut self, context: &Context) -> Result<OwnedSemaphorePermit, Trouble> {
+        tokio::select! {
+            turn = Arc::clone(&context.questions).acquire_owned() => turn.map_err(|_| ending().into()),
+            () = hang_up(&self.stream) => Err(gone()),
+            _ = self.ending.wait_for(|ending| *ending) => Err(ending().into()),
+        }
     }
 
     async fn alerts(&mut self, context: &Context, follow: bool) -> Result<(), Trouble> {
@@ -247,15 +274,10 @@ impl Connection {
         for row in kept {
             self.reply(&Reply::Row(row)).await?;
         }
-        let mut byte = [0];
         loop {
             let next = tokio::select! {
                 next = news.recv() => next,
-                read = self.stream.read(&mut byte) => {
-                    return Err(Trouble::Gone(
-                        read.err().unwrap_or_else(|| io::ErrorKind::BrokenPipe.into()),
-                    ));
-                }
+                () = hang_up(&self.stream) => return Err(gone()),
                 _ = self.ending.wait_for(|ending| *ending) => return Err(ending().into()),
             };
             match next {
@@ -297,6 +319,65 @@ impl Connection {
             Err(_) => Err(Trouble::Gone(io::ErrorKind::TimedOut.into())),
         }
     }
+}
+
+/// Cancels a question when its connection lets go of it, for whatever reason.
+#[derive(Debug, Default)]
+struct Cancel(StopFlag);
+
+impl Drop for Cancel {
+    fn drop(&mut self) {
+        self.0.set();
+    }
+}
+
+/// How often a client that has nothing more to say is looked at.
+const HALF_CLOSED: Duration = Duration::from_millis(100);
+
+/// Returns when the client is gone. That it will say no more (`nc -N`) is no sign of that: it may
+/// still be reading.
+async fn hang_up(stream: &UnixStream) {
+    let mut rest = [0; 1024];
+    loop {
+        if stream.readable().await.is_err() {
+            return;
+        }
+        match stream.try_read(&mut rest) {
+            Ok(0) => break,
+            // One connection, one request: what follows it has no meaning.
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(_) => return,
+        }
+    }
+    while !is_hung_up(stream) {
+        tokio::time::sleep(HALF_CLOSED).await;
+    }
+}
+
+/// Whether the other end is closed in both directions, which is reported without being asked for.
+fn is_hung_up(stream: &UnixStream) -> bool {
+    let at_once = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let mut fds = [PollFd::new(stream, PollFlags::empty())];
+    poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready > 0)
+}
+
+/// Looks something up where it may take its time: a path may lead to a disk that does not answer.
+async fn aside<T: Send + 'static>(
+    context: &Arc<Context>,
+    look: impl FnOnce(&Context) -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let context = Arc::clone(context);
+    tokio::task::spawn_blocking(move || look(&context))
+        .await
+        .unwrap_or_else(|error| Err(Failure::new(FailureKind::Internal, error.to_string())))
+}
+
+fn gone() -> Trouble {
+    Trouble::Gone(io::ErrorKind::BrokenPipe.into())
 }
 
 fn ending() -> Failure {

@@ -6,12 +6,17 @@ use std::sync::{Arc, Mutex};
 use crossbeam_channel::Sender;
 use resemble_engine::compare::Recent;
 use resemble_proto::message::Unopened;
+use tokio::sync::Semaphore;
 
 use super::status::Figures;
 use crate::alerts::log::AlertLog;
 use crate::indexer::Command;
 use crate::overlays::Overlays;
 use crate::state::Shared;
+
+/// Questions computed at a time; further ones wait. Half of the threads that may block
+/// ([`crate::server::THREADS`]): the others are for what must never wait for a question.
+const QUESTIONS: usize = super::THREADS / 2;
 
 /// What was counted in the roots at a generation of the index.
 type Counted = (u64, Vec<Figures>, Vec<Unopened>);
@@ -29,6 +34,8 @@ pub struct Context {
     pub overlays: Arc<Overlays>,
     /// The state folder.
     pub state: PathBuf,
+    /// Places for questions that are computed.
+    pub(super) questions: Arc<Semaphore>,
     /// What the last comparisons found out.
     pub(super) compared: Recent,
     /// The figures of the last `status`, with the clock they belong to.
@@ -50,8 +57,14 @@ impl Context {
             alerts,
             overlays,
             state,
+            questions: Arc::new(Semaphore::new(QUESTIONS)),
             compared: Recent::default(),
             figures: Mutex::new(None),
         }
+    }
+
+    /// How many questions are being computed.
+    pub(super) fn computing(&self) -> u64 {
+        (QUESTIONS - self.questions.available_permits()) as u64
     }
 }

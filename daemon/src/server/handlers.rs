@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use resemble_core::{ByteLen, Digest, FileId};
+use resemble_core::{ByteLen, Digest, FileId, StopFlag};
 use resemble_engine::AskError;
 use resemble_engine::aspects::Aspect;
 use resemble_engine::find::{self, FindOptions};
@@ -35,15 +35,39 @@ use crate::config::{checked_root, not_nested};
 use crate::neighbours::IndexNeighbours;
 use crate::state::{NoSnapshot, Root};
 
-/// Answers everything that is no order to the indexer.
-pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Result<(), ClientGone> {
+/// Whether a request is answered in no time, so that it need not wait for a question's turn.
+pub(super) const fn is_quick(request: &Request) -> bool {
+    !matches!(
+        request,
+        Request::Find(_)
+            | Request::Holders(_)
+            | Request::Pairs(_)
+            | Request::Compare(_)
+            | Request::Covered(_)
+            | Request::Groups(_)
+            | Request::Order(_)
+            | Request::Method(_)
+            | Request::Dirs(_)
+            | Request::TemplatesMark(_)
+            | Request::Dump { .. }
+            | Request::DumpAs { .. }
+    )
+}
+
+/// Answers everything that is no order to the indexer. `stop` ends a question.
+pub(super) fn answer(
+    context: &Context,
+    request: Request,
+    stop: &StopFlag,
+    out: &mut Out,
+) -> Result<(), ClientGone> {
     match request {
-        Request::Find(request) => out.answer(find(context, &request)),
-        Request::Holders(request) => out.answer(holders(context, &request)),
-        Request::Pairs(request) => out.answer(pairs(context, &request)),
+        Request::Find(request) => out.answer(find(context, &request, stop)),
+        Request::Holders(request) => out.answer(holders(context, &request, stop)),
+        Request::Pairs(request) => out.answer(pairs(context, &request, stop)),
         Request::Compare(request) => {
             let paths = [&request.a, &request.b];
-            out.answer(whole(context, paths, |snapshot| {
+            out.answer(whole((context, stop), paths, |snapshot| {
                 compare::compare(
                     snapshot,
                     &context.shared.params,
@@ -54,7 +78,7 @@ pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Resu
         }
         Request::Covered(request) => {
             let paths = std::iter::once(&request.dir).chain(&request.by);
-            out.answer(whole(context, paths, |snapshot| {
+            out.answer(whole((context, stop), paths, |snapshot| {
                 covered::covered(snapshot, &request)
             }))
         }
@@ -64,22 +88,22 @@ pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Resu
                 ..request
             };
             let paths = request.scope.within.iter();
-            out.answer(whole(context, paths, |snapshot| {
+            out.answer(whole((context, stop), paths, |snapshot| {
                 groups::groups(snapshot, &request, &context.state)
             }))
         }
-        Request::Order(request) => out.answer(order(context, request)),
-        Request::Method(request) => out.answer(method::answer(context, *request)),
-        Request::Dirs(request) => out.answer(dirs(context, request)),
-        Request::TemplatesMark(request) => out.answer(templates::mark(context, request)),
+        Request::Order(request) => out.answer(order(context, request, stop)),
+        Request::Method(request) => out.answer(method::answer(context, *request, stop)),
+        Request::Dirs(request) => out.answer(dirs(context, request, stop)),
+        Request::TemplatesMark(request) => out.answer(templates::mark(context, request, stop)),
         Request::TemplatesList => out.answer(templates::list(context)),
         Request::TemplatesUnmark { which } => out.answer(templates::unmark(context, &which)),
         Request::Status => {
             let row = status::status(context).map_err(no_snapshot);
             out.answer(row.map(|row| with_header(context, Answer::fresh(vec![row], Vec::new()))))
         }
-        Request::Dump { roots } => dump(context, &roots, &DumpForm::Canonical, out),
-        Request::DumpAs { roots, form } => dump(context, &roots, &form, out),
+        Request::Dump { roots } => dump((context, stop), &roots, &DumpForm::Canonical, out),
+        Request::DumpAs { roots, form } => dump((context, stop), &roots, &form, out),
         Request::WatchList => {
             let rows = context.shared.roots().into_iter();
             let rows = rows.chain(context.shared.catalogue_roots());
@@ -101,9 +125,13 @@ pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Resu
     }
 }
 
-fn find(context: &Context, request: &FindRequest) -> Result<Answer<FindRow>, Failure> {
+fn find(
+    context: &Context,
+    request: &FindRequest,
+    stop: &StopFlag,
+) -> Result<Answer<FindRow>, Failure> {
     watched(context, &request.scope.within)?;
-    let snapshot = snapshot(context)?;
+    let snapshot = snapshot(context, stop)?;
     let (subject, name) = match &request.subject {
         Subject::File(path) => {
             if context.shared.root_of(path.as_path()).is_none() {
@@ -148,13 +176,17 @@ fn find(context: &Context, request: &FindRequest) -> Result<Answer<FindRow>, Fai
     Ok(with_header(context, answer))
 }
 
-fn holders(context: &Context, request: &HoldersRequest) -> Result<Answer<HolderRow>, Failure> {
+fn holders(
+    context: &Context,
+    request: &HoldersRequest,
+    stop: &StopFlag,
+) -> Result<Answer<HolderRow>, Failure> {
     watched(context, &request.scope.within)?;
     let digests = request.digests.iter().map(Digest::try_from);
     let digests = digests
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| Failure::new(FailureKind::BadRequest, error.to_string()))?;
-    let snapshot = snapshot(context)?;
+    let snapshot = snapshot(context, stop)?;
     let own = request
         .inode
         .and_then(|inode| file_of(context, &snapshot, inode));
@@ -188,7 +220,11 @@ fn aspects(others: &[WireAspect]) -> Result<Vec<(Aspect, Digest)>, Failure> {
         .map_err(|error| Failure::new(FailureKind::BadRequest, error.to_string()))
 }
 
-fn pairs(context: &Context, request: &PairsRequest) -> Result<Answer<PairRow>, Failure> {
+fn pairs(
+    context: &Context,
+    request: &PairsRequest,
+    stop: &StopFlag,
+) -> Result<Answer<PairRow>, Failure> {
     if request.scope.within.is_empty() {
         return Err(Failure::new(
             FailureKind::BadRequest,
@@ -206,38 +242,47 @@ fn pairs(context: &Context, request: &PairsRequest) -> Result<Answer<PairRow>, F
         unit: request.unit.into(),
         text: request.text,
     };
-    let answer = pairs::pairs(&snapshot(context)?, &options).map_err(asked)?;
+    let answer = pairs::pairs(&snapshot(context, stop)?, &options).map_err(asked)?;
     Ok(with_header(context, answer))
 }
 
 /// An answer of several lists about these paths.
 fn whole<'a, P: Parts>(
-    context: &Context,
+    (context, stop): (&Context, &StopFlag),
     paths: impl IntoIterator<Item = &'a PathText>,
     question: impl FnOnce(&Snapshot) -> Result<Whole<P>, AskError>,
 ) -> Result<Answer<P::Part>, Failure> {
     watched(context, paths)?;
-    let answer = question(&snapshot(context)?).map_err(asked)?;
+    let answer = question(&snapshot(context, stop)?).map_err(asked)?;
     Ok(with_header(context, answer.into_answer()))
 }
 
-fn dirs(context: &Context, request: DirsRequest) -> Result<Answer<DirRow>, Failure> {
+fn dirs(
+    context: &Context,
+    request: DirsRequest,
+    stop: &StopFlag,
+) -> Result<Answer<DirRow>, Failure> {
     let request = DirsRequest {
         scope: or_roots(context, request.scope),
         ..request
     };
     watched(context, &request.scope.within)?;
-    let answer = dirs::dirs(&snapshot(context)?, &request).map_err(asked)?;
+    let answer = dirs::dirs(&snapshot(context, stop)?, &request).map_err(asked)?;
     Ok(with_header(context, answer))
 }
 
-fn order(context: &Context, request: GroupsRequest) -> Result<Answer<OrderRow>, Failure> {
+fn order(
+    context: &Context,
+    request: GroupsRequest,
+    stop: &StopFlag,
+) -> Result<Answer<OrderRow>, Failure> {
     let request = GroupsRequest {
         scope: or_roots(context, request.scope),
         ..request
     };
     watched(context, &request.scope.within)?;
-    let answer = groups::order(&snapshot(context)?, &request, &context.state).map_err(asked)?;
+    let answer =
+        groups::order(&snapshot(context, stop)?, &request, &context.state).map_err(asked)?;
     Ok(with_header(context, answer))
 }
 
@@ -256,12 +301,13 @@ pub(super) fn or_roots(context: &Context, scope: Scope) -> Scope {
 
 /// Sent as it is made: the dump of a large tree is larger than the memory it should take.
 fn dump(
-    context: &Context,
+    (context, stop): (&Context, &StopFlag),
     roots: &[PathText],
     form: &DumpForm,
     out: &mut Out,
 ) -> Result<(), ClientGone> {
-    let prepared = dump_roots(context, roots).and_then(|roots| Ok((roots, snapshot(context)?)));
+    let prepared =
+        dump_roots(context, roots).and_then(|roots| Ok((roots, snapshot(context, stop)?)));
     let (roots, snapshot) = match prepared {
         Ok(prepared) => prepared,
         Err(failure) => return out.answer::<DumpRow>(Err(failure)),
@@ -453,8 +499,10 @@ fn row_of(root: &Root) -> WatchRow {
 
 // ---- what the questions have in common ---------------------------------------------------------
 
-pub(super) fn snapshot(context: &Context) -> Result<Snapshot, Failure> {
-    context.shared.snapshot().map_err(no_snapshot)
+/// What a question looks at, until `stop` is set.
+pub(super) fn snapshot(context: &Context, stop: &StopFlag) -> Result<Snapshot, Failure> {
+    let snapshot = context.shared.snapshot().map_err(no_snapshot)?;
+    Ok(snapshot.with_stop(stop.clone()))
 }
 
 #[allow(clippy::needless_pass_by_value)] // for `map_err`

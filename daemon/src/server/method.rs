@@ -1,5 +1,6 @@
 //! Questions for published methods.
 
+use resemble_core::StopFlag;
 use resemble_engine::method;
 use resemble_engine::method::keep::{Beside, Forget, Keep};
 use resemble_proto::message::{Answer, Failure, MethodQuestion, MethodRequest, MethodRow};
@@ -11,13 +12,14 @@ use super::handlers::{asked, file_of, or_roots, snapshot, watched, with_header};
 pub(super) fn answer(
     context: &Context,
     request: MethodRequest,
+    stop: &StopFlag,
 ) -> Result<Answer<MethodRow>, Failure> {
     let request = MethodRequest {
         scope: or_roots(context, request.scope),
         ..request
     };
     watched(context, &request.scope.within)?;
-    let snapshot = snapshot(context)?;
+    let snapshot = snapshot(context, stop)?;
     let subject = match &request.question {
         MethodQuestion::Find(find) => find
             .inode

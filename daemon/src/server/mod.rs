@@ -5,8 +5,10 @@
 //! 2. **A slow client blocks only itself.** Each connection is a task; reading its request and writing
 //!    each piece of its answer have time limits, its request has a size limit, and there is a limit
 //!    to connections, beyond which a connection is told so and closed.
-//! 3. **Questions compute on threads of their own** ([`tokio::task::spawn_blocking`]), through a channel
-//!    that holds little: an answer is never in memory whole because its reader is slow.
+//! 3. **Questions compute on threads of their own** ([`tokio::task::spawn_blocking`]), through a
+//!    channel that holds little: an answer is never in memory whole because its reader is slow.
+//! 4. **A client that goes away ends its question**, and only so many are computed at a time. What
+//!    asks for no computing (`status`, `sync`, orders) waits behind none of them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,6 +28,9 @@ mod status;
 mod templates;
 
 pub use context::Context;
+
+/// Threads for what may block: questions, and looking up paths.
+pub const THREADS: usize = 32;
 
 /// What one client may take.
 #[derive(Clone, Copy, Debug)]

@@ -79,6 +79,7 @@ pub(super) fn status(context: &Context) -> Result<StatusAnswer, NoSnapshot> {
         mounts: context.overlays.status(),
         watch: shared.watch_status(),
         pid: std::process::id(),
+        questions: context.computing(),
         unopened,
     })
 }

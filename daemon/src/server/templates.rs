@@ -1,5 +1,6 @@
 //! Marking templates, listing them and taking them back.
 
+use resemble_core::StopFlag;
 use resemble_engine::templates::{self, Store, TemplateError};
 use resemble_proto::message::{Answer, Failure, FailureKind, MarkRequest, TemplateRow};
 
@@ -8,14 +9,14 @@ use super::handlers::{asked, or_roots, snapshot, watched, with_header};
 
 type Rows = Result<Answer<TemplateRow>, Failure>;
 
-pub(super) fn mark(context: &Context, request: MarkRequest) -> Rows {
+pub(super) fn mark(context: &Context, request: MarkRequest, stop: &StopFlag) -> Rows {
     let request = MarkRequest {
         scope: or_roots(context, request.scope),
         ..request
     };
     watched(context, request.files.iter().chain(&request.scope.within))?;
     let row = templates::mark(
-        &snapshot(context)?,
+        &snapshot(context, stop)?,
         store(context)?,
         &request,
         &context.state,

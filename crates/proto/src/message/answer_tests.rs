@@ -301,6 +301,7 @@ fn live_means_all_roots_and_nothing_degraded() {
         mounts: Vec::new(),
         watch: WatchStatus::default(),
         pid: 1,
+        questions: 0,
     };
     assert!(status(RootState::Live).is_live());
     for state in [

@@ -30,9 +30,17 @@ pub struct StatusAnswer {
     /// The daemon's process id.
     #[serde(default)]
     pub pid: u32,
+    /// Questions that are being computed at this moment.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub questions: u64,
     /// What could not be looked into, by path: the first [`Self::MOST_UNOPENED`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unopened: Vec<Unopened>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A document or archive, or something in one, that could not be looked into.

@@ -1,0 +1,137 @@
+//! Questions under way: what happens to them, and what does not wait for them.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use resemble_proto::client::{Client, Timeouts};
+use resemble_proto::message::{GroupsRequest, PairsRequest, Request, Scope, StatusAnswer};
+
+use crate::support::{Daemon, Place, text, wire};
+
+/// Versions of one text, so that there is much to compare.
+const VERSIONS: u32 = 300;
+
+/// More than are computed at a time.
+const CLIENTS: u32 = 40;
+
+/// How long `status` may take at most: far less than one of the questions.
+const SOON: Duration = Duration::from_secs(10);
+
+fn status(place: &Place) -> StatusAnswer {
+    let timeouts = Timeouts {
+        connect: SOON,
+        answer: SOON,
+    };
+    let client = Client::connect(&place.path("socket"), timeouts).unwrap();
+    client.status().unwrap()
+}
+
+/// A client that asks and does not wait for the answer.
+fn ask(place: &Place, request: &Request) -> UnixStream {
+    let mut stream = UnixStream::connect(place.path("socket")).unwrap();
+    let mut line = serde_json::to_vec(request).unwrap();
+    line.push(b'\n');
+    stream.write_all(&line).unwrap();
+    stream
+}
+
+/// Questions that take minutes of the processor together.
+fn ask_much(place: &Place) -> Vec<UnixStream> {
+    let scope = Scope {
+        within: vec![wire(&place.root)],
+        ..Scope::default()
+    };
+    let questions = [
+        Request::Pairs(PairsRequest {
+            scope: scope.clone(),
+            exact: true,
+            ..PairsRequest::default()
+        }),
+        Request::Groups(GroupsRequest {
+            scope,
+            ..GroupsRequest::default()
+        }),
+    ];
+    let asked = (0..CLIENTS).map(|n| ask(place, &questions[n as usize % 2]));
+    asked.collect()
+}
+
+fn busy(place: &Place) -> Daemon<'_> {
+    let base: String = (0..10).map(text).collect();
+    for n in 0..VERSIONS {
+        let version = base.replacen(&format!("line {}", n % 100), &format!("version {n}"), 3);
+        place.write_text(&format!("{n}.txt"), &version);
+    }
+    let daemon = place.start();
+    daemon.sync();
+    daemon
+}
+
+/// 40 abandoned `groups` left 32 of them computing, and `status` waited behind them.
+#[test]
+fn a_question_ends_when_its_client_goes_and_status_never_waits() {
+    let place = Place::new();
+    let daemon = busy(&place);
+    let clients = ask_much(&place);
+    // As many as there may be are at work before anybody goes.
+    let began = Instant::now();
+    let most = std::iter::repeat_with(|| status(&place).questions)
+        .take_while(|_| began.elapsed() < SOON)
+        .find(|&questions| questions > 8);
+    assert!(most.is_some(), "the questions are too easy");
+    daemon.sync();
+    drop(clients);
+    let began = Instant::now();
+    while status(&place).questions > 0 {
+        assert!(
+            began.elapsed() < SOON,
+            "questions of nobody are being computed: {:?}",
+            status(&place).questions
+        );
+        std::thread::yield_now();
+    }
+    assert_eq!(status(&place).roots[0].files, u64::from(VERSIONS));
+}
+
+/// `nc -N` closes its side as soon as it has asked.
+#[test]
+fn a_client_that_has_said_everything_gets_its_answer() {
+    let place = Place::new();
+    place.write("a", 1);
+    place.write("b", 1);
+    let daemon = place.start();
+    daemon.sync();
+    let scope = Scope {
+        within: vec![wire(&place.root)],
+        ..Scope::default()
+    };
+    let pairs = Request::Pairs(PairsRequest {
+        scope,
+        ..PairsRequest::default()
+    });
+    for request in [Request::Sync { timeout_ms: None }, pairs] {
+        let mut stream = ask(&place, &request);
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.contains("\"end\""), "{answer}");
+    }
+}
+
+/// An ordered end does not wait for questions, either.
+#[test]
+fn the_end_comes_in_the_middle_of_questions() {
+    let place = Place::new();
+    let daemon = busy(&place);
+    let clients = ask_much(&place);
+    while status(&place).questions == 0 {
+        std::thread::yield_now();
+    }
+    let began = Instant::now();
+    let ended = daemon.terminate(rustix::process::Signal::TERM);
+    assert_eq!(ended.code(), Some(0), "{}", place.log());
+    assert!(began.elapsed() < 2 * SOON, "{}", place.log());
+    assert!(!place.log().contains("not compacted"), "{}", place.log());
+    drop(clients);
+}
