@@ -70,7 +70,7 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::History(args) => sweeps::history::run(ui, env, global, &args),
         Command::Eval(args) => eval::run(ui, &args),
         Command::Watch(args) => watch::run(ui, env, global, &args),
-        Command::Mount(args) => mount::run(env, global, &args),
+        Command::Mount(args) => mount::run(ui, env, global, &args),
         Command::Unmount(args) => unmount::run(env, global, &args),
         Command::Alerts(args) => alerts::run(ui, env, global, &args),
         Command::Completions(args) => completions::run(ui, &args),

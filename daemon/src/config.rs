@@ -5,7 +5,7 @@
 //! without an index is found here, as one sentence, and ends the program with status 2:
 //!
 //! ```toml
-//! mount = "~/Similar"
+//! link = "~/Similar"
 //! view = "folders"
 //!
 //! [[root]]
@@ -66,9 +66,18 @@ pub struct Args {
     /// Folders to watch, besides those of the configuration and of `resemble watch add`
     #[arg(value_name = "ROOT")]
     pub roots: Vec<PathBuf>,
-    /// Mount the overlay here
+    /// Make a symbolic link here that leads to the view of the watched folders
+    #[arg(long, value_name = "PATH")]
+    pub link: Option<PathBuf>,
+    /// Mount the view here [default: resemble/view in the runtime folder]
+    ///
+    /// Not among your files: programs that walk through them (duplicate finders, backups) would meet
+    /// every file a second time. What belongs there is a link: --link.
     #[arg(long, value_name = "DIR")]
     pub mount: Option<PathBuf>,
+    /// Mount no view
+    #[arg(long, conflicts_with_all = ["mount", "link"])]
+    pub no_mount: bool,
     /// How the overlay shows the tree [default: folders]
     #[arg(long, value_enum)]
     pub view: Option<ViewArg>,
@@ -146,7 +155,10 @@ pub enum TextArg {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct FileConfig {
+    link: Option<PathBuf>,
     mount: Option<PathBuf>,
+    #[serde(default)]
+    no_mount: bool,
     view: Option<ViewArg>,
     show: Option<ShowArg>,
     state: Option<PathBuf>,
@@ -232,6 +244,12 @@ pub struct Config {
     pub roots: Vec<RootOptions>,
     /// Where to mount the overlay.
     pub mount: Option<PathBuf>,
+    /// The symbolic link that is to lead to it.
+    pub link: Option<PathBuf>,
+    /// Without overlay and link there is nothing to start: one of them was asked for.
+    pub must_mount: bool,
+    /// The home folder, where an overlay is in the way of other programs.
+    pub home: Option<PathBuf>,
     /// Its view.
     pub view: View,
     /// Whether it lists `.similar`.
@@ -413,9 +431,24 @@ impl Config {
             .reconcile
             .or(file.reconcile)
             .map_or(RECONCILE, Duration::from_secs);
+        let link = of_both(&args.link, &file.link);
+        let mount = of_both(&args.mount, &file.mount);
+        let must_mount = mount.is_some() || link.is_some();
+        let mount = match mount {
+            None if args.no_mount || (file.no_mount && !must_mount) => None,
+            None if must_mount => match places::view_dir(env) {
+                None => Some(places::temporary_view_dir(env)?),
+                runtime => runtime,
+            },
+            None => places::view_dir(env),
+            given => given,
+        };
         let mut config = Self {
             roots: Vec::new(),
-            mount: of_both(&args.mount, &file.mount),
+            link: link.filter(|_| mount.is_some()),
+            must_mount: must_mount && mount.is_some(),
+            mount,
+            home: env.home.clone(),
             view: match args.view.or(file.view) {
                 None | Some(ViewArg::Folders) => View::Folders,
                 Some(ViewArg::Files) => View::Files,
@@ -531,178 +564,4 @@ fn in_folder(folder: &Path, home: Option<&Path>, path: &Path) -> PathBuf {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Place {
-        dir: tempfile::TempDir,
-        env: Env,
-    }
-
-    impl Place {
-        fn new() -> Self {
-            let dir = tempfile::tempdir().unwrap();
-            for name in ["docs", "docs/inner", "mail", "home/tree"] {
-                fs::create_dir_all(dir.path().join(name)).unwrap();
-            }
-            let env = Env {
-                home: Some(dir.path().join("home")),
-                run_user: "/nonexistent".into(),
-                ..Env::default()
-            };
-            Self { dir, env }
-        }
-
-        fn path(&self, name: &str) -> PathBuf {
-            fs::canonicalize(self.dir.path()).unwrap().join(name)
-        }
-
-        fn load(&self, args: &[&str]) -> Result<Config, ConfigError> {
-            let args = args.iter().map(|arg| match arg.strip_prefix('@') {
-                Some(name) => self.path(name).into_os_string(),
-                None => (*arg).into(),
-            });
-            let args = Args::parse_from(std::iter::once("resembled".into()).chain(args));
-            Config::load(&args, &self.env)
-        }
-
-        fn load_file(&self, text: &str, args: &[&str]) -> Result<Config, ConfigError> {
-            fs::write(self.path("c.toml"), text).unwrap();
-            self.load(&[&["--config", "@c.toml"], args].concat())
-        }
-    }
-
-    #[test]
-    fn the_command_line_alone() {
-        let place = Place::new();
-        let config = place
-            .load(&["--ignore", "--mount", "@m", "@docs", "@mail"])
-            .unwrap();
-        assert_eq!(config.roots.len(), 2);
-        assert!(
-            config
-                .roots
-                .iter()
-                .all(|root| root.ignore && !root.one_file_system)
-        );
-        assert_eq!(config.mount, Some(place.path("m")));
-        assert_eq!(
-            config.state,
-            place.dir.path().join("home/.local/state/resemble")
-        );
-        assert_eq!(
-            config.cache,
-            Some(place.dir.path().join("home/.cache/resemble"))
-        );
-        assert_eq!(config.socket, config.state.join("socket"));
-        assert_eq!(config.view, View::Folders);
-        assert_eq!(config.reconcile, Some(RECONCILE));
-    }
-
-    #[test]
-    fn the_file_has_the_same_keys_and_the_command_line_decides() {
-        let place = Place::new();
-        let text = "view = \"files\"\nshow = \"never\"\nreconcile = 0\nchunk-size = 4096\n\
-                    mount = \"m\"\nstate = \"~/st\"\n\
-                    [[root]]\npath = \"docs\"\nignore = true\n[[root]]\npath = \"~/tree\"\n";
-        let config = place
-            .load_file(text, &["--view", "folders", "@mail"])
-            .unwrap();
-        let paths: Vec<_> = config.roots.iter().map(|root| root.path.clone()).collect();
-        assert_eq!(
-            paths,
-            [
-                place.path("docs"),
-                place.path("home/tree"),
-                place.path("mail")
-            ]
-        );
-        assert!(config.roots[0].ignore && !config.roots[1].ignore);
-        assert_eq!((config.view, config.show), (View::Folders, Show::Never));
-        assert_eq!(config.reconcile, None);
-        assert_eq!(config.mount, Some(place.path("m")));
-        assert_eq!(config.state, place.dir.path().join("home/st"));
-        assert_ne!(config.params, Params::default());
-    }
-
-    #[test]
-    fn an_unknown_key_is_named_with_its_line() {
-        let place = Place::new();
-        for (text, line) in [
-            ("view = \"files\"\nviw = 1\n", "line 2"),
-            ("[[root]]\npath = \"docs\"\nignor = true\n", "line 3"),
-            ("view = \"file\"\n", "line 1"),
-            ("[limits]\ntime = 1\nspeed = 2\n", "line 3"),
-            ("[[converter]]\nextension = [\"doc\"]\n", "line 2"),
-            ("[[root]]\npath = \"docs\"\ntext = \"off\"\n", "line 3"),
-        ] {
-            let error = place.load_file(text, &[]).unwrap_err().to_string();
-            assert!(error.contains(line) && error.contains("c.toml"), "{error}");
-        }
-    }
-
-    #[test]
-    fn the_text_layer_is_on_unless_somebody_says_otherwise() {
-        let place = Place::new();
-        let text = |config: Config| {
-            config
-                .roots
-                .iter()
-                .map(|root| root.text)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(text(place.load(&["@docs"]).unwrap()), [true]);
-        assert_eq!(
-            text(place.load(&["--text", "off", "@docs"]).unwrap()),
-            [false]
-        );
-        let file = "text = false\n[[root]]\npath = \"docs\"\ntext = true\n[[root]]\npath = \"~/tree\"\n\
-                    [limits]\ntime = 5\nbytes = 10\n\
-                    [[converter]]\nextensions = [\".DOC\"]\ncommand = [\"antiword\", \"{}\"]\n";
-        let config = place.load_file(file, &["@mail"]).unwrap();
-        assert_eq!(config.limits.time, Duration::from_secs(5));
-        assert_eq!(config.limits.bytes, 10 << 20);
-        assert_eq!(config.limits.depth, Limits::default().depth);
-        assert_eq!(config.converters[0].extensions, ["doc"]);
-        assert_eq!(text(config), [true, false, false]);
-        let on = place.load_file(file, &["--text", "on", "@mail"]).unwrap();
-        assert_eq!(text(on), [true, false, true]);
-        let none = "[[converter]]\nextensions = [\"doc\"]\ncommand = []\n";
-        assert!(place.load_file(none, &["@docs"]).is_err());
-    }
-
-    #[test]
-    fn what_cannot_be_watched_is_said_in_a_sentence() {
-        let place = Place::new();
-        fs::write(place.path("file"), "").unwrap();
-        for (args, part) in [
-            (&["@none"][..], "No such file"),
-            (&["@file"], "no directory"),
-            (&["@docs", "@docs/inner"], "lies in"),
-            (&["@docs/inner", "@docs"], "lies in"),
-            (&["@docs", "@docs"], "lies in"),
-            (&["/proc"], "pseudo"),
-            (&["--state", "@docs", "@docs/inner"], "state folder"),
-            (&["--chunk-size", "10", "@docs"], "from 145"),
-        ] {
-            let error = place.load(args).unwrap_err().to_string();
-            assert!(error.contains(part), "{args:?}: {error}");
-            assert!(!error.contains('\n'), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_root_is_known_by_its_real_path() {
-        let place = Place::new();
-        std::os::unix::fs::symlink(place.path("docs"), place.path("link")).unwrap();
-        let config = place.load(&["@link"]).unwrap();
-        assert_eq!(config.roots[0].path, place.path("docs"));
-        assert!(place.load(&["@link", "@docs"]).is_err());
-    }
-
-    #[test]
-    fn the_command_line_is_sound() {
-        use clap::CommandFactory;
-        Args::command().debug_assert();
-    }
-}
+mod tests;

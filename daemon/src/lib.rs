@@ -10,8 +10,8 @@
 //!
 //! * [`watch`]: hints about changes; [`coalesce`]: hints and time into jobs; [`indexer`]: the thread
 //!   that owns both and the writer of the index;
-//! * [`state`]: what all threads know; [`server`]: the socket; [`neighbours`] and [`overlays`]: the
-//!   overlay; [`alerts`]: what came to resemble what;
+//! * [`state`]: what all threads know; [`server`]: the socket; [`neighbours`], [`overlays`] and
+//!   [`link`]: the overlay; [`alerts`]: what came to resemble what;
 //! * [`config`]: what to do; [`Daemon`]: the order in which all of it begins and ends.
 //!
 //! The library prints nothing, reads no environment variable and never exits; `main` does.
@@ -30,7 +30,6 @@ use resemble_engine::apart::{Formats, TakeApart};
 use resemble_engine::ingest::RootOptions;
 use resemble_engine::stop::StopFlag;
 use resemble_engine::templates::Store;
-use resemble_fs::MountError;
 use resemble_index::{Index, OpenError, ReadError};
 use resemble_proto::message::{RootState, WatchOrigin};
 use resemble_proto::places::{self, PlaceError};
@@ -43,6 +42,7 @@ pub mod coalesce;
 pub mod config;
 pub mod indexer;
 pub mod journal;
+pub mod link;
 pub mod neighbours;
 pub mod overlays;
 pub(crate) mod questions;
@@ -55,7 +55,7 @@ use alerts::log::AlertLog;
 use config::{Config, RootError, not_nested};
 use indexer::{Command, Indexer, roots};
 use neighbours::IndexNeighbours;
-use overlays::Overlays;
+use overlays::{Mount, Overlays, ShowError};
 use server::{Context, Limits, socket};
 use state::{Root, Shared};
 use watch::SourceError;
@@ -115,7 +115,7 @@ pub enum StartError {
     Socket(#[from] socket::SocketError),
     /// No overlay.
     #[error("cannot mount the overlay: {0}")]
-    Mount(#[from] MountError),
+    Show(#[from] ShowError),
     /// No threads.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
@@ -176,12 +176,13 @@ impl Daemon {
             .into_iter()
             .chain(config.cache.clone())
             .collect();
-        let overlays = Arc::new(Overlays::new(
+        let overlays = Overlays::new(
             Arc::clone(&shared),
             commands.clone(),
             own.clone(),
             config.show,
-        ));
+        );
+        let overlays = Arc::new(overlays.with_home(config.home.as_deref()));
         let (news, alert_messages) = crossbeam_channel::unbounded();
         let stop = StopFlag::default();
         let indexer = Indexer::new(
@@ -253,7 +254,17 @@ impl Handle {
         self.socket = Some(socket);
         if let Some(point) = &config.mount {
             let neighbours = Arc::new(IndexNeighbours::new(Arc::clone(&self.shared)));
-            self.overlays.mount(point, config.view, neighbours)?;
+            let mount = Mount {
+                point,
+                view: config.view,
+                link: config.link.as_deref(),
+            };
+            match self.overlays.mount(&mount, neighbours) {
+                // The warning is in the journal.
+                Ok(_) => {}
+                Err(error) if config.must_mount => return Err(error.into()),
+                Err(error) => tracing::warn!(%error, "no view of the tree is mounted"),
+            }
         }
         let Some(runtime) = &self.runtime else {
             return Ok(());

@@ -1,7 +1,8 @@
 //! The overlays that are mounted, and the rule that none is ever indexed.
 //!
 //! A mount point is excluded by its path *before* anything is mounted there, so that no scan looks
-//! into it even for a moment, and stays so until the mount is gone.
+//! into it even for a moment, and stays so until the mount is gone. What is excluded is always made
+//! of all mounts, under their lock: two requests at a time cannot lose each other's.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use resemble_proto::message::{MountStatus, MountView};
 use tokio::sync::oneshot;
 
 use crate::indexer::Command;
+use crate::link::{LinkError, ViewLink};
 use crate::state::{Shared, Topic, lock};
 
 /// Mounts and unmounts.
@@ -22,8 +24,18 @@ pub struct Overlays {
     shared: Arc<Shared>,
     commands: Sender<Command>,
     own: Vec<PathBuf>,
+    /// Where a view is in the way of other programs.
+    home: Option<PathBuf>,
     show: Show,
-    mounted: Mutex<Vec<Mounted>>,
+    mounts: Mutex<Mounts>,
+}
+
+/// The mounts there are and those that are being made.
+#[derive(Debug, Default)]
+struct Mounts {
+    mounted: Vec<Mounted>,
+    /// Mount points of overlays that are not mounted yet, or not yet gone.
+    reserved: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -31,6 +43,28 @@ struct Mounted {
     overlay: MountedOverlay,
     point: PathBuf,
     view: View,
+    link: Option<ViewLink>,
+}
+
+/// What to mount.
+#[derive(Clone, Debug)]
+pub struct Mount<'a> {
+    /// The mount point.
+    pub point: &'a Path,
+    /// The shape of the overlay.
+    pub view: View,
+    /// A symbolic link that is to lead there.
+    pub link: Option<&'a Path>,
+}
+
+/// Why there is no overlay, or no link to it.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // what failed says why
+pub enum ShowError {
+    #[error(transparent)]
+    Mount(#[from] MountError),
+    #[error(transparent)]
+    Link(#[from] LinkError),
 }
 
 /// Why an overlay was not taken away.
@@ -52,7 +86,7 @@ pub enum UnmountError {
 
 impl Overlays {
     /// Nothing is mounted. Our own folders are excluded together with the mount points.
-    pub const fn new(
+    pub fn new(
         shared: Arc<Shared>,
         commands: Sender<Command>,
         own: Vec<PathBuf>,
@@ -62,23 +96,33 @@ impl Overlays {
             shared,
             commands,
             own,
+            home: None,
             show,
-            mounted: Mutex::new(Vec::new()),
+            mounts: Mutex::default(),
         }
     }
 
-    /// Mounts an overlay of the roots of this moment; it answers when this returns.
+    /// A view in this home folder is worth a warning.
+    #[must_use]
+    pub fn with_home(mut self, home: Option<&Path>) -> Self {
+        let home = home.and_then(|home| fs::canonicalize(home).ok());
+        // Where the home is no folder of its own, everything lies in it.
+        self.home = home.filter(|home| home.parent().is_some());
+        self
+    }
+
+    /// Mounts an overlay of the roots of this moment; it answers when this returns. What is returned
+    /// is a warning, if the place deserves one.
     pub fn mount(
         &self,
-        point: &Path,
-        view: View,
+        mount: &Mount<'_>,
         neighbours: Arc<dyn Neighbours>,
-    ) -> Result<(), MountError> {
-        let point = resolved(point);
-        self.exclude(self.points().into_iter().chain([point.clone()]));
+    ) -> Result<Option<String>, ShowError> {
+        let point = resolved(mount.point);
+        self.reserve(&point)?;
         let config = OverlayConfig {
             mount_point: point.clone(),
-            view,
+            view: mount.view,
             show: self.show,
             roots: self
                 .shared
@@ -88,50 +132,101 @@ impl Overlays {
                 .collect(),
             exclude: self.shared.excluded(),
         };
-        match Overlay::mount(config, neighbours) {
-            Ok(overlay) => {
-                lock(&self.mounted).push(Mounted {
-                    overlay,
-                    point,
-                    view,
-                });
-                self.shared.mended(Topic::Overlay);
-                Ok(())
-            }
-            Err(error) => {
-                self.exclude(self.points());
-                Err(error)
-            }
+        let made = Overlay::mount(config, neighbours)
+            .map_err(ShowError::from)
+            .and_then(|overlay| {
+                let link = mount.link.map(resolved);
+                let link = link.map(|link| ViewLink::make(&link, overlay.mount_point()));
+                // A failure here takes the overlay away again.
+                Ok((link.transpose()?, overlay))
+            });
+        let mut mounts = lock(&self.mounts);
+        mounts.reserved.retain(|reserved| *reserved != point);
+        let made = made.map(|(link, overlay)| {
+            mounts.mounted.push(Mounted {
+                link,
+                overlay,
+                point: point.clone(),
+                view: mount.view,
+            });
+        });
+        self.exclude(&mounts);
+        drop(mounts);
+        made?;
+        self.shared.mended(Topic::Overlay);
+        let warning = self.warning(&point);
+        if let Some(warning) = &warning {
+            tracing::warn!("{warning}");
         }
+        Ok(warning)
+    }
+
+    /// Excludes a mount point from now on, before anything is mounted there.
+    fn reserve(&self, point: &Path) -> Result<(), MountError> {
+        let mut mounts = lock(&self.mounts);
+        if mounts.points().any(|other| other == point) {
+            return Err(MountError::AlreadyMounted {
+                path: point.to_owned(),
+            });
+        }
+        mounts.reserved.push(point.to_owned());
+        self.exclude(&mounts);
+        Ok(())
+    }
+
+    /// What to say of a mount point that other programs walk into.
+    fn warning(&self, point: &Path) -> Option<String> {
+        let roots = self.shared.roots().into_iter();
+        let mut around = roots
+            .map(|root| root.options.path)
+            .chain(self.home.clone())
+            .filter(|folder| point.starts_with(folder));
+        around.next().map(|folder| {
+            format!(
+                "the view {point} lies in {folder}: programs that walk through {folder} meet every \
+                 file a second time there, and a duplicate finder may delete the originals; with \
+                 --link {point} and without --mount the view lies outside and only a link there",
+                point = point.display(),
+                folder = folder.display()
+            )
+        })
     }
 
     /// Takes an overlay away; without a mount point the only one.
     pub fn unmount(&self, point: Option<&Path>) -> Result<(), UnmountError> {
         let point = point.map(resolved);
         let mounted = {
-            let mut all = lock(&self.mounted);
+            let mut mounts = lock(&self.mounts);
+            let all = &mounts.mounted;
             let at = match &point {
                 Some(point) => all
                     .iter()
-                    .position(|mounted| mounted.point == *point)
+                    .position(|mounted| mounted.is_at(point))
                     .ok_or_else(|| UnmountError::NotHere(point.clone()))?,
                 None if all.len() > 1 => return Err(UnmountError::Which(all.len())),
                 None if all.is_empty() => return Err(UnmountError::None),
                 None => 0,
             };
-            all.remove(at)
+            let mounted = mounts.mounted.remove(at);
+            mounts.reserved.push(mounted.point.clone());
+            mounted
         };
-        if let Err(error) = mounted.overlay.unmount() {
-            lock(&self.mounted).push(mounted);
-            return Err(error.into());
+        let unmounted = mounted.overlay.unmount();
+        let mut mounts = lock(&self.mounts);
+        mounts
+            .reserved
+            .retain(|reserved| *reserved != mounted.point);
+        if unmounted.is_err() {
+            mounts.mounted.push(mounted);
         }
-        self.exclude(self.points());
-        Ok(())
+        self.exclude(&mounts);
+        Ok(unmounted?)
     }
 
     /// Takes all away, as far as that is possible: the daemon ends.
     pub fn unmount_all(&self) {
-        for mounted in std::mem::take(&mut *lock(&self.mounted)) {
+        let all = std::mem::take(&mut lock(&self.mounts).mounted);
+        for mounted in all {
             if let Err(error) = mounted.overlay.unmount() {
                 tracing::error!(point = ?mounted.point, %error, "the overlay stays behind");
             }
@@ -140,23 +235,16 @@ impl Overlays {
 
     /// The overlays that answer. Those that somebody unmounted by hand are forgotten.
     pub fn status(&self) -> Vec<MountStatus> {
-        let mut gone = Vec::new();
-        let status = {
-            let mut all = lock(&self.mounted);
-            for at in (0..all.len()).rev() {
-                if !all[at].overlay.is_alive() {
-                    gone.push(all.remove(at));
-                }
-            }
-            let status = all.iter().map(|mounted| MountStatus {
-                path: mounted.point.as_path().into(),
-                view: match mounted.view {
-                    View::Folders => MountView::Folders,
-                    View::Files => MountView::Files,
-                },
-            });
-            status.collect()
-        };
+        let mut mounts = lock(&self.mounts);
+        let (alive, gone) = std::mem::take(&mut mounts.mounted)
+            .into_iter()
+            .partition::<Vec<_>, _>(|mounted| mounted.overlay.is_alive());
+        mounts.mounted = alive;
+        if !gone.is_empty() {
+            self.exclude(&mounts);
+        }
+        let status = mounts.mounted.iter().map(Mounted::status).collect();
+        drop(mounts);
         for mounted in gone {
             tracing::warn!(point = ?mounted.point, "the overlay was unmounted by somebody else");
             if let Err(error) = mounted.overlay.unmount() {
@@ -166,23 +254,43 @@ impl Overlays {
         status
     }
 
-    fn points(&self) -> Vec<PathBuf> {
-        lock(&self.mounted)
-            .iter()
-            .map(|mounted| mounted.point.clone())
-            .collect()
-    }
-
     /// Tells the state at once and the indexer as soon as it listens: during a scan the state is
-    /// what the observer asks.
-    fn exclude(&self, points: impl IntoIterator<Item = PathBuf>) {
+    /// what the observer asks. Under the lock of the mounts, so that what is told last is right.
+    fn exclude(&self, mounts: &Mounts) {
         let mut paths = excluded_always(&self.own);
-        paths.extend(points);
+        paths.extend(mounts.points().map(Path::to_owned));
         self.shared.set_excluded(paths.clone());
         let (reply, done) = oneshot::channel();
         if self.commands.send(Command::Exclude(paths, reply)).is_ok() {
             // Not asked for: a scan of minutes must not hold up a mount.
             drop(done);
+        }
+    }
+}
+
+impl Mounts {
+    /// All that must not be looked into.
+    fn points(&self) -> impl Iterator<Item = &Path> {
+        let mounted = self.mounted.iter().map(|mounted| &mounted.point);
+        mounted.chain(&self.reserved).map(PathBuf::as_path)
+    }
+}
+
+impl Mounted {
+    /// Whether a path, resolved but for its last component, means this one.
+    fn is_at(&self, path: &Path) -> bool {
+        let link = self.link.as_ref().map(ViewLink::path);
+        self.point == path || link == Some(path)
+    }
+
+    fn status(&self) -> MountStatus {
+        MountStatus {
+            path: self.point.as_path().into(),
+            view: match self.view {
+                View::Folders => MountView::Folders,
+                View::Files => MountView::Files,
+            },
+            link: self.link.as_ref().map(|link| link.path().into()),
         }
     }
 }
@@ -206,3 +314,80 @@ pub(crate) fn resolved(path: &Path) -> PathBuf {
 
 /// How long a dead overlay may go unnoticed.
 pub(crate) const LOOK: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crossbeam_channel::Receiver;
+    use resemble_core::Params;
+    use resemble_engine::ingest::RootOptions;
+    use resemble_index::Index;
+    use resemble_proto::message::{RootState, WatchOrigin};
+
+    use crate::state::Root;
+
+    fn overlays(roots: &[&str]) -> (Overlays, Receiver<Command>) {
+        let index = Arc::new(Index::in_memory(&Params::default()).unwrap());
+        let shared = Arc::new(Shared::new(index));
+        let roots = roots.iter().map(|path| Root {
+            options: RootOptions::new(path),
+            origin: WatchOrigin::Start,
+            state: RootState::Live,
+        });
+        shared.set_roots(roots.collect());
+        let (commands, orders) = crossbeam_channel::unbounded();
+        let own = vec!["/nowhere/state".into()];
+        (
+            Overlays::new(shared, commands, own, Show::default()),
+            orders,
+        )
+    }
+
+    /// What the indexer was told last.
+    fn told(orders: &Receiver<Command>) -> Vec<PathBuf> {
+        match orders.try_iter().last() {
+            Some(Command::Exclude(paths, _)) => paths,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The first of two mounts came to know its neighbours' points before the second had one, and
+    /// told the indexer after it.
+    #[test]
+    fn two_mounts_at_a_time_are_both_left_out() {
+        let (overlays, orders) = overlays(&["/srv"]);
+        let (a, b) = (Path::new("/nowhere/a"), Path::new("/nowhere/b"));
+        overlays.reserve(a).unwrap();
+        overlays.reserve(b).unwrap();
+        assert!(overlays.shared.is_excluded(&a.join("x")));
+        assert!(overlays.shared.is_excluded(&b.join("x")));
+        assert_eq!(told(&orders).len(), 3);
+        assert!(
+            matches!(overlays.reserve(a), Err(MountError::AlreadyMounted { .. })),
+            "one point, one mount"
+        );
+    }
+
+    #[test]
+    fn a_view_where_programs_walk_is_worth_a_warning() {
+        let home = tempfile::tempdir().unwrap();
+        let home = fs::canonicalize(home.path()).unwrap();
+        let (overlays, _orders) = overlays(&["/srv/docs"]);
+        let overlays = overlays.with_home(Some(&home));
+        for (point, folder) in [
+            (home.join("Similar"), home.as_path()),
+            ("/srv/docs/.view".into(), Path::new("/srv/docs")),
+        ] {
+            let warning = overlays.warning(&point).unwrap();
+            let said = format!("{} lies in {}:", point.display(), folder.display());
+            assert!(warning.contains(&said), "{warning}");
+            assert!(warning.contains("--link"), "{warning}");
+        }
+        for quiet in ["/run/user/1000/resemble/view", "/srv/docs2/view"] {
+            assert_eq!(overlays.warning(Path::new(quiet)), None);
+        }
+        // A home that is everything is no reason for a warning.
+        let overlays = overlays.with_home(Some(Path::new("/")));
+        assert_eq!(overlays.warning(Path::new("/run/view")), None);
+    }
+}

@@ -90,6 +90,21 @@ pub fn fuse_works() -> bool {
     works
 }
 
+/// Whether a foreign program is installed; says so loudly when not, and fails under
+/// `RESEMBLE_REQUIRE_FUSE=1`.
+pub fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    if !is_there {
+        assert!(
+            std::env::var_os("RESEMBLE_REQUIRE_FUSE").is_none_or(|v| v != "1"),
+            "RESEMBLE_REQUIRE_FUSE=1 and {program} is not installed"
+        );
+        eprintln!("\n*** SKIPPED, NOT TESTED: {program} is not installed ***\n");
+    }
+    is_there
+}
+
 /// A private home with a tree to watch; everything goes when it is dropped.
 #[derive(Debug)]
 pub struct Sandbox {
@@ -128,6 +143,11 @@ impl Sandbox {
     /// Where the overlay is mounted, or a path in it.
     pub fn mount(&self, name: impl AsRef<Path>) -> PathBuf {
         self.path("Similar").join(name)
+    }
+
+    /// Where the overlay is mounted if nobody says where, or a path in it.
+    pub fn view(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.path("run/resemble/view").join(name)
     }
 
     /// Writes a file of the tree, with the folders above it.
@@ -383,9 +403,10 @@ impl Drop for Daemon<'_> {
             drop(self.child.kill());
             drop(self.child.wait());
         }
-        let point = self.sandbox.mount("");
-        // Usually there is nothing to unmount.
-        let _gone = rustix::mount::unmount(&point, rustix::mount::UnmountFlags::DETACH);
+        for point in [self.sandbox.mount(""), self.sandbox.view("")] {
+            // Usually there is nothing to unmount.
+            let _gone = rustix::mount::unmount(&point, rustix::mount::UnmountFlags::DETACH);
+        }
     }
 }
 

@@ -5,6 +5,9 @@
 /// The main job: watch, index, `ls FILE/.similar`, right after every change.
 mod main_job;
 
+/// Where the view lies, and that it is in nobody's way there.
+mod view;
+
 /// Similar directories in the overlay, right after every change.
 mod directories;
 

@@ -6,11 +6,16 @@ use crate::args::{Global, MountArgs};
 use crate::backend;
 use crate::commands::watch::absolute;
 use crate::error::{CliResult, Outcome};
+use crate::quote::harmless;
+use crate::ui::Ui;
 
-pub(super) fn run(env: &Env, global: &Global, args: &MountArgs) -> CliResult {
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &MountArgs) -> CliResult {
     // Not resolved to its end: the mount point need not be there, and a dead mount cannot be
     // looked at.
     let path = absolute(&args.dir)?;
-    backend::daemon(env, global)?.mount(path, args.view.into())?;
+    let warning = backend::daemon(env, global)?.mount(path, args.view.into())?;
+    if let Some(warning) = warning {
+        ui.note(&harmless(&warning));
+    }
     Ok(Outcome::Holds)
 }

@@ -122,10 +122,15 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
         }
     }
     for mount in &status.mounts {
-        lines.push(vec![
+        let mut line = vec![
             Cell::left("overlay:", Tint::Faint),
             ui.name(&mount.path, Tint::Plain),
-        ]);
+        ];
+        if let Some(link) = &mount.link {
+            line.push(Cell::left("linked from", Tint::Faint));
+            line.push(ui.name(link, Tint::Plain));
+        }
+        lines.push(line);
     }
     for trouble in &status.degraded {
         let path = ui.name(&trouble.path, Tint::Heading);

@@ -48,6 +48,7 @@ fn status() -> StatusAnswer {
         mounts: vec![MountStatus {
             path: "/home/me/Similar".into(),
             view: MountView::Folders,
+            link: None,
         }],
         pid: 42,
         questions: 0,

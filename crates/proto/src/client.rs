@@ -26,8 +26,8 @@ use crate::message::{
     AlertRow, Answer, BadParams, CompareRequest, Comparison, CoverRow, Coverage, CoveredRequest,
     DirRow, DirsRequest, DumpForm, DumpRow, Failure, FailureKind, FindRequest, FindRow, Groups,
     GroupsRequest, Header, Hello, HolderRow, HoldersRequest, MarkRequest, MethodRequest, MethodRow,
-    MountView, OrderRow, PairRow, PairsRequest, Parts, Reply, Request, SoftError, StatusAnswer,
-    TemplateRow, WatchRow, Whole, reason,
+    MountRow, MountView, OrderRow, PairRow, PairsRequest, Parts, Reply, Request, SoftError,
+    StatusAnswer, TemplateRow, WatchRow, Whole, reason,
 };
 use crate::path::PathText;
 
@@ -305,9 +305,10 @@ impl Client {
         )
     }
 
-    /// Mounts the overlay.
-    pub fn mount(&self, path: PathText, view: MountView) -> Result<(), ClientError> {
-        self.order(&Request::Mount { path, view })
+    /// Mounts the overlay; what is to be said of the place, if anything is.
+    pub fn mount(&self, path: PathText, view: MountView) -> Result<Option<String>, ClientError> {
+        let rows = self.short::<MountRow>(&Request::Mount { path, view })?.rows;
+        Ok(rows.into_iter().find_map(|row| row.warning))
     }
 
     /// Unmounts the overlay.

@@ -65,8 +65,8 @@ pub use request::{
     Request, Scope, StandsAs, Subject, WireAspect,
 };
 pub use status::{
-    AlertKind, AlertRow, Degraded, IndexStatus, MountStatus, RootState, RootStatus, StatusAnswer,
-    Unopened, WatchOrigin, WatchRow, WatchStatus,
+    AlertKind, AlertRow, Degraded, IndexStatus, MountRow, MountStatus, RootState, RootStatus,
+    StatusAnswer, Unopened, WatchOrigin, WatchRow, WatchStatus,
 };
 pub use templates::{MarkRequest, TemplateRow};
 pub use why::{

@@ -1,4 +1,4 @@
-//! Where the socket, the state and the cache are.
+//! Where the socket, the view, the state and the cache are.
 //!
 //! Both programs must come to the same places, so the rules stand here, once, as pure functions of
 //! an [`Env`] that `main` fills in. XDG variables count only if they are absolute, as the XDG
@@ -22,6 +22,8 @@ pub struct Env {
     pub xdg_runtime_dir: Option<PathBuf>,
     /// `XDG_CACHE_HOME`.
     pub xdg_cache_home: Option<PathBuf>,
+    /// `TMPDIR`.
+    pub tmpdir: Option<PathBuf>,
     /// `RESEMBLE_SOCKET`.
     pub resemble_socket: Option<PathBuf>,
     /// `RESEMBLE_STATE`.
@@ -46,6 +48,7 @@ impl Env {
             xdg_state_home: absolute("XDG_STATE_HOME"),
             xdg_runtime_dir: absolute("XDG_RUNTIME_DIR"),
             xdg_cache_home: absolute("XDG_CACHE_HOME"),
+            tmpdir: absolute("TMPDIR"),
             resemble_socket: path("RESEMBLE_SOCKET"),
             resemble_state: path("RESEMBLE_STATE"),
             uid,
@@ -124,14 +127,39 @@ pub fn socket_path(
     if let Some(socket) = explicit.or(env.resemble_socket.as_deref()) {
         return Ok(socket.to_owned());
     }
-    let runtime = env.xdg_runtime_dir.clone().or_else(|| {
+    match runtime_dir(env) {
+        Some(folder) => Ok(folder.join("resemble/socket")),
+        None => Ok(state_dir(env, state)?.join("socket")),
+    }
+}
+
+/// The runtime folder of the user, if the system keeps one.
+fn runtime_dir(env: &Env) -> Option<PathBuf> {
+    env.xdg_runtime_dir.clone().or_else(|| {
         let folder = env.run_user.join(env.uid.to_string());
         let ours = fs::symlink_metadata(&folder).is_ok_and(|m| m.is_dir() && m.uid() == env.uid);
         ours.then_some(folder)
-    });
-    match runtime {
-        Some(folder) => Ok(folder.join("resemble/socket")),
-        None => Ok(state_dir(env, state)?.join("socket")),
+    })
+}
+
+/// Where the view is mounted unless somebody says otherwise: `resemble/view` in the runtime folder
+/// (found as for the socket), which nobody backs up or searches for duplicates.
+pub fn view_dir(env: &Env) -> Option<PathBuf> {
+    runtime_dir(env).map(|folder| folder.join("resemble/view"))
+}
+
+/// Where the view is mounted if it is asked for and there is no runtime folder: `view` in
+/// `resemble-UID` among the temporary files (`TMPDIR`, `/tmp`). Makes that folder, which must be
+/// nobody else's.
+pub fn temporary_view_dir(env: &Env) -> Result<PathBuf, PlaceError> {
+    let temporary = env.tmpdir.as_deref().unwrap_or(Path::new("/tmp"));
+    let folder = temporary.join(format!("resemble-{}", env.uid));
+    private_dir(&folder, env.uid)?;
+    // Others may write among the temporary files: a link of theirs is no folder of ours.
+    if fs::symlink_metadata(&folder).is_ok_and(|m| m.is_dir()) {
+        Ok(folder.join("view"))
+    } else {
+        Err(PlaceError::NotAFolder { path: folder })
     }
 }
 
@@ -292,6 +320,34 @@ mod tests {
         fs::create_dir(temp.path().join((uid + 1).to_string())).unwrap();
         let theirs = socket_path(&env(&home, temp.path(), uid + 1), None, None).unwrap();
         assert_eq!(theirs, Path::new("/h/.local/state/resemble/socket"));
+    }
+
+    #[test]
+    fn the_view() {
+        const HOME: (&str, &str) = ("HOME", "/h");
+        let with_runtime = [HOME, ("XDG_RUNTIME_DIR", "/run/x")];
+        assert_eq!(
+            view_dir(&env(&with_runtime, &nowhere(), 0)).unwrap(),
+            Path::new("/run/x/resemble/view")
+        );
+        assert_eq!(view_dir(&env(&[HOME], &nowhere(), 0)), None);
+
+        let temp = tempfile::tempdir().unwrap();
+        let uid = rustix::process::geteuid().as_raw();
+        let of = |uid| Env {
+            tmpdir: Some(temp.path().to_owned()),
+            uid,
+            ..Env::default()
+        };
+        let folder = temp.path().join(format!("resemble-{uid}"));
+        assert_eq!(temporary_view_dir(&of(uid)).unwrap(), folder.join("view"));
+        assert!(folder.is_dir() && !folder.join("view").exists());
+        // Somebody else was there before.
+        fs::create_dir(temp.path().join(format!("resemble-{}", uid + 1))).unwrap();
+        assert!(temporary_view_dir(&of(uid + 1)).is_err());
+        fs::remove_dir(&folder).unwrap();
+        std::os::unix::fs::symlink(temp.path(), &folder).unwrap();
+        assert!(temporary_view_dir(&of(uid)).is_err());
     }
 
     #[test]

@@ -20,9 +20,9 @@ use resemble_index::Snapshot;
 use resemble_proto::catalogued::{is_catalogued, is_label};
 use resemble_proto::message::{
     Answer, CoverRow, DirRow, DirsRequest, DumpForm, DumpRow, End, Failure, FailureKind,
-    FindRequest, FindRow, GroupsRequest, Header, HolderRow, HoldersRequest, Inode, MountView,
-    OrderRow, PairRow, PairsRequest, Parts, Reply, Request, RootState, Scope, Subject, WatchOrigin,
-    WatchRow, Whole, WireAspect,
+    FindRequest, FindRow, GroupsRequest, Header, HolderRow, HoldersRequest, Inode, MountRow,
+    MountView, OrderRow, PairRow, PairsRequest, Parts, Reply, Request, RootState, Scope, Subject,
+    WatchOrigin, WatchRow, Whole, WireAspect,
 };
 use resemble_proto::path::PathText;
 
@@ -33,6 +33,7 @@ use super::status;
 use super::templates;
 use crate::config::{checked_root, not_nested};
 use crate::neighbours::IndexNeighbours;
+use crate::overlays::Mount;
 use crate::state::{NoSnapshot, Root};
 
 /// Whether a request is answered in no time, so that it need not wait for a question's turn.
@@ -394,18 +395,21 @@ fn dump_roots(context: &Context, roots: &[PathText]) -> Result<Vec<PathBuf>, Fai
         .collect())
 }
 
-fn mount(context: &Context, path: &PathText, view: MountView) -> Result<Answer<()>, Failure> {
-    let path = absolute(path)?;
-    let view = match view {
-        MountView::Folders => View::Folders,
-        MountView::Files => View::Files,
+fn mount(context: &Context, path: &PathText, view: MountView) -> Result<Answer<MountRow>, Failure> {
+    let mount = Mount {
+        point: absolute(path)?,
+        view: match view {
+            MountView::Folders => View::Folders,
+            MountView::Files => View::Files,
+        },
+        link: None,
     };
     let neighbours = Arc::new(IndexNeighbours::new(Arc::clone(&context.shared)));
-    context
+    let warning = context
         .overlays
-        .mount(path, view, neighbours)
+        .mount(&mount, neighbours)
         .map_err(|error| Failure::new(FailureKind::Refused, error.to_string()))?;
-    Ok(Answer::fresh(Vec::new(), Vec::new()))
+    Ok(Answer::fresh(vec![MountRow { warning }], Vec::new()))
 }
 
 fn unmount(context: &Context, path: Option<&PathText>) -> Result<Answer<()>, Failure> {

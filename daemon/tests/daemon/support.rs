@@ -71,6 +71,7 @@ impl Place {
             .env("RESEMBLE_SOCKET", self.path("socket"))
             .current_dir(self.path("."))
             .arg("-v")
+            .args(no_mount(args))
             .args(args)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -143,6 +144,12 @@ impl Place {
         .unwrap();
         lines
     }
+}
+
+/// Daemons of tests that are not about the view have none: it would be one place for all of them.
+fn no_mount(args: &[&str]) -> Option<&'static str> {
+    let is_shown = ["--mount", "--link"].iter().any(|arg| args.contains(arg));
+    (!is_shown).then_some("--no-mount")
 }
 
 /// Some kilobytes of text that has nothing in common with that of another seed.

@@ -98,7 +98,8 @@ pub enum Request {
         #[serde(default)]
         follow: bool,
     },
-    /// Mounts the overlay; answered when the mount point answers; no rows.
+    /// Mounts the overlay; answered when the mount point answers. One row:
+    /// [`crate::message::MountRow`].
     Mount {
         /// The mount point, absolute.
         path: PathText,

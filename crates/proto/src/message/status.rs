@@ -174,6 +174,16 @@ pub struct MountStatus {
     pub path: PathText,
     /// Its view.
     pub view: MountView,
+    /// The symbolic link that leads to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<PathText>,
+}
+
+/// A mount that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MountRow {
+    /// What is to be said of its place: one sentence for people.
+    pub warning: Option<String>,
 }
 
 /// An alert: a change made `a` resemble `b`.

@@ -1,0 +1,151 @@
+//! The symbolic link that leads to the view.
+//!
+//! The view of a tree must not lie where programs that walk through the tree meet it: a duplicate
+//! finder would take the view's files for copies and delete the originals. So it is mounted in the
+//! runtime folder, and what lies where people want to type it is a link, which such programs do not
+//! follow.
+//!
+//! 1. **A link is ours if it leads to our mount point**, and nothing else is ever replaced or
+//!    removed: neither a file, nor a folder, nor a link that leads elsewhere.
+//! 2. It is made when the view answers and goes before the view does. The link of a killed daemon
+//!    leads to the same place as that of the next one, which takes it over.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+/// Why there is no link.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// Something that is not ours is there.
+    #[error(
+        "{} is in the way of the link to the view: {what}; remove it or name another --link",
+        .path.display()
+    )]
+    InTheWay {
+        /// Where the link should be.
+        path: PathBuf,
+        /// What is there.
+        what: String,
+    },
+    /// The view itself would be there.
+    #[error(
+        "the link {} would lie in the view that it leads to; name another --link or --mount",
+        .path.display()
+    )]
+    InTheView {
+        /// Where the link should be.
+        path: PathBuf,
+    },
+    /// The system refused.
+    #[error("cannot make the link {}: {source}", .path.display())]
+    Io {
+        /// Where the link should be.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A link to the view, removed when dropped.
+#[derive(Debug)]
+pub struct ViewLink {
+    path: PathBuf,
+    point: PathBuf,
+}
+
+impl ViewLink {
+    /// Makes the link, or takes over the one that a killed daemon left.
+    pub fn make(path: &Path, point: &Path) -> Result<Self, LinkError> {
+        let path = path.to_path_buf();
+        if path.starts_with(point) {
+            return Err(LinkError::InTheView { path });
+        }
+        match symlink(point, &path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                // A mount is not asked what it is: it may not answer.
+                let what = if resemble_fs::is_inside_resemble_mount(&path) {
+                    "a view is mounted there; take it away with `fusermount3 -u`".to_owned()
+                } else {
+                    match fs::read_link(&path) {
+                        Ok(target) if target == point => String::new(),
+                        Ok(target) => format!("it is a link to {}", target.display()),
+                        Err(_) => "it is no link".to_owned(),
+                    }
+                };
+                if !what.is_empty() {
+                    return Err(LinkError::InTheWay { path, what });
+                }
+                tracing::info!(path = ?path, "taking over the link of a killed daemon");
+            }
+            Err(source) => return Err(LinkError::Io { path, source }),
+        }
+        let point = point.to_path_buf();
+        Ok(Self { path, point })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for ViewLink {
+    fn drop(&mut self) {
+        let is_ours = fs::read_link(&self.path).is_ok_and(|target| target == self.point);
+        if is_ours && let Err(error) = fs::remove_file(&self.path) {
+            tracing::warn!(path = ?self.path, %error, "the link to the view stays behind");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_made_taken_over_and_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, point) = (dir.path().join("Similar"), dir.path().join("run/view"));
+        let link = ViewLink::make(&path, &point).unwrap();
+        assert_eq!(fs::read_link(&path).unwrap(), point);
+        // Killed: nothing is removed.
+        std::mem::forget(link);
+        let link = ViewLink::make(&path, &point).unwrap();
+        drop(link);
+        assert!(fs::symlink_metadata(&path).is_err());
+    }
+
+    #[test]
+    fn nothing_but_our_own_link_is_replaced_or_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, point) = (dir.path().join("Similar"), dir.path().join("view"));
+        let refused = |what: &str| {
+            let error = ViewLink::make(&path, &point).unwrap_err().to_string();
+            assert!(error.contains(what) && error.contains("--link"), "{error}");
+        };
+        fs::write(&path, "precious").unwrap();
+        refused("it is no link");
+        assert_eq!(fs::read(&path).unwrap(), b"precious");
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        refused("it is no link");
+        fs::remove_dir(&path).unwrap();
+        symlink("/media/disk", &path).unwrap();
+        refused("it is a link to /media/disk");
+        fs::remove_file(&path).unwrap();
+
+        let link = ViewLink::make(&path, &point).unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "somebody's").unwrap();
+        drop(link);
+        assert_eq!(fs::read(&path).unwrap(), b"somebody's");
+
+        for inside in [point.clone(), point.join("Similar")] {
+            let error = ViewLink::make(&inside, &point).unwrap_err();
+            assert!(matches!(error, LinkError::InTheView { .. }), "{error}");
+        }
+    }
+}

@@ -1,0 +1,218 @@
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use resemble_tests::text::{edited, prose};
+use resemble_tests::{Daemon, Sandbox, fuse_works, is_installed, names};
+
+/// A home with versions, a file that is alone, and a copy.
+fn home() -> Sandbox {
+    let sandbox = Sandbox::new();
+    let report = prose(1, 12_000);
+    for (name, bytes) in [
+        ("report.txt", &report),
+        ("archive/report-v2.txt", &edited(&report, 7, 3)),
+        ("archive/copy.txt", &report),
+        ("minutes.txt", &prose(2, 9_000)),
+    ] {
+        let path = sandbox.path("home").join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+        fs::write(path, bytes).expect("a file");
+    }
+    sandbox
+}
+
+/// The daemon of the whole home, with these options.
+fn watching<'s>(sandbox: &'s Sandbox, options: &[&OsStr]) -> Daemon<'s> {
+    let mut command = sandbox.program("resembled");
+    command.args(options).arg(sandbox.path("home"));
+    let daemon = sandbox.start(&mut command).expect("it starts");
+    daemon.sync();
+    daemon
+}
+
+fn linked(sandbox: &Sandbox) -> Daemon<'_> {
+    let link = sandbox.path("home/Similar");
+    watching(sandbox, &[OsStr::new("--link"), link.as_os_str()])
+}
+
+/// The contents of all regular files below a folder; links are not followed.
+fn contents(folder: &Path) -> BTreeSet<Vec<u8>> {
+    let mut contents = BTreeSet::new();
+    for name in names(folder) {
+        let path = folder.join(name);
+        let kind = fs::symlink_metadata(&path).expect("an entry").file_type();
+        if kind.is_dir() {
+            contents.append(&mut self::contents(&path));
+        } else if kind.is_file() {
+            contents.insert(fs::read(&path).expect("a file"));
+        }
+    }
+    contents
+}
+
+const LISTED: [&str; 2] = ["098%_report-v2.txt", "100%_copy.txt"];
+
+fn listing(path: PathBuf) -> Vec<String> {
+    let names = names(path.join(".similar")).into_iter();
+    names.map(|n| n.to_string_lossy().into_owned()).collect()
+}
+
+/// The view is mounted at `resemble/view` in the runtime folder, and a symbolic link leads to it from
+/// where people type it; `status` names both.
+#[test]
+fn the_view_is_mounted_in_the_runtime_folder_and_linked() {
+    if !fuse_works() {
+        return;
+    }
+    let sandbox = home();
+    let link = sandbox.path("home/Similar");
+    let daemon = linked(&sandbox);
+    assert_eq!(fs::read_link(&link).expect("a link"), sandbox.view(""));
+    let shown = listing(link.join("report.txt"));
+    assert_eq!(shown[1], LISTED[1], "{shown:?}");
+    let status = daemon.status();
+    let mount = &status["mounts"][0];
+    assert_eq!(mount["path"], sandbox.view("").to_str().expect("text"));
+    assert_eq!(mount["link"], link.to_str().expect("text"));
+    let said = sandbox.resemble(["status"]).out();
+    assert!(said.contains("linked from"), "{said}");
+    assert!(!sandbox.log().contains("lies in"), "{}", sandbox.log());
+    assert_eq!(daemon.stop(), 0);
+    assert!(fs::symlink_metadata(&link).is_err(), "the link goes");
+    assert!(!sandbox.view("").exists(), "and so does the view");
+
+    // Nobody has to ask for it.
+    let daemon = watching(&sandbox, &[]);
+    assert_eq!(listing(sandbox.view("report.txt")), shown);
+    assert!(fs::symlink_metadata(&link).is_err());
+    assert_eq!(daemon.stop(), 0);
+    let daemon = watching(&sandbox, &[OsStr::new("--no-mount")]);
+    assert!(
+        daemon.status()["mounts"]
+            .as_array()
+            .expect("a list")
+            .is_empty()
+    );
+}
+
+/// The link is replaced or removed only if it leads to our mount point; the link that a killed daemon
+/// left is taken over.
+#[test]
+fn the_link_replaces_nothing_but_itself() {
+    if !fuse_works() {
+        return;
+    }
+    let sandbox = home();
+    let link = sandbox.path("home/Similar");
+    linked(&sandbox).crash();
+    assert!(fs::read_link(&link).is_ok(), "it stays behind");
+    let daemon = linked(&sandbox);
+    assert_eq!(listing(link.join("report.txt")).len(), 2);
+    // Somebody puts something else there meanwhile.
+    fs::remove_file(&link).expect("the link");
+    fs::write(&link, b"precious").expect("a file");
+    assert_eq!(daemon.stop(), 0);
+    assert_eq!(fs::read(&link).expect("the file"), b"precious");
+
+    let mut command = sandbox.program("resembled");
+    command.arg("--link").arg(&link).arg(sandbox.path("home"));
+    let refused = sandbox.start(&mut command).expect_err("it does not start");
+    assert_eq!(refused.code(), 2);
+    assert!(refused.err().contains("is in the way"), "{}", refused.err());
+    assert_eq!(fs::read(&link).expect("the file"), b"precious");
+    assert!(!sandbox.view("").exists(), "nothing stays mounted");
+}
+
+/// A mount point below the home folder or in a watched root works when it is asked for, and is worth
+/// one warning.
+#[test]
+fn a_view_among_the_files_is_worth_a_warning() {
+    if !fuse_works() {
+        return;
+    }
+    let sandbox = home();
+    let point = sandbox.path("home/Similar");
+    let daemon = watching(&sandbox, &[OsStr::new("--mount"), point.as_os_str()]);
+    assert_eq!(listing(point.join("report.txt")).len(), 2);
+    let warnings = |log: String| log.matches("may delete the originals").count();
+    assert_eq!(warnings(sandbox.log()), 1, "{}", sandbox.log());
+    // Who asks for it later is told at once.
+    sandbox.resemble(["unmount"]).success();
+    let asked = sandbox.resemble([OsStr::new("mount"), point.as_os_str()]);
+    assert_eq!(warnings(asked.success().err()), 1);
+    assert_eq!(daemon.stop(), 0);
+}
+
+/// Programs that walk through the watched files do not meet the view: after `fdupes -rdN` and
+/// `jdupes -rdN` every content is still there, once.
+#[test]
+fn duplicate_finders_leave_the_originals() {
+    if !fuse_works() {
+        return;
+    }
+    for program in ["fdupes", "jdupes"] {
+        if !is_installed(program) {
+            continue;
+        }
+        let sandbox = home();
+        let _daemon = linked(&sandbox);
+        let files = sandbox.path("home");
+        let before = contents(&files);
+        let ran = sandbox.foreign(program).arg("-rdN").arg(&files).output();
+        let ran = ran.expect("it runs");
+        assert!(ran.status.success(), "{program}: {ran:?}");
+        assert_eq!(contents(&files), before, "{program}: {ran:?}");
+        let copies = ["report.txt", "archive/copy.txt"].map(|name| files.join(name).exists());
+        assert_ne!(copies[0], copies[1], "{program} does find a real copy");
+    }
+}
+
+/// Neither the index nor `covered` nor `compare` follows the link: nothing in the view counts as a
+/// copy.
+#[test]
+fn questions_do_not_follow_the_link() {
+    if !fuse_works() {
+        return;
+    }
+    let sandbox = home();
+    let _daemon = linked(&sandbox);
+    let files = sandbox.path("home");
+    let dump = sandbox
+        .resemble([OsStr::new("dump"), files.as_os_str()])
+        .success();
+    let of_view = |line: &&str| line.contains("Similar");
+    let dump = dump.out();
+    let lines: Vec<&str> = dump.lines().filter(of_view).collect();
+    assert_eq!(lines.len(), 1, "the link and nothing behind it: {lines:?}");
+    for way in [&[][..], &["--local"]] {
+        let covered = sandbox.resemble(
+            [OsStr::new("covered")]
+                .into_iter()
+                .chain(way.iter().map(OsStr::new))
+                .chain([files.join("archive").as_os_str()])
+                .chain([OsStr::new("--by"), files.as_os_str()]),
+        );
+        assert_eq!(covered.code(), 1, "{}", covered.out());
+        assert!(covered.out().contains("report-v2.txt"), "{}", covered.out());
+        let mirror = sandbox.path("mirror");
+        fs::create_dir_all(&mirror).expect("a folder");
+        let args = [
+            OsStr::new("compare"),
+            OsStr::new("--format"),
+            OsStr::new("json"),
+        ];
+        let compared = sandbox.resemble(args.into_iter().chain([
+            OsStr::new("--local"),
+            files.as_os_str(),
+            mirror.as_os_str(),
+        ]));
+        assert_eq!(
+            compared.json()["summary"]["only-a"],
+            4,
+            "{}",
+            compared.out()
+        );
+    }
+}
