@@ -154,3 +154,26 @@ fn a_summary_follows_files_through_moves() {
     let few = env.run(["history", "--summary", "--in", "jan.cat"]);
     assert_eq!(few.code, 2);
 }
+
+#[test]
+fn a_summary_of_two_sweeps_draws_its_one_step() {
+    let env = sweeps();
+    let asked = [
+        "history",
+        "--summary",
+        "-o",
+        "out",
+        "--in",
+        "jan.cat",
+        "--in",
+        "feb.cat",
+    ];
+    assert_eq!(env.run(asked).code, 0);
+    for name in ["sweeps", "often", "lifetimes"] {
+        let svg = fs::read_to_string(env.path(&format!("out/{name}.svg"))).unwrap();
+        let drawn = svg.contains("<circle") || svg.contains("no values");
+        assert!(drawn, "{name}: {svg}");
+    }
+    let svg = fs::read_to_string(env.path("out/sweeps.svg")).unwrap();
+    assert_eq!(svg.matches("<circle").count(), 4, "{svg}");
+}

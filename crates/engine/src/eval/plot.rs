@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::report::Table;
 
-/// What stands for the values of a curve.
+/// What stands for the values of a curve that has more than one: one is always a point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Marks {
     /// A line through them.
@@ -70,8 +70,9 @@ impl Axis {
         if low > high {
             (low, high) = (0.0, 1.0);
         }
-        // From zero on, unless that leaves most of it empty.
-        if low > 0.0 && low < 0.5 * high {
+        // From zero on, unless that leaves most of it empty. One value alone is held against zero:
+        // a range of its own says nothing about it.
+        if low > 0.0 && (low < 0.5 * high || high <= low) {
             low = 0.0;
         }
         if high <= low {
@@ -231,7 +232,8 @@ impl Plot {
         for (place, curve) in self.curves.iter().enumerate() {
             let colour = COLOURS[place % COLOURS.len()];
             match self.marks {
-                Marks::Line => {
+                // A line through one point would be nothing.
+                Marks::Line if curve.points.len() > 1 => {
                     let points: Vec<String> = curve
                         .points
                         .iter()
@@ -243,7 +245,7 @@ impl Plot {
                         points.join(" ")
                     );
                 }
-                Marks::Points => {
+                Marks::Line | Marks::Points => {
                     for &(x, y) in &curve.points {
                         let _ = writeln!(
                             svg,
@@ -262,6 +264,14 @@ impl Plot {
                 y - 5.0,
                 x + 17.0,
                 escaped(&curve.label)
+            );
+        }
+        if all().next().is_none() {
+            let _ = writeln!(
+                svg,
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">no values</text>",
+                LEFT + wide / 2.0,
+                TOP + high / 2.0
             );
         }
         svg.push_str("</svg>\n");
@@ -297,5 +307,24 @@ mod tests {
         ] {
             assert!(!empty.to_svg().contains("NaN"));
         }
+    }
+
+    /// Two sweeps have one step between them: each curve is one value.
+    #[test]
+    fn a_curve_of_one_value_is_a_point_and_no_values_are_said() {
+        let mut plot = Plot::new("p", "", "day", "files");
+        plot.curve("edited", [(31.0, 4.0)]);
+        plot.curve("died", [(31.0, 4.0)]);
+        let svg = plot.to_svg();
+        assert_eq!(svg.matches("<circle").count(), 2, "{svg}");
+        assert!(
+            !svg.contains("<polyline") && !svg.contains("no values"),
+            "{svg}"
+        );
+        let ticks: Vec<String> = Axis::of([31.0].into_iter()).ticks().map(number).collect();
+        assert_eq!(ticks, ["0", "10", "20", "30", "40"]);
+        let mut none = Plot::new("p", "", "day", "files");
+        none.curve("died", []);
+        assert!(none.to_svg().contains(">no values</text>"));
     }
 }
