@@ -243,6 +243,21 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
             everywhere.contains("100%  identical  disk:/2019/report.txt"),
             "{everywhere}"
         );
+        // Patterns and sizes count without --in, too, in roots and in catalogues.
+        let filtered = |words: &[&str]| {
+            let words = [&["find", "tree/work/report.txt"], words].concat();
+            let found = sandbox.resemble(args(&words));
+            (found.code(), found.out())
+        };
+        let all = filtered(&["--include", "*.txt"]);
+        assert_eq!(all, (0, everywhere.clone()));
+        for words in [
+            ["--include", "*.none"],
+            ["--exclude", "*.txt"],
+            ["--min-size", "1G"],
+        ] {
+            assert_eq!(filtered(&words), (1, String::new()), "{words:?}");
+        }
         let status = sandbox.resemble(["status"]).success().out();
         assert!(status.contains("disk:  catalogue"), "{status}");
     };

@@ -164,7 +164,7 @@ fn find(
         }
     };
     let options = FindOptions {
-        scope: request.scope.clone(),
+        scope: judged_below_roots(context, &request.scope),
         min: request.min.score(),
         min_shared: request.min_shared.map(ByteLen),
         top: request.top,
@@ -194,8 +194,8 @@ fn holders(
     let roots = context.shared.roots().into_iter();
     let roots = roots.chain(context.shared.catalogue_roots());
     let roots: Vec<PathBuf> = roots.map(|root| root.options.path).collect();
-    let (scope, all) = (&request.scope, request.all);
-    let answer = find::holders::candidates(&snapshot, &digests, own, scope, &roots, all);
+    let scope = judged_below_roots(context, &request.scope);
+    let answer = find::holders::candidates(&snapshot, &digests, own, &scope, &roots, request.all);
     Ok(with_header(context, answer.map_err(asked)?))
 }
 
@@ -297,6 +297,21 @@ pub(super) fn or_roots(context: &Context, scope: Scope) -> Scope {
     Scope {
         within: within.collect(),
         ..scope
+    }
+}
+
+/// A scope that names nothing is about the whole index, which needs no list of its files. Patterns and
+/// a least size do need one, and are judged below the roots and the catalogues.
+fn judged_below_roots(context: &Context, scope: &Scope) -> Scope {
+    let is_plain = scope.include.is_empty() && scope.exclude.is_empty() && scope.min_size == 0;
+    if is_plain || !scope.within.is_empty() {
+        return scope.clone();
+    }
+    let roots = context.shared.roots().into_iter();
+    let roots = roots.chain(context.shared.catalogue_roots());
+    Scope {
+        within: roots.map(|root| root.options.path.into()).collect(),
+        ..scope.clone()
     }
 }
 
