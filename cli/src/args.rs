@@ -330,10 +330,10 @@ pub enum DocumentFormat {
 #[command(next_help_heading = "Selection")]
 pub struct Selection {
     /// Only files that match GLOB (as in .gitignore); may be repeated
-    #[arg(long, value_name = "GLOB")]
+    #[arg(long, value_name = "GLOB", value_parser = values::glob)]
     pub include: Vec<String>,
     /// No files that match GLOB (as in .gitignore); may be repeated
-    #[arg(long, value_name = "GLOB")]
+    #[arg(long, value_name = "GLOB", value_parser = values::glob)]
     pub exclude: Vec<String>,
     /// Only files of at least SIZE bytes: 4096, 10K, 1.5M
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "0")]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use resemble_proto::message::Degree;
 use resemble_proto::number::Fraction;
+use resemble_proto::pattern;
 
 /// A share: `70%`, `70` and `.7` are the same; a bare number up to 1 is a fraction.
 pub fn share(text: &str) -> Result<Fraction, String> {
@@ -49,6 +50,14 @@ pub fn size(text: &str) -> Result<u64, String> {
         return Err("more than any file can have".to_owned());
     }
     Ok(bytes.round() as u64)
+}
+
+/// A glob as in ignore files, which must be one.
+pub fn glob(text: &str) -> Result<String, String> {
+    match pattern::check(text) {
+        Ok(()) => Ok(text.to_owned()),
+        Err(bad) => Err(bad.reason),
+    }
 }
 
 /// From which degree on a chunk is ubiquitous: a number of contents, or `half`.

@@ -31,10 +31,10 @@ pub struct CoveredArgs {
     #[arg(long, conflicts_with = "from")]
     pub by_digest: bool,
     /// With --from: list only files that match GLOB (as in .gitignore); may be repeated
-    #[arg(long, value_name = "GLOB", help_heading = "Selection")]
+    #[arg(long, value_name = "GLOB", value_parser = values::glob, help_heading = "Selection")]
     pub include: Vec<String>,
     /// With --from: list no files that match GLOB (as in .gitignore); may be repeated
-    #[arg(long, value_name = "GLOB", help_heading = "Selection")]
+    #[arg(long, value_name = "GLOB", value_parser = values::glob, help_heading = "Selection")]
     pub exclude: Vec<String>,
     /// With --from: list only files of at least SIZE bytes
     #[arg(long, value_name = "SIZE", value_parser = values::size, help_heading = "Selection")]

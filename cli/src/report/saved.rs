@@ -18,13 +18,13 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use resemble_proto::documents::{Body, DirsDocument, Document, SimilarDirs};
 use resemble_proto::message::{
     CompareClass, Comparison, CoverPair, Coverage, Groups, IdenticalSet, SoftError,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
+use resemble_proto::pattern::Patterns;
 use resemble_proto::report::CommonParameters;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -191,8 +191,7 @@ fn known<B: Body>(bytes: &[u8]) -> Result<Document<B>, String> {
 
 /// Which names stay.
 struct Names {
-    include: Option<Gitignore>,
-    exclude: Option<Gitignore>,
+    patterns: Patterns,
     /// The directories that were named: patterns see what is below them, as when they were asked.
     roots: Vec<PathText>,
 }
@@ -200,8 +199,8 @@ struct Names {
 impl Names {
     fn new(picked: &Picked, roots: &[PathText]) -> CliResult<Self> {
         Ok(Self {
-            include: patterns(&picked.include)?,
-            exclude: patterns(&picked.exclude)?,
+            patterns: Patterns::new(&picked.include, &picked.exclude)
+                .map_err(|bad| CliError::Usage(bad.to_string()))?,
             roots: roots.to_vec(),
         })
     }
@@ -220,34 +219,10 @@ impl Names {
             .filter(|part| !matches!(part, Component::CurDir | Component::ParentDir))
             .collect();
         if below.as_os_str().is_empty() {
-            return self.include.is_none();
+            return !self.patterns.includes_some();
         }
-        let names = |set: &Gitignore| set.matched_path_or_any_parents(&below, false).is_ignore();
-        self.include.as_ref().is_none_or(names) && !self.exclude.as_ref().is_some_and(names)
+        self.patterns.admit(&below)
     }
-}
-
-fn patterns(globs: &[String]) -> CliResult<Option<Gitignore>> {
-    if globs.is_empty() {
-        return Ok(None);
-    }
-    let mut builder = GitignoreBuilder::new("");
-    let wrong = |glob: &str, error: &ignore::Error| {
-        CliError::Usage(format!(
-            "not a pattern: {}: {}",
-            harmless(glob),
-            harmless(&error.to_string())
-        ))
-    };
-    for glob in globs {
-        builder
-            .add_line(None, glob)
-            .map_err(|error| wrong(glob, &error))?;
-    }
-    let set = builder
-        .build()
-        .map_err(|error| wrong(&globs.join(", "), &error))?;
-    Ok(Some(set))
 }
 
 /// Says in the parameters what was picked.

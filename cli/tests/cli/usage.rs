@@ -129,6 +129,49 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
 }
 
 #[test]
+fn a_pattern_that_is_none_is_refused_by_every_verb_that_takes_patterns() {
+    let env = Environment::new();
+    env.write("a.txt", "x");
+    env.write("[a", "x");
+    let verbs: [&[&str]; 7] = [
+        &["find", "a.txt", "--in", "."],
+        &["find", "a.txt", "--in", ".", "--holders"],
+        &["pairs", "."],
+        &["compare", ".", "."],
+        &["covered", "--from", "saved.json"],
+        &["dirs", "."],
+        &["groups", "."],
+    ];
+    for verb in verbs {
+        for option in ["--include", "--exclude"] {
+            for (glob, expected) in [
+                ("[a", "unclosed character class; missing ']'"),
+                ("", "it is empty"),
+                ("#a", r"it is a comment; write \# for a name with #"),
+            ] {
+                let ran = env.run([verb, &[option, glob]].concat());
+                let asked = format!("{verb:?} {option} {glob:?}: {}", ran.err);
+                assert_eq!((ran.code, ran.text()), (2, String::new()), "{asked}");
+                let line = format!("invalid value '{glob}' for '{option} <GLOB>': {expected}");
+                // clap has words of its own for what is empty.
+                let without = format!("a value is required for '{option} <GLOB>'");
+                assert!(
+                    ran.err.contains(&line) || ran.err.contains(&without),
+                    "{asked}"
+                );
+            }
+        }
+    }
+    let ran = env.run(["find", "a.txt", "--in", ".", "--include", r"\[a"]);
+    assert_eq!(
+        (ran.code, ran.text().contains("[a")),
+        (0, true),
+        "{}",
+        ran.err
+    );
+}
+
+#[test]
 fn without_a_daemon_what_needs_one_ends_with_2_and_says_how_to_start_one() {
     let env = Environment::new();
     env.write("a.txt", "x");

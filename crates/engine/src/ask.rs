@@ -9,6 +9,7 @@ use resemble_index::ReadError;
 use resemble_proto::catalogued;
 use resemble_proto::message::{SoftError, SoftErrorKind, reason};
 use resemble_proto::path::PathText;
+use resemble_proto::pattern::BadPattern;
 use rustix::io::Errno;
 
 use crate::method::MethodError;
@@ -63,13 +64,8 @@ pub enum AskError {
     #[error(transparent)]
     Arrays(#[from] crate::arrays::ArraysError),
     /// A pattern of `--include` or `--exclude` is none.
-    #[error("the pattern {pattern:?} cannot be understood: {reason}")]
-    Pattern {
-        /// As it was given.
-        pattern: String,
-        /// What is wrong with it.
-        reason: String,
-    },
+    #[error(transparent)]
+    Pattern(#[from] BadPattern),
 }
 
 impl From<ReadError> for AskError {

@@ -7,12 +7,12 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentId, FileId};
 use resemble_index::{Entry, FileState, ReadError, Snapshot};
 use resemble_proto::message::{Looked, Scope, SoftError, SoftErrorKind, reason};
 use resemble_proto::path::PathText;
+use resemble_proto::pattern::Patterns;
 
 use crate::ask::AskError;
 
@@ -276,16 +276,14 @@ fn unreadable(path: &Path, errno: i32) -> SoftError {
 #[derive(Debug)]
 pub(crate) struct Rules {
     base: PathBuf,
-    include: Option<Gitignore>,
-    exclude: Option<Gitignore>,
+    patterns: Patterns,
 }
 
 impl Rules {
     pub(crate) fn new(base: &Path, scope: &Scope) -> Result<Self, AskError> {
         Ok(Self {
             base: base.to_owned(),
-            include: patterns(base, &scope.include)?,
-            exclude: patterns(base, &scope.exclude)?,
+            patterns: Patterns::new(&scope.include, &scope.exclude)?,
         })
     }
 
@@ -296,25 +294,6 @@ impl Rules {
             Ok(below) if !below.as_os_str().is_empty() => below,
             _ => Path::new(path.file_name().unwrap_or_default()),
         };
-        let names = |set: &Gitignore| set.matched_path_or_any_parents(below, false).is_ignore();
-        self.include.as_ref().is_none_or(names) && !self.exclude.as_ref().is_some_and(names)
+        self.patterns.admit(below)
     }
-}
-
-fn patterns(base: &Path, globs: &[String]) -> Result<Option<Gitignore>, AskError> {
-    if globs.is_empty() {
-        return Ok(None);
-    }
-    let mut builder = GitignoreBuilder::new(base);
-    let fail = |pattern: &str, e: &ignore::Error| AskError::Pattern {
-        pattern: pattern.to_owned(),
-        reason: e.to_string(),
-    };
-    for glob in globs {
-        builder.add_line(None, glob).map_err(|e| fail(glob, &e))?;
-    }
-    builder
-        .build()
-        .map(Some)
-        .map_err(|e| fail(&globs.join(", "), &e))
 }

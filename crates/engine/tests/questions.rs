@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::similarity::runs;
 use resemble_core::{ByteLen, ContentKind, Digest, Params, Relation, Score};
+use resemble_engine::AskError;
 use resemble_engine::find::{FindOptions, Subject, find, listing};
 use resemble_engine::pairs::{PairsOptions, pairs};
 use resemble_index::{Change, ContentRef, FileStat, FsId, Index, NewState, Timestamp};
@@ -47,10 +48,14 @@ impl Collection {
     }
 
     fn find(&self, path: &str, options: &FindOptions) -> Answer<FindRow> {
+        self.try_find(path, options).expect("an answer")
+    }
+
+    fn try_find(&self, path: &str, options: &FindOptions) -> Result<Answer<FindRow>, AskError> {
         let snapshot = self.index.snapshot().expect("a snapshot");
         let subject = Subject::remembered(&snapshot, Path::new(path)).expect("readable");
         let subject = subject.expect("indexed");
-        find(&snapshot, &subject, &PathText::from(path), options).expect("an answer")
+        find(&snapshot, &subject, &PathText::from(path), options)
     }
 
     fn paths(&self, path: &str, options: &FindOptions) -> Vec<String> {
@@ -243,6 +248,26 @@ fn thresholds_scope_and_top() {
         family.paths("/docs/base.txt", &filtered),
         ["/docs/copy.txt"]
     );
+}
+
+/// Whoever speaks the protocol may send anything: it is told, and not answered by silence.
+#[test]
+fn a_pattern_that_is_none_is_an_error() {
+    let family = family();
+    for (include, exclude) in [("[a", "*"), ("*", "[a"), ("", "*"), ("#", "*")] {
+        let scope = Scope {
+            within: vec!["/docs".into()],
+            include: vec![include.into()],
+            exclude: vec![exclude.into()],
+            min_size: 0,
+        };
+        let options = FindOptions {
+            scope,
+            ..FindOptions::default()
+        };
+        let answer = family.try_find("/docs/base.txt", &options);
+        assert!(matches!(answer, Err(AskError::Pattern(_))), "{answer:?}");
+    }
 }
 
 #[test]

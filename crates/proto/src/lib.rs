@@ -12,6 +12,7 @@
 //! * [`frame`]: lines with a hard size limit and a total decoder;
 //! * [`client`]: the blocking client;
 //! * [`catalogued`]: the paths of files that only a catalogue knows;
+//! * [`pattern`]: what the globs of a request mean;
 //! * [`places`]: where socket, state and cache are, from an explicit environment.
 //!
 //! The crate does I/O in `client` and `places` only, reads no environment variable and prints
@@ -26,6 +27,7 @@ pub mod frame;
 pub mod message;
 pub mod number;
 pub mod path;
+pub mod pattern;
 pub mod places;
 pub mod report;
 

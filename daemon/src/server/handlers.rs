@@ -532,7 +532,7 @@ fn no_snapshot(error: NoSnapshot) -> Failure {
 #[allow(clippy::needless_pass_by_value)] // for `map_err`
 pub(super) fn asked(error: AskError) -> Failure {
     let kind = match error {
-        AskError::Pattern { .. } | AskError::Method(_) => FailureKind::BadRequest,
+        AskError::Pattern(_) | AskError::Method(_) => FailureKind::BadRequest,
         AskError::Unreadable { .. } => FailureKind::NotIndexed,
         _ => FailureKind::Internal,
     };

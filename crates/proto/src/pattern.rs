@@ -1,0 +1,143 @@
+//! The patterns of `--include` and `--exclude`: what they mean, in one place.
+//!
+//! They are those of ignore files: `vendor/` anywhere below, `/vendor` at the top only, `*.c` by the
+//! name. Two things differ, because a person or a script gave the pattern now and waits for the
+//! answer: a pattern that is none is refused, where an ignore file takes `[a` for a name with a
+//! bracket in it; and so is one that can name no file (an empty one, a comment), where an ignore
+//! file skips the line. Either would be answered by silence.
+
+use std::path::Path;
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+/// Which names take part in a question.
+#[derive(Clone, Debug, Default)]
+pub struct Patterns {
+    include: Option<Gitignore>,
+    exclude: Option<Gitignore>,
+}
+
+/// A pattern that is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the pattern {pattern:?} cannot be understood: {reason}")]
+pub struct BadPattern {
+    /// As it was given.
+    pub pattern: String,
+    /// What is wrong with it, and how it is mended.
+    pub reason: String,
+}
+
+impl Patterns {
+    /// Of the globs of `--include` (none: all names take part) and of `--exclude`.
+    ///
+    /// # Errors
+    ///
+    /// The first glob that is none.
+    pub fn new(include: &[String], exclude: &[String]) -> Result<Self, BadPattern> {
+        Ok(Self {
+            include: set(include)?,
+            exclude: set(exclude)?,
+        })
+    }
+
+    /// Whether the file at `below`, a path without a root, takes part.
+    pub fn admit(&self, below: &Path) -> bool {
+        let names = |set: &Gitignore| set.matched_path_or_any_parents(below, false).is_ignore();
+        self.include.as_ref().is_none_or(names) && !self.exclude.as_ref().is_some_and(names)
+    }
+
+    /// Whether names must match something to take part.
+    pub const fn includes_some(&self) -> bool {
+        self.include.is_some()
+    }
+}
+
+/// One pattern that will be a part of a question.
+///
+/// # Errors
+///
+/// If it is none.
+pub fn check(pattern: &str) -> Result<(), BadPattern> {
+    set(std::slice::from_ref(&pattern.to_owned())).map(drop)
+}
+
+fn set(globs: &[String]) -> Result<Option<Gitignore>, BadPattern> {
+    if globs.is_empty() {
+        return Ok(None);
+    }
+    let mut builder = GitignoreBuilder::new("");
+    builder.allow_unclosed_class(false);
+    for glob in globs {
+        let bad = |reason: String| BadPattern {
+            pattern: glob.clone(),
+            reason,
+        };
+        if glob.trim().is_empty() {
+            return Err(bad("it is empty".to_owned()));
+        }
+        if glob.starts_with('#') {
+            return Err(bad(
+                r"it is a comment; write \# for a name with #".to_owned()
+            ));
+        }
+        builder
+            .add_line(None, glob)
+            .map_err(|error| bad(reason(error)))?;
+    }
+    let built = builder.build().map_err(|error| BadPattern {
+        pattern: globs.join(", "),
+        reason: reason(error),
+    })?;
+    Ok(Some(built))
+}
+
+/// What is wrong, without the pattern.
+fn reason(error: ignore::Error) -> String {
+    let wrong = match error {
+        ignore::Error::Glob { err, .. } => err,
+        other => other.to_string(),
+    };
+    format!(r"{wrong} (a \ before a character takes it literally)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admits(include: &[&str], exclude: &[&str], below: &str) -> bool {
+        let own = |globs: &[&str]| -> Vec<String> { globs.iter().map(|&g| g.into()).collect() };
+        let patterns = Patterns::new(&own(include), &own(exclude)).unwrap();
+        patterns.admit(Path::new(below))
+    }
+
+    #[test]
+    fn names_match_as_in_ignore_files() {
+        assert!(admits(&[], &[], "a"));
+        assert!(admits(&["*.txt"], &["old"], "new/a.txt"));
+        assert!(!admits(&["*.txt"], &["old"], "old/a.txt"));
+        assert!(!admits(&["*.txt"], &[], "a.c"));
+        assert!(admits(&["/a"], &[], "a") && !admits(&["/a"], &[], "b/a"));
+        assert!(!admits(&[], &["*",], "a") && admits(&[], &["*", "!a"], "a"));
+        assert!(admits(&[r"\[a"], &[], "[a") && admits(&[r"\#a"], &[], "#a"));
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_refused() {
+        for (pattern, expected) in [
+            ("[a", "unclosed character class"),
+            ("a[", "unclosed character class"),
+            ("{a", "unclosed alternate group"),
+            ("[b-a]", "invalid range"),
+            ("", "it is empty"),
+            (" ", "it is empty"),
+            ("# a", r"write \#"),
+        ] {
+            let good = "*.txt".to_owned();
+            let error = Patterns::new(&[good], &[pattern.to_owned()]).unwrap_err();
+            assert_eq!(error.pattern, pattern);
+            assert!(error.reason.contains(expected), "{pattern}: {error}");
+            assert_eq!(check(pattern), Err(error));
+        }
+        assert_eq!(check("[ab]*.txt"), Ok(()));
+    }
+}
