@@ -25,11 +25,10 @@ use resemble_engine::aspects::{self, Aspect};
 use resemble_engine::find::{self, Incoming, Stream, holders};
 use resemble_proto::catalogued::{self, Source};
 use resemble_proto::client::{Client, ClientError, Timeouts};
+use resemble_proto::documents::SimilarFiles;
 use resemble_proto::message::{
-    Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, DumpForm,
-    FailureKind, FindRequest, FindRow, Groups, GroupsRequest, HolderRow, HoldersRequest, Inode,
-    Looked, MarkRequest, MeasureUnit, MethodRequest, MethodRow, OrderRow, PairRow, PairsRequest,
-    RootStatus, Scope, SoftError, Subject, TemplateRow, Whole, WireAspect, WireDigest,
+    Answer, DumpForm, FailureKind, FindRequest, HolderRow, HoldersRequest, Inode, Looked,
+    MethodRequest, MethodRow, RootStatus, Scope, SoftError, Subject, Whole, WireAspect, WireDigest,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
@@ -39,7 +38,7 @@ use crate::error::{CliError, CliResult};
 use crate::names::{Named, NamedMember};
 use crate::ui::Ui;
 
-use local::Local;
+use local::{Answered, Local};
 
 /// Somebody who answers.
 #[derive(Debug)]
@@ -67,6 +66,15 @@ pub enum Sought {
 }
 
 impl Sought {
+    /// The subject of the question, called `name`.
+    pub fn subject(&self, name: &PathText) -> Subject {
+        match self {
+            Self::File(file) => Subject::File(PathText::from(file.real.as_path())),
+            Self::Member(member) => Subject::File(PathText::from(member.real())),
+            Self::Stdin(read) => content(read, name, None),
+        }
+    }
+
     /// The real path of the file, or of the one that it is in.
     pub fn file(&self) -> Option<PathText> {
         match self {
@@ -75,25 +83,6 @@ impl Sought {
             Self::Stdin(_) => None,
         }
     }
-}
-
-/// The options of a find besides its subject.
-#[derive(Clone, Debug)]
-pub struct FindOptions {
-    /// See [`FindRequest`].
-    pub scope: Scope,
-    /// See [`FindRequest`].
-    pub min: resemble_proto::number::Fraction,
-    /// See [`FindRequest`].
-    pub min_shared: Option<u64>,
-    /// See [`FindRequest`].
-    pub top: Option<u64>,
-    /// See [`FindRequest`].
-    pub exact: bool,
-    /// See [`FindRequest`].
-    pub unit: MeasureUnit,
-    /// See [`FindRequest`].
-    pub text: bool,
 }
 
 /// The daemon, or the reason why there is none.
@@ -202,7 +191,19 @@ impl Backend {
         }
     }
 
-    /// Files similar to one. `name` is what the rows call it.
+    /// Asks a question about paths that were refreshed.
+    pub fn ask<Q: Answered>(&mut self, ui: &Ui, question: Q) -> CliResult<Whole<Q::Body>> {
+        match self {
+            Self::Daemon { client, .. } => {
+                let _progress = ui.progress(Q::DOING);
+                Ok(client.ask(question)?)
+            }
+            Self::Local(local) => question.answer(local, ui),
+        }
+    }
+
+    /// Files similar to one. `name` is what the rows call it; the subject of the request is that of
+    /// `sought`.
     ///
     /// # Errors
     ///
@@ -211,13 +212,13 @@ impl Backend {
         &mut self,
         sought: &Sought,
         name: &PathText,
-        options: &FindOptions,
-    ) -> CliResult<Result<Answer<FindRow>, SoftError>> {
+        request: FindRequest,
+    ) -> CliResult<Result<Whole<SimilarFiles>, SoftError>> {
         match self {
             Self::Daemon { client, params } => {
-                find_by_daemon(client, params, sought, name, options)
+                find_by_daemon(client, params, sought, name, request)
             }
-            Self::Local(local) => local.find(sought, name, options),
+            Self::Local(local) => local.find(sought, name, request),
         }
     }
 
@@ -228,9 +229,9 @@ impl Backend {
         real: &Path,
         scope: &Scope,
         all: bool,
-    ) -> CliResult<Answer<HolderRow>> {
+    ) -> CliResult<Whole<Vec<HolderRow>>> {
         match self {
-            Self::Daemon { client, .. } => Ok(client.holders(HoldersRequest {
+            Self::Daemon { client, .. } => Ok(client.ask(HoldersRequest {
                 digests: sought.digests.iter().map(WireDigest::from).collect(),
                 scope: scope.clone(),
                 inode: inode_of(real),
@@ -270,15 +271,6 @@ impl Backend {
         }
     }
 
-    /// All pairs.
-    pub fn pairs(&mut self, ui: &Ui, request: PairsRequest) -> CliResult<Answer<PairRow>> {
-        let _progress = ui.progress("comparing");
-        match self {
-            Self::Daemon { client, .. } => Ok(client.pairs(request)?.collect_answer()?),
-            Self::Local(local) => local.pairs(&request),
-        }
-    }
-
     /// What a published method says. `subject`: the real path of the file that find asks about.
     pub fn method(
         &mut self,
@@ -290,64 +282,6 @@ impl Backend {
         match self {
             Self::Daemon { client, .. } => Ok(client.method(request)?),
             Self::Local(local) => local.method(&request, subject),
-        }
-    }
-
-    /// Two directories by content.
-    ///
-    /// Whoever answers looks at what has to be looked at: no [`Self::refresh`] before.
-    pub fn compare(&mut self, ui: &Ui, request: CompareRequest) -> CliResult<Whole<Comparison>> {
-        match self {
-            Self::Daemon { client, .. } => {
-                let _progress = ui.progress("comparing");
-                Ok(client.compare(request)?)
-            }
-            Self::Local(local) => local.compare(ui, &request),
-        }
-    }
-
-    /// Whether a directory can go.
-    pub fn covered(&mut self, ui: &Ui, request: CoveredRequest) -> CliResult<Whole<Coverage>> {
-        let _progress = ui.progress("comparing");
-        match self {
-            Self::Daemon { client, .. } => Ok(client.covered(request)?),
-            Self::Local(local) => local.covered(&request),
-        }
-    }
-
-    /// Similar directories.
-    pub fn dirs(&mut self, ui: &Ui, request: DirsRequest) -> CliResult<Answer<DirRow>> {
-        let _progress = ui.progress("comparing");
-        match self {
-            Self::Daemon { client, .. } => Ok(client.dirs(request)?),
-            Self::Local(local) => local.dirs(&request),
-        }
-    }
-
-    /// Identical sets and clusters.
-    pub fn groups(&mut self, ui: &Ui, request: GroupsRequest) -> CliResult<Whole<Groups>> {
-        let _progress = ui.progress("grouping");
-        match self {
-            Self::Daemon { client, .. } => Ok(client.groups(request)?),
-            Self::Local(local) => local.groups(&request),
-        }
-    }
-
-    /// Marks a template.
-    pub fn templates_mark(&mut self, ui: &Ui, request: MarkRequest) -> CliResult<TemplateRow> {
-        let _progress = ui.progress("comparing");
-        match self {
-            Self::Daemon { client, .. } => Ok(client.templates_mark(request)?),
-            Self::Local(local) => local.templates_mark(&request),
-        }
-    }
-
-    /// All paths, similar files side by side.
-    pub fn order(&mut self, ui: &Ui, request: GroupsRequest) -> CliResult<Answer<OrderRow>> {
-        let _progress = ui.progress("ordering");
-        match self {
-            Self::Daemon { client, .. } => Ok(client.groups_order(request)?),
-            Self::Local(local) => local.order(&request),
         }
     }
 
@@ -418,31 +352,13 @@ fn find_by_daemon(
     params: &Params,
     sought: &Sought,
     name: &PathText,
-    options: &FindOptions,
-) -> CliResult<Result<Answer<FindRow>, SoftError>> {
-    let request = |subject| FindRequest {
-        subject,
-        scope: options.scope.clone(),
-        min: options.min,
-        min_shared: options.min_shared,
-        top: options.top,
-        exact: options.exact,
-        unit: options.unit,
-        text: options.text,
-    };
-    let content = |read: &Incoming, inode| Subject::Content {
-        digest: WireDigest::from(&read.digest),
-        name: name.clone(),
-        inode,
-        others: read.others.iter().filter_map(aspect_of).collect(),
-    };
-    let path = match sought {
-        Sought::Stdin(read) => return Ok(Ok(client.find(request(content(read, None)))?)),
-        Sought::File(file) => file.real.clone(),
-        Sought::Member(member) => member.real(),
-    };
-    let subject = Subject::File(PathText::from(path.as_path()));
-    let mut answer = match client.find(request(subject)) {
+    request: FindRequest,
+) -> CliResult<Result<Whole<SimilarFiles>, SoftError>> {
+    if let Sought::Stdin(_) = sought {
+        return Ok(Ok(client.ask(request)?));
+    }
+    let text = request.text;
+    let mut answer = match client.ask(request.clone()) {
         Err(error)
             if matches!(
                 error.failure(),
@@ -450,7 +366,7 @@ fn find_by_daemon(
                 Some(FailureKind::NotIndexed | FailureKind::NotWatched | FailureKind::Internal)
             ) =>
         {
-            let read = match read_now(sought, params, options.text) {
+            let read = match read_now(sought, params, text) {
                 Ok(read) => read,
                 Err(error) => return Ok(Err(error)),
             };
@@ -458,14 +374,27 @@ fn find_by_daemon(
                 Sought::File(file) => inode_of(&file.real),
                 Sought::Member(_) | Sought::Stdin(_) => None,
             };
-            client.find(request(content(&read, inode)))?
+            client.ask(FindRequest {
+                subject: content(&read, name, inode),
+                ..request
+            })?
         }
         other => other?,
     };
-    for row in &mut answer.rows {
+    for row in &mut answer.body.results {
         row.file = name.clone();
     }
     Ok(Ok(answer))
+}
+
+/// A subject that this process has read.
+fn content(read: &Incoming, name: &PathText, inode: Option<Inode>) -> Subject {
+    Subject::Content {
+        digest: WireDigest::from(&read.digest),
+        name: name.clone(),
+        inode,
+        others: read.others.iter().filter_map(aspect_of).collect(),
+    }
 }
 
 /// What stands for a file besides its bytes, for the wire.

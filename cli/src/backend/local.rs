@@ -19,16 +19,18 @@ use resemble_engine::method::keep::Beside;
 use resemble_engine::pairs::{self, PairsOptions};
 use resemble_engine::templates::{self, Store};
 use resemble_engine::{AskError, Snapshot, answer, compare, covered, dirs, groups, method};
+use resemble_proto::documents::{SimilarDirs, SimilarFiles, SimilarPairs};
 use resemble_proto::message::{
-    Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirRow, DirsRequest, DumpForm,
-    FindRow, Groups, GroupsRequest, HolderRow, MarkRequest, MethodRequest, MethodRow, OrderRow,
-    PairRow, PairsRequest, Parts, Scope, SoftError, TemplateRow, Whole,
+    Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirsRequest, DumpForm,
+    FindRequest, Groups, GroupsRequest, HolderRow, MarkRequest, MethodRequest, MethodRow, OrderRow,
+    PairsRequest, Scope, SoftError, TemplateRow, Whole,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
+use resemble_proto::question::{OrderRequest, Question};
 use rustix::fs::{Access, access};
 
-use super::{FindOptions, Sought, formats, read_now, subject_error};
+use super::{Sought, formats, read_now, subject_error};
 use crate::args::{Answering, Global};
 use crate::error::{CliError, CliResult};
 use crate::names::Named;
@@ -144,8 +146,8 @@ impl Local {
         &self,
         sought: &Sought,
         name: &PathText,
-        options: &FindOptions,
-    ) -> CliResult<Result<Answer<FindRow>, SoftError>> {
+        request: FindRequest,
+    ) -> CliResult<Result<Whole<SimilarFiles>, SoftError>> {
         let snapshot = self.snapshot()?;
         let subject = match sought {
             Sought::Stdin(read) => Subject::of_incoming((**read).clone()),
@@ -158,7 +160,7 @@ impl Local {
             Sought::File(file) => match Subject::indexed(&snapshot, &file.real, &self.params) {
                 Ok(Some(subject)) => subject,
                 // On a file system that is never indexed.
-                Ok(None) => match read_now(sought, &self.params, options.text) {
+                Ok(None) => match read_now(sought, &self.params, request.text) {
                     Ok(read) => Subject::of_incoming(read).at(file.real.clone()),
                     Err(error) => return Ok(Err(error)),
                 },
@@ -170,7 +172,7 @@ impl Local {
             Sought::Member(member) => {
                 match Subject::indexed(&snapshot, &member.real(), &self.params)? {
                     Some(subject) => subject,
-                    None => match read_now(sought, &self.params, options.text) {
+                    None => match read_now(sought, &self.params, request.text) {
                         Ok(read) => Subject::of_incoming(read),
                         Err(error) => return Ok(Err(error)),
                     },
@@ -178,18 +180,17 @@ impl Local {
             }
         };
         let options = find::FindOptions {
-            scope: options.scope.clone(),
-            min: options.min.score(),
-            min_shared: options.min_shared.map(ByteLen),
-            top: options.top,
-            exact: options.exact,
-            unit: options.unit.into(),
-            text: options.text,
-            apart: formats(options.text).map(|formats| Arc::new(formats) as _),
+            scope: request.scope,
+            min: request.min.score(),
+            min_shared: request.min_shared.map(ByteLen),
+            top: request.top,
+            exact: request.exact,
+            unit: request.unit.into(),
+            text: request.text,
+            apart: formats(request.text).map(|formats| Arc::new(formats) as _),
         };
         let answer = find::find(&snapshot, &subject, name, &options)?;
-        let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
-        Ok(Ok(self.with_own(answer, is_dir)))
+        Ok(Ok(self.with_own(&snapshot, Whole::from_answer(answer))))
     }
 
     pub(super) fn holders(
@@ -198,13 +199,12 @@ impl Local {
         real: &Path,
         scope: &Scope,
         all: bool,
-    ) -> CliResult<Answer<HolderRow>> {
+    ) -> CliResult<Whole<Vec<HolderRow>>> {
         let snapshot = self.index.snapshot().map_err(AskError::from)?;
         let own = snapshot.file_at(real).map_err(AskError::from)?;
         let own = own.map(|row| row.id);
         let answer = holders::candidates(&snapshot, &sought.digests, own, scope, &[], all)?;
-        let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
-        Ok(self.with_own(answer, is_dir))
+        Ok(self.with_own(&snapshot, Whole::from_answer(answer)))
     }
 
     /// What is known now, without what is template.
@@ -214,34 +214,6 @@ impl Local {
             Some(store) => snapshot.with_templates(store.current().0.templates),
             None => snapshot,
         })
-    }
-
-    pub(super) fn templates_mark(&self, request: &MarkRequest) -> CliResult<TemplateRow> {
-        let nowhere = || {
-            CliError::Usage(
-                "no place for templates: HOME is not set; name a folder with --state".to_owned(),
-            )
-        };
-        let store = self.templates.as_ref().ok_or_else(nowhere)?;
-        let snapshot = self.snapshot()?;
-        Ok(templates::mark(&snapshot, store, request, &self.scratch)?)
-    }
-
-    pub(super) fn pairs(&self, request: &PairsRequest) -> CliResult<Answer<PairRow>> {
-        let snapshot = self.snapshot()?;
-        let options = PairsOptions {
-            scope: request.scope.clone(),
-            score: request.score,
-            min: request.min.score(),
-            min_shared: request.min_shared.map(ByteLen),
-            top: request.top,
-            exact: request.exact,
-            unit: request.unit.into(),
-            text: request.text,
-        };
-        let answer = pairs::pairs(&snapshot, &options)?;
-        let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
-        Ok(self.with_own(answer, is_dir))
     }
 
     pub(super) fn method(
@@ -261,70 +233,21 @@ impl Local {
             stays: self.index.is_cached(),
         };
         let answer = method::answer(&snapshot, request, subject, &keep)?;
-        let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
-        Ok(self.with_own(answer, is_dir))
+        let whole = self.with_own(&snapshot, Whole::<Vec<MethodRow>>::from_answer(answer));
+        Ok(whole.into_answer())
     }
 
-    /// Looks at both trees itself: nobody needs to refresh before.
-    pub(super) fn compare(
-        &mut self,
-        ui: &Ui,
-        request: &CompareRequest,
-    ) -> CliResult<Whole<Comparison>> {
-        let mut shown = Shown(ui.progress("looking at the files"));
-        let trees = [&request.a, &request.b].map(|tree| tree.as_path().to_owned());
-        if self.index.prefers_index(&trees) {
-            self.look(&trees, &mut shown)?;
-            let memo = self.index.memo();
-            return self.whole(|snapshot| compare::compare(snapshot, &self.params, request, &memo));
-        }
-        let templates = self
-            .templates
-            .as_ref()
-            .map(|store| store.current().0.templates)
-            .unwrap_or_default();
-        Ok(self.index.compare(request, &templates, &mut shown)?)
-    }
-
-    pub(super) fn covered(&self, request: &CoveredRequest) -> CliResult<Whole<Coverage>> {
-        self.whole(|snapshot| covered::covered(snapshot, request))
-    }
-
-    pub(super) fn groups(&self, request: &GroupsRequest) -> CliResult<Whole<Groups>> {
-        self.whole(|snapshot| groups::groups(snapshot, request, &self.scratch))
-    }
-
-    pub(super) fn order(&self, request: &GroupsRequest) -> CliResult<Answer<OrderRow>> {
-        let snapshot = self.snapshot()?;
-        let answer = groups::order(&snapshot, request, &self.scratch)?;
-        let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
-        Ok(self.with_own(answer, is_dir))
-    }
-
-    pub(super) fn dirs(&self, request: &DirsRequest) -> CliResult<Answer<DirRow>> {
-        let snapshot = self.snapshot()?;
-        let answer = dirs::dirs(&snapshot, request)?;
-        let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
-        Ok(self.with_own(answer, is_dir))
-    }
-
-    /// An answer of several lists, with what this look at the files adds to it.
-    fn whole<P: Parts>(
+    /// The answer of the engine, with what this look at the files adds to it.
+    fn whole<P>(
         &self,
+        ui: &Ui,
+        doing: &str,
         question: impl FnOnce(&Snapshot) -> Result<Whole<P>, AskError>,
     ) -> CliResult<Whole<P>> {
+        let _progress = ui.progress(doing);
         let snapshot = self.snapshot()?;
-        let mut answer = question(&snapshot)?;
-        let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
-        let own: Answer<()> = Answer {
-            header: answer.header,
-            rows: Vec::new(),
-            errors: std::mem::take(&mut answer.errors),
-        };
-        let own = self.with_own(own, is_dir);
-        answer.header = own.header;
-        answer.errors = own.errors;
-        Ok(answer)
+        let answer = question(&snapshot)?;
+        Ok(self.with_own(&snapshot, answer))
     }
 
     pub(super) fn dump(
@@ -353,14 +276,111 @@ impl Local {
         self.index.close();
     }
 
-    /// The answer with what this look at the files adds to it.
-    fn with_own<R>(&self, mut answer: Answer<R>, is_dir: impl Fn(&SoftError) -> bool) -> Answer<R> {
+    /// The answer with what this look at the files adds to it: directories that could not be listed.
+    fn with_own<P>(&self, snapshot: &Snapshot, mut answer: Whole<P>) -> Whole<P> {
+        let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
         answer.header.fresh = self.moving == 0;
         answer.header.pending = self.moving;
+        let own = self.errors.iter().filter(|error| is_dir(error));
+        answer.errors.extend(own.cloned());
         answer
-            .errors
-            .extend(self.errors.iter().filter(|error| is_dir(error)).cloned());
-        answer
+    }
+}
+
+/// A question that this process answers, too: the same one, from its own index.
+pub trait Answered: Question + Sized {
+    /// What a person is told meanwhile.
+    const DOING: &'static str = "comparing";
+
+    /// The answer.
+    fn answer(self, local: &mut Local, ui: &Ui) -> CliResult<Whole<Self::Body>>;
+}
+
+impl Answered for PairsRequest {
+    fn answer(self, local: &mut Local, ui: &Ui) -> CliResult<Whole<SimilarPairs>> {
+        let options = PairsOptions {
+            scope: self.scope,
+            score: self.score,
+            min: self.min.score(),
+            min_shared: self.min_shared.map(ByteLen),
+            top: self.top,
+            exact: self.exact,
+            unit: self.unit.into(),
+            text: self.text,
+        };
+        local.whole(ui, Self::DOING, |snapshot| {
+            pairs::pairs(snapshot, &options).map(Whole::from_answer)
+        })
+    }
+}
+
+impl Answered for CompareRequest {
+    /// Looks at both trees itself: nobody needs to refresh before.
+    fn answer(self, local: &mut Local, ui: &Ui) -> CliResult<Whole<Comparison>> {
+        let mut shown = Shown(ui.progress("looking at the files"));
+        let trees = [&self.a, &self.b].map(|tree| tree.as_path().to_owned());
+        if local.index.prefers_index(&trees) {
+            local.look(&trees, &mut shown)?;
+            let (memo, snapshot) = (local.index.memo(), local.snapshot()?);
+            let answer = compare::compare(&snapshot, &local.params, &self, &memo)?;
+            return Ok(local.with_own(&snapshot, answer));
+        }
+        let templates = local
+            .templates
+            .as_ref()
+            .map(|store| store.current().0.templates)
+            .unwrap_or_default();
+        Ok(local.index.compare(&self, &templates, &mut shown)?)
+    }
+}
+
+impl Answered for CoveredRequest {
+    fn answer(self, local: &mut Local, ui: &Ui) -> CliResult<Whole<Coverage>> {
+        local.whole(ui, Self::DOING, |snapshot| {
+            covered::covered(snapshot, &self)
+        })
+    }
+}
+
+impl Answered for DirsRequest {
+    fn answer(self, local: &mut Local, ui: &Ui) -> CliResult<Whole<SimilarDirs>> {
+        local.whole(ui, Self::DOING, |snapshot| {
+            dirs::dirs(snapshot, &self).map(Whole::from_answer)
+        })
+    }
+}
+
+impl Answered for GroupsRequest {
+    const DOING: &'static str = "grouping";
+
+    fn answer(self, local: &mut Local, ui: &Ui) -> CliResult<Whole<Groups>> {
+        local.whole(ui, Self::DOING, |snapshot| {
+            groups::groups(snapshot, &self, &local.scratch)
+        })
+    }
+}
+
+impl Answered for OrderRequest {
+    const DOING: &'static str = "ordering";
+
+    fn answer(self, local: &mut Local, ui: &Ui) -> CliResult<Whole<Vec<OrderRow>>> {
+        local.whole(ui, Self::DOING, |snapshot| {
+            groups::order(snapshot, &self.0, &local.scratch).map(Whole::from_answer)
+        })
+    }
+}
+
+impl Answered for MarkRequest {
+    fn answer(self, local: &mut Local, ui: &Ui) -> CliResult<Whole<Vec<TemplateRow>>> {
+        let nowhere = || {
+            CliError::Usage(
+                "no place for templates: HOME is not set; name a folder with --state".to_owned(),
+            )
+        };
+        let _progress = ui.progress(Self::DOING);
+        let store = local.templates.as_ref().ok_or_else(nowhere)?;
+        let row = templates::mark(&local.snapshot()?, store, &self, &local.scratch)?;
+        Ok(Whole::from_answer(Answer::fresh(vec![row], Vec::new())))
     }
 }
 

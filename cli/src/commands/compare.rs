@@ -139,7 +139,7 @@ fn ask(
             top: selection.top,
         },
     };
-    let mut answer = backend.compare(ui, request)?;
+    let mut answer = backend.ask(ui, request)?;
     if args.no_trees {
         answer.body.trees.clear();
     }

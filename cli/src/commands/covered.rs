@@ -128,7 +128,7 @@ fn ask(
         by: names::real_paths(&by),
         by_digest: args.by_digest,
     };
-    let mut answer = backend.covered(ui, request)?;
+    let mut answer = backend.ask(ui, request)?;
     show(&mut answer.body, &dir, &by);
     let parameters = CoveredParameters {
         dir: PathText::from(dir.shown.as_path()),

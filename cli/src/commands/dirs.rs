@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
 use resemble_proto::documents::{DirsDocument, DirsParameters, SimilarDirs};
-use resemble_proto::message::{Answer, DirRow, DirsRequest};
+use resemble_proto::message::{DirsRequest, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 
@@ -79,7 +79,7 @@ fn ask(
     if !args.roots.is_empty() {
         all.extend(of.clone());
     }
-    let mut answer = Answer::<DirRow>::fresh(Vec::new(), Vec::new());
+    let mut answer = Whole::<SimilarDirs>::fresh();
     let mut params = Params::default();
     let mut backend = None;
     // With every root missing there is nothing to look in: not what the daemon watches.
@@ -87,7 +87,7 @@ fn ask(
         let chosen = backend.insert(Backend::choose(ui, env, global, &args.answering, &all)?);
         params = *chosen.params();
         chosen.refresh(ui, &names::real_paths(&all))?;
-        answer = chosen.dirs(ui, request(&args.selection, &roots, of.as_ref()))?;
+        answer = chosen.ask(ui, request(&args.selection, &roots, of.as_ref()))?;
     }
     answer.errors.append(&mut errors);
     let named = Asked {
@@ -108,7 +108,7 @@ pub(super) fn of_roots(
     roots: &[Named],
     selection: &Selection,
 ) -> CliResult<DirsDocument> {
-    let answer = backend.dirs(ui, request(selection, roots, None))?;
+    let answer = backend.ask(ui, request(selection, roots, None))?;
     let named = Asked {
         given,
         of: None,
@@ -138,12 +138,12 @@ fn request(selection: &Selection, roots: &[Named], of: Option<&Named>) -> DirsRe
 }
 
 fn document(
-    mut answer: Answer<DirRow>,
+    mut answer: Whole<SimilarDirs>,
     asked: &Asked<'_>,
     selection: &Selection,
     params: &Params,
 ) -> DirsDocument {
-    for row in &mut answer.rows {
+    for row in &mut answer.body.pairs {
         row.a = names::shown_as(asked.roots, &row.a);
         row.b = names::shown_as(asked.roots, &row.b);
     }
@@ -152,7 +152,6 @@ fn document(
         of: asked.of.map(PathText::from),
         common: common_parameters(selection, false, params),
     };
-    let body = SimilarDirs { pairs: answer.rows };
     let errors = names::tidy(answer.errors, asked.all);
-    DirsDocument::new(parameters, answer.header, body, errors)
+    DirsDocument::new(parameters, answer.header, answer.body, errors)
 }

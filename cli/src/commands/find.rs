@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
 use resemble_proto::documents::{FindDocument, SimilarFiles};
-use resemble_proto::message::{FindRow, Header, SoftError};
+use resemble_proto::message::{FindRequest, FindRow, Header, SoftError};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::{FindParameters, Head};
 
 use crate::args::{FindArgs, Global, ListAs};
-use crate::backend::{Backend, FindOptions, Sought, digest_stdin};
+use crate::backend::{Backend, Sought, digest_stdin};
 use crate::commands::{NOTHING, common_parameters, holders, method, print_list};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names::{self, Named};
@@ -128,8 +128,9 @@ impl Found {
         looked_at.extend(subjects.iter().filter_map(|(_, subject)| subject.file()));
         backend.refresh(ui, &looked_at)?;
         let selection = &args.selection;
-        let options = FindOptions {
-            scope: selection.scope(real),
+        let request = |subject| FindRequest {
+            subject,
+            scope: selection.scope(real.clone()),
             min: selection.min.unwrap_or_default(),
             min_shared: selection.min_shared,
             top: selection.top,
@@ -139,10 +140,10 @@ impl Found {
         };
         let _progress = ui.progress("comparing");
         for (name, subject) in &subjects {
-            match backend.find(subject, name, &options)? {
+            match backend.find(subject, name, request(subject.subject(name)))? {
                 Ok(answer) => {
                     self.add(answer.header);
-                    self.rows.extend(answer.rows);
+                    self.rows.extend(answer.body.results);
                     errors.extend(answer.errors);
                 }
                 Err(error) => errors.push(error),

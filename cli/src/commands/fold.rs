@@ -50,7 +50,7 @@ pub(super) fn run(
         let chosen = backend.insert(Backend::choose(ui, env, global, &answering, &listed)?);
         params = *chosen.params();
         chosen.refresh(ui, &names::real_paths(&listed))?;
-        let mut answer = chosen.groups(ui, groups::request(args, &listed, None))?;
+        let mut answer = chosen.ask(ui, groups::request(args, &listed, None))?;
         errors.append(&mut answer.errors);
         rows = folded(&listed, &answer.body);
         header = Header {

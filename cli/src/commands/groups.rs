@@ -2,9 +2,10 @@
 
 use resemble_core::Params;
 use resemble_proto::documents::{DirsDocument, GroupsDocument, GroupsParameters};
-use resemble_proto::message::{Answer, Groups, GroupsRequest, Header, OrderRow, Whole};
+use resemble_proto::message::{Groups, GroupsRequest, OrderRow, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
+use resemble_proto::question::OrderRequest;
 use resemble_proto::report::Head;
 
 use crate::args::{Global, GroupsArgs, ReportFormat};
@@ -157,13 +158,7 @@ fn ask(
     if !args.roots.is_empty() {
         all.extend(of.clone());
     }
-    let mut answer = Whole {
-        header: Header {
-            fresh: true,
-            ..Header::default()
-        },
-        ..Whole::<Groups>::default()
-    };
+    let mut answer = Whole::<Groups>::fresh();
     let mut params = Params::default();
     let mut backend = None;
     // With every root missing there is nothing to look in: not what the daemon watches.
@@ -178,7 +173,7 @@ fn ask(
         params = *chosen.params();
         chosen.refresh(ui, &names::real_paths(&all))?;
         let request = request(args, &roots, of.as_ref());
-        answer = chosen.groups(ui, request)?;
+        answer = chosen.ask(ui, request)?;
     }
     show(&mut answer.body, &roots);
     errors.append(&mut answer.errors);
@@ -218,23 +213,23 @@ pub(super) fn parameters(args: &GroupsArgs, params: &Params) -> GroupsParameters
 fn order(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
     let output = args.output.as_rows("--order")?;
     let (roots, mut errors) = names::resolve(&args.roots);
-    let mut answer = Answer::<OrderRow>::fresh(Vec::new(), Vec::new());
+    let mut answer = Whole::<Vec<OrderRow>>::fresh();
     let mut params = Params::default();
     let mut backend = None;
     if args.roots.is_empty() || !roots.is_empty() {
         let chosen = backend.insert(Backend::choose(ui, env, global, &args.answering, &roots)?);
         params = *chosen.params();
         chosen.refresh(ui, &names::real_paths(&roots))?;
-        answer = chosen.order(ui, request(args, &roots, None))?;
+        answer = chosen.ask(ui, OrderRequest(request(args, &roots, None)))?;
     }
-    for row in &mut answer.rows {
+    for row in &mut answer.body {
         row.path = names::shown_as(&roots, &row.path);
     }
     errors.append(&mut answer.errors);
     let errors = names::tidy(errors, &roots);
     ui.redirect(output.output.as_deref());
     let head = Head::new("groups", parameters(args, &params), answer.header);
-    rows::print(ui, &output, &head, "order", &answer.rows, &errors, false)?;
+    rows::print(ui, &output, &head, "order", &answer.body, &errors, false)?;
     let after = After {
         header: &answer.header,
         errors: &errors,
@@ -242,7 +237,7 @@ fn order(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResul
         none: NOTHING,
     };
     after.say(ui, backend)?;
-    Ok(Outcome::of(!answer.rows.is_empty()).with_errors(!errors.is_empty()))
+    Ok(Outcome::of(!answer.body.is_empty()).with_errors(!errors.is_empty()))
 }
 
 /// Paths as the arguments lead to them.

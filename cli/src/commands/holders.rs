@@ -69,7 +69,7 @@ pub(super) fn run(
         let progress = Mutex::new((ui.progress("reading the candidates"), 0));
         let (mut rows, unread) = prove(
             &sought,
-            answer.rows,
+            answer.body,
             args.selection.min_shared,
             apart,
             &|read| {

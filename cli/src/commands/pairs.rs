@@ -2,7 +2,7 @@
 
 use resemble_core::Params;
 use resemble_proto::documents::{PairsDocument, SimilarPairs};
-use resemble_proto::message::{Answer, PairRow, PairScore, PairsRequest};
+use resemble_proto::message::{PairScore, PairsRequest, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::{Head, PairsParameters};
@@ -39,7 +39,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
         return Err(CliError::Usage("no directories to look in".to_owned()));
     }
     let (named, mut errors) = names::resolve(&dirs);
-    let mut answer = Answer::<PairRow>::fresh(Vec::new(), Vec::new());
+    let mut answer = Whole::<SimilarPairs>::fresh();
     let mut params = Params::default();
     let mut backend = None;
     if !named.is_empty() {
@@ -53,7 +53,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
         params = *chosen.params();
         let real = names::real_paths(&named);
         chosen.refresh(ui, &real)?;
-        answer = chosen.pairs(
+        answer = chosen.ask(
             ui,
             PairsRequest {
                 scope: args.selection.scope(real),
@@ -68,7 +68,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
         )?;
     }
     ui.redirect(args.output.output.as_deref());
-    for row in &mut answer.rows {
+    for row in &mut answer.body.pairs {
         row.a = names::shown_as(&named, &row.a);
         row.b = names::shown_as(&named, &row.b);
     }
@@ -86,11 +86,19 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
     match print_as {
         ListAs::Rows(output) => {
             let head = Head::new("pairs", parameters, answer.header);
-            rows::print(ui, &output, &head, "pairs", &answer.rows, &errors, false)?;
+            rows::print(
+                ui,
+                &output,
+                &head,
+                "pairs",
+                &answer.body.pairs,
+                &errors,
+                false,
+            )?;
         }
         ListAs::Report(format) => {
-            let body = SimilarPairs { pairs: answer.rows };
-            let document = PairsDocument::new(parameters, answer.header, body, errors.clone());
+            let document =
+                PairsDocument::new(parameters, answer.header, answer.body, errors.clone());
             print_list(ui, format, Report::Pairs(&document))?;
         }
     }

@@ -11,14 +11,14 @@ use std::path::{Component, Path, PathBuf};
 
 use resemble_engine::portable;
 use resemble_proto::catalogued;
-use resemble_proto::message::{FindRow, MeasureUnit, Scope, SoftError, WatchRow};
+use resemble_proto::message::{FindRequest, FindRow, MeasureUnit, Scope, SoftError, WatchRow};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use resemble_proto::places::Env;
 use serde::Serialize;
 
 use crate::args::{Global, InSweeps};
-use crate::backend::{self, Backend, FindOptions, Sought};
+use crate::backend::{self, Backend, Sought};
 use crate::error::{CliError, CliResult};
 use crate::names::{self, Named};
 use crate::ui::Ui;
@@ -141,7 +141,8 @@ impl Sweeps {
             shown: shown.as_path().to_owned(),
             real: real.to_owned(),
         });
-        let options = FindOptions {
+        let request = FindRequest {
+            subject: sought.subject(&shown),
             scope,
             min: Fraction::ZERO,
             min_shared: None,
@@ -150,8 +151,8 @@ impl Sweeps {
             unit: MeasureUnit::default(),
             text: self.text,
         };
-        let (rows, errors) = match self.backend.find(&sought, &shown, &options)? {
-            Ok(answer) => (Some(answer.rows), answer.errors),
+        let (rows, errors) = match self.backend.find(&sought, &shown, request)? {
+            Ok(answer) => (Some(answer.body.results), answer.errors),
             // Nothing of a catalogue can be unreadable: it has no such file.
             Err(_) if catalogued::is_catalogued(real) => (None, Vec::new()),
             Err(error) => (None, vec![error]),

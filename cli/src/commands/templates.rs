@@ -64,8 +64,8 @@ fn mark(ui: &mut Ui, env: &Env, global: &Global, args: &MarkArgs) -> CliResult {
         share: args.share.unwrap_or_default(),
         name: args.name.clone(),
     };
-    let row = backend.templates_mark(ui, request)?;
-    print(ui, &args.output, &[row])?;
+    let marked = backend.ask(ui, request)?.body;
+    print(ui, &args.output, &marked)?;
     backend.close();
     Ok(Outcome::Holds)
 }

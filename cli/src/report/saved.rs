@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use resemble_proto::documents::{Body, DirsDocument, Document, SimilarDirs};
+use resemble_proto::documents::{Body, DirsDocument, Document, SavedBody, SimilarDirs};
 use resemble_proto::message::{
     CompareClass, Comparison, CoverPair, Coverage, Groups, IdenticalSet, SoftError,
 };
@@ -107,7 +107,7 @@ struct PageExtra {
 /// # Errors
 ///
 /// The file cannot be read, or is no such report; in one sentence.
-pub fn read<B: Body>(path: &Path) -> CliResult<Saved<B>> {
+pub fn read<B: SavedBody>(path: &Path) -> CliResult<Saved<B>> {
     let bytes = fs::read(path).map_err(|source| CliError::File {
         verb: "read",
         path: path.to_owned(),
@@ -116,7 +116,7 @@ pub fn read<B: Body>(path: &Path) -> CliResult<Saved<B>> {
     parse(&bytes).map_err(|why| CliError::Usage(format!("{} {why}", quoted(path))))
 }
 
-fn parse<B: Body>(bytes: &[u8]) -> Result<Saved<B>, String> {
+fn parse<B: SavedBody>(bytes: &[u8]) -> Result<Saved<B>, String> {
     let start = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     if start != Some(&b'<') {
         return Ok(Saved {
@@ -157,7 +157,7 @@ fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
         .map_err(|error| format!("is damaged: {}", harmless(&error.to_string())))
 }
 
-fn known<B: Body>(bytes: &[u8]) -> Result<Document<B>, String> {
+fn known<B: SavedBody>(bytes: &[u8]) -> Result<Document<B>, String> {
     const LINES: &str =
         "has an object a line (jsonl); a saved report is one of --format json or html";
     let known: Known<'_> = match serde_json::from_slice(bytes) {

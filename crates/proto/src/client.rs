@@ -23,13 +23,12 @@ use serde::de::DeserializeOwned;
 
 use crate::frame::{self, FrameError, LineReader};
 use crate::message::{
-    AlertRow, Answer, BadParams, CompareRequest, Comparison, CoverRow, Coverage, CoveredRequest,
-    DirRow, DirsRequest, DumpForm, DumpRow, Failure, FailureKind, FindRequest, FindRow, Groups,
-    GroupsRequest, Header, Hello, HolderRow, HoldersRequest, MarkRequest, MethodRequest, MethodRow,
-    MountRow, MountView, OrderRow, PairRow, PairsRequest, Parts, Reply, Request, SoftError,
-    StatusAnswer, TemplateRow, WatchRow, Whole, reason,
+    AlertRow, Answer, BadParams, CoverRow, DumpForm, DumpRow, Failure, FailureKind, Header, Hello,
+    MethodRequest, MethodRow, MountRow, MountView, Reply, Request, SoftError, StatusAnswer,
+    TemplateRow, WatchRow, Whole, reason,
 };
 use crate::path::PathText;
+use crate::question::Question;
 
 /// How long the client waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,50 +155,18 @@ impl Client {
         Params::try_from(&self.hello.params)
     }
 
-    /// Files similar to one.
-    pub fn find(&self, request: FindRequest) -> Result<Answer<FindRow>, ClientError> {
-        self.stream(&Request::Find(request), None)?.collect_answer()
-    }
-
-    /// All pairs among files.
-    pub fn pairs(&self, request: PairsRequest) -> Result<Rows<PairRow>, ClientError> {
-        self.stream(&Request::Pairs(request), None)
-    }
-
-    /// Two directories by content.
-    pub fn compare(&self, request: CompareRequest) -> Result<Whole<Comparison>, ClientError> {
-        self.whole(&Request::Compare(request))
-    }
-
-    /// Whether a directory can go.
-    pub fn covered(&self, request: CoveredRequest) -> Result<Whole<Coverage>, ClientError> {
-        self.whole(&Request::Covered(request))
-    }
-
-    /// Similar directories.
-    pub fn dirs(&self, request: DirsRequest) -> Result<Answer<DirRow>, ClientError> {
-        self.stream(&Request::Dirs(request), None)?.collect_answer()
-    }
-
-    /// Identical sets and clusters.
-    pub fn groups(&self, request: GroupsRequest) -> Result<Whole<Groups>, ClientError> {
-        self.whole(&Request::Groups(request))
+    /// Asks a question. It may compute for as long as it takes.
+    pub fn ask<Q: Question>(&self, question: Q) -> Result<Whole<Q::Body>, ClientError> {
+        let answer = self
+            .stream(&question.into_request(), None)?
+            .collect_answer()?;
+        Ok(Whole::from_answer(answer))
     }
 
     /// What a published method says.
     pub fn method(&self, request: MethodRequest) -> Result<Answer<MethodRow>, ClientError> {
         self.stream(&Request::Method(Box::new(request)), None)?
             .collect_answer()
-    }
-
-    /// Marks a template.
-    pub fn templates_mark(&self, request: MarkRequest) -> Result<TemplateRow, ClientError> {
-        // Finding a cluster may take as long as all groups.
-        self.stream(&Request::TemplatesMark(request), None)?
-            .collect_answer()?
-            .rows
-            .pop()
-            .ok_or(ClientError::CutOff)
     }
 
     /// The templates.
@@ -211,17 +178,6 @@ impl Client {
     /// Takes a template back.
     pub fn templates_unmark(&self, which: String) -> Result<TemplateRow, ClientError> {
         self.one(&Request::TemplatesUnmark { which })
-    }
-
-    /// All paths, similar files side by side.
-    pub fn groups_order(&self, request: GroupsRequest) -> Result<Answer<OrderRow>, ClientError> {
-        self.stream(&Request::Order(request), None)?
-            .collect_answer()
-    }
-
-    fn whole<P: Parts>(&self, request: &Request) -> Result<Whole<P>, ClientError> {
-        let answer = self.stream(request, None)?.collect_answer()?;
-        Ok(Whole::from_answer(answer))
     }
 
     /// The state of the daemon.
@@ -246,12 +202,6 @@ impl Client {
     /// The canonical dump of these roots, or of all.
     pub fn dump(&self, roots: Vec<PathText>) -> Result<Rows<DumpRow>, ClientError> {
         self.stream(&Request::Dump { roots }, None)
-    }
-
-    /// Every file that may hold a part of one.
-    pub fn holders(&self, request: HoldersRequest) -> Result<Answer<HolderRow>, ClientError> {
-        self.stream(&Request::Holders(request), None)?
-            .collect_answer()
     }
 
     /// A dump of any form of these roots, or of all.

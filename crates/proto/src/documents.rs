@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::{
     CompareClass, Comparison, Coverage, Degree, DirRow, Explanation, FindRow, Groups, Header,
-    PairRow, SoftError, WhyParameters, WhyTotals,
+    PairRow, Parts, SoftError, WhyParameters, WhyTotals,
 };
 use crate::number::Fraction;
 use crate::path::PathText;
@@ -45,13 +45,13 @@ pub type FindDocument = Document<SimilarFiles>;
 pub type PairsDocument = Document<SimilarPairs>;
 
 /// Totals and lists of an answer, between the head of a document and its errors.
-pub trait Body: Clone + Debug + Default + PartialEq + DeserializeOwned {
+pub trait Body: Clone + Debug + PartialEq {
     /// The verb; `"command"` in the document.
     const COMMAND: &'static str;
     /// Whether lines of `jsonl` name their list.
     const TAGGED: bool;
     /// What was asked.
-    type Parameters: Clone + Debug + PartialEq + Serialize + DeserializeOwned;
+    type Parameters: Clone + Debug + PartialEq + Serialize;
     /// What stands before the lists.
     type Totals<'a>: Serialize
     where
@@ -64,9 +64,14 @@ pub trait Body: Clone + Debug + Default + PartialEq + DeserializeOwned {
     fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()>;
 }
 
+/// The body of a report that is read back.
+pub trait SavedBody: Body<Parameters: DeserializeOwned> + DeserializeOwned {}
+
+impl<B: Body<Parameters: DeserializeOwned> + DeserializeOwned> SavedBody for B {}
+
 /// A whole report in memory.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(bound = "")]
+#[serde(bound(deserialize = "B: SavedBody"))]
 pub struct Document<B: Body> {
     /// The layout: [`crate::SCHEMA`] of who wrote it.
     pub schema: u32,
@@ -432,6 +437,29 @@ impl Body for Explanation {
         to.list("differs_b", "differs-b", &self.differs_b)?;
         to.list("changed", "changed", &self.changed)
     }
+}
+
+/// The wire has the rows alone.
+macro_rules! one_list {
+    ($($body:ident.$rows:ident: $row:ty;)*) => {$(
+        impl Parts for $body {
+            type Part = $row;
+
+            fn add(&mut self, row: $row) {
+                self.$rows.push(row);
+            }
+
+            fn into_parts(self) -> Vec<$row> {
+                self.$rows
+            }
+        }
+    )*};
+}
+
+one_list! {
+    SimilarDirs.pairs: DirRow;
+    SimilarFiles.results: FindRow;
+    SimilarPairs.pairs: PairRow;
 }
 
 #[cfg(test)]

@@ -237,7 +237,7 @@ fn jsonl<B: Body>(document: &Document<B>) -> Vec<serde_json::Value> {
 #[track_caller]
 fn survives<B>(document: &Document<B>) -> serde_json::Value
 where
-    B: Body,
+    B: SavedBody,
 {
     let text = json(document);
     let read: Document<B> = serde_json::from_str(&text).unwrap();

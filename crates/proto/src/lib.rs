@@ -9,6 +9,7 @@
 //! * [`message`]: requests and answers as plain data;
 //! * [`report`]: the JSON documents that `--format json` and the overlay's `.report.json` share;
 //! * [`documents`]: the documents of several lists, which are read back too;
+//! * [`question`]: which answer belongs to which request;
 //! * [`frame`]: lines with a hard size limit and a total decoder;
 //! * [`client`]: the blocking client;
 //! * [`catalogued`]: the paths of files that only a catalogue knows;
@@ -29,6 +30,7 @@ pub mod number;
 pub mod path;
 pub mod pattern;
 pub mod places;
+pub mod question;
 pub mod report;
 
 /// The number of the protocol, the `resemble` field of [`message::Hello`]. It rises only when an

@@ -42,7 +42,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &HistoryArgs) -
             b: root(&sweeps.all[at]),
             options: CompareOptions::default(),
         };
-        let answer = sweeps.backend.compare(ui, request)?;
+        let answer = sweeps.backend.ask(ui, request)?;
         sweeps.errors.extend(answer.errors);
         summary.take(&answer.body);
     }

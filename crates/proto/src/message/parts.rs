@@ -21,6 +21,19 @@ pub trait Parts: Default {
     fn into_parts(self) -> Vec<Self::Part>;
 }
 
+/// One list is its own rows.
+impl<R: Serialize + DeserializeOwned> Parts for Vec<R> {
+    type Part = R;
+
+    fn add(&mut self, row: R) {
+        self.push(row);
+    }
+
+    fn into_parts(self) -> Self {
+        self
+    }
+}
+
 /// A whole answer of several lists in memory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Whole<P> {
@@ -30,6 +43,20 @@ pub struct Whole<P> {
     pub body: P,
     /// What could not be looked at, by path.
     pub errors: Vec<SoftError>,
+}
+
+impl<P: Default> Whole<P> {
+    /// The answer to a question about nothing: complete, and empty.
+    pub fn fresh() -> Self {
+        Self {
+            header: Header {
+                fresh: true,
+                ..Header::default()
+            },
+            body: P::default(),
+            errors: Vec::new(),
+        }
+    }
 }
 
 impl<P: Parts> Whole<P> {
