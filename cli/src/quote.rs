@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-pub(crate) use resemble_engine::why::is_printable;
+use resemble_core::printable::is_printable;
 
 /// The name as a shell word, for people.
 pub fn quoted(path: impl AsRef<Path>) -> String {

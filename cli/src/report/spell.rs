@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use resemble_engine::why::is_printable;
+use resemble_core::printable::is_printable;
 
 /// The name with everything hidden spelled out.
 pub(super) fn spelled(name: &[u8]) -> String {

@@ -22,6 +22,7 @@ pub mod hash;
 pub mod ids;
 pub mod numbers;
 pub mod params;
+pub mod printable;
 pub mod rank;
 pub mod sample;
 pub mod similarity;

@@ -49,7 +49,6 @@ use crate::find::read_now;
 use crate::said::{said, way};
 use crate::worded::worded;
 
-pub use decode::is_printable;
 pub use explain::explain;
 pub use layout::{Block, BlockKind};
 pub use order::Placing;

@@ -5,21 +5,7 @@
 //! invisible or turns the direction of writing, and what is no UTF-8, becomes `U+FFFD`. Tabs stay:
 //! whoever lays the text out expands them.
 
-/// Neither obeyed by a terminal nor invisible nor able to turn the direction of what follows.
-pub fn is_printable(c: char) -> bool {
-    !c.is_control()
-        && !matches!(
-            c,
-            '\u{ad}'
-                | '\u{61c}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{feff}'
-                | '\u{fff9}'..='\u{fffb}'
-                | '\u{e0000}'..='\u{e007f}'
-        )
-}
+use resemble_core::printable::is_printable;
 
 /// Something a terminal can be given for a character of a file.
 pub(super) fn shown(c: char) -> char {

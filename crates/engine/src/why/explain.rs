@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::Path;
 
+use resemble_core::printable::is_printable;
 use resemble_core::similarity::Boilerplate;
 use resemble_core::{Params, Relation, Score};
 use resemble_index::{PostingKind, Snapshot};
@@ -11,7 +12,6 @@ use resemble_proto::message::Layer;
 
 use crate::apart::TakeApart;
 use crate::ask::AskError;
-use crate::why::decode::is_printable;
 use crate::why::layout::{Block, BlockKind};
 use crate::why::view::grouped;
 use crate::why::{Comparison, Placing, Shared, compare_apart};

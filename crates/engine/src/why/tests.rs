@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
+use resemble_core::printable::is_printable;
 
 use super::*;
 

@@ -1,0 +1,48 @@
+//! Which characters of a stranger's text can be shown.
+//!
+//! Names and contents of files are chosen by whoever made them. An escape sequence repaints the
+//! screen, a character without a glyph hides, and one that turns the direction of writing shows
+//! `exe.txt` for `txt.exe`. Whatever prints such text asks here first, so that terminal, page,
+//! workbook and overlay agree on what has to be spelled out.
+
+/// Neither obeyed by a terminal nor invisible nor able to turn the direction of what follows.
+pub fn is_printable(c: char) -> bool {
+    !c.is_control()
+        && !matches!(
+            c,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_obeyed_hidden_or_turned_is_not_printed() {
+        for c in [' ', 'a', 'ß', '日', '\u{a0}', '\u{fffd}', '😀'] {
+            assert!(is_printable(c), "{c:?}");
+        }
+        for c in [
+            '\n',
+            '\x1b',
+            '\x7f',
+            '\u{9b}',
+            '\u{ad}',
+            '\u{200b}',
+            '\u{202e}',
+            '\u{2066}',
+            '\u{feff}',
+            '\u{e0041}',
+        ] {
+            assert!(!is_printable(c), "{c:?}");
+        }
+    }
+}
