@@ -25,6 +25,10 @@ mod unmount;
 mod watch;
 mod why;
 
+use std::fs;
+use std::path::Path;
+
+use resemble_proto::documents::SavedBody;
 use resemble_proto::message::{Header, SoftError};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
@@ -33,12 +37,14 @@ use resemble_proto::report::CommonParameters;
 use crate::args::{Cli, Command, ReportFormat, Selection};
 use crate::backend::Backend;
 use crate::error::{CliError, CliResult};
+use crate::human::{counted, human_size};
+use crate::lists;
 use crate::plan::Plan;
-use crate::report::saved::Picked;
-use crate::report::{self, Extras, Report};
-use crate::rows;
+use crate::print;
+use crate::quote::quoted;
+use crate::report::saved::{Picked, Saved};
+use crate::report::{Extras, Report};
 use crate::ui::Ui;
-use crate::values::human_size;
 
 pub use man::pages;
 
@@ -94,8 +100,8 @@ impl After<'_> {
     /// Says it and puts the cache in order.
     fn say(&self, ui: &mut Ui, backend: Option<Backend>) -> CliResult<()> {
         let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
-        rows::note_nothing(ui, self.header, self.none);
-        rows::note_limits(ui, self.header, self.top, by_daemon);
+        lists::note_nothing(ui, self.header, self.none);
+        lists::note_limits(ui, self.header, self.top, by_daemon);
         ui.soft_errors(self.errors);
         ui.flush()?;
         if let Some(backend) = backend {
@@ -123,13 +129,23 @@ fn picked(selection: &Selection) -> Picked {
     }
 }
 
+/// Reads a saved report of the verb of `B`.
+fn read_saved<B: SavedBody>(path: &Path) -> CliResult<Saved<B>> {
+    let bytes = fs::read(path).map_err(|source| CliError::File {
+        verb: "read",
+        path: path.to_owned(),
+        source,
+    })?;
+    Saved::parse(&bytes).map_err(|why| CliError::Usage(format!("{} {why}", quoted(path))))
+}
+
 /// Prints one list as a page or a workbook.
 fn print_list(ui: &mut Ui, format: ReportFormat, report: Report<'_>) -> CliResult<()> {
     let extras = Extras {
         base: base(),
         ..Extras::default()
     };
-    ui.write(|out| report::write(out, format, report, &extras))
+    print::print(ui, format, b'\n', report, &extras)
 }
 
 /// Prints a plan and says what it would gain.
@@ -138,7 +154,7 @@ fn print_plan(ui: &mut Ui, plan: &Plan) -> CliResult<()> {
     let (steps, bytes) = plan.gain();
     ui.note(&format!(
         "a plan of {}, {} to be freed; read it, then run it with sh",
-        rows::counted(steps, "step"),
+        counted(steps, "step"),
         human_size(bytes)
     ));
     Ok(())

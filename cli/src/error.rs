@@ -15,6 +15,7 @@ use resemble_engine::portable::CatalogueError;
 use resemble_engine::templates::TemplateError;
 use resemble_proto::client::ClientError;
 use resemble_proto::message::{BadParams, reason};
+use resemble_proto::pattern::BadPattern;
 use resemble_proto::places::PlaceError;
 
 use crate::quote::quoted;
@@ -59,6 +60,9 @@ pub enum CliError {
     /// Options that cannot be meant together, or a value that cannot be meant.
     #[error("{0}")]
     Usage(String),
+    /// A pattern that cannot be one.
+    #[error(transparent)]
+    Pattern(#[from] BadPattern),
     /// Nobody can answer; the sentence says how that is mended.
     #[error("{0}")]
     NobodyAnswers(String),

@@ -23,22 +23,28 @@
 mod script;
 
 use std::fmt;
-use std::fs;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use resemble_proto::documents::{CoveredDocument, GroupsDocument};
-use resemble_proto::message::reason;
 use resemble_proto::path::PathText;
 
-use crate::args::PlanKind;
+/// What takes the place of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replacement {
+    /// A symbolic link to the file that stays.
+    Symlink,
+    /// A hard link: one file of several names.
+    Hardlink,
+    /// A file of its own that shares its blocks with the one that stays.
+    Reflink,
+}
 
 /// What is to be done, and what is not, and why.
 #[derive(Debug)]
 pub struct Plan {
-    kind: PlanKind,
+    kind: Replacement,
     /// What it was made for, for the head of the script.
     about: String,
     entries: Vec<Entry>,
@@ -47,28 +53,41 @@ pub struct Plan {
 /// A step, or one that is left out.
 #[derive(Debug)]
 enum Entry {
-    Step { keep: Known, replace: Known },
+    Step { keep: FileState, replace: FileState },
     LeftOut { path: PathBuf, why: String },
 }
 
-/// A file as it was when the plan was made.
+/// A regular file as it was when the plan was made.
 #[derive(Clone, Debug)]
-struct Known {
-    path: PathBuf,
-    dev: u64,
-    inode: u64,
-    size: u64,
-    mtime: Time,
-    links: u64,
-    owner: (u32, u32),
-    mode: u32,
+pub struct FileState {
+    /// Its name in the real path of its folder.
+    pub path: PathBuf,
+    /// The device that it is on.
+    pub dev: u64,
+    /// Its number there.
+    pub inode: u64,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it was changed.
+    pub mtime: Time,
+    /// The names that it has.
+    pub links: u64,
+    /// User and group.
+    pub owner: (u32, u32),
+    /// Its permissions: the last twelve bits.
+    pub mode: u32,
 }
+
+/// Looks at a file now. The sentence says why it cannot be part of a plan.
+pub type Look<'a> = &'a dyn Fn(&Path) -> Result<FileState, String>;
 
 /// Seconds and nanoseconds since 1970, printed as `stat -c %.9Y` prints them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Time {
-    seconds: i64,
-    nanos: i64,
+pub struct Time {
+    /// Whole seconds.
+    pub seconds: i64,
+    /// What is beyond them.
+    pub nanos: i64,
 }
 
 impl fmt::Display for Time {
@@ -82,38 +101,9 @@ impl fmt::Display for Time {
     }
 }
 
-impl Known {
-    /// Looks at a file now; the sentence says why it cannot be part of a plan.
-    fn look(path: &Path) -> Result<Self, String> {
-        let failed = |error: io::Error| reason(&error);
-        let name = path.file_name().ok_or("it has no name")?;
-        let parent = match path.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
-        // The folder's real path, whatever led there; the last name is never followed.
-        let path = fs::canonicalize(parent).map_err(failed)?.join(name);
-        let meta = fs::symlink_metadata(&path).map_err(failed)?;
-        if !meta.is_file() {
-            return Err("it is no regular file".to_owned());
-        }
-        Ok(Self {
-            dev: meta.dev(),
-            inode: meta.ino(),
-            size: meta.size(),
-            mtime: Time {
-                seconds: meta.mtime(),
-                nanos: meta.mtime_nsec(),
-            },
-            links: meta.nlink(),
-            owner: (meta.uid(), meta.gid()),
-            mode: meta.mode() & 0o7777,
-            path,
-        })
-    }
-
+impl FileState {
     /// What the script must find again.
-    fn identity(&self) -> String {
+    pub fn identity(&self) -> String {
         format!("{} {} {} {}", self.dev, self.inode, self.size, self.mtime)
     }
 }
@@ -121,20 +111,20 @@ impl Known {
 impl Plan {
     /// The plan for the identical sets of a collection: of each set one file stays, the one with
     /// most hard links, of these the oldest, of these the one with the least path.
-    pub fn of_groups(document: &GroupsDocument, kind: PlanKind) -> Self {
+    pub fn of_groups(document: &GroupsDocument, kind: Replacement, look: Look<'_>) -> Self {
         let roots: Vec<String> = document.parameters.roots.iter().map(spelled_path).collect();
         let mut plan = Self::new(kind, format!("groups {}", roots.join(" ")));
         for set in &document.body.identical {
             let mut files = Vec::with_capacity(set.paths.len());
             for path in &set.paths {
-                match Known::look(path.as_path()) {
+                match look(path.as_path()) {
                     Ok(known) if known.size == set.size => files.push(known),
                     Ok(known) => plan.leave_out(&known.path, "its size has changed"),
                     Err(why) => plan.leave_out(path.as_path(), &why),
                 }
             }
             files.sort_by(|x, y| {
-                let rank = |file: &Known| (std::cmp::Reverse(file.links), file.mtime);
+                let rank = |file: &FileState| (std::cmp::Reverse(file.links), file.mtime);
                 let paths = || {
                     x.path
                         .as_os_str()
@@ -149,8 +139,13 @@ impl Plan {
     }
 
     /// The plan for what is covered of a directory: its copies are replaced, the equals elsewhere
-    /// stay.
-    pub fn of_covered(document: &CoveredDocument, kind: PlanKind) -> Self {
+    /// stay. `dir` is the directory's real path, if it can be told.
+    pub fn of_covered(
+        document: &CoveredDocument,
+        kind: Replacement,
+        dir: Option<&Path>,
+        look: Look<'_>,
+    ) -> Self {
         let parameters = &document.parameters;
         let by: Vec<String> = parameters.by.iter().map(spelled_path).collect();
         let about = format!(
@@ -159,16 +154,12 @@ impl Plan {
             by.join(" --by ")
         );
         let mut plan = Self::new(kind, about);
-        let dir = fs::canonicalize(parameters.dir.as_path());
         for pair in &document.body.linked {
             let why = "it and its only equal are names of one file: nothing to be gained";
             plan.leave_out(pair.path.as_path(), why);
         }
         for pair in &document.body.copies {
-            let (copy, keep) = match (
-                Known::look(pair.path.as_path()),
-                Known::look(pair.by.as_path()),
-            ) {
+            let (copy, keep) = match (look(pair.path.as_path()), look(pair.by.as_path())) {
                 (Ok(copy), Ok(keep)) => (copy, keep),
                 (Err(why), _) => {
                     plan.leave_out(pair.path.as_path(), &why);
@@ -179,8 +170,8 @@ impl Plan {
                     continue;
                 }
             };
-            match &dir {
-                Ok(dir) if !keep.path.starts_with(dir) && copy.path.starts_with(dir) => {
+            match dir {
+                Some(dir) if !keep.path.starts_with(dir) && copy.path.starts_with(dir) => {
                     plan.pair(&keep, copy);
                 }
                 _ => plan.leave_out(&copy.path, "its equal does not lie outside the directory"),
@@ -189,7 +180,7 @@ impl Plan {
         plan
     }
 
-    const fn new(kind: PlanKind, about: String) -> Self {
+    const fn new(kind: Replacement, about: String) -> Self {
         Self {
             kind,
             about,
@@ -206,13 +197,13 @@ impl Plan {
 
     /// Steps for a set whose first file stays. Hard links do not cross devices, so for them one
     /// file of each device stays.
-    fn set(&mut self, files: &[Known]) {
-        let mut kept: Vec<&Known> = Vec::new();
+    fn set(&mut self, files: &[FileState]) {
+        let mut kept: Vec<&FileState> = Vec::new();
         for file in files {
             let keep = kept
                 .iter()
                 .copied()
-                .find(|keep| self.kind != PlanKind::Hardlink || keep.dev == file.dev);
+                .find(|keep| self.kind != Replacement::Hardlink || keep.dev == file.dev);
             match keep {
                 None => kept.push(file),
                 Some(keep) => self.pair(keep, file.clone()),
@@ -220,7 +211,7 @@ impl Plan {
         }
     }
 
-    fn pair(&mut self, keep: &Known, replace: Known) {
+    fn pair(&mut self, keep: &FileState, replace: FileState) {
         match self.objection(keep, &replace) {
             Some(why) => self.leave_out(&replace.path, why),
             None => self.entries.push(Entry::Step {
@@ -230,8 +221,8 @@ impl Plan {
         }
     }
 
-    fn objection(&self, keep: &Known, replace: &Known) -> Option<&'static str> {
-        let hard = self.kind == PlanKind::Hardlink;
+    fn objection(&self, keep: &FileState, replace: &FileState) -> Option<&'static str> {
+        let hard = self.kind == Replacement::Hardlink;
         if (keep.dev, keep.inode) == (replace.dev, replace.inode) {
             Some("it is the file that stays, by another name")
         } else if keep.size != replace.size {
@@ -267,7 +258,3 @@ impl Plan {
 fn spelled_path(path: &PathText) -> String {
     script::spelled(path.as_bytes())
 }
-
-#[cfg(test)]
-#[path = "plan/tests.rs"]
-mod tests;

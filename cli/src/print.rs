@@ -4,23 +4,25 @@
 //! from there on nobody knows which it was. Text for people is in [`crate::text`], pages and
 //! workbooks are in [`crate::report`].
 
-mod tables;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::args::{ReportFormat, ReportOutput};
+use crate::args::ReportFormat;
 use crate::error::CliResult;
-use crate::report::{self, Extras, Report};
+use crate::report::{Extras, Report, html, xlsx};
 use crate::table::Style;
+use crate::tables;
 use crate::ui::Ui;
 
-/// Prints a report in any format but text, for which each verb has its own view.
+/// Prints a report in any format but text, for which each verb has its own view. `end`: the byte
+/// after a row of TSV or of the lists of fdupes.
 pub fn print(
     ui: &mut Ui,
-    output: &ReportOutput,
+    format: ReportFormat,
+    end: u8,
     report: Report<'_>,
     extras: &Extras<'_>,
 ) -> CliResult<()> {
-    let end = output.end();
-    match output.format {
+    match format {
         ReportFormat::Json => ui.write(|out| report.write_json(out)),
         ReportFormat::Jsonl => ui.write(|out| report.write_jsonl(out)),
         ReportFormat::Csv => ui.write(|out| tables::write(out, Style::Csv, report, b'\n')),
@@ -30,11 +32,22 @@ pub fn print(
             // Refused before anything was looked at.
             _ => Ok(()),
         },
-        format @ (ReportFormat::Html | ReportFormat::Xlsx | ReportFormat::Text) => {
-            ui.write(|out| report::write(out, format, report, extras))
-        }
+        ReportFormat::Html => ui.write(|out| html::write(out, report, extras, now())),
+        ReportFormat::Xlsx => ui.write(|out| xlsx::write(out, report, extras, now())),
+        // Each verb has its own view.
+        ReportFormat::Text => Ok(()),
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// When a report is made, in seconds since 1970; `SOURCE_DATE_EPOCH` makes two reports of the same
+/// document the same bytes.
+fn now() -> u64 {
+    let fixed = std::env::var("SOURCE_DATE_EPOCH").ok();
+    fixed
+        .and_then(|seconds| seconds.parse().ok())
+        .or_else(|| {
+            let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+            Some(since.as_secs())
+        })
+        .unwrap_or_default()
+}

@@ -19,14 +19,13 @@ pub mod evidence;
 pub mod saved;
 
 mod facts;
-mod html;
+pub mod html;
 mod sheets;
 mod spell;
-mod xlsx;
+pub mod xlsx;
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use resemble_proto::documents::{
     CompareDocument, CoveredDocument, DirsDocument, Document, FindDocument, GroupsDocument,
@@ -35,8 +34,6 @@ use resemble_proto::documents::{
 use resemble_proto::message::{Header, SoftError};
 use resemble_proto::path::PathText;
 use serde_json::Value;
-
-use crate::args::ReportFormat;
 
 pub use evidence::Evidence;
 
@@ -68,36 +65,6 @@ pub struct Extras<'a> {
     pub base: Option<PathText>,
     /// The saved report that this one is made from.
     pub saved: Option<&'a Path>,
-}
-
-/// Writes a page or a workbook. The formats for programs are [`crate::print`]'s.
-pub fn write(
-    out: &mut dyn Write,
-    format: ReportFormat,
-    report: Report<'_>,
-    extras: &Extras<'_>,
-) -> io::Result<()> {
-    match format {
-        ReportFormat::Html => html::write(out, report, extras, now()),
-        ReportFormat::Xlsx => xlsx::write(out, report, extras, now()),
-        other => Err(io::Error::other(format!(
-            "{} is no page and no workbook",
-            other.word()
-        ))),
-    }
-}
-
-/// When a report is made, in seconds since 1970; `SOURCE_DATE_EPOCH` makes two reports of the same
-/// document the same bytes.
-fn now() -> u64 {
-    let fixed = std::env::var("SOURCE_DATE_EPOCH").ok();
-    fixed
-        .and_then(|seconds| seconds.parse().ok())
-        .or_else(|| {
-            let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-            Some(since.as_secs())
-        })
-        .unwrap_or_default()
 }
 
 /// What all documents have in common.

@@ -6,22 +6,21 @@ mod fold;
 mod holders;
 mod method;
 mod sweeps;
+mod templates;
 
-use std::fmt::Write as _;
+use std::io::{self, Write};
 
 use resemble_core::Relation;
 use resemble_proto::message::{
-    AlertKind, AlertRow, Differs, Discount, FindRow, Header, OrderRow, PairRow, SoftError, WatchRow,
+    AlertKind, AlertRow, Differs, Discount, FindRow, OrderRow, PairRow, SoftError, WatchRow,
 };
 use resemble_proto::number::Fraction;
-use resemble_proto::report::{self, Head, RowsName, json_line, write_error_line};
+use resemble_proto::report::{Head, json_line, write_error_line};
 use serde::Serialize;
 
-use crate::args::{RowFormat, RowOutput};
-use crate::error::CliResult;
+use crate::human::utc;
+use crate::lines::{Cell, TextStyle, TextWriter, Tint};
 use crate::table::{Field, Style, write_row};
-use crate::ui::{Cell, Tint, Ui};
-use crate::values::{human_count, human_size};
 
 pub use fold::FoldRow;
 pub use sweeps::{Became, LostRow, VersionRow};
@@ -40,155 +39,68 @@ pub trait Row: Serialize {
     fn fields(&self) -> Vec<Field<'_>>;
 
     /// The cells of its line of text.
-    fn cells(&self, ui: &Ui) -> Vec<Cell>;
+    fn cells(&self, style: TextStyle) -> Vec<Cell>;
 
     /// The heading that the line stands under, if lines are grouped.
-    fn heading(&self, ui: &Ui) -> Option<Cell> {
-        let _ = ui;
+    fn heading(&self, style: TextStyle) -> Option<Cell> {
+        let _ = style;
         None
     }
 }
 
-/// Prints a whole answer. `grouped`: text gets a line before each group of rows.
-pub fn print<P: Serialize, R: Row>(
-    ui: &mut Ui,
-    output: &RowOutput,
-    head: &Head<'_, P>,
-    name: RowsName,
+/// Writes a line a row; `grouped`: with a line before each run of rows under one heading.
+pub fn write_text<R: Row>(
+    out: &mut TextWriter<'_>,
     rows: &[R],
-    errors: &[SoftError],
+    end: u8,
     grouped: bool,
-) -> CliResult<()> {
-    let end = if output.null { b'\0' } else { b'\n' };
-    match output.format {
-        RowFormat::Text => {
-            if !output.null {
-                ui.page();
-            }
-            print_text(ui, rows, end, grouped)
-        }
-        RowFormat::Json => ui.write(|out| report::write_json(out, head, name, rows, errors)),
-        RowFormat::Jsonl => ui.write(|out| {
-            json_line(out, head)?;
-            rows.iter().try_for_each(|row| json_line(out, row))?;
-            errors
-                .iter()
-                .try_for_each(|error| write_error_line(out, error))
-        }),
-        RowFormat::Csv => ui.write(|out| {
-            writeln!(out, "{}", R::COLUMNS.join(","))?;
-            rows.iter()
-                .try_for_each(|row| write_row(out, Style::Csv, &row.fields(), b'\n'))
-        }),
-        RowFormat::Tsv => ui.write(|out| {
-            rows.iter()
-                .try_for_each(|row| write_row(out, Style::Tsv, tsv_fields::<R>(&row.fields()), end))
-        }),
-    }
-}
-
-fn tsv_fields<'f, R: Row>(fields: &'f [Field<'f>]) -> &'f [Field<'f>] {
-    &fields[..R::IN_TSV.min(fields.len())]
-}
-
-/// Prints one row of an answer that never ends.
-pub fn print_one<R: Row>(ui: &mut Ui, output: &RowOutput, row: &R) -> CliResult<()> {
-    let end = if output.null { b'\0' } else { b'\n' };
-    match output.format {
-        RowFormat::Text => print_text(ui, std::slice::from_ref(row), end, false)?,
-        RowFormat::Json | RowFormat::Jsonl => ui.write(|out| json_line(out, row))?,
-        RowFormat::Csv => ui.write(|out| write_row(out, Style::Csv, &row.fields(), b'\n'))?,
-        RowFormat::Tsv => {
-            ui.write(|out| write_row(out, Style::Tsv, tsv_fields::<R>(&row.fields()), end))?;
-        }
-    }
-    ui.flush()
-}
-
-/// Prints what comes before the first row of an answer that never ends.
-pub fn print_head<P: Serialize, R: Row>(
-    ui: &mut Ui,
-    output: &RowOutput,
-    head: &Head<'_, P>,
-) -> CliResult<()> {
-    match output.format {
-        RowFormat::Json | RowFormat::Jsonl => ui.write(|out| json_line(out, head))?,
-        RowFormat::Csv => ui.write(|out| writeln!(out, "{}", R::COLUMNS.join(",")))?,
-        RowFormat::Text | RowFormat::Tsv => {}
-    }
-    ui.flush()
-}
-
-/// Says on standard error what an answer does not hold.
-pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bool) {
-    if let Some(top) = top.filter(|_| header.shown < header.total) {
-        ui.note(&format!(
-            "{} of {} rows shown (--top {top})",
-            header.shown, header.total
-        ));
-    }
-    if !header.fresh {
-        let files = match header.pending {
-            1 => "1 file".to_owned(),
-            files => format!("{files} files"),
-        };
-        ui.note(&if by_daemon {
-            format!("the daemon has not seen everything yet ({files} to be read); `resemble sync` waits for it")
-        } else {
-            format!("{files} changed while being read: the answer may be out of date")
-        });
-    }
-}
-
-/// Says on standard error what an answer without rows was made of: nothing found is an answer. `what` is
-/// the answer in two words.
-pub fn note_nothing(ui: &mut Ui, header: &Header, what: &str) {
-    let Some(looked) = header.looked.filter(|_| header.total == 0) else {
-        return;
-    };
-    let mut text = format!(
-        "{what}: compared {} of {}",
-        counted(looked.files, "file"),
-        human_size(looked.bytes)
-    );
-    let left = [
-        (looked.unreadable, "could not be read"),
-        (
-            looked.skipped,
-            "left out by a pattern, a size or a file system",
-        ),
-        (looked.small, "under 256 bytes, found only if identical"),
-    ];
-    for (count, what) in left.into_iter().filter(|(count, _)| *count > 0) {
-        // Writing to a string does not fail.
-        write!(text, "; {} {what}", human_count(count)).unwrap_or_default();
-    }
-    if looked.least_run > 0 {
-        let run = human_count(looked.least_run);
-        write!(text, "; a common run of {run} bytes would have been seen").unwrap_or_default();
-    }
-    ui.note(&text);
-}
-
-/// `1 file`, `12,345 files`.
-pub fn counted(count: u64, what: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{} {what}{s}", human_count(count))
-}
-
-fn print_text<R: Row>(ui: &mut Ui, rows: &[R], end: u8, grouped: bool) -> CliResult<()> {
+) -> io::Result<()> {
+    let style = out.style();
     let mut lines = Vec::with_capacity(rows.len());
     let mut current: Option<Vec<u8>> = None;
     for row in rows {
-        if let Some(heading) = row.heading(ui).filter(|_| grouped)
+        if let Some(heading) = row.heading(style).filter(|_| grouped)
             && current.as_deref() != Some(heading.bytes())
         {
             current = Some(heading.bytes().to_vec());
             lines.push(vec![heading]);
         }
-        lines.push(row.cells(ui));
+        lines.push(row.cells(style));
     }
-    ui.lines(&lines, end)
+    out.lines(&lines, end)
+}
+
+/// Writes an object a line: the head, the rows, the errors.
+pub fn write_jsonl<P: Serialize, R: Row>(
+    out: &mut dyn Write,
+    head: &Head<'_, P>,
+    rows: &[R],
+    errors: &[SoftError],
+) -> io::Result<()> {
+    json_line(out, head)?;
+    rows.iter().try_for_each(|row| json_line(out, row))?;
+    errors
+        .iter()
+        .try_for_each(|error| write_error_line(out, error))
+}
+
+/// Writes the header row of CSV.
+pub fn write_csv_header<R: Row>(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{}", R::COLUMNS.join(","))
+}
+
+/// Writes rows of CSV, without the header row.
+pub fn write_csv<R: Row>(out: &mut dyn Write, rows: &[R]) -> io::Result<()> {
+    rows.iter()
+        .try_for_each(|row| write_row(out, Style::Csv, &row.fields(), b'\n'))
+}
+
+/// Writes rows of TSV.
+pub fn write_tsv<R: Row>(out: &mut dyn Write, rows: &[R], end: u8) -> io::Result<()> {
+    rows.iter().try_for_each(|row| {
+        let fields = row.fields();
+        write_row(out, Style::Tsv, &fields[..R::IN_TSV.min(fields.len())], end)
+    })
 }
 
 /// `97%`, or `?` for what is too small to judge.
@@ -271,14 +183,14 @@ impl Row for FindRow {
         ]
     }
 
-    fn cells(&self, ui: &Ui) -> Vec<Cell> {
+    fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let tint = tint(self.relation);
         let identical = self.is_identical();
         let mut cells = vec![
             percent(self.score(), identical, tint),
             Cell::left(word(self.relation), tint),
         ];
-        if ui.is_verbose() {
+        if style.verbose {
             cells.extend(details(
                 self.a_in_b,
                 self.b_in_a,
@@ -289,7 +201,7 @@ impl Row for FindRow {
                 cells.push(Cell::left("by text", Tint::Faint));
             }
         }
-        cells.push(ui.name(&self.path, Tint::Plain));
+        cells.push(style.name(&self.path, Tint::Plain));
         cells.extend(much_discounted(self.score(), &self.discount));
         if self.differs == Some(Differs::OnlyInNumbers) {
             cells.push(Cell::left("(differ only in numbers)", Tint::Faint));
@@ -297,8 +209,8 @@ impl Row for FindRow {
         cells
     }
 
-    fn heading(&self, ui: &Ui) -> Option<Cell> {
-        Some(ui.name(&self.file, Tint::Heading).followed_by(":"))
+    fn heading(&self, style: TextStyle) -> Option<Cell> {
+        Some(style.name(&self.file, Tint::Heading).followed_by(":"))
     }
 }
 
@@ -330,14 +242,14 @@ impl Row for PairRow {
         ]
     }
 
-    fn cells(&self, ui: &Ui) -> Vec<Cell> {
+    fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let tint = if self.identical {
             Tint::Good
         } else {
             Tint::Plain
         };
         let mut cells = vec![percent(self.score, self.identical, tint)];
-        if ui.is_verbose() {
+        if style.verbose {
             cells.extend(details(
                 self.a_in_b,
                 self.b_in_a,
@@ -345,8 +257,8 @@ impl Row for PairRow {
                 self.identical,
             ));
         }
-        cells.push(ui.name(&self.a, Tint::Plain));
-        cells.push(ui.name(&self.b, Tint::Plain));
+        cells.push(style.name(&self.a, Tint::Plain));
+        cells.push(style.name(&self.b, Tint::Plain));
         cells.extend(much_discounted(self.score, &self.discount));
         cells
     }
@@ -384,9 +296,12 @@ impl Row for AlertRow {
         ]
     }
 
-    fn cells(&self, ui: &Ui) -> Vec<Cell> {
+    fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let time = Cell::left(utc(self.time), Tint::Faint);
-        let (a, b) = (ui.name(&self.a, Tint::Plain), ui.name(&self.b, Tint::Plain));
+        let (a, b) = (
+            style.name(&self.a, Tint::Plain),
+            style.name(&self.b, Tint::Plain),
+        );
         if self.kind == AlertKind::Tree {
             let what = format!("{} files, a copy of", self.files);
             return vec![time, a, Cell::left(what, Tint::Notable), b];
@@ -405,8 +320,8 @@ impl Row for OrderRow {
         vec![Field::Name(self.path.as_bytes())]
     }
 
-    fn cells(&self, ui: &Ui) -> Vec<Cell> {
-        vec![ui.name(&self.path, Tint::Plain)]
+    fn cells(&self, style: TextStyle) -> Vec<Cell> {
+        vec![style.name(&self.path, Tint::Plain)]
     }
 }
 
@@ -425,9 +340,9 @@ impl Row for WatchRow {
         ]
     }
 
-    fn cells(&self, ui: &Ui) -> Vec<Cell> {
-        let mut cells = vec![ui.name(&self.path, Tint::Plain)];
-        if ui.is_verbose() {
+    fn cells(&self, style: TextStyle) -> Vec<Cell> {
+        let mut cells = vec![style.name(&self.path, Tint::Plain)];
+        if style.verbose {
             cells.push(Cell::left(self.origin.word(), Tint::Faint));
         }
         if self.ignore {
@@ -442,37 +357,3 @@ impl Row for WatchRow {
         cells
     }
 }
-
-/// The day of a time of last change: `2026-09-01`; `-` before 1970.
-pub fn day(seconds: i64) -> String {
-    match u64::try_from(seconds) {
-        Ok(seconds) => utc(seconds).split('T').next().unwrap_or("-").to_owned(),
-        Err(_) => "-".to_owned(),
-    }
-}
-
-/// Seconds since 1970 as `2026-09-01T12:34:56Z`. The calendar is Howard Hinnant's
-/// `civil_from_days`, exact for every day of the proleptic Gregorian calendar.
-pub(crate) fn utc(seconds: u64) -> String {
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Days since 0000-03-01: leap days fall on the end of a year that starts in March.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
-#[cfg(test)]
-#[path = "rows/tests.rs"]
-mod tests;

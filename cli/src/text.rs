@@ -13,9 +13,8 @@ pub mod groups;
 
 use resemble_proto::number::Fraction;
 
-use crate::rows::counted;
-use crate::ui::{Cell, Tint};
-use crate::values::human_size;
+use crate::human::{counted, human_size};
+use crate::lines::{Cell, Tint};
 
 /// Lines of a list that is not asked for in full: about a screen.
 const SCREENFUL: usize = 40;

@@ -19,16 +19,18 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anstyle::{AnsiColor, Style};
 use resemble_proto::message::SoftError;
 use resemble_proto::path::PathText;
 
 pub use progress::Progress;
 
+pub use crate::lines::{Cell, Tint};
+
 use pager::Pager;
 
 use crate::args::{ColorWhen, Global};
 use crate::error::{CliError, CliResult, Outcome};
+use crate::lines::{TextStyle, TextWriter};
 use crate::quote::{harmless, quoted_bytes};
 
 /// How much is said on standard error.
@@ -71,85 +73,6 @@ impl std::fmt::Debug for Ui {
         f.debug_struct("Ui")
             .field("terminal", &self.terminal)
             .finish_non_exhaustive()
-    }
-}
-
-/// What a word of the output is, for colours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tint {
-    /// As it is.
-    Plain,
-    /// A heading.
-    Heading,
-    /// Good: identical, live.
-    Good,
-    /// To be looked at: degraded, scanning.
-    Notable,
-    /// Less important.
-    Faint,
-}
-
-impl Tint {
-    /// As escape sequences.
-    pub(crate) const fn style(self) -> Style {
-        match self {
-            Self::Plain => Style::new(),
-            Self::Heading => Style::new().bold(),
-            Self::Good => AnsiColor::Green.on_default(),
-            Self::Notable => AnsiColor::Yellow.on_default(),
-            Self::Faint => Style::new().dimmed(),
-        }
-    }
-}
-
-/// One cell of a line of text.
-#[derive(Clone, Debug)]
-pub struct Cell {
-    text: Vec<u8>,
-    tint: Tint,
-    right: bool,
-}
-
-impl Cell {
-    /// Text of ours, flush left.
-    pub fn left(text: impl Into<String>, tint: Tint) -> Self {
-        Self {
-            text: text.into().into_bytes(),
-            tint,
-            right: false,
-        }
-    }
-
-    /// Text of ours, flush right.
-    pub fn right(text: impl Into<String>, tint: Tint) -> Self {
-        Self {
-            right: true,
-            ..Self::left(text, tint)
-        }
-    }
-
-    /// The cell with something of ours behind it.
-    #[must_use]
-    pub fn followed_by(mut self, text: &str) -> Self {
-        self.text.extend_from_slice(text.as_bytes());
-        self
-    }
-
-    /// The cell with another behind it, and something of ours between.
-    #[must_use]
-    pub fn joined(mut self, between: &str, other: &Self) -> Self {
-        self.text.extend_from_slice(between.as_bytes());
-        self.text.extend_from_slice(&other.text);
-        self
-    }
-
-    /// What is printed, without colour.
-    pub fn bytes(&self) -> &[u8] {
-        &self.text
-    }
-
-    fn width(&self) -> usize {
-        String::from_utf8_lossy(&self.text).chars().count()
     }
 }
 
@@ -243,51 +166,32 @@ impl Ui {
         self.write(|out| out.flush())
     }
 
+    /// For whom results are laid out.
+    pub fn style(&self) -> TextStyle {
+        TextStyle {
+            terminal: self.terminal,
+            color: self.color,
+            verbose: self.is_verbose(),
+        }
+    }
+
     /// A name as a cell: quoted on a terminal, raw elsewhere.
     pub fn name(&self, name: &PathText, tint: Tint) -> Cell {
-        let text = if self.terminal {
-            quoted_bytes(name.as_bytes()).into_bytes()
-        } else {
-            name.as_bytes().to_vec()
-        };
-        Cell {
-            text,
-            tint,
-            right: false,
-        }
+        self.style().name(name, tint)
     }
 
     /// Prints lines of cells, two blanks between; on a terminal in columns.
     pub fn lines(&mut self, lines: &[Vec<Cell>], end: u8) -> CliResult<()> {
-        let mut widths: Vec<usize> = Vec::new();
-        if self.terminal {
-            for line in lines {
-                widths.resize(widths.len().max(line.len()), 0);
-                for (width, cell) in widths.iter_mut().zip(line) {
-                    *width = (*width).max(cell.width());
-                }
-            }
-        }
-        let color = self.color;
-        self.write(|out| {
-            for line in lines {
-                for (i, cell) in line.iter().enumerate() {
-                    let width = widths.get(i).copied().unwrap_or(0);
-                    let blanks = width.saturating_sub(cell.width());
-                    let is_last = i + 1 == line.len();
-                    let before = if cell.right { blanks } else { 0 };
-                    let after = if cell.right || is_last { 0 } else { blanks };
-                    write!(out, "{:before$}", "")?;
-                    paint(out, color, cell)?;
-                    write!(out, "{:after$}", "")?;
-                    if !is_last {
-                        out.write_all(b"  ")?;
-                    }
-                }
-                out.write_all(&[end])?;
-            }
-            Ok(())
-        })
+        self.print(|out| out.lines(lines, end))
+    }
+
+    /// Prints text in the style of where it goes.
+    pub fn print(
+        &mut self,
+        body: impl FnOnce(&mut TextWriter<'_>) -> io::Result<()>,
+    ) -> CliResult<()> {
+        let style = self.style();
+        self.write(|out| body(&mut TextWriter::new(out, style)))
     }
 
     /// Says something on standard error, unless `-q`.
@@ -349,17 +253,6 @@ impl Ui {
                 Outcome::Incomplete.into()
             }
         }
-    }
-}
-
-fn paint(out: &mut dyn Write, color: bool, cell: &Cell) -> io::Result<()> {
-    let style = cell.tint.style();
-    if color && style != Style::new() {
-        write!(out, "{style}")?;
-        out.write_all(&cell.text)?;
-        write!(out, "{style:#}")
-    } else {
-        out.write_all(&cell.text)
     }
 }
 

@@ -114,38 +114,6 @@ fn decimal(text: &str) -> Option<f64> {
     }
 }
 
-/// A number of bytes for people: `999 B`, `1.2 KiB`, `34 MiB`.
-pub fn human_size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
-    if bytes < 1024 {
-        return format!("{bytes} B");
-    }
-    let mut value = bytes as f64 / 1024.0;
-    let mut unit = 0;
-    while value >= 1000.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if value < 10.0 {
-        format!("{value:.1} {}", UNITS[unit])
-    } else {
-        format!("{value:.0} {}", UNITS[unit])
-    }
-}
-
-/// A count for people: `12,345`.
-pub fn human_count(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,17 +205,5 @@ mod tests {
         for text in ["", "s", "-1", "1d", "1e9", "9999999999999999999999h"] {
             assert!(duration(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn for_people() {
-        assert_eq!(human_size(0), "0 B");
-        assert_eq!(human_size(1023), "1023 B");
-        assert_eq!(human_size(1234), "1.2 KiB");
-        assert_eq!(human_size(35_651_584), "34 MiB");
-        assert_eq!(human_size(u64::MAX), "16384 PiB");
-        assert_eq!(human_count(0), "0");
-        assert_eq!(human_count(999), "999");
-        assert_eq!(human_count(1_234_567), "1,234,567");
     }
 }

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use super::{RowFormat, RowOutput};
 use crate::error::{CliError, CliResult};
+use crate::plan::Replacement;
 
 /// How a report is printed.
 #[derive(Clone, Debug, Args)]
@@ -209,13 +210,12 @@ pub enum PlanKind {
     Reflink,
 }
 
-impl PlanKind {
-    /// The word on the command line.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Symlink => "symlink",
-            Self::Hardlink => "hardlink",
-            Self::Reflink => "reflink",
+impl From<PlanKind> for Replacement {
+    fn from(kind: PlanKind) -> Self {
+        match kind {
+            PlanKind::Symlink => Self::Symlink,
+            PlanKind::Hardlink => Self::Hardlink,
+            PlanKind::Reflink => Self::Reflink,
         }
     }
 }

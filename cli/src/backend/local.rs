@@ -33,9 +33,9 @@ use rustix::fs::{Access, access};
 use super::{Sought, formats, read_now, subject_error};
 use crate::args::{Answering, Global};
 use crate::error::{CliError, CliResult};
+use crate::human::human_size;
 use crate::names::Named;
 use crate::ui::{Progress, Ui};
-use crate::values::human_size;
 
 /// Answers from the command's own cache.
 #[derive(Debug)]

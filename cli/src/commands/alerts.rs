@@ -7,7 +7,7 @@ use resemble_proto::report::Head;
 use crate::args::{AlertsArgs, Global, RowFormat};
 use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
-use crate::rows;
+use crate::lists;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) -> CliResult {
@@ -22,7 +22,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) ->
     let head = Head::new("alerts", parameters, alerts.header());
     if !args.follow {
         let answer = alerts.collect_answer()?;
-        rows::print(
+        lists::print(
             ui,
             &args.output,
             &head,
@@ -33,9 +33,9 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) ->
         )?;
         return Ok(Outcome::of(!answer.rows.is_empty()));
     }
-    rows::print_head::<_, AlertRow>(ui, &args.output, &head)?;
+    lists::print_head::<_, AlertRow>(ui, &args.output, &head)?;
     for alert in alerts {
-        rows::print_one(ui, &args.output, &alert?)?;
+        lists::print_one(ui, &args.output, &alert?)?;
     }
     Ok(Outcome::Holds)
 }

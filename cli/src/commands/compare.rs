@@ -12,8 +12,9 @@ use resemble_proto::places::Env;
 
 use crate::args::{CompareArgs, Global, ReportFormat};
 use crate::backend::Backend;
-use crate::commands::{After, NOTHING, base, common_parameters, picked};
+use crate::commands::{After, NOTHING, base, common_parameters, picked, read_saved};
 use crate::error::{CliError, CliResult, Outcome};
+use crate::evidence;
 use crate::names::{self, Named};
 use crate::print;
 use crate::report::saved::{self, Picked, Saved};
@@ -27,7 +28,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CompareArgs) -
     let (saved, backend) = match (&args.output.from, named) {
         (None, Some(named)) => {
             let (document, backend) = ask(ui, env, global, args, named)?;
-            let evidence = evidence(ui, args, &document, &backend);
+            let evidence = best_pairs(ui, args, &document, &backend);
             let saved = Saved {
                 document,
                 folders: None,
@@ -37,7 +38,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CompareArgs) -
             (saved, Some(backend))
         }
         (Some(path), _) => {
-            let mut saved = saved::read::<Comparison>(path)?;
+            let mut saved = read_saved::<Comparison>(path)?;
             let picked = Picked {
                 classes: classes(ui, args),
                 ..picked(&args.selection)
@@ -177,7 +178,7 @@ fn agree(named: &[Named; 2]) -> CliResult<()> {
 }
 
 /// The best pairs side by side, for a page.
-fn evidence(
+fn best_pairs(
     ui: &Ui,
     args: &CompareArgs,
     document: &CompareDocument,
@@ -190,7 +191,9 @@ fn evidence(
     }
     let _progress = ui.progress("reading the best pairs");
     let params = backend.params();
-    report::evidence::of_compare(document, args.output.evidence, a, b, params, &mut |_| ())
+    report::evidence::of_compare(document, args.output.evidence, &|left, right| {
+        evidence::read((a, left), (b, right), params)
+    })
 }
 
 fn print(
@@ -203,14 +206,15 @@ fn print(
         return print_new(ui, args, document);
     }
     if args.output.format != ReportFormat::Text {
-        return print::print(ui, &args.output, Report::Compare(document), extras);
+        let (format, end) = (args.output.format, args.output.end());
+        return print::print(ui, format, end, Report::Compare(document), extras);
     }
     ui.page();
     let view = text::compare::View {
         all: args.all,
         trees: !args.no_trees,
     };
-    text::compare::print(ui, document, view)
+    ui.print(|out| text::compare::print(out, document, view))
 }
 
 /// The names of what is new in B, for `rsync --files-from`.

@@ -9,10 +9,10 @@ use resemble_proto::places::Env;
 
 use crate::args::{CoveredArgs, Global, ReportFormat};
 use crate::backend::Backend;
-use crate::commands::{After, base, print_plan};
+use crate::commands::{After, base, print_plan, read_saved};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names::{self, Named};
-use crate::plan::Plan;
+use crate::plans;
 use crate::print;
 use crate::report::saved::{self, Picked, Saved};
 use crate::report::{Extras, Report};
@@ -45,7 +45,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
             (saved, Some(backend))
         }
         (Some(path), _) => {
-            let mut saved = saved::read::<Coverage>(path)?;
+            let mut saved = read_saved::<Coverage>(path)?;
             saved::pick_covered(&mut saved, &picked(args))?;
             (saved, None)
         }
@@ -83,18 +83,19 @@ fn print(
     base: Option<PathText>,
 ) -> CliResult<()> {
     if let Some(kind) = args.plan {
-        return print_plan(ui, &Plan::of_covered(document, kind));
+        return print_plan(ui, &plans::of_covered(document, kind));
     }
     if args.output.format == ReportFormat::Text {
         ui.page();
-        return text::covered::print(ui, document, args.all);
+        return ui.print(|out| text::covered::print(out, document, args.all));
     }
     let extras = Extras {
         base,
         saved: args.output.from.as_deref(),
         ..Extras::default()
     };
-    print::print(ui, &args.output, Report::Covered(document), &extras)
+    let (format, end) = (args.output.format, args.output.end());
+    print::print(ui, format, end, Report::Covered(document), &extras)
 }
 
 fn ask(

@@ -10,7 +10,7 @@ use resemble_proto::places::Env;
 
 use crate::args::{DirsArgs, Global, ReportFormat, Selection};
 use crate::backend::Backend;
-use crate::commands::{After, NOTHING, base, common_parameters, picked};
+use crate::commands::{After, NOTHING, base, common_parameters, picked, read_saved};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names::{self, Named};
 use crate::print;
@@ -31,7 +31,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DirsArgs) -> C
             (document, base(), backend)
         }
         Some(path) => {
-            let mut saved = saved::read::<SimilarDirs>(path)?;
+            let mut saved = read_saved::<SimilarDirs>(path)?;
             saved::pick_dirs(&mut saved, &picked(&args.selection))?;
             (saved.document, saved.base, None)
         }
@@ -56,14 +56,15 @@ fn print(
 ) -> CliResult<()> {
     if args.output.format == ReportFormat::Text {
         ui.page();
-        return text::dirs::print(ui, document);
+        return ui.print(|out| text::dirs::print(out, document));
     }
     let extras = Extras {
         base,
         saved: args.output.from.as_deref(),
         ..Extras::default()
     };
-    print::print(ui, &args.output, Report::Dirs(document), &extras)
+    let (format, end) = (args.output.format, args.output.end());
+    print::print(ui, format, end, Report::Dirs(document), &extras)
 }
 
 fn ask(

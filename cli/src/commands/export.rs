@@ -19,11 +19,11 @@ use crate::args::{ExportArgs, Global};
 use crate::backend::Backend;
 use crate::commands::method;
 use crate::error::{CliError, CliResult, Outcome};
+use crate::human::counted;
+use crate::human::human_size;
 use crate::names;
 use crate::quote::quoted;
-use crate::rows::counted;
 use crate::ui::Ui;
-use crate::values::human_size;
 
 /// A catalogue of so many bytes is small, whatever it is a catalogue of.
 const SMALL: u64 = 1 << 20;

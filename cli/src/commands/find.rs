@@ -17,9 +17,9 @@ use crate::args::{FindArgs, Global, ListAs};
 use crate::backend::{Backend, Sought, digest_stdin};
 use crate::commands::{NOTHING, common_parameters, holders, method, print_list};
 use crate::error::{CliError, CliResult, Outcome};
+use crate::lists;
 use crate::names::{self, Named};
 use crate::report::Report;
-use crate::rows;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> CliResult {
@@ -74,7 +74,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
         ListAs::Rows(output) => {
             let head = Head::new("find", parameters, header);
             let (rows, grouped) = (&found.rows, files.len() > 1);
-            rows::print(ui, &output, &head, "results", rows, &errors, grouped)?;
+            lists::print(ui, &output, &head, "results", rows, &errors, grouped)?;
         }
         ListAs::Report(format) => {
             let results = std::mem::take(&mut found.rows);
@@ -88,8 +88,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     let looked = header
         .looked
         .or_else(|| (header.total == 0).then(everywhere)?);
-    rows::note_nothing(ui, &Header { looked, ..header }, NOTHING);
-    rows::note_limits(ui, &header, args.selection.top, by_daemon);
+    lists::note_nothing(ui, &Header { looked, ..header }, NOTHING);
+    lists::note_limits(ui, &header, args.selection.top, by_daemon);
     ui.soft_errors(&errors);
     ui.flush()?;
     if let Some(backend) = backend {

@@ -18,8 +18,9 @@ use crate::args::{Global, GroupsArgs, RowFormat};
 use crate::backend::{Backend, inode_of};
 use crate::commands::groups;
 use crate::error::{CliError, CliResult, Outcome};
+use crate::lists;
 use crate::names::{self, Named};
-use crate::rows::{self, FoldRow};
+use crate::rows::FoldRow;
 use crate::ui::Ui;
 
 pub(super) fn run(
@@ -75,7 +76,7 @@ pub(super) fn run(
         })?;
     } else {
         let head = Head::new("groups", groups::parameters(args, &params), header);
-        rows::print(
+        lists::print(
             ui,
             &output,
             &head,

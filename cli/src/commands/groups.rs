@@ -10,14 +10,17 @@ use resemble_proto::report::Head;
 
 use crate::args::{Global, GroupsArgs, ReportFormat};
 use crate::backend::Backend;
-use crate::commands::{After, NOTHING, base, common_parameters, method, picked, print_plan};
+use crate::commands::{
+    After, NOTHING, base, common_parameters, method, picked, print_plan, read_saved,
+};
 use crate::error::{CliError, CliResult, Outcome};
+use crate::evidence;
+use crate::lists;
 use crate::names::{self, Named};
-use crate::plan::Plan;
+use crate::plans;
 use crate::print;
 use crate::report::saved::{self, Saved};
 use crate::report::{self, Evidence, Extras, Report};
-use crate::rows;
 use crate::text;
 use crate::ui::Ui;
 
@@ -40,7 +43,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
         None => {
             let (document, mut backend) = ask(ui, env, global, args)?;
             let folders = folders(ui, args, backend.as_mut())?;
-            let evidence = evidence(ui, args, &document, backend.as_ref());
+            let evidence = best_pairs(ui, args, &document, backend.as_ref());
             let saved = Saved {
                 document,
                 folders,
@@ -50,7 +53,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
             (saved, backend)
         }
         Some(path) => {
-            let mut saved = saved::read::<Groups>(path)?;
+            let mut saved = read_saved::<Groups>(path)?;
             saved::pick_groups(&mut saved, &picked(&args.selection))?;
             saved.evidence.truncate(args.output.evidence);
             (saved, None)
@@ -82,13 +85,14 @@ fn print(
     extras: &Extras<'_>,
 ) -> CliResult<()> {
     if let Some(kind) = args.plan {
-        return print_plan(ui, &Plan::of_groups(document, kind));
+        return print_plan(ui, &plans::of_groups(document, kind));
     }
     if args.output.format == ReportFormat::Text {
         ui.page();
-        return text::groups::print(ui, document);
+        return ui.print(|out| text::groups::print(out, document));
     }
-    print::print(ui, &args.output, Report::Groups(document), extras)
+    let (format, end) = (args.output.format, args.output.end());
+    print::print(ui, format, end, Report::Groups(document), extras)
 }
 
 /// Whether the report is a page or a workbook.
@@ -110,7 +114,7 @@ fn folders(
 }
 
 /// The best pairs side by side, for a page.
-fn evidence(
+fn best_pairs(
     ui: &Ui,
     args: &GroupsArgs,
     document: &GroupsDocument,
@@ -122,13 +126,10 @@ fn evidence(
     let _progress = ui.progress("reading the best pairs");
     let base = base().unwrap_or_default();
     let count = args.output.evidence;
-    report::evidence::of_groups(
-        document,
-        count,
-        base.as_path(),
-        backend.params(),
-        &mut |_| (),
-    )
+    let params = backend.params();
+    report::evidence::of_groups(document, count, &|a, b| {
+        evidence::read((base.as_path(), a), (base.as_path(), b), params)
+    })
 }
 
 fn check(args: &GroupsArgs) -> CliResult<()> {
@@ -229,7 +230,7 @@ fn order(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResul
     let errors = names::tidy(errors, &roots);
     ui.redirect(output.output.as_deref());
     let head = Head::new("groups", parameters(args, &params), answer.header);
-    rows::print(ui, &output, &head, "order", &answer.body, &errors, false)?;
+    lists::print(ui, &output, &head, "order", &answer.body, &errors, false)?;
     let after = After {
         header: &answer.header,
         errors: &errors,

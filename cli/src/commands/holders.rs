@@ -19,8 +19,8 @@ use crate::args::{FindArgs, Global, ListAs, Unit};
 use crate::backend::{Backend, formats, subject_error};
 use crate::commands::{NOTHING, common_parameters};
 use crate::error::{CliError, CliResult, Outcome};
+use crate::lists;
 use crate::names::{self, Named};
-use crate::rows;
 use crate::ui::Ui;
 
 pub(super) fn run(
@@ -93,8 +93,8 @@ pub(super) fn run(
     finish(&mut found, &within);
     let errors: Vec<SoftError> = names::tidy(errors, &within);
     print(ui, args, &files, &backend, header, &output, &found, &errors)?;
-    rows::note_nothing(ui, &header, NOTHING);
-    rows::note_limits(ui, &header, args.selection.top, backend.is_daemon());
+    lists::note_nothing(ui, &header, NOTHING);
+    lists::note_limits(ui, &header, args.selection.top, backend.is_daemon());
     ui.soft_errors(&errors);
     ui.flush()?;
     backend.close();
@@ -123,7 +123,7 @@ fn print(
     };
     ui.redirect(output.output.as_deref());
     let head = Head::new("find", parameters, header);
-    rows::print(ui, output, &head, "holders", found, errors, files.len() > 1)
+    lists::print(ui, output, &head, "holders", found, errors, files.len() > 1)
 }
 
 fn check(

@@ -14,10 +14,10 @@ use super::export::bad_label;
 use crate::args::{Global, ImportArgs};
 use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
+use crate::human::counted;
+use crate::human::human_size;
 use crate::quote::quoted;
-use crate::rows::counted;
 use crate::ui::Ui;
-use crate::values::human_size;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ImportArgs) -> CliResult {
     if args.label.is_some() && args.files.len() > 1 {

@@ -37,8 +37,8 @@ use crate::args::{
 use crate::backend::Backend;
 use crate::commands::{NOTHING, common_parameters};
 use crate::error::{CliError, CliResult, Outcome};
+use crate::lists;
 use crate::names::{self, Named};
-use crate::rows;
 use crate::ui::Ui;
 
 pub(super) use find::run as find;
@@ -393,7 +393,7 @@ pub(super) fn pairs(
     };
     ui.redirect(output.output.as_deref());
     let head = Head::new("pairs", parameters, answer.header);
-    rows::print(ui, &output, &head, "pairs", &answer.rows, &errors, false)?;
+    lists::print(ui, &output, &head, "pairs", &answer.rows, &errors, false)?;
     end(ui, backend, &answer.header, &errors, args.selection.top)
 }
 
@@ -444,8 +444,8 @@ fn end(
     top: Option<u64>,
 ) -> CliResult {
     let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
-    rows::note_nothing(ui, header, NOTHING);
-    rows::note_limits(ui, header, top, by_daemon);
+    lists::note_nothing(ui, header, NOTHING);
+    lists::note_limits(ui, header, top, by_daemon);
     ui.soft_errors(errors);
     ui.flush()?;
     if let Some(backend) = backend {

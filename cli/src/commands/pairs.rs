@@ -11,9 +11,9 @@ use crate::args::{Global, ListAs, PairsArgs};
 use crate::backend::Backend;
 use crate::commands::{NOTHING, common_parameters, method, print_list};
 use crate::error::{CliError, CliResult, Outcome};
+use crate::lists;
 use crate::names;
 use crate::report::Report;
-use crate::rows;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> CliResult {
@@ -86,7 +86,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
     match print_as {
         ListAs::Rows(output) => {
             let head = Head::new("pairs", parameters, answer.header);
-            rows::print(
+            lists::print(
                 ui,
                 &output,
                 &head,
@@ -103,8 +103,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
         }
     }
     let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
-    rows::note_nothing(ui, &answer.header, NOTHING);
-    rows::note_limits(ui, &answer.header, args.selection.top, by_daemon);
+    lists::note_nothing(ui, &answer.header, NOTHING);
+    lists::note_limits(ui, &answer.header, args.selection.top, by_daemon);
     ui.soft_errors(&errors);
     ui.flush()?;
     if let Some(backend) = backend {

@@ -7,10 +7,10 @@ use serde::Serialize;
 use crate::args::{DocumentFormat, Global, StatusArgs};
 use crate::backend;
 use crate::error::{CliResult, Outcome};
+use crate::human::{human_count, human_size};
 use crate::names;
 use crate::quote::harmless;
 use crate::ui::{Cell, Tint, Ui};
-use crate::values::{human_count, human_size};
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &StatusArgs) -> CliResult {
     let status = backend::daemon(env, global)?.status()?;

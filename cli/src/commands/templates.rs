@@ -10,19 +10,15 @@ use resemble_core::Params;
 use resemble_engine::templates::Store;
 use resemble_proto::client::Client;
 use resemble_proto::message::{Answer, MarkRequest, Scope, TemplateRow};
-use resemble_proto::number::Fraction;
-use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
 use resemble_proto::report::Head;
 
 use crate::args::{Global, MarkArgs, RowOutput, TemplatesAction, TemplatesArgs};
 use crate::backend::{self, Backend};
 use crate::error::{CliError, CliResult, Outcome};
+use crate::lists;
 use crate::names::{self, Named};
-use crate::rows::{self, Row};
-use crate::table::Field;
-use crate::ui::{Cell, Tint, Ui};
-use crate::values::human_count;
+use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &TemplatesArgs) -> CliResult {
     match &args.action {
@@ -150,56 +146,6 @@ fn print(ui: &mut Ui, output: &RowOutput, rows: &[TemplateRow]) -> CliResult<()>
     ui.redirect(output.output.as_deref());
     let header = Answer::fresh(rows.to_vec(), Vec::new()).header;
     let head = Head::new("templates", serde_json::json!({}), header);
-    rows::print(ui, output, &head, "templates", rows, &[], false)?;
+    lists::print(ui, output, &head, "templates", rows, &[], false)?;
     ui.flush()
-}
-
-impl Row for TemplateRow {
-    const COLUMNS: &'static [&'static str] = &[
-        "id",
-        "name",
-        "files",
-        "share",
-        "template",
-        "chunks",
-        "bytes",
-        "fingerprints",
-    ];
-
-    fn fields(&self) -> Vec<Field<'_>> {
-        vec![
-            Field::Name(self.id.as_bytes()),
-            Field::Name(self.name.as_deref().unwrap_or_default().as_bytes()),
-            Field::Count(self.files),
-            Field::Share(self.share),
-            Field::Share(self.template),
-            Field::Count(self.chunks),
-            Field::Count(self.bytes),
-            Field::Count(self.fingerprints),
-        ]
-    }
-
-    fn cells(&self, ui: &Ui) -> Vec<Cell> {
-        let percent = self.template.percent(self.template == Fraction::ONE);
-        let name = PathText::from_bytes(self.name.clone().unwrap_or_default());
-        let mut cells = vec![
-            Cell::left(self.id.clone(), Tint::Plain),
-            Cell::right(format!("{}%", percent.unwrap_or(0)), Tint::Plain),
-            Cell::left(format!("of {} files", human_count(self.files)), Tint::Plain),
-            Cell::left(
-                format!(
-                    "{} chunks, {} fingerprints",
-                    human_count(self.chunks),
-                    human_count(self.fingerprints)
-                ),
-                Tint::Faint,
-            ),
-            ui.name(&name, Tint::Plain),
-        ];
-        if self.ignored {
-            let text = "no effect: made with other parameters";
-            cells.push(Cell::left(text.to_owned(), Tint::Faint));
-        }
-        cells
-    }
 }

@@ -12,8 +12,8 @@ use resemble_proto::report::Head;
 use crate::args::{Global, WatchAction, WatchArgs};
 use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
+use crate::lists;
 use crate::names;
-use crate::rows;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> CliResult {
@@ -52,7 +52,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> 
             let roots = Answer::fresh(rows, Vec::new());
             ui.redirect(output.output.as_deref());
             let head = Head::new("watch", serde_json::json!({}), roots.header);
-            rows::print(ui, output, &head, "roots", &roots.rows, &[], false)?;
+            lists::print(ui, output, &head, "roots", &roots.rows, &[], false)?;
             return Ok(Outcome::of(!roots.rows.is_empty()));
         }
     }

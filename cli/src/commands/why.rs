@@ -24,11 +24,11 @@ use resemble_proto::path::PathText;
 use crate::args::{RowFormat, WhyArgs};
 use crate::backend::formats;
 use crate::error::{CliError, CliResult, Outcome};
+use crate::human::human_count;
 use crate::names;
 use crate::quote::quoted;
 use crate::table::{Field, Style, write_row};
 use crate::ui::{Cell, Tint, Ui};
-use crate::values::human_count;
 
 /// Lines of the list for people; the rest is counted.
 const LISTED: usize = 1000;

@@ -3,10 +3,8 @@
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 
-use super::{Entry, Plan};
-use crate::args::PlanKind;
-use crate::rows::counted;
-use crate::values::human_size;
+use super::{Entry, Plan, Replacement};
+use crate::human::{counted, human_size};
 
 /// A name as an argument of `printf '%b'` within single quotes: printable ASCII but `'` and `\`
 /// stands for itself, whole characters of letters and digits too, any other byte is `\0ooo`.
@@ -38,9 +36,9 @@ fn push_octal(text: &mut String, bytes: &[u8]) {
 
 /// What is done with a copy: for the reader, and as the function `replace` of the script, which
 /// makes "$tmp" from "$keep" and "$copy".
-fn action(kind: PlanKind) -> (&'static str, &'static str) {
+fn action(kind: Replacement) -> (&'static str, &'static str) {
     match kind {
-        PlanKind::Symlink => (
+        Replacement::Symlink => (
             "a symbolic link to the file that stays",
             r#"# A symbolic link; it gets the times of what it replaces.
 make() {
@@ -50,7 +48,7 @@ make() {
 }
 "#,
         ),
-        PlanKind::Hardlink => (
+        Replacement::Hardlink => (
             "a hard link of the file that stays; its time of last change becomes that one's",
             r#"# A hard link has one owner, one group and one mode: they must be the same already.
 make() {
@@ -60,7 +58,7 @@ make() {
 }
 "#,
         ),
-        PlanKind::Reflink => (
+        Replacement::Reflink => (
             "a file of its own that shares its blocks with the file that stays",
             r#"# A clone with owner, mode, times and attributes of what it replaces.
 make() {
@@ -195,10 +193,23 @@ pub(super) fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(END.as_bytes())
 }
 
-const fn kind_words(kind: PlanKind) -> &'static str {
+const fn kind_words(kind: Replacement) -> &'static str {
     match kind {
-        PlanKind::Symlink => "symbolic link",
-        PlanKind::Hardlink => "hard link",
-        PlanKind::Reflink => "clone",
+        Replacement::Symlink => "symbolic link",
+        Replacement::Hardlink => "hard link",
+        Replacement::Reflink => "clone",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_spelled_in_print() {
+        assert_eq!(spelled(b"a b.txt"), "a b.txt");
+        assert_eq!(spelled("gr\u{f6}\u{df}e".as_bytes()), "gr\u{f6}\u{df}e");
+        assert_eq!(spelled(b"a'b\\c\n\xff"), "a\\0047b\\0134c\\0012\\0377");
+        assert_eq!(spelled("\u{202e}".as_bytes()), "\\0342\\0200\\0256");
     }
 }

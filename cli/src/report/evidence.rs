@@ -6,27 +6,12 @@
 //! a pair that can no longer be read says so in place of its text.
 
 use std::collections::HashSet;
-use std::path::Path;
 
-use resemble_core::Params;
-use resemble_engine::why::{self, Line, Side, Span, View, ViewOptions};
 use resemble_proto::documents::{CompareDocument, GroupsDocument};
-use resemble_proto::message::{CompareClass, reason};
+use resemble_proto::message::CompareClass;
 use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use serde::{Deserialize, Serialize};
-
-/// Rows of a pair; longer files are cut, and the page says so.
-const VIEW: ViewOptions = ViewOptions {
-    context: 3,
-    rows: 300,
-    gap: 60,
-    line: 400,
-    hex: 8,
-};
-
-/// How many pairs are shown unless asked otherwise.
-pub const USUAL: usize = 50;
 
 /// Two files side by side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -70,6 +55,20 @@ pub enum Half {
     },
 }
 
+/// What two files hold now: the part of [`Evidence`] that no report has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SideBySide {
+    /// Lines of text; otherwise rows of bytes with their offsets.
+    pub text: bool,
+    /// What stands left and right.
+    pub rows: Vec<(Option<Half>, Option<Half>)>,
+    /// What the rows do not show, in a sentence.
+    pub note: Option<String>,
+}
+
+/// Reads two files of a report and lays them out.
+pub type Show<'a> = &'a dyn Fn(&PathText, &PathText) -> SideBySide;
+
 /// A pair of a report before its files are read.
 #[derive(Clone, Debug)]
 struct Pair<'a> {
@@ -81,15 +80,7 @@ struct Pair<'a> {
 }
 
 /// The best `count` links of a report of `groups`, each file at most a few times.
-///
-/// `base` is what relative names start from; `progress` is called with the number of pairs read.
-pub fn of_groups(
-    document: &GroupsDocument,
-    count: usize,
-    base: &Path,
-    params: &Params,
-    progress: &mut dyn FnMut(usize),
-) -> Vec<Evidence> {
+pub fn of_groups(document: &GroupsDocument, count: usize, show: Show<'_>) -> Vec<Evidence> {
     let links = document.body.clusters.iter().flat_map(|cluster| {
         // Of a large cluster a few links show what it is about.
         cluster.links.iter().take(3).map(|link| Pair {
@@ -101,20 +92,11 @@ pub fn of_groups(
         })
     });
     let pairs = best(links.collect(), count);
-    read(&pairs, base, base, params, progress)
+    side_by_side(&pairs, show)
 }
 
 /// The best `count` rows of a comparison whose files are neither equal nor alone.
-///
-/// `a` and `b` are the two directories, absolute; `progress` is called with the number of pairs read.
-pub fn of_compare(
-    document: &CompareDocument,
-    count: usize,
-    a: &Path,
-    b: &Path,
-    params: &Params,
-    progress: &mut dyn FnMut(usize),
-) -> Vec<Evidence> {
+pub fn of_compare(document: &CompareDocument, count: usize, show: Show<'_>) -> Vec<Evidence> {
     let rows = document.body.entries.iter().filter_map(|row| {
         if matches!(row.class, CompareClass::Same | CompareClass::Moved) {
             return None;
@@ -128,7 +110,7 @@ pub fn of_compare(
         })
     });
     let pairs = best(rows.collect(), count);
-    read(&pairs, a, b, params, progress)
+    side_by_side(&pairs, show)
 }
 
 /// The pairs that share most bytes, each once.
@@ -143,71 +125,19 @@ fn best(mut pairs: Vec<Pair<'_>>, count: usize) -> Vec<Pair<'_>> {
     pairs
 }
 
-fn read(
-    pairs: &[Pair<'_>],
-    base_a: &Path,
-    base_b: &Path,
-    params: &Params,
-    progress: &mut dyn FnMut(usize),
-) -> Vec<Evidence> {
-    let one = |(at, pair): (usize, &Pair<'_>)| {
-        progress(at + 1);
-        let (a, b) = (base_a.join(pair.a.as_path()), base_b.join(pair.b.as_path()));
-        let mut evidence = Evidence {
+fn side_by_side(pairs: &[Pair<'_>], show: Show<'_>) -> Vec<Evidence> {
+    let one = |pair: &Pair<'_>| {
+        let SideBySide { text, rows, note } = show(pair.a, pair.b);
+        Evidence {
             a: pair.a.clone(),
             b: pair.b.clone(),
             a_in_b: pair.a_in_b,
             b_in_a: pair.b_in_a,
             shared_bytes: pair.shared_bytes,
-            text: true,
-            rows: Vec::new(),
-            note: None,
-        };
-        match why::compare(&a, &b, params) {
-            Ok(comparison) => {
-                let view = comparison.view(&VIEW);
-                evidence.note = note(&view);
-                evidence.text = view.text;
-                let rows = view.rows.into_iter();
-                evidence.rows = rows
-                    .map(|row| (row.left.map(half), row.right.map(half)))
-                    .collect();
-            }
-            Err(error) => {
-                let message = reason(&std::io::Error::other(error));
-                evidence.note = Some(format!(
-                    "Cannot be shown: {}.",
-                    crate::quote::harmless(&message)
-                ));
-            }
+            text,
+            rows,
+            note,
         }
-        evidence
     };
-    pairs.iter().enumerate().map(one).collect()
-}
-
-fn note(view: &View) -> Option<String> {
-    if view.rows.is_empty() {
-        let runs = view.runs.len();
-        return Some(format!(
-            "Too large to be shown; {runs} shared {}.",
-            if runs == 1 { "part" } else { "parts" }
-        ));
-    }
-    view.rest.as_ref().map(|rest| format!("Not shown: {rest}"))
-}
-
-fn half(side: Side) -> Half {
-    match side {
-        Side::Line(Line { number, spans }) => Half::Line {
-            n: number,
-            s: spans
-                .into_iter()
-                .map(|Span { run, text }| (run.unwrap_or(0), text))
-                .collect(),
-        },
-        Side::Fold(fold) => Half::Cut {
-            cut: fold.to_string(),
-        },
-    }
+    pairs.iter().map(one).collect()
 }

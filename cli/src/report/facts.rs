@@ -15,9 +15,9 @@ use serde_json::Value;
 
 use super::spell::spelled;
 use super::{Common, Extras, Report};
+use crate::human::utc;
+use crate::human::{human_count, human_size};
 use crate::quote::harmless;
-use crate::rows::utc;
-use crate::values::{human_count, human_size};
 
 /// The head of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -24,8 +24,8 @@ use super::facts::{self, Facts};
 use super::sheets::{self, Align, Cell, Sheet, Sink};
 use super::spell::{escaped, spelled};
 use super::{Evidence, Extras, Report};
-use crate::rows::utc;
-use crate::values::human_count;
+use crate::human::human_count;
+use crate::human::utc;
 use resemble_proto::path::PathText;
 
 const PAGE: &str = include_str!("page.html");
@@ -47,7 +47,7 @@ struct Extra<'a> {
 }
 
 /// Writes the page of a report made at `now`, in seconds since 1970.
-pub(super) fn write(
+pub fn write(
     out: &mut dyn Write,
     report: Report<'_>,
     extras: &Extras<'_>,

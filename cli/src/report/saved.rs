@@ -15,8 +15,7 @@ mod clusters;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashSet;
-use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, PathBuf};
 
 use resemble_proto::documents::{Body, DirsDocument, Document, SavedBody, SimilarDirs};
 use resemble_proto::message::{
@@ -24,14 +23,13 @@ use resemble_proto::message::{
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
-use resemble_proto::pattern::Patterns;
+use resemble_proto::pattern::{BadPattern, Patterns};
 use resemble_proto::report::CommonParameters;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::Evidence;
-use crate::error::{CliError, CliResult};
-use crate::quote::{harmless, quoted};
+use crate::quote::harmless;
 
 /// A report that was read back, or is about to be printed.
 #[derive(Clone, Debug)]
@@ -102,42 +100,61 @@ struct PageExtra {
     evidence: Vec<Evidence>,
 }
 
-/// Reads a saved report of the verb of `B`.
-///
-/// # Errors
-///
-/// The file cannot be read, or is no such report; in one sentence.
-pub fn read<B: SavedBody>(path: &Path) -> CliResult<Saved<B>> {
-    let bytes = fs::read(path).map_err(|source| CliError::File {
-        verb: "read",
-        path: path.to_owned(),
-        source,
-    })?;
-    parse(&bytes).map_err(|why| CliError::Usage(format!("{} {why}", quoted(path))))
+/// Why a file is not taken for a saved report: the sentence goes on after the file's name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SavedError {
+    /// A page of somebody else's.
+    #[error("is a page, but not a report of resemble")]
+    OtherPage,
+    /// JSON of somebody else's.
+    #[error("is not a report of resemble")]
+    OtherJson,
+    /// The parser's words, made harmless.
+    #[error("is damaged: {0}")]
+    Damaged(String),
+    /// `--format jsonl`.
+    #[error("has an object a line (jsonl); a saved report is one of --format json or html")]
+    Lines,
+    /// The report of another verb.
+    #[error("is a report of `{found}`, not of `{expected}`")]
+    OtherVerb {
+        /// Of which it is, made harmless.
+        found: String,
+        /// Of which it should be.
+        expected: &'static str,
+    },
+    /// A layout that this program does not know.
+    #[error("has layout {0}; this program reads layout {current}", current = resemble_proto::SCHEMA)]
+    OtherLayout(u32),
 }
 
-fn parse<B: SavedBody>(bytes: &[u8]) -> Result<Saved<B>, String> {
-    let start = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-    if start != Some(&b'<') {
-        return Ok(Saved {
-            document: known::<B>(bytes)?,
-            folders: None,
-            evidence: Vec::new(),
-            base: None,
-        });
+impl<B: SavedBody> Saved<B> {
+    /// Reads a saved report of the verb of `B`.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are no such report.
+    pub fn parse(bytes: &[u8]) -> Result<Self, SavedError> {
+        let start = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+        if start != Some(&b'<') {
+            return Ok(Self {
+                document: known::<B>(bytes)?,
+                folders: None,
+                evidence: Vec::new(),
+                base: None,
+            });
+        }
+        let block = |id| block(bytes, id).filter(|json| !json.is_empty());
+        let document = block("document").ok_or(SavedError::OtherPage)?;
+        let document = known::<B>(document)?;
+        let extra: PageExtra = block("extra").map(json).transpose()?.unwrap_or_default();
+        Ok(Self {
+            document,
+            folders: block("folders").map(json).transpose()?,
+            evidence: extra.evidence,
+            base: extra.base,
+        })
     }
-    let block = |id| block(bytes, id).filter(|json| !json.is_empty());
-    let Some(document) = block("document") else {
-        return Err("is a page, but not a report of resemble".to_owned());
-    };
-    let document = known::<B>(document)?;
-    let extra: PageExtra = block("extra").map(json).transpose()?.unwrap_or_default();
-    Ok(Saved {
-        document,
-        folders: block("folders").map(json).transpose()?,
-        evidence: extra.evidence,
-        base: extra.base,
-    })
 }
 
 /// The data block of a page: no `<` can stand in it.
@@ -152,39 +169,35 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }
 
-fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| format!("is damaged: {}", harmless(&error.to_string())))
+fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, SavedError> {
+    serde_json::from_slice(bytes).map_err(|error| damaged(&error))
 }
 
-fn known<B: SavedBody>(bytes: &[u8]) -> Result<Document<B>, String> {
-    const LINES: &str =
-        "has an object a line (jsonl); a saved report is one of --format json or html";
+fn damaged(error: &serde_json::Error) -> SavedError {
+    SavedError::Damaged(harmless(&error.to_string()))
+}
+
+fn known<B: SavedBody>(bytes: &[u8]) -> Result<Document<B>, SavedError> {
     let known: Known<'_> = match serde_json::from_slice(bytes) {
         Ok(known) => known,
-        Err(error) if error.is_data() => return Err("is not a report of resemble".to_owned()),
+        Err(error) if error.is_data() => return Err(SavedError::OtherJson),
         // A whole object, and then something else.
         Err(error) if error.is_syntax() && error.line() == 2 && error.column() == 1 => {
-            return Err(LINES.to_owned());
+            return Err(SavedError::Lines);
         }
-        Err(error) => return Err(format!("is damaged: {}", harmless(&error.to_string()))),
+        Err(error) => return Err(damaged(&error)),
     };
     if known.command != B::COMMAND {
-        let command = harmless(&known.command);
-        return Err(format!(
-            "is a report of `{command}`, not of `{}`",
-            B::COMMAND
-        ));
+        return Err(SavedError::OtherVerb {
+            found: harmless(&known.command),
+            expected: B::COMMAND,
+        });
     }
     if known.schema != resemble_proto::SCHEMA {
-        return Err(format!(
-            "has layout {}; this program reads layout {}",
-            known.schema,
-            resemble_proto::SCHEMA
-        ));
+        return Err(SavedError::OtherLayout(known.schema));
     }
     if known.end.is_none() {
-        return Err(LINES.to_owned());
+        return Err(SavedError::Lines);
     }
     json(bytes)
 }
@@ -197,10 +210,9 @@ struct Names {
 }
 
 impl Names {
-    fn new(picked: &Picked, roots: &[PathText]) -> CliResult<Self> {
+    fn new(picked: &Picked, roots: &[PathText]) -> Result<Self, BadPattern> {
         Ok(Self {
-            patterns: Patterns::new(&picked.include, &picked.exclude)
-                .map_err(|bad| CliError::Usage(bad.to_string()))?,
+            patterns: Patterns::new(&picked.include, &picked.exclude)?,
             roots: roots.to_vec(),
         })
     }
@@ -262,7 +274,7 @@ fn pick_errors(errors: &mut Vec<SoftError>, names: &Names) {
 /// # Errors
 ///
 /// A pattern is none.
-pub fn pick_groups(saved: &mut Saved<Groups>, picked: &Picked) -> CliResult<()> {
+pub fn pick_groups(saved: &mut Saved<Groups>, picked: &Picked) -> Result<(), BadPattern> {
     let Saved {
         document,
         folders,
@@ -329,7 +341,7 @@ fn filter_groups(body: &mut Groups, picked: &Picked, names: &Names) {
 /// # Errors
 ///
 /// A pattern is none.
-pub fn pick_compare(saved: &mut Saved<Comparison>, picked: &Picked) -> CliResult<()> {
+pub fn pick_compare(saved: &mut Saved<Comparison>, picked: &Picked) -> Result<(), BadPattern> {
     let Saved {
         document, evidence, ..
     } = saved;
@@ -378,7 +390,7 @@ pub fn pick_compare(saved: &mut Saved<Comparison>, picked: &Picked) -> CliResult
 /// # Errors
 ///
 /// A pattern is none.
-pub fn pick_covered(saved: &mut Saved<Coverage>, picked: &Picked) -> CliResult<()> {
+pub fn pick_covered(saved: &mut Saved<Coverage>, picked: &Picked) -> Result<(), BadPattern> {
     let document = &mut saved.document;
     let parameters = &mut document.parameters;
     let roots: Vec<PathText> = std::iter::once(&parameters.dir)
@@ -432,7 +444,7 @@ fn pairs_of(lists: &[&Vec<CoverPair>]) -> u64 {
 /// # Errors
 ///
 /// A pattern is none.
-pub fn pick_dirs(saved: &mut Saved<SimilarDirs>, picked: &Picked) -> CliResult<()> {
+pub fn pick_dirs(saved: &mut Saved<SimilarDirs>, picked: &Picked) -> Result<(), BadPattern> {
     let names = Names::new(picked, &saved.document.parameters.roots)?;
     pick_pairs(&mut saved.document, picked, &names);
     Ok(())

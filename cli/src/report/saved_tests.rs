@@ -17,7 +17,7 @@ fn groups(clusters: Vec<Cluster>) -> Saved<Groups> {
         "clusters": [],
         "errors": [{"path": "docs/old/x", "kind": "unreadable", "message": "Permission denied"}]
     });
-    let mut saved = parse::<Groups>(&serde_json::to_vec(&document).unwrap()).unwrap();
+    let mut saved = Saved::<Groups>::parse(&serde_json::to_vec(&document).unwrap()).unwrap();
     saved.document.body.clusters = clusters;
     saved
 }
@@ -298,7 +298,9 @@ fn what_is_no_report_is_refused_in_a_sentence() {
         ),
     ];
     for (text, why) in cases {
-        let error = parse::<Groups>(text.as_bytes()).unwrap_err();
+        let error = Saved::<Groups>::parse(text.as_bytes())
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(why), "{text}: {error}");
         assert!(!error.contains('\n'), "{error}");
     }
@@ -306,6 +308,8 @@ fn what_is_no_report_is_refused_in_a_sentence() {
         "{}\n{{\"row\":\"identical\"}}\n",
         r#"{"schema":1,"command":"groups"}"#
     );
-    let error = parse::<Groups>(lines.as_bytes()).unwrap_err();
+    let error = Saved::<Groups>::parse(lines.as_bytes())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("jsonl"), "{error}");
 }

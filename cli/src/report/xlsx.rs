@@ -34,7 +34,7 @@ const CELL_CHARS: usize = 32_000;
 const HEADER_ROWS: u32 = 2;
 
 /// Writes the workbook of a report made at `now`, in seconds since 1970.
-pub(super) fn write(
+pub fn write(
     out: &mut dyn Write,
     report: Report<'_>,
     extras: &Extras<'_>,

@@ -4,8 +4,8 @@ use resemble_proto::path::{PathText, fields};
 use serde::Serialize;
 
 use super::Row;
+use crate::lines::{Cell, TextStyle, Tint};
 use crate::table::Field;
-use crate::ui::{Cell, Tint, Ui};
 
 /// A listed file that stands for those of its cluster that come later in the list.
 #[derive(Clone, Debug, Serialize)]
@@ -27,8 +27,8 @@ impl Row for FoldRow {
         ]
     }
 
-    fn cells(&self, ui: &Ui) -> Vec<Cell> {
-        let mut cells = vec![ui.name(&self.path, Tint::Plain)];
+    fn cells(&self, style: TextStyle) -> Vec<Cell> {
+        let mut cells = vec![style.name(&self.path, Tint::Plain)];
         if !self.others.is_empty() {
             cells.push(Cell::left(format!("+{}", self.others.len()), Tint::Faint));
         }

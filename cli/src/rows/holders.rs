@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use resemble_proto::message::HolderRow;
 
 use super::Row;
+use crate::human::human_size;
+use crate::lines::{Cell, TextStyle, Tint};
 use crate::table::Field;
-use crate::ui::{Cell, Tint, Ui};
-use crate::values::human_size;
 
 /// Ranges that a line of text names; the rest is counted.
 const NAMED: usize = 4;
@@ -40,7 +40,7 @@ impl Row for HolderRow {
         ]
     }
 
-    fn cells(&self, ui: &Ui) -> Vec<Cell> {
+    fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let mut ranges = spelled(&self.ranges[..self.ranges.len().min(NAMED)]);
         if self.ranges.len() > NAMED {
             let _ = write!(ranges, " and {} more", self.ranges.len() - NAMED);
@@ -52,7 +52,7 @@ impl Row for HolderRow {
         let mut cells = vec![
             Cell::right(human_size(self.bytes), Tint::Plain),
             Cell::left(owner, Tint::Faint),
-            ui.name(&self.path, Tint::Plain),
+            style.name(&self.path, Tint::Plain),
             Cell::left(ranges, Tint::Faint),
         ];
         if self.proof == resemble_proto::message::Proof::Chunks {
@@ -61,7 +61,7 @@ impl Row for HolderRow {
         cells
     }
 
-    fn heading(&self, ui: &Ui) -> Option<Cell> {
-        Some(ui.name(&self.file, Tint::Heading).followed_by(":"))
+    fn heading(&self, style: TextStyle) -> Option<Cell> {
+        Some(style.name(&self.file, Tint::Heading).followed_by(":"))
     }
 }

@@ -8,8 +8,8 @@ use resemble_proto::figure::Figure;
 use resemble_proto::message::{MethodFindRow, MethodPairRow};
 
 use super::{Row, word};
+use crate::lines::{Cell, TextStyle, Tint};
 use crate::table::Field;
-use crate::ui::{Cell, Tint, Ui};
 
 /// `160%`, or `?` for what is too small to judge.
 fn percent(figure: Figure, tint: Tint) -> Cell {
@@ -54,18 +54,18 @@ impl Row for MethodFindRow {
         ]
     }
 
-    fn cells(&self, ui: &Ui) -> Vec<Cell> {
+    fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let tint = super::tint(self.relation.or(Some(Relation::Near)));
         vec![
             percent(self.score, tint),
             Cell::left(word(self.relation), tint),
             Cell::right(self.size.to_string(), Tint::Faint),
-            ui.name(&self.path, Tint::Plain),
+            style.name(&self.path, Tint::Plain),
         ]
     }
 
-    fn heading(&self, ui: &Ui) -> Option<Cell> {
-        Some(ui.name(&self.file, Tint::Heading).followed_by(":"))
+    fn heading(&self, style: TextStyle) -> Option<Cell> {
+        Some(style.name(&self.file, Tint::Heading).followed_by(":"))
     }
 }
 
@@ -95,7 +95,7 @@ impl Row for MethodPairRow {
         ]
     }
 
-    fn cells(&self, ui: &Ui) -> Vec<Cell> {
+    fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let tint = if self.identical {
             Tint::Good
         } else {
@@ -107,13 +107,13 @@ impl Row for MethodPairRow {
             Cell::left(format!("{name} {percent}"), Tint::Faint)
         };
         let mut cells = vec![percent(self.score, tint)];
-        if ui.is_verbose() {
+        if style.verbose {
             cells.push(share("a in b", self.a_in_b));
             cells.push(share("b in a", self.b_in_a));
             cells.push(share("resemblance", self.resemblance));
         }
-        cells.push(ui.name(&self.a, Tint::Plain));
-        cells.push(ui.name(&self.b, Tint::Plain));
+        cells.push(style.name(&self.a, Tint::Plain));
+        cells.push(style.name(&self.b, Tint::Plain));
         cells
     }
 }

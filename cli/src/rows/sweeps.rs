@@ -5,9 +5,10 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use serde::{Serialize, Serializer};
 
-use super::{Row, day, percent, tint, word};
+use super::{Row, percent, tint, word};
+use crate::human::day;
+use crate::lines::{Cell, TextStyle, Tint};
 use crate::table::Field;
-use crate::ui::{Cell, Tint, Ui};
 
 /// A place where something of a cluster is or was.
 #[derive(Clone, Debug, Serialize)]
@@ -104,7 +105,7 @@ impl Row for LostRow {
         ]
     }
 
-    fn cells(&self, ui: &Ui) -> Vec<Cell> {
+    fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let tint = tint(self.relation);
         let identical = self.relation == Some(Relation::Identical);
         vec![
@@ -122,7 +123,7 @@ impl Row for LostRow {
                 },
                 tint,
             ),
-            ui.name(&self.path, Tint::Plain),
+            style.name(&self.path, Tint::Plain),
         ]
     }
 }
@@ -150,7 +151,7 @@ impl Row for VersionRow {
         ]
     }
 
-    fn cells(&self, ui: &Ui) -> Vec<Cell> {
+    fn cells(&self, style: TextStyle) -> Vec<Cell> {
         let identical = matches!(self.became, Became::Same | Became::Moved);
         let mut cells = vec![
             date_cell(self.date),
@@ -162,7 +163,7 @@ impl Row for VersionRow {
             Cell::left(self.became.word(), Tint::Notable),
         ];
         if let Some(path) = &self.path {
-            cells.push(ui.name(path, Tint::Plain));
+            cells.push(style.name(path, Tint::Plain));
         }
         cells
     }

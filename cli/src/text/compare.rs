@@ -6,6 +6,7 @@
 //! 3. The rows by class, what has no partner first, biggest first, folded by folder.
 
 use std::collections::HashSet;
+use std::io;
 use std::path::Path;
 
 use resemble_proto::documents::CompareDocument;
@@ -14,10 +15,8 @@ use resemble_proto::path::PathText;
 
 use super::fold::{Leaf, Line, fold};
 use super::{SCREENFUL, files_and_bytes, percent, sentence, share_of};
-use crate::error::CliResult;
-use crate::rows::counted;
-use crate::ui::{Cell, Tint, Ui};
-use crate::values::{human_count, human_size};
+use crate::human::{counted, human_count, human_size};
+use crate::lines::{Cell, TextWriter, Tint};
 
 /// What is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,29 +62,29 @@ const fn tint(class: CompareClass) -> Tint {
 }
 
 /// Prints a comparison.
-pub fn print(ui: &mut Ui, document: &CompareDocument, view: View) -> CliResult<()> {
-    let mut lines = head(ui, document);
-    ui.lines(&lines, b'\n')?;
+pub fn print(out: &mut TextWriter<'_>, document: &CompareDocument, view: View) -> io::Result<()> {
+    let mut lines = head(out, document);
+    out.lines(&lines, b'\n')?;
     lines = counts(document);
-    ui.lines(&lines, b'\n')?;
+    out.lines(&lines, b'\n')?;
     if view.trees && !document.body.trees.is_empty() {
-        ui.lines(&[sentence("", Tint::Plain)], b'\n')?;
-        let rows = trees(ui, document, view);
-        ui.lines(&rows, b'\n')?;
+        out.lines(&[sentence("", Tint::Plain)], b'\n')?;
+        let rows = trees(out, document, view);
+        out.lines(&rows, b'\n')?;
     }
-    let (rows, rest) = entries(ui, document, view);
+    let (rows, rest) = entries(out, document, view);
     if !rows.is_empty() {
-        ui.lines(&[sentence("", Tint::Plain)], b'\n')?;
-        ui.lines(&rows, b'\n')?;
+        out.lines(&[sentence("", Tint::Plain)], b'\n')?;
+        out.lines(&rows, b'\n')?;
     }
     if let Some(rest) = rest {
-        ui.lines(&[sentence(rest, Tint::Faint)], b'\n')?;
+        out.lines(&[sentence(rest, Tint::Faint)], b'\n')?;
     }
     Ok(())
 }
 
 /// One line a side.
-fn head(ui: &Ui, document: &CompareDocument) -> Vec<Vec<Cell>> {
+fn head(out: &TextWriter<'_>, document: &CompareDocument) -> Vec<Vec<Cell>> {
     let sum = &document.body.summary;
     let side = |which: &str, name: &PathText, files, bytes, found, without: u64, other: &str| {
         let rest = match without {
@@ -95,7 +94,7 @@ fn head(ui: &Ui, document: &CompareDocument) -> Vec<Vec<Cell>> {
         };
         vec![
             Cell::left(which, Tint::Heading),
-            ui.name(name, Tint::Heading).followed_by(":"),
+            out.name(name, Tint::Heading).followed_by(":"),
             Cell::left(
                 format!(
                     "{}; {} of its bytes are in {other}; {rest}",
@@ -187,7 +186,7 @@ const fn meaning(class: CompareClass) -> &'static str {
 /// Trees shown unless everything is asked for.
 const TREES: usize = 12;
 
-fn trees(ui: &Ui, document: &CompareDocument, view: View) -> Vec<Vec<Cell>> {
+fn trees(out: &TextWriter<'_>, document: &CompareDocument, view: View) -> Vec<Vec<Cell>> {
     let trees = &document.body.trees;
     let shown = if view.all { trees.len() } else { TREES };
     let mut lines: Vec<Vec<Cell>> = trees
@@ -199,8 +198,8 @@ fn trees(ui: &Ui, document: &CompareDocument, view: View) -> Vec<Vec<Cell>> {
                 percent(tree.a_in_b, false, Tint::Plain),
                 Cell::right(human_size(tree.bytes_a), Tint::Plain),
                 Cell::right(counted(tree.files_a, "file"), Tint::Plain),
-                ui.name(&folder(&tree.a), Tint::Plain)
-                    .joined(" -> ", &ui.name(&folder(&tree.b), Tint::Plain)),
+                out.name(&folder(&tree.a), Tint::Plain)
+                    .joined(" -> ", &out.name(&folder(&tree.b), Tint::Plain)),
             ]
         })
         .collect();
@@ -233,7 +232,11 @@ fn folder(path: &PathText) -> PathText {
 }
 
 /// The rows, and a sentence about what is not shown.
-fn entries(ui: &Ui, document: &CompareDocument, view: View) -> (Vec<Vec<Cell>>, Option<String>) {
+fn entries(
+    out: &TextWriter<'_>,
+    document: &CompareDocument,
+    view: View,
+) -> (Vec<Vec<Cell>>, Option<String>) {
     let body = &document.body;
     let moves: Moves<'_> = if view.trees && !view.all {
         let trees = body.trees.iter();
@@ -286,9 +289,9 @@ fn entries(ui: &Ui, document: &CompareDocument, view: View) -> (Vec<Vec<Cell>>, 
         is_folded |= folded.is_folded();
         for line in &folded.lines {
             match line {
-                Line::File(index) => entry(ui, document, rows[*index], view, &mut lines),
+                Line::File(index) => entry(out, document, rows[*index], view, &mut lines),
                 Line::Folder { path, files, bytes } => {
-                    let name = ui.name(&PathText::from_bytes(*path), Tint::Plain);
+                    let name = out.name(&PathText::from_bytes(*path), Tint::Plain);
                     lines.push(vec![
                         Cell::left(format!("{:2}", sign(*class)), tint(*class)),
                         Cell::right("", Tint::Plain),
@@ -312,7 +315,7 @@ fn entries(ui: &Ui, document: &CompareDocument, view: View) -> (Vec<Vec<Cell>>, 
             Cell::left("! ", Tint::Notable),
             Cell::right("", Tint::Plain),
             Cell::right("", Tint::Plain),
-            ui.name(&other.path, Tint::Plain)
+            out.name(&other.path, Tint::Plain)
                 .followed_by(&crate::quote::harmless(&what)),
         ]);
     }
@@ -394,7 +397,7 @@ fn shares(needs: &[usize], room: usize) -> Vec<usize> {
 
 /// The line of a row, and those of its further partners.
 fn entry(
-    ui: &Ui,
+    out: &TextWriter<'_>,
     document: &CompareDocument,
     row: &CompareRow,
     view: View,
@@ -406,7 +409,7 @@ fn entry(
         CompareClass::OnlyA | CompareClass::OnlyB => Cell::right("", Tint::Plain),
         _ => percent(row.a_in_b.max(row.b_in_a), equal, tint),
     };
-    let mut name = names(ui, document, row);
+    let mut name = names(out, document, row);
     if row.copy && equal {
         name = name.followed_by("  (another copy)");
     }
@@ -428,14 +431,14 @@ fn entry(
                 Cell::left("  ", Tint::Plain),
                 percent(other.a_in_b.max(other.b_in_a), false, Tint::Faint),
                 Cell::right("", Tint::Plain),
-                Cell::left("also ", Tint::Faint).joined("", &ui.name(&other.path, Tint::Faint)),
+                Cell::left("also ", Tint::Faint).joined("", &out.name(&other.path, Tint::Faint)),
             ]);
         }
     }
 }
 
 /// `a`, or `a -> b` if they are not the same.
-fn names(ui: &Ui, document: &CompareDocument, row: &CompareRow) -> Cell {
+fn names(out: &TextWriter<'_>, document: &CompareDocument, row: &CompareRow) -> Cell {
     let shown = |path: &PathText, whole: &PathText| {
         // Two files are compared: the rows have nothing to be relative to.
         let path = if path.as_bytes().is_empty() {
@@ -443,11 +446,11 @@ fn names(ui: &Ui, document: &CompareDocument, row: &CompareRow) -> Cell {
         } else {
             path
         };
-        ui.name(path, Tint::Plain)
+        out.name(path, Tint::Plain)
     };
     let parameters = &document.parameters;
     match (&row.a, &row.b) {
-        (Some(a), Some(b)) if a == b && !a.as_bytes().is_empty() => ui.name(a, Tint::Plain),
+        (Some(a), Some(b)) if a == b && !a.as_bytes().is_empty() => out.name(a, Tint::Plain),
         (Some(a), Some(b)) => shown(a, &parameters.a).joined(" -> ", &shown(b, &parameters.b)),
         (Some(a), None) => shown(a, &parameters.a),
         (None, Some(b)) => shown(b, &parameters.b),

@@ -1,6 +1,7 @@
 //! Whether a directory can go, for people: yes or no, then why not.
 
 use std::collections::HashSet;
+use std::io;
 
 use resemble_proto::documents::CoveredDocument;
 use resemble_proto::message::{CoverPair, MissingRow};
@@ -8,14 +9,12 @@ use resemble_proto::path::PathText;
 
 use super::fold::{Leaf, Line, fold};
 use super::{SCREENFUL, percent, sentence};
-use crate::error::CliResult;
+use crate::human::{counted, human_count, human_size};
+use crate::lines::{Cell, TextWriter, Tint};
 use crate::quote::harmless;
-use crate::rows::counted;
-use crate::ui::{Cell, Tint, Ui};
-use crate::values::{human_count, human_size};
 
 /// Prints the answer of `covered`. `all`: nothing is folded, and what is covered is listed too.
-pub fn print(ui: &mut Ui, document: &CoveredDocument, all: bool) -> CliResult<()> {
+pub fn print(out: &mut TextWriter<'_>, document: &CoveredDocument, all: bool) -> io::Result<()> {
     let body = &document.body;
     let line = vec![
         Cell::left(
@@ -30,10 +29,10 @@ pub fn print(ui: &mut Ui, document: &CoveredDocument, all: bool) -> CliResult<()
                 Tint::Notable
             },
         ),
-        ui.name(&document.parameters.dir, Tint::Heading),
+        out.name(&document.parameters.dir, Tint::Heading),
         Cell::left(verdict(document), Tint::Plain),
     ];
-    ui.lines(&[line], b'\n')?;
+    out.lines(&[line], b'\n')?;
 
     // A near copy stands in its own list; that it is missing too goes without saying.
     let near: HashSet<&PathText> = body.near.iter().map(|row| &row.path).collect();
@@ -42,9 +41,9 @@ pub fn print(ui: &mut Ui, document: &CoveredDocument, all: bool) -> CliResult<()
         .iter()
         .filter(|row| !near.contains(&row.path))
         .collect();
-    let mut folded = list_missing(ui, &missing, all)?;
+    let mut folded = list_missing(out, &missing, all)?;
     if !body.near.is_empty() {
-        heading(ui, "near copies, NOT safe:")?;
+        heading(out, "near copies, NOT safe:")?;
         let shown = if all { body.near.len() } else { SCREENFUL };
         let lines: Vec<Vec<Cell>> = body
             .near
@@ -53,33 +52,33 @@ pub fn print(ui: &mut Ui, document: &CoveredDocument, all: bool) -> CliResult<()
             .map(|row| {
                 vec![
                     percent(row.a_in_b, false, Tint::Notable),
-                    ui.name(&row.path, Tint::Plain)
-                        .joined(" is like ", &ui.name(&row.by, Tint::Plain)),
+                    out.name(&row.path, Tint::Plain)
+                        .joined(" is like ", &out.name(&row.by, Tint::Plain)),
                 ]
             })
             .collect();
-        ui.lines(&lines, b'\n')?;
-        folded |= more(ui, body.near.len(), shown)?;
+        out.lines(&lines, b'\n')?;
+        folded |= more(out, body.near.len(), shown)?;
     }
     folded |= list_pairs(
-        ui,
+        out,
         "covered by a hard link of the same file only:",
         " is also ",
         &body.linked,
         all,
     )?;
     folded |= list_pairs(
-        ui,
+        out,
         "equal by digest to what only a catalogue has, not compared:",
         " is recorded as ",
         &body.recorded,
         all,
     )?;
     if all {
-        list_pairs(ui, "covered:", " equals ", &body.copies, all)?;
+        list_pairs(out, "covered:", " equals ", &body.copies, all)?;
     }
     if folded {
-        ui.lines(&[sentence("--all shows everything", Tint::Faint)], b'\n')?;
+        out.lines(&[sentence("--all shows everything", Tint::Faint)], b'\n')?;
     }
     Ok(())
 }
@@ -117,25 +116,25 @@ fn verdict(document: &CoveredDocument) -> String {
     )
 }
 
-fn heading(ui: &mut Ui, text: &str) -> CliResult<()> {
-    ui.lines(&[sentence(text, Tint::Heading)], b'\n')
+fn heading(out: &mut TextWriter<'_>, text: &str) -> io::Result<()> {
+    out.lines(&[sentence(text, Tint::Heading)], b'\n')
 }
 
 /// Says how many were left out; whether some were.
-fn more(ui: &mut Ui, len: usize, shown: usize) -> CliResult<bool> {
+fn more(out: &mut TextWriter<'_>, len: usize, shown: usize) -> io::Result<bool> {
     let more = len.saturating_sub(shown);
     if more > 0 {
         let text = format!("… and {} more", human_count(more as u64));
-        ui.lines(&[sentence(text, Tint::Faint)], b'\n')?;
+        out.lines(&[sentence(text, Tint::Faint)], b'\n')?;
     }
     Ok(more > 0)
 }
 
-fn list_missing(ui: &mut Ui, missing: &[&MissingRow], all: bool) -> CliResult<bool> {
+fn list_missing(out: &mut TextWriter<'_>, missing: &[&MissingRow], all: bool) -> io::Result<bool> {
     if missing.is_empty() {
         return Ok(false);
     }
-    heading(ui, "missing:")?;
+    heading(out, "missing:")?;
     let mut leaves: Vec<Leaf<'_>> = missing
         .iter()
         .enumerate()
@@ -155,34 +154,34 @@ fn list_missing(ui: &mut Ui, missing: &[&MissingRow], all: bool) -> CliResult<bo
                 let row = missing[*index];
                 vec![
                     Cell::right(human_size(row.size), Tint::Plain),
-                    ui.name(&row.path, Tint::Plain),
+                    out.name(&row.path, Tint::Plain),
                     Cell::left(harmless(&row.reason), Tint::Faint),
                 ]
             }
             Line::Folder { path, files, bytes } => vec![
                 Cell::right(human_size(*bytes), Tint::Plain),
-                ui.name(&PathText::from_bytes(*path), Tint::Plain),
+                out.name(&PathText::from_bytes(*path), Tint::Plain),
                 Cell::left(counted(*files, "file"), Tint::Faint),
             ],
         })
         .collect();
-    ui.lines(&lines, b'\n')?;
+    out.lines(&lines, b'\n')?;
     let hidden = folded.hidden_files as usize;
-    more(ui, hidden, 0)?;
+    more(out, hidden, 0)?;
     Ok(folded.is_folded())
 }
 
 fn list_pairs(
-    ui: &mut Ui,
+    out: &mut TextWriter<'_>,
     title: &str,
     verb: &str,
     pairs: &[CoverPair],
     all: bool,
-) -> CliResult<bool> {
+) -> io::Result<bool> {
     if pairs.is_empty() {
         return Ok(false);
     }
-    heading(ui, title)?;
+    heading(out, title)?;
     let shown = if all { pairs.len() } else { SCREENFUL / 2 };
     let lines: Vec<Vec<Cell>> = pairs
         .iter()
@@ -190,11 +189,11 @@ fn list_pairs(
         .map(|pair| {
             vec![
                 Cell::right(human_size(pair.size), Tint::Plain),
-                ui.name(&pair.path, Tint::Plain)
-                    .joined(verb, &ui.name(&pair.by, Tint::Plain)),
+                out.name(&pair.path, Tint::Plain)
+                    .joined(verb, &out.name(&pair.by, Tint::Plain)),
             ]
         })
         .collect();
-    ui.lines(&lines, b'\n')?;
-    more(ui, pairs.len(), shown)
+    out.lines(&lines, b'\n')?;
+    more(out, pairs.len(), shown)
 }

@@ -1,14 +1,15 @@
 //! Similar directories for people.
 
+use std::io;
+
 use resemble_proto::documents::DirsDocument;
 
 use super::{percent, sentence};
-use crate::error::CliResult;
-use crate::ui::{Cell, Tint, Ui};
-use crate::values::{human_count, human_size};
+use crate::human::{human_count, human_size};
+use crate::lines::{Cell, TextWriter, Tint};
 
 /// Prints the pairs, biggest saving first: both containments, shared bytes, files of both.
-pub fn print(ui: &mut Ui, document: &DirsDocument) -> CliResult<()> {
+pub fn print(out: &mut TextWriter<'_>, document: &DirsDocument) -> io::Result<()> {
     let pairs = &document.body.pairs;
     let Some(biggest) = pairs.iter().map(|pair| pair.shared_bytes).max() else {
         return Ok(());
@@ -25,7 +26,7 @@ pub fn print(ui: &mut Ui, document: &DirsDocument) -> CliResult<()> {
             human_size(biggest)
         ),
     };
-    ui.lines(&[sentence(head, Tint::Heading)], b'\n')?;
+    out.lines(&[sentence(head, Tint::Heading)], b'\n')?;
     let lines: Vec<Vec<Cell>> = pairs
         .iter()
         .map(|pair| {
@@ -46,10 +47,10 @@ pub fn print(ui: &mut Ui, document: &DirsDocument) -> CliResult<()> {
                     ),
                     Tint::Faint,
                 ),
-                ui.name(&pair.a, Tint::Plain),
-                ui.name(&pair.b, Tint::Plain),
+                out.name(&pair.a, Tint::Plain),
+                out.name(&pair.b, Tint::Plain),
             ]
         })
         .collect();
-    ui.lines(&lines, b'\n')
+    out.lines(&lines, b'\n')
 }

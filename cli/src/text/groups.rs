@@ -1,6 +1,7 @@
 //! Identical sets and clusters for people.
 
 use std::collections::HashMap;
+use std::io;
 
 use resemble_proto::documents::GroupsDocument;
 use resemble_proto::message::{Cluster, IdenticalSet, Link, Member};
@@ -8,14 +9,12 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
 use super::{files_and_bytes, percent, sentence};
-use crate::error::CliResult;
+use crate::human::{counted, day, human_count, human_size};
+use crate::lines::{Cell, TextWriter, Tint};
 use crate::quote::harmless;
-use crate::rows::{counted, day};
-use crate::ui::{Cell, Tint, Ui};
-use crate::values::{human_count, human_size};
 
 /// Prints totals, sets, clusters. Links are printed with `-v`.
-pub fn print(ui: &mut Ui, document: &GroupsDocument) -> CliResult<()> {
+pub fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::Result<()> {
     let body = &document.body;
     let sum = &body.summary;
     let mut head = Vec::new();
@@ -49,22 +48,22 @@ pub fn print(ui: &mut Ui, document: &GroupsDocument) -> CliResult<()> {
     }
     head.extend(sum.notes.iter().map(|note| harmless(note)));
     for line in head {
-        ui.lines(&[sentence(line, Tint::Heading)], b'\n')?;
+        out.lines(&[sentence(line, Tint::Heading)], b'\n')?;
     }
     for set in &body.identical {
-        print_set(ui, set)?;
+        print_set(out, set)?;
     }
     for cluster in &body.clusters {
         if document.parameters.family {
-            print_family(ui, cluster)?;
+            print_family(out, cluster)?;
         } else {
-            print_cluster(ui, cluster)?;
+            print_cluster(out, cluster)?;
         }
     }
     Ok(())
 }
 
-fn print_set(ui: &mut Ui, set: &IdenticalSet) -> CliResult<()> {
+fn print_set(out: &mut TextWriter<'_>, set: &IdenticalSet) -> io::Result<()> {
     let copies = set.paths.len() as u64;
     let title = format!(
         "{} of {}, {} overhead",
@@ -76,7 +75,7 @@ fn print_set(ui: &mut Ui, set: &IdenticalSet) -> CliResult<()> {
         Cell::left("identical", Tint::Good),
         Cell::left(title, Tint::Faint),
     ];
-    ui.lines(&[sentence("", Tint::Plain), head], b'\n')?;
+    out.lines(&[sentence("", Tint::Plain), head], b'\n')?;
     let lines: Vec<Vec<Cell>> = set
         .paths
         .iter()
@@ -88,11 +87,11 @@ fn print_set(ui: &mut Ui, set: &IdenticalSet) -> CliResult<()> {
                     set.mtimes.get(i).map_or(String::new(), |t| day(*t)),
                     Tint::Faint,
                 ),
-                ui.name(path, Tint::Plain),
+                out.name(path, Tint::Plain),
             ]
         })
         .collect();
-    ui.lines(&lines, b'\n')
+    out.lines(&lines, b'\n')
 }
 
 fn share(share: Fraction) -> String {
@@ -103,14 +102,14 @@ fn share(share: Fraction) -> String {
 
 /// Kind, id (to be typed: `resemble templates mark ID`), and figures. A family has none: it is put
 /// together for one file, and no cluster of the collection.
-fn print_head(ui: &mut Ui, cluster: &Cluster, is_family: bool) -> CliResult<()> {
+fn print_head(out: &mut TextWriter<'_>, cluster: &Cluster, is_family: bool) -> io::Result<()> {
     let mut title = format!(
         "{}, average {}, worst {}",
         files_and_bytes(cluster.members.len() as u64, cluster.bytes),
         share(cluster.average),
         share(cluster.worst)
     );
-    if ui.is_verbose() {
+    if out.is_verbose() {
         title = format!("{title}, part of {}", cluster.component);
     }
     let mut head = vec![Cell::left(cluster.kind.word(), Tint::Heading)];
@@ -118,12 +117,12 @@ fn print_head(ui: &mut Ui, cluster: &Cluster, is_family: bool) -> CliResult<()> 
         head.push(Cell::left(harmless(&cluster.id), Tint::Plain));
     }
     head.push(Cell::left(harmless(&title), Tint::Faint));
-    ui.lines(&[sentence("", Tint::Plain), head], b'\n')
+    out.lines(&[sentence("", Tint::Plain), head], b'\n')
 }
 
 /// A member's line behind its score: size, day, name and what is to be known of it.
-fn member_cells(ui: &Ui, member: &Member) -> Vec<Cell> {
-    let mut name = ui.name(&member.path, Tint::Plain);
+fn member_cells(out: &TextWriter<'_>, member: &Member) -> Vec<Cell> {
+    let mut name = out.name(&member.path, Tint::Plain);
     if member.copies > 1 {
         name = name.followed_by(&format!("  ({} copies)", human_count(member.copies)));
     }
@@ -137,8 +136,8 @@ fn member_cells(ui: &Ui, member: &Member) -> Vec<Cell> {
     ]
 }
 
-fn print_cluster(ui: &mut Ui, cluster: &Cluster) -> CliResult<()> {
-    print_head(ui, cluster, false)?;
+fn print_cluster(out: &mut TextWriter<'_>, cluster: &Cluster) -> io::Result<()> {
+    print_head(out, cluster, false)?;
     let lines: Vec<Vec<Cell>> = cluster
         .members
         .iter()
@@ -148,21 +147,21 @@ fn print_cluster(ui: &mut Ui, cluster: &Cluster) -> CliResult<()> {
             } else {
                 percent(member.a_in_b.max(member.b_in_a), false, Tint::Plain)
             };
-            let rest = member_cells(ui, member);
+            let rest = member_cells(out, member);
             std::iter::once(score).chain(rest).collect()
         })
         .collect();
-    ui.lines(&lines, b'\n')?;
-    if ui.is_verbose() {
-        print_links(ui, cluster)?;
+    out.lines(&lines, b'\n')?;
+    if out.is_verbose() {
+        print_links(out, cluster)?;
     }
     Ok(())
 }
 
 /// The steps from version to version: each with the score to the member it resembles most on the way,
 /// which is named where it is not the line before.
-fn print_family(ui: &mut Ui, family: &Cluster) -> CliResult<()> {
-    print_head(ui, family, true)?;
+fn print_family(out: &mut TextWriter<'_>, family: &Cluster) -> io::Result<()> {
+    print_head(out, family, true)?;
     // A link leads to the member whose step it is.
     let steps: HashMap<&PathText, &Link> =
         family.links.iter().map(|link| (&link.b, link)).collect();
@@ -176,23 +175,23 @@ fn print_family(ui: &mut Ui, family: &Cluster) -> CliResult<()> {
                 percent(link.a_in_b.max(link.b_in_a), false, Tint::Plain)
             });
             let mut cells = vec![score];
-            cells.extend(member_cells(ui, member));
+            cells.extend(member_cells(out, member));
             if let Some(link) = step.filter(|link| before != Some(&link.a)) {
-                let other = ui.name(&link.a, Tint::Faint);
+                let other = out.name(&link.a, Tint::Faint);
                 cells.push(Cell::left("like", Tint::Faint).joined(" ", &other));
             }
             before = Some(&member.path);
             cells
         })
         .collect();
-    ui.lines(&lines, b'\n')?;
-    if ui.is_verbose() {
-        print_links(ui, family)?;
+    out.lines(&lines, b'\n')?;
+    if out.is_verbose() {
+        print_links(out, family)?;
     }
     Ok(())
 }
 
-fn print_links(ui: &mut Ui, cluster: &Cluster) -> CliResult<()> {
+fn print_links(out: &mut TextWriter<'_>, cluster: &Cluster) -> io::Result<()> {
     let links: Vec<Vec<Cell>> = cluster
         .links
         .iter()
@@ -205,8 +204,8 @@ fn print_links(ui: &mut Ui, cluster: &Cluster) -> CliResult<()> {
                     format!("at least {}", human_size(link.shared_bytes)),
                     Tint::Faint,
                 ),
-                ui.name(&link.a, Tint::Faint),
-                ui.name(&link.b, Tint::Faint),
+                out.name(&link.a, Tint::Faint),
+                out.name(&link.b, Tint::Faint),
             ];
             if let Some(why) = &link.discount.reason {
                 cells.push(Cell::left(harmless(why), Tint::Faint));
@@ -214,5 +213,5 @@ fn print_links(ui: &mut Ui, cluster: &Cluster) -> CliResult<()> {
             cells
         })
         .collect();
-    ui.lines(&links, b'\n')
+    out.lines(&links, b'\n')
 }

@@ -1,7 +1,9 @@
 //! Reports as a person sees them, word for word.
 
 use super::compare::View;
-use crate::ui::tests::ui;
+use crate::lines::{TextStyle, TextWriter};
+use std::io;
+
 use resemble_core::Params;
 use resemble_proto::documents::{
     CompareDocument, CompareParameters, CoveredDocument, CoveredFilter, CoveredParameters,
@@ -16,6 +18,16 @@ use resemble_proto::number::Fraction;
 use resemble_proto::report::CommonParameters;
 
 use super::*;
+
+fn written(terminal: bool, print: impl FnOnce(&mut TextWriter<'_>) -> io::Result<()>) -> String {
+    let mut bytes = Vec::new();
+    let style = TextStyle {
+        terminal,
+        ..TextStyle::default()
+    };
+    print(&mut TextWriter::new(&mut bytes, style)).unwrap();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
 
 fn common() -> CommonParameters {
     CommonParameters::plain(&Params::default())
@@ -75,9 +87,8 @@ fn comparison(entries: Vec<CompareRow>, trees: Vec<TreeRow>) -> CompareDocument 
 }
 
 fn compared(document: &CompareDocument, view: View) -> String {
-    let (mut ui, out, _) = ui(false);
-    compare::print(&mut ui, document, view).unwrap();
-    out.text()
+    let out = written(false, |out| compare::print(out, document, view));
+    out
 }
 
 const FOLDED: View = View {
@@ -236,9 +247,8 @@ fn coverage(body: Coverage, all: bool) -> String {
         filter: CoveredFilter::default(),
     };
     let document = CoveredDocument::new(parameters, Header::default(), body, Vec::new());
-    let (mut ui, out, _) = ui(false);
-    covered::print(&mut ui, &document, all).unwrap();
-    out.text()
+    let out = written(false, |out| covered::print(out, &document, all));
+    out
 }
 
 #[test]
@@ -337,10 +347,9 @@ fn similar_directories() {
         common: common(),
     };
     let document = DirsDocument::new(parameters, header, SimilarDirs { pairs }, Vec::new());
-    let (mut ui, out, _) = ui(true);
-    dirs::print(&mut ui, &document).unwrap();
+    let out = written(true, |out| dirs::print(out, &document));
     assert_eq!(
-        out.text(),
+        out,
         "2 pairs of similar directories, the biggest with 4.0 KiB in both\n \
          99%   50%  4.0 KiB  3/1,234 files  x  'y z'\n\
          100%  100%  4.0 KiB  3/1,234 files  p  q\n"
@@ -406,10 +415,9 @@ fn the_steps_of_a_family() {
         ..Groups::default()
     });
     document.parameters.family = true;
-    let (mut ui, out, _) = ui(false);
-    groups::print(&mut ui, &document).unwrap();
+    let out = written(false, |out| groups::print(out, &document));
     assert_eq!(
-        out.text(),
+        out,
         "
 family  4 files, 8.0 KiB, average 80%, worst 3%
 -  2.0 KiB  2023-11-14  v1
@@ -471,10 +479,9 @@ fn sets_and_clusters() {
         clusters: vec![cluster],
     };
     let document = collection(body);
-    let (mut ui, out, _) = ui(false);
-    groups::print(&mut ui, &document).unwrap();
+    let out = written(false, |out| groups::print(out, &document));
     assert_eq!(
-        out.text(),
+        out,
         "\
 1 set of identical files, 2 files, 5 B overhead
 1 cluster of similar files, 2 files, 4.0 KiB, 1 link

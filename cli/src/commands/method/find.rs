@@ -23,8 +23,8 @@ use super::{Parameters, as_rows, chosen, end, refuse};
 use crate::args::{FindArgs, Global, ListAs};
 use crate::backend::{Backend, inode_of};
 use crate::error::{CliError, CliResult};
+use crate::lists;
 use crate::names::{self, Named};
-use crate::rows;
 use crate::ui::Ui;
 
 pub(in crate::commands) fn run(
@@ -102,7 +102,7 @@ pub(in crate::commands) fn run(
     });
     ui.redirect(output.output.as_deref());
     let head = Head::new("find", parameters, header);
-    rows::print(
+    lists::print(
         ui,
         &output,
         &head,

@@ -27,8 +27,8 @@ use super::{Chosen, Parameters, chosen, end, refuse};
 use crate::args::{Global, GroupsArgs, ReportFormat};
 use crate::backend::Backend;
 use crate::error::{CliError, CliResult};
+use crate::human::counted;
 use crate::names;
-use crate::rows::counted;
 use crate::ui::{Cell, Tint, Ui};
 
 /// A group in JSON.

@@ -10,9 +10,10 @@ use resemble_proto::report::Head;
 use super::{Known, Parameters, Sweeps, catalogue_of, summary};
 use crate::args::{Global, HistoryArgs};
 use crate::error::{CliError, CliResult, Outcome};
+use crate::lists;
 use crate::names;
 use crate::quote::quoted;
-use crate::rows::{self, Became, VersionRow};
+use crate::rows::{Became, VersionRow};
 use crate::ui::Ui;
 
 pub(in crate::commands) fn run(
@@ -45,7 +46,7 @@ pub(in crate::commands) fn run(
     ui.redirect(args.output.output.as_deref());
     let parameters = Parameters::of(file, &args.sweeps);
     let head = Head::new("history", parameters, answer.header);
-    rows::print(
+    lists::print(
         ui,
         &args.output,
         &head,

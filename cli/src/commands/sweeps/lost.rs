@@ -16,9 +16,11 @@ use super::{Parameters, Sweeps, catalogue_of};
 use crate::args::{Global, LostArgs};
 use crate::commands::NOTHING;
 use crate::error::{CliResult, Outcome};
+use crate::human;
+use crate::lists;
 use crate::names;
 use crate::quote::quoted;
-use crate::rows::{self, LostRow};
+use crate::rows::LostRow;
 use crate::ui::Ui;
 
 /// Versions whose relatives are looked for, at most: each is a question.
@@ -61,7 +63,7 @@ pub(in crate::commands) fn run(
     ui.redirect(args.output.output.as_deref());
     let parameters = Parameters::of(&args.path, &args.sweeps);
     let head = Head::new("lost", parameters, header);
-    rows::print(
+    lists::print(
         ui,
         &args.output,
         &head,
@@ -74,7 +76,7 @@ pub(in crate::commands) fn run(
         None => ui.note(&format!("no sweep knows {}", quoted(&args.path))),
         Some(known) => {
             let date = sweeps.all[known.sweep].date;
-            let date = date.map_or_else(|| "now".to_owned(), rows::day);
+            let date = date.map_or_else(|| "now".to_owned(), human::day);
             let shown = sweeps.shown(&known.real);
             ui.note(&format!(
                 "last known as {} ({date})",
@@ -90,7 +92,7 @@ pub(in crate::commands) fn run(
             "only the relatives of {MOST} versions were looked for"
         ));
     }
-    rows::note_limits(ui, &header, args.top, sweeps.backend.is_daemon());
+    lists::note_limits(ui, &header, args.top, sweeps.backend.is_daemon());
     ui.soft_errors(&errors);
     ui.flush()?;
     sweeps.backend.close();

@@ -10,9 +10,9 @@ use crate::args::{Global, HistoryArgs, RowFormat};
 use crate::commands::eval::write_report;
 use crate::commands::export::now;
 use crate::error::{CliError, CliResult, Outcome};
+use crate::human;
 use crate::names;
 use crate::quote::quoted;
-use crate::rows;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &HistoryArgs) -> CliResult {
@@ -66,6 +66,6 @@ fn name_of(sweep: &Sweep) -> SweepName {
     SweepName {
         name: sweep.roots[0].shown.to_string_lossy().into_owned(),
         date: sweep.date.unwrap_or_else(now),
-        shown: sweep.date.map_or_else(|| "now".to_owned(), rows::day),
+        shown: sweep.date.map_or_else(|| "now".to_owned(), human::day),
     }
 }

@@ -106,7 +106,7 @@ pub(super) fn print_matches(ui: &mut Ui, view: &View) -> CliResult<()> {
         }
         match &view.rest {
             Some(rest) if view.text => {
-                let lines = crate::values::human_count(rest.lines_a);
+                let lines = crate::human::human_count(rest.lines_a);
                 writeln!(
                     out,
                     "{}",
@@ -114,7 +114,7 @@ pub(super) fn print_matches(ui: &mut Ui, view: &View) -> CliResult<()> {
                 )
             }
             Some(rest) => {
-                let bytes = crate::values::human_count(rest.bytes_a);
+                let bytes = crate::human::human_count(rest.bytes_a);
                 writeln!(
                     out,
                     "{}",

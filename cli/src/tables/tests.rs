@@ -1,6 +1,5 @@
 //! Tables byte for byte.
 
-use super::tables::{fdupes, write};
 use super::*;
 use resemble_core::Params;
 use resemble_proto::documents::{

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs::{File, Permissions};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::time::{Duration, SystemTime};
 
@@ -12,6 +13,7 @@ use super::*;
 use resemble_core::Params;
 use resemble_proto::documents::{CoveredFilter, CoveredParameters, GroupsParameters};
 use resemble_proto::message::{CoverPair, Coverage, Degree, Groups, Header, IdenticalSet};
+use resemble_proto::path::PathText;
 use resemble_proto::report::CommonParameters;
 
 const TEXT: &[u8] = b"the same text in every copy\n";
@@ -76,7 +78,7 @@ impl Scene {
     }
 
     fn script(&self, kind: PlanKind) -> PathBuf {
-        self.written(&Plan::of_groups(&self.document(), kind))
+        self.written(&of_groups(&self.document(), kind))
     }
 
     fn written(&self, plan: &Plan) -> PathBuf {
@@ -338,7 +340,7 @@ fn times_before_1970_are_printed_as_stat_does() {
         let mut stat = Command::new("stat");
         stat.args(["-c", "%d %i %s %.9Y"]).arg(&path);
         let mut stat = stat_of(&mut stat);
-        let known = Known::look(&path).unwrap();
+        let known = look(&path).unwrap();
         assert_eq!(stat.pop(), Some('\n'));
         assert_eq!(known.identity(), stat, "{time:?}");
         tested += 1;
@@ -446,7 +448,7 @@ fn a_plan_for_what_is_covered() {
         filter: CoveredFilter::default(),
     };
     let document = CoveredDocument::new(parameters, Header::default(), body, Vec::new());
-    let plan = Plan::of_covered(&document, PlanKind::Symlink);
+    let plan = of_covered(&document, PlanKind::Symlink);
     assert_eq!(plan.gain(), (1, TEXT.len() as u64));
     let script = scene.written(&plan);
     code(&run("sh", &script, &["--do-it"]), 0);
@@ -484,18 +486,4 @@ fn clones_keep_what_is_theirs() {
         assert_eq!(before.ino(), after.ino());
     }
     assert!(scene.is_tidy());
-}
-
-#[test]
-fn names_are_spelled_in_print() {
-    assert_eq!(script::spelled(b"a b.txt"), "a b.txt");
-    assert_eq!(
-        script::spelled("gr\u{f6}\u{df}e".as_bytes()),
-        "gr\u{f6}\u{df}e"
-    );
-    assert_eq!(
-        script::spelled(b"a'b\\c\n\xff"),
-        "a\\0047b\\0134c\\0012\\0377"
-    );
-    assert_eq!(script::spelled("\u{202e}".as_bytes()), "\\0342\\0200\\0256");
 }

@@ -65,12 +65,7 @@ const GROUPS: &[&str] = &[
 ];
 
 /// Writes the table of a report.
-pub(super) fn write(
-    out: &mut dyn Write,
-    style: Style,
-    report: Report<'_>,
-    end: u8,
-) -> io::Result<()> {
+pub fn write(out: &mut dyn Write, style: Style, report: Report<'_>, end: u8) -> io::Result<()> {
     let columns = match report {
         Report::Compare(_) => COMPARE,
         Report::Covered(_) => COVERED,
@@ -265,7 +260,7 @@ fn groups(document: &GroupsDocument, row: &mut Row<'_>) -> io::Result<()> {
 }
 
 /// The identical sets as fdupes prints them: a name a row, an empty row after each set.
-pub(super) fn fdupes(out: &mut dyn Write, document: &GroupsDocument, end: u8) -> io::Result<()> {
+pub fn fdupes(out: &mut dyn Write, document: &GroupsDocument, end: u8) -> io::Result<()> {
     for set in &document.body.identical {
         for path in &set.paths {
             out.write_all(path.as_bytes())?;
@@ -275,3 +270,7 @@ pub(super) fn fdupes(out: &mut dyn Write, document: &GroupsDocument, end: u8) ->
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "tables/tests.rs"]
+mod tests;

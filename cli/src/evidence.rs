@@ -1,0 +1,76 @@
+//! Reads the best pairs of a report and lays them out side by side, as `resemble why` does.
+
+use std::path::Path;
+
+use resemble_core::Params;
+use resemble_engine::why::{self, Line, Side, Span, View, ViewOptions};
+use resemble_proto::message::reason;
+use resemble_proto::path::PathText;
+
+use crate::quote::harmless;
+use crate::report::evidence::{Half, SideBySide};
+
+/// Rows of a pair; longer files are cut, and the page says so.
+const VIEW: ViewOptions = ViewOptions {
+    context: 3,
+    rows: 300,
+    gap: 60,
+    line: 400,
+    hex: 8,
+};
+
+/// Reads `a` and `b`, whose relative names start from `base_a` and `base_b`.
+pub fn read(
+    (base_a, a): (&Path, &PathText),
+    (base_b, b): (&Path, &PathText),
+    params: &Params,
+) -> SideBySide {
+    match why::compare(&base_a.join(a.as_path()), &base_b.join(b.as_path()), params) {
+        Ok(comparison) => {
+            let view = comparison.view(&VIEW);
+            let note = note(&view);
+            let rows = view.rows.into_iter();
+            SideBySide {
+                text: view.text,
+                rows: rows
+                    .map(|row| (row.left.map(half), row.right.map(half)))
+                    .collect(),
+                note,
+            }
+        }
+        Err(error) => {
+            let message = reason(&std::io::Error::other(error));
+            SideBySide {
+                text: true,
+                rows: Vec::new(),
+                note: Some(format!("Cannot be shown: {}.", harmless(&message))),
+            }
+        }
+    }
+}
+
+fn note(view: &View) -> Option<String> {
+    if view.rows.is_empty() {
+        let runs = view.runs.len();
+        return Some(format!(
+            "Too large to be shown; {runs} shared {}.",
+            if runs == 1 { "part" } else { "parts" }
+        ));
+    }
+    view.rest.as_ref().map(|rest| format!("Not shown: {rest}"))
+}
+
+fn half(side: Side) -> Half {
+    match side {
+        Side::Line(Line { number, spans }) => Half::Line {
+            n: number,
+            s: spans
+                .into_iter()
+                .map(|Span { run, text }| (run.unwrap_or(0), text))
+                .collect(),
+        },
+        Side::Fold(fold) => Half::Cut {
+            cut: fold.to_string(),
+        },
+    }
+}

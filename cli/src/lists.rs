@@ -1,0 +1,126 @@
+//! Answers that are lists of rows: printed in the format that was asked for, and what is said of
+//! them on standard error.
+//!
+//! What a row looks like is [`crate::rows`]'s.
+
+use std::fmt::Write as _;
+
+use resemble_proto::message::{Header, SoftError};
+use resemble_proto::report::{self, Head, RowsName, json_line};
+use serde::Serialize;
+
+use crate::args::{RowFormat, RowOutput};
+use crate::error::CliResult;
+use crate::human::{counted, human_count, human_size};
+use crate::rows::{self, Row};
+use crate::ui::Ui;
+
+/// Prints a whole answer. `grouped`: text gets a line before each group of rows.
+pub fn print<P: Serialize, R: Row>(
+    ui: &mut Ui,
+    output: &RowOutput,
+    head: &Head<'_, P>,
+    name: RowsName,
+    rows: &[R],
+    errors: &[SoftError],
+    grouped: bool,
+) -> CliResult<()> {
+    let end = if output.null { b'\0' } else { b'\n' };
+    match output.format {
+        RowFormat::Text => {
+            if !output.null {
+                ui.page();
+            }
+            ui.print(|out| rows::write_text(out, rows, end, grouped))
+        }
+        RowFormat::Json => ui.write(|out| report::write_json(out, head, name, rows, errors)),
+        RowFormat::Jsonl => ui.write(|out| rows::write_jsonl(out, head, rows, errors)),
+        RowFormat::Csv => ui.write(|out| {
+            rows::write_csv_header::<R>(out)?;
+            rows::write_csv(out, rows)
+        }),
+        RowFormat::Tsv => ui.write(|out| rows::write_tsv(out, rows, end)),
+    }
+}
+
+/// Prints one row of an answer that never ends.
+pub fn print_one<R: Row>(ui: &mut Ui, output: &RowOutput, row: &R) -> CliResult<()> {
+    let end = if output.null { b'\0' } else { b'\n' };
+    let one = std::slice::from_ref(row);
+    match output.format {
+        RowFormat::Text => ui.print(|out| rows::write_text(out, one, end, false))?,
+        RowFormat::Json | RowFormat::Jsonl => ui.write(|out| json_line(out, row))?,
+        RowFormat::Csv => ui.write(|out| rows::write_csv(out, one))?,
+        RowFormat::Tsv => ui.write(|out| rows::write_tsv(out, one, end))?,
+    }
+    ui.flush()
+}
+
+/// Prints what comes before the first row of an answer that never ends.
+pub fn print_head<P: Serialize, R: Row>(
+    ui: &mut Ui,
+    output: &RowOutput,
+    head: &Head<'_, P>,
+) -> CliResult<()> {
+    match output.format {
+        RowFormat::Json | RowFormat::Jsonl => ui.write(|out| json_line(out, head))?,
+        RowFormat::Csv => ui.write(rows::write_csv_header::<R>)?,
+        RowFormat::Text | RowFormat::Tsv => {}
+    }
+    ui.flush()
+}
+
+/// Says on standard error what an answer does not hold.
+pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bool) {
+    if let Some(top) = top.filter(|_| header.shown < header.total) {
+        ui.note(&format!(
+            "{} of {} rows shown (--top {top})",
+            header.shown, header.total
+        ));
+    }
+    if !header.fresh {
+        let files = match header.pending {
+            1 => "1 file".to_owned(),
+            files => format!("{files} files"),
+        };
+        ui.note(&if by_daemon {
+            format!("the daemon has not seen everything yet ({files} to be read); `resemble sync` waits for it")
+        } else {
+            format!("{files} changed while being read: the answer may be out of date")
+        });
+    }
+}
+
+/// Says on standard error what an answer without rows was made of: nothing found is an answer. `what` is
+/// the answer in two words.
+pub fn note_nothing(ui: &mut Ui, header: &Header, what: &str) {
+    let Some(looked) = header.looked.filter(|_| header.total == 0) else {
+        return;
+    };
+    let mut text = format!(
+        "{what}: compared {} of {}",
+        counted(looked.files, "file"),
+        human_size(looked.bytes)
+    );
+    let left = [
+        (looked.unreadable, "could not be read"),
+        (
+            looked.skipped,
+            "left out by a pattern, a size or a file system",
+        ),
+        (looked.small, "under 256 bytes, found only if identical"),
+    ];
+    for (count, what) in left.into_iter().filter(|(count, _)| *count > 0) {
+        // Writing to a string does not fail.
+        write!(text, "; {} {what}", human_count(count)).unwrap_or_default();
+    }
+    if looked.least_run > 0 {
+        let run = human_count(looked.least_run);
+        write!(text, "; a common run of {run} bytes would have been seen").unwrap_or_default();
+    }
+    ui.note(&text);
+}
+
+#[cfg(test)]
+#[path = "lists/tests.rs"]
+mod tests;
