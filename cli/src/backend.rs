@@ -32,6 +32,7 @@ use resemble_proto::message::{
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
+use resemble_report::quote::quoted;
 
 use crate::args::{Answering, Global};
 use crate::error::{CliError, CliResult};
@@ -118,7 +119,7 @@ impl Backend {
             return Err(CliError::Usage(format!(
                 "the daemon answers about catalogues that were imported; `resemble import {}`, or \
                  leave out --socket",
-                crate::quote::quoted(Path::new(&own.shown))
+                quoted(Path::new(&own.shown))
             )));
         }
         if !global.local && own.is_none() {
@@ -325,7 +326,7 @@ fn nothing_named(socket: &Path, global: &Global, answering: &Answering) -> Strin
     format!(
         "nothing to look in: no daemon answers at {}; start one with `resembled DIR`, or name \
          directories (find: --in DIR)",
-        crate::quote::quoted(socket)
+        quoted(socket)
     )
 }
 

@@ -33,17 +33,17 @@ use resemble_proto::message::{Header, SoftError};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::CommonParameters;
+use resemble_report::document::{Extras, Report};
+use resemble_report::human::{counted, human_size};
+use resemble_report::plan::Plan;
+use resemble_report::quote::quoted;
+use resemble_report::saved::{Picked, Saved};
 
 use crate::args::{Cli, Command, ReportFormat, Selection};
 use crate::backend::Backend;
 use crate::error::{CliError, CliResult};
-use crate::human::{counted, human_size};
 use crate::lists;
-use crate::plan::Plan;
 use crate::print;
-use crate::quote::quoted;
-use crate::report::saved::{Picked, Saved};
-use crate::report::{Extras, Report};
 use crate::ui::Ui;
 
 pub use man::pages;

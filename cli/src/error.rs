@@ -17,8 +17,7 @@ use resemble_proto::client::ClientError;
 use resemble_proto::message::{BadParams, reason};
 use resemble_proto::pattern::BadPattern;
 use resemble_proto::places::PlaceError;
-
-use crate::quote::quoted;
+use resemble_report::quote::quoted;
 
 /// How a command that did its work ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

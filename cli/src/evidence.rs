@@ -6,9 +6,8 @@ use resemble_core::Params;
 use resemble_engine::why::{self, Line, Side, Span, View, ViewOptions};
 use resemble_proto::message::reason;
 use resemble_proto::path::PathText;
-
-use crate::quote::harmless;
-use crate::report::evidence::{Half, SideBySide};
+use resemble_report::evidence::{Half, SideBySide};
+use resemble_report::quote::harmless;
 
 /// Rows of a pair; longer files are cut, and the page says so.
 const VIEW: ViewOptions = ViewOptions {
@@ -20,7 +19,7 @@ const VIEW: ViewOptions = ViewOptions {
 };
 
 /// Reads `a` and `b`, whose relative names start from `base_a` and `base_b`.
-pub fn read(
+pub fn side_by_side(
     (base_a, a): (&Path, &PathText),
     (base_b, b): (&Path, &PathText),
     params: &Params,

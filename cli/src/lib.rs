@@ -6,8 +6,8 @@
 //! ```text
 //! args ─► commands::VERB ─► names (what is named, where it leads) ─► backend ─┬─► daemon (socket)
 //!                                                                            └─► local (engine, cache)
-//!       ui (quoting, colour, pager) ◄─┬─ rows (find, pairs …) ◄────────────── the same proto answer
-//!                                     └─ text, print, report, plan ◄─ document ◄┘      ▲
+//!       ui (quoting, colour, pager) ◄─┬─ lists (find, pairs …) ◄───────────── the same proto answer
+//!                                     └─ print, plans ◄─────── document ◄───┘      ▲
 //!                                                          (compare, covered,     saved report
 //!                                                           dirs, groups)           (--from)
 //! ```
@@ -15,9 +15,9 @@
 //! * [`args`] is every option, with the help texts; parsing touches nothing of the system.
 //! * [`commands`] has one file per verb.
 //! * [`backend`] knows who answers, and hides who it was.
-//! * [`rows`] prints answers that are lists; [`text`], [`mod@print`], [`report`] and [`plan`] print the
-//!   documents of the questions about whole collections: for people, for programs, for keeping, and as
-//!   a script of what could be done.
+//! * [`lists`] prints answers that are lists; [`mod@print`] and [`plans`] print the documents of the
+//!   questions about whole collections. What they print is made by `resemble_report`, which opens
+//!   no file: [`evidence`] and [`plans`] read for it.
 //! * [`ui`] is the only place that prints; [`error`] the only one that knows exit codes.
 #![forbid(unsafe_code)]
 
@@ -26,20 +26,11 @@ pub mod backend;
 pub mod commands;
 pub mod error;
 pub mod evidence;
-pub mod human;
-pub mod lines;
 pub mod lists;
 pub mod names;
-pub mod plan;
 pub mod plans;
 pub mod print;
-pub mod quote;
 pub mod reference;
-pub mod report;
-pub mod rows;
-pub mod table;
-pub mod tables;
-pub mod text;
 pub mod ui;
 pub mod values;
 

@@ -1,18 +1,18 @@
 //! Answers that are lists of rows: printed in the format that was asked for, and what is said of
 //! them on standard error.
 //!
-//! What a row looks like is [`crate::rows`]'s.
+//! What a row looks like is [`resemble_report::rows`]'s.
 
 use std::fmt::Write as _;
 
 use resemble_proto::message::{Header, SoftError};
 use resemble_proto::report::{self, Head, RowsName, json_line};
+use resemble_report::human::{counted, human_count, human_size};
+use resemble_report::rows::{self, Row};
 use serde::Serialize;
 
 use crate::args::{RowFormat, RowOutput};
 use crate::error::CliResult;
-use crate::human::{counted, human_count, human_size};
-use crate::rows::{self, Row};
 use crate::ui::Ui;
 
 /// Prints a whole answer. `grouped`: text gets a line before each group of rows.

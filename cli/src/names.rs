@@ -18,6 +18,7 @@ use resemble_engine::portable;
 use resemble_proto::catalogued;
 use resemble_proto::message::{SoftError, reason};
 use resemble_proto::path::PathText;
+use resemble_report::quote::quoted;
 
 use crate::error::{CliError, CliResult};
 
@@ -84,7 +85,7 @@ pub fn no_plan_for(named: &[Named]) -> CliResult<()> {
         None => Ok(()),
         Some(one) => Err(CliError::Usage(format!(
             "a plan is for files that are here; only a catalogue has those of {}",
-            crate::quote::quoted(&one.shown)
+            quoted(&one.shown)
         ))),
     }
 }

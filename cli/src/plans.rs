@@ -1,6 +1,6 @@
 //! What a plan must know of the files that are there now.
 //!
-//! The plan itself, its rules and its script are [`crate::plan`]'s, which looks at nothing.
+//! The plan itself, its rules and its script are [`resemble_report::plan`]'s, which looks at nothing.
 
 use std::fs;
 use std::io;
@@ -9,9 +9,9 @@ use std::path::Path;
 
 use resemble_proto::documents::{CoveredDocument, GroupsDocument};
 use resemble_proto::message::reason;
+use resemble_report::plan::{FileState, Plan, Time};
 
 use crate::args::PlanKind;
-use crate::plan::{FileState, Plan, Time};
 
 /// The plan for the identical sets of a collection.
 pub fn of_groups(document: &GroupsDocument, kind: PlanKind) -> Plan {

@@ -1,16 +1,18 @@
 //! Reports in the formats for other programs: one document, many printers.
 //!
 //! A verb makes a document ([`resemble_proto::documents`]) from an answer, or reads a saved one;
-//! from there on nobody knows which it was. Text for people is in [`crate::text`], pages and
-//! workbooks are in [`crate::report`].
+//! from there on nobody knows which it was. Text for people is in [`resemble_report::text`], pages and
+//! workbooks are in [`resemble_report`].
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use resemble_report::document::{Extras, Report};
+use resemble_report::table::Style;
+use resemble_report::tables;
+use resemble_report::{html, xlsx};
+
 use crate::args::ReportFormat;
 use crate::error::CliResult;
-use crate::report::{Extras, Report, html, xlsx};
-use crate::table::Style;
-use crate::tables;
 use crate::ui::Ui;
 
 /// Prints a report in any format but text, for which each verb has its own view. `end`: the byte

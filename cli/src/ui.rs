@@ -9,7 +9,7 @@
 //! 2. Output is buffered and flushed by [`Ui::finish`], so that a full disk is an error and not
 //!    a lost last page.
 //! 3. Text from outside never reaches a terminal raw: names are quoted, messages of the system or
-//!    the daemon go through [`crate::quote::harmless`].
+//!    the daemon go through [`resemble_report::quote::harmless`].
 
 mod pager;
 mod progress;
@@ -21,17 +21,17 @@ use std::process::ExitCode;
 
 use resemble_proto::message::SoftError;
 use resemble_proto::path::PathText;
+use resemble_report::lines::{TextStyle, TextWriter};
+use resemble_report::quote::{harmless, quoted_bytes};
 
 pub use progress::Progress;
 
-pub use crate::lines::{Cell, Tint};
+pub use resemble_report::lines::{Cell, Tint};
 
 use pager::Pager;
 
 use crate::args::{ColorWhen, Global};
 use crate::error::{CliError, CliResult, Outcome};
-use crate::lines::{TextStyle, TextWriter};
-use crate::quote::{harmless, quoted_bytes};
 
 /// How much is said on standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

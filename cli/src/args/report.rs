@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
+use resemble_report::plan::Replacement;
 
 use super::{RowFormat, RowOutput};
 use crate::error::{CliError, CliResult};
-use crate::plan::Replacement;
 
 /// How a report is printed.
 #[derive(Clone, Debug, Args)]

@@ -28,12 +28,12 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
 use resemble_proto::question::{OrderRequest, Question};
+use resemble_report::human::human_size;
 use rustix::fs::{Access, access};
 
 use super::{Sought, formats, read_now, subject_error};
 use crate::args::{Answering, Global};
 use crate::error::{CliError, CliResult};
-use crate::human::human_size;
 use crate::names::Named;
 use crate::ui::{Progress, Ui};
 

@@ -9,17 +9,19 @@ use resemble_proto::documents::{CompareDocument, CompareParameters};
 use resemble_proto::message::{CompareClass, CompareOptions, CompareRequest, Comparison};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
+use resemble_report::document::{Extras, Report};
+use resemble_report::evidence::{self, Evidence};
+use resemble_report::quote::quoted;
+use resemble_report::saved::{self, Picked, Saved};
+use resemble_report::text;
 
 use crate::args::{CompareArgs, Global, ReportFormat};
 use crate::backend::Backend;
 use crate::commands::{After, NOTHING, base, common_parameters, picked, read_saved};
 use crate::error::{CliError, CliResult, Outcome};
-use crate::evidence;
+use crate::evidence::side_by_side;
 use crate::names::{self, Named};
 use crate::print;
-use crate::report::saved::{self, Picked, Saved};
-use crate::report::{self, Evidence, Extras, Report};
-use crate::text;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CompareArgs) -> CliResult {
@@ -172,8 +174,8 @@ fn agree(named: &[Named; 2]) -> CliResult<()> {
     Err(CliError::Usage(format!(
         "cannot compare the directory {} with the file {}; for the files similar to one: `resemble \
          find FILE --in DIR`",
-        crate::quote::quoted(&dir.shown),
-        crate::quote::quoted(&file.shown)
+        quoted(&dir.shown),
+        quoted(&file.shown)
     )))
 }
 
@@ -191,8 +193,8 @@ fn best_pairs(
     }
     let _progress = ui.progress("reading the best pairs");
     let params = backend.params();
-    report::evidence::of_compare(document, args.output.evidence, &|left, right| {
-        evidence::read((a, left), (b, right), params)
+    evidence::of_compare(document, args.output.evidence, &|left, right| {
+        side_by_side((a, left), (b, right), params)
     })
 }
 

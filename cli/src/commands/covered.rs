@@ -6,6 +6,10 @@ use resemble_proto::documents::{CoveredDocument, CoveredFilter, CoveredParameter
 use resemble_proto::message::{Coverage, CoveredRequest};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
+use resemble_report::document::{Extras, Report};
+use resemble_report::quote::quoted;
+use resemble_report::saved::{self, Picked, Saved};
+use resemble_report::text;
 
 use crate::args::{CoveredArgs, Global, ReportFormat};
 use crate::backend::Backend;
@@ -14,9 +18,6 @@ use crate::error::{CliError, CliResult, Outcome};
 use crate::names::{self, Named};
 use crate::plans;
 use crate::print;
-use crate::report::saved::{self, Picked, Saved};
-use crate::report::{Extras, Report};
-use crate::text;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -> CliResult {
@@ -115,7 +116,7 @@ fn ask(
         return Err(CliError::Usage(format!(
             "whether a directory can go is decided by its bytes, and those of {} are not here; \
              `resemble compare` tells what a catalogue has elsewhere",
-            crate::quote::quoted(&dir.shown)
+            quoted(&dir.shown)
         )));
     }
     let all: Vec<Named> = std::iter::once(&dir).chain(&by).cloned().collect();

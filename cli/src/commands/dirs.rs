@@ -7,6 +7,9 @@ use resemble_proto::documents::{DirsDocument, DirsParameters, SimilarDirs};
 use resemble_proto::message::{DirsRequest, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
+use resemble_report::document::{Extras, Report};
+use resemble_report::saved;
+use resemble_report::text;
 
 use crate::args::{DirsArgs, Global, ReportFormat, Selection};
 use crate::backend::Backend;
@@ -14,8 +17,6 @@ use crate::commands::{After, NOTHING, base, common_parameters, picked, read_save
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names::{self, Named};
 use crate::print;
-use crate::report::{Extras, Report, saved};
-use crate::text;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DirsArgs) -> CliResult {

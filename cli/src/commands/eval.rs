@@ -12,11 +12,11 @@ use std::time::Instant;
 
 use resemble_engine::eval::broder::{self, Meters};
 use resemble_engine::eval::{self, Collection, Report};
+use resemble_report::quote::quoted;
 
 use crate::args::{EvalArgs, Experiment};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names;
-use crate::quote::quoted;
 use crate::ui::Ui;
 
 /// What `all` runs, in the order of the index page: the folder of each, and the experiment.

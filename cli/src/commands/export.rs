@@ -14,15 +14,15 @@ use resemble_proto::catalogued::{LABEL, is_label};
 use resemble_proto::message::{CatalogueForm, DumpForm, MethodQuestion, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::places::Env;
+use resemble_report::human::counted;
+use resemble_report::human::human_size;
+use resemble_report::quote::quoted;
 
 use crate::args::{ExportArgs, Global};
 use crate::backend::Backend;
 use crate::commands::method;
 use crate::error::{CliError, CliResult, Outcome};
-use crate::human::counted;
-use crate::human::human_size;
 use crate::names;
-use crate::quote::quoted;
 use crate::ui::Ui;
 
 /// A catalogue of so many bytes is small, whatever it is a catalogue of.

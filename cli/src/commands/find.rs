@@ -12,6 +12,7 @@ use resemble_proto::message::{FindRequest, FindRow, Header, SoftError};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::{FindParameters, Head};
+use resemble_report::document::Report;
 
 use crate::args::{FindArgs, Global, ListAs};
 use crate::backend::{Backend, Sought, digest_stdin};
@@ -19,7 +20,6 @@ use crate::commands::{NOTHING, common_parameters, holders, method, print_list};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
 use crate::names::{self, Named};
-use crate::report::Report;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> CliResult {

@@ -12,6 +12,8 @@ use resemble_proto::message::{Answer, Groups, Header};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
+use resemble_report::quote::quoted;
+use resemble_report::rows::FoldRow;
 
 use super::{After, NOTHING};
 use crate::args::{Global, GroupsArgs, RowFormat};
@@ -20,7 +22,6 @@ use crate::commands::groups;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
 use crate::names::{self, Named};
-use crate::rows::FoldRow;
 use crate::ui::Ui;
 
 pub(super) fn run(
@@ -36,7 +37,7 @@ pub(super) fn run(
     if let Some(dir) = listed.iter().find(|one| one.is_dir()) {
         return Err(CliError::Usage(format!(
             "--files-from takes files: {} is a directory",
-            crate::quote::quoted(&dir.shown)
+            quoted(&dir.shown)
         )));
     }
     let mut params = Params::default();

@@ -7,6 +7,10 @@ use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::question::OrderRequest;
 use resemble_proto::report::Head;
+use resemble_report::document::{Extras, Report};
+use resemble_report::evidence::{self, Evidence};
+use resemble_report::saved::{self, Saved};
+use resemble_report::text;
 
 use crate::args::{Global, GroupsArgs, ReportFormat};
 use crate::backend::Backend;
@@ -14,14 +18,11 @@ use crate::commands::{
     After, NOTHING, base, common_parameters, method, picked, print_plan, read_saved,
 };
 use crate::error::{CliError, CliResult, Outcome};
-use crate::evidence;
+use crate::evidence::side_by_side;
 use crate::lists;
 use crate::names::{self, Named};
 use crate::plans;
 use crate::print;
-use crate::report::saved::{self, Saved};
-use crate::report::{self, Evidence, Extras, Report};
-use crate::text;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
@@ -127,8 +128,8 @@ fn best_pairs(
     let base = base().unwrap_or_default();
     let count = args.output.evidence;
     let params = backend.params();
-    report::evidence::of_groups(document, count, &|a, b| {
-        evidence::read((base.as_path(), a), (base.as_path(), b), params)
+    evidence::of_groups(document, count, &|a, b| {
+        side_by_side((base.as_path(), a), (base.as_path(), b), params)
     })
 }
 

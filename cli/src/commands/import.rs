@@ -9,14 +9,14 @@ use resemble_engine::portable;
 use resemble_proto::catalogued::is_label;
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
+use resemble_report::human::counted;
+use resemble_report::human::human_size;
+use resemble_report::quote::quoted;
 
 use super::export::bad_label;
 use crate::args::{Global, ImportArgs};
 use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
-use crate::human::counted;
-use crate::human::human_size;
-use crate::quote::quoted;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ImportArgs) -> CliResult {

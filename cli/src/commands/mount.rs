@@ -1,12 +1,12 @@
 //! `resemble mount`: asks the daemon for the overlay.
 
 use resemble_proto::places::Env;
+use resemble_report::quote::harmless;
 
 use crate::args::{Global, MountArgs};
 use crate::backend;
 use crate::commands::watch::absolute;
 use crate::error::{CliResult, Outcome};
-use crate::quote::harmless;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &MountArgs) -> CliResult {

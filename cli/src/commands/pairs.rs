@@ -6,6 +6,7 @@ use resemble_proto::message::{PairScore, PairsRequest, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::{Head, PairsParameters};
+use resemble_report::document::Report;
 
 use crate::args::{Global, ListAs, PairsArgs};
 use crate::backend::Backend;
@@ -13,7 +14,6 @@ use crate::commands::{NOTHING, common_parameters, method, print_list};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
 use crate::names;
-use crate::report::Report;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> CliResult {

@@ -2,14 +2,14 @@
 
 use resemble_proto::message::{RootState, StatusAnswer};
 use resemble_proto::places::Env;
+use resemble_report::human::{human_count, human_size};
+use resemble_report::quote::harmless;
 use serde::Serialize;
 
 use crate::args::{DocumentFormat, Global, StatusArgs};
 use crate::backend;
 use crate::error::{CliResult, Outcome};
-use crate::human::{human_count, human_size};
 use crate::names;
-use crate::quote::harmless;
 use crate::ui::{Cell, Tint, Ui};
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &StatusArgs) -> CliResult {

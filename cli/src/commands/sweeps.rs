@@ -15,6 +15,7 @@ use resemble_proto::message::{FindRequest, FindRow, MeasureUnit, Scope, SoftErro
 use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use resemble_proto::places::Env;
+use resemble_report::quote::quoted;
 use serde::Serialize;
 
 use crate::args::{Global, InSweeps};
@@ -183,7 +184,7 @@ impl Sweeps {
             if named.real.is_dir() {
                 return Err(CliError::Usage(format!(
                     "{} is a directory; this is about one file",
-                    crate::quote::quoted(path)
+                    quoted(path)
                 )));
             }
             let of_root = |sweep: &Sweep| sweep.has(&named.real);

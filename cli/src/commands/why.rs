@@ -20,14 +20,14 @@ use resemble_proto::message::{
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
+use resemble_report::human::human_count;
+use resemble_report::quote::quoted;
+use resemble_report::table::{Field, Style, write_row};
 
 use crate::args::{RowFormat, WhyArgs};
 use crate::backend::formats;
 use crate::error::{CliError, CliResult, Outcome};
-use crate::human::human_count;
 use crate::names;
-use crate::quote::quoted;
-use crate::table::{Field, Style, write_row};
 use crate::ui::{Cell, Tint, Ui};
 
 /// Lines of the list for people; the rest is counted.

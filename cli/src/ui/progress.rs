@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::human::{human_count, human_size};
+use resemble_report::human::{human_count, human_size};
 
 /// Work that takes less is not worth a flicker.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -8,8 +8,9 @@ use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
+use resemble_report::table::{Field, Style, write_row};
+
 use crate::error::{CliError, CliResult};
-use crate::table::{Field, Style, write_row};
 
 /// A pair of files by their places.
 pub(super) type Pair = (u32, u32);

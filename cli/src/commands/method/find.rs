@@ -18,6 +18,7 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
+use resemble_report::quote::quoted;
 
 use super::{Parameters, as_rows, chosen, end, refuse};
 use crate::args::{FindArgs, Global, ListAs};
@@ -148,7 +149,7 @@ fn note_too_small(ui: &mut Ui, file: &Path, signed: &SignedFile, method: Method)
     if signed.signature.is_empty() {
         ui.note(&format!(
             "{}: too small to judge, {method} keeps nothing of it",
-            crate::quote::quoted(file),
+            quoted(file),
         ));
     }
 }

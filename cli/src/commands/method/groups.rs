@@ -20,6 +20,7 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use resemble_proto::places::Env;
 use resemble_proto::report::{Head, json_line, write_error_line, write_json};
+use resemble_report::human::counted;
 use serde::Serialize;
 
 use super::filter::{self, Pair};
@@ -27,7 +28,6 @@ use super::{Chosen, Parameters, chosen, end, refuse};
 use crate::args::{Global, GroupsArgs, ReportFormat};
 use crate::backend::Backend;
 use crate::error::{CliError, CliResult};
-use crate::human::counted;
 use crate::names;
 use crate::ui::{Cell, Tint, Ui};
 

@@ -6,14 +6,14 @@ use resemble_proto::message::{Answer, FindRow};
 use resemble_proto::number::Fraction;
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
+use resemble_report::quote::quoted;
+use resemble_report::rows::{Became, VersionRow};
 
 use super::{Known, Parameters, Sweeps, catalogue_of, summary};
 use crate::args::{Global, HistoryArgs};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
 use crate::names;
-use crate::quote::quoted;
-use crate::rows::{Became, VersionRow};
 use crate::ui::Ui;
 
 pub(in crate::commands) fn run(

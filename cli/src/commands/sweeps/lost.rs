@@ -11,16 +11,16 @@ use resemble_proto::message::{Answer, Header, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
+use resemble_report::human;
+use resemble_report::quote::quoted;
+use resemble_report::rows::LostRow;
 
 use super::{Parameters, Sweeps, catalogue_of};
 use crate::args::{Global, LostArgs};
 use crate::commands::NOTHING;
 use crate::error::{CliResult, Outcome};
-use crate::human;
 use crate::lists;
 use crate::names;
-use crate::quote::quoted;
-use crate::rows::LostRow;
 use crate::ui::Ui;
 
 /// Versions whose relatives are looked for, at most: each is a question.

@@ -4,15 +4,15 @@ use resemble_engine::eval::sweeps::{Summary, SweepName};
 use resemble_proto::message::{CompareOptions, CompareRequest};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
+use resemble_report::human;
+use resemble_report::quote::quoted;
 
 use super::{Sweep, Sweeps};
 use crate::args::{Global, HistoryArgs, RowFormat};
 use crate::commands::eval::write_report;
 use crate::commands::export::now;
 use crate::error::{CliError, CliResult, Outcome};
-use crate::human;
 use crate::names;
-use crate::quote::quoted;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &HistoryArgs) -> CliResult {

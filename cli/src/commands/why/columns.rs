@@ -19,6 +19,7 @@ use std::io;
 
 use anstyle::{Ansi256Color, Style};
 use resemble_engine::why::{Folded, Line, Placing, Row, Run, Side, View};
+use resemble_report::human::human_count;
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::error::CliResult;
@@ -106,7 +107,7 @@ pub(super) fn print_matches(ui: &mut Ui, view: &View) -> CliResult<()> {
         }
         match &view.rest {
             Some(rest) if view.text => {
-                let lines = crate::human::human_count(rest.lines_a);
+                let lines = human_count(rest.lines_a);
                 writeln!(
                     out,
                     "{}",
@@ -114,7 +115,7 @@ pub(super) fn print_matches(ui: &mut Ui, view: &View) -> CliResult<()> {
                 )
             }
             Some(rest) => {
-                let bytes = crate::human::human_count(rest.bytes_a);
+                let bytes = human_count(rest.bytes_a);
                 writeln!(
                     out,
                     "{}",

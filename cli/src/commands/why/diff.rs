@@ -12,9 +12,10 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use resemble_report::quote::quoted;
+
 use crate::args::WhyArgs;
 use crate::error::{CliError, CliResult};
-use crate::quote::quoted;
 use crate::ui::Ui;
 
 const DEFAULT: &str = "diff -u";

@@ -10,7 +10,7 @@ use resemble_proto::documents::{CompareDocument, CoveredDocument, DirsDocument, 
 use resemble_proto::message::{FindRow, PairRow};
 use resemble_proto::path::PathText;
 
-use crate::report::Report;
+use crate::document::Report;
 use crate::rows::{self, Row as _, reason};
 use crate::table::{Field, Style, write_row};
 
@@ -272,5 +272,4 @@ pub fn fdupes(out: &mut dyn Write, document: &GroupsDocument, end: u8) -> io::Re
 }
 
 #[cfg(test)]
-#[path = "tables/tests.rs"]
 mod tests;

@@ -1,28 +1,4 @@
-//! Reports to keep and to hand on: a page for a browser, a workbook, and a saved report read back.
-//!
-//! ```text
-//! proto::Document ─┬─► html   one page: the documents as JSON, a program to show them, plain tables
-//!        ▲         └─► xlsx   a workbook with outline groups
-//!      saved                  (facts and sheets say what both of these hold)
-//!     (--from)
-//! ```
-//!
-//! 1. A report is a function of its [document](resemble_proto::documents::Document), the one that
-//!    `--format json` prints. Nothing in it comes from anywhere else, except what is in [`Extras`]:
-//!    folders and evidence that the verb asked for besides, and when and where it was made.
-//! 2. Because the page carries the very JSON, a page is a saved report too: `--from page.html`.
-//! 3. Names are hostile. In the page they are data that a program puts in as text nodes; in
-//!    the plain tables they are escaped; in the workbook they are strings, never formulas. What a
-//!    person would not see (controls, characters that turn the line) is spelled out.
-
-pub mod evidence;
-pub mod saved;
-
-mod facts;
-pub mod html;
-mod sheets;
-mod spell;
-pub mod xlsx;
+//! The documents that are printed, and what a page or a workbook holds besides.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -35,7 +11,7 @@ use resemble_proto::message::{Header, SoftError};
 use resemble_proto::path::PathText;
 use serde_json::Value;
 
-pub use evidence::Evidence;
+use crate::evidence::Evidence;
 
 /// A document to be printed as a report.
 #[derive(Clone, Copy, Debug)]
@@ -68,15 +44,15 @@ pub struct Extras<'a> {
 }
 
 /// What all documents have in common.
-struct Common<'a> {
-    version: &'a str,
-    header: &'a Header,
-    errors: &'a [SoftError],
-    parameters: Value,
+pub(crate) struct Common<'a> {
+    pub(crate) version: &'a str,
+    pub(crate) header: &'a Header,
+    pub(crate) errors: &'a [SoftError],
+    pub(crate) parameters: Value,
 }
 
 impl Report<'_> {
-    fn common(&self) -> Common<'_> {
+    pub(crate) fn common(&self) -> Common<'_> {
         fn of<B: resemble_proto::documents::Body>(document: &Document<B>) -> Common<'_> {
             Common {
                 version: &document.version,

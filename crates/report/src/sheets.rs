@@ -18,7 +18,7 @@ use resemble_proto::message::{
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
-use super::{Extras, Report};
+use crate::document::{Extras, Report};
 
 use Align::{Left, Right};
 
@@ -455,7 +455,7 @@ fn compare(document: &CompareDocument, sink: &mut dyn Sink) -> io::Result<()> {
         sink.row(0, &total(text(class.word()), files, bytes, Cell::Empty))?;
         for (folder, rows) in by_folder {
             let bytes = rows.iter().map(|row| size(row)).sum();
-            let mut name = super::spell::spelled(folder);
+            let mut name = crate::spell::spelled(folder);
             name.push('/');
             let name = Cell::Text(Cow::Owned(name));
             sink.row(

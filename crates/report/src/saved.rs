@@ -28,7 +28,7 @@ use resemble_proto::report::CommonParameters;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::Evidence;
+use crate::evidence::Evidence;
 use crate::quote::harmless;
 
 /// A report that was read back, or is about to be printed.
@@ -467,5 +467,4 @@ fn pick_pairs(document: &mut DirsDocument, picked: &Picked, names: &Names) {
 }
 
 #[cfg(test)]
-#[path = "saved_tests.rs"]
 mod tests;

@@ -3,7 +3,7 @@
 //! 1. **Numbers are numbers**: sizes, counts, shares in percent format, times as dates (UTC). A share is
 //!    cut to tenths of a percent, and only identical files have 100 %, as everywhere.
 //! 2. **Names are strings**, written as such whatever they begin with: no cell is a formula or a link.
-//!    What would not be seen is spelled out ([`super::spell`]).
+//!    What would not be seen is spelled out ([`crate::spell`]).
 //! 3. **A sheet has 1,048,576 rows.** What does not fit goes on in a further sheet, `Clusters 2`, with
 //!    its own header; a group is not torn as long as it fits into one sheet.
 //! 4. Flat sheets have filters. Sheets with groups have none: a filter would part files from their group, and
@@ -19,10 +19,10 @@ use rust_xlsxwriter::{
     XlsxError,
 };
 
-use super::facts::{self, Facts};
-use super::sheets::{self, Align, Cell, Sheet, Sink};
-use super::spell::spelled;
-use super::{Extras, Report};
+use crate::document::{Extras, Report};
+use crate::facts::{self, Facts};
+use crate::sheets::{self, Align, Cell, Sheet, Sink};
+use crate::spell::spelled;
 
 /// Rows of a sheet, the header counted.
 const SHEET_ROWS: u32 = 1_048_576;
@@ -386,5 +386,4 @@ fn about(worksheet: &mut Worksheet, facts: &Facts, formats: &Formats) -> Result<
 }
 
 #[cfg(test)]
-#[path = "xlsx_tests.rs"]
 mod tests;

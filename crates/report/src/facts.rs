@@ -13,11 +13,11 @@ use resemble_proto::message::{Header, Looked};
 use resemble_proto::path::PathText;
 use serde_json::Value;
 
-use super::spell::spelled;
-use super::{Common, Extras, Report};
+use crate::document::{Common, Extras, Report};
 use crate::human::utc;
 use crate::human::{human_count, human_size};
 use crate::quote::harmless;
+use crate::spell::spelled;
 
 /// The head of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

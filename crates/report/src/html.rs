@@ -8,7 +8,7 @@
 //!    the block ([`Shielded`]); the program puts names into the page as text nodes only; and the
 //!    policy lets nothing run but the one script whose hash it names.
 //! 2. **The document in the page is the document.** Its bytes are those of `--format json` with
-//!    some characters written as `\u003c`; a page can be read back ([`super::saved`]).
+//!    some characters written as `\u003c`; a page can be read back ([`crate::saved`]).
 //! 3. **A bound.** A browser that is handed a million rows shows nothing for a minute. A list is cut
 //!    at [`ROWS`] and the page says so; `--top`, or the JSON, is for more.
 
@@ -20,17 +20,21 @@ use resemble_proto::message::CompareClass;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use super::facts::{self, Facts};
-use super::sheets::{self, Align, Cell, Sheet, Sink};
-use super::spell::{escaped, spelled};
-use super::{Evidence, Extras, Report};
+use crate::document::{Extras, Report};
+use crate::evidence::Evidence;
+use crate::facts::{self, Facts};
 use crate::human::human_count;
 use crate::human::utc;
+use crate::sheets::{self, Align, Cell, Sheet, Sink};
+use crate::spell::{escaped, spelled};
 use resemble_proto::path::PathText;
 
-const PAGE: &str = include_str!("page.html");
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = concat!(include_str!("page.js"), include_str!("sections.js"));
+const PAGE: &str = include_str!("html/page.html");
+const STYLE: &str = include_str!("html/page.css");
+const SCRIPT: &str = concat!(
+    include_str!("html/page.js"),
+    include_str!("html/sections.js")
+);
 
 /// Rows of a list that a page holds.
 pub(super) const ROWS: usize = 200_000;
@@ -438,5 +442,4 @@ fn fit(sizes: impl Iterator<Item = usize>, limit: usize) -> usize {
 }
 
 #[cfg(test)]
-#[path = "html_tests.rs"]
 mod tests;
