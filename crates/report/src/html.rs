@@ -22,7 +22,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::document::{Extras, Report};
 use crate::evidence::Evidence;
-use crate::facts::{self, Facts};
+use crate::header::{self, ReportHeader};
 use crate::human::human_count;
 use crate::human::utc;
 use crate::sheets::{self, Align, Cell, Sheet, Sink};
@@ -70,8 +70,8 @@ fn write_page(
     now: u64,
     note: Option<String>,
 ) -> io::Result<()> {
-    let mut facts = facts::of(report, extras, now);
-    facts.warnings.extend(note);
+    let mut header = header::of(report, extras, now);
+    header.warnings.extend(note);
     let mut rest = PAGE;
     while let Some((before, after)) = rest.split_once("{{") {
         out.write_all(before.as_bytes())?;
@@ -86,12 +86,12 @@ fn write_page(
             "title" => write!(
                 out,
                 "{}",
-                escaped(&format!("{}: {}", facts.title, facts.about))
+                escaped(&format!("{}: {}", header.title, header.about))
             )?,
             "style" => out.write_all(STYLE.as_bytes())?,
             "script" => out.write_all(SCRIPT.as_bytes())?,
-            "head" => head(out, &facts)?,
-            "about" => about(out, &facts)?,
+            "head" => head(out, &header)?,
+            "about" => about(out, &header)?,
             "tables" => {
                 let mut tables = Tables::new(out);
                 sheets::walk(report, extras, &mut tables)?;
@@ -124,24 +124,24 @@ fn source_hash(source: &str) -> String {
     )
 }
 
-fn head(out: &mut dyn Write, facts: &Facts) -> io::Result<()> {
-    writeln!(out, "<h1>{}</h1>", escaped(&facts.title))?;
+fn head(out: &mut dyn Write, header: &ReportHeader) -> io::Result<()> {
+    writeln!(out, "<h1>{}</h1>", escaped(&header.title))?;
     writeln!(
         out,
         "<p class=\"asked\"><bdi>{}</bdi></p>",
-        escaped(&facts.about)
+        escaped(&header.about)
     )?;
-    if let Some((good, verdict)) = &facts.verdict {
+    if let Some((good, verdict)) = &header.verdict {
         let class = if *good { "verdict" } else { "verdict not" };
         writeln!(out, "<p class=\"{class}\">{}</p>", escaped(verdict))?;
     }
     writeln!(out, "<dl class=\"figures\">")?;
-    for (value, label) in &facts.figures {
+    for (value, label) in &header.figures {
         let (value, label) = (escaped(value), escaped(label));
         writeln!(out, "<div><dt>{label}</dt><dd>{value}</dd></div>")?;
     }
     writeln!(out, "</dl>")?;
-    for (class, sentences) in [("warnings", &facts.warnings), ("notes", &facts.notes)] {
+    for (class, sentences) in [("warnings", &header.warnings), ("notes", &header.notes)] {
         if sentences.is_empty() {
             continue;
         }
@@ -154,12 +154,12 @@ fn head(out: &mut dyn Write, facts: &Facts) -> io::Result<()> {
     Ok(())
 }
 
-fn about(out: &mut dyn Write, facts: &Facts) -> io::Result<()> {
+fn about(out: &mut dyn Write, header: &ReportHeader) -> io::Result<()> {
     writeln!(
         out,
         "<section id=\"about\"><h2>About this report</h2><table>"
     )?;
-    for (key, value) in &facts.made {
+    for (key, value) in &header.made {
         let (key, value) = (escaped(key), escaped(value));
         writeln!(
             out,

@@ -25,7 +25,7 @@
 
 pub mod document;
 pub mod evidence;
-mod facts;
+mod header;
 pub mod html;
 pub mod human;
 pub mod lines;

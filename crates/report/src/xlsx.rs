@@ -20,7 +20,7 @@ use rust_xlsxwriter::{
 };
 
 use crate::document::{Extras, Report};
-use crate::facts::{self, Facts};
+use crate::header::{self, ReportHeader};
 use crate::sheets::{self, Align, Cell, Sheet, Sink};
 use crate::spell::spelled;
 
@@ -50,7 +50,7 @@ fn write_limited(
     now: u64,
     sheet_rows: u32,
 ) -> io::Result<()> {
-    let facts = facts::of(report, extras, now);
+    let header = header::of(report, extras, now);
     let mut book = Book {
         workbook: Workbook::new(),
         formats: Formats::new(),
@@ -59,8 +59,8 @@ fn write_limited(
         sheet_rows,
     };
     let properties = DocProperties::new()
-        .set_title(&facts.title)
-        .set_subject(&facts.about)
+        .set_title(&header.title)
+        .set_subject(&header.about)
         .set_comment(format!("resemble {}", resemble_proto::VERSION));
     book.workbook.set_properties(&match time(now as i64) {
         Some(time) => properties.set_creation_datetime(&time),
@@ -68,7 +68,7 @@ fn write_limited(
     });
     sheets::walk(report, extras, &mut book)?;
     book.end()?;
-    book.about(&facts)?;
+    book.about(&header)?;
     let bytes = book.workbook.save_to_buffer().map_err(failed)?;
     out.write_all(&bytes)
 }
@@ -287,9 +287,9 @@ impl Book {
         Ok(())
     }
 
-    fn about(&mut self, facts: &Facts) -> io::Result<()> {
+    fn about(&mut self, header: &ReportHeader) -> io::Result<()> {
         let worksheet = self.workbook.add_worksheet();
-        about(worksheet, facts, &self.formats).map_err(failed)
+        about(worksheet, header, &self.formats).map_err(failed)
     }
 }
 
@@ -357,7 +357,11 @@ fn write_row(
     Ok(())
 }
 
-fn about(worksheet: &mut Worksheet, facts: &Facts, formats: &Formats) -> Result<(), XlsxError> {
+fn about(
+    worksheet: &mut Worksheet,
+    header: &ReportHeader,
+    formats: &Formats,
+) -> Result<(), XlsxError> {
     worksheet.set_name("About")?;
     worksheet.set_column_width(0, 44)?;
     worksheet.set_column_width(1, 90)?;
@@ -368,18 +372,18 @@ fn about(worksheet: &mut Worksheet, facts: &Facts, formats: &Formats) -> Result<
         row += 1;
         Ok(())
     };
-    put("Report", &facts.title, &formats.strong[0])?;
-    put("Of", &facts.about, &formats.text)?;
-    if let Some((_, verdict)) = &facts.verdict {
+    put("Report", &header.title, &formats.strong[0])?;
+    put("Of", &header.about, &formats.text)?;
+    if let Some((_, verdict)) = &header.verdict {
         put("Answer", verdict, &formats.text)?;
     }
-    for (value, label) in &facts.figures {
+    for (value, label) in &header.figures {
         put(label, value, &formats.text)?;
     }
-    for note in facts.warnings.iter().chain(&facts.notes) {
+    for note in header.warnings.iter().chain(&header.notes) {
         put("Note", note, &formats.text)?;
     }
-    for (key, value) in &facts.made {
+    for (key, value) in &header.made {
         put(key, value, &formats.text)?;
     }
     Ok(())

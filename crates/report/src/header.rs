@@ -1,6 +1,6 @@
-//! The head of a report: what it is about, its totals, and what a reader must know about it.
+//! The header of a report: what it is about, its totals, and what a reader must know about it.
 //!
-//! The page and the workbook show the same facts, so they are made once, as plain text.
+//! The page and the workbook show the same header, so it is made once, as plain text.
 
 use std::path::Path;
 
@@ -14,14 +14,13 @@ use resemble_proto::path::PathText;
 use serde_json::Value;
 
 use crate::document::{Common, Extras, Report};
-use crate::human::utc;
-use crate::human::{human_count, human_size};
+use crate::human::{human_count, human_size, utc};
 use crate::quote::harmless;
 use crate::spell::spelled;
 
-/// The head of a report.
+/// The header of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Facts {
+pub(crate) struct ReportHeader {
     /// What the report is.
     pub title: String,
     /// About what: directories, as named.
@@ -38,10 +37,10 @@ pub(super) struct Facts {
     pub made: Vec<(String, String)>,
 }
 
-/// The facts of a report made at `now`, in seconds since 1970.
-pub(super) fn of(report: Report<'_>, extras: &Extras<'_>, now: u64) -> Facts {
+/// The header of a report made at `now`, in seconds since 1970.
+pub(crate) fn of(report: Report<'_>, extras: &Extras<'_>, now: u64) -> ReportHeader {
     let common = report.common();
-    let mut facts = match report {
+    let mut header = match report {
         Report::Groups(document) => groups(document),
         Report::Compare(document) => compare(document),
         Report::Dirs(document) => dirs(document),
@@ -49,9 +48,9 @@ pub(super) fn of(report: Report<'_>, extras: &Extras<'_>, now: u64) -> Facts {
         Report::Find(document) => find(document),
         Report::Pairs(document) => pairs(document),
     };
-    facts.warnings = limits(&common, extras);
-    facts.made = made(&common, extras.saved, now);
-    facts
+    header.warnings = limits(&common, extras);
+    header.made = made(&common, extras.saved, now);
+    header
 }
 
 fn named(path: &PathText) -> String {
@@ -99,7 +98,7 @@ fn part(part: u64, whole: u64) -> String {
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
-fn groups(document: &GroupsDocument) -> Facts {
+fn groups(document: &GroupsDocument) -> ReportHeader {
     let summary = &document.body.summary;
     let GroupsParameters { roots, of, .. } = &document.parameters;
     let figures = vec![
@@ -131,7 +130,7 @@ fn groups(document: &GroupsDocument) -> Facts {
             plural(summary.ignored, "piece of text was", "pieces of text were")
         ));
     }
-    Facts {
+    ReportHeader {
         title: "Similar and identical files".to_owned(),
         about: match of {
             Some(file) => format!("{} among {}", named(file), all_of(roots)),
@@ -139,11 +138,11 @@ fn groups(document: &GroupsDocument) -> Facts {
         },
         figures,
         notes,
-        ..Facts::default()
+        ..ReportHeader::default()
     }
 }
 
-fn compare(document: &CompareDocument) -> Facts {
+fn compare(document: &CompareDocument) -> ReportHeader {
     let summary = &document.body.summary;
     let (a, b) = (named(&document.parameters.a), named(&document.parameters.b));
     let left = |missing: u64, all: u64, of: &str, other: &str| {
@@ -162,7 +161,7 @@ fn compare(document: &CompareDocument) -> Facts {
         )
     };
     let same = summary.is_same();
-    Facts {
+    ReportHeader {
         title: "Two directories by content".to_owned(),
         about: format!("first: {a} · second: {b}"),
         verdict: Some((
@@ -182,15 +181,15 @@ fn compare(document: &CompareDocument) -> Facts {
             share(summary.bytes_b_in_a, summary.bytes_b, "second", "first"),
             left(summary.files_b_not_in_a, summary.files_b, "second", "first"),
         ],
-        ..Facts::default()
+        ..ReportHeader::default()
     }
 }
 
-fn dirs(document: &DirsDocument) -> Facts {
+fn dirs(document: &DirsDocument) -> ReportHeader {
     let pairs = &document.body.pairs;
     let shared = pairs.iter().map(|pair| pair.shared_bytes).sum();
     let identical = pairs.iter().filter(|pair| pair.identical).count() as u64;
-    Facts {
+    ReportHeader {
         title: "Similar directories".to_owned(),
         about: match &document.parameters.of {
             Some(dir) => format!(
@@ -208,11 +207,11 @@ fn dirs(document: &DirsDocument) -> Facts {
                 "shared by those shown, a pair at a time",
             ),
         ],
-        ..Facts::default()
+        ..ReportHeader::default()
     }
 }
 
-fn covered(document: &CoveredDocument) -> Facts {
+fn covered(document: &CoveredDocument) -> ReportHeader {
     let body = &document.body;
     let dir = named(&document.parameters.dir);
     let missing = body.missing.len() as u64;
@@ -230,7 +229,7 @@ fn covered(document: &CoveredDocument) -> Facts {
             plural(missing, "entry has", "entries have")
         )
     };
-    Facts {
+    ReportHeader {
         title: "Can the directory go?".to_owned(),
         about: format!("{dir} by {}", all_of(&document.parameters.by)),
         verdict: Some((body.covered, verdict)),
@@ -252,17 +251,17 @@ fn covered(document: &CoveredDocument) -> Facts {
             ),
             figure(human_count(body.copies.len() as u64), "covered by a copy"),
         ],
-        ..Facts::default()
+        ..ReportHeader::default()
     }
 }
 
-fn find(document: &FindDocument) -> Facts {
+fn find(document: &FindDocument) -> ReportHeader {
     let parameters = &document.parameters;
     let rows = &document.body.results;
     let identical = rows
         .iter()
         .filter(|row| row.relation == Some(Relation::Identical));
-    Facts {
+    ReportHeader {
         title: "Similar files".to_owned(),
         about: format!(
             "{} among {}",
@@ -270,17 +269,17 @@ fn find(document: &FindDocument) -> Facts {
             all_of(&parameters.within)
         ),
         figures: list_figures(&document.header, identical.count() as u64, "files"),
-        ..Facts::default()
+        ..ReportHeader::default()
     }
 }
 
-fn pairs(document: &PairsDocument) -> Facts {
+fn pairs(document: &PairsDocument) -> ReportHeader {
     let identical = document.body.pairs.iter().filter(|row| row.identical);
-    Facts {
+    ReportHeader {
         title: "Pairs of similar files".to_owned(),
         about: all_of(&document.parameters.dirs),
         figures: list_figures(&document.header, identical.count() as u64, "pairs"),
-        ..Facts::default()
+        ..ReportHeader::default()
     }
 }
 
