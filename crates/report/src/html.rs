@@ -25,8 +25,8 @@ use crate::evidence::Evidence;
 use crate::header::{self, ReportHeader};
 use crate::human::human_count;
 use crate::human::utc;
-use crate::sheets::{self, Align, Cell, Sheet, Sink};
 use crate::spell::{escaped, spelled};
+use crate::worksheets::{self, Align, Sheet, SheetCell, SheetSink};
 use resemble_proto::path::PathText;
 
 const PAGE: &str = include_str!("html/page.html");
@@ -94,7 +94,7 @@ fn write_page(
             "about" => about(out, &header)?,
             "tables" => {
                 let mut tables = Tables::new(out);
-                sheets::walk(report, extras, &mut tables)?;
+                worksheets::walk(report, extras, &mut tables)?;
                 tables.end()?;
             }
             "document" => report.write_json(&mut Shielded::new(out))?,
@@ -201,7 +201,7 @@ impl<'a> Tables<'a> {
     }
 }
 
-impl Sink for Tables<'_> {
+impl SheetSink for Tables<'_> {
     fn sheet(&mut self, sheet: &Sheet) -> io::Result<()> {
         self.end()?;
         self.sheet = Some(*sheet);
@@ -219,7 +219,7 @@ impl Sink for Tables<'_> {
         writeln!(self.out, "</tr>")
     }
 
-    fn row(&mut self, level: u8, cells: &[Cell<'_>]) -> io::Result<()> {
+    fn row(&mut self, level: u8, cells: &[SheetCell<'_>]) -> io::Result<()> {
         self.rows += 1;
         if self.rows > PLAIN_ROWS {
             return Ok(());
@@ -227,18 +227,18 @@ impl Sink for Tables<'_> {
         write!(self.out, "<tr class=\"level-{level}\">")?;
         for cell in cells {
             let (class, text) = match cell {
-                Cell::Empty => ("", String::new()),
-                Cell::Text(text) => ("", spelled(text.as_bytes())),
-                Cell::Name(name) => ("wide", spelled(name.as_bytes())),
-                Cell::Count(count) => ("num", human_count(*count)),
-                Cell::Share(share, identical) => {
+                SheetCell::Empty => ("", String::new()),
+                SheetCell::Text(text) => ("", spelled(text.as_bytes())),
+                SheetCell::Name(name) => ("wide", spelled(name.as_bytes())),
+                SheetCell::Count(count) => ("num", human_count(*count)),
+                SheetCell::Share(share, identical) => {
                     let percent = share.percent(*identical);
                     (
                         "num",
                         percent.map_or(String::new(), |percent| format!("{percent} %")),
                     )
                 }
-                Cell::Time(time) => ("num", u64::try_from(*time).map(utc).unwrap_or_default()),
+                SheetCell::Time(time) => ("num", u64::try_from(*time).map(utc).unwrap_or_default()),
             };
             let text = escaped(&text);
             write!(self.out, "<td class=\"{class}\"><bdi>{text}</bdi></td>")?;

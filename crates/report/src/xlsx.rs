@@ -21,8 +21,8 @@ use rust_xlsxwriter::{
 
 use crate::document::{Extras, Report};
 use crate::header::{self, ReportHeader};
-use crate::sheets::{self, Align, Cell, Sheet, Sink};
 use crate::spell::spelled;
+use crate::worksheets::{self, Align, Sheet, SheetCell, SheetSink};
 
 /// Rows of a sheet, the header counted.
 const SHEET_ROWS: u32 = 1_048_576;
@@ -66,7 +66,7 @@ fn write_limited(
         Some(time) => properties.set_creation_datetime(&time),
         None => properties,
     });
-    sheets::walk(report, extras, &mut book)?;
+    worksheets::walk(report, extras, &mut book)?;
     book.end()?;
     book.about(&header)?;
     let bytes = book.workbook.save_to_buffer().map_err(failed)?;
@@ -165,13 +165,13 @@ struct Book {
     sheet_rows: u32,
 }
 
-impl Sink for Book {
+impl SheetSink for Book {
     fn sheet(&mut self, sheet: &Sheet) -> io::Result<()> {
         self.end()?;
         self.open(sheet, 0).map_err(failed)
     }
 
-    fn row(&mut self, level: u8, cells: &[Cell<'_>]) -> io::Result<()> {
+    fn row(&mut self, level: u8, cells: &[SheetCell<'_>]) -> io::Result<()> {
         // A group that alone is larger than a sheet is not held back.
         let long = self.group.len() as u32 >= self.sheet_rows.min(100_000) / 2;
         if level == 0 || long {
@@ -182,21 +182,21 @@ impl Sink for Book {
     }
 }
 
-fn value(cell: &Cell<'_>) -> Value {
+fn value(cell: &SheetCell<'_>) -> Value {
     let clipped = |text: String| match text.char_indices().nth(CELL_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     };
     match cell {
-        Cell::Text(text) if text.is_empty() => Value::Empty,
-        Cell::Empty => Value::Empty,
-        Cell::Text(text) => Value::Text(clipped(spelled(text.as_bytes()))),
-        Cell::Name(name) => Value::Text(clipped(spelled(name.as_bytes()))),
-        Cell::Count(count) => Value::Count(*count),
-        Cell::Share(share, identical) => {
+        SheetCell::Text(text) if text.is_empty() => Value::Empty,
+        SheetCell::Empty => Value::Empty,
+        SheetCell::Text(text) => Value::Text(clipped(spelled(text.as_bytes()))),
+        SheetCell::Name(name) => Value::Text(clipped(spelled(name.as_bytes()))),
+        SheetCell::Count(count) => Value::Count(*count),
+        SheetCell::Share(share, identical) => {
             tenths(*share, *identical).map_or(Value::Empty, Value::Share)
         }
-        Cell::Time(seconds) => Value::Time(*seconds),
+        SheetCell::Time(seconds) => Value::Time(*seconds),
     }
 }
 

@@ -24,7 +24,7 @@ use Align::{Left, Right};
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Cell<'a> {
+pub(crate) enum SheetCell<'a> {
     /// Nothing.
     Empty,
     /// Text; of ours, or a message of the system.
@@ -41,7 +41,7 @@ pub(super) enum Cell<'a> {
 
 /// Where the values of a column stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Align {
+pub(crate) enum Align {
     /// Names and words.
     Left,
     /// Numbers and times.
@@ -49,11 +49,11 @@ pub(super) enum Align {
 }
 
 /// A column: its title, how wide it is, in characters, and where its values stand.
-pub(super) type Column = (&'static str, u16, Align);
+pub(crate) type Column = (&'static str, u16, Align);
 
 /// A sheet before its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sheet {
+pub(crate) struct Sheet {
     /// At most 31 characters: what a workbook allows.
     pub name: &'static str,
     /// How it is to be read, in a sentence.
@@ -65,12 +65,12 @@ pub(super) struct Sheet {
 }
 
 /// Takes the sheets of a report.
-pub(super) trait Sink {
+pub(crate) trait SheetSink {
     /// The rows that follow are of this sheet.
     fn sheet(&mut self, sheet: &Sheet) -> io::Result<()>;
 
     /// A row, one cell a column; `level` 1 stands below the last row of level 0, and so on.
-    fn row(&mut self, level: u8, cells: &[Cell<'_>]) -> io::Result<()>;
+    fn row(&mut self, level: u8, cells: &[SheetCell<'_>]) -> io::Result<()>;
 }
 
 const FOLDERS: Sheet = Sheet {
@@ -258,7 +258,11 @@ const ERRORS: Sheet = Sheet {
 };
 
 /// Hands every sheet with its rows to `sink`: folders first, then families, then what is equal.
-pub(super) fn walk(report: Report<'_>, extras: &Extras<'_>, sink: &mut dyn Sink) -> io::Result<()> {
+pub(crate) fn walk(
+    report: Report<'_>,
+    extras: &Extras<'_>,
+    sink: &mut dyn SheetSink,
+) -> io::Result<()> {
     match report {
         Report::Groups(document) => groups(document, extras.folders, sink),
         Report::Compare(document) => compare(document, sink),
@@ -270,23 +274,26 @@ pub(super) fn walk(report: Report<'_>, extras: &Extras<'_>, sink: &mut dyn Sink)
     errors(report.common().errors, sink)
 }
 
-fn text(text: &str) -> Cell<'_> {
-    Cell::Text(Cow::Borrowed(text))
+fn text(text: &str) -> SheetCell<'_> {
+    SheetCell::Text(Cow::Borrowed(text))
 }
 
-fn folders<'a>(rows: impl IntoIterator<Item = &'a DirRow>, sink: &mut dyn Sink) -> io::Result<()> {
+fn folders<'a>(
+    rows: impl IntoIterator<Item = &'a DirRow>,
+    sink: &mut dyn SheetSink,
+) -> io::Result<()> {
     sink.sheet(&FOLDERS)?;
     for row in rows {
         let cells = [
-            Cell::Name(&row.a),
-            Cell::Name(&row.b),
-            Cell::Share(row.a_in_b, row.identical),
-            Cell::Share(row.b_in_a, row.identical),
-            Cell::Count(row.shared_bytes),
-            Cell::Count(row.files_a),
-            Cell::Count(row.files_b),
-            Cell::Count(row.bytes_a),
-            Cell::Count(row.bytes_b),
+            SheetCell::Name(&row.a),
+            SheetCell::Name(&row.b),
+            SheetCell::Share(row.a_in_b, row.identical),
+            SheetCell::Share(row.b_in_a, row.identical),
+            SheetCell::Count(row.shared_bytes),
+            SheetCell::Count(row.files_a),
+            SheetCell::Count(row.files_b),
+            SheetCell::Count(row.bytes_a),
+            SheetCell::Count(row.bytes_b),
             text(if row.identical { "identical" } else { "" }),
         ];
         sink.row(0, &cells)?;
@@ -294,14 +301,14 @@ fn folders<'a>(rows: impl IntoIterator<Item = &'a DirRow>, sink: &mut dyn Sink) 
     Ok(())
 }
 
-fn dirs(document: &DirsDocument, sink: &mut dyn Sink) -> io::Result<()> {
+fn dirs(document: &DirsDocument, sink: &mut dyn SheetSink) -> io::Result<()> {
     folders(&document.body.pairs, sink)
 }
 
 fn groups(
     document: &GroupsDocument,
     folders_of: Option<&DirsDocument>,
-    sink: &mut dyn Sink,
+    sink: &mut dyn SheetSink,
 ) -> io::Result<()> {
     let groups = &document.body;
     if let Some(pairs) = folders_of {
@@ -319,14 +326,17 @@ fn groups(
     for (at, cluster) in groups.clusters.iter().enumerate() {
         for link in &cluster.links {
             let cells = [
-                Cell::Count(at as u64 + 1),
-                Cell::Name(&link.a),
-                Cell::Name(&link.b),
-                Cell::Share(link.a_in_b, false),
-                Cell::Share(link.b_in_a, false),
-                Cell::Count(link.shared_bytes),
-                Cell::Share(link.discount.discounted, false),
-                link.discount.reason.as_deref().map_or(Cell::Empty, text),
+                SheetCell::Count(at as u64 + 1),
+                SheetCell::Name(&link.a),
+                SheetCell::Name(&link.b),
+                SheetCell::Share(link.a_in_b, false),
+                SheetCell::Share(link.b_in_a, false),
+                SheetCell::Count(link.shared_bytes),
+                SheetCell::Share(link.discount.discounted, false),
+                link.discount
+                    .reason
+                    .as_deref()
+                    .map_or(SheetCell::Empty, text),
             ];
             sink.row(0, &cells)?;
         }
@@ -334,69 +344,80 @@ fn groups(
     Ok(())
 }
 
-fn set_rows(number: u64, set: &IdenticalSet, sink: &mut dyn Sink) -> io::Result<()> {
+fn set_rows(number: u64, set: &IdenticalSet, sink: &mut dyn SheetSink) -> io::Result<()> {
     let files = set.paths.len() as u64;
-    let time = |at: usize| set.mtimes.get(at).map_or(Cell::Empty, |t| Cell::Time(*t));
+    let time = |at: usize| {
+        set.mtimes
+            .get(at)
+            .map_or(SheetCell::Empty, |t| SheetCell::Time(*t))
+    };
     for (at, path) in set.paths.iter().enumerate() {
         let [first, size, overhead, count] = if at == 0 {
             let overhead = set.size.saturating_mul(files.saturating_sub(1));
-            [number, set.size, overhead, files].map(Cell::Count)
+            [number, set.size, overhead, files].map(SheetCell::Count)
         } else {
-            [const { Cell::Empty }; 4]
+            [const { SheetCell::Empty }; 4]
         };
-        let cells = [first, count, overhead, size, time(at), Cell::Name(path)];
+        let cells = [
+            first,
+            count,
+            overhead,
+            size,
+            time(at),
+            SheetCell::Name(path),
+        ];
         sink.row(u8::from(at > 0), &cells)?;
     }
     Ok(())
 }
 
-fn cluster_rows(number: u64, cluster: &Cluster, sink: &mut dyn Sink) -> io::Result<()> {
+fn cluster_rows(number: u64, cluster: &Cluster, sink: &mut dyn SheetSink) -> io::Result<()> {
     let newest = cluster.members.iter().map(|member| member.mtime).max();
     let top = [
-        Cell::Count(number),
+        SheetCell::Count(number),
         text(cluster.kind.word()),
-        Cell::Count(cluster.members.len() as u64),
-        Cell::Count(cluster.links.len() as u64),
-        Cell::Count(cluster.bytes),
-        Cell::Share(cluster.average, false),
-        Cell::Share(cluster.worst, false),
-        Cell::Empty,
-        Cell::Empty,
-        newest.map_or(Cell::Empty, Cell::Time),
-        Cell::Empty,
+        SheetCell::Count(cluster.members.len() as u64),
+        SheetCell::Count(cluster.links.len() as u64),
+        SheetCell::Count(cluster.bytes),
+        SheetCell::Share(cluster.average, false),
+        SheetCell::Share(cluster.worst, false),
+        SheetCell::Empty,
+        SheetCell::Empty,
+        newest.map_or(SheetCell::Empty, SheetCell::Time),
+        SheetCell::Empty,
         text("cluster"),
         text(&cluster.id),
-        Cell::Name(&cluster.center),
+        SheetCell::Name(&cluster.center),
     ];
     sink.row(0, &top)?;
     for member in &cluster.members {
         let is_center = member.path == cluster.center;
         let share = |share| {
             if is_center {
-                Cell::Empty
+                SheetCell::Empty
             } else {
-                Cell::Share(share, false)
+                SheetCell::Share(share, false)
             }
         };
         let cells = [
-            Cell::Empty,
-            Cell::Empty,
-            Cell::Empty,
-            Cell::Empty,
-            Cell::Count(member.size),
+            SheetCell::Empty,
+            SheetCell::Empty,
+            SheetCell::Empty,
+            SheetCell::Empty,
+            SheetCell::Count(member.size),
             share(member.a_in_b.max(member.b_in_a)),
-            Cell::Empty,
+            SheetCell::Empty,
             share(member.a_in_b),
             share(member.b_in_a),
-            Cell::Time(member.mtime),
-            Cell::Count(member.copies),
+            SheetCell::Time(member.mtime),
+            SheetCell::Count(member.copies),
             text(match (is_center, member.newest) {
                 (_, true) => "newest",
                 (true, false) => "centre",
                 (false, false) => "",
             }),
-            Cell::Empty,
-            Cell::Name(&member.path),
+            SheetCell::Empty,
+            SheetCell::Name(&member.path),
         ];
         sink.row(1, &cells)?;
     }
@@ -411,22 +432,22 @@ fn folder(row: &CompareRow) -> &[u8] {
     &bytes[..slash.unwrap_or(0)]
 }
 
-fn compare(document: &CompareDocument, sink: &mut dyn Sink) -> io::Result<()> {
+fn compare(document: &CompareDocument, sink: &mut dyn SheetSink) -> io::Result<()> {
     let comparison = &document.body;
     if !comparison.trees.is_empty() {
         sink.sheet(&FOLDERS)?;
         for tree in &comparison.trees {
             let cells = [
-                Cell::Name(&tree.a),
-                Cell::Name(&tree.b),
-                Cell::Share(tree.a_in_b, false),
-                Cell::Share(tree.b_in_a, false),
-                Cell::Empty,
-                Cell::Count(tree.files_a),
-                Cell::Count(tree.files_b),
-                Cell::Count(tree.bytes_a),
-                Cell::Count(tree.bytes_b),
-                Cell::Empty,
+                SheetCell::Name(&tree.a),
+                SheetCell::Name(&tree.b),
+                SheetCell::Share(tree.a_in_b, false),
+                SheetCell::Share(tree.b_in_a, false),
+                SheetCell::Empty,
+                SheetCell::Count(tree.files_a),
+                SheetCell::Count(tree.files_b),
+                SheetCell::Count(tree.bytes_a),
+                SheetCell::Count(tree.bytes_b),
+                SheetCell::Empty,
             ];
             sink.row(0, &cells)?;
         }
@@ -445,19 +466,22 @@ fn compare(document: &CompareDocument, sink: &mut dyn Sink) -> io::Result<()> {
             continue;
         }
         let total = |first, files, bytes, name| {
-            let mut cells = [const { Cell::Empty }; 11];
+            let mut cells = [const { SheetCell::Empty }; 11];
             cells[0] = first;
-            cells[1] = Cell::Count(files);
-            cells[2] = Cell::Count(bytes);
+            cells[1] = SheetCell::Count(files);
+            cells[2] = SheetCell::Count(bytes);
             cells[3] = name;
             cells
         };
-        sink.row(0, &total(text(class.word()), files, bytes, Cell::Empty))?;
+        sink.row(
+            0,
+            &total(text(class.word()), files, bytes, SheetCell::Empty),
+        )?;
         for (folder, rows) in by_folder {
             let bytes = rows.iter().map(|row| size(row)).sum();
             let mut name = crate::spell::spelled(folder);
             name.push('/');
-            let name = Cell::Text(Cow::Owned(name));
+            let name = SheetCell::Text(Cow::Owned(name));
             sink.row(
                 1,
                 &total(text(class.word()), rows.len() as u64, bytes, name),
@@ -472,34 +496,34 @@ fn compare(document: &CompareDocument, sink: &mut dyn Sink) -> io::Result<()> {
         for other in &comparison.others {
             let side = |what: &'_ Option<String>| {
                 what.clone()
-                    .map_or(Cell::Empty, |what| Cell::Text(Cow::Owned(what)))
+                    .map_or(SheetCell::Empty, |what| SheetCell::Text(Cow::Owned(what)))
             };
             sink.row(
                 0,
-                &[Cell::Name(&other.path), side(&other.a), side(&other.b)],
+                &[SheetCell::Name(&other.path), side(&other.a), side(&other.b)],
             )?;
         }
     }
     Ok(())
 }
 
-fn file_rows(row: &CompareRow, sink: &mut dyn Sink) -> io::Result<()> {
+fn file_rows(row: &CompareRow, sink: &mut dyn SheetSink) -> io::Result<()> {
     let identical = matches!(row.class, CompareClass::Same | CompareClass::Moved);
     let name = |path: &'_ Option<PathText>| path.is_some();
     let both = name(&row.a) && name(&row.b);
-    let size = |size: Option<u64>| size.map_or(Cell::Empty, Cell::Count);
+    let size = |size: Option<u64>| size.map_or(SheetCell::Empty, SheetCell::Count);
     let cells = [
         text(row.class.word()),
-        Cell::Empty,
-        Cell::Empty,
-        row.a.as_ref().map_or(Cell::Empty, Cell::Name),
-        row.b.as_ref().map_or(Cell::Empty, Cell::Name),
-        Cell::Share(row.a_in_b, identical),
-        Cell::Share(row.b_in_a, identical),
+        SheetCell::Empty,
+        SheetCell::Empty,
+        row.a.as_ref().map_or(SheetCell::Empty, SheetCell::Name),
+        row.b.as_ref().map_or(SheetCell::Empty, SheetCell::Name),
+        SheetCell::Share(row.a_in_b, identical),
+        SheetCell::Share(row.b_in_a, identical),
         if both {
-            Cell::Count(row.shared_bytes)
+            SheetCell::Count(row.shared_bytes)
         } else {
-            Cell::Empty
+            SheetCell::Empty
         },
         size(row.size_a),
         size(row.size_b),
@@ -507,25 +531,25 @@ fn file_rows(row: &CompareRow, sink: &mut dyn Sink) -> io::Result<()> {
     ];
     sink.row(2, &cells)?;
     for other in &row.others {
-        let mut cells = [const { Cell::Empty }; 11];
+        let mut cells = [const { SheetCell::Empty }; 11];
         cells[0] = text(row.class.word());
-        cells[if row.a.is_some() { 4 } else { 3 }] = Cell::Name(&other.path);
-        cells[5] = Cell::Share(other.a_in_b, false);
-        cells[6] = Cell::Share(other.b_in_a, false);
-        cells[7] = Cell::Count(other.shared_bytes);
+        cells[if row.a.is_some() { 4 } else { 3 }] = SheetCell::Name(&other.path);
+        cells[5] = SheetCell::Share(other.a_in_b, false);
+        cells[6] = SheetCell::Share(other.b_in_a, false);
+        cells[7] = SheetCell::Count(other.shared_bytes);
         cells[10] = text("further partner");
         sink.row(2, &cells)?;
     }
     Ok(())
 }
 
-fn covered(document: &CoveredDocument, sink: &mut dyn Sink) -> io::Result<()> {
+fn covered(document: &CoveredDocument, sink: &mut dyn SheetSink) -> io::Result<()> {
     let coverage = &document.body;
     sink.sheet(&MISSING)?;
     for row in &coverage.missing {
         let cells = [
-            Cell::Name(&row.path),
-            Cell::Count(row.size),
+            SheetCell::Name(&row.path),
+            SheetCell::Count(row.size),
             text(&row.reason),
         ];
         sink.row(0, &cells)?;
@@ -533,21 +557,21 @@ fn covered(document: &CoveredDocument, sink: &mut dyn Sink) -> io::Result<()> {
     sink.sheet(&NEAR)?;
     for row in &coverage.near {
         let cells = [
-            Cell::Name(&row.path),
-            Cell::Name(&row.by),
-            Cell::Share(row.a_in_b, false),
-            Cell::Share(row.b_in_a, false),
-            Cell::Count(row.shared_bytes),
+            SheetCell::Name(&row.path),
+            SheetCell::Name(&row.by),
+            SheetCell::Share(row.a_in_b, false),
+            SheetCell::Share(row.b_in_a, false),
+            SheetCell::Count(row.shared_bytes),
         ];
         sink.row(0, &cells)?;
     }
-    let pairs = |sheet: &Sheet, rows: &[CoverPair], sink: &mut dyn Sink| {
+    let pairs = |sheet: &Sheet, rows: &[CoverPair], sink: &mut dyn SheetSink| {
         sink.sheet(sheet)?;
         rows.iter().try_for_each(|row| {
             let cells = [
-                Cell::Name(&row.path),
-                Cell::Name(&row.by),
-                Cell::Count(row.size),
+                SheetCell::Name(&row.path),
+                SheetCell::Name(&row.by),
+                SheetCell::Count(row.size),
             ];
             sink.row(0, &cells)
         })
@@ -560,49 +584,55 @@ fn covered(document: &CoveredDocument, sink: &mut dyn Sink) -> io::Result<()> {
     pairs(&RECORDED, &coverage.recorded, sink)
 }
 
-fn find(document: &FindDocument, sink: &mut dyn Sink) -> io::Result<()> {
+fn find(document: &FindDocument, sink: &mut dyn SheetSink) -> io::Result<()> {
     sink.sheet(&FOUND)?;
     document.body.results.iter().try_for_each(|row| {
         let identical = row.is_identical();
         let cells = [
-            Cell::Name(&row.file),
-            Cell::Name(&row.path),
+            SheetCell::Name(&row.file),
+            SheetCell::Name(&row.path),
             text(row.relation.map_or("", Relation::word)),
-            Cell::Share(row.a_in_b, identical),
-            Cell::Share(row.b_in_a, identical),
-            Cell::Share(row.resemblance, identical),
-            Cell::Count(row.shared_bytes),
-            Cell::Share(row.discount.discounted, false),
-            row.discount.reason.as_deref().map_or(Cell::Empty, text),
+            SheetCell::Share(row.a_in_b, identical),
+            SheetCell::Share(row.b_in_a, identical),
+            SheetCell::Share(row.resemblance, identical),
+            SheetCell::Count(row.shared_bytes),
+            SheetCell::Share(row.discount.discounted, false),
+            row.discount
+                .reason
+                .as_deref()
+                .map_or(SheetCell::Empty, text),
         ];
         sink.row(0, &cells)
     })
 }
 
-fn pairs(document: &PairsDocument, sink: &mut dyn Sink) -> io::Result<()> {
+fn pairs(document: &PairsDocument, sink: &mut dyn SheetSink) -> io::Result<()> {
     sink.sheet(&PAIRS)?;
     document.body.pairs.iter().try_for_each(|row| {
         let cells = [
-            Cell::Name(&row.a),
-            Cell::Name(&row.b),
-            Cell::Share(row.score, row.identical),
-            Cell::Share(row.a_in_b, row.identical),
-            Cell::Share(row.b_in_a, row.identical),
-            Cell::Share(row.resemblance, row.identical),
-            Cell::Count(row.shared_bytes),
-            Cell::Share(row.discount.discounted, false),
-            row.discount.reason.as_deref().map_or(Cell::Empty, text),
+            SheetCell::Name(&row.a),
+            SheetCell::Name(&row.b),
+            SheetCell::Share(row.score, row.identical),
+            SheetCell::Share(row.a_in_b, row.identical),
+            SheetCell::Share(row.b_in_a, row.identical),
+            SheetCell::Share(row.resemblance, row.identical),
+            SheetCell::Count(row.shared_bytes),
+            SheetCell::Share(row.discount.discounted, false),
+            row.discount
+                .reason
+                .as_deref()
+                .map_or(SheetCell::Empty, text),
         ];
         sink.row(0, &cells)
     })
 }
 
-fn errors(errors: &[SoftError], sink: &mut dyn Sink) -> io::Result<()> {
+fn errors(errors: &[SoftError], sink: &mut dyn SheetSink) -> io::Result<()> {
     if errors.is_empty() {
         return Ok(());
     }
     sink.sheet(&ERRORS)?;
     errors
         .iter()
-        .try_for_each(|error| sink.row(0, &[Cell::Name(&error.path), text(&error.message)]))
+        .try_for_each(|error| sink.row(0, &[SheetCell::Name(&error.path), text(&error.message)]))
 }
