@@ -14,9 +14,9 @@ use resemble_proto::path::PathText;
 use serde_json::Value;
 
 use crate::document::{Common, Extras, Report};
+use crate::escaping::visible;
 use crate::human::{human_count, human_size, utc};
 use crate::quote::harmless;
-use crate::spell::spelled;
 
 /// The header of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(crate) fn of(report: Report<'_>, extras: &Extras<'_>, now: u64) -> ReportHea
 }
 
 fn named(path: &PathText) -> String {
-    spelled(path.as_bytes())
+    visible(path.as_bytes())
 }
 
 fn all_of(roots: &[PathText]) -> String {
@@ -331,7 +331,7 @@ fn limits(common: &Common<'_>, extras: &Extras<'_>) -> Vec<String> {
     if let Some(saved) = extras.saved {
         notes.push(format!(
             "Made from the saved report {}; no file was looked at again.",
-            spelled(saved.as_os_str().as_encoded_bytes())
+            visible(saved.as_os_str().as_encoded_bytes())
         ));
     }
     notes
@@ -353,7 +353,7 @@ fn made(common: &Common<'_>, saved: Option<&Path>, now: u64) -> Vec<(String, Str
         ),
     ];
     if let Some(saved) = saved {
-        let name = spelled(saved.as_os_str().as_encoded_bytes());
+        let name = visible(saved.as_os_str().as_encoded_bytes());
         rows.push(("Saved report".to_owned(), name));
     }
     if let Some(looked) = common.header.looked {
@@ -383,13 +383,13 @@ fn shown(value: &Value) -> String {
     match value {
         Value::Null => "–".to_owned(),
         Value::Bool(yes) => if *yes { "yes" } else { "no" }.to_owned(),
-        Value::String(text) => spelled(text.as_bytes()),
+        Value::String(text) => visible(text.as_bytes()),
         Value::Number(number) => number.to_string(),
         Value::Array(values) if values.is_empty() => "–".to_owned(),
         Value::Array(values) => values.iter().map(shown).collect::<Vec<_>>().join(", "),
         Value::Object(_) => match serde_json::from_value::<PathText>(value.clone()) {
             Ok(path) => named(&path),
-            Err(_) => spelled(value.to_string().as_bytes()),
+            Err(_) => visible(value.to_string().as_bytes()),
         },
     }
 }

@@ -21,11 +21,11 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::document::{Extras, Report};
+use crate::escaping::{for_html, visible};
 use crate::evidence::Evidence;
 use crate::header::{self, ReportHeader};
 use crate::human::human_count;
 use crate::human::utc;
-use crate::spell::{escaped, spelled};
 use crate::worksheets::{self, Align, Sheet, SheetCell, SheetSink};
 use resemble_proto::path::PathText;
 
@@ -86,7 +86,7 @@ fn write_page(
             "title" => write!(
                 out,
                 "{}",
-                escaped(&format!("{}: {}", header.title, header.about))
+                for_html(&format!("{}: {}", header.title, header.about))
             )?,
             "style" => out.write_all(STYLE.as_bytes())?,
             "script" => out.write_all(SCRIPT.as_bytes())?,
@@ -125,19 +125,19 @@ fn source_hash(source: &str) -> String {
 }
 
 fn head(out: &mut dyn Write, header: &ReportHeader) -> io::Result<()> {
-    writeln!(out, "<h1>{}</h1>", escaped(&header.title))?;
+    writeln!(out, "<h1>{}</h1>", for_html(&header.title))?;
     writeln!(
         out,
         "<p class=\"asked\"><bdi>{}</bdi></p>",
-        escaped(&header.about)
+        for_html(&header.about)
     )?;
     if let Some((good, verdict)) = &header.verdict {
         let class = if *good { "verdict" } else { "verdict not" };
-        writeln!(out, "<p class=\"{class}\">{}</p>", escaped(verdict))?;
+        writeln!(out, "<p class=\"{class}\">{}</p>", for_html(verdict))?;
     }
     writeln!(out, "<dl class=\"figures\">")?;
     for (value, label) in &header.figures {
-        let (value, label) = (escaped(value), escaped(label));
+        let (value, label) = (for_html(value), for_html(label));
         writeln!(out, "<div><dt>{label}</dt><dd>{value}</dd></div>")?;
     }
     writeln!(out, "</dl>")?;
@@ -147,7 +147,7 @@ fn head(out: &mut dyn Write, header: &ReportHeader) -> io::Result<()> {
         }
         writeln!(out, "<ul class=\"{class}\">")?;
         for sentence in sentences {
-            writeln!(out, "<li>{}</li>", escaped(sentence))?;
+            writeln!(out, "<li>{}</li>", for_html(sentence))?;
         }
         writeln!(out, "</ul>")?;
     }
@@ -160,7 +160,7 @@ fn about(out: &mut dyn Write, header: &ReportHeader) -> io::Result<()> {
         "<section id=\"about\"><h2>About this report</h2><table>"
     )?;
     for (key, value) in &header.made {
-        let (key, value) = (escaped(key), escaped(value));
+        let (key, value) = (for_html(key), for_html(value));
         writeln!(
             out,
             "<tr><th scope=\"row\">{key}</th><td><bdi>{value}</bdi></td></tr>"
@@ -206,14 +206,14 @@ impl SheetSink for Tables<'_> {
         self.end()?;
         self.sheet = Some(*sheet);
         self.rows = 0;
-        let (name, lead) = (escaped(sheet.name), escaped(sheet.lead));
+        let (name, lead) = (for_html(sheet.name), for_html(sheet.lead));
         write!(
             self.out,
             "<section><h2>{name}</h2><p class=\"lead\">{lead}</p><div class=\"rows\"><table><tr>"
         )?;
         for (title, _, align) in sheet.columns {
             let class = if *align == Align::Right { "num" } else { "" };
-            let title = escaped(title);
+            let title = for_html(title);
             write!(self.out, "<th scope=\"col\" class=\"{class}\">{title}</th>")?;
         }
         writeln!(self.out, "</tr>")
@@ -228,8 +228,8 @@ impl SheetSink for Tables<'_> {
         for cell in cells {
             let (class, text) = match cell {
                 SheetCell::Empty => ("", String::new()),
-                SheetCell::Text(text) => ("", spelled(text.as_bytes())),
-                SheetCell::Name(name) => ("wide", spelled(name.as_bytes())),
+                SheetCell::Text(text) => ("", visible(text.as_bytes())),
+                SheetCell::Name(name) => ("wide", visible(name.as_bytes())),
                 SheetCell::Count(count) => ("num", human_count(*count)),
                 SheetCell::Share(share, identical) => {
                     let percent = share.percent(*identical);
@@ -240,7 +240,7 @@ impl SheetSink for Tables<'_> {
                 }
                 SheetCell::Time(time) => ("num", u64::try_from(*time).map(utc).unwrap_or_default()),
             };
-            let text = escaped(&text);
+            let text = for_html(&text);
             write!(self.out, "<td class=\"{class}\"><bdi>{text}</bdi></td>")?;
         }
         writeln!(self.out, "</tr>")

@@ -19,11 +19,12 @@
 //! 3. **Because the page carries the very JSON**, a page is a saved report too: `--from page.html`.
 //! 4. **Names are hostile.** On a terminal they are quoted. In the page they are data that a program
 //!    puts in as text nodes; in the plain tables they are escaped; in the workbook they are strings,
-//!    never formulas; in a plan every byte that a shell could misread is spelled. What a person would
-//!    not see (controls, characters that turn the line) is spelled out.
+//!    never formulas; in a plan every byte that a shell could misread is escaped, and so is everywhere what
+//!    a person would not see: controls, and characters that turn the line.
 #![forbid(unsafe_code)]
 
 pub mod document;
+mod escaping;
 pub mod evidence;
 mod header;
 pub mod html;
@@ -33,7 +34,6 @@ pub mod plan;
 pub mod quote;
 pub mod rows;
 pub mod saved;
-mod spell;
 pub mod table;
 pub mod tables;
 pub mod text;

@@ -16,7 +16,7 @@
 //! 6. **Steps without gain are left out**, with the reason in the script: names of one inode, files
 //!    with further hard links (their blocks stay in use), for hard links files of another device or
 //!    with another owner or mode (a hard link has but one).
-//! 7. **Names are spelled, not quoted.** A name is an argument of `printf '%b'`: every byte that a
+//! 7. **Names are escaped, not quoted.** A name is an argument of `printf '%b'`: every byte that a
 //!    shell, a terminal or a reader could misread is `\0ooo`. So the script is printable text
 //!    whatever the names are, in any POSIX shell, and what it prints is harmless too.
 
@@ -112,7 +112,12 @@ impl Plan {
     /// The plan for the identical sets of a collection: of each set one file stays, the one with
     /// most hard links, of these the oldest, of these the one with the least path.
     pub fn of_groups(document: &GroupsDocument, kind: Replacement, look: Look<'_>) -> Self {
-        let roots: Vec<String> = document.parameters.roots.iter().map(spelled_path).collect();
+        let roots: Vec<String> = document
+            .parameters
+            .roots
+            .iter()
+            .map(path_for_printf)
+            .collect();
         let mut plan = Self::new(kind, format!("groups {}", roots.join(" ")));
         for set in &document.body.identical {
             let mut files = Vec::with_capacity(set.paths.len());
@@ -147,10 +152,10 @@ impl Plan {
         look: Look<'_>,
     ) -> Self {
         let parameters = &document.parameters;
-        let by: Vec<String> = parameters.by.iter().map(spelled_path).collect();
+        let by: Vec<String> = parameters.by.iter().map(path_for_printf).collect();
         let about = format!(
             "covered {} --by {}",
-            spelled_path(&parameters.dir),
+            path_for_printf(&parameters.dir),
             by.join(" --by ")
         );
         let mut plan = Self::new(kind, about);
@@ -255,6 +260,6 @@ impl Plan {
     }
 }
 
-fn spelled_path(path: &PathText) -> String {
-    script::spelled(path.as_bytes())
+fn path_for_printf(path: &PathText) -> String {
+    script::for_printf(path.as_bytes())
 }

@@ -479,7 +479,7 @@ fn compare(document: &CompareDocument, sink: &mut dyn SheetSink) -> io::Result<(
         )?;
         for (folder, rows) in by_folder {
             let bytes = rows.iter().map(|row| size(row)).sum();
-            let mut name = crate::spell::spelled(folder);
+            let mut name = crate::escaping::visible(folder);
             name.push('/');
             let name = SheetCell::Text(Cow::Owned(name));
             sink.row(

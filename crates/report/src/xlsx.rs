@@ -3,7 +3,7 @@
 //! 1. **Numbers are numbers**: sizes, counts, shares in percent format, times as dates (UTC). A share is
 //!    cut to tenths of a percent, and only identical files have 100 %, as everywhere.
 //! 2. **Names are strings**, written as such whatever they begin with: no cell is a formula or a link.
-//!    What would not be seen is spelled out ([`crate::spell`]).
+//!    What would not be seen is escaped ([`crate::escaping`]).
 //! 3. **A sheet has 1,048,576 rows.** What does not fit goes on in a further sheet, `Clusters 2`, with
 //!    its own header; a group is not torn as long as it fits into one sheet.
 //! 4. Flat sheets have filters. Sheets with groups have none: a filter would part files from their group, and
@@ -20,8 +20,8 @@ use rust_xlsxwriter::{
 };
 
 use crate::document::{Extras, Report};
+use crate::escaping::visible;
 use crate::header::{self, ReportHeader};
-use crate::spell::spelled;
 use crate::worksheets::{self, Align, Sheet, SheetCell, SheetSink};
 
 /// Rows of a sheet, the header counted.
@@ -190,8 +190,8 @@ fn value(cell: &SheetCell<'_>) -> Value {
     match cell {
         SheetCell::Text(text) if text.is_empty() => Value::Empty,
         SheetCell::Empty => Value::Empty,
-        SheetCell::Text(text) => Value::Text(clipped(spelled(text.as_bytes()))),
-        SheetCell::Name(name) => Value::Text(clipped(spelled(name.as_bytes()))),
+        SheetCell::Text(text) => Value::Text(clipped(visible(text.as_bytes()))),
+        SheetCell::Name(name) => Value::Text(clipped(visible(name.as_bytes()))),
         SheetCell::Count(count) => Value::Count(*count),
         SheetCell::Share(share, identical) => {
             tenths(*share, *identical).map_or(Value::Empty, Value::Share)

@@ -8,7 +8,7 @@ use crate::human::{counted, human_size};
 
 /// A name as an argument of `printf '%b'` within single quotes: printable ASCII but `'` and `\`
 /// stands for itself, whole characters of letters and digits too, any other byte is `\0ooo`.
-pub(super) fn spelled(name: &[u8]) -> String {
+pub(super) fn for_printf(name: &[u8]) -> String {
     let mut text = String::with_capacity(name.len());
     for chunk in name.utf8_chunks() {
         for c in chunk.valid().chars() {
@@ -177,15 +177,15 @@ pub(super) fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
             Entry::Step { keep, replace } => writeln!(
                 out,
                 "step '{}' '{}' \\\n     '{}' '{}'",
-                spelled(keep.path.as_os_str().as_bytes()),
+                for_printf(keep.path.as_os_str().as_bytes()),
                 keep.identity(),
-                spelled(replace.path.as_os_str().as_bytes()),
+                for_printf(replace.path.as_os_str().as_bytes()),
                 replace.identity()
             )?,
             Entry::LeftOut { path, why } => writeln!(
                 out,
                 "# left out: {}: {}",
-                spelled(path.as_os_str().as_bytes()),
+                for_printf(path.as_os_str().as_bytes()),
                 crate::quote::harmless(why)
             )?,
         }
@@ -206,10 +206,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_spelled_in_print() {
-        assert_eq!(spelled(b"a b.txt"), "a b.txt");
-        assert_eq!(spelled("gr\u{f6}\u{df}e".as_bytes()), "gr\u{f6}\u{df}e");
-        assert_eq!(spelled(b"a'b\\c\n\xff"), "a\\0047b\\0134c\\0012\\0377");
-        assert_eq!(spelled("\u{202e}".as_bytes()), "\\0342\\0200\\0256");
+    fn names_are_printable() {
+        assert_eq!(for_printf(b"a b.txt"), "a b.txt");
+        assert_eq!(for_printf("gr\u{f6}\u{df}e".as_bytes()), "gr\u{f6}\u{df}e");
+        assert_eq!(for_printf(b"a'b\\c\n\xff"), "a\\0047b\\0134c\\0012\\0377");
+        assert_eq!(for_printf("\u{202e}".as_bytes()), "\\0342\\0200\\0256");
     }
 }

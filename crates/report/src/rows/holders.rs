@@ -13,7 +13,7 @@ use crate::table::Field;
 const NAMED: usize = 4;
 
 /// `0-1234 5000-6000`: from, and the first byte behind.
-fn spelled(ranges: &[[u64; 2]]) -> String {
+fn in_words(ranges: &[[u64; 2]]) -> String {
     let mut text = String::new();
     for [from, to] in ranges {
         let blank = if text.is_empty() { "" } else { " " };
@@ -41,7 +41,7 @@ impl Row for HolderRow {
     }
 
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
-        let mut ranges = spelled(&self.ranges[..self.ranges.len().min(NAMED)]);
+        let mut ranges = in_words(&self.ranges[..self.ranges.len().min(NAMED)]);
         if self.ranges.len() > NAMED {
             let _ = write!(ranges, " and {} more", self.ranges.len() - NAMED);
         }

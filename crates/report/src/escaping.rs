@@ -1,16 +1,16 @@
-//! Names and messages for people's eyes, where neither a shell nor a terminal reads them.
+//! Names and messages escaped for people's eyes, where neither a shell nor a terminal reads them.
 //!
-//! The page and the workbook show a name as it is, but spell out what would not be seen or would
-//! change what is seen: bytes that are no UTF-8 as `\xff`, controls as `\n` or `\x1b`, invisible and
-//! direction-changing characters as `\u{202e}`. It is the set of [`crate::quote`]; `page.js` has the
-//! same rule for what the browser shows.
+//! The page and the workbook show a name as it is, except for what would not be seen or would
+//! change what is seen. Bytes that are no UTF-8 become `\xff`, controls `\n` or `\x1b`, invisible
+//! and direction-changing characters `\u{202e}`. [`crate::quote`] escapes the same characters, and
+//! so does `page.js` for what the browser shows.
 
 use std::fmt::Write as _;
 
 use resemble_core::printable::is_printable;
 
-/// The name with everything hidden spelled out.
-pub(super) fn spelled(name: &[u8]) -> String {
+/// The name with an escape for everything hidden.
+pub(crate) fn visible(name: &[u8]) -> String {
     let mut text = String::with_capacity(name.len());
     for chunk in name.utf8_chunks() {
         for c in chunk.valid().chars() {
@@ -36,7 +36,7 @@ fn push(text: &mut String, c: char) {
 }
 
 /// Text for the body or an attribute of a page.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn for_html(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 8);
     for c in text.chars() {
         match c {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_hidden_is_spelled_out() {
+    fn what_is_hidden_is_escaped() {
         let cases: [(&[u8], &str); 7] = [
             ("größe 日本.txt".as_bytes(), "größe 日本.txt"),
             (b"a\nb\tc\x1b[2J", r"a\nb\tc\x1b[2J"),
@@ -67,14 +67,14 @@ mod tests {
             (b"", ""),
         ];
         for (name, text) in cases {
-            assert_eq!(spelled(name), text);
+            assert_eq!(visible(name), text);
         }
     }
 
     #[test]
     fn nothing_escaped_ends_an_element_or_an_attribute() {
         assert_eq!(
-            escaped("</script>\"'&<"),
+            for_html("</script>\"'&<"),
             "&lt;/script&gt;&quot;&#39;&amp;&lt;"
         );
     }
