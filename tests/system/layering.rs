@@ -327,7 +327,7 @@ fn rooms_know_no_more_than_they_must() {
 
 /// Names that several types of one crate have, between blanks: the list only shrinks.
 const STILL_AMBIGUOUS: &str = "\
-    Batch Bits Block Bound Catalogue Cell Chain Choice Chunker Collection Common Content \
+    Batch Bits Block Bound Catalogue Chain Choice Chunker Collection Common Content \
     Contents Counted Current Divisor Document Entry Errors Estimate Fields Filter Found Handle \
     Head Held Holders Ignored Item Keep Kept Kind Known Limits Link Listed Listing Lists \
     Loaded Names Node Opened Own Pair Pairs Parameters Part Passing Piece Pieces Place \

@@ -84,7 +84,7 @@ impl Picked {
 
 /// The fields by which a report is known.
 #[derive(Deserialize)]
-struct Known<'a> {
+struct Envelope<'a> {
     schema: u32,
     #[serde(borrow)]
     command: Cow<'a, str>,
@@ -178,7 +178,7 @@ fn damaged(error: &serde_json::Error) -> SavedError {
 }
 
 fn known<B: SavedBody>(bytes: &[u8]) -> Result<Document<B>, SavedError> {
-    let known: Known<'_> = match serde_json::from_slice(bytes) {
+    let known: Envelope<'_> = match serde_json::from_slice(bytes) {
         Ok(known) => known,
         Err(error) if error.is_data() => return Err(SavedError::OtherJson),
         // A whole object, and then something else.

@@ -11,7 +11,7 @@ use resemble_proto::message::{FindRow, PairRow};
 use resemble_proto::path::PathText;
 
 use crate::document::Report;
-use crate::rows::{self, Row as _, reason};
+use crate::rows::{Row, reason};
 use crate::table::{Field, Style, write_row};
 
 const COMPARE: &[&str] = &[
@@ -91,10 +91,10 @@ pub fn write(out: &mut dyn Write, style: Style, report: Report<'_>, end: u8) -> 
     }
 }
 
-type Row<'r> = dyn FnMut(&[Field<'_>]) -> io::Result<()> + 'r;
+type EachRow<'r> = dyn FnMut(&[Field<'_>]) -> io::Result<()> + 'r;
 
 /// A list that is a table by itself.
-fn rows<R: rows::Row>(list: &[R], row: &mut Row<'_>) -> io::Result<()> {
+fn rows<R: Row>(list: &[R], row: &mut EachRow<'_>) -> io::Result<()> {
     list.iter().try_for_each(|one| row(&one.fields()))
 }
 
@@ -114,7 +114,7 @@ const fn yes(yes: bool) -> Field<'static> {
     Field::Word(if yes { "true" } else { "false" })
 }
 
-fn compare(document: &CompareDocument, row: &mut Row<'_>) -> io::Result<()> {
+fn compare(document: &CompareDocument, row: &mut EachRow<'_>) -> io::Result<()> {
     for entry in &document.body.entries {
         row(&[
             Field::Word(entry.class.word()),
@@ -133,7 +133,7 @@ fn compare(document: &CompareDocument, row: &mut Row<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn covered(document: &CoveredDocument, row: &mut Row<'_>) -> io::Result<()> {
+fn covered(document: &CoveredDocument, row: &mut EachRow<'_>) -> io::Result<()> {
     const NO: Field<'static> = Field::Nothing;
     let body = &document.body;
     for missing in &body.missing {
@@ -182,7 +182,7 @@ fn covered(document: &CoveredDocument, row: &mut Row<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn dirs(document: &DirsDocument, row: &mut Row<'_>) -> io::Result<()> {
+fn dirs(document: &DirsDocument, row: &mut EachRow<'_>) -> io::Result<()> {
     for pair in &document.body.pairs {
         row(&[
             name(&pair.a),
@@ -200,7 +200,7 @@ fn dirs(document: &DirsDocument, row: &mut Row<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn groups(document: &GroupsDocument, row: &mut Row<'_>) -> io::Result<()> {
+fn groups(document: &GroupsDocument, row: &mut EachRow<'_>) -> io::Result<()> {
     const NO: Field<'static> = Field::Nothing;
     for (number, set) in (1u64..).zip(&document.body.identical) {
         for (i, path) in set.paths.iter().enumerate() {
