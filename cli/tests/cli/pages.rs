@@ -1090,6 +1090,7 @@ fn what_is_no_saved_report_is_refused() {
     let cut = serde_json::to_vec(&groups()).unwrap();
     let damaged = env.write("damaged.json", &cut[..cut.len() / 2]);
     let empty = env.write("empty.json", "");
+    let letter = env.write("letter.txt", "Dear all,\nthis is no report.\n");
     let cases = [
         (
             &groups_file,
@@ -1097,7 +1098,8 @@ fn what_is_no_saved_report_is_refused() {
             "is a report of `groups`, not of `dirs`",
         ),
         (&damaged, "groups", "is damaged"),
-        (&empty, "groups", "is damaged"),
+        (&empty, "groups", "is not a saved report of resemble"),
+        (&letter, "covered", "is not a saved report of resemble"),
         (&env.path("absent"), "groups", "No such file or directory"),
     ];
     for (path, verb, why) in cases {

@@ -103,13 +103,16 @@ struct PageExtra {
 /// Why a file is not taken for a saved report: the sentence goes on after the file's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SavedError {
-    /// A page of somebody else's.
-    #[error("is a page, but not a report of resemble")]
-    OtherPage,
-    /// JSON of somebody else's.
-    #[error("is not a report of resemble")]
-    OtherJson,
-    /// The parser's words, made harmless.
+    /// Anything at all: a text, an archive, a workbook, a page or JSON of somebody else's.
+    #[error(
+        "is not a saved report of resemble; `resemble {verb} … -o FILE` with --format json or html \
+         makes one"
+    )]
+    NotSaved {
+        /// Of which verb a report was asked for.
+        verb: &'static str,
+    },
+    /// A report that is cut short or has been changed, in the parser's words, made harmless.
     #[error("is damaged: {0}")]
     Damaged(String),
     /// `--format jsonl`.
@@ -136,16 +139,20 @@ impl<B: SavedBody> Saved<B> {
     /// The bytes are no such report.
     pub fn parse(bytes: &[u8]) -> Result<Self, SavedError> {
         let start = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-        if start != Some(&b'<') {
-            return Ok(Self {
-                document: known::<B>(bytes)?,
-                folders: None,
-                evidence: Vec::new(),
-                base: None,
-            });
+        match start {
+            Some(b'{') => {
+                return Ok(Self {
+                    document: known::<B>(bytes)?,
+                    folders: None,
+                    evidence: Vec::new(),
+                    base: None,
+                });
+            }
+            Some(b'<') => {}
+            _ => return Err(not_saved::<B>()),
         }
         let block = |id| block(bytes, id).filter(|json| !json.is_empty());
-        let document = block("document").ok_or(SavedError::OtherPage)?;
+        let document = block("document").ok_or_else(not_saved::<B>)?;
         let document = known::<B>(document)?;
         let extra: PageExtra = block("extra").map(json).transpose()?.unwrap_or_default();
         Ok(Self {
@@ -177,13 +184,21 @@ fn damaged(error: &serde_json::Error) -> SavedError {
     SavedError::Damaged(harmless(&error.to_string()))
 }
 
+const fn not_saved<B: SavedBody>() -> SavedError {
+    SavedError::NotSaved { verb: B::COMMAND }
+}
+
 fn known<B: SavedBody>(bytes: &[u8]) -> Result<Document<B>, SavedError> {
     let known: Envelope<'_> = match serde_json::from_slice(bytes) {
         Ok(known) => known,
-        Err(error) if error.is_data() => return Err(SavedError::OtherJson),
+        Err(error) if error.is_data() => return Err(not_saved::<B>()),
         // A whole object, and then something else.
         Err(error) if error.is_syntax() && error.line() == 2 && error.column() == 1 => {
             return Err(SavedError::Lines);
+        }
+        // What only begins with a brace, and says nowhere that it is a document of ours.
+        Err(error) if error.is_syntax() && find(bytes, b"\"schema\"").is_none() => {
+            return Err(not_saved::<B>());
         }
         Err(error) => return Err(damaged(&error)),
     };

@@ -277,11 +277,21 @@ fn what_is_no_report_is_refused_in_a_sentence() {
     let report = |command: &str, schema: u32| {
         format!(r#"{{"schema":{schema},"command":"{command}","errors":[]}}"#)
     };
-    let cases: [(String, &str); 9] = [
-        (String::new(), "is damaged"),
+    const NOT_SAVED: &str = "is not a saved report of resemble; `resemble groups … -o FILE` with \
+         --format json or html makes one";
+    let cases: [(String, &str); 14] = [
+        (String::new(), NOT_SAVED),
+        ("Dear all,\n".to_owned(), NOT_SAVED),
+        ("2026-11-22 a diary\n".to_owned(), NOT_SAVED),
+        ("PK\u{3}\u{4}".to_owned(), NOT_SAVED),
+        ("{ return; }\n".to_owned(), NOT_SAVED),
+        ("[1,2]".to_owned(), NOT_SAVED),
+        (r#"{"a":1}"#.to_owned(), NOT_SAVED),
         ("{".to_owned(), "is damaged"),
-        ("[1,2]".to_owned(), "is not a report of resemble"),
-        (r#"{"a":1}"#.to_owned(), "is not a report of resemble"),
+        (
+            report("groups", 1).replace(",\"errors", ";\"errors"),
+            "is damaged: expected",
+        ),
         (report("dirs", 1), "is a report of `dirs`, not of `groups`"),
         (
             report("gro\x1bups", 1).replace('\x1b', "\\u001b"),
@@ -292,10 +302,7 @@ fn what_is_no_report_is_refused_in_a_sentence() {
             "has layout 2; this program reads layout 1",
         ),
         (report("groups", 1), "is damaged: missing field"),
-        (
-            "<!doctype html><p>hello".to_owned(),
-            "is a page, but not a report",
-        ),
+        ("<!doctype html><p>hello".to_owned(), NOT_SAVED),
     ];
     for (text, why) in cases {
         let error = Saved::<Groups>::parse(text.as_bytes())
