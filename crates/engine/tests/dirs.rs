@@ -120,6 +120,25 @@ fn a_copy_is_one_row_whatever_its_names_and_its_layout() {
     }
 }
 
+/// Ten copies have an equal in a directory with one of them; that one does not hold ten times as much.
+#[test]
+fn shared_bytes_are_no_more_than_either_directory_has() {
+    let mut scene = Scene::new();
+    for n in 0..10 {
+        scene.write(&format!("many/copy-{n}"), text(1, 1000));
+    }
+    scene.write("one/copy", text(1, 1000));
+    scene.write("one/other", text(2, 600));
+    scene.scan();
+    let rows = all(&scene);
+    assert_eq!(shown(&scene, &rows), [one("many", "one", 100, 62)]);
+    let row = &rows[0];
+    assert_eq!((row.bytes_a, row.bytes_b), (10_000, 1600));
+    assert_eq!(row.shared_bytes, 1000);
+    let seen_from = |dir| listed(&scene, dir)[0].shared_bytes;
+    assert_eq!((seen_from("many"), seen_from("one")), (1000, 1000));
+}
+
 #[test]
 fn part_of_a_directory_and_the_larger_one_around_it() {
     let mut scene = Scene::new();

@@ -36,6 +36,13 @@ impl Pair {
         self.a_in_b().max(self.b_in_a())
     }
 
+    /// Bytes that both have: the lesser of the two directions. Ten copies of a file have an equal in a
+    /// directory with one of them, which still holds but one; so neither direction alone says what
+    /// both have, and this is never more than either has.
+    pub fn shared(&self) -> u64 {
+        self.shared_a.min(self.shared_b)
+    }
+
     /// The same pair seen from b. Only for showing: whoever computes wants `a` first in the forest.
     #[must_use]
     pub const fn swapped(self) -> Self {

@@ -183,7 +183,7 @@ fn row(trees: &Trees, pair: &Pair, first: Option<Node>) -> DirRow {
         b: PathText::from(trees.path(pair.b)),
         a_in_b: fraction(pair.a_in_b()),
         b_in_a: fraction(pair.b_in_a()),
-        shared_bytes: pair.shared_a,
+        shared_bytes: pair.shared(),
         files_a: trees.holdings.files(pair.a),
         files_b: trees.holdings.files(pair.b),
         bytes_a: pair.bytes_a,

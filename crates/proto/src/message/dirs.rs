@@ -39,7 +39,7 @@ pub struct DirRow {
     pub a_in_b: Fraction,
     /// The other way round.
     pub b_in_a: Fraction,
-    /// Bytes of a's files that files of b have: what could be saved.
+    /// Bytes that both have, never more than either has: of copies within one of them one counts.
     pub shared_bytes: u64,
     /// Files below a.
     pub files_a: u64,
