@@ -10,7 +10,7 @@ use std::sync::Arc;
 use resemble_core::{Relation, Score};
 use resemble_engine::AskError;
 use resemble_engine::dirs;
-use resemble_engine::find::{self, FindOptions, Similar, Subject};
+use resemble_engine::find::{self, FindOptions, LISTED, Similar, Subject};
 use resemble_engine::why;
 use resemble_fs::{Listing, Neighbour, Neighbours};
 use resemble_index::Snapshot;
@@ -113,6 +113,8 @@ impl Neighbours for IndexNeighbours {
             let name = PathText::from(file);
             let options = FindOptions {
                 text: true,
+                // No more than a listing names, or `shown` would speak of files that it does not.
+                top: Some(LISTED as u64),
                 ..FindOptions::default()
             };
             let mut answer = match Subject::indexed(snapshot, file, &self.shared.params)? {

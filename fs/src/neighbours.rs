@@ -63,7 +63,8 @@ pub trait Neighbours: Send + Sync + 'static {
     /// worker thread, not on a thread that serves the mount.
     fn why(&self, file: &Path, neighbour: &Path) -> Vec<u8>;
 
-    /// The bytes of `.similar/.report.json`: what `resemble find FILE --format json` prints.
+    /// The bytes of `.similar/.report.json`: what `resemble find FILE --format json` prints, of as many
+    /// files as a listing names at most.
     fn report(&self, file: &Path) -> Vec<u8>;
 
     /// Whether [`Self::similar`] would name anybody. The files view asks this for each file of a

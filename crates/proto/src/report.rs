@@ -218,7 +218,7 @@ impl Lists for Writer<'_> {
 }
 
 /// What `resemble find FILE --format json` prints for one file and its answer from the whole index:
-/// the bytes of the overlay's `.report.json`.
+/// the bytes of the overlay's `.report.json`. Of an answer that is cut, what `--top` prints.
 pub fn find_json(
     file: &PathText,
     answer: &Answer<FindRow>,
@@ -228,7 +228,10 @@ pub fn find_json(
         unit: MeasureUnit::default(),
         files: vec![file.clone()],
         within: Vec::new(),
-        common: CommonParameters::plain(params),
+        common: CommonParameters {
+            top: (answer.header.shown < answer.header.total).then_some(answer.header.shown),
+            ..CommonParameters::plain(params)
+        },
     };
     let head = Head::new("find", parameters, answer.header);
     let mut out = Vec::new();

@@ -108,6 +108,40 @@ fn the_overlay_lives_and_dies_with_the_daemon() {
 }
 
 #[test]
+fn a_report_shows_no_more_than_a_listing() {
+    if !can_mount() {
+        return;
+    }
+    let place = place();
+    for n in 0..150 {
+        let name = format!("versions/report-{n}.txt");
+        place.write_text(&name, &format!("{}the end of version {n}\n", text(1)));
+    }
+    let point = place.path("Similar");
+    let _unmount = Unmount(point.clone());
+    let daemon = place.start_with(&["--mount", "Similar", "tree"]);
+    daemon.sync();
+    let similar = point.join("report.txt/.similar");
+    let mut listed: Vec<PathBuf> = listing(&similar)
+        .iter()
+        .map(|name| fs::read_link(similar.join(name)).unwrap())
+        .collect();
+    listed.sort();
+    let report = fs::read(similar.join(".report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
+    let rows = report["results"].as_array().unwrap();
+    let mut reported: Vec<PathBuf> = rows
+        .iter()
+        .map(|row| row["path"].as_str().unwrap().into())
+        .collect();
+    reported.sort();
+    assert_eq!(reported, listed);
+    assert_eq!(report["shown"], 100);
+    assert_eq!(report["total"], 151);
+    assert_eq!(report["parameters"]["top"], 100);
+}
+
+#[test]
 fn a_mount_point_in_a_watched_root_is_left_out() {
     if !can_mount() {
         return;
