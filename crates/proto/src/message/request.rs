@@ -298,7 +298,7 @@ pub struct Inode {
 }
 
 /// `pairs`: every pair among the files of some directories.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PairsRequest {
     /// The files; `within` is not empty.
     #[serde(flatten)]
