@@ -285,8 +285,8 @@ pub enum ConfigError {
         /// Why.
         source: io::Error,
     },
-    /// The file is not what it should be. The message of the parser names line and column.
-    #[error("in the configuration {}: {}", .path.display(), .message.trim_end())]
+    /// The file is not what it should be.
+    #[error("in the configuration {}, line {line}: {message}", .path.display())]
     Parse {
         /// The file.
         path: PathBuf,
@@ -384,10 +384,8 @@ impl Config {
                     path: path.clone(),
                     source,
                 })?;
-                let file = toml::from_str(&text).map_err(|error| ConfigError::Parse {
-                    path: path.clone(),
-                    message: error.to_string(),
-                })?;
+                let file =
+                    toml::from_str(&text).map_err(|error| not_parsed(&path, &text, &error))?;
                 (file, path.parent().unwrap_or(Path::new("/")).to_path_buf())
             }
         };
@@ -481,6 +479,18 @@ impl Config {
             config.roots.push(root);
         }
         Ok(config)
+    }
+}
+
+/// The parser shows the line and points into it, in several lines; here it is one sentence.
+fn not_parsed(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
+    let at = error.span().map_or(0, |span| span.start.min(text.len()));
+    let before = &text.as_bytes()[..at];
+    let said: Vec<&str> = error.message().lines().map(str::trim).collect();
+    ConfigError::Parse {
+        path: path.to_path_buf(),
+        line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
+        message: said.join(", "),
     }
 }
 

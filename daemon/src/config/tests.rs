@@ -138,10 +138,17 @@ fn an_unknown_key_is_named_with_its_line() {
         ("[limits]\ntime = 1\nspeed = 2\n", "line 3"),
         ("[[converter]]\nextension = [\"doc\"]\n", "line 2"),
         ("[[root]]\npath = \"docs\"\ntext = \"off\"\n", "line 3"),
+        ("view = \"files\"\n\nmount = \"~\n", "line 3"),
+        ("a = 1\na = 2\n", "line"),
+        ("= 1\n", "line 1"),
     ] {
         let error = place.load_file(text, &[]).unwrap_err().to_string();
         assert!(error.contains(line) && error.contains("c.toml"), "{error}");
+        assert!(!error.contains(char::is_control), "{error}");
     }
+    let error = place.load_file("\nviw = 1\n", &[]).unwrap_err();
+    let said = "c.toml, line 2: unknown field `viw`, expected one of `";
+    assert!(error.to_string().contains(said), "{error}");
 }
 
 #[test]
