@@ -119,6 +119,11 @@ pub enum StartError {
     /// No threads.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
+    /// The indexer is gone while its first scan was waited for.
+    #[error(
+        "the indexer ended before the first scan was done; the messages before this one say why"
+    )]
+    IndexerEnded,
 }
 
 /// Starts daemons.
@@ -227,8 +232,12 @@ impl Daemon {
             drop(alive);
         })?);
         if config.wait {
-            let patience = Duration::from_millis(100);
-            while !*handle.ended.borrow() && !shared.wait_first_scan(patience) {}
+            let is_gone = || handle.indexer.as_ref().is_none_or(JoinHandle::is_finished);
+            wait_for_first_scan(&shared, || *handle.ended.borrow() || is_gone());
+            if is_gone() && !*handle.ended.borrow() {
+                handle.stop();
+                return Err(StartError::IndexerEnded);
+            }
         }
         let context = Context::new(
             Arc::clone(&shared),
@@ -369,6 +378,12 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
         .map_err(StartError::Thread)
 }
 
+/// Returns when the first scan is done, or when nobody is there any more to do or to want it.
+fn wait_for_first_scan(shared: &Shared, is_over: impl Fn() -> bool) {
+    let patience = Duration::from_millis(100);
+    while !shared.wait_first_scan(patience) && !is_over() {}
+}
+
 /// The state folder: there, ours, and nobody else's to write.
 fn prepare_state(state: &Path) -> Result<(), StartError> {
     places::private_dir(state, rustix::process::geteuid().as_raw())?;
@@ -491,4 +506,20 @@ fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
         return Err(StartError::NoRoots);
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use resemble_core::Params;
+
+    use super::*;
+
+    /// It once waited for a scan that nobody would ever do.
+    #[test]
+    fn waiting_for_the_first_scan_ends_with_the_indexer() {
+        let shared = Shared::new(Arc::new(Index::in_memory(&Params::default()).unwrap()));
+        let indexer = spawn("ends", || ()).unwrap();
+        wait_for_first_scan(&shared, || indexer.is_finished());
+        assert!(!shared.first_scan_done());
+    }
 }
