@@ -288,7 +288,8 @@ impl Handle {
             Some(runtime.spawn(server::serve(listener, Arc::new(context), limits, ending)));
         let (shared, overlays) = (Arc::clone(&self.shared), Arc::clone(&self.overlays));
         runtime.spawn(service::report(shared, overlays, self.ending.subscribe()));
-        tracing::info!(socket = ?config.socket, mount = ?config.mount, "answering");
+        let mount = config.mount.as_ref().map(tracing::field::debug);
+        tracing::info!(socket = ?config.socket, mount, "answering");
         Ok(())
     }
 

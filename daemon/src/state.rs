@@ -294,7 +294,7 @@ impl Shared {
         };
         let known = lock(&self.troubles).insert((topic, path.to_path_buf()), trouble);
         if known.is_none_or(|known| known.reason != reason) {
-            tracing::warn!(path = ?path, remedy = remedy.unwrap_or("none needed"), "degraded: {reason}");
+            tracing::warn!(path = ?path, remedy, "degraded: {reason}");
         }
     }
 
