@@ -3,7 +3,10 @@
 //! `alerts.jsonl` in the state folder holds one [`AlertRow`] a line, oldest first, and is meant to be
 //! read by others too. It is bounded: beyond `MOST_LINES` it is written anew with the last
 //! [`KEPT`]. A full disk does not stop alerts: they stay in memory, the journal has them, and the
-//! file goes on when there is room.
+//! file is written anew when there is room.
+//!
+//! A crash or a full disk may leave half a line. It is cut off when the file is opened, so that it
+//! swallows nothing, and its number is not given out again: somebody may have seen it.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -27,6 +30,9 @@ pub struct AlertLog {
     path: PathBuf,
     rows: VecDeque<AlertRow>,
     lines: usize,
+    /// The file lacks alerts, or ends in the middle of one: it is to be written anew.
+    is_behind: bool,
+    /// The greatest number that was given out.
     last: u64,
     followers: broadcast::Sender<AlertRow>,
 }
@@ -39,23 +45,62 @@ impl AlertLog {
             path: path.to_path_buf(),
             rows: VecDeque::new(),
             lines: 0,
+            is_behind: false,
             last: 0,
             followers: broadcast::Sender::new(BEHIND),
         };
         match File::open(path) {
-            Ok(file) => {
-                for line in BufReader::new(file).split(b'\n').map_while(Result::ok) {
-                    log.lines += 1;
-                    if let Ok(row) = serde_json::from_slice::<AlertRow>(&line) {
-                        log.last = log.last.max(row.seq);
-                        log.keep(row);
-                    }
-                }
-            }
+            Ok(file) => log.load(BufReader::new(file)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => tracing::warn!(path = ?path, %error, "old alerts cannot be read"),
         }
         log
+    }
+
+    fn load(&mut self, mut file: impl BufRead) {
+        let (mut line, mut end) = (Vec::new(), 0);
+        loop {
+            line.clear();
+            match file.read_until(b'\n', &mut line) {
+                Ok(0) => return,
+                Ok(length) => end += length as u64,
+                Err(error) => {
+                    tracing::warn!(path = ?self.path, %error, "old alerts cannot be read");
+                    return;
+                }
+            }
+            let row = serde_json::from_slice::<AlertRow>(&line).ok();
+            let number = match &row {
+                Some(row) => Some(row.seq),
+                None => number_of_half(&line, self.last),
+            };
+            self.last = self.last.max(number.unwrap_or(0));
+            let is_whole = line.last() == Some(&b'\n');
+            let is_alert = row.is_some();
+            if let Some(row) = row {
+                self.keep(row);
+            }
+            if is_whole || is_alert {
+                self.lines += 1;
+            }
+            if !is_whole {
+                let mended = self.mend(is_alert, end - line.len() as u64);
+                if let Err(error) = mended {
+                    tracing::warn!(path = ?self.path, %error, "half an alert stays for now");
+                    self.is_behind = true;
+                }
+            }
+        }
+    }
+
+    /// Ends the last line, or cuts off what is there of it.
+    fn mend(&self, is_alert: bool, begin: u64) -> io::Result<()> {
+        let mut file = OpenOptions::new().append(true).open(&self.path)?;
+        if is_alert {
+            file.write_all(b"\n")
+        } else {
+            file.set_len(begin)
+        }
     }
 
     /// Adds an alert; its number is given here.
@@ -85,24 +130,36 @@ impl AlertLog {
         self.rows.push_back(row);
     }
 
+    /// Writes the newest alert, which is kept already.
     fn write(&mut self, row: &AlertRow) -> io::Result<()> {
-        if self.lines >= MOST_LINES {
-            let fresh = self.path.with_extension("jsonl.new");
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&fresh)?;
-            let mut text = Vec::new();
-            for row in &self.rows {
-                line(row, &mut text)?;
-            }
-            file.write_all(&text)?;
-            fs::rename(&fresh, &self.path)?;
-            self.lines = self.rows.len();
-            return Ok(());
+        let written = if self.is_behind || self.lines >= MOST_LINES {
+            self.write_anew()
+        } else {
+            self.append(row)
+        };
+        self.is_behind = written.is_err();
+        written
+    }
+
+    fn write_anew(&mut self) -> io::Result<()> {
+        let fresh = self.path.with_extension("jsonl.new");
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&fresh)?;
+        let mut text = Vec::new();
+        for row in &self.rows {
+            line(row, &mut text)?;
         }
+        file.write_all(&text)?;
+        fs::rename(&fresh, &self.path)?;
+        self.lines = self.rows.len();
+        Ok(())
+    }
+
+    fn append(&mut self, row: &AlertRow) -> io::Result<()> {
         let mut text = Vec::new();
         line(row, &mut text)?;
         let mut file = OpenOptions::new()
@@ -114,6 +171,21 @@ impl AlertLog {
         self.lines += 1;
         Ok(())
     }
+}
+
+/// The number of an alert of which only the beginning was written; of the one after `last` if it does
+/// not say. `None`: that was never an alert.
+fn number_of_half(line: &[u8], last: u64) -> Option<u64> {
+    const BEGIN: &[u8] = b"{\"seq\":";
+    let Some(rest) = line.strip_prefix(BEGIN) else {
+        let begins = !line.is_empty() && BEGIN.starts_with(line);
+        return begins.then_some(last + 1);
+    };
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let number = str::from_utf8(&rest[..digits]).ok()?.parse().unwrap_or(0);
+    // The digits may be some of more.
+    let is_whole = digits < rest.len();
+    Some(if is_whole { number } else { last + 1 }.max(last + 1))
 }
 
 fn line(row: &AlertRow, into: &mut Vec<u8>) -> io::Result<()> {
@@ -184,5 +256,55 @@ mod tests {
         let mut log = AlertLog::open(Path::new("/proc/no/such/alerts.jsonl"));
         log.push(row("/r/1"));
         assert_eq!(log.follow().0.len(), 1);
+    }
+
+    /// A line that was cut short anywhere swallows nothing, and its number is not given out again.
+    #[test]
+    fn half_an_alert_costs_no_other_alert_and_no_number() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("alerts.jsonl");
+        let mut log = AlertLog::open(&path);
+        for n in 0..11 {
+            log.push(row(&format!("/r/{n}")));
+        }
+        let whole = fs::read(&path).unwrap();
+        let begin = whole[..whole.len() - 1]
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .unwrap()
+            + 1;
+        for end in begin + 1..whole.len() {
+            fs::write(&path, &whole[..end]).unwrap();
+            let mut log = AlertLog::open(&path);
+            log.push(row("/r/after"));
+            let numbers = |log: &AlertLog| log.rows.iter().map(|row| row.seq).collect::<Vec<_>>();
+            let mut expected: Vec<u64> = (1..=10).collect();
+            // Without the newline only, it is whole.
+            expected.extend((end == whole.len() - 1).then_some(11));
+            expected.push(12);
+            assert_eq!(numbers(&log), expected, "cut at {end}");
+            assert_eq!(
+                numbers(&AlertLog::open(&path)),
+                expected,
+                "cut at {end}, read again"
+            );
+        }
+    }
+
+    #[test]
+    fn what_found_no_room_is_written_when_there_is_some() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("later/alerts.jsonl");
+        let mut log = AlertLog::open(&path);
+        log.push(row("/r/1"));
+        fs::create_dir(dir.path().join("later")).unwrap();
+        log.push(row("/r/2"));
+        log.push(row("/r/3"));
+        let numbers = AlertLog::open(&path)
+            .rows
+            .iter()
+            .map(|row| row.seq)
+            .collect::<Vec<_>>();
+        assert_eq!(numbers, [1, 2, 3]);
     }
 }
