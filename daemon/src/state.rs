@@ -171,7 +171,7 @@ impl Shared {
     }
 
     /// What is template at this moment. A change moves the clock: answers are not what they were.
-    fn templates(&self) -> Arc<Templates> {
+    pub(crate) fn templates(&self) -> Arc<Templates> {
         let Some(store) = &self.templates else {
             return Arc::default();
         };

@@ -1,7 +1,7 @@
 //! Whether a changed file resembles another, and whether that is news.
 //!
-//! News is what the *change* brought about. So the file is compared twice: as it is now, and as it was
-//! before in the index of then. Quiet stay, each with its reason:
+//! News is what the *change* brought about. So what the file resembles now is compared with what it
+//! resembled before, which a [`Baseline`] knows. Quiet stay, each with its reason:
 //!
 //! 1. **What it resembled before.** A draft that is saved goes on resembling its older versions.
 //! 2. **What it was itself.** A backup that an editor makes of the old content (`report.txt~`) has
@@ -13,42 +13,51 @@
 //!    of a copied tree it counts.
 //! 5. **Files that came together in numbers.** An unpacked archive is full of files that resemble each
 //!    other; news is what they resemble that was there before.
-//! 6. **Unpacking.** That a file lies in an archive is no news of the file. A mail or an archive that holds what lies
-//!    here is news of that.
+//! 6. **Unpacking.** That a file lies in an archive is no news of the file. A mail or an archive that
+//!    holds what lies here is news of that.
 //! 7. **Small files** (under 1 KiB) count in a copied tree, if they are identical.
+//!
+//! The work for a file does not grow with the number of its copies: where a content is, is looked up
+//! once for all of them, and each looks at a few.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use resemble_core::{ByteLen, ContentId, Relation, Score};
+use resemble_core::{ByteLen, ContentId, FileId, Relation, Score};
 use resemble_engine::AskError;
 use resemble_index::{FileRow, ReadError, Snapshot};
+use resemble_proto::catalogued::is_catalogued;
 
-use super::partners;
-use super::window::{Partner, Verdict};
+use super::baselines::{Baseline, Burst};
+use super::partners::{self, LEAST_SIZE, Partner, content_at};
+use super::window::Verdict;
 
-/// The least share of the smaller file that is an alert.
-pub const LEAST_SHARE: f64 = 0.8;
-/// The least size of an alert.
-pub const LEAST_SIZE: ByteLen = ByteLen(1024);
-/// Partners that are looked at for each file.
+/// Partners that are told of each file.
 const MOST_PARTNERS: usize = 16;
+/// Files with an equal content that are looked at for each file.
+const MOST_HOLDERS: usize = 64;
 /// From so many changes at once on, files that came together are not compared with each other.
 const IN_NUMBERS: usize = 20;
 /// How fresh `.git/index` is during and after a git operation.
 const GIT_FRESH: Duration = Duration::from_secs(15);
 
-/// Judges the files of one moment.
+/// Judges the files of some seconds.
 #[derive(Debug)]
 pub struct Judge {
     after: Snapshot,
+    /// Where contents are, so that each of many copies need not look for all the others.
+    holders: HashMap<ContentId, Arc<Holders>>,
     /// Ignore files by directory.
     ignores: HashMap<PathBuf, Option<Gitignore>>,
-    /// Work trees in which git is at work, by directory.
+    /// Whether `.git` of a directory was written a moment ago.
     git: HashMap<PathBuf, bool>,
+    /// Paths of holders that were looked up.
+    #[cfg(test)]
+    looked_up: usize,
 }
 
 impl Judge {
@@ -56,8 +65,11 @@ impl Judge {
     pub fn new(after: Snapshot) -> Self {
         Self {
             after,
+            holders: HashMap::new(),
             ignores: HashMap::new(),
             git: HashMap::new(),
+            #[cfg(test)]
+            looked_up: 0,
         }
     }
 
@@ -66,9 +78,9 @@ impl Judge {
         self.after = after;
     }
 
-    /// Judges one file; `before` is the index before it changed, `burst` are the files that changed
+    /// Judges one file; `before` is what it was before it changed, `burst` are the files that changed
     /// since the last quiet moment, this one among them.
-    pub fn judge(&mut self, path: &Path, before: &Snapshot, burst: &HashSet<PathBuf>) -> Verdict {
+    pub fn judge(&mut self, path: &Path, before: &Baseline, burst: &Burst) -> Verdict {
         self.try_judge(path, before, burst).unwrap_or_else(|error| {
             tracing::warn!(path = ?path, %error, "not judged");
             Verdict::Nothing
@@ -78,55 +90,36 @@ impl Judge {
     fn try_judge(
         &mut self,
         path: &Path,
-        before: &Snapshot,
-        burst: &HashSet<PathBuf>,
+        before: &Baseline,
+        burst: &Burst,
     ) -> Result<Verdict, AskError> {
-        // Both as the templates are now: marking or unmarking one is no change of any file.
-        let before = &before
-            .clone()
-            .with_templates(Arc::clone(self.after.templates()));
         let Some(file) = self.after.file_at(path)? else {
             return Ok(Verdict::Nothing);
         };
         let Some(content) = file.state.content() else {
             return Ok(Verdict::Nothing);
         };
-        let was = before.file_at(path)?.and_then(|file| file.state.content());
-        if file.stat.size == ByteLen::ZERO || was == Some(content) {
+        if file.stat.size == ByteLen::ZERO || before.was == Some(content) {
             return Ok(Verdict::Nothing);
         }
         let mut partners = self.identical(&file, content, path)?;
         if partners.is_empty() && file.stat.size >= LEAST_SIZE {
-            partners = partners::alike(&self.after, path)?;
-            partners.retain(|partner| share(partner) >= LEAST_SHARE);
             // First what lies in it byte for byte: that is what somebody saved or sent.
-            let mut held = partners::held(&self.after, path, LEAST_SIZE)?;
-            partners.retain(|partner| held.iter().all(|held| held.path != partner.path));
-            held.append(&mut partners);
-            partners = held;
+            partners = self.in_archive(content)?;
+            let held: HashSet<PathBuf> = partners.iter().map(|held| held.path.clone()).collect();
+            let alike = partners::alike(&self.after, path)?.into_iter();
+            partners.extend(alike.filter(|other| !held.contains(&other.path)));
         }
-        if partners.is_empty() {
-            return Ok(Verdict::Nothing);
-        }
-        let known = match was {
-            Some(_) => {
-                let mut known = partners::alike(before, path)?;
-                known.extend(partners::held(before, path, LEAST_SIZE)?);
-                known
-            }
-            None => Vec::new(),
-        };
         let mut news = Vec::new();
         for partner in partners {
-            if !self.is_known(&partner, before, was, &known, burst)? {
+            if news.len() < MOST_PARTNERS && !self.is_known(&partner, before, burst)? {
                 news.push(partner);
             }
         }
         if news.is_empty() {
             return Ok(Verdict::Nothing);
         }
-        news.truncate(MOST_PARTNERS);
-        if self.git_at_work(path, before)? {
+        if self.git_at_work(path, before) {
             return Ok(Verdict::Quiet);
         }
         let only_in_tree =
@@ -139,74 +132,108 @@ impl Judge {
 
     /// Other files with the same content: first those of the same name, as in a copied tree.
     fn identical(
-        &self,
+        &mut self,
         file: &FileRow,
         content: ContentId,
         path: &Path,
     ) -> Result<Vec<Partner>, ReadError> {
-        let mut paths: Vec<PathBuf> = Vec::new();
-        for other in self.after.files_of(content)? {
-            if other != file.id {
-                paths.extend(self.after.paths(other)?.into_iter().next());
+        let is_fresh = !self.holders.contains_key(&content);
+        let mut found = self.identical_known(file, content, path)?;
+        if found.is_empty() && !is_fresh {
+            // All that was known of it is gone; what has come may not be known.
+            self.holders.remove(&content);
+            found = self.identical_known(file, content, path)?;
+        }
+        Ok(found)
+    }
+
+    fn identical_known(
+        &mut self,
+        file: &FileRow,
+        content: ContentId,
+        path: &Path,
+    ) -> Result<Vec<Partner>, ReadError> {
+        let holders = self.holders(content)?;
+        let mut found = Vec::new();
+        for other in holders.beside(path.file_name(), file.id) {
+            if content_at(&self.after, other)? == Some(content) {
+                found.push(Partner {
+                    path: other.to_path_buf(),
+                    relation: Relation::Identical,
+                    a_in_b: Some(Score::ONE),
+                    b_in_a: Some(Score::ONE),
+                    shared_bytes: file.stat.size,
+                });
             }
         }
-        paths.sort_by_key(|other| (other.file_name() != path.file_name(), other.clone()));
-        paths.truncate(4 * MOST_PARTNERS);
-        Ok(paths
-            .into_iter()
-            .map(|path| Partner {
-                path,
-                relation: Relation::Identical,
-                a_in_b: Some(Score::ONE),
+        Ok(found)
+    }
+
+    /// The files that lie in an archive or a mail, byte for byte.
+    fn in_archive(&mut self, content: ContentId) -> Result<Vec<Partner>, ReadError> {
+        let mut held = Vec::new();
+        for (member, size) in partners::members(&self.after, content)? {
+            let holders = self.holders(member)?;
+            let paths = holders.first.iter().take(MOST_HOLDERS);
+            held.extend(paths.map(|(path, _)| Partner {
+                path: path.clone(),
+                relation: Relation::Contains,
+                a_in_b: None,
                 b_in_a: Some(Score::ONE),
-                shared_bytes: file.stat.size,
-            })
-            .collect())
+                shared_bytes: size,
+            }));
+        }
+        held.retain(|partner| !is_catalogued(&partner.path));
+        held.sort_by(|a, b| a.path.cmp(&b.path));
+        held.dedup_by(|a, b| a.path == b.path);
+        Ok(held)
+    }
+
+    /// Where a content is; as of some seconds ago.
+    fn holders(&mut self, content: ContentId) -> Result<Arc<Holders>, ReadError> {
+        if let Some(known) = self.holders.get(&content) {
+            return Ok(Arc::clone(known));
+        }
+        let mut paths = Vec::new();
+        for file in self.after.files_of(content)? {
+            let least = self.after.paths(file)?.into_iter().next();
+            paths.extend(least.map(|path| (path, file)));
+        }
+        #[cfg(test)]
+        {
+            self.looked_up += paths.len();
+        }
+        let holders = Arc::new(Holders::new(paths));
+        self.holders.insert(content, Arc::clone(&holders));
+        Ok(holders)
     }
 
     /// Whether the resemblance was there before the change, or came with the change of the other.
     fn is_known(
         &self,
         partner: &Partner,
-        before: &Snapshot,
-        was: Option<ContentId>,
-        known: &[Partner],
-        burst: &HashSet<PathBuf>,
+        before: &Baseline,
+        burst: &Burst,
     ) -> Result<bool, ReadError> {
-        let there = self
-            .after
-            .file_at(&partner.path)?
-            .and_then(|file| file.state.content());
-        let there_before = before
-            .file_at(&partner.path)?
-            .and_then(|file| file.state.content());
-        let itself = was.is_some() && (there == was || there_before == was);
-        let resembled = known
-            .iter()
-            .any(|old| old.path == partner.path && share(old) >= LEAST_SHARE);
+        let there = content_at(&self.after, &partner.path)?;
+        let there_before = burst.content_before(&partner.path, there);
+        let itself = before.was.is_some() && (there == before.was || there_before == before.was);
+        let resembled = there_before.is_some_and(|other| before.neighbours.contains(&other));
         let together =
             burst.len() >= IN_NUMBERS && (there_before.is_none() || burst.contains(&partner.path));
         Ok(itself || resembled || together)
     }
 
-    fn git_at_work(&mut self, path: &Path, before: &Snapshot) -> Result<bool, ReadError> {
-        for dir in path.ancestors().skip(1) {
-            let at_work = if let Some(known) = self.git.get(dir) {
-                *known
-            } else {
-                let git = dir.join(".git");
-                let fresh = ["index", "HEAD"]
-                    .iter()
-                    .any(|name| is_fresh(&git.join(name)));
-                let at_work = fresh && before.entry(dir)?.is_some();
-                self.git.insert(dir.to_path_buf(), at_work);
-                at_work
-            };
-            if at_work {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+    fn git_at_work(&mut self, path: &Path, before: &Baseline) -> bool {
+        path.ancestors().skip(1).any(|dir| {
+            before.had_directory(dir)
+                && *self.git.entry(dir.to_path_buf()).or_insert_with(|| {
+                    let git = dir.join(".git");
+                    ["index", "HEAD"]
+                        .iter()
+                        .any(|name| is_fresh(&git.join(name)))
+                })
+        })
     }
 
     fn is_ignored(&mut self, path: &Path) -> bool {
@@ -235,9 +262,45 @@ impl Judge {
     }
 }
 
-fn share(partner: &Partner) -> f64 {
-    let of = |score: Option<Score>| score.map_or(0.0, Score::get);
-    of(partner.a_in_b).max(of(partner.b_in_a))
+/// The files that have a content, each by its least path.
+#[derive(Debug)]
+struct Holders {
+    /// By name, then by path.
+    by_name: Vec<(PathBuf, FileId)>,
+    /// The first by path.
+    first: Vec<(PathBuf, FileId)>,
+}
+
+impl Holders {
+    fn new(mut paths: Vec<(PathBuf, FileId)>) -> Self {
+        paths.sort_unstable();
+        // Enough for whoever leaves out itself and as many as it has of its own name.
+        let first = paths.iter().take(2 * MOST_HOLDERS + 1).cloned().collect();
+        paths.sort_by(|(a, _), (b, _)| a.file_name().cmp(&b.file_name()));
+        Self {
+            by_name: paths,
+            first,
+        }
+    }
+
+    /// At most [`MOST_HOLDERS`], those of this name first, without the file itself.
+    fn beside<'a>(
+        &'a self,
+        name: Option<&'a OsStr>,
+        itself: FileId,
+    ) -> impl Iterator<Item = &'a Path> {
+        let of_name = self
+            .by_name
+            .partition_point(|(path, _)| path.file_name() < name);
+        let named =
+            (self.by_name[of_name..].iter()).take_while(move |(path, _)| path.file_name() == name);
+        let others = (self.first.iter()).filter(move |(path, _)| path.file_name() != name);
+        named
+            .chain(others)
+            .filter(move |(_, file)| *file != itself)
+            .take(MOST_HOLDERS)
+            .map(|(path, _)| path.as_path())
+    }
 }
 
 /// Whether the path lies in the folder that a version control system keeps for itself.
@@ -263,6 +326,7 @@ fn is_fresh(path: &Path) -> bool {
 mod tests {
     use std::fs;
     use std::sync::Arc;
+    use std::time::Instant;
 
     use resemble_core::Params;
     use resemble_engine::ingest::{
@@ -270,6 +334,7 @@ mod tests {
     };
     use resemble_index::Index;
 
+    use super::super::baselines::Baselines;
     use super::*;
 
     /// A tree and an index of it.
@@ -331,8 +396,12 @@ mod tests {
 
         fn judge(&mut self, name: &str, before: &Snapshot, files: usize) -> Verdict {
             let after = self.scan();
-            let burst = (0..files).map(|n| self.path(&format!("new/{n}"))).collect();
-            Judge::new(after).judge(&self.path(name), before, &burst)
+            let mut burst = Burst::default();
+            for n in 0..files {
+                burst.add(&self.path(&format!("new/{n}")), None, Instant::now());
+            }
+            let before = Baselines::new(before.clone()).of(&self.path(name)).unwrap();
+            Judge::new(after).judge(&self.path(name), &before, &burst)
         }
     }
 
@@ -477,5 +546,45 @@ mod tests {
             partners(&tree.judge("new/x", &before, 25)),
             [tree.path("old")]
         );
+    }
+
+    /// Each copy once looked up all others: five hundred copies were 250,000 paths.
+    #[test]
+    fn many_copies_of_a_file_are_looked_up_once() {
+        const COPIES: usize = 500;
+        let mut tree = Tree::new();
+        for n in 0..COPIES {
+            tree.write(&format!("d{}/copy", n), 1, 60, "");
+        }
+        let mut judge = Judge::new(tree.scan());
+        for n in 0..COPIES {
+            let path = tree.path(&format!("d{n}/copy"));
+            let verdict = judge.judge(&path, &Baseline::default(), &Burst::default());
+            assert_eq!(partners(&verdict).len(), MOST_PARTNERS);
+        }
+        assert_eq!(judge.looked_up, COPIES);
+    }
+
+    #[test]
+    fn a_copy_is_found_although_the_copies_known_before_are_gone() {
+        let mut tree = Tree::new();
+        tree.write("a", 1, 60, "");
+        tree.write("b", 1, 60, "");
+        let mut judge = Judge::new(tree.scan());
+        let mut resembles = |tree: &Tree, name: &str, after: Snapshot| {
+            judge.look_at(after);
+            let none = (Baseline::default(), Burst::default());
+            let verdict = judge.judge(&tree.path(name), &none.0, &none.1);
+            partners(&verdict)
+                .iter()
+                .map(|path| path.to_path_buf())
+                .collect::<Vec<_>>()
+        };
+        let after = tree.scan();
+        assert_eq!(resembles(&tree, "b", after), [tree.path("a")]);
+        tree.write("c", 1, 60, "");
+        fs::remove_file(tree.path("a")).unwrap();
+        let after = tree.scan();
+        assert_eq!(resembles(&tree, "b", after), [tree.path("c")]);
     }
 }

@@ -1,14 +1,15 @@
 //! Alerts: when a change makes a file resemble another.
 //!
 //! ```text
-//! indexer ──Read(paths, index before)──► Window ──due──► judge ──Verdict──► Window ──► log, journal
+//! indexer ──Read(paths, index before)──► baselines ──► window ──due──► judge ──► window ──► log
 //! ```
 //!
-//! [`window`] knows when and how many, [`judge`] knows what resembles what and what is nobody's news,
-//! [`trees`] finds copied trees, [`log`] keeps. This module is the thread that joins them. It reads
-//! snapshots only and never holds up the indexer.
+//! [`baselines`] keeps what a file was, [`window`] knows when and how many, [`judge`] knows what
+//! resembles what and what is nobody's news, [`trees`] finds copied trees, [`log`] keeps. This module
+//! is the thread that joins them. It reads snapshots only and never holds up the indexer. The index
+//! of before is asked as soon as can be and let go of, at the latest after [`MOST_LATE`].
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -22,15 +23,18 @@ use tokio::sync::oneshot;
 
 use crate::state::{Shared, lock};
 
+pub mod baselines;
 pub mod judge;
 pub mod log;
-mod partners;
+pub mod partners;
 pub mod trees;
 pub mod window;
 
+use baselines::{Baselines, Burst};
 use judge::Judge;
 use log::AlertLog;
-use window::{Alert, Verdict, Window};
+use partners::content_at;
+use window::{Alert, MOST_WAITING, Window};
 
 /// What the thread is told.
 #[derive(Debug)]
@@ -52,26 +56,17 @@ const AT_ONCE: usize = 64;
 const FLUSH: Duration = Duration::from_secs(2);
 /// With more files than this a barrier does not wait: they are in the queue.
 const FLUSHED: usize = 2000;
-/// How long files of a burst that does not end count as having come together.
-const TOGETHER: Duration = Duration::from_secs(600);
-/// Files of one burst that are remembered.
-const MOST_TOGETHER: usize = 200_000;
+/// How long the index of before a change is kept for files whose baselines are not read yet: what it
+/// can see takes up room in the index.
+const MOST_LATE: Duration = Duration::from_secs(60);
 /// How long what was learnt of ignore files and git holds.
 const CACHED: Duration = Duration::from_secs(5);
 
 /// Raises alerts until the senders are gone.
 pub fn run(messages: &Receiver<Message>, shared: &Shared, log: &Arc<Mutex<AlertLog>>) {
-    let mut raiser = Raiser {
-        window: Window::default(),
-        befores: HashMap::new(),
-        shared,
-        log,
-        burst: HashSet::new(),
-        burst_order: VecDeque::new(),
-        judge: None,
-    };
+    let mut raiser = Raiser::new(shared, log);
     loop {
-        let timer = raiser.window.deadline().map_or_else(never, |at| {
+        let timer = raiser.deadline().map_or_else(never, |at| {
             after(at.saturating_duration_since(Instant::now()))
         });
         let message = select! {
@@ -84,11 +79,11 @@ pub fn run(messages: &Receiver<Message>, shared: &Shared, log: &Arc<Mutex<AlertL
         let mut replies = Vec::new();
         for message in message.into_iter().chain(messages.try_iter()) {
             match message {
-                Message::Read { paths, before } => raiser.read(paths, &before),
+                Message::Read { paths, before } => raiser.read(paths, before),
                 Message::Flush(waiting) => replies.extend(waiting),
             }
         }
-        if replies.is_empty() || raiser.window.waiting() > FLUSHED {
+        if replies.is_empty() || raiser.waiting() > FLUSHED {
             raiser.raise();
         } else {
             raiser.flush();
@@ -100,63 +95,123 @@ pub fn run(messages: &Receiver<Message>, shared: &Shared, log: &Arc<Mutex<AlertL
         }
     }
     raiser.flush();
-    if raiser.window.waiting() > 0 {
+    if raiser.waiting() > 0 {
         tracing::warn!(
-            files = raiser.window.waiting(),
+            files = raiser.waiting(),
             "changed files were not looked at for alerts"
         );
     }
 }
 
-/// The window with what it needs to judge.
-struct Raiser<'a> {
-    window: Window,
-    /// The index before the first change of each waiting file.
-    befores: HashMap<PathBuf, Snapshot>,
-    shared: &'a Shared,
-    log: &'a Mutex<AlertLog>,
-    /// What was read since the last time that nothing waited, but not longer than [`TOGETHER`] ago.
-    burst: HashSet<PathBuf>,
-    /// The same in the order of reading.
-    burst_order: VecDeque<(Instant, PathBuf)>,
-    judge: Option<(Judge, Instant)>,
+/// Changed files whose baselines are not read yet.
+struct Unread {
+    paths: std::vec::IntoIter<PathBuf>,
+    before: Baselines,
+    at: Instant,
 }
 
-impl Raiser<'_> {
-    fn read(&mut self, paths: Vec<PathBuf>, before: &Snapshot) {
-        let now = Instant::now();
-        while self
-            .burst_order
-            .front()
-            .is_some_and(|(at, _)| *at + TOGETHER < now)
-        {
-            let Some((_, old)) = self.burst_order.pop_front() else {
-                break;
-            };
-            self.burst.remove(&old);
+/// The window with what it needs to judge.
+struct Raiser<'a> {
+    unread: VecDeque<Unread>,
+    window: Window,
+    burst: Burst,
+    judge: Option<(Judge, Instant)>,
+    shared: &'a Shared,
+    log: &'a Mutex<AlertLog>,
+}
+
+impl<'a> Raiser<'a> {
+    fn new(shared: &'a Shared, log: &'a Mutex<AlertLog>) -> Self {
+        Self {
+            unread: VecDeque::new(),
+            window: Window::default(),
+            burst: Burst::default(),
+            judge: None,
+            shared,
+            log,
         }
-        for path in paths {
-            self.befores
-                .entry(path.clone())
-                .or_insert_with(|| before.clone());
-            if self.burst.len() < MOST_TOGETHER && self.burst.insert(path.clone()) {
-                self.burst_order.push_back((now, path.clone()));
+    }
+
+    /// When there is something to do next; may be too early.
+    fn deadline(&self) -> Option<Instant> {
+        let unread = self.unread.front().map(|unread| unread.at);
+        unread.or_else(|| self.window.deadline())
+    }
+
+    /// Files that are to be judged.
+    fn waiting(&self) -> usize {
+        let unread: usize = self.unread.iter().map(|unread| unread.paths.len()).sum();
+        unread + self.window.waiting()
+    }
+
+    fn read(&mut self, mut paths: Vec<PathBuf>, before: Snapshot) {
+        let room = MOST_WAITING.saturating_sub(self.waiting());
+        if paths.len() > room {
+            not_judged(paths.len() - room);
+            paths.truncate(room);
+        }
+        if paths.is_empty() {
+            return;
+        }
+        // Before any of them is judged: what came together must be known to have.
+        let now = Instant::now();
+        for path in &paths {
+            match content_at(&before, path) {
+                Ok(was) => self.burst.add(path, was, now),
+                Err(error) => tracing::debug!(path = ?path, %error, "its past is not known"),
             }
-            self.window.read(path, now);
+        }
+        // Both as the templates are now: marking or unmarking one is no change of any file.
+        let before = before.with_templates(self.shared.templates());
+        self.unread.push_back(Unread {
+            paths: paths.into_iter(),
+            before: Baselines::new(before),
+            at: now,
+        });
+    }
+
+    /// Reads the next baselines.
+    fn take_baselines(&mut self, most: usize) {
+        for _ in 0..most {
+            let Some(unread) = self.unread.front_mut() else {
+                return;
+            };
+            let Some(path) = unread.paths.next() else {
+                self.unread.pop_front();
+                continue;
+            };
+            if unread.at.elapsed() > MOST_LATE {
+                not_judged(unread.paths.len() + 1);
+                self.unread.pop_front();
+                continue;
+            }
+            let now = unread.at;
+            if self.window.read_again(&path, now) {
+                continue;
+            }
+            match unread.before.of(&path) {
+                Ok(before) => self.window.read(&path, before, now),
+                Err(error) => tracing::warn!(path = ?path, %error, "not judged"),
+            }
+        }
+        while (self.unread.front()).is_some_and(|unread| unread.paths.len() == 0) {
+            self.unread.pop_front();
         }
     }
 
     /// Raises what waits, as far as the time allows.
     fn flush(&mut self) {
         let began = Instant::now();
-        while self.window.waiting() > 0 && began.elapsed() < FLUSH {
+        while self.waiting() > 0 && began.elapsed() < FLUSH {
+            self.take_baselines(AT_ONCE);
             self.judge(true);
         }
-        self.tell(self.window.waiting() == 0);
+        self.tell(self.waiting() == 0);
     }
 
     /// Raises what is due.
     fn raise(&mut self) {
+        self.take_baselines(AT_ONCE);
         self.judge(false);
         self.tell(false);
     }
@@ -169,35 +224,24 @@ impl Raiser<'_> {
         match self.shared.snapshot() {
             Ok(after) => {
                 let now = Instant::now();
-                if self
-                    .judge
-                    .as_ref()
-                    .is_none_or(|(_, since)| *since + CACHED < now)
-                {
+                if (self.judge.as_ref()).is_none_or(|(_, since)| *since + CACHED < now) {
                     self.judge = Some((Judge::new(after.clone()), now));
                 }
                 let Some((judge, _)) = &mut self.judge else {
                     return;
                 };
                 judge.look_at(after);
-                for path in due {
-                    let before = self.befores.remove(&path);
-                    let verdict = before.map_or(Verdict::Nothing, |before| {
-                        judge.judge(&path, &before, &self.burst)
-                    });
-                    self.window.judged(path, verdict, Instant::now());
+                for due in due {
+                    let verdict = judge.judge(&due.path, &due.before, &self.burst);
+                    self.window.judged(due, verdict, Instant::now());
                 }
             }
             Err(error) => {
-                for path in &due {
-                    self.befores.remove(path);
-                }
                 tracing::warn!(files = due.len(), %error, "no alerts for changed files");
             }
         }
-        if self.window.waiting() == 0 {
+        if self.waiting() == 0 {
             self.burst.clear();
-            self.burst_order.clear();
             self.judge = None;
         }
     }
@@ -212,6 +256,13 @@ impl Raiser<'_> {
     }
 }
 
+fn not_judged(files: usize) {
+    tracing::warn!(
+        files,
+        "too many files changed at once: these were not looked at for alerts"
+    );
+}
+
 /// The line of the journal. Paths are quoted and escaped by their `Debug` form.
 fn tell(alert: &Alert) {
     match alert {
@@ -221,9 +272,9 @@ fn tell(alert: &Alert) {
             others,
         } => {
             let identical = partner.relation == Relation::Identical;
-            let percent = |score: Option<resemble_core::Score>| {
-                score.map_or(-1, |score| i32::from(score.percent(identical)))
-            };
+            // What has no value has no field.
+            let percent =
+                |score: Option<resemble_core::Score>| score.map(|score| score.percent(identical));
             tracing::info!(
                 file = ?path,
                 resembles = ?partner.path,
@@ -302,5 +353,91 @@ fn row(alert: &Alert) -> Option<AlertRow> {
             files: *files as u64,
         }),
         Alert::Summary { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use resemble_core::{ByteLen, Params, Score};
+    use resemble_engine::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
+    use resemble_index::{Index, Options};
+
+    use super::*;
+    use crate::journal;
+
+    /// The largest size of the index in the first rounds of rewriting one file, and in many later
+    /// ones; `keep`: the snapshot of the first round lives on.
+    fn rewritten_all_the_time(keep: bool) -> (u64, u64) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap().join("root");
+        fs::create_dir(&root).unwrap();
+        let file = dir.path().join("index.redb");
+        let (index, _) = Index::open(&file, &Params::default(), &Options::default()).unwrap();
+        let index = Arc::new(index);
+        let shared = Shared::new(Arc::clone(&index));
+        let log = Mutex::new(AlertLog::open(&dir.path().join("alerts.jsonl")));
+        let mut raiser = Raiser::new(&shared, &log);
+        let roots = vec![RootOptions::new(&root)];
+        let options = IngestOptions {
+            roots,
+            ..IngestOptions::default()
+        };
+        let mut ingest = Ingest::new(Arc::clone(&index), options);
+        let mut kept = None;
+        let mut rewrite = |round: u32| {
+            let line = |n: u32| format!("{:08x}\n", (n + round * 4000).wrapping_mul(0x9e37_79b1));
+            let text: String = (0..4000).map(line).collect();
+            fs::write(root.join("busy"), text).unwrap();
+            let before = shared.snapshot().unwrap();
+            if keep && kept.is_none() {
+                kept = Some(before.clone());
+            }
+            let everything = [Target::subtree(&root)];
+            ingest.reconcile(&everything, &mut Unobserved).unwrap();
+            raiser.read(vec![root.join("busy")], before);
+            raiser.raise();
+            fs::metadata(&file).unwrap().len()
+        };
+        let settled = (0..20).map(&mut rewrite).max().unwrap();
+        (settled, (20..150).map(&mut rewrite).max().unwrap())
+    }
+
+    /// The first snapshot was once kept for as long as the file went on changing.
+    #[test]
+    fn a_file_that_is_rewritten_all_the_time_does_not_make_the_index_grow() {
+        let (settled, grown) = rewritten_all_the_time(false);
+        assert!(grown <= settled * 2, "{settled} bytes, then {grown}");
+        let (settled, grown) = rewritten_all_the_time(true);
+        assert!(
+            grown > settled * 2,
+            "a kept snapshot shows: {settled} bytes, then {grown}"
+        );
+    }
+
+    #[test]
+    fn a_line_of_the_journal_has_no_field_without_a_value() {
+        let alert = |a_in_b| Alert::File {
+            path: "/r/mail.eml".into(),
+            partner: partners::Partner {
+                path: "/r/report".into(),
+                relation: Relation::Contains,
+                a_in_b,
+                b_in_a: Some(Score::ONE),
+                shared_bytes: ByteLen(5000),
+            },
+            others: 0,
+        };
+        let said = journal::heard(|| tell(&alert(None)));
+        assert!(
+            said.contains("b_in_a=99") && !said.contains("a_in_b"),
+            "{said}"
+        );
+        let said = journal::heard(|| tell(&alert(Some(Score::ONE))));
+        assert!(
+            said.contains("a_in_b=99") && !said.contains("Some"),
+            "{said}"
+        );
     }
 }

@@ -1,22 +1,51 @@
 //! What a file resembles, and what lies in it, as partners of an alert.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use resemble_core::{ByteLen, Relation, Score};
+use resemble_core::{ByteLen, ContentId, Relation, Score};
 use resemble_engine::AskError;
 use resemble_index::{PartRole, ReadError, Snapshot};
-use resemble_proto::catalogued::is_catalogued;
 
-use super::window::Partner;
 use crate::questions::similar;
 
-/// The files that resemble the one at `path`, best first, but for the members of archives: that what
-/// was just unpacked lies in an archive is no news.
+/// The least share of the smaller file that is an alert.
+const LEAST_SHARE: f64 = 0.8;
+/// The least size of an alert.
+pub const LEAST_SIZE: ByteLen = ByteLen(1024);
+/// Members that are looked at for each archive or mail.
+const MOST_MEMBERS: usize = 64;
+
+/// A file that resembles the changed one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Partner {
+    /// Where.
+    pub path: PathBuf,
+    /// How they relate.
+    pub relation: Relation,
+    /// Containment of the changed file in this one.
+    pub a_in_b: Option<Score>,
+    /// Containment of this one in the changed file.
+    pub b_in_a: Option<Score>,
+    /// What common chunks prove.
+    pub shared_bytes: ByteLen,
+}
+
+impl Partner {
+    /// Whether enough of the smaller file is shared for an alert.
+    fn is_enough(&self) -> bool {
+        let of = |score: Option<Score>| score.map_or(0.0, Score::get);
+        of(self.a_in_b).max(of(self.b_in_a)) >= LEAST_SHARE
+    }
+}
+
+/// The files that resemble the one at `path` enough for an alert, best first, but for the members of
+/// archives: that what was just unpacked lies in an archive is no news.
 pub(super) fn alike(snapshot: &Snapshot, path: &Path) -> Result<Vec<Partner>, AskError> {
     let (similar, _) = similar(snapshot, path)?;
-    Ok(similar
+    let files = similar
         .into_iter()
-        .filter(|similar| similar.names.is_empty())
+        .filter(|similar| similar.names.is_empty());
+    let mut partners: Vec<Partner> = files
         .map(|similar| Partner {
             path: similar.path,
             relation: similar.relation.unwrap_or(Relation::Shares),
@@ -24,50 +53,35 @@ pub(super) fn alike(snapshot: &Snapshot, path: &Path) -> Result<Vec<Partner>, As
             b_in_a: similar.measures.b_in_a,
             shared_bytes: similar.measures.shared_bytes,
         })
-        .collect())
+        .collect();
+    partners.retain(Partner::is_enough);
+    Ok(partners)
 }
 
-/// Members that are looked at for each archive or mail.
-const MOST_MEMBERS: usize = 64;
-
-/// The files that lie in an archive or a mail, byte for byte: those of its members that have at least this size.
-pub(super) fn held(
+/// The contents that lie in an archive or a mail, byte for byte, with their sizes: those of its
+/// members that are large enough for an alert.
+pub(super) fn members(
     snapshot: &Snapshot,
-    path: &Path,
-    least: ByteLen,
-) -> Result<Vec<Partner>, ReadError> {
-    let file = snapshot.file_at(path)?;
-    let Some(content) = file.and_then(|file| file.state.content()) else {
-        return Ok(Vec::new());
-    };
+    content: ContentId,
+) -> Result<Vec<(ContentId, ByteLen)>, ReadError> {
     if snapshot.content(content)?.is_none_or(|row| row.parts == 0) {
         return Ok(Vec::new());
     }
-    let mut held = Vec::new();
     let parts = snapshot.parts(content)?.into_iter();
     let members = parts.filter(|part| part.role == PartRole::Member);
+    let mut found = Vec::new();
     for member in members.filter_map(|part| part.content).take(MOST_MEMBERS) {
-        let Some(row) = snapshot.content(member)?.filter(|row| row.size >= least) else {
-            continue;
-        };
-        for file in snapshot.files_of(member)? {
-            held.extend(
-                snapshot
-                    .paths(file)?
-                    .into_iter()
-                    .next()
-                    .map(|path| Partner {
-                        path,
-                        relation: Relation::Contains,
-                        a_in_b: None,
-                        b_in_a: Some(Score::ONE),
-                        shared_bytes: row.size,
-                    }),
-            );
-        }
+        let row = snapshot.content(member)?;
+        found.extend(
+            row.filter(|row| row.size >= LEAST_SIZE)
+                .map(|row| (member, row.size)),
+        );
     }
-    held.retain(|partner| !is_catalogued(&partner.path));
-    held.sort_by(|a, b| a.path.cmp(&b.path));
-    held.dedup_by(|a, b| a.path == b.path);
-    Ok(held)
+    Ok(found)
+}
+
+/// The content of the file at a path, if it has one.
+pub(super) fn content_at(snapshot: &Snapshot, path: &Path) -> Result<Option<ContentId>, ReadError> {
+    let file = snapshot.file_at(path)?;
+    Ok(file.and_then(|file| file.state.content()))
 }

@@ -1,26 +1,37 @@
 //! When an alert is due, what is one alert, and how many there may be: pure, in virtual time.
 //!
 //! 1. A changed file is judged [`SETTLE`] after its last reading: within that time a save dance is
-//!    over, and what was a temporary file is gone.
+//!    over, and what was a temporary file is gone. One that is read again and again is judged [`CAP`]
+//!    after its first reading, against what it was before that; its next reading is a new beginning.
 //! 2. Findings that make up a copied tree are one alert. While files below the same directory are
 //!    still waiting to be judged the tree may grow, so it is held back until [`HOLD_FILE`] after its
 //!    last member, at most [`HOLD_TREE`] after its first; a single file is held for the same reason
-//!    at most [`HOLD_FILE`]. What arrives of a tree after its
-//!    alert is counted with it and said later in the summary.
+//!    at most [`HOLD_FILE`]. A held file that is read again is judged again, and is not held longer
+//!    for that. What arrives of a tree after its alert is counted with it and said later in the
+//!    summary.
 //! 3. At most [`RATE`] alerts in [`RATE_TIME`]. What is beyond is counted, and the count is an alert
 //!    of its own when the time is over. So is the rest when too many files wait at once: nothing is
 //!    lost silently.
+//!
+//! What a file was before its change goes where the file goes, so no more of that is kept than files
+//! wait and are held, and there is a bound to both.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use resemble_core::{ByteLen, Relation, Score};
+use resemble_core::Relation;
 
+use super::baselines::Baseline;
+use super::partners::Partner;
 use super::trees;
 
 /// From the reading of a file to its judgement.
 pub const SETTLE: Duration = Duration::from_secs(2);
+/// From its first reading, if others follow.
+pub const CAP: Duration = Duration::from_secs(10);
 /// The longest a single file waits for a tree that it may belong to, and a tree for its next file.
 pub const HOLD_FILE: Duration = Duration::from_secs(10);
 /// The longest a growing tree waits to be complete.
@@ -31,33 +42,16 @@ pub const RATE: u32 = 30;
 pub const RATE_TIME: Duration = Duration::from_secs(60);
 /// How often what is held back is looked at.
 const LOOK: Duration = Duration::from_secs(1);
-/// With more than this held back, no more often.
+/// With more than this held back, no more often, …
 const MANY: usize = 500;
+/// … and more seldom, once more for each so many.
+const VERY_MANY: usize = 5000;
 /// How long a told tree remembers that it was told.
 const TOLD: Duration = Duration::from_secs(600);
 /// More changed files than this are not kept apart.
-const MOST_WAITING: usize = 200_000;
-
-/// A file that resembles the changed one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Partner {
-    /// Where.
-    pub path: PathBuf,
-    /// How they relate.
-    pub relation: Relation,
-    /// Containment of the changed file in this one.
-    pub a_in_b: Option<Score>,
-    /// Containment of this one in the changed file.
-    pub b_in_a: Option<Score>,
-    /// What common chunks prove.
-    pub shared_bytes: ByteLen,
-}
-
-impl Partner {
-    fn path(&self) -> &Path {
-        &self.path
-    }
-}
+pub const MOST_WAITING: usize = 200_000;
+/// With more findings than this nothing is held back.
+const MOST_HELD: usize = 50_000;
 
 /// What judging a changed file came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,19 +99,60 @@ pub enum Alert {
     },
 }
 
+/// A file that is to be judged now.
+#[derive(Clone, Debug)]
+pub struct Due {
+    /// Which.
+    pub path: Arc<Path>,
+    /// What it was before its first reading.
+    pub before: Baseline,
+    history: History,
+}
+
+/// What a file went through.
+#[derive(Clone, Copy, Debug)]
+struct History {
+    /// Its first reading.
+    first: Instant,
+    /// It was read more than once.
+    again: bool,
+    /// When it was first found to resemble something.
+    found: Option<Instant>,
+}
+
+#[derive(Clone, Debug)]
+struct Waiting {
+    at: Instant,
+    before: Baseline,
+    history: History,
+}
+
 #[derive(Clone, Debug)]
 struct Held {
     partners: Vec<Partner>,
     only_in_tree: bool,
     since: Instant,
+    before: Baseline,
+    history: History,
+}
+
+impl Held {
+    /// Until when it waits for a tree that it may belong to: not so long if it was written all the
+    /// time, which no file of a copied tree is.
+    fn until(&self) -> Instant {
+        let capped = self.history.again && self.since >= self.history.first + CAP;
+        self.since + if capped { SETTLE } else { HOLD_FILE }
+    }
 }
 
 /// The state machine.
 #[derive(Debug, Default)]
 pub struct Window {
-    /// Read but not judged: when due.
-    waiting: BTreeMap<PathBuf, Instant>,
-    held: BTreeMap<PathBuf, Held>,
+    /// Read but not judged.
+    waiting: BTreeMap<Arc<Path>, Waiting>,
+    /// The same in the order in which they are due.
+    order: BTreeSet<(Instant, Arc<Path>)>,
+    held: BTreeMap<Arc<Path>, Held>,
     /// When to look at `held` again, and when it was looked at last.
     look: Option<Instant>,
     looked: Option<Instant>,
@@ -129,19 +164,56 @@ pub struct Window {
 }
 
 impl Window {
-    /// A changed file was read; again, if it was read before: the wait begins anew.
-    pub fn read(&mut self, path: PathBuf, now: Instant) {
-        if self.waiting.len() >= MOST_WAITING && !self.waiting.contains_key(&path) {
+    /// A changed file was read; whether its baseline is known: it waits or is held already.
+    pub fn read_again(&mut self, path: &Path, now: Instant) -> bool {
+        let (path, before, history) = if let Some((path, waiting)) = self.waiting.remove_entry(path)
+        {
+            self.order.remove(&(waiting.at, Arc::clone(&path)));
+            (path, waiting.before, waiting.history)
+        } else if let Some((path, held)) = self.held.remove_entry(path) {
+            (path, held.before, held.history)
+        } else {
+            return false;
+        };
+        let history = History {
+            again: true,
+            ..history
+        };
+        let at = (now + SETTLE).min(history.first + CAP);
+        self.wait(path, at, before, history);
+        true
+    }
+
+    /// A changed file was read for the first time; `before` is what it was.
+    pub fn read(&mut self, path: &Path, before: Baseline, now: Instant) {
+        if self.read_again(path, now) {
+            return;
+        }
+        if self.waiting.len() >= MOST_WAITING {
             self.leave_out(1, now);
             return;
         }
-        self.held.remove(&path);
-        self.waiting.insert(path, now + SETTLE);
+        let history = History {
+            first: now,
+            again: false,
+            found: None,
+        };
+        self.wait(path.into(), now + SETTLE, before, history);
+    }
+
+    fn wait(&mut self, path: Arc<Path>, at: Instant, before: Baseline, history: History) {
+        self.order.insert((at, Arc::clone(&path)));
+        let waiting = Waiting {
+            at,
+            before,
+            history,
+        };
+        self.waiting.insert(path, waiting);
     }
 
     /// When to ask again; may be too early.
     pub fn deadline(&self) -> Option<Instant> {
-        let waiting = self.waiting.values().min().copied();
+        let waiting = self.order.first().map(|(at, _)| *at);
         let held = self.look.filter(|_| !self.held.is_empty());
         let summary = self
             .rate_began
@@ -161,44 +233,58 @@ impl Window {
     }
 
     /// The files to judge now, at most so many; `all` does not wait.
-    pub fn due(&mut self, now: Instant, all: bool, most: usize) -> Vec<PathBuf> {
-        let due: Vec<PathBuf> = (self.waiting.iter())
-            .filter(|(_, at)| all || **at <= now)
-            .take(most)
-            .map(|(path, _)| path.clone())
-            .collect();
-        for path in &due {
-            self.waiting.remove(path);
+    pub fn due(&mut self, now: Instant, all: bool, most: usize) -> Vec<Due> {
+        let mut due = Vec::new();
+        while due.len() < most
+            && self.order.first().is_some_and(|(at, _)| all || *at <= now)
+            && let Some((_, path)) = self.order.pop_first()
+        {
+            if let Some(waiting) = self.waiting.remove(&path) {
+                due.push(Due {
+                    path,
+                    before: waiting.before,
+                    history: waiting.history,
+                });
+            }
         }
         due
     }
 
     /// What a due file came to.
-    pub fn judged(&mut self, path: PathBuf, verdict: Verdict, now: Instant) {
+    pub fn judged(&mut self, due: Due, verdict: Verdict, now: Instant) {
         if let Verdict::Resembles {
             partners,
             only_in_tree,
         } = verdict
             && !partners.is_empty()
         {
-            self.held.insert(
-                path,
-                Held {
-                    partners,
-                    only_in_tree,
-                    since: now,
+            let since = due.history.found.unwrap_or(now);
+            let held = Held {
+                partners,
+                only_in_tree,
+                since,
+                before: due.before,
+                history: History {
+                    found: Some(since),
+                    ..due.history
                 },
-            );
+            };
+            self.held.insert(due.path, held);
             self.look = Some(now);
         }
     }
 
     /// The alerts of what was judged; `all` holds nothing back.
     pub fn alerts(&mut self, now: Instant, all: bool) -> Vec<Alert> {
+        let all = all || self.held.len() > MOST_HELD;
         // Grouping takes time in proportion to what is held.
-        let early = self.looked.is_some_and(|at| now < at + LOOK);
-        if !all && early && self.held.len() > MANY {
-            self.look = Some(now + LOOK);
+        let pause = LOOK * (1 + self.held.len() / VERY_MANY) as u32;
+        if !all
+            && self.held.len() > MANY
+            && let Some(next) = self.looked.map(|at| at + pause)
+            && now < next
+        {
+            self.look = Some(next);
             return Vec::new();
         }
         self.looked = Some(now);
@@ -211,21 +297,19 @@ impl Window {
     }
 
     /// Takes the complete trees out and returns the members of the others.
-    fn trees(&mut self, now: Instant, all: bool, alerts: &mut Vec<Alert>) -> BTreeSet<PathBuf> {
+    fn trees(&mut self, now: Instant, all: bool, alerts: &mut Vec<Alert>) -> BTreeSet<Arc<Path>> {
         let findings: Vec<(&Path, Vec<&Path>)> = (self.held.iter())
             .map(|(path, held)| {
-                (
-                    path.as_path(),
-                    held.partners.iter().map(Partner::path).collect(),
-                )
+                let partners = held.partners.iter().map(|partner| partner.path.as_path());
+                (&**path, partners.collect())
             })
             .collect();
         let mut growing = BTreeSet::new();
         let mut complete = Vec::new();
         for tree in trees::group(&findings) {
-            let members: Vec<PathBuf> = (tree.members.iter())
+            let members: Vec<Arc<Path>> = (tree.members.iter())
                 .filter_map(|member| findings.get(*member))
-                .map(|(path, _)| path.to_path_buf())
+                .map(|(path, _)| Arc::from(*path))
                 .collect();
             let since = || {
                 members
@@ -271,17 +355,17 @@ impl Window {
         &mut self,
         now: Instant,
         all: bool,
-        growing: &BTreeSet<PathBuf>,
+        growing: &BTreeSet<Arc<Path>>,
         alerts: &mut Vec<Alert>,
     ) {
-        let due: Vec<PathBuf> = (self.held.iter())
+        let due: Vec<Arc<Path>> = (self.held.iter())
             .filter(|(path, held)| {
                 !growing.contains(*path)
                     && (all
-                        || now >= held.since + HOLD_FILE
+                        || now >= held.until()
                         || !path.parent().is_some_and(|dir| self.grows(dir)))
             })
-            .map(|(path, _)| path.clone())
+            .map(|(path, _)| Arc::clone(path))
             .collect();
         // Two files that came to resemble each other are told once.
         let mut pairs = BTreeSet::new();
@@ -293,6 +377,7 @@ impl Window {
             let Some(partner) = held.partners.into_iter().next() else {
                 continue;
             };
+            let path = path.to_path_buf();
             if held.only_in_tree || pairs.contains(&(partner.path.clone(), path.clone())) {
                 continue;
             }
@@ -319,7 +404,7 @@ impl Window {
     /// Whether files below the directory are still to be judged.
     fn grows(&self, dir: &Path) -> bool {
         self.waiting
-            .range::<Path, _>((std::ops::Bound::Included(dir), std::ops::Bound::Unbounded))
+            .range::<Path, _>((Bound::Included(dir), Bound::Unbounded))
             .next()
             .is_some_and(|(path, _)| path.starts_with(dir))
     }
@@ -357,6 +442,8 @@ impl Window {
 
 #[cfg(test)]
 mod tests {
+    use resemble_core::{ByteLen, Score};
+
     use super::*;
 
     fn partner(path: &str) -> Partner {
@@ -376,10 +463,14 @@ mod tests {
         }
     }
 
+    fn read(window: &mut Window, path: &str, now: Instant) {
+        window.read(Path::new(path), Baseline::default(), now);
+    }
+
     fn run(window: &mut Window, now: Instant, verdict: &dyn Fn(&Path) -> Verdict) -> Vec<Alert> {
-        for path in window.due(now, false, usize::MAX) {
-            let verdict = verdict(&path);
-            window.judged(path, verdict, now);
+        for due in window.due(now, false, usize::MAX) {
+            let verdict = verdict(&due.path);
+            window.judged(due, verdict, now);
         }
         window.alerts(now, false)
     }
@@ -388,8 +479,8 @@ mod tests {
     fn one_alert_two_seconds_after_the_last_reading() {
         let start = Instant::now();
         let mut window = Window::default();
-        window.read("/r/a".into(), start);
-        window.read("/r/a".into(), start + Duration::from_secs(1));
+        read(&mut window, "/r/a", start);
+        read(&mut window, "/r/a", start + Duration::from_secs(1));
         let due = start + Duration::from_secs(3);
         assert_eq!(window.deadline(), Some(due));
         assert_eq!(
@@ -421,7 +512,7 @@ mod tests {
         };
         for step in 0..312u64 {
             let now = start + Duration::from_millis(step * 100);
-            window.read(format!("/r/proj2/d{}/f{step}", step % 7).into(), now);
+            read(&mut window, &format!("/r/proj2/d{}/f{step}", step % 7), now);
             told.extend(run(&mut window, now, &original));
         }
         assert_eq!(told, [], "it still grows");
@@ -437,7 +528,7 @@ mod tests {
         );
         // A late file of the same tree is counted, not told.
         let late = start + Duration::from_secs(70);
-        window.read("/r/proj2/late".into(), late);
+        read(&mut window, "/r/proj2/late", late);
         assert_eq!(run(&mut window, late + SETTLE, &original), []);
         assert_eq!(
             run(&mut window, late + SETTLE + RATE_TIME, &original),
@@ -449,11 +540,11 @@ mod tests {
     fn other_changes_nearby_hold_a_file_for_ten_seconds_and_no_longer() {
         let start = Instant::now();
         let mut window = Window::default();
-        window.read("/r/a".into(), start);
+        read(&mut window, "/r/a", start);
         let mut told = None;
         for second in 0..40 {
             let now = start + Duration::from_secs(second);
-            window.read("/r/log".into(), now);
+            read(&mut window, &format!("/r/log{second}"), now);
             let alerts = run(&mut window, now, &|_| like("/s/b"));
             if !alerts.is_empty() {
                 told.get_or_insert(second);
@@ -467,7 +558,7 @@ mod tests {
         let start = Instant::now();
         let mut window = Window::default();
         for file in 0..100 {
-            window.read(format!("/r/{file}").into(), start);
+            read(&mut window, &format!("/r/{file}"), start);
         }
         let now = start + SETTLE;
         let other = |path: &Path| like(&format!("/s/of-{}", path.file_name().unwrap().display()));
@@ -486,8 +577,8 @@ mod tests {
     fn two_files_that_resemble_each_other_are_one_alert() {
         let start = Instant::now();
         let mut window = Window::default();
-        window.read("/r/a".into(), start);
-        window.read("/r/b".into(), start);
+        read(&mut window, "/r/a", start);
+        read(&mut window, "/r/b", start);
         let other = |path: &Path| like(if path.ends_with("a") { "/r/b" } else { "/r/a" });
         assert_eq!(run(&mut window, start + SETTLE, &other).len(), 1);
     }
@@ -496,8 +587,8 @@ mod tests {
     fn quiet_verdicts_say_nothing() {
         let start = Instant::now();
         let mut window = Window::default();
-        window.read("/r/a".into(), start);
-        window.read("/r/b".into(), start);
+        read(&mut window, "/r/a", start);
+        read(&mut window, "/r/b", start);
         let verdict = |path: &Path| {
             if path.ends_with("a") {
                 Verdict::Quiet
@@ -507,5 +598,83 @@ mod tests {
         };
         assert_eq!(run(&mut window, start + SETTLE, &verdict), []);
         assert!(window.is_idle());
+    }
+
+    /// A log, a database, a page that a program writes again and again.
+    #[test]
+    fn a_file_that_is_rewritten_all_the_time_is_judged_and_told() {
+        let start = Instant::now();
+        let mut window = Window::default();
+        let (mut judged, mut told) = (Vec::new(), Vec::new());
+        for step in 0..80u64 {
+            let now = start + Duration::from_millis(step * 500);
+            let before = Baseline {
+                depth: step as usize,
+                ..Baseline::default()
+            };
+            window.read(Path::new("/r/busy"), before.clone(), now);
+            // Its neighbour is as busy: neither waits for the other for ever.
+            window.read(
+                Path::new("/r/other"),
+                before,
+                now + Duration::from_millis(1),
+            );
+            for due in window.due(now + Duration::from_millis(2), false, usize::MAX) {
+                judged.push((step, due.before.depth));
+                let verdict = if due.path.ends_with("busy") {
+                    like("/s/b")
+                } else {
+                    Verdict::Nothing
+                };
+                window.judged(due, verdict, now);
+            }
+            told.extend((window.alerts(now, false).into_iter()).map(|_| step / 2));
+        }
+        assert_eq!(
+            judged[0],
+            (20, 0),
+            "ten seconds after the first change, against the state then"
+        );
+        assert!(
+            judged.iter().filter(|(_, depth)| *depth == 0).count() < 8,
+            "{judged:?}"
+        );
+        assert!(told.first().is_some_and(|second| *second <= 12), "{told:?}");
+        assert!(told.len() >= 2, "{told:?}");
+    }
+
+    #[test]
+    fn what_is_read_again_keeps_its_first_baseline() {
+        let start = Instant::now();
+        let mut window = Window::default();
+        let before = |depth| Baseline {
+            depth,
+            ..Baseline::default()
+        };
+        window.read(Path::new("/r/a"), before(1), start);
+        window.read(Path::new("/r/a"), before(2), start + Duration::from_secs(1));
+        assert!(window.read_again(Path::new("/r/a"), start + Duration::from_secs(2)));
+        let due = window.due(start + Duration::from_secs(4), false, 9);
+        assert_eq!(due.len(), 1);
+        assert_eq!(due[0].before, before(1));
+        assert!(!window.read_again(Path::new("/r/a"), start + Duration::from_secs(5)));
+    }
+
+    #[test]
+    fn beyond_the_limit_nothing_is_kept_and_all_is_counted() {
+        let start = Instant::now();
+        let mut window = Window::default();
+        for file in 0..MOST_WAITING + 5 {
+            read(&mut window, &format!("/r/{file}"), start);
+        }
+        assert_eq!(
+            (window.waiting(), window.order.len()),
+            (MOST_WAITING, MOST_WAITING)
+        );
+        while !window.due(start, true, 1000).is_empty() {}
+        assert_eq!(
+            window.alerts(start + RATE_TIME, false),
+            [Alert::Summary { left_out: 5 }]
+        );
     }
 }

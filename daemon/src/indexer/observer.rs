@@ -20,7 +20,8 @@ pub(super) struct Watching<'a> {
     pub(super) stop: &'a StopFlag,
     /// Every directory is listed with all below it.
     pub(super) deep: bool,
-    /// Where news go, and the index as it was before, to tell what is new; `None`: nothing is.
+    /// Where news go, and the index as it was before the next batch, to tell what is new; `None`:
+    /// nothing is.
     pub(super) alerts: Option<(&'a Sender<alerts::Message>, Snapshot)>,
 }
 
@@ -41,7 +42,7 @@ impl Observer for Watching<'_> {
 
     fn committed(&mut self, files: &[Committed]) {
         self.shared.tick();
-        let Some((alerts, before)) = &self.alerts else {
+        let Some((alerts, before)) = &mut self.alerts else {
             return;
         };
         let changed: Vec<_> = files
@@ -58,6 +59,10 @@ impl Observer for Watching<'_> {
                 .is_err()
         {
             tracing::debug!("nobody raises alerts any more");
+        }
+        // For the next batch: a snapshot of the beginning would be kept as long as the scan takes.
+        if let Ok(now) = self.shared.snapshot() {
+            *before = now;
         }
     }
 

@@ -1,0 +1,192 @@
+//! What there was before a file changed: as much of it as the judgement needs, and no snapshot.
+//!
+//! A file is judged some seconds after its change, against the index of before. A snapshot of that
+//! index would do, but while one lives, no page that it can see is used again: a file that is
+//! rewritten all the time would keep one for ever, and the index would grow with every commit. So
+//! what the judgement asks of the past is taken out of the snapshot soon after the change, as ids,
+//! and the snapshot is let go of.
+//!
+//! Neighbours are kept as contents, not as files: contents are never changed, and their ids are
+//! never given out again. [`Burst`] knows what a neighbour that changed as well had before.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use resemble_core::ContentId;
+use resemble_engine::AskError;
+use resemble_index::{ReadError, Snapshot};
+
+use super::partners::{self, content_at};
+
+/// What a path was before its change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Baseline {
+    /// The content that it had; `None`: no file that could be read.
+    pub was: Option<ContentId>,
+    /// The contents of the files that resembled it enough for an alert. None if it had no content.
+    pub neighbours: Arc<[ContentId]>,
+    /// How many components the deepest directory above it had that was there.
+    pub depth: usize,
+}
+
+impl Baseline {
+    /// Whether a directory above the path was there.
+    pub fn had_directory(&self, dir: &Path) -> bool {
+        dir.components().count() <= self.depth
+    }
+}
+
+/// Reads baselines of many paths from one snapshot.
+#[derive(Debug)]
+pub struct Baselines {
+    before: Snapshot,
+    /// Files with the same content had the same neighbours.
+    neighbours: HashMap<ContentId, Arc<[ContentId]>>,
+}
+
+impl Baselines {
+    /// Reads from this view.
+    pub fn new(before: Snapshot) -> Self {
+        Self {
+            before,
+            neighbours: HashMap::new(),
+        }
+    }
+
+    /// What the path was.
+    pub fn of(&mut self, path: &Path) -> Result<Baseline, AskError> {
+        let was = content_at(&self.before, path)?;
+        let neighbours = match was {
+            Some(content) => self.neighbours_of(content, path)?,
+            None => Arc::default(),
+        };
+        Ok(Baseline {
+            was,
+            neighbours,
+            depth: self.depth_above(path)?,
+        })
+    }
+
+    fn neighbours_of(
+        &mut self,
+        content: ContentId,
+        path: &Path,
+    ) -> Result<Arc<[ContentId]>, AskError> {
+        if let Some(known) = self.neighbours.get(&content) {
+            return Ok(Arc::clone(known));
+        }
+        let mut found = Vec::new();
+        for partner in partners::alike(&self.before, path)? {
+            found.extend(content_at(&self.before, &partner.path)?);
+        }
+        let members = partners::members(&self.before, content)?;
+        found.extend(members.into_iter().map(|(member, _)| member));
+        found.sort_unstable();
+        found.dedup();
+        let found: Arc<[ContentId]> = found.into();
+        self.neighbours.insert(content, Arc::clone(&found));
+        Ok(found)
+    }
+
+    fn depth_above(&self, path: &Path) -> Result<usize, ReadError> {
+        for dir in path.ancestors().skip(1) {
+            if self.before.entry(dir)?.is_some() {
+                return Ok(dir.components().count());
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// How long files of a burst that does not end count as having come together.
+const TOGETHER: Duration = Duration::from_secs(600);
+/// Files of one burst that are remembered, in a few ten megabytes.
+const MOST_TOGETHER: usize = 1_000_000;
+
+/// The files that changed since the last quiet moment, but not longer than ten minutes ago, and
+/// what each had before.
+///
+/// Paths are kept as hashes of 64 bits with a key of their own: two that are equal by chance are
+/// one alert too few, once in a very long time.
+#[derive(Debug, Default)]
+pub struct Burst {
+    hasher: RandomState,
+    was: HashMap<u64, Option<ContentId>>,
+    /// The same in the order of the changes.
+    order: VecDeque<(Instant, u64)>,
+}
+
+impl Burst {
+    /// A file changed, and had this content before. The first change of a burst counts.
+    pub fn add(&mut self, path: &Path, was: Option<ContentId>, now: Instant) {
+        while self
+            .order
+            .front()
+            .is_some_and(|(at, _)| *at + TOGETHER < now)
+        {
+            if let Some((_, old)) = self.order.pop_front() {
+                self.was.remove(&old);
+            }
+        }
+        let hash = self.hasher.hash_one(path);
+        if self.was.len() < MOST_TOGETHER && !self.was.contains_key(&hash) {
+            self.was.insert(hash, was);
+            self.order.push_back((now, hash));
+        }
+    }
+
+    /// Whether the file at the path changed.
+    pub fn contains(&self, path: &Path) -> bool {
+        self.was.contains_key(&self.hasher.hash_one(path))
+    }
+
+    /// What the file at the path had before, if it has `now` at present.
+    pub fn content_before(&self, path: &Path, now: Option<ContentId>) -> Option<ContentId> {
+        let was = self.was.get(&self.hasher.hash_one(path));
+        was.copied().unwrap_or(now)
+    }
+
+    /// How many files changed.
+    pub fn len(&self) -> usize {
+        self.was.len()
+    }
+
+    /// Whether none did.
+    pub fn is_empty(&self) -> bool {
+        self.was.is_empty()
+    }
+
+    /// A quiet moment.
+    pub fn clear(&mut self) {
+        self.was.clear();
+        self.order.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_knows_what_was_there_before_its_first_change() {
+        let (now, mut burst) = (Instant::now(), Burst::default());
+        let (a, b) = (Path::new("/r/a"), Path::new("/r/b"));
+        burst.add(a, Some(ContentId(1)), now);
+        burst.add(a, Some(ContentId(2)), now);
+        assert_eq!(
+            burst.content_before(a, Some(ContentId(3))),
+            Some(ContentId(1))
+        );
+        assert_eq!(
+            burst.content_before(b, Some(ContentId(3))),
+            Some(ContentId(3))
+        );
+        assert!(burst.contains(a) && !burst.contains(b));
+        burst.add(b, None, now + TOGETHER + Duration::from_secs(1));
+        assert!(!burst.contains(a), "that is too long ago");
+        assert_eq!(burst.len(), 1);
+    }
+}
