@@ -6,15 +6,11 @@ use std::time::Instant;
 use resemble_engine::ingest::IngestError;
 use resemble_index::{ApplyError, ReadError};
 
-use super::{Indexer, RETRY, Retry};
+use super::{Indexer, Retry};
 use crate::state::Topic;
 
 impl Indexer {
     pub(super) fn broken(&mut self, error: &IngestError) {
-        let pause = self
-            .retry
-            .as_ref()
-            .map_or(RETRY.0, |retry| (retry.pause * 2).min(RETRY.1));
         self.shared.set_scanning(0);
         self.shared.trouble(
             Topic::Index,
@@ -28,10 +24,7 @@ impl Indexer {
         {
             set_damaged_aside(path);
         }
-        self.retry = Some(Retry {
-            at: Instant::now() + pause,
-            pause,
-        });
+        self.retry = Some(Retry::after(self.retry));
         // Opened again at once if that can be, so that questions are answered; written to only
         // after the pause.
         self.swap_index();
@@ -58,12 +51,8 @@ impl Indexer {
         if Instant::now() < retry.at {
             return;
         }
-        let pause = (retry.pause * 2).min(RETRY.1);
         if self.shared.index().is_none() && !self.swap_index() {
-            self.retry = Some(Retry {
-                at: Instant::now() + pause,
-                pause,
-            });
+            self.retry = Some(Retry::after(self.retry));
             return;
         }
         let Some(index) = self.shared.index() else {
@@ -71,8 +60,14 @@ impl Indexer {
         };
         self.start_ingest(index);
         self.attach_catalogues();
-        // What was heard meanwhile is scanned; the pause grows on until a scan succeeds.
-        self.scan_all();
+        // What was heard meanwhile is scanned, and if that was too much to remember, the watches may
+        // be wrong too. The pause grows on until a scan succeeds.
+        self.hear();
+        if self.rescan_source {
+            self.restart_source();
+        } else {
+            self.scan_all();
+        }
         if self.run_scans() {
             // The next failure begins with the first pause again.
             self.retry = None;

@@ -18,7 +18,8 @@
 //!    in the coalescer or beyond; all that waits is read at once, polled directories are looked
 //!    at, and the answer goes through the thread of alerts, so that these are raised too.
 //! 4. **Lost events** (overflow): source and table start anew and everything is scanned. Old answers
-//!    stay meanwhile, marked not fresh.
+//!    stay meanwhile, marked not fresh. A source that cannot start anew is tried again with growing
+//!    pauses; every directory is polled until then.
 //! 5. **An index that cannot be written** (full disk) is closed, and questions are answered from the
 //!    last view of it; it is opened again with growing pauses, and then everything is scanned,
 //!    because what was heard meanwhile is lost.
@@ -42,6 +43,7 @@ use tokio::sync::oneshot;
 use crate::alerts;
 use crate::coalesce::{Coalescer, Kind, Timing};
 use crate::state::Shared;
+use crate::watch::dirty::MOST_HINTS;
 use crate::watch::{Batch, Cookie, Marks, Source};
 
 mod broken;
@@ -69,7 +71,7 @@ const MOVING: Duration = Duration::from_secs(5);
 const GATHER: Duration = Duration::from_secs(2);
 /// So many of them are looked at between two looks at what is new.
 const RECHECKS: usize = 256;
-/// Before a broken index is opened again: at first, and at most.
+/// Before a broken index is opened again, or a source that failed is started: at first, and at most.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 /// What the thread is asked to do. Answers are dropped if nobody waits for them any more.
@@ -114,9 +116,21 @@ struct PendingSync {
     reply: oneshot::Sender<Result<(), Failure>>,
 }
 
+#[derive(Clone, Copy, Debug)]
 struct Retry {
     at: Instant,
     pause: Duration,
+}
+
+impl Retry {
+    /// The next attempt after one that failed, in twice the pause.
+    fn after(last: Option<Self>) -> Self {
+        let pause = last.map_or(RETRY.0, |last| (last.pause * 2).min(RETRY.1));
+        Self {
+            at: Instant::now() + pause,
+            pause,
+        }
+    }
 }
 
 /// The thread's state.
@@ -142,7 +156,10 @@ pub struct Indexer {
     /// Roots to scan, whole.
     scans: VecDeque<PathBuf>,
     rescan_source: bool,
+    /// The index is broken.
     retry: Option<Retry>,
+    /// The source could not be started anew: nothing is heard.
+    deaf: Option<Retry>,
     again: Option<Instant>,
     next_roots: Instant,
     next_poll: Instant,
@@ -190,6 +207,7 @@ impl Indexer {
             scans: VecDeque::new(),
             rescan_source: false,
             retry: None,
+            deaf: None,
             again: None,
             next_roots: now + ROOTS,
             next_poll: now + POLL,
@@ -271,6 +289,7 @@ impl Indexer {
                 .map(|at| at.max(self.not_before)),
         );
         at_the_latest(self.again);
+        at_the_latest(self.deaf.map(|deaf| deaf.at));
         at_the_latest(self.recheck.values().map(|(at, _)| *at + GATHER).min());
         at_the_latest(self.watches.polled().next().map(|_| self.next_poll));
         at_the_latest(if self.slow.is_empty() {
@@ -314,9 +333,12 @@ impl Indexer {
 
     /// Takes what the source heard and turns it into jobs.
     fn listen(&mut self) {
-        if self.retry.is_some() {
-            return;
+        if self.retry.is_none() {
+            self.hear();
         }
+    }
+
+    fn hear(&mut self) {
         let now = Instant::now();
         let batch = self.source.take(now, false);
         self.again = batch.again;
@@ -335,6 +357,11 @@ impl Indexer {
             }
         }
         self.digest(batch);
+        if self.coalescer.waiting() > MOST_HINTS {
+            tracing::warn!("more files change than can be told apart; everything is looked at");
+            self.coalescer.overflow();
+            self.scan_all();
+        }
         if self.watches.is_stale() {
             tracing::debug!("many directories came and went; the watches are made anew");
             self.rescan_source = true;

@@ -8,7 +8,7 @@ use resemble_proto::message::RootState;
 
 use super::observer::Watching;
 use super::watches::look;
-use super::{Indexer, MOVING, ROOTS, roots};
+use super::{Indexer, MOVING, ROOTS, Retry, roots};
 use crate::coalesce::Kind;
 use crate::state::Topic;
 
@@ -74,20 +74,26 @@ impl Indexer {
         }
     }
 
-    /// Starts source and table anew after lost events.
+    /// Starts source and table anew after lost events, or after an attempt that failed.
     pub(super) fn restart_source(&mut self) {
+        let last = self.deaf.take();
+        self.rescan_source = false;
+        self.again = None;
         if let Err(error) = self.source.reset() {
+            self.deaf = Some(Retry::after(last));
             self.shared.trouble(
                 Topic::Events,
                 Path::new("/"),
-                &format!("{error}; changes are found by scanning only"),
+                &format!("{error}; until that can be done, changes are looked for now and then"),
                 Some("sysctl fs.inotify.max_user_instances=1024"),
             );
+            if last.is_some() {
+                // Scanned when the first attempt failed, and polled since.
+                return;
+            }
         } else {
             self.shared.mended(Topic::Events);
         }
-        self.rescan_source = false;
-        self.again = None;
         self.watches.clear();
         for root in self.root_options() {
             self.watches.guard(self.source.as_mut(), &root.path);

@@ -346,6 +346,36 @@ fn lost_events_start_the_source_anew_and_nothing_stays_lost() {
     assert!(running.shared.fresh());
 }
 
+/// At the limit of inotify instances: it was once deaf from then on.
+#[test]
+fn a_source_that_cannot_start_anew_is_tried_again_and_everything_polled_meanwhile() {
+    let (_dir, root) = tree();
+    let running = start(&root);
+    running.sync();
+    running.script.refuse_resets(1);
+    running.script.overflow();
+    text(&root.join("d/new"), "a new file");
+    // Without events a barrier is a scan.
+    running.assert_converged();
+    let began = Instant::now();
+    while running.script.resets() == 0 {
+        assert!(began.elapsed() < PATIENCE);
+        let deaf = running.shared.troubles();
+        assert!(
+            deaf.iter()
+                .any(|trouble| trouble.reason.contains("cannot start watching"))
+        );
+        std::thread::yield_now();
+    }
+    running.sync();
+    assert_eq!(running.shared.troubles(), []);
+    assert!(running.shared.fresh());
+    assert!(running.script.watched().contains(&root.join("d")));
+    text(&root.join("a"), "the first file, changed");
+    running.script.tell(&root.join("a"), Marks::WRITTEN);
+    running.assert_converged();
+}
+
 #[test]
 fn without_watches_changes_are_found_by_polling_and_status_says_so() {
     let (_dir, root) = tree();

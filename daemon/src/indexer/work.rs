@@ -19,7 +19,7 @@ impl Indexer {
                 return;
             }
         }
-        if self.rescan_source {
+        if self.rescan_source || self.deaf.is_some_and(|deaf| deaf.at <= Instant::now()) {
             self.restart_source();
         }
         let reached = self.syncs.iter().any(|sync| sync.cookie.is_none());

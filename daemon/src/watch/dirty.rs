@@ -9,6 +9,10 @@ use std::time::Instant;
 
 use super::{Batch, Cookie, Hint, Marks, RENAME_WAIT, Rename};
 
+/// With more hints and renames than this between two takes they are dropped, as the kernel does when
+/// its queue is full: to look at everything costs less than to remember every name of a large tree.
+pub const MOST_HINTS: usize = 200_000;
+
 /// Hints since the last take, and half renames.
 #[derive(Debug, Default)]
 pub struct Dirty {
@@ -19,11 +23,16 @@ pub struct Dirty {
 impl Dirty {
     /// Something happened to the path.
     pub fn mark(&mut self, path: &Path, marks: Marks, now: Instant) {
-        note(&mut self.batch.hints, path, marks, now);
+        if self.has_room() {
+            note(&mut self.batch.hints, path, marks, now);
+        }
     }
 
     /// The first half of a rename.
     pub fn renamed_from(&mut self, path: PathBuf, cookie: usize, now: Instant) {
+        if !self.has_room() {
+            return;
+        }
         if let Some((older, at)) = self.halves.insert(cookie, (path, now)) {
             // The kernel's cookie counter came round: the older half was a move out.
             note(&mut self.batch.hints, &older, Marks::GONE, at);
@@ -32,6 +41,9 @@ impl Dirty {
 
     /// The second half of a rename; without a first one the entry came from outside.
     pub fn renamed_to(&mut self, path: &Path, cookie: usize, now: Instant) {
+        if !self.has_room() {
+            return;
+        }
         if let Some((from, at)) = self.halves.remove(&cookie) {
             note(&mut self.batch.hints, &from, Marks::GONE, at);
             self.batch.renames.push(Rename {
@@ -42,6 +54,15 @@ impl Dirty {
         note(&mut self.batch.hints, path, Marks::APPEARED, now);
     }
 
+    /// Whether one more is remembered. When everything is to be looked at, none is.
+    fn has_room(&mut self) -> bool {
+        let known = self.batch.hints.len() + self.batch.renames.len() + self.halves.len();
+        if known >= MOST_HINTS {
+            self.overflow();
+        }
+        !self.batch.overflow
+    }
+
     /// A barrier was reached. Half renames from before it are complete: both halves of a rename
     /// that was made before the barrier are queued before it.
     pub fn cookie(&mut self, cookie: Cookie) {
@@ -49,9 +70,12 @@ impl Dirty {
         self.batch.cookies.push(cookie);
     }
 
-    /// The kernel's queue was full.
+    /// Events were lost: what was heard before says nothing that the look at everything does not.
     pub fn overflow(&mut self) {
         self.batch.overflow = true;
+        self.batch.hints.clear();
+        self.batch.renames.clear();
+        self.halves.clear();
     }
 
     /// Takes everything; half renames younger than [`RENAME_WAIT`] stay unless `all`.
@@ -183,5 +207,34 @@ mod tests {
         let batch = dirty.take(now, false);
         assert_eq!(batch.cookies, [Cookie(1)]);
         assert_eq!(batch.hints[Path::new("/r/out")].marks, Marks::GONE);
+    }
+
+    /// While nobody takes, because the index is broken or a first scan runs.
+    #[test]
+    fn beyond_the_limit_hints_and_renames_are_dropped_and_the_loss_is_told() {
+        let now = Instant::now();
+        let mut dirty = Dirty::default();
+        for n in 0..MOST_HINTS + 1000 {
+            dirty.mark(Path::new(&format!("/r/{n}")), Marks::WRITTEN, now);
+            assert!(dirty.batch.hints.len() <= MOST_HINTS);
+        }
+        dirty.cookie(Cookie(1));
+        let batch = dirty.take(now, false);
+        assert!(batch.overflow && batch.hints.is_empty());
+        assert_eq!(batch.cookies, [Cookie(1)]);
+        // Two names that change places for ever are two hints, and ever more renames.
+        for n in 0..MOST_HINTS {
+            let (from, to) = if n % 2 == 0 {
+                ("/r/a", "/r/b")
+            } else {
+                ("/r/b", "/r/a")
+            };
+            dirty.renamed_from(from.into(), n, now);
+            dirty.renamed_to(Path::new(to), n, now);
+        }
+        let batch = dirty.take(now, false);
+        assert!(batch.overflow && batch.renames.is_empty());
+        dirty.mark(Path::new("/r/a"), Marks::WRITTEN, now);
+        assert_eq!(dirty.take(now, false).hints.len(), 1, "it goes on");
     }
 }

@@ -9,7 +9,8 @@
 //!
 //! 1. **Hints are a set, not a queue.** A file written a million times is one [`Hint`] with the time
 //!    of the first and of the last event. The set grows with the number of changed paths and not
-//!    with the number of events, so it needs no bound and nothing is ever dropped from it.
+//!    with the number of events. Beyond [`dirty::MOST_HINTS`], while nobody takes them, they are
+//!    dropped and the loss is told, as when the kernel's own queue was full.
 //! 2. **Renames are paired here**, by the kernel's cookie, because both halves pass through one
 //!    thread in order. A lone first half waits [`RENAME_WAIT`] for the second before it counts as a
 //!    removal.
@@ -185,6 +186,7 @@ pub trait Source: Send {
     /// Makes an event that is heard after all events of changes that were made before this call.
     fn cookie(&mut self) -> Result<Cookie, SourceError>;
 
-    /// Starts anew without watches or hints. Cookies under way will not be heard.
+    /// Starts anew without watches or hints. Cookies under way will not be heard. After a failure
+    /// nothing is heard, no directory is watched and no cookie made until a later reset succeeds.
     fn reset(&mut self) -> Result<(), SourceError>;
 }

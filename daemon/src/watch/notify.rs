@@ -3,7 +3,7 @@
 //! What was learnt about version 9.0.0-rc.7, and the shape it gives this module:
 //!
 //! 1. Recursive watches lose files that are made in fresh sub-directories, silently. So every
-//!    directory gets its own non-recursive watch *before* it is listed (`indexer::walker`).
+//!    directory gets its own non-recursive watch *before* it is listed (`indexer::watches`).
 //! 2. The event mask leaves out opening and read-only closing: our own reading would otherwise fill
 //!    the kernel's queue with events about ourselves.
 //! 3. The handler runs on the one thread that reads the queue, and a watch is added by asking that
@@ -16,7 +16,8 @@
 //! 5. Overflow is one event *without paths* and with a flag. After it the crate's map from watch to
 //!    path may be wrong for good (a lost move leaves the old path on the watch, and watching that
 //!    path again is answered "already done"). [`Source::reset`] therefore makes a new instance
-//!    instead of repairing the old one.
+//!    instead of repairing the old one. The old one goes first, and is waited for: the kernel counts
+//!    instances, and at its limit there is room for the new one only when the old one is closed.
 //! 6. When a watched path is moved or removed the crate forgets the watches of the path and of all
 //!    below, after it has told us. So whoever hears `GONE` of a directory may watch the path anew.
 
@@ -25,9 +26,9 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
 use notify::{Config, ErrorKind, Event, EventKindMask, INotifyWatcher, RecursiveMode};
 use notify::{WatchPathConfig, Watcher};
@@ -35,16 +36,37 @@ use notify::{WatchPathConfig, Watcher};
 use super::dirty::Dirty;
 use super::{Batch, Cookie, Marks, Source, SourceError, WatchError};
 
+/// How long the end of an instance is waited for: it takes its watches away one by one.
+const CLOSING: Duration = Duration::from_secs(5);
+
 /// inotify.
 #[derive(Debug)]
 pub struct NotifySource {
-    watcher: INotifyWatcher,
+    /// `None` after a reset that failed.
+    instance: Option<Instance>,
     heard: Arc<Mutex<Dirty>>,
     ring: Sender<()>,
     bell: Receiver<()>,
     cookies: PathBuf,
     next: u64,
     last: Option<PathBuf>,
+}
+
+/// An inotify instance with the thread that reads it.
+#[derive(Debug)]
+struct Instance {
+    watcher: INotifyWatcher,
+    /// Disconnected when the thread has closed the instance and ended.
+    closed: Receiver<()>,
+}
+
+impl Instance {
+    fn close(self) {
+        drop(self.watcher);
+        if self.closed.recv_timeout(CLOSING) == Err(RecvTimeoutError::Timeout) {
+            tracing::debug!("the old watches are still being taken away");
+        }
+    }
 }
 
 impl NotifySource {
@@ -57,9 +79,9 @@ impl NotifySource {
         })?;
         let (ring, bell) = bounded(1);
         let heard = Arc::new(Mutex::new(Dirty::default()));
-        let watcher = instance(&heard, &ring, cookies)?;
+        let instance = Some(instance(&heard, &ring, cookies)?);
         Ok(Self {
-            watcher,
+            instance,
             heard,
             ring,
             bell,
@@ -72,11 +94,19 @@ impl NotifySource {
 
 impl Source for NotifySource {
     fn watch(&mut self, dir: &Path) -> Result<(), WatchError> {
-        add(&mut self.watcher, dir)
+        match &mut self.instance {
+            Some(instance) => add(&mut instance.watcher, dir),
+            None => Err(WatchError::Refused {
+                path: dir.to_path_buf(),
+                message: "nothing can be watched just now".to_owned(),
+            }),
+        }
     }
 
     fn unwatch(&mut self, dir: &Path) {
-        if let Err(error) = self.watcher.unwatch(dir) {
+        if let Some(instance) = &mut self.instance
+            && let Err(error) = instance.watcher.unwatch(dir)
+        {
             tracing::trace!(dir = ?dir, %error, "not watched");
         }
     }
@@ -92,6 +122,11 @@ impl Source for NotifySource {
     /// The event is a rename within the private directory and not a creation: it needs no space
     /// and works when the disk is full.
     fn cookie(&mut self) -> Result<Cookie, SourceError> {
+        if self.instance.is_none() {
+            return Err(SourceError::Start {
+                message: "the last attempt failed".to_owned(),
+            });
+        }
         self.next += 1;
         let to = self.cookies.join(format!("cookie-{}", self.next));
         let moved = match &self.last {
@@ -113,10 +148,12 @@ impl Source for NotifySource {
     }
 
     fn reset(&mut self) -> Result<(), SourceError> {
+        if let Some(old) = self.instance.take() {
+            old.close();
+        }
         // The old instance keeps its own set: what it still says is heard by nobody.
-        let heard = Arc::new(Mutex::new(Dirty::default()));
-        self.watcher = instance(&heard, &self.ring, &self.cookies)?;
-        self.heard = heard;
+        self.heard = Arc::new(Mutex::new(Dirty::default()));
+        self.instance = Some(instance(&self.heard, &self.ring, &self.cookies)?);
         Ok(())
     }
 }
@@ -126,13 +163,16 @@ fn instance(
     heard: &Arc<Mutex<Dirty>>,
     ring: &Sender<()>,
     cookies: &Path,
-) -> Result<INotifyWatcher, SourceError> {
+) -> Result<Instance, SourceError> {
     let config = Config::default()
         .with_follow_symlinks(false)
         .with_event_kinds(EventKindMask::CORE | EventKindMask::ACCESS_CLOSE);
+    let (open, closed) = bounded::<()>(0);
     let handler = {
         let (heard, ring, cookies) = (Arc::clone(heard), ring.clone(), cookies.to_path_buf());
         move |event: notify::Result<Event>| {
+            // It goes with the handler, which goes with the thread.
+            let _open = &open;
             hear(&mut lock(&heard), &cookies, event, Instant::now());
             // Full means that it has rung already.
             let _rung = ring.try_send(());
@@ -145,7 +185,7 @@ fn instance(
     add(&mut watcher, cookies).map_err(|error| SourceError::Start {
         message: error.to_string(),
     })?;
-    Ok(watcher)
+    Ok(Instance { watcher, closed })
 }
 
 fn add(watcher: &mut INotifyWatcher, dir: &Path) -> Result<(), WatchError> {
@@ -360,10 +400,7 @@ mod tests {
             let cookie = source.cookie().unwrap();
             let mut seen = Vec::new();
             loop {
-                source
-                    .bell()
-                    .recv_timeout(std::time::Duration::from_secs(20))
-                    .unwrap();
+                source.bell().recv_timeout(Duration::from_secs(20)).unwrap();
                 let batch = source.take(Instant::now(), false);
                 seen.extend(batch.hints.into_keys());
                 if batch.cookies.contains(&cookie) {
@@ -391,10 +428,7 @@ mod tests {
         fs::read(tree.join("f")).unwrap();
         let cookie = source.cookie().unwrap();
         loop {
-            source
-                .bell()
-                .recv_timeout(std::time::Duration::from_secs(20))
-                .unwrap();
+            source.bell().recv_timeout(Duration::from_secs(20)).unwrap();
             let batch = source.take(Instant::now(), false);
             assert!(batch.hints.is_empty(), "{batch:?}");
             if batch.cookies.contains(&cookie) {

@@ -30,6 +30,10 @@ struct Shared {
     watched: BTreeSet<PathBuf>,
     limit: usize,
     resets: usize,
+    /// So many resets fail.
+    refusals: usize,
+    /// The last reset failed.
+    is_deaf: bool,
     cookies: u64,
     ring: Sender<()>,
 }
@@ -42,6 +46,8 @@ pub(crate) fn script() -> (ScriptSource, Script) {
         watched: BTreeSet::new(),
         limit: usize::MAX,
         resets: 0,
+        refusals: 0,
+        is_deaf: false,
         cookies: 0,
         ring: ring.clone(),
     }));
@@ -60,6 +66,9 @@ impl Script {
         let mut shared = self.shared.lock().unwrap();
         if marks.any(Marks::GONE) {
             shared.watched.retain(|dir| !dir.starts_with(path));
+        }
+        if shared.is_deaf {
+            return;
         }
         shared.dirty.mark(path, marks, Instant::now());
         self.ring.try_send(()).ok();
@@ -93,6 +102,11 @@ impl Script {
         self.shared.lock().unwrap().watched.clone()
     }
 
+    /// The next so many resets fail, as at the limit of inotify instances.
+    pub(crate) fn refuse_resets(&self, times: usize) {
+        self.shared.lock().unwrap().refusals = times;
+    }
+
     /// How often the source was started anew.
     pub(crate) fn resets(&self) -> usize {
         self.shared.lock().unwrap().resets
@@ -102,6 +116,12 @@ impl Script {
 impl Source for ScriptSource {
     fn watch(&mut self, dir: &Path) -> Result<(), WatchError> {
         let mut shared = self.shared.lock().unwrap();
+        if shared.is_deaf {
+            return Err(WatchError::Refused {
+                path: dir.to_path_buf(),
+                message: "deaf".to_owned(),
+            });
+        }
         if !dir.is_dir() {
             return Err(WatchError::Gone {
                 path: dir.to_path_buf(),
@@ -130,6 +150,9 @@ impl Source for ScriptSource {
 
     fn cookie(&mut self) -> Result<Cookie, SourceError> {
         let mut shared = self.shared.lock().unwrap();
+        if shared.is_deaf {
+            return Err(no_instance());
+        }
         shared.cookies += 1;
         let cookie = Cookie(shared.cookies);
         shared.dirty.cookie(cookie);
@@ -141,7 +164,18 @@ impl Source for ScriptSource {
         let mut shared = self.shared.lock().unwrap();
         shared.dirty = Dirty::default();
         shared.watched.clear();
+        shared.is_deaf = shared.refusals > 0;
+        if shared.is_deaf {
+            shared.refusals -= 1;
+            return Err(no_instance());
+        }
         shared.resets += 1;
         Ok(())
+    }
+}
+
+fn no_instance() -> SourceError {
+    SourceError::Start {
+        message: "no instance".to_owned(),
     }
 }

@@ -103,6 +103,51 @@ fn lost_events_are_made_good() {
     daemon.assert_converged();
 }
 
+/// One inotify instance and no more: the lost events are made good by a new instance, for which there
+/// is room only when the old one is closed.
+#[test]
+fn lost_events_are_made_good_at_the_limit_of_inotify_instances() {
+    let place = Place::new();
+    place.write("before", 1);
+    let one = "echo 1 > /proc/sys/user/max_inotify_instances && exec \"$@\"";
+    if !can_limit_instances(one) {
+        return;
+    }
+    let daemon = place.start_in(&["unshare", "-Ur", "sh", "-c", one, "sh"], &["tree"]);
+    daemon.sync();
+    daemon.signal(Signal::STOP);
+    for round in 0..4 {
+        for n in 0..6000u32 {
+            fs::write(place.in_tree(&n.to_string()), format!("{n} in {round}")).unwrap();
+        }
+    }
+    daemon.signal(Signal::CONT);
+    daemon.assert_converged();
+    let status = daemon.status();
+    assert!(
+        status.watch.overflows >= 1 && status.degraded.is_empty(),
+        "{status:?}"
+    );
+    place.write("late", 6);
+    daemon.assert_converged();
+    assert!(daemon.status().fresh, "it hears again");
+}
+
+fn can_limit_instances(script: &str) -> bool {
+    let tried = Command::new("unshare")
+        .args(["-Ur", "sh", "-c", script, "sh", "true"])
+        .status();
+    if tried.is_ok_and(|status| status.success()) {
+        return true;
+    }
+    assert!(
+        std::env::var_os("RESEMBLE_REQUIRE_ROOT").is_none(),
+        "cannot limit the inotify instances of a user namespace"
+    );
+    eprintln!("SKIPPED: the limit of inotify instances needs user namespaces (unshare -Ur)");
+    false
+}
+
 #[test]
 fn a_root_that_goes_and_comes_back_is_not_read_again() {
     let place = Place::new();

@@ -57,7 +57,14 @@ impl Place {
 
     /// The program with an empty environment; its messages are in `log`.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_resembled"));
+        self.command_in(&[], args)
+    }
+
+    /// The same, started by a program that is given it as its last arguments.
+    fn command_in(&self, around: &[&str], args: &[&str]) -> Command {
+        let program = [around, &[env!("CARGO_BIN_EXE_resembled")]].concat();
+        let mut command = Command::new(program[0]);
+        command.args(&program[1..]);
         let log = fs::OpenOptions::new()
             .create(true)
             .append(true)
@@ -85,7 +92,12 @@ impl Place {
     }
 
     pub(crate) fn start_with(&self, args: &[&str]) -> Daemon<'_> {
-        let child = self.command(args).spawn().unwrap();
+        self.start_in(&[], args)
+    }
+
+    /// Starts it by another program, which becomes it.
+    pub(crate) fn start_in(&self, around: &[&str], args: &[&str]) -> Daemon<'_> {
+        let child = self.command_in(around, args).spawn().unwrap();
         let mut daemon = Daemon {
             place: self,
             child: Some(child),
