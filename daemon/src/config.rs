@@ -242,6 +242,8 @@ struct FileRoot {
 pub struct Config {
     /// The roots of this start, in the order given: those of the file, then those of the command line.
     pub roots: Vec<RootOptions>,
+    /// So many of them are of the file: `watch remove` decides over it, for later starts too.
+    pub roots_of_file: usize,
     /// Where to mount the overlay.
     pub mount: Option<PathBuf>,
     /// The symbolic link that is to lead to it.
@@ -290,7 +292,9 @@ pub enum ConfigError {
     Parse {
         /// The file.
         path: PathBuf,
-        /// What is wrong and where.
+        /// Where in it, counted from 1.
+        line: usize,
+        /// What is wrong there, in one line.
         message: String,
     },
     /// A chunk size without parameters.
@@ -443,6 +447,7 @@ impl Config {
         };
         let mut config = Self {
             roots: Vec::new(),
+            roots_of_file: file.root.len(),
             link: link.filter(|_| mount.is_some()),
             must_mount: must_mount && mount.is_some(),
             mount,

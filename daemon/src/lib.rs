@@ -188,6 +188,12 @@ impl Daemon {
             config.show,
         );
         let overlays = Arc::new(overlays.with_home(config.home.as_deref()));
+        let showing = Arc::downgrade(&overlays);
+        shared.follow_roots(Box::new(move || {
+            if let Some(overlays) = showing.upgrade() {
+                overlays.follow_roots();
+            }
+        }));
         let (news, alert_messages) = crossbeam_channel::unbounded();
         let stop = StopFlag::default();
         let indexer = Indexer::new(
@@ -470,11 +476,16 @@ fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
         origin,
         state: RootState::Scanning,
     };
-    let kept = roots::kept(&index.snapshot()?);
+    let snapshot = index.snapshot()?;
+    let (kept, removed) = (roots::kept(&snapshot), roots::removed(&snapshot));
     let is_kept = |root: &RootOptions| kept.iter().any(|kept| kept.path == root.path);
-    let mut all: Vec<Root> = config
-        .roots
-        .iter()
+    let (of_file, of_line) = config.roots.split_at(config.roots_of_file);
+    for root in of_file.iter().filter(|root| removed.contains(&root.path)) {
+        tracing::info!(root = ?root.path, "removed by `resemble watch remove`, and not watched");
+    }
+    let of_file = of_file.iter().filter(|root| !removed.contains(&root.path));
+    let mut all: Vec<Root> = of_file
+        .chain(of_line)
         .map(|root| {
             // Named here too, it stays kept.
             let origin = if is_kept(root) {

@@ -124,12 +124,7 @@ impl Overlays {
             mount_point: point.clone(),
             view: mount.view,
             show: self.show,
-            roots: self
-                .shared
-                .roots()
-                .into_iter()
-                .map(|root| root.options.path)
-                .collect(),
+            roots: self.roots(),
             exclude: self.shared.excluded(),
         };
         let made = Overlay::mount(config, neighbours)
@@ -153,6 +148,8 @@ impl Overlays {
         self.exclude(&mounts);
         drop(mounts);
         made?;
+        // A root may have come or gone while it was being mounted.
+        self.follow_roots();
         self.shared.mended(Topic::Overlay);
         let warning = self.warning(&point);
         if let Some(warning) = &warning {
@@ -190,6 +187,21 @@ impl Overlays {
                 folder = folder.display()
             )
         })
+    }
+
+    /// Shows the roots of this moment in every overlay.
+    pub fn follow_roots(&self) {
+        // Asked for under the lock: of two calls the later one has the later roots.
+        let mounts = lock(&self.mounts);
+        let roots = self.roots();
+        for mounted in &mounts.mounted {
+            mounted.overlay.set_roots(&roots);
+        }
+    }
+
+    fn roots(&self) -> Vec<PathBuf> {
+        let roots = self.shared.roots().into_iter();
+        roots.map(|root| root.options.path).collect()
     }
 
     /// Takes an overlay away; without a mount point the only one.

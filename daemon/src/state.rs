@@ -5,9 +5,10 @@
 //! never two at a time.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use resemble_core::Params;
@@ -52,7 +53,6 @@ pub enum Topic {
 }
 
 /// Common knowledge.
-#[derive(Debug)]
 pub struct Shared {
     /// How files are cut and sampled.
     pub params: Params,
@@ -60,6 +60,8 @@ pub struct Shared {
     templates: Option<templates::Store>,
     apart: Option<Arc<dyn TakeApart>>,
     roots: Mutex<Vec<Root>>,
+    /// Told when a root came or went.
+    follower: OnceLock<RootsFollower>,
     /// Where the imported catalogues stand in the index.
     catalogues: Mutex<Vec<PathBuf>>,
     troubles: Mutex<BTreeMap<(Topic, PathBuf), Degraded>>,
@@ -75,6 +77,18 @@ pub struct Shared {
     polled: AtomicU64,
     overflows: AtomicU64,
     first_scan: Gate,
+}
+
+/// See [`Shared::follow_roots`].
+type RootsFollower = Box<dyn Fn() + Send + Sync>;
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("index", &self.index)
+            .field("roots", &self.roots)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The index, or what is left of it while it cannot be opened.
@@ -116,6 +130,7 @@ impl Shared {
             templates: None,
             apart: None,
             roots: Mutex::default(),
+            follower: OnceLock::new(),
             catalogues: Mutex::default(),
             troubles: Mutex::default(),
             excluded: Mutex::default(),
@@ -215,6 +230,20 @@ impl Shared {
 
     pub(crate) fn set_roots(&self, roots: Vec<Root>) {
         *lock(&self.roots) = roots;
+    }
+
+    /// The same while the daemon runs: whoever shows them is told.
+    pub(crate) fn change_roots(&self, roots: Vec<Root>) {
+        self.set_roots(roots);
+        if let Some(follower) = self.follower.get() {
+            follower();
+        }
+    }
+
+    /// Whom to tell, on the thread of the indexer, when a root came or went. There is one.
+    pub(crate) fn follow_roots(&self, follower: RootsFollower) {
+        let follows = self.follower.set(follower);
+        debug_assert!(follows.is_ok(), "roots are followed by one");
     }
 
     /// Where the imported catalogues stand in the index, by label.

@@ -39,6 +39,7 @@ pub struct OverlayConfig {
     pub show: Show,
     /// The watched directories, by the paths the index knows them by. One is mirrored by the
     /// mount itself; several are folders in it. One that is not there now is empty until it is.
+    /// [`MountedOverlay::set_roots`] changes them.
     pub roots: Vec<PathBuf>,
     /// Paths that are not shown, with everything below them. The mount point need not be named.
     pub exclude: Vec<PathBuf>,
@@ -117,7 +118,7 @@ impl Overlay {
             left_out.extend(std::path::absolute(&given).ok());
             left_out.extend(point::resolve(&given).ok());
         }
-        let space = Namespace::new(view, show, roots, left_out, neighbours).map_err(failed)?;
+        let space = Namespace::new(view, show, &roots, left_out, neighbours).map_err(failed)?;
         let space = Arc::new(space);
         let lanes = Arc::new(Lanes::start().map_err(failed)?);
 
@@ -210,6 +211,11 @@ impl MountedOverlay {
     /// Where it is mounted: absolute, without symbolic links.
     pub fn mount_point(&self) -> &Path {
         &self.path
+    }
+
+    /// From now on these are the watched directories: absolute, none in another or in an overlay.
+    pub fn set_roots(&self, roots: &[PathBuf]) {
+        self.space.set_roots(roots);
     }
 
     /// Whether it is still mounted and served: `false` after [`Self::unmount`], and after somebody

@@ -32,6 +32,8 @@
 //! 7. **A node is a path**, looked up anew in each request. What vanished is ENOENT at the next
 //!    request; what changed its type is another node (ESTALE makes the kernel look again). An open
 //!    file goes on being readable, as everywhere.
+//! 8. **Roots come and go while mounted**, and no path in use changes its meaning by that: what a mount
+//!    of one root shows stays at its top when a second root comes.
 
 mod answers;
 mod attr;

@@ -146,6 +146,8 @@ pub struct Indexer {
     watches: Watches,
     /// Roots whose first scan is done, in this run or an earlier one: only their changes are news.
     complete: BTreeSet<PathBuf>,
+    /// Paths that `watch remove` took away, in this run or an earlier one.
+    removed: BTreeSet<PathBuf>,
     /// The inode of each root at its last scan.
     identities: BTreeMap<PathBuf, watches::Identity>,
     syncs: Vec<PendingSync>,
@@ -200,6 +202,7 @@ impl Indexer {
             ingest: None,
             watches: Watches::default(),
             complete: BTreeSet::new(),
+            removed: BTreeSet::new(),
             identities: BTreeMap::new(),
             syncs: Vec::new(),
             recheck: BTreeMap::new(),
@@ -235,6 +238,9 @@ impl Indexer {
     fn begin(&mut self) {
         if let Some(index) = self.shared.index() {
             self.complete = roots::complete(&self.shared);
+            if let Ok(snapshot) = self.shared.snapshot() {
+                self.removed = roots::removed(&snapshot);
+            }
             self.start_ingest(index);
         }
         self.forget_former_roots();
@@ -428,9 +434,14 @@ impl Indexer {
                 ingest.forget(&path)
             })
             .map_err(|error| self.broken(&error));
-        if forgotten.is_ok()
-            && let Err(error) = roots::keep(&self.shared, &self.shared.roots(), &self.complete)
-        {
+        if forgotten.is_ok() {
+            self.keep_roots();
+        }
+    }
+
+    fn keep_roots(&self) {
+        let roots = self.shared.roots();
+        if let Err(error) = roots::keep(&self.shared, &roots, &self.complete, &self.removed) {
             tracing::warn!(%error, "the list of roots is not kept");
         }
     }

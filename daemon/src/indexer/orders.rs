@@ -1,6 +1,7 @@
 //! What the indexer is asked to do, and the answers.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use resemble_engine::ingest::RootOptions;
 use resemble_proto::catalogued::is_catalogued;
@@ -65,6 +66,9 @@ impl Indexer {
     }
 
     pub(super) fn add_root(&mut self, root: RootOptions) -> Result<(), Failure> {
+        if self.ingest.is_none() {
+            return Err(closed());
+        }
         let mut roots = self.shared.roots();
         not_nested(
             &root.path,
@@ -77,8 +81,9 @@ impl Indexer {
             origin: WatchOrigin::Kept,
             state: RootState::Scanning,
         });
-        roots::keep(&self.shared, &roots, &self.complete).map_err(|error| internal(&error))?;
-        self.shared.set_roots(roots);
+        let mut removed = self.removed.clone();
+        removed.remove(&path);
+        self.change_roots(roots, removed)?;
         if let Some(ingest) = &mut self.ingest {
             ingest.set_roots(
                 self.shared
@@ -106,10 +111,14 @@ impl Indexer {
             );
             return Err(Failure::new(FailureKind::Refused, text));
         };
+        if self.ingest.is_none() {
+            return Err(closed());
+        }
         roots.remove(at);
+        let mut removed = self.removed.clone();
+        removed.insert(path.to_path_buf());
+        self.change_roots(roots, removed)?;
         self.complete.remove(path);
-        roots::keep(&self.shared, &roots, &self.complete).map_err(|error| internal(&error))?;
-        self.shared.set_roots(roots);
         self.coalescer.forget(path);
         self.watches.disarm(self.source.as_mut(), path);
         self.identities.remove(path);
@@ -122,12 +131,7 @@ impl Indexer {
                 ingest.set_roots(options);
                 ingest.forget(path)
             }
-            None => {
-                return Err(Failure::new(
-                    FailureKind::Internal,
-                    "the index is closed just now",
-                ));
-            }
+            None => return Err(closed()),
         };
         match forgotten {
             Ok(()) => {
@@ -141,6 +145,19 @@ impl Indexer {
                 Err(failure)
             }
         }
+    }
+
+    /// What is not recorded is not done: it would be undone by the next start.
+    fn change_roots(
+        &mut self,
+        roots: Vec<Root>,
+        removed: BTreeSet<PathBuf>,
+    ) -> Result<(), Failure> {
+        roots::keep(&self.shared, &roots, &self.complete, &removed)
+            .map_err(|error| internal(&error))?;
+        self.removed = removed;
+        self.shared.change_roots(roots);
+        Ok(())
     }
 
     pub(super) fn answer_syncs(&mut self) {
@@ -160,4 +177,8 @@ impl Indexer {
             }
         }
     }
+}
+
+fn closed() -> Failure {
+    Failure::new(FailureKind::Internal, "the index is closed just now")
 }

@@ -2,7 +2,8 @@
 //!
 //! One record of the index holds every root of the last run: the kept ones are watched again, the
 //! others tell the next run what it need not keep any more. A root whose first scan was finished says
-//! so, because only then a changed file is news.
+//! so, because only then a changed file is news. One that `watch remove` took away says so too, lest
+//! the configuration bring it back; `watch add` does.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,9 @@ struct KeptRoot {
     /// Scanned once.
     #[serde(default)]
     complete: bool,
+    /// No root any more, by `watch remove`.
+    #[serde(default)]
+    removed: bool,
 }
 
 /// What a record of an earlier version means.
@@ -66,7 +70,7 @@ fn recorded(shared: &Shared) -> Vec<KeptRoot> {
 pub(crate) fn kept(snapshot: &Snapshot) -> Vec<RootOptions> {
     read(snapshot)
         .into_iter()
-        .filter(|root| root.kept)
+        .filter(|root| root.kept && !root.removed)
         .map(|root| RootOptions {
             path: root.path.into(),
             ignore: root.ignore,
@@ -74,6 +78,12 @@ pub(crate) fn kept(snapshot: &Snapshot) -> Vec<RootOptions> {
             text: root.text,
         })
         .collect()
+}
+
+/// What `watch remove` took away.
+pub(crate) fn removed(snapshot: &Snapshot) -> BTreeSet<PathBuf> {
+    let removed = read(snapshot).into_iter().filter(|root| root.removed);
+    removed.map(|root| root.path.into()).collect()
 }
 
 /// The roots whose first scan is done.
@@ -97,7 +107,11 @@ pub(super) fn former(shared: &Shared) -> Vec<PathBuf> {
     };
     let mut former = Vec::new();
     for root in read(&snapshot) {
-        outside(&snapshot, root.path.into(), &roots, &mut former);
+        // Of what was removed nothing is left, unless the index could not be written then.
+        let is_left = || matches!(snapshot.entry(root.path.as_path()), Ok(Some(_)));
+        if !root.removed || is_left() {
+            outside(&snapshot, root.path.into(), &roots, &mut former);
+        }
     }
     former
 }
@@ -117,16 +131,17 @@ fn outside(snapshot: &Snapshot, path: PathBuf, roots: &[PathBuf], found: &mut Ve
     }
 }
 
-/// Records the roots.
+/// Records the roots, and what was removed and is none of them.
 pub(super) fn keep(
     shared: &Shared,
     roots: &[Root],
     complete: &BTreeSet<PathBuf>,
+    removed: &BTreeSet<PathBuf>,
 ) -> Result<(), ApplyError> {
     let Some(index) = shared.index() else {
         return Ok(());
     };
-    let list: Vec<KeptRoot> = roots
+    let mut list: Vec<KeptRoot> = roots
         .iter()
         .map(|root| KeptRoot {
             path: root.options.path.as_path().into(),
@@ -135,8 +150,20 @@ pub(super) fn keep(
             text: root.options.text,
             kept: root.origin == WatchOrigin::Kept,
             complete: complete.contains(&root.options.path),
+            removed: false,
         })
         .collect();
+    let is_root = |path: &Path| roots.iter().any(|root| root.options.path == path);
+    let removed = removed.iter().filter(|path| !is_root(path));
+    list.extend(removed.map(|path| KeptRoot {
+        path: path.as_path().into(),
+        ignore: false,
+        one_file_system: false,
+        text: true,
+        kept: false,
+        complete: false,
+        removed: true,
+    }));
     match serde_json::to_vec(&list) {
         Ok(text) => index.put_record(RECORD, &text),
         Err(error) => {

@@ -43,10 +43,8 @@ impl Indexer {
                 None => self.identities.remove(&root),
             };
             self.shared.set_root_state(&root, RootState::Live);
-            if self.complete.insert(root.clone())
-                && let Err(error) = roots::keep(&self.shared, &self.shared.roots(), &self.complete)
-            {
-                tracing::warn!(%error, "the list of roots is not kept");
+            if self.complete.insert(root.clone()) {
+                self.keep_roots();
             }
             tracing::info!(
                 root = ?root,

@@ -8,7 +8,7 @@ use resemble_proto::client::ClientError;
 use resemble_proto::message::{FailureKind, RootState};
 use rustix::process::Signal;
 
-use crate::support::{Place, wire};
+use crate::support::{Daemon, Place, wire};
 
 #[test]
 fn an_ordered_end_leaves_no_socket_and_status_0() {
@@ -93,6 +93,49 @@ fn trouble_at_the_start_is_one_sentence_and_status_2() {
     }
     let (status, _) = place.fails(&["--frobnicate"]);
     assert_eq!(status.code(), Some(2));
+}
+
+/// It once came back with the next start.
+#[test]
+fn a_root_of_the_configuration_that_was_removed_stays_removed() {
+    let place = Place::new();
+    place.write("a", 1);
+    let other = place.path("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("o"), crate::support::text(2)).unwrap();
+    let text = "[[root]]\npath = \"tree\"\n[[root]]\npath = \"other\"\n";
+    fs::write(place.path("c.toml"), text).unwrap();
+    let from_file = ["--config", "c.toml"];
+    let roots = |daemon: &Daemon<'_>| {
+        let roots = daemon.status().roots.into_iter();
+        roots
+            .map(|root| root.path.as_path().to_path_buf())
+            .collect::<Vec<_>>()
+    };
+    let daemon = place.start_with(&from_file);
+    daemon.sync();
+    assert_eq!(roots(&daemon), [place.root.clone(), other.clone()]);
+    daemon.client().watch_remove(wire(&other)).unwrap();
+    assert_eq!(
+        daemon.terminate(Signal::TERM).code(),
+        Some(0),
+        "{}",
+        place.log()
+    );
+    for _ in 0..2 {
+        let daemon = place.start_with(&from_file);
+        daemon.assert_converged();
+        assert_eq!(roots(&daemon), [place.root.clone()], "{}", place.log());
+    }
+    // Until somebody wants it again.
+    let daemon = place.start_with(&from_file);
+    daemon
+        .client()
+        .watch_add(wire(&other), false, false, true)
+        .unwrap();
+    daemon.kill();
+    let daemon = place.start_with(&from_file);
+    assert_eq!(roots(&daemon), [place.root.clone(), other.clone()]);
 }
 
 #[test]

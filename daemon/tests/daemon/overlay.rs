@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use resemble_proto::client::ClientError;
 use resemble_proto::message::{FailureKind, MountView};
 use rustix::process::Signal;
 
-use crate::support::{Place, text, wire};
+use crate::support::{PATIENCE, Place, text, wire};
 
 /// Whether overlays can be mounted here; says so loudly if not.
 fn can_mount() -> bool {
@@ -221,5 +222,58 @@ fn overlays_come_and_go_by_request() {
         .mount(wire(&place.root), MountView::Folders)
         .unwrap_err();
     assert!(matches!(full, ClientError::Failed(f) if f.kind == FailureKind::Refused));
+    daemon.assert_converged();
+}
+
+/// It once took a restart.
+#[test]
+fn added_and_removed_roots_show_in_the_mount_at_once() {
+    if !can_mount() {
+        return;
+    }
+    let place = place();
+    let point = place.path("Similar");
+    let _unmount = Unmount(point.clone());
+    let other = place.path("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("copy.txt"), text(1)).unwrap();
+    let daemon = place.start_with(&["--mount", "Similar", "tree"]);
+    daemon.sync();
+    let before = listing(&point);
+    daemon
+        .client()
+        .watch_add(wire(&other), false, false, true)
+        .unwrap();
+    daemon.sync();
+    let mut both = before.clone();
+    both.push("other".to_owned());
+    both.sort();
+    assert_eq!(listing(&point), both);
+    assert_eq!(
+        listing(&point.join("other/copy.txt/.similar")),
+        ["099%_report-1.txt", "100%_report.txt"]
+    );
+    // What was there has the path that it had.
+    assert_eq!(
+        fs::read_to_string(point.join("report.txt/report.txt")).unwrap(),
+        text(1)
+    );
+    // A new mount names all of them.
+    let second = place.path("Second");
+    let _unmount_second = Unmount(second.clone());
+    daemon
+        .client()
+        .mount(wire(&second), MountView::Files)
+        .unwrap();
+    assert_eq!(listing(&second), ["other", "tree"]);
+    daemon.client().watch_remove(wire(&other)).unwrap();
+    assert_eq!(listing(&point), before);
+    assert_eq!(listing(&second), ["tree"]);
+    // The kernel may remember a path for a second.
+    let began = Instant::now();
+    while point.join("other/copy.txt").exists() {
+        assert!(began.elapsed() < PATIENCE);
+        std::thread::yield_now();
+    }
     daemon.assert_converged();
 }

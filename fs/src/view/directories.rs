@@ -88,17 +88,20 @@ impl Namespace {
             });
         };
         let always = self.show == Show::Always;
+        let roots = self.roots_in(node);
+        for (root, name) in &roots {
+            push(&Node::Dir(root.clone()), Kind::Directory, name.clone());
+        }
         match node {
-            Node::Top => {
-                for (root, name) in self.root_names.iter().enumerate() {
-                    push(&Node::Dir(At::root(root)), Kind::Directory, name.clone());
-                }
-            }
+            Node::Top => {}
             Node::Dir(at) => {
                 let mut hidden = false;
                 for entry in self.list(at)? {
                     if entry.name == SIMILAR {
                         hidden = true;
+                        continue;
+                    }
+                    if roots.iter().any(|(_, name)| *name == entry.name) {
                         continue;
                     }
                     let Ok(node) = self.mirrored(at.join(&entry.name), entry.kind) else {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -42,7 +42,8 @@ pub struct Namespace {
     pub(super) show: Show,
     view_key: u64,
     pub(super) tree: Tree,
-    pub(super) root_names: Vec<OsString>,
+    /// What the mount itself is: the directory of the roots, or the only root there was at first.
+    top: Node,
     pub(super) neighbours: Arc<dyn Neighbours>,
     pub(super) inodes: Inodes,
     pub(super) handles: Handles,
@@ -68,31 +69,53 @@ impl Namespace {
     pub fn new(
         view: View,
         show: Show,
-        roots: Vec<PathBuf>,
+        roots: &[PathBuf],
         exclude: Vec<PathBuf>,
         neighbours: Arc<dyn Neighbours>,
     ) -> io::Result<Self> {
-        let root_names = name_roots(&roots);
         let top = if roots.len() == 1 {
             Node::Dir(At::root(0))
         } else {
             Node::Top
         };
-        Ok(Self {
+        let space = Self {
             view,
             show,
             view_key: match view {
                 View::Folders => 1,
                 View::Files => 2,
             },
-            tree: Tree::new(roots, exclude)?,
-            root_names,
+            tree: Tree::new(exclude)?,
+            inodes: Inodes::new(top.clone()),
+            top,
             neighbours,
-            inodes: Inodes::new(top),
             handles: Handles::new(),
             hidden: Mutex::default(),
             answers: Mutex::default(),
-        })
+        };
+        space.set_roots(roots);
+        Ok(space)
+    }
+
+    /// From now on these are the roots. A mount that mirrors the only root goes on doing so, lest
+    /// paths in use change: a further root is a folder beside that one's entries, with a name that
+    /// none of them has. When the mirrored root goes, its entries go.
+    pub fn set_roots(&self, roots: &[PathBuf]) {
+        let is_free = |name: &OsStr| match &self.top {
+            Node::Dir(at) => name != SIMILAR && self.tree.stat(&at.join(name)).is_err(),
+            _ => true,
+        };
+        self.tree.set_roots(roots, &is_free);
+    }
+
+    /// The roots that are folders of a directory of the overlay.
+    pub(super) fn roots_in(&self, dir: &Node) -> Vec<(At, OsString)> {
+        if *dir != self.top {
+            return Vec::new();
+        }
+        let mut roots = self.tree.roots();
+        roots.retain(|(at, _)| Node::Dir(at.clone()) != self.top);
+        roots
     }
 
     /// How many real entries called `.similar` were met and are hidden by ours.
@@ -195,11 +218,12 @@ impl Namespace {
         if name.is_empty() || name == "." || name == ".." {
             return Err(Refusal::NotFound);
         }
+        let mut roots = self.roots_in(parent).into_iter();
+        if let Some((root, _)) = roots.find(|(_, known)| known == name) {
+            return Ok((Node::Dir(root), None));
+        }
         let node = match parent {
-            Node::Top => {
-                let root = self.root_names.iter().position(|known| known == name);
-                Node::Dir(At::root(root.ok_or(Refusal::NotFound)?))
-            }
+            Node::Top => return Err(Refusal::NotFound),
             Node::Dir(at) if name == SIMILAR => {
                 self.note_hidden(at, self.tree.stat(&at.join(name)).is_ok());
                 self.similar_of_dir(at)
@@ -263,8 +287,9 @@ impl Namespace {
 
     pub(super) fn parent(&self, node: &Node) -> Option<Node> {
         Some(match node {
+            node if *node == self.top => return None,
             Node::Top => return None,
-            Node::Dir(at) if at.is_root() => Node::Top,
+            Node::Dir(at) if at.is_root() => self.top.clone(),
             Node::File(at) if self.view == View::Folders => Node::Folder(at.clone()),
             Node::Dir(at) | Node::Folder(at) | Node::File(at) | Node::Symlink(at) => {
                 Node::Dir(at.parent())
@@ -319,6 +344,7 @@ impl Namespace {
         };
         let stat = match known.map_or_else(|| self.tree.stat(at).map(|(_, stat)| stat), Ok) {
             Ok(stat) if RealKind::of_stat(&stat) == wanted => stat,
+            _ if *node != self.top && !self.tree.has_root(at) => return Err(Refusal::Stale),
             // A root that is not there now (or is no directory) is an empty directory.
             _ if at.is_root() && wanted == RealKind::Directory => return Ok(Attr::nowhere(ino)),
             Ok(_) => return Err(other),
@@ -339,7 +365,8 @@ impl Namespace {
     /// The figures of the file system behind a node.
     pub fn space(&self, ino: u64) -> Result<Space> {
         let node = self.node(ino)?;
-        let at = node.at().cloned().unwrap_or_else(|| At::root(0));
+        let first = || self.tree.roots().into_iter().next().map(|(at, _)| at);
+        let at = (node.at().cloned()).or_else(first).unwrap_or(At::root(0));
         // A place that is gone must not make `df` fail.
         let Ok(real) = self.tree.space(&at) else {
             return Ok(Space::default());
@@ -367,23 +394,4 @@ fn ttl(node: &Node) -> Duration {
         Node::Top | Node::Dir(_) | Node::Folder(_) | Node::File(_) | Node::Symlink(_) => MIRROR_TTL,
         _ => Duration::ZERO,
     }
-}
-
-/// The folder names of several roots: the last component, `root` for `/`, then `~2`, `~3` in the
-/// order given.
-fn name_roots(roots: &[PathBuf]) -> Vec<OsString> {
-    let mut names: Vec<OsString> = Vec::with_capacity(roots.len());
-    for root in roots {
-        let base = root.file_name().unwrap_or(OsStr::new("root"));
-        let mut name = base.to_owned();
-        let mut count = 2;
-        while names.contains(&name) {
-            let mut bytes = base.as_bytes().to_vec();
-            bytes.extend_from_slice(format!("~{count}").as_bytes());
-            name = OsString::from_vec(bytes);
-            count += 1;
-        }
-        names.push(name);
-    }
-    names
 }

@@ -52,9 +52,9 @@ impl Fixture {
     }
 
     fn space_of(&self, view: View, show: Show, roots: &[&str]) -> Namespace {
-        let roots = roots.iter().map(|root| self.path(root)).collect();
+        let roots: Vec<_> = roots.iter().map(|root| self.path(root)).collect();
         let map: Arc<dyn Neighbours> = Arc::clone(&self.map) as _;
-        Namespace::new(view, show, roots, vec![self.path("docs/M")], map).unwrap()
+        Namespace::new(view, show, &roots, vec![self.path("docs/M")], map).unwrap()
     }
 }
 
@@ -405,9 +405,53 @@ fn several_roots_are_folders() {
 
     let roots = vec![PathBuf::from("/"), fixture.path("docs")];
     let map: Arc<dyn Neighbours> = Arc::clone(&fixture.map) as _;
-    let space = Namespace::new(View::Files, Show::Default, roots, Vec::new(), map).unwrap();
+    let space = Namespace::new(View::Files, Show::Default, &roots, Vec::new(), map).unwrap();
     assert_eq!(ls(&space, "/"), ["docs", "root"]);
     assert!(Walk::to(&space, &format!("/root{}", fixture.path("docs").display())).is_ok());
+}
+
+/// Roots come and go while mounted: where one root is the mount itself it stays so, and a further one is a folder beside its entries, with a name that none of them has.
+#[test]
+fn roots_come_and_go_while_mounted() {
+    let fixture = Fixture::new();
+    fs::create_dir_all(fixture.path("b/sub")).unwrap();
+    fs::write(fixture.path("b/sub/only-b"), "b").unwrap();
+    let space = fixture.space(View::Files, Show::Default);
+    let set = |roots: &[&str]| {
+        let roots: Vec<_> = roots.iter().map(|root| fixture.path(root)).collect();
+        space.set_roots(&roots);
+    };
+    let before = ls(&space, "/");
+    let report = Walk::to(&space, "/report.txt").unwrap();
+    set(&["docs", "b/sub"]);
+    // `sub` is an entry of the first root.
+    assert_eq!(ls(&space, "/"), [&before[..], &["sub~2".into()]].concat());
+    assert_eq!(cat(&space, "/sub~2/only-b").unwrap(), b"b");
+    assert_eq!(cat(&space, "/sub/old.txt").unwrap(), b"the old report");
+    assert_eq!(space.getattr(report.ino()).unwrap().attr, report.entry.attr);
+    let inside = Walk::to(&space, "/sub~2").unwrap();
+    let file = Walk::to(&space, "/sub~2/only-b").unwrap();
+    set(&["docs"]);
+    assert_eq!(ls(&space, "/"), before);
+    assert_eq!(refusal(&space, "/sub~2"), Refusal::NotFound);
+    assert!(space.getattr(inside.ino()).is_err());
+    assert!(space.open(file.ino()).is_err());
+    // The mirrored one goes, and comes back to its place.
+    set(&["b/sub"]);
+    assert_eq!(ls(&space, "/"), ["sub~2"]);
+    assert_eq!(refusal(&space, "/report.txt"), Refusal::NotFound);
+    set(&["b/sub", "docs"]);
+    assert_eq!(cat(&space, "/report.txt").unwrap(), b"the report");
+
+    // Where roots are folders, they stay folders.
+    let space = fixture.space_of(View::Files, Show::Default, &["docs", "b/sub"]);
+    space.set_roots(&[fixture.path("b/sub")]);
+    assert_eq!(ls(&space, "/"), ["sub"]);
+    space.set_roots(&[]);
+    assert!(ls(&space, "/").is_empty());
+    space.set_roots(&[fixture.path("docs/sub"), fixture.path("b/sub")]);
+    assert_eq!(ls(&space, "/"), ["sub", "sub~2"]);
+    assert_eq!(cat(&space, "/sub/only-b").unwrap(), b"b");
 }
 
 /// A root whose directory vanishes is empty, the others go on, and it comes back when the directory does.
@@ -635,7 +679,7 @@ fn texts_are_reachable_and_computed_when_opened() {
     let counting = Arc::new(Counting(AtomicUsize::new(0)));
     let roots = vec![fixture.path("docs")];
     let asked: Arc<dyn Neighbours> = Arc::clone(&counting) as _;
-    let space = Namespace::new(View::Folders, Show::Default, roots, vec![], asked).unwrap();
+    let space = Namespace::new(View::Folders, Show::Default, &roots, vec![], asked).unwrap();
     assert_eq!(ls(&space, "/report.txt/.similar"), ["050%_b"]);
     assert_eq!(ls(&space, "/report.txt/.similar/.why"), ["050%_b"]);
     let report = Walk::to(&space, "/report.txt/.similar/.report.json").unwrap();
@@ -864,7 +908,7 @@ fn every_open_asks_anew() {
     ));
     let asked: Arc<dyn Neighbours> = Arc::clone(&index) as _;
     let roots = vec![fixture.path("docs")];
-    let space = Namespace::new(View::Folders, Show::Default, roots, vec![], asked).unwrap();
+    let space = Namespace::new(View::Folders, Show::Default, &roots, vec![], asked).unwrap();
     let similar = "/report.txt/.similar";
     assert!(ls(&space, similar).is_empty());
 

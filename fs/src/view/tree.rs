@@ -12,6 +12,9 @@
 //! 4. **No trace.** `O_NOATIME` where we may; reading is not a change.
 //! 5. **A root may vanish** (a disk is unplugged, a directory replaced). The handle is taken anew
 //!    by path when it is used and older than a second, so a root comes back as it went.
+//! 6. **Roots come and go** while the tree is in use. A root keeps its place in the list when it is
+//!    dismissed, so that a place of the tree never means another; it is not there for anybody then,
+//!    and nothing of it is held open.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -19,7 +22,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat, StatVfs};
@@ -69,8 +72,13 @@ struct Root {
     path: PathBuf,
     /// Without symbolic links: the path that mount points are compared with.
     real: PathBuf,
+    /// The folder that it is, where it is not the mount itself.
+    name: OsString,
     handle: Mutex<Handle>,
 }
+
+/// A root, and whether it is one still.
+type Slot = (Arc<Root>, bool);
 
 #[derive(Debug)]
 struct Handle {
@@ -79,12 +87,13 @@ struct Handle {
 }
 
 impl Root {
-    fn new(path: PathBuf, mounts: &LeftOut) -> Self {
+    fn new(path: PathBuf, name: OsString, mounts: &LeftOut) -> Self {
         let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
         let fd = take(&real, mounts);
         Self {
             path,
             real,
+            name,
             handle: Mutex::new(Handle {
                 fd,
                 taken: Instant::now(),
@@ -102,6 +111,20 @@ impl Root {
         }
         handle.fd.clone().ok_or(Errno::NOENT)
     }
+
+    fn set_handle(&self, fd: Option<Arc<OwnedFd>>) {
+        let taken = Instant::now();
+        *self.handle.lock().unwrap_or_else(PoisonError::into_inner) = Handle { fd, taken };
+    }
+}
+
+/// `docs`, `docs~2`, `docs~3`.
+fn numbered(base: &OsStr, count: usize) -> OsString {
+    let mut name = base.to_owned();
+    if count > 1 {
+        name.push(format!("~{count}"));
+    }
+    name
 }
 
 /// A handle of a root directory, or `None` if there is none now.
@@ -115,36 +138,78 @@ fn take(real: &Path, mounts: &LeftOut) -> Option<Arc<OwnedFd>> {
 /// All roots.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    roots: Vec<Root>,
+    /// Those that were dismissed keep their numbers. Held for copying, never for a system call.
+    roots: RwLock<Vec<Slot>>,
     exclude: HashSet<PathBuf>,
     mounts: Table,
 }
 
 impl Tree {
-    /// Opens the roots that are there. `exclude` are absolute paths without symbolic links, which
-    /// together with everything below them are not part of the tree.
-    pub(crate) fn new(
-        roots: Vec<PathBuf>,
-        exclude: impl IntoIterator<Item = PathBuf>,
-    ) -> std::io::Result<Self> {
-        let mounts = Table::new()?;
-        let current = mounts.current();
-        let roots = roots
-            .into_iter()
-            .map(|path| Root::new(path, &current))
-            .collect();
+    /// Without roots. `exclude` are absolute paths without symbolic links, which together with
+    /// everything below them are not part of the tree.
+    pub(crate) fn new(exclude: impl IntoIterator<Item = PathBuf>) -> std::io::Result<Self> {
         Ok(Self {
-            roots,
+            roots: RwLock::default(),
             exclude: exclude.into_iter().collect(),
-            mounts,
+            mounts: Table::new()?,
         })
     }
 
-    /// The absolute path by which the index knows this place.
-    pub(crate) fn path(&self, at: &At) -> PathBuf {
+    /// From now on these are the roots. A new one is opened if it is there, and gets the first name
+    /// that is free: its last component, `root` for `/`, then `~2`, `~3`.
+    pub(crate) fn set_roots(&self, paths: &[PathBuf], is_free: &dyn Fn(&OsStr) -> bool) {
+        let mounts = self.mounts.current();
+        let mut roots = self.slots();
+        for (root, is_there) in &mut roots {
+            let was_there = std::mem::replace(is_there, paths.contains(&root.path));
+            match (was_there, *is_there) {
+                (true, false) => root.set_handle(None),
+                (false, true) => root.set_handle(take(&root.real, &mounts)),
+                _ => {}
+            }
+        }
+        for path in paths {
+            if roots.iter().any(|(root, _)| root.path == *path) {
+                continue;
+            }
+            let is_taken = |name: &OsStr| roots.iter().any(|(root, _)| root.name == name);
+            let base = path.file_name().unwrap_or(OsStr::new("root"));
+            let name = (1..)
+                .map(|count| numbered(base, count))
+                .find(|name| !is_taken(name) && is_free(name));
+            let root = Root::new(path.clone(), name.unwrap_or_default(), &mounts);
+            roots.push((Arc::new(root), true));
+        }
+        *self.roots.write().unwrap_or_else(PoisonError::into_inner) = roots;
+    }
+
+    /// The roots that are there, with the names of their folders.
+    pub(crate) fn roots(&self) -> Vec<(At, OsString)> {
+        let roots = self.slots().into_iter().enumerate();
+        roots
+            .filter(|(_, (_, is_there))| *is_there)
+            .map(|(number, (root, _))| (At::root(number), root.name.clone()))
+            .collect()
+    }
+
+    /// Whether the root of this place was not dismissed.
+    pub(crate) fn has_root(&self, at: &At) -> bool {
+        self.root(at).is_ok()
+    }
+
+    fn slots(&self) -> Vec<Slot> {
         self.roots
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// The absolute path by which the index knows this place, whether its root is still there or not.
+    pub(crate) fn path(&self, at: &At) -> PathBuf {
+        let roots = self.roots.read().unwrap_or_else(PoisonError::into_inner);
+        roots
             .get(at.root)
-            .map_or_else(PathBuf::new, |root| below(&root.path, &at.rel))
+            .map_or_else(PathBuf::new, |(root, _)| below(&root.path, &at.rel))
     }
 
     /// The place itself with everything an answer needs: an `O_PATH` descriptor and its `stat`.
@@ -245,8 +310,12 @@ impl Tree {
             .collect())
     }
 
-    fn root(&self, at: &At) -> Result<&Root, Errno> {
-        self.roots.get(at.root).ok_or(Errno::NOENT)
+    fn root(&self, at: &At) -> Result<Arc<Root>, Errno> {
+        let roots = self.roots.read().unwrap_or_else(PoisonError::into_inner);
+        match roots.get(at.root) {
+            Some((root, true)) => Ok(Arc::clone(root)),
+            _ => Err(Errno::NOENT),
+        }
     }
 
     fn left_out(&self, real: &Path, mounts: &LeftOut) -> bool {
