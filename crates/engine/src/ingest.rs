@@ -49,6 +49,7 @@ use self::run::Run;
 pub use report::{
     Committed, IngestError, Listing, Observer, Progress, Report, SoftError, Unobserved,
 };
+pub use rules::gitignore_of;
 pub use target::{Cause, IngestOptions, RootOptions, Scope, Target};
 
 /// The writer of an index. One thread uses it; its reading threads start with the first file.

@@ -171,6 +171,35 @@ fn ignore_rules_leave_out_what_they_name_and_git() {
 }
 
 #[test]
+fn ignore_files_that_are_links_or_too_long_rule_nothing_and_are_told() {
+    let mut scene = Scene::with_ignore_rules();
+    scene.write("rules", b"*.o\n");
+    scene.write("linked/a.o", text(1, 500));
+    std::os::unix::fs::symlink(scene.path("rules"), scene.path("linked/.gitignore"))
+        .expect("a link");
+    scene.write("long/a.o", text(2, 500));
+    scene.write("long/.gitignore", b"*.o\n".repeat(300_000));
+    let report = scene.scan();
+    let mut told: Vec<_> = report
+        .errors
+        .iter()
+        .map(|error| (error.path.clone(), error.errno))
+        .collect();
+    told.sort();
+    let told_of = |name: &str, errno: rustix::io::Errno| (scene.path(name), errno.raw_os_error());
+    assert_eq!(
+        told,
+        [
+            told_of("linked/.gitignore", rustix::io::Errno::LOOP),
+            told_of("long/.gitignore", rustix::io::Errno::FBIG)
+        ]
+    );
+    for name in ["linked/a.o", "long/a.o"] {
+        assert!(scene.state(name).is_some(), "{name} is not ruled out");
+    }
+}
+
+#[test]
 fn a_file_may_become_anything_else() {
     let mut scene = Scene::new();
     scene.write("x", text(1, 3000));

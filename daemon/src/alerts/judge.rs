@@ -26,9 +26,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use ignore::gitignore::Gitignore;
 use resemble_core::{ByteLen, ContentId, FileId, Relation, Score};
 use resemble_engine::AskError;
+use resemble_engine::ingest::gitignore_of;
 use resemble_index::{FileRow, ReadError, Snapshot};
 use resemble_proto::catalogued::is_catalogued;
 
@@ -238,19 +239,8 @@ impl Judge {
 
     fn is_ignored(&mut self, path: &Path) -> bool {
         for dir in path.ancestors().skip(1) {
-            let rules = self.ignores.entry(dir.to_path_buf()).or_insert_with(|| {
-                let file = dir.join(".gitignore");
-                if !file.is_file() {
-                    return None;
-                }
-                let mut builder = GitignoreBuilder::new(dir);
-                // What cannot be understood of an ignore file ignores nothing.
-                builder
-                    .add(&file)
-                    .is_none()
-                    .then(|| builder.build().ok())
-                    .flatten()
-            });
+            let rules = self.ignores.entry(dir.to_path_buf());
+            let rules = rules.or_insert_with(|| gitignore_of(dir));
             if let Some(rules) = rules {
                 let found = rules.matched_path_or_any_parents(path, false);
                 if found.is_ignore() || found.is_whitelist() {
@@ -507,6 +497,34 @@ mod tests {
             ),
             "{verdict:?}"
         );
+    }
+
+    /// Whoever may write into a watched tree could otherwise have the daemon read any file of any
+    /// size, and hear by what is news what stands in it.
+    #[test]
+    fn ignore_files_are_not_read_through_links() {
+        let mut tree = Tree::new();
+        tree.write("elsewhere", 7, 0, "target/\n");
+        tree.write("p/a", 1, 200, "");
+        std::os::unix::fs::symlink(tree.path("elsewhere"), tree.path("p/.gitignore")).unwrap();
+        let before = tree.scan();
+        tree.write("p/target/a.o", 1, 200, "");
+        let verdict = tree.judge("p/target/a.o", &before, 1);
+        let is_news = |verdict: &Verdict| {
+            matches!(
+                verdict,
+                Verdict::Resembles {
+                    only_in_tree: false,
+                    ..
+                }
+            )
+        };
+        assert!(is_news(&verdict), "{verdict:?}");
+        // The line that a bound cuts could be another rule.
+        fs::remove_file(tree.path("p/.gitignore")).unwrap();
+        tree.write("p/.gitignore", 7, 0, &"target/\n".repeat(200_000));
+        let verdict = tree.judge("p/target/a.o", &before, 1);
+        assert!(is_news(&verdict), "{verdict:?}");
     }
 
     #[test]

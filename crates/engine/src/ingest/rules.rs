@@ -5,8 +5,9 @@
 //! nothing below an ignored directory can be brought back. Only files within the root count:
 //! a global one or one above the root would make the answer depend on where a root begins.
 //!
-//! Ignore files are files that others write: they are read as any other ([`crate::read`]), and only
-//! up to [`LONGEST`].
+//! Ignore files are files that others write, so they are opened as any other ([`crate::read`]):
+//! never through a link, regular files only. One that is longer than [`LONGEST`] rules nothing,
+//! since the line it is cut in could be another rule. Both are told as soft errors.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -14,14 +15,15 @@ use std::sync::Arc;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use rustix::io::Errno;
 
-use crate::read::{open_regular, read_prefix};
-use crate::walk::Anchor;
+use crate::read::{ReadFailure, open_regular, read_prefix};
+use crate::walk::{Anchor, Kind};
 
 /// The names of ignore files.
 pub(super) const NAMES: [&str; 2] = [".gitignore", ".ignore"];
 
-/// Bytes of an ignore file that count.
+/// The most bytes of an ignore file that rules anything.
 const LONGEST: usize = 1 << 20;
 
 /// The rules that hold in a directory: its own and those of the directories above.
@@ -33,13 +35,20 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// The rules in `dir`, given those above it.
+    /// The rules in `dir`, given those above it. `refused` hears of an ignore file that rules
+    /// nothing because of what it is.
     pub(super) fn enter(
         anchor: &Anchor,
         dir: &Path,
         above: Option<&Arc<Self>>,
+        refused: &mut dyn FnMut(&Path, Errno),
     ) -> Option<Arc<Self>> {
-        let [git, plain] = NAMES.map(|name| load(anchor, dir, OsStr::new(name)));
+        let [git, plain] = NAMES.map(|name| {
+            load(anchor, dir, OsStr::new(name)).unwrap_or_else(|errno| {
+                refused(&dir.join(name), errno);
+                None
+            })
+        });
         if git.is_none() && plain.is_none() {
             return above.cloned();
         }
@@ -67,13 +76,32 @@ impl Rules {
     }
 }
 
-fn load(anchor: &Anchor, dir: &Path, name: &OsStr) -> Option<Gitignore> {
-    let (file, _) = open_regular(anchor, &dir.join(name)).ok()?;
-    let text = read_prefix(&file, LONGEST).ok()?;
+/// The rules of the `.gitignore` in a directory, for who asks about one path.
+pub fn gitignore_of(dir: &Path) -> Option<Gitignore> {
+    let anchor = Anchor::open(dir).ok()?;
+    load(&anchor, dir, OsStr::new(NAMES[0])).ok().flatten()
+}
+
+/// The rules of an ignore file, if there is one that can be read; `Err`: it is a link, or too long.
+fn load(anchor: &Anchor, dir: &Path, name: &OsStr) -> Result<Option<Gitignore>, Errno> {
+    let path = dir.join(name);
+    let file = match open_regular(anchor, &path) {
+        Ok((file, _)) => file,
+        Err(ReadFailure::NotRegular) => {
+            let is_link = anchor.stat_at(&path)?.kind == Kind::Symlink;
+            return if is_link { Err(Errno::LOOP) } else { Ok(None) };
+        }
+        // One that may not be read is told as any file.
+        Err(_) => return Ok(None),
+    };
+    let text = read_prefix(&file, LONGEST + 1)?;
+    if text.len() > LONGEST {
+        return Err(Errno::FBIG);
+    }
     let mut builder = GitignoreBuilder::new(dir);
     for line in String::from_utf8_lossy(&text).lines() {
         // A line that is no glob is no rule, as for git.
         builder.add_line(None, line).ok();
     }
-    builder.build().ok()
+    Ok(builder.build().ok())
 }

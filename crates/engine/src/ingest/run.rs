@@ -556,17 +556,18 @@ impl<'a> Run<'a> {
 }
 
 /// The rules of the directories above a path within its root; `None` if one of these is ignored.
+/// What is wrong with them is told where they are listed.
 #[allow(clippy::option_option)]
 fn rules_above(place: &Place, path: &Path) -> Option<Option<Arc<Rules>>> {
     let below = path.strip_prefix(&place.root.path).ok()?;
     let mut dir = place.root.path.clone();
-    let mut rules = Rules::enter(&place.anchor, &dir, None);
+    let mut rules = Rules::enter(&place.anchor, &dir, None, &mut |_, _| ());
     for name in below.parent().unwrap_or(Path::new("")) {
         dir.push(name);
         if Rules::ignore(rules.as_ref(), &dir, true) {
             return None;
         }
-        rules = Rules::enter(&place.anchor, &dir, rules.as_ref());
+        rules = Rules::enter(&place.anchor, &dir, rules.as_ref(), &mut |_, _| ());
     }
     Some(rules)
 }

@@ -145,7 +145,10 @@ impl Run<'_> {
         let above = visit.rules.as_ref();
         let ignores = place.root.ignore;
         let rules = if ignores {
-            Rules::enter(&place.anchor, &visit.path, above)
+            let report = &mut self.report;
+            Rules::enter(&place.anchor, &visit.path, above, &mut |file, errno| {
+                report.error(file, errno.raw_os_error());
+            })
         } else {
             None
         };
