@@ -527,7 +527,7 @@ pub fn checked_root(root: RootOptions, state: &Path) -> Result<RootOptions, Root
 
 /// Refuses what holds no files of its own.
 fn file_system(path: &Path) -> Result<(), RootError> {
-    use resemble_engine::fsid::{FsClass, class_of};
+    use resemble_mounts::{FsClass, class_of};
     use std::os::fd::AsFd;
 
     let missing = |source| RootError::Missing {

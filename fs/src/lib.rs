@@ -6,7 +6,7 @@
 //!              file that    └─────► neighbours (a trait; the daemon's index is behind it)
 //!              names fuser          names (how an answer is spelt in a listing)
 //!
-//!   mount: makes, repairs and ends a mount          mounts: /proc/self/mountinfo
+//!   mount: makes, repairs and ends a mount
 //! ```
 //!
 //! The namespace ([`view`]) is plain Rust with its own types and is tested without a kernel; the
@@ -28,7 +28,6 @@ mod adapter;
 mod ident;
 mod lanes;
 pub mod mount;
-mod mounts;
 pub mod names;
 pub mod neighbours;
 pub mod view;

@@ -14,9 +14,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use resemble_mounts::{self as mounts, Mount};
+
 use crate::adapter::{Connection, connect};
 use crate::lanes::Lanes;
-use crate::mounts::{self, Mount};
 use crate::neighbours::Neighbours;
 use crate::view::{Namespace, Show, View};
 

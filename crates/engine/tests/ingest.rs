@@ -4,6 +4,8 @@ mod scene;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use resemble_core::ByteLen;
 use resemble_engine::ingest::{Cause, Target};
@@ -175,8 +177,7 @@ fn ignore_files_that_are_links_or_too_long_rule_nothing_and_are_told() {
     let mut scene = Scene::with_ignore_rules();
     scene.write("rules", b"*.o\n");
     scene.write("linked/a.o", text(1, 500));
-    std::os::unix::fs::symlink(scene.path("rules"), scene.path("linked/.gitignore"))
-        .expect("a link");
+    symlink(scene.path("rules"), scene.path("linked/.gitignore")).expect("a link");
     scene.write("long/a.o", text(2, 500));
     scene.write("long/.gitignore", b"*.o\n".repeat(300_000));
     let report = scene.scan();
@@ -253,4 +254,73 @@ fn after_any_changes_a_look_gives_the_index_of_a_fresh_scan() {
     }
     let snapshot = scene.index.snapshot().expect("a snapshot");
     assert_eq!(snapshot.check().expect("readable"), Vec::<String>::new());
+}
+
+/// A disk that a process serves (NTFS, exFAT: type `fuseblk`) is a disk; other FUSE mounts are left
+/// out.
+#[test]
+fn a_disk_that_a_process_serves_is_indexed() {
+    let mut scene = Scene::new();
+    let disk = match Disk::mounted(&scene.path("usb")) {
+        Ok(disk) => disk,
+        Err(why) => {
+            assert!(
+                std::env::var_os("RESEMBLE_REQUIRE_FUSE").is_none_or(|v| v != "1"),
+                "RESEMBLE_REQUIRE_FUSE=1 and no NTFS disk can be mounted: {why}"
+            );
+            return scene::skipped(&format!("no NTFS disk can be mounted: {why}"));
+        }
+    };
+    scene.write("usb/letter.txt", text(1, 3000));
+    scene.write("copy.txt", text(1, 3000));
+    let report = scene.scan();
+    assert_eq!(report.mounts_skipped, [] as [PathBuf; 0]);
+    let content = |name: &str| scene.state(name).and_then(|state| state.content());
+    assert!(content("usb/letter.txt").is_some(), "not indexed");
+    assert_eq!(content("usb/letter.txt"), content("copy.txt"));
+    drop(disk);
+}
+
+/// A small NTFS disk in a file, mounted by `ntfs-3g` until it is dropped.
+struct Disk {
+    _image: tempfile::NamedTempFile,
+    _mounted: scene::Mounted,
+    device: String,
+}
+
+impl Disk {
+    fn mounted(at: &Path) -> Result<Self, String> {
+        let run = |program: &str, args: &[&std::ffi::OsStr]| {
+            let done = Command::new(program).args(args).output();
+            let done = done.map_err(|error| format!("{program}: {error}"))?;
+            let said = String::from_utf8_lossy(&done.stderr).into_owned();
+            done.status
+                .success()
+                .then(|| String::from_utf8_lossy(&done.stdout).trim().to_owned())
+                .ok_or(format!("{program}: {said}"))
+        };
+        let image = tempfile::NamedTempFile::new().expect("a file");
+        image.as_file().set_len(8 << 20).expect("room");
+        let path = image.path().as_os_str();
+        run("mkntfs", &["-q".as_ref(), "-F".as_ref(), path])?;
+        let device = run("losetup", &["--find".as_ref(), "--show".as_ref(), path])?;
+        fs::create_dir(at).expect("a folder");
+        let mounted = run("ntfs-3g", &[device.as_ref(), at.as_os_str()]);
+        let disk = Self {
+            _image: image,
+            _mounted: scene::Mounted(at.to_owned()),
+            device,
+        };
+        mounted.map(|_| disk)
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // It goes when the mount does.
+        Command::new("losetup")
+            .args(["--detach", &self.device])
+            .status()
+            .ok();
+    }
 }

@@ -18,6 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use resemble_mounts::kinds;
+
 use crate::coalesce::{Kind, take_below};
 use crate::watch::{Source, WatchError};
 
@@ -76,7 +78,7 @@ impl Watches {
         let remote = *self
             .remote
             .entry(identity.dev)
-            .or_insert_with(|| is_remote(dir));
+            .or_insert_with(|| kinds::is_remote(dir));
         match self.watched.get_mut(dir) {
             Some(known) if known.identity == identity => {
                 known.deep |= deep;
@@ -221,27 +223,6 @@ fn is_readable(dir: &Path) -> bool {
         AtFlags::EACCESS,
     )
     .is_ok()
-}
-
-/// Whether other machines may change files there, of which our kernel hears nothing.
-fn is_remote(dir: &Path) -> bool {
-    /// `f_type` of statfs(2), from the kernel's `magic.h`.
-    const REMOTE: &[u32] = &[
-        0x0000_6969, // nfs
-        0xff53_4d42, // cifs
-        0xfe53_4d42, // smb2
-        0x0000_517b, // smb
-        0x0102_1997, // 9p
-        0x5346_414f, // afs
-        0x6b41_4653, // kafs
-        0x00c3_6400, // ceph
-        0x7375_7245, // coda
-        0x0bd0_0bd0, // lustre
-        0x4750_4653, // gpfs
-        0x0116_1970, // gfs2
-        0x7461_636f, // ocfs2
-    ];
-    rustix::fs::statfs(dir).is_ok_and(|fs| REMOTE.contains(&(fs.f_type as u32)))
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
+use resemble_mounts as mounts;
+
 use super::{MountError, transport};
-use crate::mounts;
 
 /// How long a mount of our kind may take to say that it lives.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(2);

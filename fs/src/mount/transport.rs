@@ -19,13 +19,13 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use resemble_mounts::OUR_TYPE;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
 
 use super::MountError;
-use crate::mounts::OUR_TYPE;
 
 const DEVICE: &str = "/dev/fuse";
 /// The source column of `mount` and `df`.

@@ -25,11 +25,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use resemble_mounts::{LiveTable, MountTable};
 use rustix::fs::{CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat, StatVfs};
 use rustix::io::Errno;
 
 use super::node::At;
-use crate::mounts::{LeftOut, Table};
 
 /// How long a root's handle is used before it is taken anew.
 const HANDLE_AGE: Duration = Duration::from_secs(1);
@@ -87,7 +87,7 @@ struct Handle {
 }
 
 impl Root {
-    fn new(path: PathBuf, name: OsString, mounts: &LeftOut) -> Self {
+    fn new(path: PathBuf, name: OsString, mounts: &MountTable) -> Self {
         let real = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
         let fd = take(&real, mounts);
         Self {
@@ -101,7 +101,7 @@ impl Root {
         }
     }
 
-    fn fd(&self, mounts: &LeftOut) -> Result<Arc<OwnedFd>, Errno> {
+    fn fd(&self, mounts: &MountTable) -> Result<Arc<OwnedFd>, Errno> {
         let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         if handle.taken.elapsed() >= HANDLE_AGE {
             *handle = Handle {
@@ -128,11 +128,11 @@ fn numbered(base: &OsStr, count: usize) -> OsString {
 }
 
 /// A handle of a root directory, or `None` if there is none now.
-fn take(real: &Path, mounts: &LeftOut) -> Option<Arc<OwnedFd>> {
+fn take(real: &Path, mounts: &MountTable) -> Option<Arc<OwnedFd>> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let fd = rustix::fs::openat2(CWD, real, flags, Mode::empty(), resolve).ok()?;
-    (!mounts.holds_ours(&fd)).then(|| Arc::new(fd))
+    (!mounts.is_fd_ours(&fd)).then(|| Arc::new(fd))
 }
 
 /// All roots.
@@ -141,7 +141,7 @@ pub(crate) struct Tree {
     /// Those that were dismissed keep their numbers. Held for copying, never for a system call.
     roots: RwLock<Vec<Slot>>,
     exclude: HashSet<PathBuf>,
-    mounts: Table,
+    mounts: LiveTable,
 }
 
 impl Tree {
@@ -151,7 +151,7 @@ impl Tree {
         Ok(Self {
             roots: RwLock::default(),
             exclude: exclude.into_iter().collect(),
-            mounts: Table::new()?,
+            mounts: LiveTable::new()?,
         })
     }
 
@@ -318,8 +318,8 @@ impl Tree {
         }
     }
 
-    fn left_out(&self, real: &Path, mounts: &LeftOut) -> bool {
-        self.exclude.contains(real) || mounts.is_point(real)
+    fn left_out(&self, real: &Path, mounts: &MountTable) -> bool {
+        self.exclude.contains(real) || mounts.is_left_out(real)
     }
 
     /// Opens beneath the root. Whatever keeps the path from being followed (a symbolic link in
@@ -344,7 +344,7 @@ impl Tree {
         match resolved(&top, rel, flags, resolve | ResolveFlags::NO_XDEV) {
             Err(Errno::XDEV) => {
                 let fd = resolved(&top, rel, flags, resolve)?;
-                if mounts.holds(&fd) {
+                if mounts.is_fd_left_out(&fd) {
                     Err(Errno::NOENT)
                 } else {
                     Ok(fd)

@@ -20,6 +20,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use resemble_core::{ContentDigest, ContentId};
+use resemble_mounts::MountTable;
 use resemble_proto::message::{CompareRequest, SoftError};
 use rustix::io::Errno;
 
@@ -28,7 +29,7 @@ use super::Shelf;
 use super::known::{Catalogue, Names, Place, Stamp};
 use crate::ask::AskError;
 use crate::compare::sides::{Content, Entry, Numbering, Side, Sides, inner_of};
-use crate::fsid::{FsIds, MountTable};
+use crate::fsid::FsIds;
 use crate::ingest::{Observer, Progress};
 use crate::members::Rules;
 use crate::parallel::threads;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use resemble_core::hash::content::ContentHasher;
 use resemble_core::{ContentDigest, StopFlag};
+use resemble_mounts::{FsClass, class_of};
 use resemble_proto::message::{SoftError, SoftErrorKind};
 use resemble_proto::path::PathText;
 use rustix::fs::Advice;
@@ -13,7 +14,6 @@ use rustix::io::Errno;
 use super::Verdict;
 use super::entries::{Listed, Listing};
 use super::equals::Outside;
-use crate::fsid::{FsClass, class_of};
 use crate::read::{ReadFailure, data_at, open_regular, read_fully_at};
 use crate::walk::{Anchor, Stat};
 

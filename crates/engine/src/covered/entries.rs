@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::{StopFlag, Stopped};
 use resemble_index::{FileStat, SpecialKind};
+use resemble_mounts::{FsClass, MountTable, class_of};
 use resemble_proto::message::{MissingRow, SoftError};
 use resemble_proto::path::PathText;
 use rustix::io::Errno;
 
 use crate::ask::{AskError, anchor_of};
-use crate::fsid::{FsClass, MountTable, class_of};
 use crate::walk::{Anchor, Found, Kind, Stat, is_snapshots};
 
 /// A regular file.
@@ -132,7 +132,7 @@ impl Listing {
             return Ok(());
         }
         // Not even a stat of what a hung or a pseudo file system is mounted on.
-        let never = mounts.names_in(path);
+        let never = mounts.left_out_in(path);
         let passed = RefCell::new(Vec::new());
         let skip = |name: &OsStr| {
             let skip = never.is_some_and(|never| never.contains(name));

@@ -5,9 +5,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use resemble_mounts::MountTable;
 use rustix::io::Errno;
 
-use crate::fsid::{FsIds, MountTable, is_under_any};
+use crate::fsid::{FsIds, is_under_any};
 use crate::ingest::target::{RootOptions, root_of};
 use crate::walk::{Anchor, Kind};
 
@@ -95,7 +96,7 @@ impl Area {
             let snapshots = [".snapshot", ".zfs"]
                 .iter()
                 .any(|n| above.file_name() == Some(n.as_ref()));
-            self.mounts.never_entered(above) || (snapshots && up > 0)
+            self.mounts.is_left_out(above) || (snapshots && up > 0)
         })
     }
 
@@ -108,7 +109,7 @@ impl Area {
         let mut names: Vec<OsString> = excluded
             .filter_map(|path| path.file_name().map(OsStr::to_owned))
             .collect();
-        if let Some(mounted) = self.mounts.names_in(dir) {
+        if let Some(mounted) = self.mounts.left_out_in(dir) {
             names.extend(mounted.iter().cloned());
         }
         names

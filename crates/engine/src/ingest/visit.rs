@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use resemble_core::ContentId;
 use resemble_index::{Change, Entry, FileRow, FileState, Look};
+use resemble_mounts::{FsClass, class_of};
 
 use super::batch::Link;
 use super::pool::Job;
@@ -16,7 +17,6 @@ use super::report::{IngestError, Listing};
 use super::rules::{self, Rules};
 use super::run::{Place, Run, Why};
 use super::target::Cause;
-use crate::fsid::{FsClass, class_of};
 use crate::read::{ReadFailure, age, open_regular};
 use crate::walk::{Found, Kind, OpenDir, Stat, means_absent, means_denied};
 

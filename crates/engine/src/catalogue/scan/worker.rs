@@ -10,6 +10,7 @@ use std::time::SystemTime;
 
 use resemble_core::{ByteLen, Digest, Digester, Params};
 use resemble_index::packed;
+use resemble_mounts::{FsClass, class_of};
 use resemble_proto::message::SoftError;
 use resemble_proto::path::PathText;
 
@@ -17,7 +18,6 @@ use super::{BYTES, Chain, Dirs, FILES, Item, Notes, Shared, Task, Twins, lock};
 use crate::catalogue::known::{Place, Stamp, Where};
 use crate::catalogue::pair::{Opened, Pair, PairReader};
 use crate::compare::sides::{Content, Entry, What};
-use crate::fsid::{FsClass, class_of};
 use crate::read::{self, FileRead, ReadFailure, Reader, age, open_regular, open_regular_in};
 use crate::stop::StopFlag;
 use crate::walk::{Found, Kind, OpenDir, Stat, means_absent};
@@ -190,7 +190,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             self.notes.skipped += 1;
             return None;
         }
-        let mounted = self.shared.mounts.names_in(&path);
+        let mounted = self.shared.mounts.left_out_in(&path);
         let own = |name: &OsStr| {
             let excluded = self.shared.exclude.iter();
             let mut here = excluded.filter(|path_| path_.parent() == Some(&path));

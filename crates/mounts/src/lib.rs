@@ -1,0 +1,172 @@
+//! `resemble-mounts`: which mounts there are, and what the file systems on them are to us.
+//!
+//! One table for the index, the overlay and the watcher: what one of them leaves out the others
+//! leave out, too.
+//!
+//! * The mounts are those of `/proc/self/mountinfo`, without touching any of them. Asking a file
+//!   system what it is (`statfs`, `stat`) sends a request if it is a FUSE one, and to ourselves if
+//!   it is ours. The kernel's own list answers without asking anybody, and `poll` on it tells
+//!   whether it changed, so a table that is right costs one system call per use.
+//! * [`kinds`] says what a type of file system is to us: whether it holds files, whether a process
+//!   serves it, whether other machines change it.
+//! * [`MountTable`] answers by path and by descriptor; [`LiveTable`] is one that follows the kernel.
+#![forbid(unsafe_code)]
+
+pub mod kinds;
+mod table;
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+pub use kinds::FsClass;
+pub use table::{LiveTable, MountTable};
+
+/// The type our mounts have.
+pub const OUR_TYPE: &[u8] = b"fuse.resemble";
+
+/// One line of mountinfo.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// Unique among the mounts of this moment; reused later.
+    pub id: u64,
+    /// `major:minor` of the file system, as text.
+    pub device: String,
+    /// Where, seen from this process.
+    pub point: PathBuf,
+    /// The file system's type.
+    pub fs_type: Vec<u8>,
+}
+
+impl Mount {
+    /// Whether it is one of resemble, of anybody's.
+    pub fn is_ours(&self) -> bool {
+        self.fs_type == OUR_TYPE
+    }
+}
+
+/// The class of the file system that holds an open file or directory.
+///
+/// By `f_type`, which is the same for a disk that a process serves (`fuseblk`) and for any other
+/// FUSE file system: of these the mount's type decides.
+pub fn class_of(fd: BorrowedFd<'_>) -> rustix::io::Result<FsClass> {
+    let class = kinds::class_of_magic(rustix::fs::fstatfs(fd)?.f_type as u32);
+    if class != FsClass::Fuse {
+        return Ok(class);
+    }
+    let mount = mount_id(fd).and_then(|id| read().ok()?.into_iter().find(|mount| mount.id == id));
+    Ok(mount.map_or(class, |mount| kinds::class_of_type(&mount.fs_type)))
+}
+
+/// The id of the mount that a descriptor (which may be `O_PATH`) leads into: from
+/// `/proc/self/fdinfo`, which the kernel prints without asking the file system.
+fn mount_id(fd: impl AsFd) -> Option<u64> {
+    let raw = fd.as_fd().as_raw_fd();
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{raw}")).ok()?;
+    let id = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;
+    id.trim().parse().ok()
+}
+
+/// The mounts of this process's namespace, in the kernel's order: a later one covers an earlier
+/// one at the same point.
+pub fn read() -> io::Result<Vec<Mount>> {
+    std::fs::read("/proc/self/mountinfo").map(|text| parse(&text))
+}
+
+/// The mounted overlay that a path lies below (not: is), by names alone.
+pub fn enclosing(path: &Path) -> io::Result<Option<PathBuf>> {
+    let path = std::path::absolute(path)?;
+    Ok(at_or_enclosing(&path)?.filter(|point| *point != path))
+}
+
+/// The mounted overlay that a path lies in or is, the outermost if there are several.
+pub fn at_or_enclosing(path: &Path) -> io::Result<Option<PathBuf>> {
+    let path = std::path::absolute(path)?;
+    let ours = read()?
+        .into_iter()
+        .filter(Mount::is_ours)
+        .map(|mount| mount.point);
+    Ok(ours.filter(|point| path.starts_with(point)).min())
+}
+
+/// Lines that do not parse are left out: the kernel writes none.
+fn parse(text: &[u8]) -> Vec<Mount> {
+    text.split(|&byte| byte == b'\n')
+        .filter_map(parse_line)
+        .collect()
+}
+
+/// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw` (proc(5)).
+fn parse_line(line: &[u8]) -> Option<Mount> {
+    let mut fields = line.split(|&byte| byte == b' ');
+    let id = str::from_utf8(fields.next()?).ok()?.parse().ok()?;
+    let device = str::from_utf8(fields.nth(1)?).ok()?.to_owned();
+    let point = PathBuf::from(OsString::from_vec(unescape(fields.nth(1)?)));
+    let fs_type = unescape(fields.skip_while(|field| *field != b"-").nth(1)?);
+    Some(Mount {
+        id,
+        device,
+        point,
+        fs_type,
+    })
+}
+
+/// Space, tab, newline and backslash are written as three octal digits.
+fn unescape(field: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&byte, tail)) = rest.split_first() {
+        rest = tail;
+        let octal = (byte == b'\\')
+            .then(|| tail.get(..3))
+            .flatten()
+            .filter(|digits| digits.iter().all(|digit| (b'0'..=b'7').contains(digit)))
+            .and_then(|digits| str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        plain.push(octal.unwrap_or(byte));
+        if octal.is_some() {
+            rest = &tail[3..];
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    pub(crate) const TEXT: &[u8] = b"\
+22 27 0:21 / /proc rw,relatime - proc proc rw\n\
+27 1 254:0 / / rw,relatime shared:1 master:2 - ext4 /dev/vda rw,discard\n\
+60 27 0:50 / /home/u/My\\040Similar\\011\\134 ro,nosuid - fuse.resemble resemble ro\n\
+61 27 0:51 / /net rw - autofs systemd-1 rw\n\
+62 27 0:52 / /net rw - nfs4 host:/x rw\n\
+63 27 8:17 / /media/usb rw - fuseblk /dev/sdb1 rw\n\
+bad line\n";
+
+    #[test]
+    fn lines_are_parsed_and_unescaped() {
+        let mounts = parse(TEXT);
+        assert_eq!(mounts.len(), 6);
+        assert_eq!(mounts[2].point, Path::new("/home/u/My Similar\t\\"));
+        assert!(mounts[2].is_ours() && !mounts[0].is_ours());
+        assert_eq!(mounts[2].device, "0:50");
+        assert_eq!(
+            (mounts[1].id, mounts[1].fs_type.as_slice()),
+            (27, b"ext4".as_slice())
+        );
+    }
+
+    #[test]
+    fn classes_of_open_directories() {
+        let class = |path: &str| class_of(File::open(path).unwrap().as_fd()).unwrap();
+        assert_eq!(class("/proc"), FsClass::Pseudo);
+        assert_eq!(class("/sys"), FsClass::Pseudo);
+        let file = tempfile::tempfile().unwrap();
+        assert_eq!(class_of(file.as_fd()).unwrap(), FsClass::Real);
+    }
+}
