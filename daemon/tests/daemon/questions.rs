@@ -5,15 +5,16 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use resemble_proto::client::{Client, Timeouts};
-use resemble_proto::message::{GroupsRequest, PairsRequest, Request, Scope, StatusAnswer};
+use resemble_proto::message::StatusAnswer;
+use serde_json::{Value, json};
 
-use crate::support::{Daemon, Place, text, wire};
+use crate::support::{Daemon, Place, text};
 
 /// Versions of one text, so that there is much to compare.
 const VERSIONS: u32 = 300;
 
 /// More than are computed at a time.
-const CLIENTS: u32 = 40;
+const CLIENTS: usize = 40;
 
 /// How long `status` may take at most: far less than one of the questions.
 const SOON: Duration = Duration::from_secs(10);
@@ -28,32 +29,19 @@ fn status(place: &Place) -> StatusAnswer {
 }
 
 /// A client that asks and does not wait for the answer.
-fn ask(place: &Place, request: &Request) -> UnixStream {
+fn ask(place: &Place, request: &Value) -> UnixStream {
     let mut stream = UnixStream::connect(place.path("socket")).unwrap();
-    let mut line = serde_json::to_vec(request).unwrap();
-    line.push(b'\n');
-    stream.write_all(&line).unwrap();
+    stream.write_all(format!("{request}\n").as_bytes()).unwrap();
     stream
 }
 
 /// Questions that take minutes of the processor together.
 fn ask_much(place: &Place) -> Vec<UnixStream> {
-    let scope = Scope {
-        within: vec![wire(&place.root)],
-        ..Scope::default()
-    };
     let questions = [
-        Request::Pairs(PairsRequest {
-            scope: scope.clone(),
-            exact: true,
-            ..PairsRequest::default()
-        }),
-        Request::Groups(GroupsRequest {
-            scope,
-            ..GroupsRequest::default()
-        }),
+        json!({"request": "pairs", "within": [place.root], "exact": true}),
+        json!({"request": "groups", "within": [place.root]}),
     ];
-    let asked = (0..CLIENTS).map(|n| ask(place, &questions[n as usize % 2]));
+    let asked = (0..CLIENTS).map(|n| ask(place, &questions[n % 2]));
     asked.collect()
 }
 
@@ -102,15 +90,8 @@ fn a_client_that_has_said_everything_gets_its_answer() {
     place.write("b", 1);
     let daemon = place.start();
     daemon.sync();
-    let scope = Scope {
-        within: vec![wire(&place.root)],
-        ..Scope::default()
-    };
-    let pairs = Request::Pairs(PairsRequest {
-        scope,
-        ..PairsRequest::default()
-    });
-    for request in [Request::Sync { timeout_ms: None }, pairs] {
+    let pairs = json!({"request": "pairs", "within": [place.root]});
+    for request in [json!({"request": "sync"}), pairs] {
         let mut stream = ask(&place, &request);
         stream.shutdown(std::net::Shutdown::Write).unwrap();
         let mut answer = String::new();
