@@ -27,8 +27,8 @@ use resemble_proto::catalogued::{self, Source};
 use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::documents::SimilarFiles;
 use resemble_proto::message::{
-    Answer, DumpForm, FailureKind, FindRequest, HolderRow, HoldersRequest, Inode, Looked,
-    MethodRequest, MethodRow, RootStatus, Scope, SoftError, Subject, Whole, WireAspect, WireDigest,
+    Answer, DumpForm, FailureKind, FindRequest, HolderRow, HoldersRequest, Inode, MethodRequest,
+    MethodRow, Scope, SoftError, Subject, Whole, WireAspect, WireDigest,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
@@ -240,24 +240,6 @@ impl Backend {
             })?),
             Self::Local(local) => local.holders(sought, real, scope, all),
         }
-    }
-
-    /// What a question about all roots of the daemon looks at, for people: its figures are of the
-    /// index as a whole and cost nothing.
-    pub fn looked_everywhere(&self) -> Option<Looked> {
-        let Self::Daemon { client, params } = self else {
-            return None;
-        };
-        let status = client.status().ok()?;
-        let sum = |of: fn(&RootStatus) -> u64| status.roots.iter().map(of).sum();
-        Some(Looked {
-            files: sum(|root| root.files),
-            bytes: sum(|root| root.bytes),
-            unreadable: sum(|root| root.unreadable),
-            skipped: sum(|root| root.skipped),
-            small: 0,
-            least_run: u64::from(params.chunk.max) * 2,
-        })
     }
 
     /// Whether it is the daemon that answers.

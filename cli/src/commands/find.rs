@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
 use resemble_proto::documents::{FindDocument, SimilarFiles};
-use resemble_proto::message::{FindRequest, FindRow, Header, SoftError};
+use resemble_proto::message::{FindRequest, FindRow, Header, Scope, SoftError};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::{FindParameters, Head};
@@ -70,6 +70,14 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
         fresh: true,
         ..Header::default()
     });
+    let said = header;
+    let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
+    let is_everywhere = by_daemon && args.selection.scope(text(&args.within)) == Scope::default();
+    let header = Header {
+        // How much the whole index holds is no part of an answer: it is said to people alone.
+        looked: said.looked.filter(|_| !is_everywhere),
+        ..said
+    };
     match print_as {
         ListAs::Rows(output) => {
             let head = Head::new("find", parameters, header);
@@ -83,12 +91,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
             print_list(ui, format, Report::Find(&document))?;
         }
     }
-    let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
-    let everywhere = || backend.as_ref().and_then(Backend::looked_everywhere);
-    let looked = header
-        .looked
-        .or_else(|| (header.total == 0).then(everywhere)?);
-    lists::note_nothing(ui, &Header { looked, ..header }, NOTHING);
+    lists::note_nothing(ui, &said, NOTHING);
     lists::note_limits(ui, &header, args.selection.top, by_daemon);
     ui.soft_errors(&errors);
     ui.flush()?;

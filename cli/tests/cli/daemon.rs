@@ -332,6 +332,32 @@ fn orders_carry_absolute_paths() {
     );
 }
 
+/// It asked for the status as well, which walks through all rows of the index.
+#[test]
+fn nothing_found_is_one_question() {
+    let env = Environment::new();
+    env.write("a.txt", "x");
+    let nothing = concat!(
+        r#"{"header":{"fresh":true,"pending":0,"total":0,"shown":0,"looked":{"files":1234,"#,
+        r#""bytes":5000000,"unreadable":2,"skipped":0,"small":0,"least_run":5600}}}"#,
+        "\n",
+        r#"{"end":{"rows":0,"errors":0}}"#,
+        "\n"
+    );
+    let daemon = Daemon::start(&env.socket(), &hello(), move |request| match request {
+        Request::Find(_) => nothing.to_owned(),
+        _ => covers(true),
+    });
+    let found = env.run(["find", "a.txt"]);
+    assert_eq!(found.code, 1);
+    let said = "nothing found: compared 1,234 files of 4.8 MiB; 2 could not be read";
+    assert!(found.err.contains(said), "{}", found.err);
+    let json = env.run(["find", "a.txt", "--format", "json"]);
+    assert!(!json.out.contains("looked"), "{}", json.out);
+    let asked = daemon.stop();
+    assert_eq!(asked.len(), 2, "{asked:?}");
+}
+
 #[test]
 fn a_daemon_that_dies_in_the_middle_is_trouble() {
     let env = Environment::new();

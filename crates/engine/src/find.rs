@@ -306,6 +306,19 @@ impl Similar {
     }
 }
 
+/// What a question about the whole index looks at: from sums that are kept, so it costs nothing.
+fn everything(snapshot: &Snapshot) -> Result<Looked, ReadError> {
+    let totals = snapshot.totals()?;
+    Ok(Looked {
+        files: totals.files,
+        bytes: totals.file_bytes,
+        unreadable: totals.unreadable_files,
+        skipped: totals.skipped_files,
+        small: 0,
+        least_run: u64::from(snapshot.params().chunk.max) * 2,
+    })
+}
+
 /// The files similar to `subject`, best first, as rows that name the subject `name`.
 pub fn find(
     snapshot: &Snapshot,
@@ -331,7 +344,11 @@ pub fn find(
         numbers: similar.numbers,
     });
     let mut answer = Answer::fresh(rows.collect(), errors).cut(options.top);
-    answer.header.looked = looked;
+    // Said of nothing found alone: it is what the answer was made of.
+    answer.header.looked = match looked {
+        None if answer.rows.is_empty() => Some(everything(snapshot)?),
+        looked => looked,
+    };
     Ok(answer)
 }
 

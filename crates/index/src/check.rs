@@ -22,7 +22,7 @@ use crate::segments::write::{Merge, Source};
 use crate::snapshot::paths::ROOT;
 use crate::snapshot::rows::digest_prefix;
 use crate::snapshot::{Inner, Snapshot};
-use crate::state::Boilerplate;
+use crate::state::{Boilerplate, FileSums};
 use crate::store::{ReadTransaction, ReadableTableMetadata, TableDefinition, TableHandle};
 
 /// The size of one table.
@@ -183,6 +183,10 @@ impl Check<'_> {
                 self.expect(listed, || format!("content {} misses file {id}", content.0));
             }
         }
+        let sums = FileSums::count(&inner.files)?;
+        self.expect(sums == inner.sets.file_sums, || {
+            format!("sums {:?}, but counted {sums:?}", inner.sets.file_sums)
+        });
         let listed = inner.content_files.len()?;
         self.expect(listed == settled, || {
             format!("{settled} files, {listed} listed by contents")

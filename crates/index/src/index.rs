@@ -207,8 +207,10 @@ impl Index {
         writing.counters.generation = new;
         let done = work(&mut writing)?;
         let Writing { counters, sets, .. } = writing;
-        txn.open_table(schema::META)?
-            .insert(schema::meta::COUNTERS, &counters.encode()[..])?;
+        let mut meta = txn.open_table(schema::META)?;
+        meta.insert(schema::meta::COUNTERS, &counters.encode()[..])?;
+        meta.insert(schema::meta::FILE_SUMS, &sets.file_sums.encode(new)[..])?;
+        drop(meta);
         // Its pages may be used again by the next commit.
         drop(before);
         {

@@ -231,8 +231,14 @@ pub struct Totals {
     pub chunks: u64,
     /// Fingerprints in all signatures.
     pub fingerprints: u64,
-    /// Files.
+    /// Files, hard links once.
     pub files: u64,
+    /// Their bytes.
+    pub file_bytes: u64,
+    /// Those that could not be read.
+    pub unreadable_files: u64,
+    /// Those left out on purpose.
+    pub skipped_files: u64,
     /// Chunk and fingerprint keys that more contents have than the boilerplate limit.
     pub boilerplate: u64,
     /// Parts of all contents.

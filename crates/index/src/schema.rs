@@ -87,6 +87,8 @@ pub(crate) mod meta {
     pub(crate) const PARAMS: &str = "params";
     /// See [`crate::state::Counters`].
     pub(crate) const COUNTERS: &str = "counters";
+    /// See [`crate::state::FileSums`].
+    pub(crate) const FILE_SUMS: &str = "file_sums";
     /// u32 LE: the boilerplate limit that `boilerplate` was counted with.
     pub(crate) const LIMIT: &str = "boilerplate_limit";
 }

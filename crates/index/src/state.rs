@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::codec::Malformed;
-use crate::codec::rows::FsNumber;
+use crate::codec::rows::{FsNumber, StoredFile};
 use crate::codec::varint::Reader;
 use crate::fault::Fault;
-use crate::rows::FsId;
+use crate::rows::{FileState, FsId};
 use crate::schema::{self, PostingKind};
 use crate::store::{ReadTransaction, ReadableTable};
 
@@ -79,6 +79,88 @@ impl Counters {
             reader.end(row)
         };
         row().ok_or(Malformed("meta"))
+    }
+}
+
+/// Sums over all files. They belong to one commit: a writer that does not know them leaves older
+/// ones behind, which are then counted anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FileSums {
+    /// Bytes of all files.
+    pub(crate) bytes: u64,
+    /// Files that could not be read.
+    pub(crate) unreadable: u64,
+    /// Files left out on purpose.
+    pub(crate) skipped: u64,
+}
+
+impl FileSums {
+    /// A file more.
+    pub(crate) fn add(&mut self, row: &StoredFile) {
+        let of = Self::of(row);
+        self.bytes = self.bytes.wrapping_add(of.bytes);
+        self.unreadable = self.unreadable.wrapping_add(of.unreadable);
+        self.skipped = self.skipped.wrapping_add(of.skipped);
+    }
+
+    /// One less.
+    pub(crate) fn take(&mut self, row: &StoredFile) {
+        let of = Self::of(row);
+        self.bytes = self.bytes.wrapping_sub(of.bytes);
+        self.unreadable = self.unreadable.wrapping_sub(of.unreadable);
+        self.skipped = self.skipped.wrapping_sub(of.skipped);
+    }
+
+    fn of(row: &StoredFile) -> Self {
+        Self {
+            bytes: row.size.get(),
+            unreadable: u64::from(matches!(row.state, FileState::Unreadable(_))),
+            skipped: u64::from(matches!(row.state, FileState::Skipped(_))),
+        }
+    }
+
+    /// The row `file_sums` of `meta`: the generation and the fields, little endian.
+    pub(crate) fn encode(self, generation: u64) -> Vec<u8> {
+        [generation, self.bytes, self.unreadable, self.skipped]
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect()
+    }
+
+    /// `None`: they are of another commit.
+    fn decode(bytes: &[u8], generation: u64) -> Option<Self> {
+        let mut reader = Reader(bytes);
+        let mut value = || reader.array().map(u64::from_le_bytes);
+        let (of, sums) = (
+            value()?,
+            Self {
+                bytes: value()?,
+                unreadable: value()?,
+                skipped: value()?,
+            },
+        );
+        (of == generation).then_some(sums)
+    }
+
+    /// Those of a commit: kept, or else counted.
+    fn load(txn: &ReadTransaction, generation: u64) -> Result<Self, Fault> {
+        let kept = txn
+            .open_table(schema::META)?
+            .get(schema::meta::FILE_SUMS)?
+            .and_then(|row| Self::decode(row.value(), generation));
+        match kept {
+            Some(sums) => Ok(sums),
+            None => Self::count(&txn.open_table(schema::FILES)?),
+        }
+    }
+
+    /// From the rows.
+    pub(crate) fn count(files: &impl ReadableTable<u32, &'static [u8]>) -> Result<Self, Fault> {
+        let mut sums = Self::default();
+        for row in files.iter()? {
+            sums.add(&StoredFile::decode(row?.1.value())?);
+        }
+        Ok(sums)
     }
 }
 
@@ -191,6 +273,7 @@ pub(crate) struct Sets {
     /// Contents whose rows are gone but whose postings are still in a segment.
     pub(crate) dead: Arc<Dead>,
     pub(crate) boilerplate: Arc<Boilerplate>,
+    pub(crate) file_sums: FileSums,
 }
 
 impl Sets {
@@ -202,7 +285,8 @@ impl Sets {
             file_systems.add(FsNumber(number.value()), FsId(id.value().to_owned()));
         }
         let mut dead = Dead::default();
-        let next = counters(txn)?.next_content;
+        let counters = counters(txn)?;
+        let next = counters.next_content;
         for row in txn.open_table(schema::DEAD_CONTENTS)?.iter()? {
             let content = row?.0.value();
             // Before it costs memory: a wild id in a damaged row would make the bitmap huge.
@@ -226,6 +310,7 @@ impl Sets {
             file_systems: Arc::new(file_systems),
             dead: Arc::new(dead),
             boilerplate: Arc::new(boilerplate),
+            file_sums: FileSums::load(txn, counters.generation)?,
         })
     }
 }

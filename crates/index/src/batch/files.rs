@@ -153,6 +153,7 @@ impl Batch<'_, '_> {
             return self.put_file(file, &row);
         }
         self.files.remove(file.0)?;
+        self.writing.sets.file_sums.take(&row);
         self.forget_inode(&row, file)?;
         match row.state.content() {
             Some(content) => self.contents.unlink(content, file),
@@ -205,7 +206,11 @@ impl Batch<'_, '_> {
 
     fn put_file(&mut self, file: FileId, row: &StoredFile) -> Result<(), Fault> {
         row.encode(&mut self.row);
-        self.files.insert(file.0, &self.row[..])?;
+        let sums = &mut self.writing.sets.file_sums;
+        if let Some(before) = self.files.insert(file.0, &self.row[..])? {
+            sums.take(&StoredFile::decode(before.value())?);
+        }
+        sums.add(row);
         Ok(())
     }
 

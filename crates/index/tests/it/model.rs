@@ -482,7 +482,13 @@ impl Pair {
 
     fn compare_files(&self, snapshot: &Snapshot) {
         let totals = snapshot.totals().unwrap();
-        assert_eq!(totals.files, self.model.files.len() as u64);
+        let files = self.model.files.values();
+        assert_eq!(totals.files, files.len() as u64);
+        let bytes = files.clone().map(|file| file.stat.size.get());
+        assert_eq!(totals.file_bytes, bytes.sum::<u64>());
+        let of = |state| files.clone().filter(|file| file.state == state).count() as u64;
+        assert_eq!(totals.unreadable_files, of(ModelState::Unreadable));
+        assert_eq!(totals.skipped_files, of(ModelState::Skipped));
         for (number, file) in &self.model.files {
             let row = snapshot.file(file.id).unwrap().unwrap();
             assert_eq!((row.id, &row.stat), (file.id, &file.stat));
