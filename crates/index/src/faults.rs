@@ -1,8 +1,9 @@
 //! Tests with a store that fails: a full disk at every write, a power cut at every point.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use redb::StorageBackend;
 use resemble_core::{
     ByteLen, ChunkHash, ChunkList, ChunkRun, ContentDigest, ContentKind, Digest, Fingerprint,
@@ -59,7 +60,7 @@ struct SharedDisk(Arc<Mutex<Disk>>);
 
 impl SharedDisk {
     fn with<T>(&self, work: impl FnOnce(&mut Disk) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.0.lock())
     }
 
     fn of(bytes: Vec<u8>) -> Self {

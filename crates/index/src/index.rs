@@ -11,8 +11,9 @@
 //!   there (two commits went by meanwhile, or a commit failed half-way and was made all the
 //!   same), it reads them from the tables: that is slower and as right.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use resemble_core::Params;
 
 use crate::batch::{Refusal, Writing, postings};
@@ -83,7 +84,9 @@ impl Index {
     fn view(&self) -> Result<Snapshot, Fault> {
         let txn = self.store.read()?;
         let counters = state::counters(&txn)?;
-        let published = lock(&self.published)
+        let published = self
+            .published
+            .lock()
             .iter()
             .find(|(generation, _)| *generation == counters.generation)
             .map(|(_, sets)| sets.clone());
@@ -97,6 +100,7 @@ impl Index {
             sets,
             (self.boilerplate_limit, self.params),
             Arc::clone(&self.place),
+            None,
         )
     }
 
@@ -106,8 +110,8 @@ impl Index {
     /// removed and comes back elsewhere within one batch keeps its content.
     ///
     /// After a full disk or another failure of the file system the index refuses all writing
-    /// ([`ApplyError::Closed`]) until it is dropped and opened again; snapshots go on answering
-    /// from the last commit meanwhile.
+    /// ([`ApplyError::Closed`]) until it is dropped and opened again. Snapshots read only what is
+    /// cached then; where the file cannot be opened again, [`Index::last_commit`] answers.
     pub fn apply(&self, changes: Vec<Change>) -> Result<Applied, ApplyError> {
         self.transact(|writing| writing.apply(changes))
     }
@@ -181,7 +185,7 @@ impl Index {
         &self,
         work: impl FnOnce(&mut Writing<'_>) -> Result<T, Refusal>,
     ) -> Result<T, ApplyError> {
-        let turn = lock(&self.turn);
+        let turn = self.turn.lock();
         let done = guarded(|| Ok(self.write(work)));
         drop(turn);
         done.map_err(Refusal::from)
@@ -214,19 +218,16 @@ impl Index {
         // Its pages may be used again by the next commit.
         drop(before);
         {
-            let mut published = lock(&self.published);
+            let mut published = self.published.lock();
             published.retain(|(generation, _)| *generation == old);
             published.push((new, sets));
         }
         let committed = txn.commit();
         let keep = if committed.is_ok() { new } else { old };
-        lock(&self.published).retain(|(generation, _)| *generation == keep);
+        self.published
+            .lock()
+            .retain(|(generation, _)| *generation == keep);
         committed?;
         Ok(done)
     }
-}
-
-/// Locks; a panic elsewhere left the value as it was, for values are only ever replaced whole.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

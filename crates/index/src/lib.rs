@@ -50,6 +50,7 @@ mod segments;
 pub mod snapshot;
 mod state;
 mod store;
+mod unwritten;
 
 pub use change::{Applied, Change, ContentRef, FileContent, NewLook, NewPart, NewState};
 pub use codec::varint;

@@ -13,8 +13,9 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use resemble_core::Params;
 
 use crate::batch::postings;
@@ -24,6 +25,7 @@ use crate::index::{Index, Options};
 use crate::place::Place;
 use crate::rows::SetAside;
 use crate::schema::{self, FORMAT_VERSION};
+use crate::snapshot::Snapshot;
 use crate::state::{self, Counters, Sets};
 use crate::store::{Refused, Store};
 
@@ -67,6 +69,38 @@ impl Index {
             Ok(index) => Ok(index),
             Err(reason) => Err(OpenError::Damaged { path, reason }),
         }
+    }
+
+    /// A view of the last commit in the file at `path`, which is not written to: of an index whose
+    /// disk is full or cannot be written. What redb would put in order in the file stays in memory.
+    ///
+    /// While the view or a copy of it lives, nobody can open the file for writing
+    /// ([`OpenError::InUse`]). Boilerplate is what the file counted, whatever the limit now.
+    pub fn last_commit(
+        path: &Path,
+        params: &Params,
+        options: &Options,
+    ) -> Result<Snapshot, OpenError> {
+        let file = File::open(path).map_err(|source| open_error(path.to_path_buf(), source))?;
+        let store = Store::open_unwritten(file, options.cache_bytes);
+        let store = store.map_err(|refused| refusal(refused, path))?;
+        guarded(|| {
+            let boilerplate_limit = match survey(&store, params)? {
+                Found::Index { limit } => limit,
+                Found::Nothing => return Err(Fault::damaged("it is empty")),
+                Found::Other(reason) => return Err(Fault::damaged(reason)),
+            };
+            let txn = store.read()?;
+            Snapshot::new(
+                &txn,
+                state::counters(&txn)?,
+                Sets::load(&txn)?,
+                (boilerplate_limit, *params),
+                Arc::new(Place::File(path.to_path_buf())),
+                Some(store),
+            )
+        })
+        .map_err(|fault| fault.into_open(path))
     }
 
     /// The index, or why the file must be set aside.

@@ -26,7 +26,7 @@ use crate::place::Place;
 use crate::schema::{self, DirValue, EntryKey, NameKey, PostingKind, PostingTable};
 use crate::segments::Segment;
 use crate::state::{Counters, Sets};
-use crate::store::{ReadOnlyTable, ReadTransaction, ReadableTable};
+use crate::store::{ReadOnlyTable, ReadTransaction, ReadableTable, Store};
 
 /// A view of one commit. See the [module](self) for how long to hold one.
 #[derive(Clone)]
@@ -59,6 +59,8 @@ pub(crate) struct Inner {
     pub(crate) signatures: ReadOnlyTable<(u32, u32), &'static [u8]>,
     pub(crate) records: ReadOnlyTable<&'static str, &'static [u8]>,
     pub(crate) segments: Vec<OpenSegment>,
+    /// Nobody else has it. Below the tables: they go first.
+    _store: Option<Store>,
 }
 
 /// A segment with its tables; a kind without postings has none.
@@ -78,13 +80,15 @@ impl OpenSegment {
 }
 
 impl Snapshot {
-    /// Opens the tables of a read transaction. `sets` must be those of its generation.
+    /// Opens the tables of a read transaction. `sets` must be those of its generation. `store` is
+    /// closed with the last copy of the snapshot.
     pub(crate) fn new(
         txn: &ReadTransaction,
         counters: Counters,
         sets: Sets,
         (boilerplate_limit, params): (u32, Params),
         place: Arc<Place>,
+        store: Option<Store>,
     ) -> Result<Self, Fault> {
         let mut segments = Vec::new();
         for row in txn.open_table(schema::SEGMENTS)?.iter()? {
@@ -133,6 +137,7 @@ impl Snapshot {
             signatures: txn.open_table(schema::SIGNATURES)?,
             records: txn.open_table(schema::RECORDS)?,
             segments,
+            _store: store,
         };
         Ok(Self {
             inner: Arc::new(inner),

@@ -5,7 +5,8 @@
 //!    (`set_quick_repair`): after a kill, opening takes milliseconds, whatever the size, and a
 //!    crafted file cannot make a half-written commit look whole.
 //! 2. No savepoints, no non-durable commits.
-//! 3. After an I/O error redb refuses everything until it is opened again ([`Fault::Closed`]).
+//! 3. After an I/O error redb refuses everything that is not cached until it is opened again
+//!    ([`Fault::Closed`]): where that cannot be, [`Store::open_unwritten`] reads the last commit.
 
 use std::fs::File;
 use std::io;
@@ -17,6 +18,7 @@ pub(crate) use redb::{
 };
 
 use crate::fault::{Fault, guarded};
+use crate::unwritten::Unwritten;
 
 /// First posting of a block.
 pub(crate) type BlockKey = (u64, u32);
@@ -141,6 +143,12 @@ impl Store {
         cache_bytes: usize,
     ) -> Result<Self, Refused> {
         Self::build(|builder| builder.create_with_backend(backend), cache_bytes)
+    }
+
+    /// Opens `file` without ever writing to it: see [`Unwritten`].
+    pub(crate) fn open_unwritten(file: File, cache_bytes: usize) -> Result<Self, Refused> {
+        let backend = Unwritten::new(file).map_err(Refused::Io)?;
+        Self::with_backend(backend, cache_bytes)
     }
 
     /// A store that lives and dies with the process.

@@ -4,6 +4,7 @@
 mod concurrent;
 mod format_doc;
 mod killed;
+mod last_commit;
 mod made;
 mod model;
 mod opening;
