@@ -26,11 +26,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
+use resemble_core::Params;
 use resemble_engine::apart::{Formats, TakeApart};
 use resemble_engine::ingest::RootOptions;
 use resemble_engine::stop::StopFlag;
 use resemble_engine::templates::Store;
-use resemble_index::{Index, OpenError, ReadError};
+use resemble_index::{Index, OpenError, Options as IndexOptions, ReadError};
 use resemble_proto::message::{RootState, WatchOrigin};
 use resemble_proto::places::{self, PlaceError};
 use tokio::net::UnixListener;
@@ -152,7 +153,17 @@ impl Daemon {
     /// `wait` that is after the first scan, or when a signal says that it is not wanted any more.
     pub fn start(config: &Config) -> Result<Handle, StartError> {
         prepare_state(&config.state)?;
-        let index = open(&config.state, config, true)?;
+        let path = config.state.join(INDEX_FILE);
+        let options = IndexOptions {
+            boilerplate_limit: config.boilerplate,
+            ..IndexOptions::default()
+        };
+        let index = open(&path, &config.params, &options).map_err(|error| match error {
+            OpenError::InUse { .. } => StartError::InUse {
+                state: config.state.clone(),
+            },
+            error => error.into(),
+        })?;
         let roots = all_roots(config, &index)?;
         let source = NotifySource::start(&config.state.join(COOKIES))?;
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -201,7 +212,7 @@ impl Daemon {
             Box::new(source),
             orders,
             news,
-            opener(config),
+            opener(path, config.params, options),
             indexer::Options {
                 timing: coalesce::Timing::default(),
                 reconcile: config.reconcile,
@@ -351,7 +362,7 @@ impl Handle {
             }
             runtime.shutdown_timeout(LAST_ANSWERS);
         }
-        if let Some(index) = self.shared.close_index(None) {
+        if let Some(index) = self.shared.close_index() {
             close(index);
         }
         drop(self.socket.take());
@@ -410,41 +421,26 @@ fn prepare_state(state: &Path) -> Result<(), StartError> {
     Ok(())
 }
 
-fn open(state: &Path, config: &Config, first: bool) -> Result<Arc<Index>, StartError> {
-    let options = resemble_index::Options {
-        boilerplate_limit: config.boilerplate,
-        ..resemble_index::Options::default()
-    };
-    let path = state.join(INDEX_FILE);
-    match Index::open(&path, &config.params, &options) {
-        Ok((index, set_aside)) => {
-            if let Some(aside) = set_aside {
-                tracing::warn!(
-                    reason = aside.reason,
-                    moved_to = ?aside.moved_to,
-                    "the index could not be used; it is set aside and built anew"
-                );
-            }
-            Ok(Arc::new(index))
-        }
-        Err(OpenError::InUse { .. }) if first => Err(StartError::InUse {
-            state: state.to_path_buf(),
-        }),
-        Err(error) => Err(error.into()),
+fn open(path: &Path, params: &Params, options: &IndexOptions) -> Result<Arc<Index>, OpenError> {
+    let (index, set_aside) = Index::open(path, params, options)?;
+    if let Some(aside) = set_aside {
+        tracing::warn!(
+            reason = aside.reason,
+            moved_to = ?aside.moved_to,
+            "the index could not be used; it is set aside and built anew"
+        );
     }
+    Ok(Arc::new(index))
 }
 
 /// Opens the index again after a failure.
-fn opener(config: &Config) -> indexer::Opener {
-    let config = config.clone();
-    Box::new(move || match open(&config.state, &config, false) {
-        Ok(index) => Ok(index),
-        Err(StartError::Index(error)) => Err(error),
-        // `open` has no other errors.
-        Err(other) => Err(OpenError::Io {
-            path: config.state.join(INDEX_FILE),
-            source: io::Error::other(other.to_string()),
-        }),
+fn opener(path: PathBuf, params: Params, options: IndexOptions) -> indexer::Opener {
+    Box::new(move || {
+        open(&path, &params, &options).map_err(|error| {
+            let last = Index::last_commit(&path, &params, &options);
+            let last = last.inspect_err(|error| tracing::debug!(%error, "no last commit"));
+            (error, last.ok())
+        })
     })
 }
 

@@ -1,8 +1,9 @@
 //! What the threads of the daemon know in common: the index as it can be asked, the roots, and
 //! what is not as it should be.
 //!
-//! The indexer writes here, everyone else reads. Locks are held for copying, never for work, and
-//! never two at a time.
+//! The indexer writes here, everyone else reads. Locks are held for copying, never for work (but that
+//! of the index while it is opened again: who asks waits instead of being refused), and never two at
+//! a time.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +17,7 @@ use resemble_core::similarity::Templates;
 use resemble_engine::apart::TakeApart;
 use resemble_engine::ingest::RootOptions;
 use resemble_engine::templates;
-use resemble_index::{Index, ReadError, Snapshot};
+use resemble_index::{Index, OpenError, ReadError, Snapshot};
 use resemble_proto::catalogued::is_catalogued;
 use resemble_proto::message::{Degraded, RootState, WatchOrigin, WatchStatus};
 
@@ -98,6 +99,9 @@ enum Slot {
     Last(Option<Snapshot>),
 }
 
+/// The index, opened again; or why that cannot be, and its last commit if that can be read.
+pub type Reopened = Result<Arc<Index>, (OpenError, Option<Snapshot>)>;
+
 /// Opens once.
 #[derive(Debug, Default)]
 struct Gate {
@@ -170,8 +174,8 @@ impl Shared {
         self.templates.as_ref()
     }
 
-    /// A view of the last commit; while the index cannot be opened, of the last one seen. It leaves out
-    /// what is template at this moment.
+    /// A view of the last commit, also while the index cannot be opened for writing. It leaves out what
+    /// is template at this moment.
     pub fn snapshot(&self) -> Result<Snapshot, NoSnapshot> {
         let templates = self.templates();
         let index = match &*lock(&self.index) {
@@ -209,18 +213,36 @@ impl Shared {
         }
     }
 
-    /// Lets go of the index; questions are answered from `last` until there is a new one.
-    pub(crate) fn close_index(&self, last: Option<Snapshot>) -> Option<Arc<Index>> {
-        match std::mem::replace(&mut *lock(&self.index), Slot::Last(last)) {
+    /// Lets go of the index for good.
+    pub(crate) fn close_index(&self) -> Option<Arc<Index>> {
+        match std::mem::replace(&mut *lock(&self.index), Slot::Last(None)) {
             Slot::Open(index) => Some(index),
             Slot::Last(_) => None,
         }
     }
 
-    /// The index is open again.
-    pub(crate) fn open_index(&self, index: Arc<Index>) {
-        *lock(&self.index) = Slot::Open(index);
+    /// Closes the index and opens it again; says whether that went well. If not, questions are
+    /// answered from its last commit.
+    pub(crate) fn swap_index(&self, open: &dyn Fn() -> Reopened) -> bool {
+        let mut slot = lock(&self.index);
+        // What is still in memory of it, should there be no other way: somebody may hold the index.
+        let cached = match &*slot {
+            Slot::Open(index) => index.snapshot().ok(),
+            Slot::Last(_) => None,
+        };
+        // Both keep the file from being opened for writing.
+        *slot = Slot::Last(None);
+        match open() {
+            Ok(index) => *slot = Slot::Open(index),
+            Err((error, last)) => {
+                tracing::debug!(%error, "the index stays closed");
+                *slot = Slot::Last(last.or(cached));
+                return false;
+            }
+        }
+        drop(slot);
         self.tick();
+        true
     }
 
     /// The roots, in the order given.

@@ -1,4 +1,4 @@
-//! An index that cannot be written or read: closed, answered for by its last view, opened again.
+//! An index that cannot be written or read: closed, answered for by its last commit, opened again.
 
 use std::path::Path;
 use std::time::Instant;
@@ -27,23 +27,7 @@ impl Indexer {
         self.retry = Some(Retry::after(self.retry));
         // Opened again at once if that can be, so that questions are answered; written to only
         // after the pause.
-        self.swap_index();
-    }
-
-    /// Closes the index and opens it again; says whether that went well.
-    pub(super) fn swap_index(&mut self) -> bool {
-        let last = self.shared.snapshot().ok();
-        drop(self.shared.close_index(last));
-        match (self.opener)() {
-            Ok(index) => {
-                self.shared.open_index(index);
-                true
-            }
-            Err(error) => {
-                tracing::debug!(%error, "the index stays closed");
-                false
-            }
-        }
+        self.shared.swap_index(&*self.opener);
     }
 
     pub(super) fn reopen(&mut self) {
@@ -51,7 +35,7 @@ impl Indexer {
         if Instant::now() < retry.at {
             return;
         }
-        if self.shared.index().is_none() && !self.swap_index() {
+        if self.shared.index().is_none() && !self.shared.swap_index(&*self.opener) {
             self.retry = Some(Retry::after(self.retry));
             return;
         }

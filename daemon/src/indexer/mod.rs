@@ -20,9 +20,9 @@
 //! 4. **Lost events** (overflow): source and table start anew and everything is scanned. Old answers
 //!    stay meanwhile, marked not fresh. A source that cannot start anew is tried again with growing
 //!    pauses; every directory is polled until then.
-//! 5. **An index that cannot be written** (full disk) is closed, and questions are answered from the
-//!    last view of it; it is opened again with growing pauses, and then everything is scanned,
-//!    because what was heard meanwhile is lost.
+//! 5. **An index that cannot be written** (full disk) is closed and opened again; where that cannot
+//!    be, questions are answered from its last commit. It is written to again with growing pauses,
+//!    and then everything is scanned, because what was heard meanwhile is lost.
 //! 6. **A root that cannot be reached** keeps its content and is *unavailable*; its return is a scan,
 //!    which reads nothing that is as it was.
 //! 7. The slow comparison of everything goes directory by directory, between other work.
@@ -36,13 +36,13 @@ use crossbeam_channel::{Receiver, Sender, after, never, select};
 use resemble_engine::apart::TakeApart;
 use resemble_engine::ingest::{Cause, Ingest, IngestOptions, RootOptions, Target};
 use resemble_engine::stop::StopFlag;
-use resemble_index::{Index, OpenError};
+use resemble_index::Index;
 use resemble_proto::message::{Failure, FailureKind};
 use tokio::sync::oneshot;
 
 use crate::alerts;
 use crate::coalesce::{Coalescer, Kind, Timing};
-use crate::state::Shared;
+use crate::state::{Reopened, Shared};
 use crate::watch::dirty::MOST_HINTS;
 use crate::watch::{Batch, Cookie, Marks, Source};
 
@@ -109,7 +109,7 @@ pub struct Options {
 }
 
 /// Opens the index again after a failure.
-pub type Opener = Box<dyn Fn() -> Result<Arc<Index>, OpenError> + Send>;
+pub type Opener = Box<dyn Fn() -> Reopened + Send>;
 
 struct PendingSync {
     cookie: Option<Cookie>,

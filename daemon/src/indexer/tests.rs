@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use resemble_core::Params;
 use resemble_engine::dump::dump;
 use resemble_engine::ingest::Unobserved;
-use resemble_index::Snapshot;
+use resemble_index::{OpenError, Snapshot};
 
 use resemble_proto::message::{RootState, WatchOrigin};
 
@@ -16,6 +16,8 @@ use super::*;
 use crate::state::{Root, lock};
 use crate::watch::Marks;
 use crate::watch::script::{Script, script};
+
+mod broken;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -34,6 +36,24 @@ fn text(path: &Path, words: &str) {
 }
 
 fn start_on(index: Arc<Index>, roots: &[&Path], limit: usize) -> Running {
+    start_with(index, roots, limit, never(), None)
+}
+
+/// An index that cannot be opened again.
+fn never() -> Opener {
+    Box::new(|| {
+        let path = PathBuf::new();
+        Err((OpenError::InUse { path }, None))
+    })
+}
+
+fn start_with(
+    index: Arc<Index>,
+    roots: &[&Path],
+    limit: usize,
+    opener: Opener,
+    catalogues: Option<PathBuf>,
+) -> Running {
     let shared = Arc::new(Shared::new(index));
     let scanning = |path: &&Path| Root {
         options: RootOptions::new(path),
@@ -50,14 +70,10 @@ fn start_on(index: Arc<Index>, roots: &[&Path], limit: usize) -> Running {
         Box::new(source),
         orders,
         alerts,
-        Box::new(|| {
-            Err(OpenError::InUse {
-                path: PathBuf::new(),
-            })
-        }),
+        opener,
         Options {
             apart: None,
-            catalogues: None,
+            catalogues,
             timing: Timing::default(),
             reconcile: None,
             exclude: Vec::new(),
