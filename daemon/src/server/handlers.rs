@@ -100,8 +100,8 @@ pub(super) fn answer(
         Request::TemplatesList => out.answer(templates::list(context)),
         Request::TemplatesUnmark { which } => out.answer(templates::unmark(context, &which)),
         Request::Status => {
-            let row = status::status(context).map_err(no_snapshot);
-            out.answer(row.map(|row| with_header(context, Answer::fresh(vec![row], Vec::new()))))
+            let answer = Answer::fresh(vec![status::status(context)], Vec::new());
+            out.answer(Ok(with_header(context, answer)))
         }
         Request::Dump { roots } => dump((context, stop), &roots, &DumpForm::Canonical, out),
         Request::DumpAs { roots, form } => dump((context, stop), &roots, &form, out),

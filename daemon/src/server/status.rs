@@ -11,7 +11,7 @@ use std::path::Path;
 use resemble_core::ContentId;
 use resemble_engine::aspects;
 use resemble_engine::ingest::RootOptions;
-use resemble_index::{Entry, FileState, ReadError, Snapshot};
+use resemble_index::{Entry, FileState, ReadError, Snapshot, Totals};
 use resemble_proto::message::{
     Degraded, IndexStatus, RootState, RootStatus, StatusAnswer, Unopened,
 };
@@ -30,16 +30,33 @@ pub(super) struct Figures {
     unopened: u64,
 }
 
-/// The state of the daemon now.
-pub(super) fn status(context: &Context) -> Result<StatusAnswer, NoSnapshot> {
+/// The state of the daemon now. It is asked for most when the index cannot be read: what is counted
+/// there is what it was the last time then, or 0, and the reason is among what is degraded.
+pub(super) fn status(context: &Context) -> StatusAnswer {
     let shared = &context.shared;
     let clock = shared.clock();
-    let snapshot = shared.snapshot()?;
     let mut roots = shared.roots();
     roots.extend(shared.catalogue_roots());
-    let (figures, unopened) = figures(context, clock, &snapshot, &roots)?;
-    let troubles = shared.troubles();
-    let totals = snapshot.totals()?;
+    let mut troubles = shared.troubles();
+    let counted = shared.snapshot().and_then(|snapshot| {
+        let (figures, unopened) = figures(context, clock, &snapshot, &roots)?;
+        Ok((figures, unopened, snapshot.totals()?))
+    });
+    let (figures, unopened, totals) = counted.unwrap_or_else(|error| {
+        // Of an index that is closed the indexer has told.
+        if let NoSnapshot::Read(error) = error {
+            troubles.push(Degraded {
+                path: Path::new("/").into(),
+                reason: error.to_string(),
+                remedy: None,
+            });
+        }
+        let last = lock(&context.figures).clone();
+        let last = last.filter(|(_, figures, _)| figures.len() == roots.len());
+        let (_, figures, unopened) =
+            last.unwrap_or_else(|| (clock, vec![Figures::default(); roots.len()], Vec::new()));
+        (figures, unopened, Totals::default())
+    });
     let pending = shared.pending();
     let mut rows: Vec<RootStatus> = roots
         .iter()
@@ -64,7 +81,7 @@ pub(super) fn status(context: &Context) -> Result<StatusAnswer, NoSnapshot> {
     if let Some(row) = rows.get_mut(scanning.unwrap_or(0)) {
         row.pending = pending;
     }
-    Ok(StatusAnswer {
+    StatusAnswer {
         roots: rows,
         index: IndexStatus {
             bytes: totals.index_bytes,
@@ -81,7 +98,7 @@ pub(super) fn status(context: &Context) -> Result<StatusAnswer, NoSnapshot> {
         pid: std::process::id(),
         questions: context.computing(),
         unopened,
-    })
+    }
 }
 
 /// A live root with trouble in it is degraded.
@@ -189,4 +206,57 @@ fn skipped_parts(
         }
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::{Arc, Mutex};
+
+    use resemble_core::Params;
+    use resemble_index::{Index, OpenError};
+    use resemble_proto::message::WatchOrigin;
+
+    use super::*;
+    use crate::alerts::log::AlertLog;
+    use crate::overlays::Overlays;
+    use crate::state::{Shared, Topic};
+
+    #[test]
+    fn an_index_that_cannot_be_opened_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let index = Index::in_memory(&Params::default()).unwrap();
+        let shared = Arc::new(Shared::new(Arc::new(index)));
+        shared.set_roots(vec![Root {
+            options: RootOptions::new(folder.path()),
+            origin: WatchOrigin::Start,
+            state: RootState::Live,
+        }]);
+        let (commands, _orders) = crossbeam_channel::unbounded();
+        let context = Context::new(
+            Arc::clone(&shared),
+            commands.clone(),
+            Arc::new(Mutex::new(AlertLog::open(&folder.path().join("alerts")))),
+            Arc::new(Overlays::new(
+                Arc::clone(&shared),
+                commands,
+                Vec::new(),
+                resemble_fs::Show::default(),
+            )),
+            folder.path().to_path_buf(),
+        );
+        assert_eq!(status(&context).roots[0].state, RootState::Live);
+        let path = PathBuf::from("/state/index.redb");
+        let source = std::io::ErrorKind::ReadOnlyFilesystem.into();
+        let error = OpenError::Permission { path, source };
+        let reason = error.to_string();
+        shared.trouble(Topic::Index, Path::new("/"), &reason, None);
+        shared.close_index();
+        let told = status(&context);
+        assert_eq!(told.roots.len(), 1);
+        assert_eq!(told.roots[0].state, RootState::Degraded);
+        assert_eq!(told.degraded[0].reason, reason);
+        assert!(!told.fresh);
+        assert_eq!(told.index.contents, 0);
+    }
 }
