@@ -59,7 +59,8 @@ fn keep(ui: &mut Ui, env: &Env, global: &Global, file: &Path, label: &str) -> Cl
             Err(error) => ui.detail(&error.to_string()),
         }
     }
-    Ok(portable::keep(&folder(env, global)?, file, label)?)
+    let received = portable::receive(&folder(env, global)?, file, label)?;
+    Ok(received.keep()?)
 }
 
 /// Where catalogues are kept.

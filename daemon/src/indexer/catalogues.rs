@@ -93,22 +93,23 @@ impl Indexer {
         let catalogue = portable::open(file).map_err(refused)?;
         portable::fits(&catalogue, index.params()).map_err(refused)?;
         drop(catalogue);
-        portable::keep(&folder, file, label).map_err(refused)?;
+        let received = portable::receive(&folder, file, label).map_err(refused)?;
         let mut known = known(&index);
         let root = catalogued::of_label(label);
-        let kept = portable::file_of_label(&folder, label);
-        let attached = attach(&index, label, &root, &kept, &mut known);
+        let attached = attach(&index, label, &root, received.path(), &mut known);
+        if let Err(error) = attached.and_then(|()| received.keep()) {
+            // What cannot be used is not kept; the one before it is, and comes back from its file.
+            self.attach_catalogues();
+            return Err(refused(match error {
+                CatalogueError::Damaged { what, .. } => CatalogueError::Damaged {
+                    file: file.to_owned(),
+                    what,
+                },
+                other => other,
+            }));
+        }
         let mut roots = self.shared.catalogues();
         roots.retain(|other| *other != root);
-        if let Err(error) = attached {
-            self.shared.set_catalogues(roots);
-            // What cannot be used is not kept either.
-            if let Err(error) = portable::forget(&folder, label) {
-                tracing::warn!(%error, "a catalogue that cannot be used stays");
-            }
-            self.shared.tick();
-            return Err(refused(error));
-        }
         roots.push(root);
         roots.sort();
         remember(&index, &known).map_err(refused)?;

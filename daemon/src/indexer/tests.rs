@@ -18,6 +18,7 @@ use crate::watch::Marks;
 use crate::watch::script::{Script, script};
 
 mod broken;
+mod catalogues;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -19,25 +19,49 @@ pub fn file_of_label(folder: &Path, label: &str) -> PathBuf {
     folder.join(format!("{label}.cat"))
 }
 
-/// Keeps a copy of a catalogue under a label, instead of any that has it. The copy is checked before it is believed.
-pub fn keep(folder: &Path, file: &Path, label: &str) -> Result<(), CatalogueError> {
-    let target = file_of_label(folder, label);
-    let fail = |path: &Path| {
-        let file = path.to_owned();
-        move |source| CatalogueError::Keep { file, source }
-    };
+/// A copy of a catalogue beside the one that is kept under the label. It goes unless it is kept.
+#[derive(Debug)]
+pub struct Received {
+    copy: PathBuf,
+    target: PathBuf,
+}
+
+/// Copies a catalogue into the folder, and checks the copy.
+pub fn receive(folder: &Path, file: &Path, label: &str) -> Result<Received, CatalogueError> {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700);
     builder.create(folder).map_err(fail(folder))?;
-    let new = folder.join(format!(".{label}.new"));
-    let copied = copy(file, &new).map_err(fail(&new)).and_then(|()| {
-        read::open(&new)?;
-        fs::rename(&new, &target).map_err(fail(&target))
-    });
-    if copied.is_err() {
-        fs::remove_file(&new).ok();
+    let received = Received {
+        copy: folder.join(format!(".{label}.new")),
+        target: file_of_label(folder, label),
+    };
+    copy(file, &received.copy).map_err(fail(&received.copy))?;
+    read::open(&received.copy)?;
+    Ok(received)
+}
+
+impl Received {
+    /// Where the copy is.
+    pub fn path(&self) -> &Path {
+        &self.copy
     }
-    copied
+
+    /// Keeps it, instead of any of its label.
+    pub fn keep(self) -> Result<(), CatalogueError> {
+        fs::rename(&self.copy, &self.target).map_err(fail(&self.target))
+    }
+}
+
+impl Drop for Received {
+    fn drop(&mut self) {
+        // One that is kept is not there any more.
+        fs::remove_file(&self.copy).ok();
+    }
+}
+
+fn fail(path: &Path) -> impl FnOnce(io::Error) -> CatalogueError {
+    let file = path.to_owned();
+    move |source| CatalogueError::Keep { file, source }
 }
 
 fn copy(from: &Path, to: &Path) -> io::Result<()> {

@@ -41,7 +41,7 @@ pub struct Loaded {
 }
 
 /// Puts what a catalogue says into the index, at `root` (see [`resemble_proto::catalogued`]) and instead of what is
-/// there. After a failure there is nothing at `root`.
+/// there. After a failure there is nothing at `root`, unless the index cannot be written any more.
 pub fn load(index: &Index, root: &Path, catalogue: Catalogue) -> Result<Loaded, CatalogueError> {
     fits(&catalogue, index.params())?;
     unload(index, root)?;
@@ -60,8 +60,11 @@ pub fn load(index: &Index, root: &Path, catalogue: Catalogue) -> Result<Loaded, 
         postings: 0,
     };
     let loaded = loader.run();
-    if loaded.is_err() {
-        unload(index, root)?;
+    // Of an index that failed to write this fails, too: what is told is why.
+    if loaded.is_err()
+        && let Err(error) = unload(index, root)
+    {
+        tracing::warn!(?root, %error, "a part of a catalogue is left in the index");
     }
     loaded
 }

@@ -497,13 +497,14 @@ fn a_kept_one_is_replaced_whole_or_not_at_all() {
     let (bytes, _) = written(&index, &[&root], &details());
     fs::write(&file, &bytes).expect("a file");
     assert_eq!(kept(&folder), Vec::<String>::new());
-    keep(&folder, &file, "disk").expect("kept");
+    let keep = |file: &Path| receive(&folder, file, "disk").and_then(Received::keep);
+    keep(&file).expect("kept");
     assert_eq!(kept(&folder), ["disk"]);
     let stored = file_of_label(&folder, "disk");
     let checksum = *open(&stored).expect("sound").checksum();
     assert_eq!(claimed_checksum(&stored), Some(checksum));
     fs::write(&file, &bytes[..bytes.len() - 1]).expect("a file");
-    assert!(keep(&folder, &file, "disk").is_err());
+    assert!(keep(&file).is_err());
     assert_eq!(
         claimed_checksum(&stored),
         Some(checksum),
@@ -514,6 +515,9 @@ fn a_kept_one_is_replaced_whole_or_not_at_all() {
         1,
         "and nothing else"
     );
+    drop(receive(&folder, &stored, "disk").expect("received"));
+    assert_eq!(kept(&folder), ["disk"]);
+    assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1);
     assert!(forget(&folder, "disk").expect("forgotten"));
     assert!(!forget(&folder, "disk").expect("there is none"));
 }
@@ -656,4 +660,56 @@ proptest! {
         // It may be sound by chance (another digit of a digest or a name); `loaded` checks the index.
         let _result = loaded(&sealed(forged));
     }
+}
+
+const FOLDER: &str = "RESEMBLE_PORTABLE_TEST_FOLDER";
+
+/// Not a test of its own: the process with a limit of file sizes of
+/// [`a_failure_of_the_index_is_told_and_not_what_follows_from_it`].
+#[test]
+fn limited_loader() {
+    let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else {
+        return;
+    };
+    let (params, options) = (Params::default(), resemble_index::Options::default());
+    let (index, _) = Index::open(&folder.join("index"), &params, &options).expect("an index");
+    let catalogue = open(&folder.join("a.cat")).expect("sound");
+    let result = load(&index, &catalogued::of_label("disk"), catalogue);
+    assert!(
+        matches!(result, Err(CatalogueError::Apply(ApplyError::Io { .. }))),
+        "{result:?}"
+    );
+}
+
+/// What could not be loaded is taken out of the index again, which fails as well if the index cannot
+/// be written; that once hid the reason.
+#[test]
+fn a_failure_of_the_index_is_told_and_not_what_follows_from_it() {
+    let temp = tempfile::tempdir().expect("a folder");
+    let mut records = vec![head(), entry("", What::Dir)];
+    for number in 0..2000u32 {
+        let bytes: Vec<u8> = (0..2000u32)
+            .flat_map(|at| (at.wrapping_mul(2_654_435_761) ^ number).to_le_bytes())
+            .collect();
+        records.push(boxed(content(&bytes)));
+        records.push(entry(&number.to_string(), file(number, number)));
+    }
+    records.push(end(2000, 2000, 2000 * 8000));
+    fs::write(temp.path().join("a.cat"), bytes_of(&records)).expect("a file");
+    let (params, options) = (Params::default(), resemble_index::Options::default());
+    drop(Index::open(&temp.path().join("index"), &params, &options).expect("an index"));
+    let size = fs::metadata(temp.path().join("index"))
+        .expect("a file")
+        .len();
+    // The signal that comes with the limit is ignored, so that writing fails instead.
+    let script = format!("trap '' XFSZ; ulimit -f {}; exec \"$@\"", size / 512);
+    let done = std::process::Command::new("sh")
+        .args(["-c", &script, "sh"])
+        .arg(std::env::current_exe().expect("this program"))
+        .args(["--exact", "portable::tests::limited_loader", "--nocapture"])
+        .env(FOLDER, temp.path())
+        .output()
+        .expect("sh");
+    let told = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success() && told.contains("1 passed"), "{told}");
 }

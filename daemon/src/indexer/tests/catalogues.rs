@@ -1,0 +1,90 @@
+//! Catalogues that are imported over others.
+
+use resemble_core::hash::content::digest;
+use resemble_engine::portable::{self, Details};
+use resemble_proto::catalogued;
+
+use super::*;
+
+/// What a tree with these files says of itself.
+fn catalogue(files: &[&str]) -> Vec<u8> {
+    let dir = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(dir.path()).unwrap();
+    for name in files {
+        text(&root.join(name), name);
+    }
+    let running = start(&root);
+    running.sync();
+    let details = Details {
+        label: "disk".to_owned(),
+        names: true,
+        ..Details::default()
+    };
+    let mut bytes = Vec::new();
+    let snapshot = running.shared.snapshot().unwrap();
+    portable::write(&snapshot, &[root], &details, &mut |piece| {
+        bytes.extend_from_slice(piece);
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    bytes
+}
+
+/// The same catalogue with other totals at its end: its digest is right, and it cannot be loaded.
+fn forged(bytes: &[u8], folder: &Path) -> Vec<u8> {
+    const CHECKSUM: usize = 32;
+    let records = bytes.len() - CHECKSUM;
+    let file = folder.join("candidate.cat");
+    let candidates = (0..8).map(|back| {
+        let mut bytes = bytes[..records].to_vec();
+        bytes[records - 1 - back] ^= 1;
+        let seal = digest(&bytes);
+        [&bytes[..], &seal.0].concat()
+    });
+    let mut refused = candidates.filter(|bytes| {
+        fs::write(&file, bytes).unwrap();
+        let index = Index::in_memory(&Params::default()).unwrap();
+        let root = catalogued::of_label("disk");
+        portable::open(&file)
+            .is_ok_and(|catalogue| portable::load(&index, &root, catalogue).is_err())
+    });
+    refused.next().unwrap()
+}
+
+/// What the index has of the catalogue.
+fn known(running: &Running) -> String {
+    let root = RootOptions::new(catalogued::of_label("disk"));
+    dump_of(&running.shared.snapshot().unwrap(), &[root])
+}
+
+/// The old one was destroyed once, in the index and on the disk.
+#[test]
+fn what_cannot_be_loaded_leaves_the_catalogue_before_it() {
+    let (dir, root) = tree();
+    let (good, folder) = (dir.path().join("good.cat"), dir.path().join("state"));
+    let index = Arc::new(Index::in_memory(&Params::default()).unwrap());
+    let start = |index| start_with(index, &[&root], usize::MAX, never(), Some(folder.clone()));
+    let running = start(index);
+    let import = |file: &Path| {
+        running.order(|answer| Command::Import(file.to_owned(), "disk".to_owned(), answer))
+    };
+    let sound = catalogue(&["kept", "as well"]);
+    fs::write(&good, &sound).unwrap();
+    import(&good).unwrap();
+    let before = known(&running);
+    assert!(before.contains("as well"), "{before}");
+    let bad = dir.path().join("bad.cat");
+    fs::write(&bad, forged(&catalogue(&["other"]), dir.path())).unwrap();
+    let error = import(&bad).unwrap_err();
+    assert!(error.message.contains("bad.cat"), "{error:?}");
+    assert_eq!(known(&running), before);
+    assert_eq!(running.shared.catalogues(), [catalogued::of_label("disk")]);
+    assert_eq!(running.shared.troubles(), []);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    drop(running);
+    // And the next start has it, whatever the index has.
+    let index = Arc::new(Index::in_memory(&Params::default()).unwrap());
+    let running = start(index);
+    running.sync();
+    assert_eq!(known(&running), before);
+}
