@@ -35,4 +35,5 @@ accuracy tools corpora *args:
 install:
     cargo install --locked --path daemon
     cargo install --locked --path cli
+    cargo install --locked --path lab/lab
     install -Dm644 systemd/resembled.service ~/.config/systemd/user/resembled.service

@@ -9,10 +9,9 @@ mod covered;
 mod daemon;
 mod dirs;
 mod dump;
-mod eval;
 mod groups;
+mod lab;
 mod layer;
-mod method;
 mod report;
 mod sweeps;
 mod templates;
@@ -22,7 +21,7 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Effects, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use resemble_proto::message::{MeasureUnit, MethodScore, PairScore, Scope};
+use resemble_proto::message::{MeasureUnit, PairScore, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
@@ -36,16 +35,16 @@ pub use daemon::{
 };
 pub use dirs::DirsArgs;
 pub use dump::DumpArgs;
-pub use eval::{EvalArgs, Experiment};
 pub use groups::GroupsArgs;
+pub use lab::LabArgs;
 pub use layer::{TextLayer, WithText};
-pub use method::{CanonicalArgs, Form, GroupRules, MethodArgs};
 pub use report::{ListAs, ListFormat, ListOutput, PlanKind, ReportFormat, ReportOutput};
 pub use sweeps::{HistoryArgs, InSweeps, LostArgs};
 pub use templates::{MarkArgs, TemplatesAction, TemplatesArgs};
 pub use why::WhyArgs;
 
-const STYLES: Styles = Styles::styled()
+/// The colours of help pages.
+pub const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
     .usage(AnsiColor::Green.on_default().effects(Effects::BOLD))
     .literal(AnsiColor::Cyan.on_default());
@@ -88,7 +87,8 @@ Examples:
 /// itself otherwise, and remembers what it read. Both give the same answers. Nothing of what is
 /// looked at is ever changed.
 #[derive(Debug, Parser)]
-#[command(name = "resemble", bin_name = "resemble", version, styles = STYLES, after_help = EXIT_CODES)]
+#[command(name = "resemble", bin_name = "resemble", version)]
+#[command(styles = STYLES, after_help = EXIT_CODES)]
 #[command(max_term_width = 100, disable_help_subcommand = true)]
 pub struct Cli {
     /// What holds for all commands.
@@ -191,8 +191,8 @@ pub enum Command {
     ///
     /// With --canonical one line a path, sorted by bytes: path, type, size, digest of the content,
     /// the chunks as MD5:length, target of a link; separated by tabs. Two states of one tree print
-    /// the same. With --chunks one line a chunk, for `sort`: length, MD5, number of the file; --files
-    /// prints the number and the path of each.
+    /// the same. With --chunks one line a chunk, for `sort`: length, MD5, number of the file;
+    /// --files prints the number and the path of each.
     #[command(after_help = dump::EXAMPLES)]
     Dump(DumpArgs),
     /// Write a catalogue: what is known of directories, without their content
@@ -209,8 +209,9 @@ pub enum Command {
     Import(ImportArgs),
     /// Find where the content of a vanished path is now
     ///
-    /// Catalogues are sweeps: each knows the paths and contents of its day. What resembles the lost file, and
-    /// what resembles that, in any of them or in a directory, is printed with its date, the latest first.
+    /// Catalogues are sweeps: each knows the paths and contents of its day. What resembles the lost
+    /// file, and what resembles that, in any of them or in a directory, is printed with its date,
+    /// the latest first.
     #[command(after_help = sweeps::LOST_EXAMPLES)]
     Lost(LostArgs),
     /// Show how each version of a file resembles the one before
@@ -219,12 +220,12 @@ pub enum Command {
     /// changed from sweep to sweep.
     #[command(after_help = sweeps::HISTORY_EXAMPLES)]
     History(HistoryArgs),
-    /// Make the papers' experiments on any folder of texts
+    /// Ask by a published method, or repeat the papers' experiments
     ///
-    /// Writes a page (Markdown), tables (CSV) and plots (SVG): our figures, to be held beside those of
-    /// the papers. The same on every run but for the times.
-    #[command(after_help = eval::EXAMPLES)]
-    Eval(EvalArgs),
+    /// Runs the program `resemble-lab`; `resemble lab --help` is its manual. It reads the named
+    /// files itself and asks no daemon.
+    #[command(after_help = lab::EXAMPLES, disable_help_flag = true)]
+    Lab(LabArgs),
     /// Add, remove or list the directories that the daemon watches
     #[command(after_help = daemon::WATCH_EXAMPLES)]
     Watch(WatchArgs),
@@ -265,7 +266,7 @@ impl Command {
             | Self::Import(_)
             | Self::Lost(_)
             | Self::History(_)
-            | Self::Eval(_)
+            | Self::Lab(_)
             | Self::Completions(_)
             | Self::Man(_) => None,
         }
@@ -366,8 +367,8 @@ impl Selection {
 #[command(next_help_heading = "Who answers")]
 pub struct Answering {
     /// Average chunk size in bytes, another index than the usual; the daemon answers only if its
-    /// own is built so
-    #[arg(long, value_name = "BYTES", value_parser = values::size)]
+    /// own is built so. For catalogues of such an index, whose page names it
+    #[arg(long, value_name = "BYTES", value_parser = values::size, hide = true)]
     pub chunk_size: Option<u64>,
     /// Neither use nor keep the command's own cache
     #[arg(long)]
@@ -384,7 +385,8 @@ pub struct Answering {
 #[derive(Debug, Args)]
 pub struct FindArgs {
     /// Files to find similar ones of; - is standard input
-    #[arg(value_name = "FILE", required_unless_present = "files_from", value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "FILE", required_unless_present = "files_from")]
+    #[arg(value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
     /// Look among the files of DIR instead of the daemon's roots; may be repeated
     #[arg(long = "in", value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -396,8 +398,8 @@ pub struct FindArgs {
     /// in all: with the ranges of FILE, the owner and the root. Every file of the scope is read
     #[arg(long)]
     pub holders: bool,
-    /// With --holders: read only the files that share a chunk or a sample with FILE. In a large file a
-    /// paragraph may lie between two samples
+    /// With --holders: read only the files that share a chunk or a sample with FILE. In a large
+    /// file a paragraph may lie between two samples
     #[arg(long, requires = "holders", conflicts_with = "exact")]
     pub quick: bool,
     /// Rows.
@@ -406,12 +408,6 @@ pub struct FindArgs {
     /// Figures.
     #[command(flatten)]
     pub measuring: Measuring,
-    /// The method.
-    #[command(flatten)]
-    pub method: MethodArgs,
-    /// What it is made of.
-    #[command(flatten)]
-    pub form: CanonicalArgs,
     /// Texts and archives.
     #[command(flatten)]
     pub layer: TextLayer,
@@ -428,15 +424,11 @@ pub struct FindArgs {
 pub struct PairsArgs {
     /// Directories whose files are compared, each with each
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    #[arg(required_unless_present_any = ["files_from", "features"])]
+    #[arg(required_unless_present = "files_from")]
     pub dirs: Vec<PathBuf>,
-    /// What sorts the pairs, and what --min bounds [default: containment; with --method: paper]
-    #[arg(long, value_name = "SCORE")]
-    pub score: Option<Score>,
-    /// Method: compare the sets of FILE instead of files, one a line: name, a tab, features
-    #[arg(long, value_name = "FILE", requires = "method", conflicts_with_all = ["dirs", "files_from"])]
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub features: Option<PathBuf>,
+    /// What sorts the pairs, and what --min bounds
+    #[arg(long, value_name = "SCORE", default_value = "containment")]
+    pub score: Score,
     /// Read further names from a file, one a line; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub files_from: Option<PathBuf>,
@@ -446,12 +438,6 @@ pub struct PairsArgs {
     /// Figures.
     #[command(flatten)]
     pub measuring: Measuring,
-    /// The method.
-    #[command(flatten)]
-    pub method: MethodArgs,
-    /// What it is made of.
-    #[command(flatten)]
-    pub form: CanonicalArgs,
     /// Texts and archives.
     #[command(flatten)]
     pub layer: WithText,
@@ -506,28 +492,14 @@ pub enum Score {
     Resemblance,
     /// The larger share, of what is rare among the files: frames and boilerplate weighed down.
     Discounted,
-    /// The figure of the method's paper.
-    Paper,
 }
 
-impl Score {
-    /// The score of the default measure; `None`: it has none of the kind.
-    pub const fn of_pairs(self) -> Option<PairScore> {
-        match self {
-            Self::Containment => Some(PairScore::Containment),
-            Self::Resemblance => Some(PairScore::Resemblance),
-            Self::Discounted => Some(PairScore::Discounted),
-            Self::Paper => None,
-        }
-    }
-
-    /// The score of a published method; `None`: they have none of the kind.
-    pub const fn of_method(self) -> Option<MethodScore> {
-        match self {
-            Self::Containment => Some(MethodScore::Containment),
-            Self::Resemblance => Some(MethodScore::Resemblance),
-            Self::Paper => Some(MethodScore::Paper),
-            Self::Discounted => None,
+impl From<Score> for PairScore {
+    fn from(score: Score) -> Self {
+        match score {
+            Score::Containment => Self::Containment,
+            Score::Resemblance => Self::Resemblance,
+            Score::Discounted => Self::Discounted,
         }
     }
 }
@@ -565,6 +537,30 @@ mod tests {
     #[test]
     fn clap_finds_nothing_wrong() {
         Cli::command().debug_assert();
+    }
+
+    /// Options that its `--help` lists. Who adds one looks for another that can go.
+    #[test]
+    fn commands_have_few_options() {
+        let mut root = Cli::command();
+        root.build();
+        for (verb, most) in [("find", 26), ("pairs", 24), ("groups", 30), ("dump", 15)] {
+            let command = root.find_subcommand(verb).expect(verb);
+            let options = command.get_opts().chain(
+                command
+                    .get_arguments()
+                    .filter(|arg| !arg.is_positional() && !arg.get_action().takes_values()),
+            );
+            let listed: Vec<&str> = options
+                .filter(|option| !option.is_hide_set())
+                .filter_map(clap::Arg::get_long)
+                .collect();
+            assert!(
+                listed.len() <= most,
+                "{verb}: {} of {most}: {listed:?}",
+                listed.len()
+            );
+        }
     }
 
     /// Every option and argument of every command says what it is for, and none ends in a period

@@ -11,7 +11,7 @@
 //! 3. A daemon of another protocol, or one whose index is chunked otherwise than `--chunk-size`
 //!    asks, counts as none, and `-v` says so.
 
-mod local;
+pub mod local;
 
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -27,12 +27,14 @@ use resemble_proto::catalogued::{self, Source};
 use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::documents::SimilarFiles;
 use resemble_proto::message::{
-    Answer, DumpForm, FailureKind, FindRequest, HolderRow, HoldersRequest, Inode, MethodRequest,
-    MethodRow, Scope, SoftError, Subject, Whole, WireAspect, WireDigest,
+    DumpForm, FailureKind, FindRequest, HolderRow, HoldersRequest, Inode, Scope, SoftError,
+    Subject, Whole, WireAspect, WireDigest,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
 use resemble_report::quote::quoted;
+
+use resemble_report::human::human_size;
 
 use crate::args::{Answering, Global};
 use crate::error::{CliError, CliResult};
@@ -139,9 +141,15 @@ impl Backend {
         }
         ui.detail("reading the named files");
         let params = asked.unwrap_or_default();
-        Ok(Self::Local(Box::new(Local::open(
-            ui, env, global, answering, &params, named,
-        )?)))
+        let cache = places::cache_file(env, &params);
+        let local = Local::open(ui, env, global, answering, &params, named, cache)?;
+        if local.is_outgrown() {
+            ui.note(&format!(
+                "the cache had outgrown {}: everything is read again; a larger --cache-size, or a daemon, saves that",
+                human_size(answering.cache_size),
+            ));
+        }
+        Ok(Self::Local(Box::new(local)))
     }
 
     /// The daemon, if it can answer this.
@@ -251,20 +259,6 @@ impl Backend {
     pub fn close(self) {
         if let Self::Local(local) = self {
             local.close();
-        }
-    }
-
-    /// What a published method says. `subject`: the real path of the file that find asks about.
-    pub fn method(
-        &mut self,
-        ui: &Ui,
-        request: MethodRequest,
-        subject: Option<&Path>,
-    ) -> CliResult<Answer<MethodRow>> {
-        let _progress = ui.progress("comparing");
-        match self {
-            Self::Daemon { client, .. } => Ok(client.method(request)?),
-            Self::Local(local) => local.method(&request, subject),
         }
     }
 
@@ -438,7 +432,8 @@ pub(crate) fn subject_error(file: &Named, error: AskError) -> SoftError {
     SoftError::of_io(PathText::from(file.shown.as_path()), &error)
 }
 
-pub(crate) fn inode_of(path: &Path) -> Option<Inode> {
+/// The inode that a path leads to.
+pub fn inode_of(path: &Path) -> Option<Inode> {
     let meta = std::fs::metadata(path).ok()?;
     Some(Inode {
         dev: meta.dev(),

@@ -6,15 +6,14 @@ mod completions;
 mod covered;
 mod dirs;
 mod dump;
-mod eval;
 mod export;
 mod find;
 mod fold;
 mod groups;
 mod holders;
 mod import;
+mod lab;
 mod man;
-mod method;
 mod mount;
 mod pairs;
 mod status;
@@ -28,6 +27,7 @@ mod why;
 use std::fs;
 use std::path::Path;
 
+use clap::CommandFactory;
 use resemble_proto::documents::SavedBody;
 use resemble_proto::message::{Header, SoftError};
 use resemble_proto::path::PathText;
@@ -46,7 +46,9 @@ use crate::lists;
 use crate::print;
 use crate::ui::Ui;
 
-pub use man::pages;
+pub use completions::print as print_completions;
+pub use man::{pages, print as print_manual};
+pub use sweeps::write_files;
 
 /// Runs the command.
 pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
@@ -74,13 +76,13 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
         Command::Import(args) => import::run(ui, env, global, &args),
         Command::Lost(args) => sweeps::lost::run(ui, env, global, &args),
         Command::History(args) => sweeps::history::run(ui, env, global, &args),
-        Command::Eval(args) => eval::run(ui, &args),
+        Command::Lab(args) => lab::run(global, &args),
         Command::Watch(args) => watch::run(ui, env, global, &args),
         Command::Mount(args) => mount::run(ui, env, global, &args),
         Command::Unmount(args) => unmount::run(env, global, &args),
         Command::Alerts(args) => alerts::run(ui, env, global, &args),
-        Command::Completions(args) => completions::run(ui, &args),
-        Command::Man(args) => man::run(ui, &args),
+        Command::Completions(args) => completions::print(ui, Cli::command(), args.shell),
+        Command::Man(args) => man::print(ui, Cli::command(), args.dir.as_deref()),
     }
 }
 
@@ -94,7 +96,7 @@ struct After<'a> {
 }
 
 /// What most answers without rows say.
-const NOTHING: &str = "nothing found";
+pub const NOTHING: &str = "nothing found";
 
 impl After<'_> {
     /// Says it and puts the cache in order.
@@ -161,7 +163,7 @@ fn print_plan(ui: &mut Ui, plan: &Plan) -> CliResult<()> {
 }
 
 /// The `parameters` of all questions about similar files.
-fn common_parameters(
+pub fn common_parameters(
     selection: &Selection,
     exact: bool,
     params: &resemble_core::Params,

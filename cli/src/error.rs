@@ -10,7 +10,6 @@ use std::process::ExitCode;
 
 use resemble_engine::AskError;
 use resemble_engine::local::LocalError;
-use resemble_engine::method::MethodError;
 use resemble_engine::portable::CatalogueError;
 use resemble_engine::templates::TemplateError;
 use resemble_proto::client::ClientError;
@@ -74,9 +73,9 @@ pub enum CliError {
     /// The question cannot be answered from what was seen.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// A method cannot be asked this.
+    /// The trouble of a question that this crate does not know.
     #[error(transparent)]
-    Method(#[from] MethodError),
+    Other(Box<dyn std::error::Error + Send + Sync>),
     /// A template cannot be marked, taken back or told.
     #[error(transparent)]
     Template(#[from] TemplateError),

@@ -1,11 +1,12 @@
 //! What is named on the command line, and where it leads.
 //!
-//! Questions carry real paths: absolute, without symbolic links. Answers are printed as the arguments lead
-//! to them: `pairs old new` prints `old/x` and `new/x`, wherever the directories are. [`Named`]
-//! keeps both sides of that translation.
+//! Questions carry real paths: absolute, without symbolic links. Answers are printed as the
+//! arguments lead to them: `pairs old new` prints `old/x` and `new/x`, wherever the directories
+//! are. [`Named`] keeps both sides of that translation.
 //!
-//! A catalogue stands where a directory is expected, and what is in it is named with a colon. No real path
-//! has the form of its paths (`resemble_proto::catalogued`), so nothing that follows can take one for the other.
+//! A catalogue stands where a directory is expected, and what is in it is named with a colon. No
+//! real path has the form of its paths (`resemble_proto::catalogued`), so nothing that follows can
+//! take one for the other.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -42,8 +43,8 @@ impl Named {
         catalogued::is_catalogued(&self.real)
     }
 
-    /// What a name leads to: a file or a directory; the tree that a catalogue is of; or, with a colon,
-    /// what is below that: `disk.cat:/letters`, `disk:/letters`.
+    /// What a name leads to: a file or a directory; the tree that a catalogue is of; or, with a
+    /// colon, what is below that: `disk.cat:/letters`, `disk:/letters`.
     fn of(shown: &Path) -> io::Result<Self> {
         let named = |shown: PathBuf, real| Self { shown, real };
         match fs::canonicalize(shown) {
@@ -224,6 +225,27 @@ pub fn tidy(mut errors: Vec<SoftError>, named: &[Named]) -> Vec<SoftError> {
     errors.sort();
     errors.dedup_by(|a, b| a.path == b.path);
     errors
+}
+
+/// The files of a command line with those of `--files-from`; standard input can be one of them, or
+/// the list.
+pub fn with_list(files: &[PathBuf], list: Option<&Path>, null: bool) -> CliResult<Vec<PathBuf>> {
+    let mut files = files.to_vec();
+    let is_stdin = |path: &Path| path == Path::new("-");
+    if let Some(list) = list {
+        if is_stdin(list) && files.iter().any(|file| is_stdin(file)) {
+            return Err(CliError::Usage(
+                "standard input cannot be both a FILE and the list of --files-from".to_owned(),
+            ));
+        }
+        files.extend(read_list(list, null)?);
+    }
+    if files.iter().filter(|file| is_stdin(file)).count() > 1 {
+        return Err(CliError::Usage(
+            "standard input can be read only once".to_owned(),
+        ));
+    }
+    Ok(files)
 }
 
 /// The names of `--files-from`: one a line, or ended by NUL. Empty lines name nothing.

@@ -11,14 +11,19 @@ use crate::args::Cli;
 
 /// The page.
 pub fn page() -> String {
-    let mut page = String::from(
-        "# The command line\n\n\
-         Made from `resemble --help` and the help of each command by `cargo test -p resemble-cli` \
-         with `UPDATE_REFERENCE=1`; do not edit.\n",
-    );
-    let mut root = Cli::command().term_width(100);
+    let head = "# The command line\n\n\
+                Made from `resemble --help` and the help of each command by \
+                `cargo test -p resemble-cli` with `UPDATE_REFERENCE=1`; do not edit. \
+                `resemble lab` has a [page of its own](lab-reference.md).\n";
+    page_of(Cli::command(), "resemble", head)
+}
+
+/// The page of a program with this command line, whose users call it `name`.
+pub fn page_of(root: clap::Command, name: &str, head: &str) -> String {
+    let mut page = head.to_owned();
+    let mut root = root.term_width(100);
     root.build();
-    add(&mut root, "resemble", &mut page);
+    add(&mut root, name, &mut page);
     page
 }
 

@@ -72,17 +72,6 @@ pub fn degree(text: &str) -> Result<Degree, String> {
     }
 }
 
-/// From how many files on a shingle is common: a number, or `off` (0).
-pub fn common(text: &str) -> Result<u32, String> {
-    if text == "off" {
-        return Ok(0);
-    }
-    match text.parse() {
-        Ok(0) | Err(_) => Err("neither a number of files from 1 on nor `off`".to_owned()),
-        Ok(common) => Ok(common),
-    }
-}
-
 /// A time: `30`, `30s`, `500ms`, `2m`, `1h`; `1.5s`.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text

@@ -105,8 +105,7 @@ fn both_ways_write_the_same_bytes() {
     disk_and_documents(&sandbox);
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
-    let signed = ["--method", "shingle", "--rate", "5", "--seed", "x"];
-    for options in [&[][..], &["--no-names"], &["--no-text"], &signed] {
+    for options in [&[][..], &["--no-names"], &["--no-text"]] {
         let write = |to: &str, local: &[&str]| {
             let fixed = ["tree", "-o", to, "--label", "x", "--created", "7"];
             export(&sandbox, &[&fixed, options, local].concat());
@@ -121,68 +120,6 @@ fn both_ways_write_the_same_bytes() {
         assert!(again == local && fresh == local, "{options:?}");
         let has = |name: &[u8]| local.windows(name.len()).any(|window| window == name);
         assert_eq!(has(b"minutes"), options != ["--no-names"], "{options:?}");
-    }
-}
-
-/// Sketches come with a catalogue, chosen by a secret: who has both is answered as of the disk itself, by the daemon and
-/// without; who has another secret, or a catalogue without sketches, is told.
-#[test]
-fn a_catalogue_with_sketches_answers_for_its_method() {
-    let sandbox = Sandbox::new();
-    disk_and_documents(&sandbox);
-    let method = ["--method", "shingle", "--rate", "5"];
-    let seeded = [&method[..], &["--seed", "kept by few"]].concat();
-    let questions = |disk: &str, method: &[&str]| -> Vec<Vec<OsString>> {
-        let inside = if disk == "disk" {
-            "disk/2019/letter.txt".to_owned()
-        } else {
-            format!("{}:/2019/letter.txt", disk.trim_end_matches(':'))
-        };
-        let all = [
-            vec!["find", "tree/work/letter-2.txt", "--in", disk],
-            vec!["find", &inside, "--in", "tree/work"],
-            vec!["pairs", disk, "tree/work"],
-            vec!["groups", disk, "tree/work"],
-        ];
-        let asked = |words: &Vec<&str>| args(&[words, method, &["--format", "json"]].concat());
-        all.iter().map(asked).collect()
-    };
-    let ask = |disk: &str| -> Vec<(String, i32)> {
-        let one = |question: &Vec<OsString>| {
-            let answer = sandbox.resemble(question);
-            assert_eq!(answer.err(), "", "{question:?}");
-            let text = answer.out().replace("disk.cat:", "disk");
-            let text = text.replace("disk:", "disk").replace("disk.cat", "disk");
-            (text, answer.code())
-        };
-        questions(disk, &seeded).iter().map(one).collect()
-    };
-    let live = ask("disk");
-    assert!(live[0].0.contains("disk/2019/letter.txt"), "{}", live[0].0);
-    export(
-        &sandbox,
-        &[&["disk", "-o", "disk.cat"], &seeded[..]].concat(),
-    );
-    export(&sandbox, &["disk", "-o", "plain.cat"]);
-    fs::rename(sandbox.path("disk"), sandbox.path("drawer")).expect("moved");
-    assert_eq!(live, ask("disk.cat"));
-    let daemon = sandbox.daemon([""; 0]);
-    daemon.sync();
-    sandbox.resemble(["import", "disk.cat"]).success();
-    assert_eq!(live, ask("disk:"));
-    let other = [&method[..], &["--seed", "a guess"]].concat();
-    for disk in ["disk.cat", "disk:"] {
-        for method in [&method[..], &other] {
-            for question in questions(disk, method) {
-                let refused = sandbox.resemble(&question).exits(2).err();
-                assert!(refused.contains("another seed"), "{refused}");
-                assert_eq!(refused.lines().count(), 1, "{refused}");
-            }
-        }
-    }
-    for question in questions("plain.cat", &seeded) {
-        let refused = sandbox.resemble(&question).exits(2).err();
-        assert!(refused.contains("signatures of no method"), "{refused}");
     }
 }
 

@@ -41,9 +41,6 @@ mod alerts;
 /// The daemon of an ordinary user, mounted by fusermount3.
 mod unprivileged;
 
-/// The arrays of sorted5 by one process and by several.
-mod shards;
-
 /// Dependencies point one way; foreign crates are named in one place each.
 mod layering;
 

@@ -60,43 +60,13 @@ fn the_same_question_has_the_same_bytes_for_an_answer() {
     same_both_ways(&sandbox, questions, &formats);
 }
 
-/// Published methods: whoever makes the signatures, and whether they were kept.
+/// A list of hits, a line a cluster.
 #[test]
-fn methods_have_the_same_bytes_too() {
+fn folded_lists_have_the_same_bytes_too() {
     let sandbox = Sandbox::new();
     collection(&sandbox);
     let daemon = sandbox.daemon([""; 0]);
     daemon.sync();
-    let tree = sandbox.path("tree").into_os_string();
-    let file = sandbox.tree("family 2/v1.txt").into_os_string();
-    let ask = |words: &[&str], path: &OsString| -> Vec<OsString> {
-        let mut question: Vec<OsString> = words.iter().map(OsString::from).collect();
-        question.insert(1, path.clone());
-        question
-    };
-    let mut questions = Vec::new();
-    for method in [
-        "tttd",
-        "bsw",
-        "bsw-min",
-        "mod",
-        "min",
-        "sketch",
-        "sif",
-        "sif-anchors",
-        "shingle",
-        "super-shingle",
-        "sorted5",
-    ] {
-        let mut find = ask(&["find", "--method", method, "--in"], &file);
-        find.push(tree.clone());
-        questions.push(find);
-        questions.push(ask(&["pairs", "--method", method, "--min", "10%"], &tree));
-    }
-    let formats = ["text", "json", "tsv"];
-    same_both_ways(&sandbox, questions, &formats);
-    let dumps = ["tttd", "bsw-min", "sif"].map(|method| ask(&["dump", "--method", method], &tree));
-    same_both_ways(&sandbox, dumps.to_vec(), &[]);
     let list = sandbox.path("list");
     let hits: Vec<String> = (0..6)
         .flat_map(|family| [1, 0, 4].map(|version| format!("family {family}/v{version}.txt")))
@@ -109,56 +79,7 @@ fn methods_have_the_same_bytes_too() {
         "--files-from".into(),
         list.into_os_string(),
     ];
-    same_both_ways(&sandbox, vec![fold], &formats);
-    let groups = vec![
-        ask(&["groups", "--method", "sif"], &tree),
-        ask(&["groups", "--method", "sif", "--same-suffix"], &tree),
-        ask(
-            &["groups", "--method", "sif", "--where", "b.size < a.size"],
-            &tree,
-        ),
-        ask(&["groups", "--method", "sif", "--interesting", "4"], &tree),
-        ask(&["groups", "--method", "mod", "--n", "20"], &tree),
-        ask(&["groups", "--method", "shingle"], &tree),
-        ask(
-            &["groups", "--method", "shingle", "--seed", "a secret"],
-            &tree,
-        ),
-        ask(
-            &["groups", "--method", "shingle", "--contained", "80%"],
-            &tree,
-        ),
-        ask(
-            &[
-                "groups",
-                "--method",
-                "shingle",
-                "--same-suffix",
-                "--common",
-                "9",
-            ],
-            &tree,
-        ),
-        ask(&["groups", "--method", "super-shingle"], &tree),
-        ask(
-            &["groups", "--method", "super-shingle", "--min", "70%"],
-            &tree,
-        ),
-        ask(&["groups", "--method", "sorted5", "--min", "30%"], &tree),
-        ask(
-            &[
-                "pairs", "--method", "sorted5", "--bits", "12", "--exact", "--shards", "2",
-            ],
-            &tree,
-        ),
-        ask(
-            &[
-                "pairs", "--method", "sorted5", "--stem", "english", "--hash", "xxh3",
-            ],
-            &tree,
-        ),
-    ];
-    same_both_ways(&sandbox, groups, &["text", "json", "jsonl"]);
+    same_both_ways(&sandbox, vec![fold], &["text", "json", "tsv"]);
 }
 
 /// The questions of an admin with two big trees.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use resemble_proto::number::Fraction;
 
-use super::{Answering, CanonicalArgs, MethodArgs, TextLayer};
+use super::{Answering, TextLayer};
 use crate::values;
 
 pub(super) const EXPORT_EXAMPLES: &str = "\
@@ -16,8 +16,6 @@ Examples:
       Is it, or most of it, on that disk?
   resemble compare disk.cat ~/Documents
       What is on one side only, what was moved, what was edited.
-  resemble export /media/disk -o disk.cat --method shingle --seed-file ~/.secret
-      Sketches as well: find, pairs and groups of that method answer without the disk.
   resemble export ~/src --no-names -o src.cat
       For somebody who may know what, but not what it is called.";
 
@@ -38,31 +36,27 @@ pub struct ExportArgs {
     /// The catalogue to write; one that is there is replaced once the new one is complete
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: PathBuf,
-    /// Write no names, dates, directories or links: files are numbered in the order of their digests
+    /// Write no names, dates, directories or links: files are numbered in the order of their
+    /// digests
     #[arg(long)]
     pub no_names: bool,
-    /// What people call it: letters, digits, `.`, `_`, `-` [default: the name of FILE up to its last dot]
+    /// What people call it: letters, digits, `.`, `_`, `-` [default: the name of FILE up to its
+    /// last dot]
     #[arg(long, value_name = "NAME")]
     pub label: Option<String>,
     /// The date that it bears, in seconds since 1970 [default: now]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub created: Option<i64>,
-    /// How large it may be beside the files: their samples are thinned as far as that takes [default: 3%, if it
-    /// is over 1 MiB]
+    /// How large it may be beside the files: their samples are thinned as far as that takes
+    /// [default: 3%, if it is over 1 MiB]
     ///
-    /// A coarser sample tells less of texts that were edited everywhere; what is in common by the chunk is found all the
-    /// same. 100% keeps samples as they are.
+    /// A coarser sample tells less of texts that were edited everywhere; what is in common by the
+    /// chunk is found all the same. 100% keeps samples as they are.
     #[arg(long, value_name = "PERCENT", value_parser = values::share)]
     pub within: Option<Fraction>,
     /// What takes part.
     #[command(flatten)]
     pub layer: TextLayer,
-    /// The method whose signatures are written as well.
-    #[command(flatten)]
-    pub method: MethodArgs,
-    /// What becomes of the bytes first.
-    #[command(flatten)]
-    pub form: CanonicalArgs,
     /// Who answers.
     #[command(flatten)]
     pub answering: Answering,

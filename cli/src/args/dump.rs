@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, ValueHint};
 use resemble_proto::message::DumpForm;
 
-use super::{Answering, Form, MethodArgs};
+use super::Answering;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -18,22 +18,17 @@ Examples:
 
 /// `dump`
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("forms").required(true).multiple(true).args(["canonical", "chunks", "files", "method"])))]
+#[command(group(ArgGroup::new("forms").required(true).multiple(true).args(["canonical", "chunks", "files"])))]
 pub struct DumpArgs {
-    /// The form that holds nothing but the state of the tree, one line a path; with --method, =code or =text is what
-    /// becomes of the bytes first
-    #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true)]
-    #[arg(default_missing_value = "none", conflicts_with_all = ["chunks", "files"])]
-    pub canonical: Option<Form>,
+    /// The form that holds nothing but the state of the tree, one line a path
+    #[arg(long, conflicts_with_all = ["chunks", "files"])]
+    pub canonical: bool,
     /// One line a chunk: length, MD5, number of the file; repeats and all
-    #[arg(long, conflicts_with_all = ["files", "method"])]
+    #[arg(long, conflicts_with = "files")]
     pub chunks: bool,
     /// One line a file: the number that --chunks gives it, a tab, its path
-    #[arg(long, conflicts_with = "method")]
+    #[arg(long)]
     pub files: bool,
-    /// The method.
-    #[command(flatten)]
-    pub method: MethodArgs,
     /// Only what lies under ROOT; without, all that the daemon watches
     #[arg(value_name = "ROOT", value_hint = ValueHint::AnyPath)]
     pub roots: Vec<PathBuf>,

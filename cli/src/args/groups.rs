@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use resemble_proto::message::Degree;
 
-use super::{
-    Answering, CanonicalArgs, GroupRules, MethodArgs, PlanKind, ReportOutput, Selection, TextLayer,
-};
+use super::{Answering, PlanKind, ReportOutput, Selection, TextLayer};
 use crate::values;
 
 pub(super) const EXAMPLES: &str = "\
@@ -33,9 +31,10 @@ pub struct GroupsArgs {
     /// Where to look; without, all that the daemon watches
     #[arg(value_name = "ROOT", conflicts_with = "from", value_hint = ValueHint::DirPath)]
     pub roots: Vec<PathBuf>,
-    /// Fold the files of LIST, one a line (what `grep -l` prints): one line a cluster, in the order of the list,
-    /// the first file for all; - is standard input. With -0 names alone, ended by NUL
-    #[arg(long, value_name = "LIST", conflicts_with_all = ["roots", "of", "order", "plan", "from", "top", "method"], value_hint = ValueHint::FilePath)]
+    /// Fold the files of LIST, one a line (what `grep -l` prints): one line a cluster, in the order
+    /// of the list, the first file for all; - is standard input. With -0 names alone, ended by NUL
+    #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with_all = ["roots", "of", "order", "plan", "from", "top"])]
     pub files_from: Option<PathBuf>,
     /// Only the set and the cluster of FILE
     #[arg(long, value_name = "FILE", conflicts_with = "from", value_hint = ValueHint::FilePath)]
@@ -58,15 +57,6 @@ pub struct GroupsArgs {
     /// Rows.
     #[command(flatten)]
     pub selection: Selection,
-    /// The method.
-    #[command(flatten)]
-    pub method: MethodArgs,
-    /// What it is made of.
-    #[command(flatten)]
-    pub form: CanonicalArgs,
-    /// What may be together.
-    #[command(flatten)]
-    pub rules: GroupRules,
     /// Texts and archives.
     #[command(flatten)]
     pub layer: TextLayer,

@@ -15,20 +15,18 @@ use resemble_core::{ByteLen, Params};
 use resemble_engine::find::{self, Subject, holders};
 use resemble_engine::ingest::{Observer, Progress as Reading, Report};
 use resemble_engine::local::{LocalIndex, LocalOptions};
-use resemble_engine::method::keep::Beside;
 use resemble_engine::pairs::{self, PairsOptions};
 use resemble_engine::templates::{self, Store};
-use resemble_engine::{AskError, Snapshot, answer, compare, covered, dirs, groups, method};
+use resemble_engine::{AskError, Snapshot, answer, compare, covered, dirs, groups};
 use resemble_proto::documents::{SimilarDirs, SimilarFiles, SimilarPairs};
 use resemble_proto::message::{
     Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirsRequest, DumpForm,
-    FindRequest, Groups, GroupsRequest, HolderRow, MarkRequest, MethodRequest, MethodRow, OrderRow,
-    PairsRequest, Scope, SoftError, TemplateRow, Whole,
+    FindRequest, Groups, GroupsRequest, HolderRow, MarkRequest, OrderRow, PairsRequest, Scope,
+    SoftError, TemplateRow, Whole,
 };
 use resemble_proto::path::PathText;
-use resemble_proto::places::{self, Env};
+use resemble_proto::places::{self, Env, PlaceError};
 use resemble_proto::question::{OrderRequest, Question};
-use resemble_report::human::human_size;
 use rustix::fs::{Access, access};
 
 use super::{Sought, formats, read_now, subject_error};
@@ -52,20 +50,20 @@ pub struct Local {
 }
 
 impl Local {
-    pub(super) fn open(
+    /// Opens the index whose file is `cache`, or makes one in memory.
+    pub fn open(
         ui: &mut Ui,
         env: &Env,
         global: &Global,
         answering: &Answering,
         params: &Params,
         named: &[Named],
+        cache: Result<PathBuf, PlaceError>,
     ) -> CliResult<Self> {
         let cache = if answering.no_cache {
             None
         } else {
-            places::cache_file(env, params)
-                .map_err(|error| ui.detail(&error.to_string()))
-                .ok()
+            cache.map_err(|error| ui.detail(&error.to_string())).ok()
         };
         let folder = cache.as_deref().and_then(Path::parent).map(Path::to_owned);
         let options = LocalOptions {
@@ -81,12 +79,6 @@ impl Local {
         let index = LocalIndex::open(options)?;
         if let Some(note) = index.note() {
             ui.detail(note);
-        }
-        if index.is_outgrown() {
-            ui.note(&format!(
-                "the cache had outgrown {}: everything is read again; a larger --cache-size, or a daemon, saves that",
-                human_size(answering.cache_size),
-            ));
         }
         // Whoever opened the cache made its folder.
         let scratch = scratch_dir(folder.as_deref());
@@ -116,11 +108,18 @@ impl Local {
         })
     }
 
-    pub(super) const fn params(&self) -> &Params {
+    /// Whether the cache had outgrown its limit and was begun anew.
+    pub const fn is_outgrown(&self) -> bool {
+        self.index.is_outgrown()
+    }
+
+    /// What contents are digested with.
+    pub const fn params(&self) -> &Params {
         &self.params
     }
 
-    pub(super) fn refresh(&mut self, ui: &mut Ui, paths: &[PathText]) -> CliResult<()> {
+    /// Looks at every path anew: see [`super::Backend::refresh`].
+    pub fn refresh(&mut self, ui: &mut Ui, paths: &[PathText]) -> CliResult<()> {
         let paths: Vec<PathBuf> = paths.iter().map(|path| path.as_path().to_owned()).collect();
         let mut shown = Shown(ui.progress("looking at the files"));
         let report = self.look(&paths, &mut shown)?;
@@ -216,25 +215,27 @@ impl Local {
         })
     }
 
-    pub(super) fn method(
+    /// The answer to a question about what is known now; it may work in the folder that it is given.
+    pub fn answer<R, E>(
         &self,
-        request: &MethodRequest,
-        subject: Option<&Path>,
-    ) -> CliResult<Answer<MethodRow>> {
+        question: impl FnOnce(&Snapshot, &LocalIndex, &Path) -> Result<Answer<R>, E>,
+    ) -> CliResult<Answer<R>>
+    where
+        CliError: From<E>,
+    {
         let snapshot = self.snapshot()?;
-        let subject = match subject {
-            Some(path) => snapshot.file_at(path).map_err(AskError::from)?,
-            None => None,
+        let answer = question(&snapshot, &self.index, &self.scratch)?;
+        let whole = Whole {
+            header: answer.header,
+            body: answer.rows,
+            errors: answer.errors,
         };
-        let subject = subject.map(|row| row.id);
-        let keep = Beside {
-            records: self.index.keep(),
-            folder: &self.scratch,
-            stays: self.index.is_cached(),
-        };
-        let answer = method::answer(&snapshot, request, subject, &keep)?;
-        let whole = self.with_own(&snapshot, Whole::<Vec<MethodRow>>::from_answer(answer));
-        Ok(whole.into_answer())
+        let whole = self.with_own(&snapshot, whole);
+        Ok(Answer {
+            header: whole.header,
+            rows: whole.body,
+            errors: whole.errors,
+        })
     }
 
     /// The answer of the engine, with what this look at the files adds to it.
@@ -272,7 +273,8 @@ impl Local {
         Ok(self.errors.clone())
     }
 
-    pub(super) fn close(self) {
+    /// Puts the cache in order, after the answer was printed.
+    pub fn close(self) {
         self.index.close();
     }
 

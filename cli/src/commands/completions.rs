@@ -1,20 +1,21 @@
 //! `resemble completions`: a completion script for a shell.
 
-use clap::CommandFactory;
 use clap_complete::Shell as Generator;
 
-use crate::args::{Cli, CompletionsArgs, Shell};
+use crate::args::Shell;
 use crate::error::{CliResult, Outcome};
 use crate::ui::Ui;
 
-pub(super) fn run(ui: &mut Ui, args: &CompletionsArgs) -> CliResult {
-    let shell = match args.shell {
+/// Prints the script for a program with this command line.
+pub fn print(ui: &mut Ui, mut root: clap::Command, shell: Shell) -> CliResult {
+    let shell = match shell {
         Shell::Bash => Generator::Bash,
         Shell::Zsh => Generator::Zsh,
         Shell::Fish => Generator::Fish,
     };
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "resemble", &mut script);
+    let name = root.get_name().to_owned();
+    clap_complete::generate(shell, &mut root, name, &mut script);
     ui.write(|out| out.write_all(&script))?;
     Ok(Outcome::Holds)
 }

@@ -5,23 +5,13 @@
 
 use resemble_proto::places::Env;
 
-use crate::args::{CanonicalArgs, DumpArgs, Form, Global};
+use crate::args::{DumpArgs, Global};
 use crate::backend::Backend;
-use crate::commands::method;
 use crate::error::{CliResult, Outcome};
 use crate::names;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DumpArgs) -> CliResult {
-    if args.method.paper().is_some() {
-        return method::dump(ui, env, global, args);
-    }
-    method::refuse_parameters(
-        &args.method,
-        CanonicalArgs {
-            canonical: args.canonical.filter(|form| *form != Form::None),
-        },
-    )?;
     let (named, mut errors) = names::resolve(&args.roots);
     if named.is_empty() && !errors.is_empty() {
         ui.soft_errors(&errors);

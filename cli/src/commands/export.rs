@@ -1,7 +1,8 @@
 //! `resemble export`: a catalogue of directories.
 //!
-//! The bytes come from whoever answers, the daemon or this process, and are the same. They go into a new file beside
-//! the one that was named; that one is replaced only when the new one is complete, on the disk, and has been read back.
+//! The bytes come from whoever answers, the daemon or this process, and are the same. They go into
+//! a new file beside the one that was named; that one is replaced only when the new one is
+//! complete, on the disk, and has been read back.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
@@ -11,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use resemble_engine::portable::{self, Details, Samples, Totals};
 use resemble_proto::catalogued::{LABEL, is_label};
-use resemble_proto::message::{CatalogueForm, DumpForm, MethodQuestion, Scope};
+use resemble_proto::message::{CatalogueForm, DumpForm};
 use resemble_proto::number::Fraction;
 use resemble_proto::places::Env;
 use resemble_report::human::counted;
@@ -20,7 +21,6 @@ use resemble_report::quote::quoted;
 
 use crate::args::{ExportArgs, Global};
 use crate::backend::Backend;
-use crate::commands::method;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names;
 use crate::ui::Ui;
@@ -30,12 +30,6 @@ const SMALL: u64 = 1 << 20;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) -> CliResult {
     let label = label(args)?;
-    let chosen = if args.method.paper().is_some() {
-        Some(method::chosen(&args.method, args.form.canonical)?)
-    } else {
-        method::refuse_parameters(&args.method, args.form)?;
-        None
-    };
     let (named, mut errors) = names::resolve(&args.roots);
     if named.is_empty() && !errors.is_empty() {
         ui.soft_errors(&errors);
@@ -46,15 +40,6 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) ->
     let real = names::real_paths(&named);
     // Before the new file is there: it must not be found by its own search.
     backend.refresh(ui, &real)?;
-    if let Some(chosen) = &chosen {
-        let scope = Scope {
-            within: real.clone(),
-            ..Scope::default()
-        };
-        // Whoever answers keeps the signatures that are to be written.
-        let request = chosen.request(scope, MethodQuestion::Sign);
-        errors.extend(backend.method(ui, request, None)?.errors);
-    }
     let form = DumpForm::Catalogue(CatalogueForm {
         label,
         created: args.created.unwrap_or_else(now),
@@ -62,7 +47,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) ->
         text: !args.layer.no_text,
         within: args.within.unwrap_or(Fraction::from_millionths(30_000)),
         small: if args.within.is_some() { 0 } else { SMALL },
-        method: chosen.map(|chosen| chosen.params.to_string()),
+        method: None,
     });
     let mut file = NewFile::beside(&args.output)?;
     let progress = ui.progress("writing the catalogue");
@@ -137,9 +122,6 @@ fn said(path: &Path, totals: &Totals, details: &Details, bytes: u64) -> String {
     }
     if let Samples::AtMost(most) = details.samples {
         let _ = write!(said, "; samples of at most {most} fingerprints");
-    }
-    if let Some(method) = &details.method {
-        let _ = write!(said, "; signatures of {method}");
     }
     if unread > 0 {
         let _ = write!(said, "; {unread} of them are in it by name alone");

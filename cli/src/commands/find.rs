@@ -16,7 +16,7 @@ use resemble_report::document::Report;
 
 use crate::args::{FindArgs, Global, ListAs};
 use crate::backend::{Backend, Sought, digest_stdin};
-use crate::commands::{NOTHING, common_parameters, holders, method, print_list};
+use crate::commands::{NOTHING, common_parameters, holders, print_list};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
 use crate::names::{self, Named};
@@ -28,10 +28,6 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     if args.holders {
         return holders::run(ui, env, global, args, &files, print_as);
     }
-    if args.method.paper().is_some() {
-        return method::find(ui, env, global, args, print_as, &files);
-    }
-    method::refuse_parameters(&args.method, args.form)?;
     let (within, mut errors) = names::resolve(&args.within);
     let mut found = Found::default();
     let mut params = Params::default();
@@ -161,22 +157,8 @@ impl Found {
 }
 
 fn all_files(args: &FindArgs) -> CliResult<Vec<PathBuf>> {
-    let mut files = args.files.clone();
-    let is_stdin = |path: &PathBuf| path == Path::new("-");
-    if let Some(list) = &args.files_from {
-        if is_stdin(list) && files.iter().any(is_stdin) {
-            return Err(CliError::Usage(
-                "standard input cannot be both a FILE and the list of --files-from".to_owned(),
-            ));
-        }
-        files.extend(names::read_list(list, args.output.null)?);
-    }
-    if files.iter().filter(|file| is_stdin(file)).count() > 1 {
-        return Err(CliError::Usage(
-            "standard input can be read only once".to_owned(),
-        ));
-    }
-    if args.measuring.exact && files.iter().any(is_stdin) {
+    let files = names::with_list(&args.files, args.files_from.as_deref(), args.output.null)?;
+    if args.measuring.exact && files.iter().any(|file| file == Path::new("-")) {
         return Err(CliError::Usage(
             "--exact needs files: standard input cannot be read again".to_owned(),
         ));

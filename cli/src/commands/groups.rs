@@ -14,9 +14,7 @@ use resemble_report::text;
 
 use crate::args::{Global, GroupsArgs, ReportFormat};
 use crate::backend::Backend;
-use crate::commands::{
-    After, NOTHING, base, common_parameters, method, picked, print_plan, read_saved,
-};
+use crate::commands::{After, NOTHING, base, common_parameters, picked, print_plan, read_saved};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::evidence::side_by_side;
 use crate::lists;
@@ -28,15 +26,8 @@ use crate::ui::Ui;
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
     check(args)?;
     if let Some(list) = &args.files_from {
-        method::refuse_parameters(&args.method, args.form)?;
-        method::refuse_rules(&args.rules)?;
         return super::fold::run(ui, env, global, args, list);
     }
-    if args.method.paper().is_some() {
-        return method::groups(ui, env, global, args);
-    }
-    method::refuse_parameters(&args.method, args.form)?;
-    method::refuse_rules(&args.rules)?;
     if args.order {
         return order(ui, env, global, args);
     }

@@ -1,22 +1,23 @@
 //! `resemble man`: the manual pages, made from the help texts.
 
 use std::io;
+use std::path::Path;
 
-use clap::CommandFactory;
 use clap_mangen::Man;
 
-use crate::args::{Cli, ManArgs};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::ui::Ui;
 
-pub(super) fn run(ui: &mut Ui, args: &ManArgs) -> CliResult {
-    let pages = pages().map_err(CliError::Output)?;
-    let Some(dir) = &args.dir else {
+/// Prints the page of the program with this command line, or writes it and those of its commands
+/// into a folder.
+pub fn print(ui: &mut Ui, root: clap::Command, dir: Option<&Path>) -> CliResult {
+    let pages = pages(root).map_err(CliError::Output)?;
+    let Some(dir) = dir else {
         let (_, page) = &pages[0];
         ui.write(|out| out.write_all(page))?;
         return Ok(Outcome::Holds);
     };
-    let failed = |path: &std::path::Path| {
+    let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| CliError::File {
             verb: "write",
@@ -32,13 +33,12 @@ pub(super) fn run(ui: &mut Ui, args: &ManArgs) -> CliResult {
     Ok(Outcome::Holds)
 }
 
-/// Every page with the name of its file; `resemble.1` first.
-pub fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
-    let mut root = Cli::command();
+/// Every page with the name of its file; that of the program first.
+pub fn pages(mut root: clap::Command) -> io::Result<Vec<(String, Vec<u8>)>> {
     // Fills in what global options and names mean for each subcommand.
     root.build();
     let mut pages = Vec::new();
-    add(&root, "resemble", &mut pages)?;
+    add(&root, root.get_name(), &mut pages)?;
     Ok(pages)
 }
 

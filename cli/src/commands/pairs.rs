@@ -10,7 +10,7 @@ use resemble_report::document::Report;
 
 use crate::args::{Global, ListAs, PairsArgs};
 use crate::backend::Backend;
-use crate::commands::{NOTHING, common_parameters, method, print_list};
+use crate::commands::{NOTHING, common_parameters, print_list};
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
 use crate::names;
@@ -18,19 +18,7 @@ use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> CliResult {
     let print_as = args.output.checked()?;
-    if args.method.paper().is_some() {
-        return method::pairs(ui, env, global, args, print_as);
-    }
-    method::refuse_parameters(&args.method, args.form)?;
-    let score = match args.score {
-        None => PairScore::default(),
-        Some(score) => score.of_pairs().ok_or_else(|| {
-            CliError::Usage(
-                "--score paper is the figure of a published method: name one with --method"
-                    .to_owned(),
-            )
-        })?,
-    };
+    let score = PairScore::from(args.score);
     let mut dirs = args.dirs.clone();
     if let Some(list) = &args.files_from {
         dirs.extend(names::read_list(list, args.output.null)?);

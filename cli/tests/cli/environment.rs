@@ -1,4 +1,5 @@
-//! A private home, and how the binary is run in it.
+//! A private home, and how the binary is run in it. The tests of `resemble-lab` stand on it as
+//! well.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -86,7 +87,7 @@ impl Environment {
 
     /// The command, not yet run.
     pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_resemble"));
+        let mut command = Command::new(crate::PROGRAM);
         command
             .args(args)
             .env_clear()

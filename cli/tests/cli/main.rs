@@ -4,19 +4,20 @@
 #![allow(clippy::unwrap_used)]
 
 mod browser; // a real browser without a window
-mod clusters; // clusters out of core: shingles and super shingles
 mod daemon; // against a daemon that says what the test wants
 mod environment; // the private home, and how the binary is run
-mod eval; // the papers' experiments
 mod fold; // lists of hits
+mod lab; // handing over to the laboratory
 mod local; // without a daemon: real trees, every format
-mod methods; // published methods: find, pairs, groups, dump
 mod pages; // pages in a browser, workbooks in a spreadsheet, saved reports
 mod reports; // compare, covered, dirs, groups: exit codes, formats, plans
 mod streams; // terminals, pipes that close, full disks
 mod sweeps; // lost, history: dated catalogues
 mod usage; // wrong arguments, the manual
 mod why; // where two files agree: lists, columns, other programs
+
+/// The program that [`environment`] runs.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_resemble");
 
 /// A test file that is not named above would never run.
 #[test]

@@ -4,7 +4,6 @@
 
 mod fold;
 mod holders;
-mod method;
 mod sweeps;
 mod templates;
 
@@ -111,7 +110,8 @@ fn percent(share: Fraction, identical: bool, tint: Tint) -> Cell {
     }
 }
 
-fn tint(relation: Option<Relation>) -> Tint {
+/// The colour of a relation.
+pub fn tint(relation: Option<Relation>) -> Tint {
     match relation {
         Some(Relation::Identical | Relation::SameText) => Tint::Good,
         Some(Relation::Shares) | None => Tint::Faint,
@@ -119,7 +119,8 @@ fn tint(relation: Option<Relation>) -> Tint {
     }
 }
 
-fn word(relation: Option<Relation>) -> &'static str {
+/// A relation in a word; `-` for none.
+pub fn word(relation: Option<Relation>) -> &'static str {
     relation.map_or("-", Relation::word)
 }
 

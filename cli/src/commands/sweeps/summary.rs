@@ -1,5 +1,10 @@
 //! `resemble history --summary`: how everything changes from sweep to sweep.
 
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use resemble_engine::eval::Report;
 use resemble_engine::eval::sweeps::{Summary, SweepName};
 use resemble_proto::message::{CompareOptions, CompareRequest};
 use resemble_proto::path::PathText;
@@ -9,7 +14,6 @@ use resemble_report::quote::quoted;
 
 use super::{Sweep, Sweeps};
 use crate::args::{Global, HistoryArgs, RowFormat};
-use crate::commands::eval::write_report;
 use crate::commands::export::now;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::names;
@@ -49,7 +53,9 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &HistoryArgs) -
     let errors = names::tidy(std::mem::take(&mut sweeps.errors), &sweeps.named);
     let report = summary.report();
     if let Some(folder) = &args.output.output {
-        write_report(ui, report, folder)?;
+        let (count, page) = write_files(report, folder)?;
+        let page = quoted(&folder.join(page));
+        ui.note(&format!("{count} files; the page is {page}"));
     } else {
         let page = report.into_files().into_iter().next();
         let (_, page) = page.unwrap_or_default();
@@ -68,4 +74,21 @@ fn name_of(sweep: &Sweep) -> SweepName {
         date: sweep.date.unwrap_or_else(now),
         shown: sweep.date.map_or_else(|| "now".to_owned(), human::day),
     }
+}
+
+/// Writes the files of a report into a folder: how many, and the name of its page.
+pub fn write_files(report: Report, folder: &Path) -> CliResult<(usize, String)> {
+    let failed = |path: &Path, source: io::Error| CliError::File {
+        verb: "write",
+        path: path.to_owned(),
+        source,
+    };
+    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    let files = report.into_files();
+    for (name, bytes) in &files {
+        let path = folder.join(name);
+        fs::write(&path, bytes).map_err(|error| failed(&path, error))?;
+    }
+    let page = files.first().map(|(name, _)| name.clone());
+    Ok((files.len(), page.unwrap_or_default()))
 }

@@ -1,4 +1,4 @@
-//! `resemble eval`: every experiment on a small folder.
+//! `resemble lab eval`: every experiment on a small folder.
 
 use crate::environment::{Environment, prose};
 
@@ -119,7 +119,8 @@ fn what_is_no_folder_of_texts_is_refused() {
     assert_eq!(env.run(["eval", "nonsense", "texts", "-o", "out"]).code, 2);
 }
 
-/// One page with every table and plot, beside one for each paper, and nothing of the work left there.
+/// One page with every table and plot, beside one for each paper, and nothing of the work left
+/// there.
 #[test]
 fn all_papers_are_on_one_page() {
     let env = texts();

@@ -1,11 +1,16 @@
-//! `groups --method`: groups as the paper of sif prints them, clusters by similar pairs for the other methods.
+//! `groups`: groups as the paper of sif prints them, clusters by similar pairs for the other
+//! methods.
 //!
-//! Whoever answers hands over what shares what; thresholds, rules and interesting sets are worked out here. So all of
-//! them cost a moment: sif's collated sets are kept, and nothing is read again.
+//! Whoever answers hands over what shares what; thresholds, rules and interesting sets are worked
+//! out here. So all of them cost a moment: sif's collated sets are kept, and nothing is read again.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
 
+use resemble_cli::args::Global;
+use resemble_cli::error::{CliError, CliResult};
+use resemble_cli::names;
+use resemble_cli::ui::Ui;
 use resemble_core::Params;
 use resemble_engine::method::check_clusters;
 use resemble_engine::method::clusters::{self, SimilarFiles};
@@ -21,15 +26,13 @@ use resemble_proto::path::{PathText, fields};
 use resemble_proto::places::Env;
 use resemble_proto::report::{Head, json_line, write_error_line, write_json};
 use resemble_report::human::counted;
+use resemble_report::lines::{Cell, Tint};
 use serde::Serialize;
 
+use super::args::{GroupsArgs, GroupsFormat};
+use super::backend::{Backend, end, refused};
+use super::chosen::{Chosen, Parameters, chosen, min_of};
 use super::filter::{self, Pair};
-use super::{Chosen, Parameters, chosen, end, refuse};
-use crate::args::{Global, GroupsArgs, ReportFormat};
-use crate::backend::Backend;
-use crate::error::{CliError, CliResult};
-use crate::names;
-use crate::ui::{Cell, Tint, Ui};
 
 /// A group in JSON.
 #[derive(Serialize)]
@@ -64,38 +67,24 @@ struct FileRow {
     size: u64,
 }
 
-pub(in crate::commands) fn run(
-    ui: &mut Ui,
-    env: &Env,
-    global: &Global,
-    args: &GroupsArgs,
-) -> CliResult {
-    let chosen = chosen(&args.method, args.form.canonical)?;
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
+    let chosen = chosen(&args.method)?;
     check(&chosen, args)?;
-    if args.rules.work.is_some() && global.socket.is_some() {
-        let text = "--work is for the command's own work: a daemon works in its state folder";
-        return Err(CliError::Usage(text.to_owned()));
-    }
     let bar = chosen.bar(&args.selection)?;
     let question = question(&chosen, args, bar)?;
     let (roots, mut errors) = names::resolve(&args.roots);
     let mut answer = Answer::fresh(Vec::new(), Vec::new());
     let mut params = Params::default();
     let mut backend = None;
-    if args.roots.is_empty() || !roots.is_empty() {
-        // Nobody tells a daemon where to write.
-        let global = &Global {
-            local: global.local || args.rules.work.is_some(),
-            ..global.clone()
-        };
-        let asked = backend.insert(Backend::choose(ui, env, global, &args.answering, &roots)?);
+    if !roots.is_empty() {
+        let asked = backend.insert(Backend::open(ui, env, global, args.cache, &roots)?);
         params = *asked.params();
         let real = names::real_paths(&roots);
         asked.refresh(ui, &real)?;
         let request = chosen.request(args.selection.scope(real), question);
-        answer = asked.method(ui, request, None)?;
+        answer = asked.ask(ui, &request, None)?;
     }
-    let mut grouping = Grouping::of_rows(answer.rows)?;
+    let mut grouping = Grouping::of_rows(answer.rows).map_err(refused)?;
     let show = |path: &mut PathText| *path = names::shown_as(&roots, path);
     grouping
         .files
@@ -172,7 +161,7 @@ fn question(chosen: &Chosen, args: &GroupsArgs, bar: MethodBar) -> CliResult<Met
             || rules.filter_cmd.is_some(),
         work,
     };
-    check_clusters(&chosen.params, &clusters)?;
+    check_clusters(&chosen.params, &clusters).map_err(refused)?;
     Ok(MethodQuestion::Clusters(clusters))
 }
 
@@ -200,14 +189,12 @@ fn print_common(ui: &mut Ui, args: &GroupsArgs, grouping: &Grouping) -> CliResul
 
 /// Refuses what makes no sense before any file is looked at.
 fn check(chosen: &Chosen, args: &GroupsArgs) -> CliResult<()> {
-    let given = [
-        ("--of", args.of.is_some()),
-        ("--memory", args.memory.is_some() && !is_clustered(chosen)),
-        ("--order", args.order),
-        ("--plan", args.plan.is_some()),
-        ("--from", args.output.from.is_some()),
-    ];
-    refuse(chosen.method, &given)?;
+    if args.memory.is_some() && !is_clustered(chosen) {
+        return Err(CliError::Usage(format!(
+            "--memory is for the default measure; --method {} answers as its paper says",
+            chosen.method
+        )));
+    }
     let wrong = |why: String| Err(CliError::Usage(why));
     let given = [
         ("--common", args.rules.common.is_some()),
@@ -222,15 +209,6 @@ fn check(chosen: &Chosen, args: &GroupsArgs) -> CliResult<()> {
             "{option} is for clusters of shingle and super-shingle; {} groups by pairs in memory",
             chosen.method
         ));
-    }
-    match args.output.format {
-        ReportFormat::Text | ReportFormat::Json | ReportFormat::Jsonl => {}
-        format => {
-            return wrong(format!(
-                "--format {} is for the default measure; groups of a method: text, json, jsonl",
-                format.word()
-            ));
-        }
     }
     let is_sif = matches!(chosen.method, Method::Sif | Method::SifAnchors);
     if !is_sif && (args.rules.interesting.is_some() || args.degree.is_some()) {
@@ -257,7 +235,7 @@ fn groups(
     args: &GroupsArgs,
     threshold: Threshold,
 ) -> CliResult<Vec<SimilarFiles>> {
-    let threshold = match (super::min_of(&args.selection).value(), threshold) {
+    let threshold = match (min_of(&args.selection).value(), threshold) {
         (Some(min), _) => min,
         (None, Threshold::Score(least)) => least,
         (None, Threshold::SharedBytes(_)) => 0.0,
@@ -327,7 +305,7 @@ fn print(
     errors: &[SoftError],
 ) -> CliResult<()> {
     let file = |place: u32| &grouping.files[place as usize];
-    if args.output.format == ReportFormat::Text {
+    if args.output.format == GroupsFormat::Text {
         if found.is_empty() {
             return Ok(());
         }
@@ -391,10 +369,13 @@ fn print_interesting(
     };
     let header = cut(header, &mut found.sets, args.selection.top);
     if !found.complete {
-        ui.note("there are more interesting sets than could be looked for; a higher --interesting finds all of its own");
+        ui.note(
+            "there are more interesting sets than could be looked for; a higher --interesting \
+             finds all of its own",
+        );
     }
     let file = |place: u32| &grouping.files[place as usize];
-    if args.output.format == ReportFormat::Text {
+    if args.output.format == GroupsFormat::Text {
         for set in &found.sets {
             let common = counted(set.common, "fingerprint");
             let heading = format!(
@@ -438,7 +419,7 @@ fn document<R: Serialize>(
     errors: &[SoftError],
 ) -> CliResult<()> {
     let head = Head::new("groups", parameters, header);
-    if args.output.format == ReportFormat::Json {
+    if args.output.format == GroupsFormat::Json {
         return ui.write(|out| write_json(out, &head, "groups", rows, errors));
     }
     ui.write(|out| {

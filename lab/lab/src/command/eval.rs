@@ -1,8 +1,8 @@
-//! `resemble eval`: the papers' experiments on any folder.
+//! `resemble lab eval`: the papers' experiments on any folder.
 //!
-//! The folder is read and never written; all files of a report go into the folder of `-o`. Most experiments are made on
-//! texts in memory, as many as `--max-bytes` allows; that of Broder et al. streams them all and works on disk, beside its
-//! report.
+//! The folder is read and never written; all files of a report go into the folder of `-o`. Most
+//! experiments are made on texts in memory, as many as `--max-bytes` allows; that of Broder et al.
+//! streams them all and works on disk, beside its report.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,14 +10,15 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::Instant;
 
+use resemble_cli::commands::write_files;
+use resemble_cli::error::{CliError, CliResult, Outcome};
+use resemble_cli::names;
+use resemble_cli::ui::Ui;
 use resemble_engine::eval::broder::{self, Meters};
 use resemble_engine::eval::{self, Collection, Report};
 use resemble_report::quote::quoted;
 
-use crate::args::{EvalArgs, Experiment};
-use crate::error::{CliError, CliResult, Outcome};
-use crate::names;
-use crate::ui::Ui;
+use super::args::{EvalArgs, Experiment};
 
 /// What `all` runs, in the order of the index page: the folder of each, and the experiment.
 const ALL: [(&str, Experiment); 6] = [
@@ -34,11 +35,14 @@ pub(super) fn run(ui: &mut Ui, args: &EvalArgs) -> CliResult {
     let mut texts = None;
     if args.experiment != Experiment::All {
         let report = report(ui, args, args.experiment, &folder, &args.output, &mut texts)?;
-        write_report(ui, report, &args.output)?;
+        let (count, page) = write_files(report, &args.output)?;
+        let page = quoted(&args.output.join(page));
+        ui.note(&format!("{count} files; the page is {page}"));
         return Ok(Outcome::Holds);
     }
     let mut contents = format!(
-        "# The papers on {}\n\nWhat each paper measured, made again on this folder. A folder for each has its tables and plots as files, and its \
+        "# The papers on {}\n\nWhat each paper measured, made again on this folder. A folder for each \
+         has its tables and plots as files, and its \
          part of this page.\n\n",
         args.folder.display()
     );
@@ -49,7 +53,7 @@ pub(super) fn run(ui: &mut Ui, args: &EvalArgs) -> CliResult {
         let report = report(ui, args, experiment, &folder, &output, &mut texts)?;
         let title = report.title.clone();
         let page = report.page(2, &format!("{name}/"));
-        let (count, file) = write(report, &output)?;
+        let (count, file) = write_files(report, &output)?;
         files += count;
         let _ = writeln!(contents, "* [{title}]({name}/{file})");
         let _ = write!(pages, "\n{page}");
@@ -106,7 +110,8 @@ fn no_text(args: &EvalArgs) -> CliError {
     ))
 }
 
-/// The experiment that works on disk: in a folder of its own below the output, which goes in the end.
+/// The experiment that works on disk: in a folder of its own below the output, which goes in the
+/// end.
 fn streamed(
     args: &EvalArgs,
     folder: &Path,
@@ -136,7 +141,8 @@ fn streamed(
     Err(no_text(args))
 }
 
-/// What this process has used of the processor, in seconds, in the kernel too; 0 where that cannot be told.
+/// What this process has used of the processor, in seconds, in the kernel too; 0 where that cannot
+/// be told.
 fn processor_seconds() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The name in parentheses may hold anything.
@@ -156,26 +162,6 @@ fn peak() -> Option<u64> {
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
     Some(kilobytes * 1024)
-}
-
-/// Writes all files of a report into a folder, and says where the page is.
-pub(super) fn write_report(ui: &mut Ui, report: Report, output: &Path) -> CliResult<()> {
-    let (count, page) = write(report, output)?;
-    let page = output.join(page);
-    ui.note(&format!("{count} files; the page is {}", quoted(&page)));
-    Ok(())
-}
-
-/// Writes the files of a report: how many, and the name of its page.
-fn write(report: Report, output: &Path) -> CliResult<(usize, String)> {
-    fs::create_dir_all(output).map_err(failed(output))?;
-    let files = report.into_files();
-    for (name, bytes) in &files {
-        let path = output.join(name);
-        fs::write(&path, bytes).map_err(failed(&path))?;
-    }
-    let page = files.first().map(|(name, _)| name.clone());
-    Ok((files.len(), page.unwrap_or_default()))
 }
 
 fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> CliError + use<> {

@@ -1,19 +1,18 @@
-//! `--method` in find, pairs, groups and dump.
-//!
-//! The parameters are checked before any file is looked at: what a method has not, or cannot tell, is refused with
-//! exit code 2.
-
-mod filter;
-mod find;
-mod groups;
+//! The chosen method with its parameters; pairs and dump.
 
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use resemble_cli::args::{Global, Selection};
+use resemble_cli::commands::common_parameters;
+use resemble_cli::error::{CliError, CliResult, Outcome};
+use resemble_cli::lists;
+use resemble_cli::names::{self, Named};
+use resemble_cli::ui::Ui;
 use resemble_core::Params;
-use resemble_engine::method::{self, MethodError};
+use resemble_engine::method;
 use resemble_methods::anchors::Anchors;
 use resemble_methods::canonical::Canonical;
 use resemble_methods::shingle::Seed;
@@ -21,8 +20,8 @@ use resemble_methods::vocabulary::{Dictionary, Lemmas};
 use resemble_methods::{Method, MethodParams, Settings, Threshold, lines};
 use resemble_proto::figure::Figure;
 use resemble_proto::message::{
-    Answer, Header, MethodBar, MethodCommonRow, MethodPairRow, MethodPairs, MethodQuestion,
-    MethodRequest, MethodRow, MethodScore, Scope, SoftError,
+    Answer, MethodBar, MethodCommonRow, MethodPairs, MethodQuestion, MethodRequest, MethodRow,
+    MethodScore, Scope,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -30,19 +29,9 @@ use resemble_proto::places::Env;
 use resemble_proto::report::{CommonParameters, Head};
 use serde::Serialize;
 
-use crate::args::{
-    CanonicalArgs, DumpArgs, Form, Global, GroupRules, ListAs, MethodArgs, PairsArgs, RowOutput,
-    Selection,
-};
-use crate::backend::Backend;
-use crate::commands::{NOTHING, common_parameters};
-use crate::error::{CliError, CliResult, Outcome};
-use crate::lists;
-use crate::names::{self, Named};
-use crate::ui::Ui;
-
-pub(super) use find::run as find;
-pub(super) use groups::run as groups;
+use super::args::{DumpArgs, MethodArgs, PairsArgs};
+use super::backend::{Backend, end, refused};
+use super::rows::FoundPair;
 
 /// A method with its parameters.
 pub(super) struct Chosen {
@@ -58,15 +47,13 @@ pub(super) struct Chosen {
 }
 
 /// What is asked for, if it makes sense.
-pub(super) fn chosen(args: &MethodArgs, form: Option<Form>) -> CliResult<Chosen> {
-    let method = args.paper().ok_or(CliError::Usage(
-        "a published method is needed: --method".to_owned(),
-    ))?;
+pub(super) fn chosen(args: &MethodArgs) -> CliResult<Chosen> {
+    let method = args.method;
     let anchors = match &args.anchors {
         None => None,
         Some(path) => {
             let text = read_file(path)?;
-            Some(Arc::new(Anchors::parse(&text).map_err(MethodError::from)?))
+            Some(Arc::new(Anchors::parse(&text).map_err(refused)?))
         }
     };
     let seed = seed(args)?;
@@ -76,7 +63,7 @@ pub(super) fn chosen(args: &MethodArgs, form: Option<Form>) -> CliResult<Chosen>
         None => None,
         Some(path) => {
             let text = read_file(path)?;
-            Some(Arc::new(Lemmas::parse(&text).map_err(MethodError::from)?))
+            Some(Arc::new(Lemmas::parse(&text).map_err(refused)?))
         }
     };
     if args.shards.is_some() && method != Method::Sorted5 {
@@ -100,9 +87,9 @@ pub(super) fn chosen(args: &MethodArgs, form: Option<Form>) -> CliResult<Chosen>
         dictionary: dictionary.clone(),
         lemmas: lemmas.clone(),
         stem: args.stem,
-        canonical: form.map_or(Canonical::None, Canonical::from),
+        canonical: Canonical::from(args.canonical),
     };
-    let params = MethodParams::new(method, &settings).map_err(MethodError::from)?;
+    let params = MethodParams::new(method, &settings).map_err(refused)?;
     Ok(Chosen {
         method,
         params,
@@ -149,7 +136,7 @@ impl Chosen {
     }
 
     /// `--min`, `--min-shared` and `--top`.
-    fn bar(&self, selection: &Selection) -> CliResult<MethodBar> {
+    pub(super) fn bar(&self, selection: &Selection) -> CliResult<MethodBar> {
         let has_chunks = matches!(self.method, Method::Tttd | Method::Bsw);
         if selection.min_shared.is_some() && !has_chunks {
             return Err(CliError::Usage(format!(
@@ -165,77 +152,9 @@ impl Chosen {
     }
 }
 
-fn min_of(selection: &Selection) -> Figure {
+pub(super) fn min_of(selection: &Selection) -> Figure {
     let min = selection.min.and_then(Fraction::millionths);
     Figure::from(min.map(|millionths| f64::from(millionths) / 1e6))
-}
-
-/// Without a published method its parameters mean nothing.
-pub(super) fn refuse_parameters(args: &MethodArgs, form: CanonicalArgs) -> CliResult<()> {
-    let given = [
-        ("--window", args.window.is_some()),
-        ("--words", args.words.is_some()),
-        ("--rate", args.rate.is_some()),
-        ("--n", args.n.is_some()),
-        ("--bits", args.bits.is_some()),
-        ("--most", args.most.is_some()),
-        ("--anchors", args.anchors.is_some()),
-        ("--sizes", args.sizes.is_some()),
-        ("--length", args.length.is_some()),
-        ("--seed", args.seed.is_some()),
-        ("--seed-file", args.seed_file.is_some()),
-        ("--dictionary", args.dictionary.is_some()),
-        ("--lemmas", args.lemmas.is_some()),
-        ("--stem", args.stem.is_some()),
-        ("--hash", args.hash.is_some()),
-        ("--shards", args.shards.is_some()),
-        ("--canonical", form.canonical.is_some()),
-    ];
-    refuse_first(&given)
-}
-
-/// Without a published method its rules mean nothing.
-pub(super) fn refuse_rules(rules: &GroupRules) -> CliResult<()> {
-    refuse_first(&[
-        ("--size-ratio", rules.size_ratio.is_some()),
-        ("--same-suffix", rules.same_suffix),
-        ("--same-type", rules.same_type),
-        ("--where", rules.only.is_some()),
-        ("--filter-cmd", rules.filter_cmd.is_some()),
-        ("--interesting", rules.interesting.is_some()),
-        ("--common", rules.common.is_some()),
-        ("--contained", rules.contained.is_some()),
-        ("--work", rules.work.is_some()),
-    ])
-}
-
-fn refuse_first(given: &[(&str, bool)]) -> CliResult<()> {
-    match given.iter().find(|(_, given)| *given) {
-        None => Ok(()),
-        Some((option, _)) => Err(CliError::Usage(format!(
-            "{option} is for published methods; the default measure has no such parameter"
-        ))),
-    }
-}
-
-/// What the default measure alone can do.
-fn refuse(method: Method, given: &[(&str, bool)]) -> CliResult<()> {
-    match given.iter().find(|(_, given)| *given) {
-        None => Ok(()),
-        Some((option, _)) => Err(CliError::Usage(format!(
-            "{option} is for the default measure; --method {method} answers as its paper says"
-        ))),
-    }
-}
-
-fn as_rows(print_as: ListAs) -> CliResult<RowOutput> {
-    match print_as {
-        ListAs::Rows(output) => Ok(output),
-        ListAs::Report(format) => Err(CliError::Usage(format!(
-            "--format {} is for the default measure; with --method: text, json, jsonl, csv, tsv",
-            format.word()
-        ))),
-    }
 }
 
 fn read_file(path: &Path) -> CliResult<Vec<u8>> {
@@ -255,28 +174,28 @@ fn read_file(path: &Path) -> CliResult<Vec<u8>> {
 /// The `parameters` of documents.
 #[derive(Serialize)]
 pub(super) struct Parameters {
-    method: &'static str,
-    method_params: String,
+    pub(super) method: &'static str,
+    pub(super) method_params: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    score: Option<MethodScore>,
+    pub(super) score: Option<MethodScore>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    files: Option<Vec<PathText>>,
+    pub(super) files: Option<Vec<PathText>>,
     #[serde(rename = "in")]
-    within: Vec<PathText>,
-    threshold: Figure,
+    pub(super) within: Vec<PathText>,
+    pub(super) threshold: Figure,
     #[serde(skip_serializing_if = "Option::is_none")]
-    threshold_bytes: Option<u64>,
+    pub(super) threshold_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    contained: Option<Figure>,
+    pub(super) contained: Option<Figure>,
     /// The commonest shingles of those that were ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
-    ignored: Option<Vec<MethodCommonRow>>,
+    pub(super) ignored: Option<Vec<MethodCommonRow>>,
     #[serde(flatten)]
-    common: CommonParameters,
+    pub(super) common: CommonParameters,
 }
 
 impl Parameters {
-    fn new(
+    pub(super) fn new(
         chosen: &Chosen,
         threshold: Threshold,
         selection: &Selection,
@@ -309,33 +228,18 @@ impl Parameters {
     }
 }
 
-/// `pairs --method`.
-pub(super) fn pairs(
-    ui: &mut Ui,
-    env: &Env,
-    global: &Global,
-    args: &PairsArgs,
-    print_as: ListAs,
-) -> CliResult {
-    let chosen = chosen(&args.method, args.form.canonical)?;
-    let score = match args.score {
-        None => MethodScore::Paper,
-        Some(score) => score.of_method().ok_or_else(|| {
-            let text = "--score discounted is for the default measure; a method has paper, containment and resemblance";
-            CliError::Usage(text.to_owned())
-        })?,
-    };
-    method::check_score(&chosen.params, score).map_err(MethodError::from)?;
-    let is_words = args.measuring.unit == crate::args::Unit::Words;
+/// `pairs`.
+pub(super) fn pairs(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> CliResult {
+    let chosen = chosen(&args.method)?;
+    let score = MethodScore::from(args.score);
+    method::check_score(&chosen.params, score).map_err(refused)?;
     // Of sorted5 it is the paper's own second step.
-    let exact = args.measuring.exact;
-    let given = [
-        ("--exact", exact && chosen.method != Method::Sorted5),
-        ("--unit", is_words),
-        ("--text", args.layer.text),
-    ];
-    refuse(chosen.method, &given)?;
-    let output = as_rows(print_as)?;
+    if args.exact && chosen.method != Method::Sorted5 {
+        return Err(CliError::Usage(format!(
+            "--exact is for the default measure; --method {} answers as its paper says",
+            chosen.method
+        )));
+    }
     let bar = chosen.bar(&args.selection)?;
     let mut dirs = args.dirs.clone();
     let mut backend = None;
@@ -350,7 +254,8 @@ pub(super) fn pairs(
             path: file.clone(),
             source: io::Error::other(error.to_string()),
         })?;
-        let rows = method::features::pairs(&chosen.params, &sets, score, bar)?;
+        let rows = method::features::pairs(&chosen.params, &sets, score, bar);
+        let rows = rows?.into_iter().map(FoundPair).collect();
         answer = Answer::fresh(rows, Vec::new()).cut(bar.top);
     } else {
         if let Some(list) = &args.files_from {
@@ -362,13 +267,17 @@ pub(super) fn pairs(
         (named, errors) = names::resolve(&dirs);
     }
     if !named.is_empty() {
-        let asked = backend.insert(Backend::choose(ui, env, global, &args.answering, &named)?);
+        let asked = backend.insert(Backend::open(ui, env, global, args.cache, &named)?);
         params = *asked.params();
         let real = names::real_paths(&named);
         asked.refresh(ui, &real)?;
-        let question = MethodQuestion::Pairs(MethodPairs { score, exact, bar });
+        let question = MethodQuestion::Pairs(MethodPairs {
+            score,
+            exact: args.exact,
+            bar,
+        });
         let request = chosen.request(args.selection.scope(real), question);
-        let told = asked.method(ui, request, None)?;
+        let told = asked.ask(ui, &request, None)?;
         let rows = told.rows.into_iter().filter_map(pair_of);
         answer = Answer {
             header: told.header,
@@ -377,8 +286,8 @@ pub(super) fn pairs(
         };
     }
     for row in &mut answer.rows {
-        row.a = names::shown_as(&named, &row.a);
-        row.b = names::shown_as(&named, &row.b);
+        row.0.a = names::shown_as(&named, &row.0.a);
+        row.0.b = names::shown_as(&named, &row.0.b);
     }
     errors.append(&mut answer.errors);
     let errors = names::tidy(errors, &named);
@@ -391,35 +300,43 @@ pub(super) fn pairs(
             .map(|file| names::as_given(std::slice::from_ref(file))),
         ..Parameters::new(&chosen, threshold, &args.selection, &dirs, &params)
     };
-    ui.redirect(output.output.as_deref());
+    ui.redirect(args.output.output.as_deref());
     let head = Head::new("pairs", parameters, answer.header);
-    lists::print(ui, &output, &head, "pairs", &answer.rows, &errors, false)?;
+    lists::print(
+        ui,
+        &args.output,
+        &head,
+        "pairs",
+        &answer.rows,
+        &errors,
+        false,
+    )?;
     end(ui, backend, &answer.header, &errors, args.selection.top)
 }
 
-fn pair_of(row: MethodRow) -> Option<MethodPairRow> {
+fn pair_of(row: MethodRow) -> Option<FoundPair> {
     match row {
-        MethodRow::Pair(row) => Some(row),
+        MethodRow::Pair(row) => Some(FoundPair(row)),
         _ => None,
     }
 }
 
-/// `dump --method`.
+/// `dump`.
 pub(super) fn dump(ui: &mut Ui, env: &Env, global: &Global, args: &DumpArgs) -> CliResult {
-    let chosen = chosen(&args.method, args.canonical)?;
+    let chosen = chosen(&args.method)?;
     let (named, mut errors) = names::resolve(&args.roots);
-    if named.is_empty() && !errors.is_empty() {
+    if named.is_empty() {
         ui.soft_errors(&errors);
         return Ok(Outcome::Incomplete);
     }
-    let mut backend = Backend::choose(ui, env, global, &args.answering, &named)?;
+    let mut backend = Backend::open(ui, env, global, args.cache, &named)?;
     let real = names::real_paths(&named);
     backend.refresh(ui, &real)?;
     let scope = Scope {
         within: real,
         ..Scope::default()
     };
-    let answer = backend.method(ui, chosen.request(scope, MethodQuestion::Dump), None)?;
+    let answer = backend.ask(ui, &chosen.request(scope, MethodQuestion::Dump), None)?;
     ui.redirect(args.output.as_deref());
     ui.write(|out| {
         answer.rows.iter().try_for_each(|row| match row {
@@ -433,23 +350,4 @@ pub(super) fn dump(ui: &mut Ui, env: &Env, global: &Global, args: &DumpArgs) -> 
     ui.soft_errors(&errors);
     backend.close();
     Ok(Outcome::Holds.with_errors(!errors.is_empty()))
-}
-
-/// Says what is to be said when the rows were printed.
-fn end(
-    ui: &mut Ui,
-    backend: Option<Backend>,
-    header: &Header,
-    errors: &[SoftError],
-    top: Option<u64>,
-) -> CliResult {
-    let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
-    lists::note_nothing(ui, header, NOTHING);
-    lists::note_limits(ui, header, top, by_daemon);
-    ui.soft_errors(errors);
-    ui.flush()?;
-    if let Some(backend) = backend {
-        backend.close();
-    }
-    Ok(Outcome::of(header.total > 0).with_errors(!errors.is_empty()))
 }

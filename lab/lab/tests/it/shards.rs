@@ -1,20 +1,22 @@
+//! The arrays of sorted5 by one process and by several.
+
 use std::path::{Path, PathBuf};
 
 use resemble_methods::arrays::{Arrays, Parts};
-use resemble_tests::Sandbox;
-use resemble_tests::text::{edited, prose};
 
-fn collection(sandbox: &Sandbox) {
+use crate::environment::{Environment, prose};
+
+fn collection(env: &Environment) {
     for family in 0..7u64 {
-        let base = prose(family, 3_000 + 2_500 * family as usize);
-        for version in 0..4u64 {
-            let bytes = edited(&base, version, version as usize * 4);
-            sandbox.write(format!("family {family}/v{version}.txt"), bytes);
+        let base = prose(family, 10 + 8 * family as usize);
+        for version in 0..4 {
+            let text = base.replacen("river", "brook", version * 4);
+            env.write(format!("docs/family {family}/v{version}.txt"), text);
         }
-        sandbox.write(format!("parts/{family}"), &base[..base.len() / 3]);
+        env.write(format!("docs/parts/{family}"), &base[..base.len() / 3]);
     }
-    sandbox.write("small", "four words and more");
-    sandbox.write("empty", b"");
+    env.write("docs/small", "four words and more");
+    env.write("docs/empty", b"");
 }
 
 /// The parts of the only state below a folder.
@@ -61,20 +63,21 @@ fn lists(files: &[PathBuf]) -> Vec<Vec<u32>> {
     (0..1 << 14).map(list).collect()
 }
 
-/// However many processes make the arrays and search them: the same lists, and the same bytes of answers.
+/// However many processes make the arrays and search them: the same lists, and the same bytes of
+/// answers.
 #[test]
 fn shards_have_the_same_bytes_as_one_process() {
-    let sandbox = Sandbox::new();
-    collection(&sandbox);
-    let tree = sandbox.path("tree");
-    let tree = tree.to_str().expect("UTF-8");
+    let env = Environment::new();
+    collection(&env);
     let ask = |shards: &str, more: &[&str]| {
         let args = [
-            "pairs", tree, "--method", "sorted5", "--bits", "14", "--shards", shards,
+            "pairs", "docs", "--method", "sorted5", "--bits", "14", "--shards", shards,
         ];
-        sandbox.resemble(args.iter().chain(more)).success().out()
+        let ran = env.run(args.iter().chain(more));
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{shards} {more:?}");
+        ran.text()
     };
-    let cache = sandbox.path("cache");
+    let cache = env.home().join(".cache");
     let mut first: Option<(Vec<Vec<u32>>, Vec<String>)> = None;
     for shards in ["1", "2", "3", "7"] {
         for state in parts(&cache) {
@@ -103,8 +106,8 @@ fn shards_have_the_same_bytes_as_one_process() {
         }
     }
     // A state of seven parts, more documents, other processes: merged as by one.
-    sandbox.write("new", prose(3, 9_000));
-    std::fs::remove_file(sandbox.tree("parts/2")).expect("removed");
+    env.write("docs/new", prose(3, 30));
+    std::fs::remove_file(env.path("docs/parts/2")).expect("removed");
     let merged = ask("2", &["--format", "json"]);
     let by_merging = lists(&parts(&cache));
     for state in parts(&cache) {
@@ -112,17 +115,8 @@ fn shards_have_the_same_bytes_as_one_process() {
     }
     assert_eq!(ask("1", &["--format", "json"]), merged);
     assert!(lists(&parts(&cache)).iter().flatten().count() == by_merging.iter().flatten().count());
-    // A daemon starts processes of its own program.
-    let daemon = sandbox.daemon([""; 0]);
-    daemon.sync();
     assert_eq!(
         ask("1", &["--format", "tsv"]),
-        ask("3", &["--format", "tsv", "--local", "--no-cache"])
+        ask("3", &["--format", "tsv", "--no-cache"])
     );
-    std::fs::remove_dir_all(sandbox.path("state/resemble/arrays")).ok();
-    assert_eq!(
-        ask("3", &["--format", "tsv"]),
-        ask("1", &["--format", "tsv", "--local"])
-    );
-    assert_eq!(parts(&sandbox.path("state")).len(), 3);
 }

@@ -1,4 +1,4 @@
-//! `groups --method shingle` and `super-shingle`: the options of clusters out of core.
+//! Groups by `shingle` and `super-shingle`: the options of clusters out of core.
 
 use crate::environment::{Environment, finish, prose};
 
@@ -216,12 +216,6 @@ fn what_cannot_be_told_or_is_of_others_is_refused_in_a_line() {
         (
             &["groups", "docs", "--method", "shingle", "--window", "20"],
             "has no parameter window",
-        ),
-        (
-            &[
-                "groups", "docs", "--method", "shingle", "--work", "w", "--socket", "s",
-            ],
-            "a daemon works in",
         ),
         (
             &[

@@ -1,16 +1,16 @@
 //! `--filter-cmd`: a program of the user's decides which files may be together.
 //!
-//! It is run once by `sh -c`, reads a line for each two files that are similar, and prints those lines again that are
-//! to stay: `grep -v old/` is such a program. A line is two names with a tab between; tab, newline and backslash in
-//! names are `\t`, `\n` and `\\`. Exit codes 0 and 1 are an answer (`grep` ends with 1 where nothing stays).
+//! It is run once by `sh -c`, reads a line for each two files that are similar, and prints those
+//! lines again that are to stay: `grep -v old/` is such a program. A line is two names with a tab
+//! between; tab, newline and backslash in names are `\t`, `\n` and `\\`. Exit codes 0 and 1 are an
+//! answer (`grep` ends with 1 where nothing stays).
 
 use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
+use resemble_cli::error::{CliError, CliResult};
 use resemble_report::table::{Field, Style, write_row};
-
-use crate::error::{CliError, CliResult};
 
 /// A pair of files by their places.
 pub(super) type Pair = (u32, u32);

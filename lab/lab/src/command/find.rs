@@ -1,7 +1,7 @@
-//! `find --method`.
+//! `find`.
 //!
-//! The subject is signed here, whoever answers, so that standard input and a file outside of every index go the way of all
-//! others; one that only a catalogue has is named by its place there.
+//! The subject is signed before the question is asked, so that standard input and a file outside of
+//! every scope go the way of all others.
 
 use std::fs;
 use std::io::{self, Read};
@@ -9,86 +9,68 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use resemble_cli::args::Global;
+use resemble_cli::backend::inode_of;
+use resemble_cli::error::{CliError, CliResult};
+use resemble_cli::lists;
+use resemble_cli::names;
+use resemble_cli::ui::Ui;
 use resemble_core::Params;
+use resemble_engine::AskError;
 use resemble_engine::method::{self, SignedFile, Signing};
 use resemble_methods::{Method, MethodParams};
 use resemble_proto::message::{
-    Header, Inode, MethodBar, MethodFind, MethodFindRow, MethodQuestion, MethodRow, SoftError,
+    Header, Inode, MethodBar, MethodFind, MethodQuestion, MethodRow, SoftError,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
 use resemble_report::quote::quoted;
 
-use super::{Parameters, as_rows, chosen, end, refuse};
-use crate::args::{FindArgs, Global, ListAs};
-use crate::backend::{Backend, inode_of};
-use crate::error::{CliError, CliResult};
-use crate::lists;
-use crate::names::{self, Named};
-use crate::ui::Ui;
+use super::args::FindArgs;
+use super::backend::{Backend, end};
+use super::chosen::{Parameters, chosen};
+use super::rows::FoundFile;
 
-pub(in crate::commands) fn run(
-    ui: &mut Ui,
-    env: &Env,
-    global: &Global,
-    args: &FindArgs,
-    print_as: ListAs,
-    files: &[PathBuf],
-) -> CliResult {
-    let chosen = chosen(&args.method, args.form.canonical)?;
-    let is_words = args.measuring.unit == crate::args::Unit::Words;
-    let exact = args.measuring.exact;
-    refuse(chosen.method, &[("--exact", exact), ("--unit", is_words)])?;
-    let output = as_rows(print_as)?;
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> CliResult {
+    let files = &names::with_list(&args.files, args.files_from.as_deref(), args.output.null)?;
+    let chosen = chosen(&args.method)?;
     let bar = chosen.bar(&args.selection)?;
     let (within, mut errors) = names::resolve(&args.within);
     let mut header = None;
-    let mut found: Vec<MethodFindRow> = Vec::new();
+    let mut found: Vec<FoundFile> = Vec::new();
     let mut params = Params::default();
     let mut backend = None;
-    if args.within.is_empty() || !within.is_empty() {
-        let answering = &args.answering;
-        let recorded: Vec<Option<Named>> = files.iter().map(|file| recorded(file)).collect();
-        let named: Vec<Named> = within
-            .iter()
-            .chain(recorded.iter().flatten())
-            .cloned()
-            .collect();
-        let asked = backend.insert(Backend::choose(ui, env, global, answering, &named)?);
+    if !within.is_empty() {
+        let asked = backend.insert(Backend::open(ui, env, global, args.cache, &within)?);
         params = *asked.params();
         let real = names::real_paths(&within);
-        asked.refresh(ui, &names::real_paths(&named))?;
-        for (file, recorded) in files.iter().zip(&recorded) {
-            let (question, real_file) = match recorded {
-                Some(one) => (of_recorded(one, bar), None),
-                None => match sign(file, &chosen.params) {
-                    Ok(signed) => {
-                        let (signed, real_file) = signed?;
-                        note_too_small(ui, file, &signed, chosen.method);
-                        let inode = real_file.as_deref().and_then(inode_of);
-                        (of_signed(file, &signed, inode, bar), real_file)
-                    }
-                    Err(error) => {
-                        errors.push(error);
-                        continue;
-                    }
-                },
+        asked.refresh(ui, &real)?;
+        for file in files {
+            let (signed, real_file) = match sign(file, &chosen.params) {
+                Ok(signed) => signed?,
+                Err(error) => {
+                    errors.push(error);
+                    continue;
+                }
             };
+            note_too_small(ui, file, &signed, chosen.method);
+            let inode = real_file.as_deref().and_then(inode_of);
+            let question = of_signed(file, &signed, inode, bar);
             let question = MethodQuestion::Find(question);
             let request = chosen.request(args.selection.scope(real.clone()), question);
-            let answer = asked.method(ui, request, real_file.as_deref())?;
+            let answer = asked.ask(ui, &request, real_file.as_deref())?;
             let next = answer.header;
             header = Some(header.map_or(next, |sum: Header| sum.and(next)));
             errors.extend(answer.errors);
             found.extend(answer.rows.into_iter().filter_map(|row| match row {
-                MethodRow::Find(row) => Some(row),
+                MethodRow::Find(row) => Some(FoundFile(row)),
                 _ => None,
             }));
         }
     }
     for row in &mut found {
-        row.path = names::shown_as(&within, &row.path);
+        row.0.path = names::shown_as(&within, &row.0.path);
     }
     let mut errors = names::tidy(errors, &within);
     errors.dedup();
@@ -101,11 +83,11 @@ pub(in crate::commands) fn run(
         fresh: true,
         ..Header::default()
     });
-    ui.redirect(output.output.as_deref());
+    ui.redirect(args.output.output.as_deref());
     let head = Head::new("find", parameters, header);
     lists::print(
         ui,
-        &output,
+        &args.output,
         &head,
         "results",
         &found,
@@ -113,25 +95,6 @@ pub(in crate::commands) fn run(
         files.len() > 1,
     )?;
     end(ui, backend, &header, &errors, args.selection.top)
-}
-
-/// The subject of a find if only a catalogue has it.
-fn recorded(file: &Path) -> Option<Named> {
-    if fs::canonicalize(file).is_ok() {
-        return None;
-    }
-    names::required(file).ok().filter(Named::is_catalogued)
-}
-
-fn of_recorded(subject: &Named, bar: MethodBar) -> MethodFind {
-    MethodFind {
-        signature: String::new(),
-        content: String::new(),
-        recorded: Some(PathText::from(subject.real.as_path())),
-        name: PathText::from(subject.shown.as_path()),
-        inode: None,
-        bar,
-    }
 }
 
 fn of_signed(file: &Path, signed: &SignedFile, inode: Option<Inode>, bar: MethodBar) -> MethodFind {
@@ -167,7 +130,7 @@ fn sign(
     let real = fs::canonicalize(file).map_err(|error| failed(&error))?;
     match method::sign_file(&real, params) {
         Ok(signed) => Ok(Ok((signed, Some(real)))),
-        Err(resemble_engine::AskError::Unreadable { source, .. }) => Err(failed(&source)),
+        Err(AskError::Unreadable { source, .. }) => Err(failed(&source)),
         Err(error) => Ok(Err(error.into())),
     }
 }

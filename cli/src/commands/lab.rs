@@ -1,0 +1,68 @@
+//! `resemble lab`: hands over to `resemble-lab`.
+//!
+//! The laboratory is a program of its own, so that nothing of it is linked here. It takes the place
+//! of this process: what it prints, how it ends and how it takes signals is its own business.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::args::{ColorWhen, Global, LabArgs};
+use crate::error::{CliError, CliResult};
+
+const PROGRAM: &str = "resemble-lab";
+
+pub(super) fn run(global: &Global, args: &LabArgs) -> CliResult {
+    if global.socket.is_some() {
+        let text = "the laboratory asks no daemon: leave out --socket";
+        return Err(CliError::Usage(text.to_owned()));
+    }
+    let beside = beside();
+    let program = beside.clone().unwrap_or_else(|| PathBuf::from(PROGRAM));
+    let source = Command::new(&program)
+        .args(of_all_commands(global))
+        .args(&args.args)
+        .exec();
+    if beside.is_none() && source.kind() == io::ErrorKind::NotFound {
+        return Err(CliError::NobodyAnswers(format!(
+            "there is no program {PROGRAM}, beside this one or in PATH: it is installed with \
+             `just install`, or with `cargo install --locked --path lab/lab`"
+        )));
+    }
+    Err(CliError::File {
+        verb: "run",
+        path: program,
+        source,
+    })
+}
+
+/// The program that was installed with this one.
+fn beside() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?.with_file_name(PROGRAM);
+    program.is_file().then_some(program)
+}
+
+/// The options that stood before `lab`, as `resemble-lab` has them too. It always answers itself:
+/// `--local` says nothing new.
+fn of_all_commands(global: &Global) -> Vec<OsString> {
+    let mut args = Vec::new();
+    let color = match global.color {
+        ColorWhen::Auto => None,
+        ColorWhen::Always => Some("--color=always"),
+        ColorWhen::Never => Some("--color=never"),
+    };
+    args.extend(color.map(OsString::from));
+    let switches = [
+        (global.quiet, "--quiet"),
+        (global.verbose, "--verbose"),
+        (global.no_pager, "--no-pager"),
+    ];
+    let switches = switches.into_iter().filter(|(given, _)| *given);
+    args.extend(switches.map(|(_, switch)| OsString::from(switch)));
+    if let Some(state) = &global.state {
+        args.extend(["--state".into(), state.clone().into_os_string()]);
+    }
+    args
+}

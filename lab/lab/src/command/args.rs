@@ -1,0 +1,334 @@
+//! Every option of `resemble-lab`. The doc comments are the help texts, and so the manual.
+//!
+//! Parsing only checks what can be checked without looking at the system.
+
+mod eval;
+mod method;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use resemble_cli::args::{
+    Answering, ColorWhen, CompletionsArgs, Global as CommandGlobal, RowOutput, STYLES, Selection,
+};
+use resemble_cli::values;
+use resemble_proto::message::{Degree, MethodScore};
+
+pub(crate) use eval::{EvalArgs, Experiment};
+pub(crate) use method::{GroupRules, MethodArgs};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  something was found, or it is done
+  1  nothing was found
+  2  trouble: wrong usage, a method that cannot tell what is asked, or some files could
+     not be read (what was found is printed all the same)
+
+What each method keeps, can tell and takes for parameters: docs/methods.md.";
+
+const FIND_EXAMPLES: &str = "\
+Examples:
+  resemble lab find draft.txt --in archive --method sif
+      What resembles a draft, and lies in it, as sif (Manber 1994) tells it.
+  resemble lab find - --in docs --method shingle --format json < page.html
+      The same of any text, with the interval of each estimate (Broder et al. 1997).";
+
+const PAIRS_EXAMPLES: &str = "\
+Examples:
+  resemble lab pairs archive --method mod --words 10 --rate 25
+      Pairs by one in 25 runs of ten words.
+  resemble lab pairs theses --method sorted5 --bits 28 --shards 4 --exact
+      An inverted index by four processes; what it found is computed exactly (Kasprzak et al. 2008).
+  resemble lab pairs --features sets.tsv --method sketch --n 200
+      Sets of features that another program made.";
+
+const GROUPS_EXAMPLES: &str = "\
+Examples:
+  resemble lab groups archive --method sif --min 25%
+      Groups as the paper of sif prints them.
+  resemble lab groups docs --method shingle --contained 90%
+      Clusters out of core, of any number of texts; also what lies in another.
+  resemble lab groups src --method sif --where 'a.suffix = b.suffix and b.size < 2 * a.size'
+      Together only what a rule lets through.";
+
+const DUMP_EXAMPLES: &str = "\
+Examples:
+  resemble lab dump --method min --window 40 archive
+      The signature of each file, for another program.";
+
+/// Ask by the published methods, exactly as their papers define them, and repeat the papers'
+/// experiments
+///
+/// Files are read once; what a method keeps of them stays in a cache of the laboratory's own, so a
+/// second question reads nothing. No daemon is asked. Nothing of what is looked at is ever changed.
+#[derive(Debug, Parser)]
+#[command(name = "resemble-lab", bin_name = "resemble lab", version)]
+#[command(styles = STYLES, after_help = EXIT_CODES)]
+#[command(max_term_width = 100, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    /// What holds for all commands.
+    #[command(flatten)]
+    pub(crate) global: Global,
+    /// The command.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of all commands.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// `--state`.
+    #[arg(help = "The daemon's state folder [env: RESEMBLE_STATE]; only to leave it out")]
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    state: Option<PathBuf>,
+    /// Say nothing on standard error but errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Say more: further columns, and what the cache does
+    #[arg(short, long, global = true)]
+    verbose: bool,
+    /// `--color`.
+    #[arg(help = "Use colours; NO_COLOR in the environment switches `auto` off")]
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    color: ColorWhen,
+    /// Do not show long output on a terminal through $PAGER
+    #[arg(long, global = true)]
+    no_pager: bool,
+}
+
+impl Global {
+    /// The same options of `resemble`, which asks no daemon.
+    pub(crate) fn of_command(&self) -> CommandGlobal {
+        CommandGlobal {
+            socket: None,
+            state: self.state.clone(),
+            local: true,
+            quiet: self.quiet,
+            verbose: self.verbose,
+            color: self.color,
+            no_pager: self.no_pager,
+        }
+    }
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Find the files similar to a file, or to what standard input holds
+    #[command(after_help = FIND_EXAMPLES)]
+    Find(FindArgs),
+    /// List every pair of files that the method finds similar
+    #[command(after_help = PAIRS_EXAMPLES)]
+    Pairs(PairsArgs),
+    /// Find groups of files that the method finds similar
+    #[command(after_help = GROUPS_EXAMPLES)]
+    Groups(Box<GroupsArgs>),
+    /// Print what the method keeps of each file
+    #[command(after_help = DUMP_EXAMPLES)]
+    Dump(DumpArgs),
+    /// Make the papers' experiments on any folder of texts
+    ///
+    /// Writes a page (Markdown), tables (CSV) and plots (SVG): our figures, to be held beside those
+    /// of the papers. The same on every run but for the times.
+    #[command(after_help = eval::EXAMPLES)]
+    Eval(EvalArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write all of them into a directory
+    Man(ManArgs),
+}
+
+/// What is remembered of files that were read.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Cache")]
+pub(crate) struct CacheArgs {
+    /// Neither use nor keep the laboratory's cache
+    #[arg(long)]
+    no_cache: bool,
+    /// Keep the laboratory's cache below SIZE
+    #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "4G")]
+    cache_size: u64,
+}
+
+impl CacheArgs {
+    /// The same options of `resemble`: methods look at bytes alone.
+    pub(crate) const fn answering(self) -> Answering {
+        Answering {
+            chunk_size: None,
+            no_cache: self.no_cache,
+            cache_size: self.cache_size,
+            text: false,
+        }
+    }
+}
+
+/// `find`
+#[derive(Debug, Args)]
+pub(crate) struct FindArgs {
+    /// Files to find similar ones of; - is standard input
+    #[arg(value_name = "FILE", required_unless_present = "files_from")]
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Look among the files of DIR; may be repeated
+    #[arg(long = "in", value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]
+    pub(crate) within: Vec<PathBuf>,
+    /// Read further FILE names from a file, one a line; - is standard input
+    #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
+    pub(crate) files_from: Option<PathBuf>,
+    /// The method.
+    #[command(flatten)]
+    pub(crate) method: MethodArgs,
+    /// Rows.
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Format.
+    #[command(flatten)]
+    pub(crate) output: RowOutput,
+    /// What is remembered.
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
+}
+
+/// `pairs`
+#[derive(Debug, Args)]
+pub(crate) struct PairsArgs {
+    /// Directories whose files are compared, each with each
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(required_unless_present_any = ["files_from", "features"])]
+    pub(crate) dirs: Vec<PathBuf>,
+    /// What sorts the pairs, and what --min bounds
+    #[arg(long, value_name = "SCORE", default_value = "paper")]
+    pub(crate) score: Score,
+    /// Compare the sets of FILE instead of files, one a line: name, a tab, features
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dirs", "files_from"])]
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) features: Option<PathBuf>,
+    /// Read further names from a file, one a line; - is standard input
+    #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
+    pub(crate) files_from: Option<PathBuf>,
+    /// Of sorted5: compute what the arrays found exactly, the paper's second step
+    #[arg(long)]
+    pub(crate) exact: bool,
+    /// The method.
+    #[command(flatten)]
+    pub(crate) method: MethodArgs,
+    /// Rows.
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Format.
+    #[command(flatten)]
+    pub(crate) output: RowOutput,
+    /// What is remembered.
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
+}
+
+/// The score of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Score {
+    /// The figure of the method's paper.
+    Paper,
+    /// The larger share of one file that is in the other.
+    Containment,
+    /// What both have over what either has.
+    Resemblance,
+}
+
+impl From<Score> for MethodScore {
+    fn from(score: Score) -> Self {
+        match score {
+            Score::Paper => Self::Paper,
+            Score::Containment => Self::Containment,
+            Score::Resemblance => Self::Resemblance,
+        }
+    }
+}
+
+/// `groups`
+#[derive(Debug, Args)]
+pub(crate) struct GroupsArgs {
+    /// Where to look
+    #[arg(value_name = "ROOT", required = true, value_hint = ValueHint::DirPath)]
+    pub(crate) roots: Vec<PathBuf>,
+    /// Of sif: ignore fingerprints that more than N files have; `half`: more than half of the files
+    #[arg(long, value_name = "N", value_parser = values::degree)]
+    pub(crate) degree: Option<Degree>,
+    /// Of shingle and super-shingle: work within SIZE of memory, on disk where that is not enough
+    #[arg(long, value_name = "SIZE", value_parser = values::size)]
+    pub(crate) memory: Option<u64>,
+    /// The method.
+    #[command(flatten)]
+    pub(crate) method: MethodArgs,
+    /// What may be together.
+    #[command(flatten)]
+    pub(crate) rules: GroupRules,
+    /// Rows.
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Format.
+    #[command(flatten)]
+    pub(crate) output: GroupsOutput,
+    /// What is remembered.
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
+}
+
+/// How groups are printed.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct GroupsOutput {
+    /// How to print the answer
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: GroupsFormat,
+    /// Write into FILE instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Formats of groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GroupsFormat {
+    /// For people, as the paper of sif prints them.
+    Text,
+    /// One object with parameters, groups and errors.
+    Json,
+    /// The same with an object a line: header, groups, errors.
+    Jsonl,
+}
+
+/// `dump`
+#[derive(Debug, Args)]
+pub(crate) struct DumpArgs {
+    /// What lies under ROOT
+    #[arg(value_name = "ROOT", required = true, value_hint = ValueHint::AnyPath)]
+    pub(crate) roots: Vec<PathBuf>,
+    /// The method.
+    #[command(flatten)]
+    pub(crate) method: MethodArgs,
+    /// Write into FILE instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    /// What is remembered.
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
+}
+
+/// `man`
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Where to write resemble-lab.1, resemble-lab-find.1 …; without, resemble-lab.1 is printed
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn clap_finds_nothing_wrong() {
+        Cli::command().debug_assert();
+    }
+}

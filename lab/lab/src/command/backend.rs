@@ -1,0 +1,118 @@
+//! Who answers: this process, from a cache of the laboratory's own beside that of `resemble`.
+
+use std::path::Path;
+
+use resemble_cli::backend::local::Local;
+use resemble_cli::commands::NOTHING;
+use resemble_cli::error::{CliError, CliResult, Outcome};
+use resemble_cli::lists;
+use resemble_cli::names::Named;
+use resemble_cli::ui::Ui;
+use resemble_core::Params;
+use resemble_engine::method::keep::Beside;
+use resemble_engine::method::{self, MethodError};
+use resemble_proto::message::{Answer, Header, MethodRequest, MethodRow, SoftError};
+use resemble_proto::path::PathText;
+use resemble_proto::places::{self, Env};
+use resemble_report::human::human_size;
+use resemble_report::quote::quoted;
+
+use super::args::CacheArgs;
+
+/// The name of the cache.
+const CACHE: &str = "lab.redb";
+
+/// The files and what is known of them.
+pub(super) struct Backend {
+    local: Local,
+}
+
+impl Backend {
+    /// Opens the cache for a question about these paths.
+    pub(super) fn open(
+        ui: &mut Ui,
+        env: &Env,
+        global: &resemble_cli::args::Global,
+        cache: CacheArgs,
+        named: &[Named],
+    ) -> CliResult<Self> {
+        if let Some(one) = named.iter().find(|one| one.is_catalogued()) {
+            return Err(CliError::Usage(format!(
+                "a method reads the files themselves; only a catalogue has those of {}",
+                quoted(&one.shown)
+            )));
+        }
+        let file = places::cache_dir(env).map(|folder| folder.join(CACHE));
+        let answering = cache.answering();
+        let params = Params::default();
+        let local = Local::open(ui, env, global, &answering, &params, named, file)?;
+        if local.is_outgrown() {
+            ui.note(&format!(
+                "the cache had outgrown {}: everything is read again; a larger --cache-size \
+                 saves that",
+                human_size(answering.cache_size),
+            ));
+        }
+        Ok(Self { local })
+    }
+
+    /// What contents are digested with.
+    pub(super) const fn params(&self) -> &Params {
+        self.local.params()
+    }
+
+    /// Looks at every path of the question anew.
+    pub(super) fn refresh(&mut self, ui: &mut Ui, paths: &[PathText]) -> CliResult<()> {
+        self.local.refresh(ui, paths)
+    }
+
+    /// What a method says. `subject`: the real path of the file that find asks about.
+    pub(super) fn ask(
+        &self,
+        ui: &Ui,
+        request: &MethodRequest,
+        subject: Option<&Path>,
+    ) -> CliResult<Answer<MethodRow>> {
+        let _progress = ui.progress("comparing");
+        self.local.answer(|snapshot, index, folder| {
+            let subject = match subject {
+                Some(path) => snapshot.file_at(path)?,
+                None => None,
+            };
+            let keep = Beside {
+                records: index.keep(),
+                folder,
+                stays: index.is_cached(),
+            };
+            method::answer(snapshot, request, subject.map(|row| row.id), &keep)
+        })
+    }
+
+    /// Puts the cache in order, after the answer was printed.
+    pub(super) fn close(self) {
+        self.local.close();
+    }
+}
+
+/// Why a method cannot be asked this.
+pub(super) fn refused(error: impl Into<MethodError>) -> CliError {
+    CliError::Other(Box::new(error.into()))
+}
+
+/// Says what is to be said when the rows were printed, and puts the cache in order.
+pub(super) fn end(
+    ui: &mut Ui,
+    backend: Option<Backend>,
+    header: &Header,
+    errors: &[SoftError],
+    top: Option<u64>,
+) -> CliResult {
+    lists::note_nothing(ui, header, NOTHING);
+    lists::note_limits(ui, header, top, false);
+    ui.soft_errors(errors);
+    ui.flush()?;
+    if let Some(backend) = backend {
+        backend.close();
+    }
+    Ok(Outcome::of(header.total > 0).with_errors(!errors.is_empty()))
+}

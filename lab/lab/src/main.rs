@@ -1,0 +1,13 @@
+//! `resemble-lab`: see `resemble lab --help`.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    if let Some(ended) = resemble_engine::apart::worker() {
+        return ended;
+    }
+    let uid = rustix::process::geteuid().as_raw();
+    let env = resemble_proto::places::Env::gather(|name| std::env::var_os(name), uid);
+    resemble_lab::command::run(std::env::args_os(), &env)
+}

@@ -1,0 +1,135 @@
+//! `resemble lab`: the same program by another name.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::environment::{Environment, Ran, finish, prose};
+
+/// The command of the same build. A test of one package is not told where another package's
+/// programs are, so this builds it (nothing to do when it is up to date) and looks beside the
+/// laboratory.
+fn resemble() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let folder = Path::new(crate::PROGRAM).parent().unwrap();
+        let mut build = Command::new(env!("CARGO"));
+        build.args([
+            "build",
+            "--quiet",
+            "-p",
+            "resemble-cli",
+            "--bin",
+            "resemble",
+        ]);
+        if folder.ends_with("release") {
+            build.arg("--release");
+        }
+        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        build.args(["--manifest-path", manifest]);
+        assert!(build.status().unwrap().success(), "resemble does not build");
+        folder.join("resemble")
+    })
+}
+
+fn texts() -> Environment {
+    let env = Environment::new();
+    for seed in 0..3 {
+        let text = prose(seed, 40);
+        env.write(
+            format!("docs/{seed}.new"),
+            text.replacen("river", "brook", 3),
+        );
+        env.write(format!("docs/{seed}.txt"), text);
+    }
+    env
+}
+
+/// Asks both, with nothing on standard input.
+fn both(env: &Environment, before: &[&str], args: &[&str]) -> [Ran; 2] {
+    let here = env.run(before.iter().chain(args));
+    let mut command = env.command([""; 0]);
+    let mut through = Command::new(resemble());
+    through.args(before).arg("lab").args(args).env_clear();
+    through.envs(
+        command
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    through.current_dir(command.get_current_dir().unwrap());
+    command = through;
+    [here, finish(&mut command, b"")]
+}
+
+#[test]
+fn every_question_has_the_same_answer_through_the_command() {
+    let env = texts();
+    let questions: [(&[&str], &[&str], i32); 8] = [
+        (
+            &[],
+            &["find", "docs/1.txt", "--in", "docs", "--method", "sif"],
+            0,
+        ),
+        (
+            &["-v", "--color", "always"],
+            &["pairs", "docs", "--method", "mod"],
+            0,
+        ),
+        (
+            &[],
+            &["groups", "--format", "json", "docs", "--method", "shingle"],
+            0,
+        ),
+        (&[], &["dump", "--method", "min", "docs"], 0),
+        // Nothing found, a method that cannot tell, wrong usage, no usage.
+        (
+            &[],
+            &[
+                "find",
+                "docs/1.txt",
+                "--in",
+                "docs/2.txt",
+                "--method",
+                "sif",
+            ],
+            1,
+        ),
+        (
+            &[],
+            &["pairs", "docs", "--method", "min", "--score", "containment"],
+            2,
+        ),
+        (&[], &["pairs", "docs"], 2),
+        (&[], &["--help"], 0),
+    ];
+    for (before, args, code) in questions {
+        let [here, through] = both(&env, before, args);
+        assert_eq!(here.code, code, "{args:?}: {here:?}");
+        assert_eq!(
+            (here.code, here.text(), &here.err),
+            (through.code, through.text(), &through.err),
+            "{before:?} {args:?}"
+        );
+    }
+}
+
+#[test]
+fn a_catalogue_has_no_bytes_for_a_method() {
+    let env = texts();
+    let mut export = Command::new(resemble());
+    let usual = env.command([""; 0]);
+    export
+        .args(["export", "docs", "-o", "docs.cat"])
+        .env_clear();
+    export.envs(
+        usual
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    export.current_dir(env.path(""));
+    assert_eq!(finish(&mut export, b"").code, 0);
+    let refused = env.run(["pairs", "docs.cat", "docs", "--method", "sif"]);
+    let said =
+        "resemble: a method reads the files themselves; only a catalogue has those of docs.cat:\n";
+    refused.is(2, "", said);
+}

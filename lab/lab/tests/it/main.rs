@@ -1,0 +1,33 @@
+//! The laboratory as scripts and people meet it: the built binary, in an environment of its own.
+
+// Clippy knows test functions, not what they call: a stage that cannot be set is a failed test.
+#![allow(clippy::unwrap_used)]
+
+mod asked; // methods: find, pairs, groups, dump
+mod clusters; // clusters out of core: shingles and super shingles
+#[allow(dead_code)] // the tests of `resemble` use more of it
+#[path = "../../../../cli/tests/cli/environment.rs"]
+mod environment; // the private home, and how the binary is run
+mod eval; // the papers' experiments
+mod handed_over; // `resemble lab`
+mod kept; // the same bytes with a cache and without
+mod manual; // help, man pages, completions, the page of docs/
+mod shards; // the arrays of sorted5 by one process and by several
+
+/// The program that [`environment`] runs.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_resemble-lab");
+
+/// A test file that is not named above would never run.
+#[test]
+fn every_file_is_part_of_the_tests() {
+    let this = include_str!("main.rs");
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let module = name.strip_suffix(".rs").unwrap();
+        assert!(
+            module == "main" || this.contains(&format!("mod {module};")),
+            "{name}"
+        );
+    }
+}

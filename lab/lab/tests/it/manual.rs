@@ -1,0 +1,75 @@
+//! Help, man pages, completions, and the page in docs/.
+
+use crate::environment::Environment;
+
+#[test]
+fn help_and_version_are_answers() {
+    let env = Environment::new();
+    let version = format!("resemble-lab {}\n", env!("CARGO_PKG_VERSION"));
+    env.run(["--version"]).is(0, &version, "");
+    let help = env.run(["--help"]);
+    assert_eq!((help.code, help.err.as_str()), (0, ""));
+    assert!(help.text().contains("Exit codes:"), "{}", help.text());
+    assert!(
+        help.text().contains("Usage: resemble lab"),
+        "{}",
+        help.text()
+    );
+}
+
+#[test]
+fn completions_and_manual_pages() {
+    let env = Environment::new();
+    for (shell, expected) in [
+        ("bash", "complete -F"),
+        ("zsh", "#compdef resemble-lab"),
+        ("fish", "complete -c resemble-lab"),
+    ] {
+        let ran = env.run(["completions", shell]);
+        assert_eq!(ran.code, 0);
+        assert!(ran.text().contains(expected), "{shell}");
+    }
+    let page = env.run(["man"]);
+    assert!(page.text().contains(".TH resemble-lab 1"), "{page:?}");
+    env.run(["man", "pages"]).is(0, "", "");
+    let mut names: Vec<_> = std::fs::read_dir(env.path("pages"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "resemble-lab-completions.1",
+            "resemble-lab-dump.1",
+            "resemble-lab-eval.1",
+            "resemble-lab-find.1",
+            "resemble-lab-groups.1",
+            "resemble-lab-man.1",
+            "resemble-lab-pairs.1",
+            "resemble-lab.1",
+        ]
+    );
+    let find = std::fs::read_to_string(env.path("pages/resemble-lab-find.1")).unwrap();
+    assert!(find.contains("\\fBresemble lab find\\fR"), "{find}");
+    for verb in ["find", "pairs", "groups", "dump", "eval"] {
+        let page = env.path(format!("pages/resemble-lab-{verb}.1"));
+        let page = std::fs::read_to_string(page).unwrap();
+        assert!(page.contains("Examples:"), "{verb}");
+    }
+}
+
+/// `docs/lab-reference.md` is the help of every command.
+#[test]
+fn the_reference_is_up_to_date() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/lab-reference.md");
+    let page = resemble_lab::command::reference_page();
+    if std::env::var_os("UPDATE_REFERENCE").is_some() {
+        std::fs::write(path, &page).unwrap();
+    }
+    let file = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        file == page,
+        "docs/lab-reference.md is old: run the test with UPDATE_REFERENCE=1"
+    );
+}
