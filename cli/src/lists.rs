@@ -91,8 +91,8 @@ pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bo
     }
 }
 
-/// Says on standard error what an answer without rows was made of: nothing found is an answer. `what` is
-/// the answer in two words.
+/// Says on standard error what an answer without rows was made of: nothing found is an answer.
+/// `what` is the answer in two words.
 pub fn note_nothing(ui: &mut Ui, header: &Header, what: &str) {
     let Some(looked) = header.looked.filter(|_| header.total == 0) else {
         return;

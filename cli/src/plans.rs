@@ -1,6 +1,7 @@
 //! What a plan must know of the files that are there now.
 //!
-//! The plan itself, its rules and its script are [`resemble_report::plan`]'s, which looks at nothing.
+//! The plan itself, its rules and its script are [`resemble_report::plan`]'s, which looks at
+//! nothing.
 
 use std::fs;
 use std::io;

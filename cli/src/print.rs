@@ -1,8 +1,8 @@
 //! Reports in the formats for other programs: one document, many printers.
 //!
 //! A verb makes a document ([`resemble_proto::documents`]) from an answer, or reads a saved one;
-//! from there on nobody knows which it was. Text for people is in [`resemble_report::text`], pages and
-//! workbooks are in [`resemble_report`].
+//! from there on nobody knows which it was. Text for people is in [`resemble_report::text`], pages
+//! and workbooks are in [`resemble_report`].
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

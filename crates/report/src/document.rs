@@ -1,4 +1,4 @@
-//! The documents that are printed, and what a page or a workbook holds besides.
+//! The documents that are printed, and what a page or a workbook holds in addition.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -30,14 +30,14 @@ pub enum Report<'a> {
     Pairs(&'a PairsDocument),
 }
 
-/// What a page or a workbook holds besides its document.
+/// What a page or a workbook holds in addition to its document.
 #[derive(Clone, Debug, Default)]
 pub struct Extras<'a> {
     /// For `groups`: the similar directories of the same files.
     pub folders: Option<&'a DirsDocument>,
     /// Pairs of files side by side.
     pub evidence: Vec<Evidence>,
-    /// The directory that relative names start from; without, they are no links.
+    /// The directory that relative names start from. Without it they cannot be links.
     pub base: Option<PathText>,
     /// The saved report that this one is made from.
     pub saved: Option<&'a Path>,
@@ -58,7 +58,7 @@ impl Report<'_> {
                 version: &document.version,
                 header: &document.header,
                 errors: &document.errors,
-                // Parameters are objects of text, numbers and lists: they are values.
+                // Parameters are objects of text, numbers and lists, so this does not fail.
                 parameters: serde_json::to_value(&document.parameters).unwrap_or(Value::Null),
             }
         }
@@ -84,7 +84,7 @@ impl Report<'_> {
         }
     }
 
-    /// Writes the document with an object a line.
+    /// Writes the document as JSON lines: one object on each line.
     pub fn write_jsonl(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Compare(document) => document.write_jsonl(out),

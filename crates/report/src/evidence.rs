@@ -1,9 +1,10 @@
 //! Pairs of files side by side, for the page.
 //!
-//! A score is believed when the shared text is seen. For the best pairs of a report the files are read
-//! once more and laid out in two columns as in Forman et al. 2005, figure 4; the layout is the one of
-//! `resemble why`. Files may have changed since the answer: what is shown is what they hold now, and
-//! a pair that can no longer be read says so in place of its text.
+//! People believe a score when they see the shared text. So the files of the best pairs of a report
+//! are read once more and laid out in two columns, as in Forman et al. 2005, figure 4, and by the
+//! layout of `resemble why`. The caller reads them ([`Show`]). Files may have changed since the
+//! answer: the page shows what they hold now, and a pair that can no longer be read says so in
+//! place of its text.
 
 use std::collections::HashSet;
 
@@ -28,11 +29,11 @@ pub struct Evidence {
     pub b_in_a: Fraction,
     /// Proven common bytes.
     pub shared_bytes: u64,
-    /// Lines of text; otherwise rows of bytes with their offsets.
+    /// The rows are lines of text; otherwise they are rows of bytes with their offsets.
     pub text: bool,
-    /// The rows: what stands left and right.
+    /// What stands on the left and on the right of each row.
     pub rows: Vec<(Option<Half>, Option<Half>)>,
-    /// What the rows do not show, in a sentence.
+    /// A sentence about what the rows do not show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -43,26 +44,26 @@ pub struct Evidence {
 pub enum Half {
     /// A line, or a row of bytes.
     Line {
-        /// Number of the line from 1, or offset of the bytes.
+        /// The number of the line, counted from 1, or the offset of the bytes.
         n: u64,
-        /// Its parts: the number of the shared run (0: only here) and what is shown.
+        /// Its parts: the number of the shared run (0 for what only this side has) and the text.
         s: Vec<(u32, String)>,
     },
     /// A stretch that is left out.
     Cut {
-        /// What it was, in words.
+        /// What was left out, in words.
         cut: String,
     },
 }
 
-/// What two files hold now: the part of [`Evidence`] that no report has.
+/// What two files hold now: the part of [`Evidence`] that must be read from them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideBySide {
-    /// Lines of text; otherwise rows of bytes with their offsets.
+    /// As [`Evidence::text`].
     pub text: bool,
-    /// What stands left and right.
+    /// As [`Evidence::rows`].
     pub rows: Vec<(Option<Half>, Option<Half>)>,
-    /// What the rows do not show, in a sentence.
+    /// As [`Evidence::note`].
     pub note: Option<String>,
 }
 
@@ -79,10 +80,10 @@ struct Pair<'a> {
     shared_bytes: u64,
 }
 
-/// The best `count` links of a report of `groups`, each file at most a few times.
+/// The best `count` links of a report of `groups`, of each cluster at most three.
 pub fn of_groups(document: &GroupsDocument, count: usize, show: Show<'_>) -> Vec<Evidence> {
     let links = document.body.clusters.iter().flat_map(|cluster| {
-        // Of a large cluster a few links show what it is about.
+        // A few links show what a large cluster is about.
         cluster.links.iter().take(3).map(|link| Pair {
             a: &link.a,
             b: &link.b,
@@ -95,7 +96,7 @@ pub fn of_groups(document: &GroupsDocument, count: usize, show: Show<'_>) -> Vec
     side_by_side(&pairs, show)
 }
 
-/// The best `count` rows of a comparison whose files are neither equal nor alone.
+/// The best `count` rows of a comparison that have two files with different bytes.
 pub fn of_compare(document: &CompareDocument, count: usize, show: Show<'_>) -> Vec<Evidence> {
     let rows = document.body.entries.iter().filter_map(|row| {
         if matches!(row.class, CompareClass::Same | CompareClass::Moved) {

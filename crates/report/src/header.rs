@@ -21,19 +21,19 @@ use crate::quote::harmless;
 /// The header of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReportHeader {
-    /// What the report is.
+    /// What kind of report it is.
     pub title: String,
-    /// About what: directories, as named.
+    /// What it is about: directories and files, as they were named.
     pub about: String,
-    /// The answer in a sentence, and whether it is the asked-for one.
+    /// Whether the asked-for state holds, and the answer in a sentence.
     pub verdict: Option<(bool, String)>,
-    /// Totals: the figure and what it counts.
+    /// Totals: each figure with what it counts.
     pub figures: Vec<(String, String)>,
-    /// What limits the report, in a sentence each: to be heeded.
+    /// What a reader must heed because it limits the report, one sentence each.
     pub warnings: Vec<String>,
-    /// How the answer came about, in a sentence each: to be known.
+    /// What a reader may want to know of how the answer came about, one sentence each.
     pub notes: Vec<String>,
-    /// How it came about: key and value.
+    /// Who made the report, when and from what: keys and values.
     pub made: Vec<(String, String)>,
 }
 
@@ -77,7 +77,7 @@ fn plural(count: u64, one: &str, many: &str) -> String {
     )
 }
 
-/// A note as a sentence of its own.
+/// Makes a note a sentence: with a capital letter and a full stop.
 fn sentence(note: &str) -> String {
     let note = harmless(note);
     let mut chars = note.chars();
@@ -170,7 +170,8 @@ fn compare(document: &CompareDocument) -> ReportHeader {
                 "No differences: every file has the same bytes under the same path.".to_owned()
             } else {
                 format!(
-                    "{} the same under the same path; the rest differs, moved, or is on one side only.",
+                    "{} the same under the same path; the rest differs, moved, or is on one side \
+                     only.",
                     plural(summary.same, "file is", "files are")
                 )
             },
@@ -298,7 +299,7 @@ fn list_figures(header: &Header, identical: u64, what: &str) -> Vec<(String, Str
     figures
 }
 
-/// What a reader would otherwise take for granted.
+/// The warnings: what a reader would otherwise assume about the answer.
 fn limits(common: &Common<'_>, extras: &Extras<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     let Header {
@@ -378,7 +379,7 @@ fn made(common: &Common<'_>, saved: Option<&Path>, now: u64) -> Vec<(String, Str
     rows
 }
 
-/// A parameter for people.
+/// The value of a parameter as people read it.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "–".to_owned(),

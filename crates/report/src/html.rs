@@ -1,16 +1,16 @@
 //! One self-contained page.
 //!
-//! The page is its documents as JSON, a program that shows them (`page.js`, `sections.js`), a sheet (`page.css`) and,
-//! for readers without scripts, the first rows as plain tables. It asks the network for nothing, and
-//! its policy forbids it to.
+//! The page consists of its documents as JSON, a program that shows them (`page.js`,
+//! `sections.js`), a style sheet (`page.css`) and, for readers without scripts, the first rows as
+//! plain tables. It asks the network for nothing, and its policy forbids it to.
 //!
-//! 1. **Three walls against hostile names.** JSON stands in data blocks in which no byte of a name can end
-//!    the block ([`Shielded`]); the program puts names into the page as text nodes only; and the
+//! 1. **Three walls stand against hostile names.** JSON is in data blocks that no byte of a name
+//!    can end ([`Shielded`]); the program puts names into the page as text nodes only; and the
 //!    policy lets nothing run but the one script whose hash it names.
-//! 2. **The document in the page is the document.** Its bytes are those of `--format json` with
-//!    some characters written as `\u003c`; a page can be read back ([`crate::saved`]).
-//! 3. **A bound.** A browser that is handed a million rows shows nothing for a minute. A list is cut
-//!    at [`ROWS`] and the page says so; `--top`, or the JSON, is for more.
+//! 2. **The document in the page is the document.** Its bytes are those of `--format json`, with
+//!    some characters written as `\u003c`, so a page can be read back ([`crate::saved`]).
+//! 3. **The page has a bound.** A browser that is handed a million rows shows nothing for a minute.
+//!    So a list is cut at [`ROWS`], and the page says so and names `--top` and the JSON.
 
 use std::io::{self, Write};
 
@@ -36,13 +36,13 @@ const SCRIPT: &str = concat!(
     include_str!("html/sections.js")
 );
 
-/// Rows of a list that a page holds.
+/// How many rows of a list a page holds.
 pub(super) const ROWS: usize = 200_000;
 
-/// Rows of a plain table, for readers without scripts.
+/// How many rows a plain table has, which is for readers without scripts.
 const PLAIN_ROWS: u64 = 200;
 
-/// What the program of the page gets besides the documents.
+/// What the program of the page gets in addition to the documents.
 #[derive(Serialize)]
 struct Extra<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,7 +116,7 @@ fn write_page(
     out.write_all(rest.as_bytes())
 }
 
-/// What a policy calls this text.
+/// The name of this text in a policy.
 fn source_hash(source: &str) -> String {
     format!(
         "sha256-{}",
@@ -169,7 +169,7 @@ fn about(out: &mut dyn Write, header: &ReportHeader) -> io::Result<()> {
     writeln!(out, "</table></section>")
 }
 
-/// The first rows of every sheet as plain tables.
+/// Writes the first rows of every sheet as plain tables.
 struct Tables<'a> {
     out: &'a mut dyn Write,
     sheet: Option<Sheet>,
@@ -191,7 +191,8 @@ impl<'a> Tables<'a> {
             if self.rows > PLAIN_ROWS {
                 writeln!(
                     self.out,
-                    "<p>The first {PLAIN_ROWS} of {} rows; the others need a browser with scripts.</p>",
+                    "<p>The first {PLAIN_ROWS} of {} rows; the others need a browser with \
+                     scripts.</p>",
                     human_count(self.rows)
                 )?;
             }
@@ -249,13 +250,13 @@ impl SheetSink for Tables<'_> {
 
 /// JSON on its way into a data block of a page.
 ///
-/// `<`, `>` and `&` leave as `\u003c` …: no name can end the block or begin a comment. So do the characters
-/// U+2000 to U+207F, among them the line ends of old scripts and everything that turns the direction
-/// of a line: the source of the page reads as it is. In JSON all of them stand in strings only, so
-/// what is parsed is the same.
+/// `<`, `>` and `&` are written as `\u003c` and so on, so that no name can end the block or begin a
+/// comment. So are the characters U+2000 to U+207F, among which are the line ends of old scripts
+/// and everything that turns the direction of a line: whoever reads the source of the page sees
+/// what is there. In JSON all of these stand in strings only, so the parsed document is the same.
 struct Shielded<'a> {
     out: &'a mut dyn Write,
-    /// The bytes of a character U+2000 to U+207F seen so far, which a write may cut.
+    /// The first bytes of a character U+2000 to U+207F: a write may end in the middle of one.
     held: Vec<u8>,
 }
 
@@ -293,7 +294,7 @@ impl Write for Shielded<'_> {
                     plain = at + 1;
                 }
                 _ => {
-                    // Another character of three bytes: no byte of it is ASCII.
+                    // It is another character of three bytes, none of which is ASCII.
                     self.out.write_all(&self.held)?;
                     self.held.clear();
                     plain = at;
@@ -333,7 +334,8 @@ impl Owned {
     }
 }
 
-/// The report with lists of at most `limit` rows and a sentence about it; `None`: it has no longer ones.
+/// The report with lists of at most `limit` rows, and a sentence that says so. `None` if none of
+/// its lists is longer.
 fn cut(report: Report<'_>, limit: usize) -> Option<(Owned, String)> {
     let mut lost = 0;
     let mut shorten = |length: usize| {
@@ -346,7 +348,7 @@ fn cut(report: Report<'_>, limit: usize) -> Option<(Owned, String)> {
             (lost > 0).then(|| {
                 let mut document = document.clone();
                 let entries = &mut document.body.entries;
-                // What is the same on both sides goes first; the order of the rest stays.
+                // Rows of files that are the same are dropped first; the others keep their order.
                 let others = entries
                     .iter()
                     .filter(|row| row.class != CompareClass::Same)
@@ -427,7 +429,7 @@ fn cut(report: Report<'_>, limit: usize) -> Option<(Owned, String)> {
     Some((owned, note))
 }
 
-/// How many of these fit, the first in any case.
+/// How many of these fit into `limit`. The first does in any case.
 fn fit(sizes: impl Iterator<Item = usize>, limit: usize) -> usize {
     let mut room = limit;
     let mut count = 0;

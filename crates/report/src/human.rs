@@ -38,7 +38,7 @@ pub fn counted(count: u64, what: &str) -> String {
     format!("{} {what}{s}", human_count(count))
 }
 
-/// The day of a time of last change: `2026-09-01`; `-` before 1970.
+/// The day of a time in seconds since 1970: `2026-09-01`, or `-` for a time before that.
 pub fn day(seconds: i64) -> String {
     match u64::try_from(seconds) {
         Ok(seconds) => utc(seconds).split('T').next().unwrap_or("-").to_owned(),
@@ -46,8 +46,8 @@ pub fn day(seconds: i64) -> String {
     }
 }
 
-/// Seconds since 1970 as `2026-09-01T12:34:56Z`. The calendar is Howard Hinnant's
-/// `civil_from_days`, exact for every day of the proleptic Gregorian calendar.
+/// Seconds since 1970 as `2026-09-01T12:34:56Z`. The algorithm is Howard Hinnant's
+/// `civil_from_days`, which is exact for every day of the proleptic Gregorian calendar.
 pub fn utc(seconds: u64) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     // Days since 0000-03-01: leap days fall on the end of a year that starts in March.

@@ -1,26 +1,27 @@
 //! `resemble-report`: documents in, bytes out.
 //!
 //! ```text
-//!                 ┌─► text       for people: totals, then what weighs most, folded by folder
-//! proto::Document ┼─► tables     one table a verb (csv, tsv), and the sets of fdupes
-//!        ▲        ├─► html       one page: the documents as JSON, a program to show them, plain tables
-//!      saved      ├─► xlsx       a workbook with outline groups
-//!     (--from)    └─► plan       a script of what could be done
-//! rows ──────────────► rows      answers that are lists: text, csv, tsv, jsonl
+//!                 ┌─► text     for people: totals, then what weighs most, folded by folder
+//! proto::Document ┼─► tables   one table for each verb (csv, tsv), and the sets of fdupes
+//!        ▲        ├─► html     one page: the documents as JSON, a program to show them, tables
+//!      saved      ├─► xlsx     a workbook with outline groups
+//!     (--from)    └─► plan     a script of what could be done
+//!   rows of an ─────► rows     answers that are lists: text, csv, tsv, jsonl
+//!     answer
 //! ```
 //!
-//! 1. **A report is a function of its [document](resemble_proto::documents::Document)**, the one that
-//!    `--format json` prints. Nothing in it comes from anywhere else, except what is in
-//!    [`document::Extras`]: folders and evidence that the verb asked for besides, and when and where
-//!    it was made.
-//! 2. **No file is opened here**, no environment read and no terminal asked. Where a printer needs to
-//!    know what a file holds or is, it takes a function ([`evidence::Show`], [`plan::Look`]); who
-//!    reads standard output is told by [`lines::TextStyle`].
+//! 1. **A report is a function of its document** ([`resemble_proto::documents::Document`]), the one
+//!    that `--format json` prints. Nothing in it comes from anywhere else, except for what is in
+//!    [`document::Extras`] (folders and evidence that the verb asked for as well, the directory
+//!    that names start from) and the time at which it is made.
+//! 2. **No file is opened here**, the environment is not read and no terminal is asked. A printer
+//!    that must know what a file holds or is takes a function ([`evidence::Show`], [`plan::Look`]);
+//!    a printer of text is told by [`lines::TextStyle`] who will read it.
 //! 3. **Because the page carries the very JSON**, a page is a saved report too: `--from page.html`.
-//! 4. **Names are hostile.** On a terminal they are quoted. In the page they are data that a program
-//!    puts in as text nodes; in the plain tables they are escaped; in the workbook they are strings,
-//!    never formulas; in a plan every byte that a shell could misread is escaped, and so is everywhere what
-//!    a person would not see: controls, and characters that turn the line.
+//! 4. **Names are hostile.** On a terminal they are quoted. In the page a program puts them in as
+//!    text nodes, and its plain tables have them escaped. In the workbook they are strings, never
+//!    formulas. In a plan every byte that a shell could misread is escaped. What a person would not
+//!    see (controls, characters that turn the direction of the line) is escaped everywhere.
 #![forbid(unsafe_code)]
 
 pub mod document;

@@ -1,9 +1,9 @@
-//! Lines of text: cells, how they are laid out, and for whom.
+//! Lines of text, made of cells and laid out for a terminal or for a pipe.
 //!
 //! A line is a few cells with two blanks between them. On a terminal the cells of a list stand in
-//! columns, names are quoted and colours may be used; in a pipe or a file nothing is padded and
-//! names are bytes. Which of the two it is, is known to whoever opened the stream and is handed in
-//! as a [`TextStyle`]: nothing here asks the terminal.
+//! columns, names are quoted, and colours may be used. In a pipe or a file nothing is padded and
+//! names are raw bytes. Whoever opened the stream knows which of the two it is and says so with a
+//! [`TextStyle`]; nothing here asks the terminal.
 
 use std::io::{self, Write};
 
@@ -12,23 +12,23 @@ use resemble_proto::path::PathText;
 
 use crate::quote::quoted_bytes;
 
-/// What a word of the output is, for colours.
+/// What a cell means, which decides its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tint {
-    /// As it is.
+    /// Ordinary text.
     Plain,
     /// A heading.
     Heading,
     /// Good: identical, live.
     Good,
-    /// To be looked at: degraded, scanning.
+    /// Something to look at: degraded, scanning.
     Notable,
     /// Less important.
     Faint,
 }
 
 impl Tint {
-    /// As escape sequences.
+    /// Its colour.
     pub const fn style(self) -> Style {
         match self {
             Self::Plain => Style::new(),
@@ -49,7 +49,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Text of ours, flush left.
+    /// Text from this program, flush left. Names go through [`TextStyle::name`].
     pub fn left(text: impl Into<String>, tint: Tint) -> Self {
         Self {
             text: text.into().into_bytes(),
@@ -58,7 +58,7 @@ impl Cell {
         }
     }
 
-    /// Text of ours, flush right.
+    /// Text from this program, flush right.
     pub fn right(text: impl Into<String>, tint: Tint) -> Self {
         Self {
             right: true,
@@ -66,14 +66,14 @@ impl Cell {
         }
     }
 
-    /// The cell with something of ours behind it.
+    /// Appends text from this program.
     #[must_use]
     pub fn followed_by(mut self, text: &str) -> Self {
         self.text.extend_from_slice(text.as_bytes());
         self
     }
 
-    /// The cell with another behind it, and something of ours between.
+    /// Appends another cell, with text from this program in between. The colour stays.
     #[must_use]
     pub fn joined(mut self, between: &str, other: &Self) -> Self {
         self.text.extend_from_slice(between.as_bytes());
@@ -81,7 +81,7 @@ impl Cell {
         self
     }
 
-    /// What is printed, without colour.
+    /// What is printed, without the colour.
     pub fn bytes(&self) -> &[u8] {
         &self.text
     }
@@ -91,14 +91,14 @@ impl Cell {
     }
 }
 
-/// For whom text is laid out.
+/// How text is laid out, which depends on who reads it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TextStyle {
-    /// For a terminal: columns, quoted names.
+    /// For a terminal: in columns, with quoted names.
     pub terminal: bool,
     /// With colours.
     pub color: bool,
-    /// With the details of `-v`.
+    /// With the details that `-v` asks for.
     pub verbose: bool,
 }
 
@@ -138,12 +138,12 @@ impl<'a> TextWriter<'a> {
         Self { out, style }
     }
 
-    /// For whom it writes.
+    /// The style of all that it writes.
     pub const fn style(&self) -> TextStyle {
         self.style
     }
 
-    /// A name as a cell.
+    /// A name as a cell, in this style.
     pub fn name(&self, name: &PathText, tint: Tint) -> Cell {
         self.style.name(name, tint)
     }
@@ -153,7 +153,8 @@ impl<'a> TextWriter<'a> {
         self.style.verbose
     }
 
-    /// Writes lines of cells, two blanks between; on a terminal in columns.
+    /// Writes lines of cells with two blanks between them, on a terminal in columns. `end` is the
+    /// byte after each line.
     pub fn lines(&mut self, lines: &[Vec<Cell>], end: u8) -> io::Result<()> {
         let mut widths: Vec<usize> = Vec::new();
         if self.style.terminal {

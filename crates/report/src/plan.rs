@@ -1,24 +1,27 @@
-//! Plans: what `--plan` prints, a shell script that a person reads and then runs, or does not.
+//! Plans: the shell script that `--plan` prints, for a person to read and then to run, or not.
 //!
-//! resemble changes nothing; the most it does is to write down what could be done. A plan may be
-//! run minutes or weeks later, on files that have changed meanwhile, as root, among names that
-//! were made to do harm. Hence:
+//! resemble changes nothing itself; the most it does is to write down what could be done. A plan
+//! may be run minutes or weeks later, as root, on files that have changed in the meantime and among
+//! names that were made to do harm. Therefore:
 //!
 //! 1. **Dry by default.** The script only says what it would do; it acts with `--do-it`.
-//! 2. **Nothing is trusted.** Before each step both files are looked at again: regular files, not
-//!    followed if a link stands there now; device, inode, size and time of last change to the
-//!    nanosecond as they were; bytes compared. Whatever does not fit is skipped and counted.
-//! 3. **One copy always stays.** The one that stays is replaced by no step of the plan, and a step
-//!    that cannot find it unchanged does nothing.
+//! 2. **Nothing is trusted.** Before each step the script looks at both files again. They must be
+//!    regular files (a link that stands there now is not followed) with the same device, inode,
+//!    size and time of last change to the nanosecond, and their bytes are compared. Whatever does
+//!    not fit is skipped and counted.
+//! 3. **One copy always stays.** No step of the plan replaces the file that stays, and a step that
+//!    does not find it unchanged does nothing.
 //! 4. **All or nothing.** The new entry is made under a temporary name in the same folder and
 //!    renamed over the old one, after a last look at both.
 //! 5. **Near copies never appear.** A plan is made from sets of equal bytes alone.
-//! 6. **Steps without gain are left out**, with the reason in the script: names of one inode, files
-//!    with further hard links (their blocks stay in use), for hard links files of another device or
-//!    with another owner or mode (a hard link has but one).
-//! 7. **Names are escaped, not quoted.** A name is an argument of `printf '%b'`: every byte that a
-//!    shell, a terminal or a reader could misread is `\0ooo`. So the script is printable text
-//!    whatever the names are, in any POSIX shell, and what it prints is harmless too.
+//! 6. **Steps that gain nothing are left out**, with the reason in the script: names of one inode,
+//!    and files with further hard links, whose blocks would stay in use. Left out of a plan of hard
+//!    links are files on another device or with another owner or mode, because all names of a file
+//!    share these.
+//! 7. **Names are escaped, not quoted.** A name is an argument of `printf '%b'` in which every byte
+//!    that a shell, a terminal or a reader could misread is written `\0ooo`. So the script is
+//!    printable text in any POSIX shell, whatever the names are, and what it prints is harmless
+//!    too.
 
 mod script;
 
@@ -41,11 +44,11 @@ pub enum Replacement {
     Reflink,
 }
 
-/// What is to be done, and what is not, and why.
+/// The steps of a script, and what was left out with the reason.
 #[derive(Debug)]
 pub struct Plan {
     kind: Replacement,
-    /// What it was made for, for the head of the script.
+    /// The question that it was made for: the head of the script names it.
     about: String,
     entries: Vec<Entry>,
 }
@@ -60,25 +63,25 @@ enum Entry {
 /// A regular file as it was when the plan was made.
 #[derive(Clone, Debug)]
 pub struct FileState {
-    /// Its name in the real path of its folder.
+    /// Where it is: the real path of its folder, and its name.
     pub path: PathBuf,
     /// The device that it is on.
     pub dev: u64,
-    /// Its number there.
+    /// Its inode there.
     pub inode: u64,
     /// Its size in bytes.
     pub size: u64,
-    /// When it was changed.
+    /// When its bytes were last changed.
     pub mtime: Time,
-    /// The names that it has.
+    /// How many names it has.
     pub links: u64,
-    /// User and group.
+    /// Its user and its group.
     pub owner: (u32, u32),
-    /// Its permissions: the last twelve bits.
+    /// Its permissions: the last twelve bits of the mode.
     pub mode: u32,
 }
 
-/// Looks at a file now. The sentence says why it cannot be part of a plan.
+/// Looks at a file and says in which state it is now, or why it cannot be part of a plan.
 pub type Look<'a> = &'a dyn Fn(&Path) -> Result<FileState, String>;
 
 /// Seconds and nanoseconds since 1970, printed as `stat -c %.9Y` prints them.
@@ -86,7 +89,7 @@ pub type Look<'a> = &'a dyn Fn(&Path) -> Result<FileState, String>;
 pub struct Time {
     /// Whole seconds.
     pub seconds: i64,
-    /// What is beyond them.
+    /// Nanoseconds beyond them.
     pub nanos: i64,
 }
 
@@ -102,15 +105,16 @@ impl fmt::Display for Time {
 }
 
 impl FileState {
-    /// What the script must find again.
+    /// What the script must find again, as `stat -c '%d %i %s %.9Y'` prints it.
     pub fn identity(&self) -> String {
         format!("{} {} {} {}", self.dev, self.inode, self.size, self.mtime)
     }
 }
 
 impl Plan {
-    /// The plan for the identical sets of a collection: of each set one file stays, the one with
-    /// most hard links, of these the oldest, of these the one with the least path.
+    /// The plan for the identical sets of a collection. One file of each set stays: the one with
+    /// most hard links, of several such the oldest, and of several such the one with the least
+    /// path.
     pub fn of_groups(document: &GroupsDocument, kind: Replacement, look: Look<'_>) -> Self {
         let roots: Vec<String> = document
             .parameters
@@ -143,8 +147,8 @@ impl Plan {
         plan
     }
 
-    /// The plan for what is covered of a directory: its copies are replaced, the equals elsewhere
-    /// stay. `dir` is the directory's real path, if it can be told.
+    /// The plan for what is covered of a directory: files in it are replaced, and their equals
+    /// elsewhere stay. `dir` is the real path of the directory, if it has one.
     pub fn of_covered(
         document: &CoveredDocument,
         kind: Replacement,
@@ -200,8 +204,8 @@ impl Plan {
         });
     }
 
-    /// Steps for a set whose first file stays. Hard links do not cross devices, so for them one
-    /// file of each device stays.
+    /// Adds the steps for a set of equal files, of which the first stays. Hard links do not cross
+    /// devices, so in a plan of hard links the first file on each device stays.
     fn set(&mut self, files: &[FileState]) {
         let mut kept: Vec<&FileState> = Vec::new();
         for file in files {
@@ -245,7 +249,7 @@ impl Plan {
         }
     }
 
-    /// Number of steps, and the bytes that they free.
+    /// The number of steps and the bytes that they free.
     pub fn gain(&self) -> (u64, u64) {
         let steps = self.entries.iter().filter_map(|entry| match entry {
             Entry::Step { replace, .. } => Some(replace.size),

@@ -1,6 +1,6 @@
 //! Names on a terminal, quoted as `ls` does.
 //!
-//! A name is chosen by whoever made the file and may hold anything: newlines that fake another
+//! Whoever made a file chose its name, and a name may hold anything: newlines that fake another
 //! row, escape sequences that repaint the screen, letters that reverse the line. On a terminal such
 //! a name is printed as a shell word that leads back to it: `'a b'`, `'a'$'\n''b'`. In a pipe names
 //! are raw, because scripts want bytes.
@@ -11,12 +11,12 @@ use std::path::Path;
 
 use resemble_core::printable::is_printable;
 
-/// The name as a shell word, for people.
+/// The path as a shell word that shows nothing hidden.
 pub fn quoted(path: impl AsRef<Path>) -> String {
     quoted_bytes(path.as_ref().as_os_str().as_bytes())
 }
 
-/// As [`quoted`], of bytes.
+/// The name as a shell word that shows nothing hidden.
 pub fn quoted_bytes(name: &[u8]) -> String {
     let pieces: Vec<Piece> = pieces(name);
     if pieces.iter().any(|piece| matches!(piece, Piece::Escape(_))) {
@@ -32,7 +32,8 @@ pub fn quoted_bytes(name: &[u8]) -> String {
     }
 }
 
-/// Text from elsewhere (a message of the system or the daemon) without what a terminal obeys.
+/// Text from elsewhere, such as a message of the system or the daemon, in which what a terminal
+/// would obey is replaced.
 pub fn harmless(text: &str) -> String {
     text.chars()
         .map(|c| if is_printable(c) { c } else { '\u{fffd}' })
@@ -77,7 +78,7 @@ fn needs_quotes(text: &str) -> bool {
         || text.contains(|c: char| c == '\u{a0}' || " !\"$&'()*;<=>?[\\^`|{}".contains(c))
 }
 
-/// `'plain'$'\n''plain'`: runs in single quotes, escapes in `$'…'`.
+/// `'plain'$'\n''plain'`: what is printable stands in single quotes, escapes in `$'…'`.
 fn with_escapes(pieces: &[Piece]) -> String {
     let mut word = String::new();
     let mut open = None;

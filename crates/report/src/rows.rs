@@ -1,6 +1,7 @@
-//! Answers made of rows, in every format.
+//! Answers that are lists of rows, in every format.
 //!
-//! A row type says once what its columns are ([`Row`]); text, tables and JSON follow from that.
+//! The type of a row says once what its columns are ([`Row`]); text, tables and JSON follow from
+//! that.
 
 mod fold;
 mod holders;
@@ -26,12 +27,12 @@ pub use sweeps::{Became, LostRow, VersionRow};
 
 /// A row that can be printed.
 pub trait Row: Serialize {
-    /// The names of the columns of CSV, in the order of [`Self::fields`] (and of the JSON). Readers take
-    /// columns by their place: a new one goes to the end.
+    /// The names of the columns of CSV, in the order of [`Self::fields`] and of the JSON. Readers
+    /// take columns by their place, so a new one goes to the end.
     const COLUMNS: &'static [&'static str];
 
-    /// So many of the columns are in TSV. It has no header row, so what scripts count on is their number:
-    /// columns that come later are in CSV alone.
+    /// How many of the columns TSV has. It has no header row, so scripts count on the number of its
+    /// columns, and columns that were added later are in CSV alone.
     const IN_TSV: usize = Self::COLUMNS.len();
 
     /// The values for TSV and CSV.
@@ -47,7 +48,8 @@ pub trait Row: Serialize {
     }
 }
 
-/// Writes a line a row; `grouped`: with a line before each run of rows under one heading.
+/// Writes one line for each row. If `grouped`, a line with the heading stands before each run of
+/// rows that have the same one.
 pub fn write_text<R: Row>(
     out: &mut TextWriter<'_>,
     rows: &[R],
@@ -69,7 +71,7 @@ pub fn write_text<R: Row>(
     out.lines(&lines, end)
 }
 
-/// Writes an object a line: the head, the rows, the errors.
+/// Writes one object on each line: the head, the rows, the errors.
 pub fn write_jsonl<P: Serialize, R: Row>(
     out: &mut dyn Write,
     head: &Head<'_, P>,
@@ -124,7 +126,7 @@ pub fn word(relation: Option<Relation>) -> &'static str {
     relation.map_or("-", Relation::word)
 }
 
-/// The columns of `-v`: both containments and the proven bytes.
+/// The cells that `-v` adds: both containments and the proven bytes.
 fn details(a_in_b: Fraction, b_in_a: Fraction, shared: u64, identical: bool) -> [Cell; 3] {
     let share = |share: Fraction| {
         share
@@ -138,13 +140,13 @@ fn details(a_in_b: Fraction, b_in_a: Fraction, shared: u64, identical: bool) -> 
     ]
 }
 
-/// The reason of a discount as a column; nothing where there is none.
+/// The reason of a discount as a column, which is empty where there is none.
 pub fn reason(discount: &Discount) -> Field<'_> {
     let reason = discount.reason.as_deref();
     reason.map_or(Field::Nothing, |text| Field::Name(text.as_bytes()))
 }
 
-/// The reason of a discount that changes the picture: by ten points or more.
+/// The reason of a discount of ten points or more: a smaller one does not change the picture.
 fn much_discounted(raw: Fraction, discount: &Discount) -> Option<Cell> {
     const MUCH: u32 = 100_000;
     let lost = raw

@@ -1,14 +1,17 @@
 //! `--from`: a saved report, filtered again and printed in any format.
 //!
-//! The files, the daemon and the index may be long gone: the document is all there is. So
-//! a filter can only take away, and says in the parameters what it took by.
+//! The files, the daemon and the index may be long gone; the document is all there is. So a filter
+//! can only take rows away, and the parameters say afterwards what it was.
 //!
-//! 1. What is read is what was written: `--format json`, or a page, which carries the same bytes.
-//! 2. Figures that follow from rows are counted again (sets, overhead, clusters, links); those that do not (files
-//!    looked at, bytes of a comparison, whether a directory is covered) stay those of the whole answer.
-//! 3. A cluster whose centre is taken away is grouped again around the member with most links, by the
-//!    same rule as at first: every member is linked to the centre.
-//! 4. Anything but a report of this verb and of a layout that is known is refused in one sentence.
+//! 1. What can be read is what was written: `--format json`, or a page, which carries the same
+//!    bytes.
+//! 2. Figures that follow from the rows are counted again: sets, overhead, clusters, links. Others
+//!    stay those of the whole answer: files looked at, bytes of a comparison, whether a directory
+//!    is covered.
+//! 3. A cluster that loses its centre is grouped again around the member with most links, by the
+//!    rule that made it: every member is linked to the centre.
+//! 4. Anything but a report of this verb in a layout that this program knows is refused in one
+//!    sentence.
 
 mod clusters;
 
@@ -36,35 +39,35 @@ use crate::quote::harmless;
 pub struct Saved<B: Body> {
     /// The report.
     pub document: Document<B>,
-    /// Similar directories of the same files, if a page had them.
+    /// The similar directories of the same files, if the page had them.
     pub folders: Option<DirsDocument>,
-    /// Pairs side by side, if a page had them.
+    /// Pairs of files side by side, if the page had them.
     pub evidence: Vec<Evidence>,
-    /// What relative names start from, if a page said so.
+    /// The directory that relative names start from, if the page named it.
     pub base: Option<PathText>,
 }
 
-/// What is kept of a saved report; absent and empty: all.
+/// What is kept of a saved report. A field that is absent or empty keeps everything.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Picked {
-    /// Only files that match one of these globs (as in .gitignore).
+    /// Only files that match one of these patterns, which are those of .gitignore.
     pub include: Vec<String>,
-    /// No files that match one of these.
+    /// No files that match one of these patterns.
     pub exclude: Vec<String>,
-    /// The least score of a row, the larger containment.
+    /// The least score of a row, which is its larger containment.
     pub min: Option<Fraction>,
-    /// The least number of shared bytes, identical files aside.
+    /// The least number of shared bytes of a row. Identical files stay in any case.
     pub min_shared: Option<u64>,
     /// The least size of a file.
     pub min_size: Option<u64>,
-    /// Only the first so many rows.
+    /// Only so many rows, the first ones.
     pub top: Option<u64>,
     /// Only these classes of a comparison.
     pub classes: Vec<CompareClass>,
 }
 
 impl Picked {
-    /// Whether it takes away more than the end of a list.
+    /// Whether it takes away more than the end of the lists.
     fn is_filter(&self) -> bool {
         let Self {
             include,
@@ -82,7 +85,7 @@ impl Picked {
     }
 }
 
-/// The fields by which a report is known.
+/// The fields by which a report is recognized.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     schema: u32,
@@ -100,35 +103,43 @@ struct PageExtra {
     evidence: Vec<Evidence>,
 }
 
-/// Why a file is not taken for a saved report: the sentence goes on after the file's name.
+/// Why a file is not taken for a saved report. The text goes on a sentence that begins with the
+/// name of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SavedError {
-    /// Anything at all: a text, an archive, a workbook, a page or JSON of somebody else's.
+    /// The file is something else: a letter, an archive, a workbook, a page or JSON of another
+    /// program.
     #[error(
         "is not a saved report of resemble; `resemble {verb} … -o FILE` with --format json or html \
          makes one"
     )]
     NotSaved {
-        /// Of which verb a report was asked for.
+        /// The verb that the report should be of.
         verb: &'static str,
     },
-    /// A report that is cut short or has been changed, in the parser's words, made harmless.
+    /// A report that was cut short or changed, in the words of the JSON parser, made harmless.
     #[error("is damaged: {0}")]
     Damaged(String),
-    /// `--format jsonl`.
+    /// A report of `--format jsonl`.
     #[error("has an object a line (jsonl); a saved report is one of --format json or html")]
     Lines,
     /// The report of another verb.
     #[error("is a report of `{found}`, not of `{expected}`")]
     OtherVerb {
-        /// Of which it is, made harmless.
+        /// The verb that it is of, made harmless.
         found: String,
-        /// Of which it should be.
+        /// The verb that it should be of.
         expected: &'static str,
     },
     /// A layout that this program does not know.
-    #[error("has layout {0}; this program reads layout {current}", current = resemble_proto::SCHEMA)]
-    OtherLayout(u32),
+    #[error(
+        "has layout {found}; this program reads layout {}",
+        resemble_proto::SCHEMA
+    )]
+    OtherLayout {
+        /// The layout of the report.
+        found: u32,
+    },
 }
 
 impl<B: SavedBody> Saved<B> {
@@ -136,7 +147,7 @@ impl<B: SavedBody> Saved<B> {
     ///
     /// # Errors
     ///
-    /// The bytes are no such report.
+    /// The bytes are not such a report.
     pub fn parse(bytes: &[u8]) -> Result<Self, SavedError> {
         let start = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
         match start {
@@ -164,7 +175,7 @@ impl<B: SavedBody> Saved<B> {
     }
 }
 
-/// The data block of a page: no `<` can stand in it.
+/// The data block of a page. It ends at the next tag, because no `<` can stand in it.
 fn block<'a>(page: &'a [u8], id: &str) -> Option<&'a [u8]> {
     let open = format!("<script type=\"application/json\" id=\"{id}\">");
     let at = find(page, open.as_bytes())? + open.len();
@@ -192,11 +203,11 @@ fn known<B: SavedBody>(bytes: &[u8]) -> Result<Document<B>, SavedError> {
     let known: Envelope<'_> = match serde_json::from_slice(bytes) {
         Ok(known) => known,
         Err(error) if error.is_data() => return Err(not_saved::<B>()),
-        // A whole object, and then something else.
+        // One whole object, and then a second line.
         Err(error) if error.is_syntax() && error.line() == 2 && error.column() == 1 => {
             return Err(SavedError::Lines);
         }
-        // What only begins with a brace, and says nowhere that it is a document of ours.
+        // It begins with a brace, and nothing in it says that it is a document of resemble.
         Err(error) if error.is_syntax() && find(bytes, b"\"schema\"").is_none() => {
             return Err(not_saved::<B>());
         }
@@ -209,7 +220,9 @@ fn known<B: SavedBody>(bytes: &[u8]) -> Result<Document<B>, SavedError> {
         });
     }
     if known.schema != resemble_proto::SCHEMA {
-        return Err(SavedError::OtherLayout(known.schema));
+        return Err(SavedError::OtherLayout {
+            found: known.schema,
+        });
     }
     if known.end.is_none() {
         return Err(SavedError::Lines);
@@ -217,10 +230,10 @@ fn known<B: SavedBody>(bytes: &[u8]) -> Result<Document<B>, SavedError> {
     json(bytes)
 }
 
-/// Which names stay.
+/// Decides which names stay.
 struct Names {
     patterns: Patterns,
-    /// The directories that were named: patterns see what is below them, as when they were asked.
+    /// The directories that the question named. Patterns see what is below these, as they did then.
     roots: Vec<PathText>,
 }
 
@@ -252,7 +265,7 @@ impl Names {
     }
 }
 
-/// Says in the parameters what was picked.
+/// Notes in the parameters what was picked.
 fn record(parameters: &mut CommonParameters, picked: &Picked) {
     parameters.include.extend(picked.include.iter().cloned());
     parameters.exclude.extend(picked.exclude.iter().cloned());
@@ -288,7 +301,7 @@ fn pick_errors(errors: &mut Vec<SoftError>, names: &Names) {
 ///
 /// # Errors
 ///
-/// A pattern is none.
+/// One of the patterns cannot be one.
 pub fn pick_groups(saved: &mut Saved<Groups>, picked: &Picked) -> Result<(), BadPattern> {
     let Saved {
         document,
@@ -355,7 +368,7 @@ fn filter_groups(body: &mut Groups, picked: &Picked, names: &Names) {
 ///
 /// # Errors
 ///
-/// A pattern is none.
+/// One of the patterns cannot be one.
 pub fn pick_compare(saved: &mut Saved<Comparison>, picked: &Picked) -> Result<(), BadPattern> {
     let Saved {
         document, evidence, ..
@@ -400,11 +413,12 @@ pub fn pick_compare(saved: &mut Saved<Comparison>, picked: &Picked) -> Result<()
     Ok(())
 }
 
-/// Keeps what is picked of a report of `covered`. Whether the directory can go stays the answer about all of it.
+/// Keeps what is picked of a report of `covered`. Whether the directory can go stays the answer
+/// about everything in it.
 ///
 /// # Errors
 ///
-/// A pattern is none.
+/// One of the patterns cannot be one.
 pub fn pick_covered(saved: &mut Saved<Coverage>, picked: &Picked) -> Result<(), BadPattern> {
     let document = &mut saved.document;
     let parameters = &mut document.parameters;
@@ -430,7 +444,7 @@ pub fn pick_covered(saved: &mut Saved<Coverage>, picked: &Picked) -> Result<(), 
     if picked.is_filter() {
         let keep =
             |path: &PathText, size| size >= picked.min_size.unwrap_or(0) && names.admit(path);
-        // A near copy has no size of its own: it is one of the missing.
+        // A near copy has no size in the report; it stays with its row among the missing.
         missing.retain(|row| keep(&row.path, row.size));
         let stays: HashSet<&PathText> = missing.iter().map(|row| &row.path).collect();
         near.retain(|row| stays.contains(&row.path));
@@ -458,7 +472,7 @@ fn pairs_of(lists: &[&Vec<CoverPair>]) -> u64 {
 ///
 /// # Errors
 ///
-/// A pattern is none.
+/// One of the patterns cannot be one.
 pub fn pick_dirs(saved: &mut Saved<SimilarDirs>, picked: &Picked) -> Result<(), BadPattern> {
     let names = Names::new(picked, &saved.document.parameters.roots)?;
     pick_pairs(&mut saved.document, picked, &names);

@@ -1,10 +1,10 @@
-//! Rows for other programs: TSV and CSV.
+//! Rows for other programs, as TSV or CSV.
 //!
-//! * TSV: no header row; in names tab, newline and backslash are `\t`, `\n`, `\\`. A line that
-//!   starts with `#` is a comment to those who read TSV, so a first field that starts with `#` (a
-//!   relative name) is written with `./` in front: the same file, and no comment.
-//! * CSV: a header row; fields quoted as RFC 4180 says, lines ended by a newline alone as every
-//!   Unix program expects.
+//! * TSV has no header row. In names, tab, newline and backslash are written `\t`, `\n`, `\\`. Many
+//!   readers of TSV take a line that starts with `#` for a comment, so a first field that starts so
+//!   (a relative name) is written with `./` in front, which names the same file.
+//! * CSV has a header row. Fields are quoted as RFC 4180 says; lines end with a newline alone, as
+//!   every Unix program expects.
 //!
 //! Names are bytes in both: a name that is not UTF-8 goes through unchanged.
 
@@ -18,7 +18,7 @@ use resemble_proto::number::Fraction;
 pub enum Field<'a> {
     /// A name: any bytes.
     Name(&'a [u8]),
-    /// A word of ours.
+    /// A word of this program.
     Word(&'static str),
     /// A count.
     Count(u64),
@@ -26,15 +26,15 @@ pub enum Field<'a> {
     Number(i64),
     /// A column that does not apply.
     Nothing,
-    /// A share; nothing at all if too small to judge.
+    /// A share; empty if the files are too small to judge.
     Share(Fraction),
-    /// Ranges, from and behind: `0-1234 5000-6000`.
+    /// Ranges as `0-1234 5000-6000`: the first byte, and the one after the last.
     Ranges(&'a [[u64; 2]]),
-    /// The figure of a paper, unrounded; nothing at all if too small to judge.
+    /// The figure of a published method, unrounded; empty if the files are too small to judge.
     Figure(Figure),
 }
 
-/// Which of the two.
+/// The format of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Tab-separated.
@@ -43,7 +43,7 @@ pub enum Style {
     Csv,
 }
 
-/// Writes a row; `end` is the byte after it.
+/// Writes a row and `end` after it.
 pub fn write_row(out: &mut dyn Write, style: Style, fields: &[Field], end: u8) -> io::Result<()> {
     for (i, field) in fields.iter().enumerate() {
         match style {

@@ -1,8 +1,8 @@
-//! Reports as tables: one table a verb, for csv and tsv, and the lists of `fdupes`.
+//! Reports as tables: one table for each verb (csv, tsv), and the lists of `fdupes`.
 //!
-//! A report of several lists is one table all the same, since a file has one header row: the first
-//! column says of which list a row is, and columns that a list does not know stay empty. Readers take
-//! columns by their place: a new one goes to the end.
+//! A report of several lists is one table too, because a file has one header row. Its first column
+//! says which list a row is from, and columns that this list does not have stay empty. Readers take
+//! columns by their place, so a new one goes to the end.
 
 use std::io::{self, Write};
 
@@ -64,7 +64,7 @@ const GROUPS: &[&str] = &[
     "reason",
 ];
 
-/// Writes the table of a report.
+/// Writes the table of a report, with `end` after each row.
 pub fn write(out: &mut dyn Write, style: Style, report: Report<'_>, end: u8) -> io::Result<()> {
     let columns = match report {
         Report::Compare(_) => COMPARE,
@@ -93,7 +93,7 @@ pub fn write(out: &mut dyn Write, style: Style, report: Report<'_>, end: u8) -> 
 
 type EachRow<'r> = dyn FnMut(&[Field<'_>]) -> io::Result<()> + 'r;
 
-/// A list that is a table by itself.
+/// Writes a list whose rows say themselves what their columns are.
 fn rows<R: Row>(list: &[R], row: &mut EachRow<'_>) -> io::Result<()> {
     list.iter().try_for_each(|one| row(&one.fields()))
 }
@@ -259,7 +259,8 @@ fn groups(document: &GroupsDocument, row: &mut EachRow<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// The identical sets as fdupes prints them: a name a row, an empty row after each set.
+/// Writes the identical sets as fdupes prints them: one name on each line, an empty line after each
+/// set.
 pub fn fdupes(out: &mut dyn Write, document: &GroupsDocument, end: u8) -> io::Result<()> {
     for set in &document.body.identical {
         for path in &set.paths {

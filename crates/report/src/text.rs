@@ -1,9 +1,9 @@
 //! Reports as text for people.
 //!
-//! What a person asks for is an answer, then the reasons in the order of their weight, and not
-//! 100,000 lines: totals come first, lists begin with what is biggest, and long lists are folded
-//! by folder unless everything is asked for. Percents are whole and rounded down; 100 % is kept
-//! for equal bytes.
+//! A person wants an answer first, then the reasons in the order of their weight, and never 100,000
+//! lines. So totals come first, lists begin with what is biggest, and long lists are folded by
+//! folder unless everything is asked for. Percents are whole numbers, rounded down, and only equal
+//! bytes have 100 %.
 
 pub mod compare;
 pub mod covered;
@@ -16,10 +16,10 @@ use resemble_proto::number::Fraction;
 use crate::human::{counted, human_size};
 use crate::lines::{Cell, Tint};
 
-/// Lines of a list that is not asked for in full: about a screen.
+/// The lines of a list that is not asked for in full: about a screen.
 const SCREENFUL: usize = 40;
 
-/// `97%` flush right; nothing for what has no partner, `?` for what is too small to judge.
+/// `97%` flush right, or `?` for what is too small to judge.
 fn percent(share: Fraction, identical: bool, tint: Tint) -> Cell {
     let text = share
         .percent(identical)
@@ -27,7 +27,7 @@ fn percent(share: Fraction, identical: bool, tint: Tint) -> Cell {
     Cell::right(text, tint)
 }
 
-/// `97.3%`, rounded down; 100% only if nothing is missing.
+/// `97.3%`, rounded down. Only if nothing is missing it is `100%`.
 fn share_of(part: u64, whole: u64) -> String {
     if part >= whole {
         return "100%".to_owned();
@@ -36,7 +36,7 @@ fn share_of(part: u64, whole: u64) -> String {
     format!("{}.{}%", tenths / 10, tenths % 10)
 }
 
-/// `12 files, 3.4 MiB`
+/// `12 files, 3.4 MiB`.
 fn files_and_bytes(files: u64, bytes: u64) -> String {
     format!("{}, {}", counted(files, "file"), human_size(bytes))
 }

@@ -1,8 +1,10 @@
-//! What the rows and columns of a report are, for the workbook and for the page's plain tables.
+//! The worksheets of a report, for the workbook and for the plain tables of the page.
 //!
-//! A report is a few sheets; a sheet is columns and rows; a row has an outline level: files stand
-//! below their set, their cluster, their folder, as in Forman et al. 2005, figures 5 and 6. The walk
-//! hands out rows one by one, so that a million of them are never held twice.
+//! A report is a few sheets, and a sheet has columns and rows. A row has an outline level: files
+//! stand below their set, their cluster or their folder, as in Forman et al. 2005, figures 5 and 6.
+//! The rows are handed out one by one, so that a million of them are never held twice.
+
+mod layout;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,244 +22,41 @@ use resemble_proto::path::PathText;
 
 use crate::document::{Extras, Report};
 
-use Align::{Left, Right};
+pub(crate) use layout::{Align, Sheet};
+
+use layout::{
+    CLUSTERS, COMPARE, COPIES, ERRORS, FOLDERS, FOUND, IDENTICAL, LINKED, LINKS, MISSING, NEAR,
+    OTHERS, PAIRS, RECORDED,
+};
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SheetCell<'a> {
     /// Nothing.
     Empty,
-    /// Text; of ours, or a message of the system.
+    /// Text from this program, or a message of the system.
     Text(Cow<'a, str>),
     /// A name.
     Name(&'a PathText),
     /// A whole number.
     Count(u64),
-    /// A share, and whether the two files are identical: only then is it 100 %.
+    /// A share, and whether the two files are identical. Only then it is 100 %.
     Share(Fraction, bool),
     /// Seconds since 1970.
     Time(i64),
 }
 
-/// Where the values of a column stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Align {
-    /// Names and words.
-    Left,
-    /// Numbers and times.
-    Right,
-}
-
-/// A column: its title, how wide it is, in characters, and where its values stand.
-pub(crate) type Column = (&'static str, u16, Align);
-
-/// A sheet before its rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sheet {
-    /// At most 31 characters: what a workbook allows.
-    pub name: &'static str,
-    /// How it is to be read, in a sentence.
-    pub lead: &'static str,
-    /// The columns.
-    pub columns: &'static [Column],
-    /// The level from which on rows are folded away at first; 0: no rows stand below others.
-    pub folded: u8,
-}
-
-/// Takes the sheets of a report.
+/// Takes the sheets of a report, one after the other.
 pub(crate) trait SheetSink {
-    /// The rows that follow are of this sheet.
+    /// Begins a sheet: the rows that follow are its rows.
     fn sheet(&mut self, sheet: &Sheet) -> io::Result<()>;
 
-    /// A row, one cell a column; `level` 1 stands below the last row of level 0, and so on.
+    /// Takes a row with one cell for each column. A row of level 1 stands below the last one of
+    /// level 0, and so on.
     fn row(&mut self, level: u8, cells: &[SheetCell<'_>]) -> io::Result<()>;
 }
 
-const FOLDERS: Sheet = Sheet {
-    name: "Folders",
-    lead: "Similar folders whatever their names: how much of the bytes below one is in files below the other.",
-    columns: &[
-        ("First folder", 50, Left),
-        ("Second folder", 50, Left),
-        ("First in second", 14, Right),
-        ("Second in first", 14, Right),
-        ("Bytes in both", 14, Right),
-        ("Files first", 11, Right),
-        ("Files second", 11, Right),
-        ("Bytes first", 14, Right),
-        ("Bytes second", 14, Right),
-        ("Identical", 10, Left),
-    ],
-    folded: 0,
-};
-
-const IDENTICAL: Sheet = Sheet {
-    name: "Identical files",
-    lead: "Sets of files with equal bytes. Overhead is what all but one of a set take.",
-    columns: &[
-        ("Set", 7, Right),
-        ("Files", 7, Right),
-        ("Overhead bytes", 15, Right),
-        ("File size", 13, Right),
-        ("Changed (UTC)", 17, Right),
-        ("File", 90, Left),
-    ],
-    folded: 1,
-};
-
-const CLUSTERS: Sheet = Sheet {
-    name: "Clusters",
-    lead: "Groups of similar files. A cluster's row has its totals and its centre, which every member resembles; members stand below it.",
-    columns: &[
-        ("Cluster", 9, Right),
-        ("Kind", 10, Left),
-        ("Files", 7, Right),
-        ("Links", 8, Right),
-        ("Size", 13, Right),
-        ("Similar", 9, Right),
-        ("Worst pair", 11, Right),
-        ("In centre", 10, Right),
-        ("Centre in it", 12, Right),
-        ("Changed (UTC)", 17, Right),
-        ("Copies", 8, Right),
-        ("Mark", 9, Left),
-        ("Id", 18, Left),
-        ("File", 90, Left),
-    ],
-    folded: 1,
-};
-
-const LINKS: Sheet = Sheet {
-    name: "Links",
-    lead: "Pairs of similar members of a cluster. Bytes in both are a lower bound.",
-    columns: &[
-        ("Cluster", 9, Right),
-        ("First file", 60, Left),
-        ("Second file", 60, Left),
-        ("First in second", 14, Right),
-        ("Second in first", 14, Right),
-        ("Bytes in both", 14, Right),
-        ("Without common text", 19, Right),
-        ("Reason", 40, Left),
-    ],
-    folded: 0,
-};
-
-const COMPARE: Sheet = Sheet {
-    name: "Compare",
-    lead: "Every file of both sides by class and folder, with its partner; further partners stand below their file.",
-    columns: &[
-        ("Class", 14, Left),
-        ("Files", 9, Right),
-        ("Bytes", 14, Right),
-        ("First file", 60, Left),
-        ("Second file", 60, Left),
-        ("First in second", 14, Right),
-        ("Second in first", 14, Right),
-        ("Bytes in both", 14, Right),
-        ("Size first", 13, Right),
-        ("Size second", 13, Right),
-        ("Mark", 16, Left),
-    ],
-    folded: 2,
-};
-
-const OTHERS: Sheet = Sheet {
-    name: "Links and special files",
-    lead: "What is no regular file, or could not be read, and is not the same on both sides.",
-    columns: &[
-        ("Path", 90, Left),
-        ("First", 14, Left),
-        ("Second", 14, Left),
-    ],
-    folded: 0,
-};
-
-const MISSING: Sheet = Sheet {
-    name: "Not covered",
-    lead: "Entries without an equal elsewhere: they would be lost.",
-    columns: &[("File", 90, Left), ("Size", 14, Right), ("Why", 40, Left)],
-    folded: 0,
-};
-
-const NEAR: Sheet = Sheet {
-    name: "Near copies, not safe",
-    lead: "Of those not covered, the ones that resemble a file elsewhere. Resembling is not having.",
-    columns: &[
-        ("File", 60, Left),
-        ("Resembles", 60, Left),
-        ("Of it elsewhere", 15, Right),
-        ("Of the other in it", 17, Right),
-        ("Bytes in both", 14, Right),
-    ],
-    folded: 0,
-};
-
-const LINKED: Sheet = Sheet {
-    name: "Covered by a hard link",
-    lead: "The equal is the same inode under another name.",
-    columns: &[
-        ("File", 60, Left),
-        ("Its equal", 60, Left),
-        ("Size", 14, Right),
-    ],
-    folded: 0,
-};
-
-const COPIES: Sheet = Sheet {
-    name: "Covered by a copy",
-    lead: "Compared byte by byte when the report was made.",
-    ..LINKED
-};
-
-const RECORDED: Sheet = Sheet {
-    name: "Recorded in a catalogue",
-    lead: "Equal by digest to what only a catalogue has: no bytes were compared.",
-    ..LINKED
-};
-
-const FOUND: Sheet = Sheet {
-    name: "Similar files",
-    lead: "Files similar to those that were named, best first. Bytes in both are a lower bound.",
-    columns: &[
-        ("File", 50, Left),
-        ("Similar file", 70, Left),
-        ("Relation", 12, Left),
-        ("File in similar", 14, Right),
-        ("Similar in file", 14, Right),
-        ("Resemblance", 12, Right),
-        ("Bytes in both", 14, Right),
-        ("Without common text", 19, Right),
-        ("Reason", 40, Left),
-    ],
-    folded: 0,
-};
-
-const PAIRS: Sheet = Sheet {
-    name: "Pairs",
-    lead: "Pairs of similar files, best first. Bytes in both are a lower bound.",
-    columns: &[
-        ("First file", 60, Left),
-        ("Second file", 60, Left),
-        ("Score", 9, Right),
-        ("First in second", 14, Right),
-        ("Second in first", 14, Right),
-        ("Resemblance", 12, Right),
-        ("Bytes in both", 14, Right),
-        ("Without common text", 19, Right),
-        ("Reason", 40, Left),
-    ],
-    folded: 0,
-};
-
-const ERRORS: Sheet = Sheet {
-    name: "Errors",
-    lead: "What could not be looked at: the report says nothing about it.",
-    columns: &[("Path", 90, Left), ("Why", 60, Left)],
-    folded: 0,
-};
-
-/// Hands every sheet with its rows to `sink`: folders first, then families, then what is equal.
+/// Hands every sheet with its rows to `sink`: folders first, then clusters, then identical files.
 pub(crate) fn walk(
     report: Report<'_>,
     extras: &Extras<'_>,
@@ -424,7 +223,7 @@ fn cluster_rows(number: u64, cluster: &Cluster, sink: &mut dyn SheetSink) -> io:
     Ok(())
 }
 
-/// The folder of a row's file, of the first side if it has one.
+/// The folder of a row's file on the first side, or else on the second.
 fn folder(row: &CompareRow) -> &[u8] {
     let path = row.a.as_ref().or(row.b.as_ref());
     let bytes = path.map_or(&[][..], PathText::as_bytes);

@@ -1,15 +1,16 @@
 //! A workbook with outline groups, as in Forman et al. 2005, figures 5 and 6.
 //!
-//! 1. **Numbers are numbers**: sizes, counts, shares in percent format, times as dates (UTC). A share is
-//!    cut to tenths of a percent, and only identical files have 100 %, as everywhere.
-//! 2. **Names are strings**, written as such whatever they begin with: no cell is a formula or a link.
-//!    What would not be seen is escaped ([`crate::escaping`]).
-//! 3. **A sheet has 1,048,576 rows.** What does not fit goes on in a further sheet, `Clusters 2`, with
-//!    its own header; a group is not torn as long as it fits into one sheet.
-//! 4. Flat sheets have filters. Sheets with groups have none: a filter would part files from their group, and
-//!    `LibreOffice` takes a folded row within the range of a filter for a filtered one.
-//! 5. Cells are held in memory until the end, half a gigabyte for a million files: the row by row mode of
-//!    the crate loses outline levels.
+//! 1. **Numbers are numbers**: sizes, counts, shares in percent format, times as dates in UTC. A
+//!    share is cut to tenths of a percent, and only identical files have 100 %, as everywhere.
+//! 2. **Names are strings**, written as such whatever they begin with. No cell is a formula or a
+//!    link. What would not be seen is escaped ([`crate::escaping`]).
+//! 3. **A sheet has 1,048,576 rows.** What does not fit goes on in a further sheet, `Clusters 2`,
+//!    with its own header. A group is not torn as long as it fits into one sheet.
+//! 4. **Flat sheets have filters.** Sheets with groups have none: a filter would separate files
+//!    from their group, and `LibreOffice` takes a folded row within the range of a filter for a
+//!    filtered one.
+//! 5. **Cells are held in memory until the end**, half a gigabyte for a million files, because the
+//!    row by row mode of the crate loses outline levels.
 
 use std::io::{self, Write};
 
@@ -24,13 +25,13 @@ use crate::escaping::visible;
 use crate::header::{self, ReportHeader};
 use crate::worksheets::{self, Align, Sheet, SheetCell, SheetSink};
 
-/// Rows of a sheet, the header counted.
+/// The rows of a sheet, including the header.
 const SHEET_ROWS: u32 = 1_048_576;
 
-/// Characters of a cell that every spreadsheet takes.
+/// How many characters of a cell every spreadsheet program takes.
 const CELL_CHARS: usize = 32_000;
 
-/// Rows above the first row of data: what the sheet is, and the titles of the columns.
+/// The rows above the first row of data: how to read the sheet, and the titles of the columns.
 const HEADER_ROWS: u32 = 2;
 
 /// Writes the workbook of a report made at `now`, in seconds since 1970.
@@ -95,7 +96,7 @@ struct Formats {
     count: Format,
     share: Format,
     time: Format,
-    /// The same for rows that others stand below.
+    /// Text, count, share and time of rows that have others below them.
     strong: [Format; 4],
 }
 
@@ -135,10 +136,10 @@ impl Formats {
     }
 }
 
-/// A row that waits for the end of its group.
+/// A row that waits for the end of its group: its level and its cells.
 type Waiting = (u8, Vec<Value>);
 
-/// A cell that has left the report behind.
+/// A cell that borrows nothing from the report.
 enum Value {
     Empty,
     Text(String),
@@ -149,7 +150,7 @@ enum Value {
 
 struct Current {
     sheet: Sheet,
-    /// The number of sheets of this kind before.
+    /// How many sheets of this kind came before it.
     part: u32,
     /// The next row.
     row: u32,
@@ -172,7 +173,7 @@ impl SheetSink for Book {
     }
 
     fn row(&mut self, level: u8, cells: &[SheetCell<'_>]) -> io::Result<()> {
-        // A group that alone is larger than a sheet is not held back.
+        // A group that does not fit into a sheet anyway is not held back.
         let long = self.group.len() as u32 >= self.sheet_rows.min(100_000) / 2;
         if level == 0 || long {
             self.write_group().map_err(failed)?;
@@ -200,7 +201,7 @@ fn value(cell: &SheetCell<'_>) -> Value {
     }
 }
 
-/// A share cut to tenths of a percent: 1 only if identical.
+/// A share cut to tenths of a percent. Only of identical files it is 1.
 fn tenths(share: Fraction, identical: bool) -> Option<f64> {
     let tenths = share.millionths()? / 1000;
     Some(f64::from(if identical { 1000 } else { tenths.min(999) }) / 1000.0)
@@ -266,7 +267,7 @@ impl Book {
         if length == 0 {
             return Ok(());
         }
-        // One row stays free for the mark that goes behind a folded group.
+        // One row stays free for the mark after a folded group.
         let room = (self.sheet_rows - 1).saturating_sub(current.row);
         if length > room {
             let (sheet, part) = (current.sheet, current.part);
@@ -305,7 +306,7 @@ fn outline(
         let next = row + run.len() as u32;
         let hidden = run[0] >= folded && folded > 0;
         for (row, level) in (row..next).zip(run) {
-            // First, since the crate notes the depth of a sheet only for rows that have a property.
+            // This goes first: the crate notes the depth of a sheet only for rows with a property.
             if hidden {
                 worksheet.set_row_hidden(row)?;
             }
@@ -314,7 +315,7 @@ fn outline(
             }
         }
         if hidden {
-            // One level more, and the mark on the row behind that `LibreOffice` looks for.
+            // This adds one level, and on the next row the mark that `LibreOffice` looks for.
             worksheet.group_rows_collapsed(row, next - 1)?;
         }
         row = next;
@@ -339,7 +340,7 @@ fn write_row(
             Value::Empty if strong => worksheet.write_blank(row, column, text)?,
             Value::Empty => continue,
             Value::Text(words) => worksheet.write_string_with_format(row, column, words, text)?,
-            // A spreadsheet's numbers are exact up to 2^53: 9 petabytes.
+            // Numbers of a spreadsheet are exact up to 2^53, which is 9 petabytes.
             Value::Count(number) => {
                 worksheet.write_number_with_format(row, column, *number as f64, count)?
             }

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use super::{Entry, Plan, Replacement};
 use crate::human::{counted, human_size};
 
-/// A name as an argument of `printf '%b'` within single quotes: printable ASCII but `'` and `\`
-/// stands for itself, whole characters of letters and digits too, any other byte is `\0ooo`.
+/// A name as an argument of `printf '%b'` within single quotes. Printable ASCII except `'` and `\`
+/// stays as it is, and so do letters and digits of other scripts; any other byte becomes `\0ooo`.
 pub(super) fn for_printf(name: &[u8]) -> String {
     let mut text = String::with_capacity(name.len());
     for chunk in name.utf8_chunks() {
@@ -34,8 +34,8 @@ fn push_octal(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// What is done with a copy: for the reader, and as the function `replace` of the script, which
-/// makes "$tmp" from "$keep" and "$copy".
+/// What is done with a copy: once in words for the reader, and once as the function `make` of the
+/// script, which makes "$tmp" from "$keep" and "$copy".
 fn action(kind: Replacement) -> (&'static str, &'static str) {
     match kind {
         Replacement::Symlink => (
@@ -50,13 +50,16 @@ make() {
         ),
         Replacement::Hardlink => (
             "a hard link of the file that stays; its time of last change becomes that one's",
-            r#"# A hard link has one owner, one group and one mode: they must be the same already.
+            concat!(
+                r#"# A hard link has one owner, one group and one mode: they must be the same already.
 make() {
     tmp=$folder/.resemble-plan.$$.$number
-    [ "$(stat -c '%u %g %a' -- "$keep")" = "$(stat -c '%u %g %a' -- "$copy")" ] || { tmp=; return 1; }
+    [ "$(stat -c '%u %g %a' -- "$keep")""#,
+                r#" = "$(stat -c '%u %g %a' -- "$copy")" ] || { tmp=; return 1; }
     ln -P -T -- "$keep" "$tmp" || { tmp=; return 1; }
 }
 "#,
+            ),
         ),
         Replacement::Reflink => (
             "a file of its own that shares its blocks with the file that stays",
@@ -72,7 +75,8 @@ make() {
     }
 }
 
-const CHECKS: &str = r#"
+const CHECKS: &str = concat!(
+    r#"
 LC_ALL=C
 export LC_ALL
 unset POSIXLY_CORRECT
@@ -122,7 +126,8 @@ step() {
     copy=$(printf '%b.' "$3") copy=${copy%.}
     folder=${copy%/*}
     unchanged || return 0
-    cmp -s -- "$keep" "$copy" || { skip 'its bytes are not those of the file that stays'; return 0; }
+    cmp -s -- "$keep" "$copy" || { "#,
+    r#"skip 'its bytes are not those of the file that stays'; return 0; }
     if [ "$act" = no ]; then
         done=$((done + 1))
         printf 'would replace %s by a KIND to %s\n' "$3" "$1"
@@ -137,7 +142,8 @@ step() {
     printf 'replaced %s by a KIND to %s\n' "$3" "$1"
 }
 
-"#;
+"#,
+);
 
 const END: &str = r#"
 if [ "$act" = no ]; then
@@ -163,9 +169,12 @@ pub(super) fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     )?;
     writeln!(out, "#\n# Each step replaces a copy by {meaning}.")?;
     out.write_all(
-        b"# Read it; delete the steps that you do not want. Run without arguments it only says what it\n\
-          # would do; with --do-it it does it. Before each step both files are looked at again (type,\n\
-          # device, inode, size, time, bytes); what has changed is skipped. Ends with 0 if every step\n\
+        b"# Read it; delete the steps that you do not want. Run without arguments it only says what \
+          it\n\
+          # would do; with --do-it it does it. Before each step both files are looked at again \
+          (type,\n\
+          # device, inode, size, time, bytes); what has changed is skipped. Ends with 0 if every \
+          step\n\
           # was done or can be done, with 1 if some were skipped, with 2 on wrong usage.\n\
           # Names are spelled for printf: \\0ooo is a byte in octal.\n",
     )?;

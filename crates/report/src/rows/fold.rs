@@ -7,7 +7,7 @@ use super::Row;
 use crate::lines::{Cell, TextStyle, Tint};
 use crate::table::Field;
 
-/// A listed file that stands for those of its cluster that come later in the list.
+/// A listed file that stands for the files of its cluster that come later in the list.
 #[derive(Clone, Debug, Serialize)]
 pub struct FoldRow {
     /// The first of them in the list.

@@ -9,10 +9,10 @@ use crate::human::human_size;
 use crate::lines::{Cell, TextStyle, Tint};
 use crate::table::Field;
 
-/// Ranges that a line of text names; the rest is counted.
+/// How many ranges a line of text names; the others are counted.
 const NAMED: usize = 4;
 
-/// `0-1234 5000-6000`: from, and the first byte behind.
+/// Ranges as `0-1234 5000-6000`: the first byte, and the one after the last.
 fn in_words(ranges: &[[u64; 2]]) -> String {
     let mut text = String::new();
     for [from, to] in ranges {

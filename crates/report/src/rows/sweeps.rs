@@ -10,10 +10,10 @@ use crate::human::day;
 use crate::lines::{Cell, TextStyle, Tint};
 use crate::table::Field;
 
-/// A place where something of a cluster is or was.
+/// A place where a file of a cluster is or was.
 #[derive(Clone, Debug, Serialize)]
 pub struct LostRow {
-    /// When a sweep saw it, in seconds since 1970; `null`: it is there now.
+    /// When a sweep saw it, in seconds since 1970; `null` if it is there now.
     pub date: Option<i64>,
     /// Where.
     #[serde(flatten, with = "fields::path")]
@@ -21,7 +21,7 @@ pub struct LostRow {
     /// How it relates to what was lost; `null` if only others of the cluster resemble it.
     #[serde(serialize_with = "relation_word")]
     pub relation: Option<Relation>,
-    /// Its resemblance with what was lost; `null` likewise.
+    /// Its resemblance with what was lost; `null` in the same case.
     pub resemblance: Fraction,
 }
 
@@ -52,7 +52,7 @@ pub enum Became {
 }
 
 impl Became {
-    /// The word of the contract.
+    /// The word that text and tables have for it.
     pub const fn word(self) -> &'static str {
         match self {
             Self::First => "first",
@@ -68,18 +68,18 @@ impl Became {
 /// A version of a file.
 #[derive(Clone, Debug, Serialize)]
 pub struct VersionRow {
-    /// When a sweep saw it, in seconds since 1970; `null`: it is there now.
+    /// When a sweep saw it, in seconds since 1970; `null` if it is there now.
     pub date: Option<i64>,
     /// What became of it since the version before.
     pub became: Became,
     /// Where it is; `null` if gone.
     #[serde(flatten, with = "fields::opt_path")]
     pub path: Option<PathText>,
-    /// How much of this version was in the one before.
+    /// How much of this version was in the one before it.
     pub a_in_b: Fraction,
-    /// How much of the one before is in this.
+    /// How much of the version before is in this one.
     pub b_in_a: Fraction,
-    /// Shared over union.
+    /// What both versions share, of all that the two have.
     pub resemblance: Fraction,
     /// Proven common bytes, a lower bound.
     pub shared_bytes: u64,

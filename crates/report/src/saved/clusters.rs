@@ -1,4 +1,4 @@
-//! A cluster without some of its members or links is still a cluster, or several, or none.
+//! What is left of a cluster without some of its members or links: a cluster, several, or none.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,7 +8,8 @@ use resemble_proto::path::PathText;
 
 use super::{Picked, enough};
 
-/// What of the cluster is kept, every member linked to its centre; most members first.
+/// What is kept of the cluster: clusters in which every member is linked to the centre. The first
+/// is the one around the old centre, if that stays.
 pub(super) fn pick(
     mut cluster: Cluster,
     picked: &Picked,
@@ -37,7 +38,8 @@ pub(super) fn pick(
     parts
 }
 
-/// The centre if any link leads there, else the member with most links, the first of equals.
+/// The old centre if it still has a link, otherwise the member with most links, the first of
+/// several.
 fn center(cluster: &Cluster) -> Option<PathText> {
     let mut degrees: HashMap<&PathText, usize> = HashMap::new();
     for link in &cluster.links {
@@ -53,9 +55,9 @@ fn center(cluster: &Cluster) -> Option<PathText> {
     paths.rev().max_by_key(|path| degree(path)).cloned()
 }
 
-/// Takes the members that are linked to `center` out of `rest`, as a cluster of their own.
+/// Takes `center` and the members that are linked to it out of `rest` and makes them a cluster.
 fn split(rest: &mut Cluster, center: &PathText, part: usize) -> Cluster {
-    // How much of a neighbour is in the centre, and the other way round.
+    // How much of each neighbour is in the centre, and how much of the centre is in it.
     let mut shares: HashMap<PathText, (Fraction, Fraction)> = HashMap::new();
     for link in &rest.links {
         if link.b == *center {
@@ -96,7 +98,7 @@ fn split(rest: &mut Cluster, center: &PathText, part: usize) -> Cluster {
             member.newest = true;
         }
     } else {
-        // The centre first; the order of the rest stays.
+        // The centre goes first; the others stay in their order.
         members.sort_by_key(|member| member.path != *center);
     }
     let scores = || links.iter().map(|link| link.a_in_b.max(link.b_in_a));
@@ -120,7 +122,8 @@ fn split(rest: &mut Cluster, center: &PathText, part: usize) -> Cluster {
     }
 }
 
-/// The least score of two members: known if all pairs have links, else no better than it was.
+/// The least score of any two members. It is known if all pairs have links; otherwise it is taken
+/// to be what it was before.
 fn worst(members: &[Member], links: &[Link], before: Fraction) -> Fraction {
     let pairs = members.len() * (members.len() - 1) / 2;
     if links.len() < pairs {
@@ -130,7 +133,8 @@ fn worst(members: &[Member], links: &[Link], before: Fraction) -> Fraction {
     scores.min().unwrap_or(before)
 }
 
-/// What is left of a kind: two files are a pair, or one in the other; a larger cluster stays what it was.
+/// The kind of what is left. Two files are versions, a pair, or one in the other; a larger cluster
+/// stays what it was.
 fn kind(before: ClusterKind, members: &[Member], center: &PathText) -> ClusterKind {
     let other = members.iter().find(|member| member.path != *center);
     match (members.len(), other) {

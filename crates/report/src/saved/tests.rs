@@ -5,12 +5,13 @@ use serde_json::json;
 fn groups(clusters: Vec<Cluster>) -> Saved<Groups> {
     let document = json!({
         "schema": 1, "version": "0.0.9", "command": "groups",
-        "parameters": {"roots": ["docs"], "of": null, "family": false, "degree": "usual", "memory": null,
-            "min": null, "min_shared": 256, "min_size": 0, "include": [], "exclude": [], "top": null,
-            "exact": false, "params": "p"},
+        "parameters": {"roots": ["docs"], "of": null, "family": false, "degree": "usual",
+            "memory": null, "min": null, "min_shared": 256, "min_size": 0, "include": [],
+            "exclude": [], "top": null, "exact": false, "params": "p"},
         "fresh": true, "pending": 0, "total": 9, "shown": 9,
-        "summary": {"files": 100, "bytes": 1000, "sets": 2, "set_files": 5, "overhead": 50, "clusters": 7,
-            "cluster_files": 0, "cluster_bytes": 0, "links": 0, "components": 3, "ignored": 0, "notes": []},
+        "summary": {"files": 100, "bytes": 1000, "sets": 2, "set_files": 5, "overhead": 50,
+            "clusters": 7, "cluster_files": 0, "cluster_bytes": 0, "links": 0, "components": 3,
+            "ignored": 0, "notes": []},
         "identical": [
             {"size": 20, "paths": ["docs/a", "docs/b", "docs/old/c"], "mtimes": [1, 2, 3]},
             {"size": 10, "paths": ["docs/d", "docs/old/e"], "mtimes": [4, 5]}],

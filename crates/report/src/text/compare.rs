@@ -1,9 +1,11 @@
 //! A comparison for people.
 //!
-//! 1. Totals both ways, then what became of the files, a class a line with its sign; so the signs
-//!    of the rows need no legend.
-//! 2. Directories that moved as a whole, a line each; the rows that they explain are not listed.
-//! 3. The rows by class, what has no partner first, biggest first, folded by folder.
+//! 1. Totals of both sides, then what became of the files: a line for each class with its sign, so
+//!    that the signs of the rows need no legend.
+//! 2. Directories that moved as a whole, one on each line. The rows that they explain are not
+//!    listed.
+//! 3. The rows by class, folded by folder. Classes without a partner come first, and in each class
+//!    what is biggest.
 
 use std::collections::HashSet;
 use std::io;
@@ -21,13 +23,13 @@ use crate::lines::{Cell, TextWriter, Tint};
 /// What is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct View {
-    /// Every row, nothing folded.
+    /// Shows every row and folds nothing.
     pub all: bool,
-    /// Directories that moved.
+    /// Shows directories that moved as a whole.
     pub trees: bool,
 }
 
-/// The order of the rows: what is lost or new first, what is only moved last.
+/// The order of the classes: what is lost or new comes first, what is only moved or the same last.
 const ORDER: [CompareClass; 8] = [
     CompareClass::OnlyA,
     CompareClass::OnlyB,
@@ -83,7 +85,7 @@ pub fn print(out: &mut TextWriter<'_>, document: &CompareDocument, view: View) -
     Ok(())
 }
 
-/// One line a side.
+/// One line for each side.
 fn head(out: &TextWriter<'_>, document: &CompareDocument) -> Vec<Vec<Cell>> {
     let sum = &document.body.summary;
     let side = |which: &str, name: &PathText, files, bytes, found, without: u64, other: &str| {
@@ -128,7 +130,7 @@ fn head(out: &TextWriter<'_>, document: &CompareDocument) -> Vec<Vec<Cell>> {
     ]
 }
 
-/// One line a class that has rows.
+/// One line for each class that has rows.
 fn counts(document: &CompareDocument) -> Vec<Vec<Cell>> {
     let mut sum = document.body.summary;
     let mut lines = Vec::new();
@@ -183,7 +185,7 @@ const fn meaning(class: CompareClass) -> &'static str {
     }
 }
 
-/// Trees shown unless everything is asked for.
+/// How many trees are shown unless everything is asked for.
 const TREES: usize = 12;
 
 fn trees(out: &TextWriter<'_>, document: &CompareDocument, view: View) -> Vec<Vec<Cell>> {
@@ -221,7 +223,7 @@ fn counted_dirs(count: u64) -> String {
     }
 }
 
-/// `drivers/`; the directory itself is `./`.
+/// A directory as `drivers/`, and the compared directory itself as `./`.
 fn folder(path: &PathText) -> PathText {
     let mut bytes = path.as_bytes().to_vec();
     if bytes.is_empty() {
@@ -349,7 +351,8 @@ fn place(row: &CompareRow) -> &PathText {
     row.a.as_ref().or(row.b.as_ref()).unwrap_or(NOWHERE)
 }
 
-/// The size of the file that the row is about: of a file in a larger one, not that of the larger one.
+/// The size of the file that the row is about. Of a file that lies in a larger one, that is its own
+/// size.
 fn weight(row: &CompareRow) -> u64 {
     let (a, b) = (row.size_a.unwrap_or(0), row.size_b.unwrap_or(0));
     match row.class {
@@ -367,7 +370,7 @@ fn explains(moves: &Moves<'_>, row: &CompareRow) -> bool {
     let (Some(a), Some(b)) = (&row.a, &row.b) else {
         return false;
     };
-    // Up both sides at once, as long as the names are the same.
+    // Goes up both sides at once, as long as the names are the same.
     let (mut a, mut b) = (a.as_path(), b.as_path());
     while let (Some(above_a), Some(above_b)) = (a.parent(), b.parent()) {
         if a.file_name() != b.file_name() {
@@ -381,7 +384,8 @@ fn explains(moves: &Moves<'_>, row: &CompareRow) -> bool {
     false
 }
 
-/// How many of `room` lines each list gets: those that need little get it, the others share the rest.
+/// How many of `room` lines each list gets. Lists that need few get what they need; the others
+/// share the rest.
 fn shares(needs: &[usize], room: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..needs.len()).collect();
     order.sort_by_key(|at| needs[*at]);
@@ -395,7 +399,7 @@ fn shares(needs: &[usize], room: usize) -> Vec<usize> {
     shares
 }
 
-/// The line of a row, and those of its further partners.
+/// Adds the line of a row, and the lines of its further partners.
 fn entry(
     out: &TextWriter<'_>,
     document: &CompareDocument,
@@ -437,10 +441,10 @@ fn entry(
     }
 }
 
-/// `a`, or `a -> b` if they are not the same.
+/// The names of a row: `a`, or `a -> b` if they differ.
 fn names(out: &TextWriter<'_>, document: &CompareDocument, row: &CompareRow) -> Cell {
     let shown = |path: &PathText, whole: &PathText| {
-        // Two files are compared: the rows have nothing to be relative to.
+        // Two files are compared, so there is no directory that a name could be relative to.
         let path = if path.as_bytes().is_empty() {
             whole
         } else {

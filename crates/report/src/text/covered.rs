@@ -1,4 +1,4 @@
-//! Whether a directory can go, for people: yes or no, then why not.
+//! Whether a directory can go, for people: yes or no, and then what stands against it.
 
 use std::collections::HashSet;
 use std::io;
@@ -13,7 +13,7 @@ use crate::human::{counted, human_count, human_size};
 use crate::lines::{Cell, TextWriter, Tint};
 use crate::quote::harmless;
 
-/// Prints the answer of `covered`. `all`: nothing is folded, and what is covered is listed too.
+/// Prints the answer of `covered`. If `all`, nothing is folded, and what is covered is listed too.
 pub fn print(out: &mut TextWriter<'_>, document: &CoveredDocument, all: bool) -> io::Result<()> {
     let body = &document.body;
     let line = vec![
@@ -34,7 +34,7 @@ pub fn print(out: &mut TextWriter<'_>, document: &CoveredDocument, all: bool) ->
     ];
     out.lines(&[line], b'\n')?;
 
-    // A near copy stands in its own list; that it is missing too goes without saying.
+    // A near copy stands in a list of its own; it is one of the missing, but listed once.
     let near: HashSet<&PathText> = body.near.iter().map(|row| &row.path).collect();
     let missing: Vec<&MissingRow> = body
         .missing
@@ -120,7 +120,7 @@ fn heading(out: &mut TextWriter<'_>, text: &str) -> io::Result<()> {
     out.lines(&[sentence(text, Tint::Heading)], b'\n')
 }
 
-/// Says how many were left out; whether some were.
+/// Says how many were left out, and returns whether any were.
 fn more(out: &mut TextWriter<'_>, len: usize, shown: usize) -> io::Result<bool> {
     let more = len.saturating_sub(shown);
     if more > 0 {

@@ -8,7 +8,8 @@ use super::{percent, sentence};
 use crate::human::{human_count, human_size};
 use crate::lines::{Cell, TextWriter, Tint};
 
-/// Prints the pairs, biggest saving first: both containments, shared bytes, files of both.
+/// Prints the pairs in the order of the document: both containments, what both share, how many
+/// files each has, and the names.
 pub fn print(out: &mut TextWriter<'_>, document: &DirsDocument) -> io::Result<()> {
     let pairs = &document.body.pairs;
     let Some(biggest) = pairs.iter().map(|pair| pair.shared_bytes).max() else {

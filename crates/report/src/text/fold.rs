@@ -1,10 +1,10 @@
-//! A long list of files as a screenful: folders stand for what lies below them.
+//! A long list of files as a screenful, in which folders stand for what lies below them.
 //!
-//! The list is a tree of folders. It is opened like a map: the folder with most bytes first, as
-//! long as what it holds has room; what stays closed is one line with its number of files and
-//! bytes. So a short list is shown whole, a deep change in one corner is shown at its corner, and
-//! of a flat folder of 10,000 files the biggest are shown and the rest counted. A folder that holds
-//! nothing but one folder is never a line of its own.
+//! The list is a tree of folders. It is unfolded like a map: first the folder with most bytes, as
+//! long as there is room for what it holds. A folder that stays closed is one line with its number
+//! of files and bytes. So a short list is shown whole, a deep change in one corner is shown in its
+//! corner, and of a flat folder of 10,000 files the biggest are shown and the others counted. A
+//! folder that holds nothing but one folder never has a line of its own.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,11 +13,11 @@ use std::ops::Range;
 /// A file of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Leaf<'a> {
-    /// Its path; `/` parts folders.
+    /// Its path, with `/` between folders.
     pub path: &'a [u8],
-    /// What it weighs.
+    /// Its size.
     pub bytes: u64,
-    /// Which one it is.
+    /// Its place in the caller's list.
     pub index: usize,
 }
 
@@ -28,7 +28,7 @@ pub(super) enum Line<'a> {
     File(usize),
     /// A folder that stays closed.
     Folder {
-        /// Its path with `/` behind; empty: the whole list.
+        /// Its path with `/` at the end; empty for the folder of the whole list.
         path: &'a [u8],
         /// Files below it.
         files: u64,
@@ -40,11 +40,11 @@ pub(super) enum Line<'a> {
 /// A folded list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Folded<'a> {
-    /// The lines, most bytes first, then by path.
+    /// The lines: those with most bytes first, equal ones by path.
     pub lines: Vec<Line<'a>>,
-    /// Files for which there was no line, not even their folder's.
+    /// Files that have no line, and whose folder has none either.
     pub hidden_files: u64,
-    /// Folders that hold them.
+    /// The folders that hold these.
     pub hidden_folders: u64,
 }
 
@@ -59,10 +59,11 @@ impl Folded<'_> {
     }
 }
 
-/// Leaves that share a prefix: they stand together in the order of raw bytes.
+/// Leaves that share a prefix. They stand together, because the leaves are in the order of raw
+/// bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Node {
-    /// Length of the path with its `/`, for a folder; of a file all of it.
+    /// The length of a folder's path with its `/`, or of a file's whole path.
     prefix: usize,
     leaves: Range<usize>,
     bytes: u64,
@@ -84,7 +85,7 @@ pub(super) fn fold<'a>(leaves: &mut [Leaf<'a>], room: usize) -> Folded<'a> {
             folded.hidden_files += node.leaves.len() as u64;
             folded.hidden_folders += u64::from(is_folder(&node));
         }
-        // The files that are left out share the folder of the list.
+        // Files that are left out lie in the folder of the list.
         folded.hidden_folders = folded.hidden_folders.max(1);
     }
     let mut closed: BinaryHeap<(u64, Reverse<usize>, usize)> = BinaryHeap::new();
@@ -140,17 +141,17 @@ fn whole(leaves: &[Leaf<'_>]) -> Node {
     }
 }
 
-/// A node of one leaf is the file itself, wherever it lies.
+/// A node with a single leaf is this file, however deep it lies.
 fn is_folder(node: &Node) -> bool {
     node.leaves.len() > 1
 }
 
-/// Most bytes first; leaves are sorted, so their places are in the order of paths.
+/// Most bytes first. Leaves are sorted by path, so their places decide between equal ones.
 fn order(node: &Node) -> (Reverse<u64>, usize) {
     (Reverse(node.bytes), node.leaves.start)
 }
 
-/// What a folder holds. A folder that holds one folder alone is passed over.
+/// What a folder holds. A folder that holds nothing but one folder is skipped.
 fn children(leaves: &[Leaf<'_>], folder: &Node) -> Vec<Node> {
     let mut prefix = folder.prefix;
     loop {

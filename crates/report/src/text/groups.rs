@@ -13,7 +13,7 @@ use crate::human::{counted, day, human_count, human_size};
 use crate::lines::{Cell, TextWriter, Tint};
 use crate::quote::harmless;
 
-/// Prints totals, sets, clusters. Links are printed with `-v`.
+/// Prints totals, sets and clusters, and links if the style is verbose.
 pub fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::Result<()> {
     let body = &document.body;
     let sum = &body.summary;
@@ -100,8 +100,8 @@ fn share(share: Fraction) -> String {
         .map_or("?".to_owned(), |percent| format!("{percent}%"))
 }
 
-/// Kind, id (to be typed: `resemble templates mark ID`), and figures. A family has none: it is put
-/// together for one file, and no cluster of the collection.
+/// Prints the kind, the id (which `resemble templates mark ID` takes) and figures. A family has no
+/// id, because it is put together for one file and is no cluster of the collection.
 fn print_head(out: &mut TextWriter<'_>, cluster: &Cluster, is_family: bool) -> io::Result<()> {
     let mut title = format!(
         "{}, average {}, worst {}",
@@ -120,7 +120,7 @@ fn print_head(out: &mut TextWriter<'_>, cluster: &Cluster, is_family: bool) -> i
     out.lines(&[sentence("", Tint::Plain), head], b'\n')
 }
 
-/// A member's line behind its score: size, day, name and what is to be known of it.
+/// The cells of a member after its score: size, day, name, and how many copies it has.
 fn member_cells(out: &TextWriter<'_>, member: &Member) -> Vec<Cell> {
     let mut name = out.name(&member.path, Tint::Plain);
     if member.copies > 1 {
@@ -158,11 +158,11 @@ fn print_cluster(out: &mut TextWriter<'_>, cluster: &Cluster) -> io::Result<()> 
     Ok(())
 }
 
-/// The steps from version to version: each with the score to the member it resembles most on the way,
-/// which is named where it is not the line before.
+/// Prints the steps from version to version. Each has the score to the earlier member that it
+/// resembles most; this one is named unless it is on the line before.
 fn print_family(out: &mut TextWriter<'_>, family: &Cluster) -> io::Result<()> {
     print_head(out, family, true)?;
-    // A link leads to the member whose step it is.
+    // The b of a link is the member whose step it is.
     let steps: HashMap<&PathText, &Link> =
         family.links.iter().map(|link| (&link.b, link)).collect();
     let mut before: Option<&PathText> = None;

@@ -368,7 +368,8 @@ fn collection(body: Groups) -> GroupsDocument {
     GroupsDocument::new(parameters, Header::default(), body, Vec::new())
 }
 
-/// Each version with its step's score; what the step leads from is named where it is not the line before.
+/// Each version has the score of its step. Where the step leads from is named unless it is the line
+/// before.
 #[test]
 fn the_steps_of_a_family() {
     let member = |path: &str, time: i64, newest| Member {

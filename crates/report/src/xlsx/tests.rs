@@ -7,12 +7,13 @@ fn document(sets: usize, files: usize) -> GroupsDocument {
     let set = json!({"size": 10, "paths": paths, "mtimes": []});
     let mut head = json!({
         "schema": 1, "version": "0.1.0", "command": "groups",
-        "parameters": {"roots": ["/f"], "of": null, "family": false, "degree": "usual", "memory": null,
-            "min": null, "min_shared": 256, "min_size": 0, "include": [], "exclude": [], "top": null,
-            "exact": false, "params": "p"},
+        "parameters": {"roots": ["/f"], "of": null, "family": false, "degree": "usual",
+            "memory": null, "min": null, "min_shared": 256, "min_size": 0, "include": [],
+            "exclude": [], "top": null, "exact": false, "params": "p"},
         "fresh": true, "pending": 0, "total": sets, "shown": sets,
-        "summary": {"files": 0, "bytes": 0, "sets": sets, "set_files": 0, "overhead": 0, "clusters": 0,
-            "cluster_files": 0, "cluster_bytes": 0, "links": 0, "components": 0, "ignored": 0, "notes": []},
+        "summary": {"files": 0, "bytes": 0, "sets": sets, "set_files": 0, "overhead": 0,
+            "clusters": 0, "cluster_files": 0, "cluster_bytes": 0, "links": 0, "components": 0,
+            "ignored": 0, "notes": []},
         "clusters": [], "errors": []
     });
     head["identical"] = vec![set; sets].into();
