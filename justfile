@@ -4,7 +4,7 @@ default:
     @just --list
 
 # Everything CI checks, in its order.
-check: fmt lint doc test deny
+check: fmt lint doc test pages deny
 
 fmt:
     cargo fmt --all -- --check
@@ -17,7 +17,11 @@ doc:
 
 # Unit, property, model and system tests; FUSE must be usable.
 test:
-    RESEMBLE_REQUIRE_FUSE=1 cargo test
+    RESEMBLE_REQUIRE_FUSE=1 RESEMBLE_REQUIRE_BROWSER=0 cargo test
+
+# Reports in a browser and in a spreadsheet program, which must be there.
+pages:
+    RESEMBLE_REQUIRE_BROWSER=1 cargo test -p resemble-cli --test pages
 
 deny:
     cargo deny check licenses bans sources

@@ -3,14 +3,14 @@
 // Clippy knows test functions, not what they call: a stage that cannot be set is a failed test.
 #![allow(clippy::unwrap_used)]
 
-mod browser; // a real browser without a window
 mod daemon; // against a daemon that says what the test wants
+mod documents; // reports as they are saved
 mod environment; // the private home, and how the binary is run
 mod fold; // lists of hits
 mod lab; // handing over to the laboratory
 mod local; // without a daemon: real trees, every format
-mod pages; // pages in a browser, workbooks in a spreadsheet, saved reports
 mod reports; // compare, covered, dirs, groups: exit codes, formats, plans
+mod saved; // saved reports, filtered and printed again
 mod streams; // terminals, pipes that close, full disks
 mod sweeps; // lost, history: dated catalogues
 mod usage; // wrong arguments, the manual

@@ -1,8 +1,8 @@
 //! A real browser without a window, driven through its debugging pipe.
 //!
-//! `chromium --remote-debugging-pipe` reads commands from descriptor 3 and writes answers and events to
-//! descriptor 4, JSON ended by NUL. A shell puts the pipes there. Input goes the way of a person's: keys
-//! and clicks at places, not calls of the page's functions.
+//! `chromium --remote-debugging-pipe` reads commands from descriptor 3 and writes answers and
+//! events to descriptor 4, JSON ended by NUL. A shell puts the pipes there. Input goes the way of a
+//! person's: keys and clicks at places, not calls of the page's functions.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 /// How long the browser may take for anything.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Whether a program can be started here. If not, that is said loudly, or is a failure: see `main.rs`.
+/// Whether a program can be started here. If not, that is said loudly, or is a failure: see
+/// `main.rs`.
 pub(crate) fn installed(program: &str) -> bool {
     let asked = std::env::var("RESEMBLE_REQUIRE_BROWSER").unwrap_or_default();
     let found = asked != "0"
@@ -59,7 +60,8 @@ impl Browser {
             return None;
         }
         let profile = tempfile::tempdir().unwrap();
-        // The sandbox of the browser needs rights that a container does not give; the pages are ours.
+        // The sandbox of the browser needs rights that a container does not give; the pages are
+        // ours.
         let script = "exec chromium --headless --no-sandbox --disable-gpu --no-first-run \
              --disable-dev-shm-usage --disable-background-networking --window-size=1300,900 \
              --remote-debugging-pipe --user-data-dir=\"$0\" about:blank \

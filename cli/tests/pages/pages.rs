@@ -6,8 +6,21 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::browser::Browser;
-use crate::documents::{HOSTILE, NOT_UTF8, compare, covered, dirs, groups, printed};
+use crate::documents::{compare, covered, dirs, groups, printed};
 use crate::environment::{Environment, prose};
+
+/// Names that would do harm if anything but a name were made of them.
+pub(crate) const HOSTILE: [&str; 6] = [
+    "/h/<img src=x onerror=\"document.title='harm'\">",
+    "/h/</script><script>document.title='harm'</script>",
+    "/h/--><!--<script>",
+    "/h/a\u{202e}gnp.exe\n\u{2028}\u{1b}[2J",
+    "/h/&lt;b&gt;\"' %41?x#y",
+    "/h/=cmd|'/c calc'!A1",
+];
+
+/// A byte that is no UTF-8.
+const NOT_UTF8: &[u8] = b"/h/\xffname\xc3";
 
 /// A page of groups with folders and evidence, which only a page can hold.
 fn page_with_extras(env: &Environment, evidence: &Value) -> PathBuf {

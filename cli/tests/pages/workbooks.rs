@@ -1,0 +1,162 @@
+//! Workbooks in a real spreadsheet program.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use crate::browser::installed;
+use crate::documents::{compare, groups, printed};
+use crate::environment::{Environment, prose};
+use crate::pages::HOSTILE;
+
+/// A workbook as `LibreOffice` reads it, as flat XML.
+fn opened_by_office(env: &Environment, workbook: &Path) -> String {
+    let profile = env.path("office-profile");
+    let mut command = Command::new("soffice");
+    command
+        .arg(format!(
+            "-env:UserInstallation=file://{}",
+            profile.display()
+        ))
+        .args(["--headless", "--convert-to", "fods", "--outdir"])
+        .arg(env.path(""))
+        .arg(workbook)
+        .env("HOME", env.home())
+        .stdin(Stdio::null());
+    let output = command.output().unwrap();
+    let name = workbook.with_extension("fods");
+    std::fs::read_to_string(&name).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+/// The table of a sheet.
+fn sheet<'a>(book: &'a str, name: &str) -> &'a str {
+    let open = format!("<table:table table:name=\"{name}\"");
+    let (_, rest) = book
+        .split_once(&open)
+        .unwrap_or_else(|| panic!("no sheet {name}"));
+    rest.split("</table:table>").next().unwrap()
+}
+
+#[test]
+fn a_spreadsheet_opens_the_workbook() {
+    if !installed("soffice") {
+        return;
+    }
+    let env = Environment::new();
+    let mut report = groups();
+    report["identical"][1]["paths"] = json!([HOSTILE[5], HOSTILE[3]]);
+    report["identical"][2]["paths"][0] = json!({"b64": "L2gv/25hbWXD"});
+    let book = opened_by_office(&env, &printed(&env, &report, "xlsx"));
+
+    let names: Vec<&str> = book
+        .split("<table:table table:name=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    assert_eq!(
+        names,
+        ["Clusters", "Identical files", "Links", "Errors", "About"]
+    );
+    // As in figures 5 and 6: members below their cluster or set, folded away.
+    for (name, groups, below) in [("Clusters", 4, 8), ("Identical files", 3, 4)] {
+        let table = sheet(&book, name);
+        assert_eq!(
+            table
+                .matches("<table:table-row-group table:display=\"false\"")
+                .count(),
+            groups,
+            "{name}"
+        );
+        let inside: usize = table
+            .split("<table:table-row-group")
+            .skip(1)
+            .map(|group| {
+                group
+                    .split("</table:table-row-group>")
+                    .next()
+                    .unwrap()
+                    .matches("<table:table-row ")
+                    .count()
+            })
+            .sum();
+        assert_eq!(inside, below, "{name}");
+    }
+    assert!(sheet(&book, "Identical files").contains("table:visibility=\"collapse\""));
+    let identical = sheet(&book, "Identical files");
+    // Numbers are numbers, times are times, names are text whatever they begin with.
+    assert!(
+        identical.contains("office:value-type=\"float\" office:value=\"4000\""),
+        "overhead"
+    );
+    assert!(
+        identical.contains("office:date-value=\"2001-09-09T01:46:40\""),
+        "{identical}"
+    );
+    assert!(!book.contains("table:formula"), "no cell is a formula");
+    assert!(
+        identical.contains("<text:p>/h/=cmd|&apos;/c calc&apos;!A1</text:p>")
+            || identical.contains("<text:p>/h/=cmd|'/c calc'!A1</text:p>")
+    );
+    assert!(identical.contains(r"/h/a\u{202e}gnp.exe\n\u{2028}\x1b[2J"));
+    assert!(identical.contains(r"/h/\xffname\xc3"));
+    let clusters = sheet(&book, "Clusters");
+    assert!(
+        clusters.contains("office:value-type=\"percentage\" office:value=\"0.95\""),
+        "{clusters}"
+    );
+    assert!(
+        clusters.contains("office:value-type=\"percentage\" office:value=\"0.999\""),
+        "not identical: not 100 %"
+    );
+    // Filters where rows stand alone.
+    assert!(
+        book.contains("table:target-range-address=\"Links.A2:Links.H6\""),
+        "{}",
+        &book[book.len() - 2000..]
+    );
+    let about = sheet(&book, "About");
+    for part in [
+        "0.0.7",
+        "tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v3",
+        "sets of identical files: 7 files, 4.9 KiB overhead",
+        "1 file or directory could not be looked at",
+    ] {
+        assert!(about.contains(part), "{part}");
+    }
+    assert!(sheet(&book, "Errors").contains("Permission denied"));
+
+    // A comparison: classes, folders and files below each other.
+    let book = opened_by_office(&env, &printed(&env, &compare(), "xlsx"));
+    let table = sheet(&book, "Compare");
+    // Five classes with a folder each, and the files of each folded away.
+    let groups = table.matches("<table:table-row-group").count();
+    let folded = table
+        .matches("<table:table-row-group table:display=\"false\"")
+        .count();
+    assert_eq!((groups, folded), (10, 5), "{table}");
+    assert!(table.contains("further partner"));
+}
+
+/// What find and pairs list, as workbooks.
+#[test]
+fn a_spreadsheet_opens_lists() {
+    if !installed("soffice") {
+        return;
+    }
+    let env = Environment::new();
+    let text = prose(1, 60);
+    env.write("docs/=cmd.txt", &text);
+    env.write("docs/copy.txt", &text);
+    let find = ["find", "docs/copy.txt", "--in", "docs"];
+    for (args, name) in [(&find[..], "Similar files"), (&["pairs", "docs"], "Pairs")] {
+        let ran = env.run([args, &["--format", "xlsx", "-o", "list.xlsx"]].concat());
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let book = opened_by_office(&env, &env.path("list.xlsx"));
+        let table = sheet(&book, name);
+        assert!(table.contains("<text:p>docs/=cmd.txt</text:p>"), "{table}");
+        let whole = "office:value-type=\"percentage\" office:value=\"1\"";
+        assert!(table.contains(whole), "{table}");
+        assert!(sheet(&book, "About").contains("Files looked at"));
+    }
+}
