@@ -353,7 +353,7 @@ fn nothing_found_is_one_question() {
     let said = "nothing found: compared 1,234 files of 4.8 MiB; 2 could not be read";
     assert!(found.err.contains(said), "{}", found.err);
     let json = env.run(["find", "a.txt", "--format", "json"]);
-    assert!(!json.out.contains("looked"), "{}", json.out);
+    assert!(!json.text().contains("looked"), "{json:?}");
     let asked = daemon.stop();
     assert_eq!(asked.len(), 2, "{asked:?}");
 }
