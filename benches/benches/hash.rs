@@ -26,7 +26,7 @@ fn scan(bytes: &[u8]) {
     println!("rolling scan, D' 270, every window");
     for level in [5, 12] {
         for buffer in [4 << 10, 64 << 10, BYTES] {
-            for platform in rolling::Platform::available() {
+            for platform in rolling::RollingPlatform::available() {
                 let divisor = ChunkParams::PAPER.backup_divisor;
                 let mut scanner = rolling::Scanner::with(divisor, level, platform);
                 let speed = measure(bytes.len(), || {
@@ -72,7 +72,7 @@ fn chunk_names(bytes: &[u8], noise: &mut Noise) {
     for (what, messages) in &batches {
         let total = messages.iter().map(|message| message.len()).sum();
         let mut out: Vec<ChunkHash> = Vec::new();
-        for platform in md5::Platform::available() {
+        for platform in md5::Md5Platform::available() {
             let speed = measure(total, || {
                 out.clear();
                 platform.md5_many(messages, &mut out);

@@ -144,13 +144,13 @@ impl Jobs {
 }
 
 impl Timing {
-    fn due_at(self, waiting: &Waiting) -> Instant {
+    fn due_at(self, waiting: &QueuedPath) -> Instant {
         (waiting.last + self.settle).min(waiting.first + self.cap)
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct QueuedPath {
     first: Instant,
     last: Instant,
     cause: Cause,
@@ -161,7 +161,7 @@ struct Waiting {
 pub struct Coalescer {
     timing: Timing,
     /// Sorted by path, so that what is below a directory is one range.
-    waiting: BTreeMap<PathBuf, Waiting>,
+    waiting: BTreeMap<PathBuf, QueuedPath>,
     /// No waiting file is due before this; it may be too early, never too late. Saves looking at
     /// all that wait after every event.
     earliest: Option<Instant>,
@@ -265,11 +265,14 @@ impl Coalescer {
                 }
             }
             Kind::File => {
-                let waiting = self.waiting.entry(path.to_path_buf()).or_insert(Waiting {
-                    first,
-                    last,
-                    cause: Cause::Unknown,
-                });
+                let waiting = self
+                    .waiting
+                    .entry(path.to_path_buf())
+                    .or_insert(QueuedPath {
+                        first,
+                        last,
+                        cause: Cause::Unknown,
+                    });
                 waiting.first = waiting.first.min(first);
                 waiting.last = waiting.last.max(last);
                 if marks.any(Marks::WRITTEN.and(Marks::CLOSED)) {

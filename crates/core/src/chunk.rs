@@ -41,7 +41,7 @@ mod picker;
 
 pub use picker::Picker;
 
-use crate::hash::rolling::{Divisor, Platform, Scanner};
+use crate::hash::rolling::{Divisor, RollingPlatform, Scanner};
 use crate::ids::Fingerprint;
 use crate::params::{ChunkParams, Params};
 
@@ -103,7 +103,7 @@ impl Chunker {
     pub fn new(params: &ChunkParams) -> Self {
         // As few samples as there can be: they are not asked for.
         Self::with(
-            Scanner::with(params.backup_divisor, 63, Platform::detect()),
+            Scanner::with(params.backup_divisor, 63, RollingPlatform::detect()),
             params,
         )
     }

@@ -43,21 +43,21 @@ const AHEAD: usize = 8;
 pub(crate) struct CodeSampler {
     scanner: Scanner,
     head: Vec<u8>,
-    state: State,
+    state: CodeState,
 }
 
 #[derive(Debug)]
-enum State {
+enum CodeState {
     /// The beginning is not known yet.
     Beginning,
     /// No executable.
     Other,
-    Code(Filter),
+    Code(CallFilter),
 }
 
 /// Sets distances to zero.
 #[derive(Debug)]
-struct Filter {
+struct CallFilter {
     machine: Machine,
     /// Where code lies in the file, ascending.
     code: Vec<Range<u64>>,
@@ -84,32 +84,32 @@ impl CodeSampler {
         Self {
             scanner: Scanner::new(params),
             head: Vec::new(),
-            state: State::Beginning,
+            state: CodeState::Beginning,
         }
     }
 
     pub(crate) fn reset(&mut self) {
         self.scanner.reset();
         self.head.clear();
-        self.state = State::Beginning;
+        self.state = CodeState::Beginning;
     }
 
     /// Whether this is known to be an executable: then its samples are those of this sampler.
     pub(crate) const fn is_code(&self) -> bool {
-        matches!(self.state, State::Code(_))
+        matches!(self.state, CodeState::Code(_))
     }
 
     /// Takes the next bytes; `sample` gets the fingerprints of the windows that are complete now.
     pub(crate) fn update(&mut self, bytes: &[u8], sample: &mut impl FnMut(Fingerprint)) {
-        if matches!(self.state, State::Other) {
+        if matches!(self.state, CodeState::Other) {
             return;
         }
         let mut bytes = bytes;
-        if matches!(self.state, State::Beginning) {
+        if matches!(self.state, CodeState::Beginning) {
             // Told before anything is copied: of most files this is all that is done.
             let rest = MAGIC.get(self.head.len()..).unwrap_or_default();
             if !bytes.iter().zip(rest).all(|(byte, magic)| byte == magic) {
-                self.state = State::Other;
+                self.state = CodeState::Other;
                 return;
             }
             let more = bytes.len().min(HEAD - self.head.len());
@@ -125,13 +125,13 @@ impl CodeSampler {
 
     /// Takes so many zeros.
     pub(crate) fn update_zeros(&mut self, count: u64, sample: &mut impl FnMut(Fingerprint)) {
-        if matches!(self.state, State::Other) {
+        if matches!(self.state, CodeState::Other) {
             return;
         }
         // Zeros are no instruction: behind a few of them nothing is held but zeros.
         let few = count.min(HEAD as u64 + AHEAD as u64);
         self.update(&vec![0; few as usize], sample);
-        if let State::Code(filter) = &mut self.state {
+        if let CodeState::Code(filter) = &mut self.state {
             let rest = count - few;
             if rest > 0 {
                 filter.at += rest;
@@ -142,10 +142,10 @@ impl CodeSampler {
 
     /// The end of the content.
     pub(crate) fn finish(&mut self, sample: &mut impl FnMut(Fingerprint)) {
-        if matches!(self.state, State::Beginning) {
+        if matches!(self.state, CodeState::Beginning) {
             self.begin(sample);
         }
-        if let State::Code(filter) = &mut self.state {
+        if let CodeState::Code(filter) = &mut self.state {
             filter.end();
             scan(&mut self.scanner, &mut filter.out, sample);
         }
@@ -154,8 +154,8 @@ impl CodeSampler {
     /// The beginning is known.
     fn begin(&mut self, sample: &mut impl FnMut(Fingerprint)) {
         let head = std::mem::take(&mut self.head);
-        self.state = segments(&head).map_or(State::Other, |(machine, code)| {
-            State::Code(Filter {
+        self.state = segments(&head).map_or(CodeState::Other, |(machine, code)| {
+            CodeState::Code(CallFilter {
                 machine,
                 code,
                 at: 0,
@@ -170,7 +170,7 @@ impl CodeSampler {
     }
 
     fn take(&mut self, bytes: &[u8], sample: &mut impl FnMut(Fingerprint)) {
-        if let State::Code(filter) = &mut self.state {
+        if let CodeState::Code(filter) = &mut self.state {
             // Pieces, so that memory does not grow with what is handed over.
             for piece in bytes.chunks(1 << 16) {
                 filter.update(piece);
@@ -189,7 +189,7 @@ fn scan(scanner: &mut Scanner, bytes: &mut Vec<u8>, sample: &mut impl FnMut(Fing
     bytes.clear();
 }
 
-impl Filter {
+impl CallFilter {
     fn update(&mut self, bytes: &[u8]) {
         self.held.extend_from_slice(bytes);
         let ready = self.held.len().saturating_sub(AHEAD);

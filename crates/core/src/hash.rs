@@ -12,7 +12,7 @@
 //! # Processors
 //!
 //! The first two are where the time goes, so they have kernels for wide vector units, chosen once
-//! at run time ([`md5::Platform`], [`rolling::Platform`]). A kernel is never more than a faster way
+//! at run time ([`md5::Md5Platform`], [`rolling::RollingPlatform`]). A kernel is never more than a faster way
 //! to the same values: the portable one is the definition, the tests run every kernel the processor
 //! has against it, and nothing outside this module can tell which one ran.
 //!

@@ -106,7 +106,7 @@ impl Default for Params {
 impl Params {
     /// Bytes of the rolling window, for cut points and fingerprints alike (one pass serves both).
     pub const WINDOW: usize = 64;
-    /// Words in a shingle: w of Broder 1997, section 2.
+    /// Words in a shingle: w of Broder 1997, section 2 (10 there, on the web; any w will do).
     pub const SHINGLE: usize = 5;
 }
 

@@ -195,7 +195,7 @@ pub mod fields {
                 use super::{Deserialize, Deserializer, PathText, SerializeMap, Serializer, de};
 
                 #[derive(Deserialize)]
-                struct Fields {
+                struct OptionalFields {
                     #[serde(rename = $text, default)]
                     text: Option<String>,
                     #[serde(rename = $b64, default)]
@@ -220,7 +220,7 @@ pub mod fields {
                 pub fn deserialize<'de, D: Deserializer<'de>>(
                     deserializer: D,
                 ) -> Result<Option<PathText>, D::Error> {
-                    let fields = Fields::deserialize(deserializer)?;
+                    let fields = OptionalFields::deserialize(deserializer)?;
                     match (fields.b64, fields.text) {
                         (Some(b64), _) => PathText::from_b64::<de::value::Error>(&b64)
                             .map(Some)

@@ -13,19 +13,19 @@ use super::{Batch, Cookie, Marks, Source, SourceError, WatchError};
 /// The source as the daemon sees it.
 #[derive(Debug)]
 pub(crate) struct ScriptSource {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<Scene>>,
     bell: Receiver<()>,
 }
 
 /// The other end, for the test.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<Scene>>,
     ring: Sender<()>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct Scene {
     dirty: Dirty,
     watched: BTreeSet<PathBuf>,
     limit: usize,
@@ -41,7 +41,7 @@ struct Shared {
 /// Both ends.
 pub(crate) fn script() -> (ScriptSource, Script) {
     let (ring, bell) = bounded(1);
-    let shared = Arc::new(Mutex::new(Shared {
+    let shared = Arc::new(Mutex::new(Scene {
         dirty: Dirty::default(),
         watched: BTreeSet::new(),
         limit: usize::MAX,

@@ -74,14 +74,14 @@ struct Root {
     real: PathBuf,
     /// The folder that it is, where it is not the mount itself.
     name: OsString,
-    handle: Mutex<Handle>,
+    handle: Mutex<RootHandle>,
 }
 
 /// A root, and whether it is one still.
 type Slot = (Arc<Root>, bool);
 
 #[derive(Debug)]
-struct Handle {
+struct RootHandle {
     fd: Option<Arc<OwnedFd>>,
     taken: Instant,
 }
@@ -94,7 +94,7 @@ impl Root {
             path,
             real,
             name,
-            handle: Mutex::new(Handle {
+            handle: Mutex::new(RootHandle {
                 fd,
                 taken: Instant::now(),
             }),
@@ -104,7 +104,7 @@ impl Root {
     fn fd(&self, mounts: &MountTable) -> Result<Arc<OwnedFd>, Errno> {
         let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         if handle.taken.elapsed() >= HANDLE_AGE {
-            *handle = Handle {
+            *handle = RootHandle {
                 fd: take(&self.real, mounts),
                 taken: Instant::now(),
             };
@@ -114,7 +114,7 @@ impl Root {
 
     fn set_handle(&self, fd: Option<Arc<OwnedFd>>) {
         let taken = Instant::now();
-        *self.handle.lock().unwrap_or_else(PoisonError::into_inner) = Handle { fd, taken };
+        *self.handle.lock().unwrap_or_else(PoisonError::into_inner) = RootHandle { fd, taken };
     }
 }
 

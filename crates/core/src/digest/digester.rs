@@ -38,7 +38,7 @@ pub struct Digester {
     /// Samples of machine code: the signature, if it is an executable.
     codes: Sampler,
     content: ContentHasher,
-    kind: Kind,
+    kind: KindFinder,
     /// All of the content comes at once.
     whole: bool,
     kept: Vec<u8>,
@@ -61,12 +61,12 @@ const BATCH: usize = BLOCK / 2;
 
 /// What the first bytes have said so far.
 #[derive(Clone, Copy, Debug, Default)]
-struct Kind {
+struct KindFinder {
     looked_at: usize,
     nul: bool,
 }
 
-impl Kind {
+impl KindFinder {
     #[inline]
     fn update(&mut self, bytes: &[u8]) {
         if self.looked_at < ContentKind::LOOKED_AT {
@@ -108,7 +108,7 @@ impl Digester {
             code: CodeSampler::new(params),
             codes: Sampler::new(&params.sampling),
             content: ContentHasher::new(),
-            kind: Kind::default(),
+            kind: KindFinder::default(),
             whole: false,
             kept: Vec::new(),
             kept_from: 0,
@@ -200,7 +200,7 @@ impl Digester {
         self.code.reset();
         self.codes.reset();
         self.content = ContentHasher::new();
-        self.kind = Kind::default();
+        self.kind = KindFinder::default();
         self.whole = false;
         self.kept.clear();
         self.kept_from = 0;

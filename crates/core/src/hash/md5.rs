@@ -34,12 +34,12 @@ use crate::ids::ChunkHash;
 ///
 /// Best with hundreds of messages of hundreds of bytes; right with any.
 pub fn md5_many(messages: &[&[u8]], out: &mut Vec<ChunkHash>) {
-    Platform::detect().md5_many(messages, out);
+    Md5Platform::detect().md5_many(messages, out);
 }
 
 /// The instructions MD5 uses. Which one is no part of any result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Platform {
+pub enum Md5Platform {
     /// One message at a time.
     Portable,
     /// AVX2: 8 or 16 messages at a time.
@@ -50,7 +50,7 @@ pub enum Platform {
     Avx512,
 }
 
-impl Platform {
+impl Md5Platform {
     /// The fastest this processor has.
     pub fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]

@@ -217,7 +217,7 @@ impl Criteria {
 
 /// The instructions a scan uses. Which one is no part of any result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Platform {
+pub enum RollingPlatform {
     /// What every processor has.
     Portable,
     /// AVX2: Haswell, Zen and later.
@@ -228,7 +228,7 @@ pub enum Platform {
     Vbmi,
 }
 
-impl Platform {
+impl RollingPlatform {
     /// The fastest this processor has.
     pub fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
@@ -278,7 +278,7 @@ impl Platform {
     /// Sets a bit for each of the first `count` hashes that meets the criteria, and perhaps for a
     /// few that do not; clears the bits of all others.
     #[inline]
-    fn matches(self, hashes: &Hashes, count: usize, criteria: &Criteria, bits: &mut Bits) {
+    fn matches(self, hashes: &Hashes, count: usize, criteria: &Criteria, bits: &mut MatchBits) {
         assert!(count <= SEGMENT, "the windows of a segment");
         match self {
             Self::Portable => strips::matches(hashes, count, criteria, bits),
@@ -300,13 +300,13 @@ const BLOCK: usize = 64;
 type Hashes = [u64; SEGMENT + BLOCK];
 
 /// A bit for each window of a segment.
-type Bits = [u64; SEGMENT / BLOCK];
+type MatchBits = [u64; SEGMENT / BLOCK];
 
 /// The memory of a scan. Aligned, as vectors that straddle two cache lines take twice as long.
 #[repr(align(64))]
 struct Scratch {
     hashes: Hashes,
-    bits: Bits,
+    bits: MatchBits,
 }
 
 /// Scans a file, handed over in buffers of any size, for cut points and samples.
@@ -317,7 +317,7 @@ pub struct Scanner {
     criteria: Criteria,
     level: u8,
     first_level: u8,
-    platform: Platform,
+    platform: RollingPlatform,
     /// Bytes scanned.
     position: u64,
     /// The last `carried` bytes scanned, at the front: min(63, `position`) of them.
@@ -345,7 +345,11 @@ impl Scanner {
     /// If D' is 0.
     pub fn new(params: &Params) -> Self {
         let level = params.sampling.least_level;
-        Self::with(params.chunk.backup_divisor, level, Platform::detect())
+        Self::with(
+            params.chunk.backup_divisor,
+            level,
+            RollingPlatform::detect(),
+        )
     }
 
     /// A scanner at the start of a file for D' (and D = 2·D'), the samples of `level` (at least
@@ -355,7 +359,7 @@ impl Scanner {
     ///
     /// If D' is 0.
     #[allow(clippy::large_stack_arrays)] // on their way to the heap
-    pub fn with(backup_divisor: u32, level: u8, platform: Platform) -> Self {
+    pub fn with(backup_divisor: u32, level: u8, platform: RollingPlatform) -> Self {
         Self {
             criteria: Criteria::new(backup_divisor, level),
             level,

@@ -69,7 +69,7 @@ pub(crate) const fn hash(shingle: u64) -> u64 {
 
 /// What each word changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Chain {
+pub(crate) struct ShingleChain {
     /// Words so far.
     pub(crate) words: u64,
     /// The last of them, the oldest first.
@@ -80,7 +80,7 @@ pub(crate) struct Chain {
     pub(crate) all: [u64; 2],
 }
 
-impl Chain {
+impl ShingleChain {
     /// The next word.
     #[inline]
     pub(crate) fn push(&mut self, word: u64) {
@@ -194,7 +194,12 @@ impl Chosen {
 ///
 /// In two passes, so that the processor works on many words at a time: hashing them needs nothing of what came before,
 /// and joining them little else.
-pub(crate) fn join(window: &[u8; WINDOW], words: u64, chain: &mut Chain, chosen: &mut Chosen) {
+pub(crate) fn join(
+    window: &[u8; WINDOW],
+    words: u64,
+    chain: &mut ShingleChain,
+    chosen: &mut Chosen,
+) {
     let mut hashes = [0; SHINGLE + MOST_WORDS];
     hashes[..SHINGLE].copy_from_slice(&chain.last);
     let mut count = 0;
@@ -248,7 +253,7 @@ mod tests {
     proptest! {
         #[test]
         fn words_of_a_block_are_joined_as_one_by_one(blocks in prop::collection::vec(window(), 1..6)) {
-            let (mut at_once, mut one_by_one) = (Chain::default(), Chain::default());
+            let (mut at_once, mut one_by_one) = (ShingleChain::default(), ShingleChain::default());
             let mut chosen = Chosen::default();
             for (window, words) in &blocks {
                 join(window, *words, &mut at_once, &mut chosen);

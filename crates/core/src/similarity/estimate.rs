@@ -46,12 +46,12 @@ pub fn estimate_texts(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerpl
 /// As [`estimate_texts`], with the containments of the sets of word-5-shingles as well.
 pub fn estimate_words(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -> Measures {
     let (a, b) = (Prepared::of(a, boilerplate), Prepared::of(b, boilerplate));
-    Pair::of(&a, &b, boilerplate).measures(Unit::Words, super::Unit::Words)
+    PreparedPair::of(&a, &b, boilerplate).measures(ResemblanceUnit::Words, super::Unit::Words)
 }
 
 /// [`estimate`] of contents that were made ready with the same boilerplate.
 pub fn estimate_prepared(a: &Prepared, b: &Prepared, boilerplate: &dyn Boilerplate) -> Measures {
-    Pair::of(a, b, boilerplate).measures(Unit::Windows, super::Unit::Bytes)
+    PreparedPair::of(a, b, boilerplate).measures(ResemblanceUnit::Windows, super::Unit::Bytes)
 }
 
 /// [`estimate_texts`] of contents that were made ready with the same boilerplate.
@@ -60,18 +60,18 @@ pub fn estimate_prepared_texts(
     b: &Prepared,
     boilerplate: &dyn Boilerplate,
 ) -> Measures {
-    Pair::of(a, b, boilerplate).measures(Unit::Words, super::Unit::Bytes)
+    PreparedPair::of(a, b, boilerplate).measures(ResemblanceUnit::Words, super::Unit::Bytes)
 }
 
 /// What was sampled.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Unit {
+enum ResemblanceUnit {
     Windows,
     Words,
 }
 
 /// What two sketches have in common.
-struct Pair {
+struct PreparedPair {
     /// Bytes of common chunks; `None`: there is none.
     proven: Option<ByteLen>,
     a: Side,
@@ -96,7 +96,7 @@ struct Shares {
     words: f64,
 }
 
-impl Pair {
+impl PreparedPair {
     fn of(a: &Prepared, b: &Prepared, boilerplate: &dyn Boilerplate) -> Self {
         let level = a.level.max(b.level);
         let (chunks, proven) = a.common_chunks(b, boilerplate);
@@ -116,7 +116,7 @@ impl Pair {
         }
     }
 
-    fn measures(&self, unit: Unit, told: super::Unit) -> Measures {
+    fn measures(&self, unit: ResemblanceUnit, told: super::Unit) -> Measures {
         let Self { proven, a, b } = self;
         let shared_bytes = proven.unwrap_or(ByteLen::ZERO);
         if too_small(a.size) || too_small(b.size) {
@@ -138,7 +138,7 @@ impl Pair {
         let resemblance = match (of_a, of_b) {
             (None, None) => None,
             _ if unrelated => Some(0.0),
-            (Some(of_a), Some(of_b)) if unit == Unit::Words => {
+            (Some(of_a), Some(of_b)) if unit == ResemblanceUnit::Words => {
                 let sizes = [a.size.0 as f64, b.size.0 as f64];
                 let shared = 0.5 * (of_a.words * sizes[0] + of_b.words * sizes[1]);
                 let shared = shared.min(sizes[0]).min(sizes[1]);
@@ -163,7 +163,7 @@ impl Pair {
 }
 
 impl Side {
-    fn shares(&self, proven: ByteLen, unit: Unit) -> Shares {
+    fn shares(&self, proven: ByteLen, unit: ResemblanceUnit) -> Shares {
         let size = self.size.0 as f64;
         let Self {
             samples,
@@ -172,8 +172,8 @@ impl Side {
             ..
         } = self;
         let (free, bytes, small) = match unit {
-            Unit::Windows => (WINDOW - 1.0, 1.0, 0.0),
-            Unit::Words => (Params::SHINGLE as f64 - 1.0, WORD, 1.0),
+            ResemblanceUnit::Windows => (WINDOW - 1.0, 1.0, 0.0),
+            ResemblanceUnit::Words => (Params::SHINGLE as f64 - 1.0, WORD, 1.0),
         };
         let windows = (size / bytes - free).max(1.0);
         let Fit { missing, gaps, .. } = Evidence {
@@ -189,7 +189,7 @@ impl Side {
         let uncovered = windows * (missing - gaps * free) * bytes;
         // Of texts what lies between two edits counts from 64 bytes on: with gaps at random, d to a shared byte,
         // the share of the bytes in runs of at least l is (1 + d·l)·e^(-d·l).
-        let uncovered = if unit == Unit::Words {
+        let uncovered = if unit == ResemblanceUnit::Words {
             let shared = (size - uncovered).max(0.0);
             let between = WINDOW * gaps * windows / shared.max(1.0);
             size - shared * (1.0 + between) * (-between).exp()

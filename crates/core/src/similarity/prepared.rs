@@ -104,8 +104,8 @@ impl Prepared {
     ) -> ([Layout; 2], Option<ByteLen>) {
         let mut bytes = ByteLen::ZERO;
         let mut kinds = [
-            vec![Kind::Own; self.chunks.len()],
-            vec![Kind::Own; other.chunks.len()],
+            vec![ChunkRole::Own; self.chunks.len()],
+            vec![ChunkRole::Own; other.chunks.len()],
         ];
         let mut any = false;
         let (mut i, mut j) = (0, 0);
@@ -115,11 +115,11 @@ impl Prepared {
                 std::cmp::Ordering::Greater => j += 1,
                 std::cmp::Ordering::Equal => {
                     let kind = if boilerplate.chunk(a.0.posting_key()) {
-                        Kind::Boilerplate
+                        ChunkRole::Boilerplate
                     } else {
                         any = true;
                         bytes += ByteLen(u64::from(a.1) * m.min(n));
-                        Kind::Shared
+                        ChunkRole::Shared
                     };
                     kinds[0][i] = kind;
                     kinds[1][j] = kind;
@@ -132,17 +132,17 @@ impl Prepared {
         (layouts, any.then_some(bytes))
     }
 
-    fn layout(&self, kinds: &[Kind]) -> Layout {
+    fn layout(&self, kinds: &[ChunkRole]) -> Layout {
         let mut layout = Layout::default();
         let runs = self.runs.iter().filter_map(|&(at, count)| {
             let kind = kinds[at as usize];
-            if kind == Kind::Boilerplate {
+            if kind == ChunkRole::Boilerplate {
                 return None;
             }
             let bytes = u64::from(self.chunks[at as usize].0.1) * count;
             layout.bytes += bytes;
-            layout.shared += if kind == Kind::Shared { bytes } else { 0 };
-            Some((count, kind == Kind::Shared))
+            layout.shared += if kind == ChunkRole::Shared { bytes } else { 0 };
+            Some((count, kind == ChunkRole::Shared))
         });
         let pattern = Pattern::of(runs);
         layout.pattern = pattern;
@@ -152,7 +152,7 @@ impl Prepared {
 
 /// What a chunk is to a pair.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ChunkRole {
     Own,
     Shared,
     /// Common, and no evidence: left out of both.

@@ -227,7 +227,7 @@ pub fn exact(a: &[u8], b: &[u8], kinds: (ContentKind, ContentKind)) -> Measures 
 pub fn exact_words(a: &[u8], b: &[u8]) -> Measures {
     let (in_a, in_b) = cover::covered(a, b);
     let shared_bytes = ByteLen(in_a.min(in_b) as u64);
-    let words = sets::Words::of(a, b);
+    let words = sets::ShingleSets::of(a, b);
     let judged = !too_small(ByteLen(a.len() as u64)) && !too_small(ByteLen(b.len() as u64));
     let share = |of: usize| judged.then(|| Score::new(words.shared as f64 / of.max(1) as f64));
     Measures {

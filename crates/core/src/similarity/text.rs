@@ -47,7 +47,7 @@ pub struct Text {
 impl Text {
     /// The text of a file, from all its bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        let mut words = Words::default();
+        let mut words = WordCollector::default();
         let mut tokens = Tokenizer::default();
         tokens.update(bytes, &mut words);
         let plain = tokens.is_plain() && bytes.is_ascii();
@@ -118,7 +118,7 @@ fn rarity(contents: u16) -> f64 {
 
 /// Collects words.
 #[derive(Default)]
-struct Words {
+struct WordCollector {
     folding: Folding,
     characters: u32,
     of_word: u32,
@@ -128,7 +128,7 @@ struct Words {
     cut: bool,
 }
 
-impl Sink for Words {
+impl Sink for WordCollector {
     fn letter(&mut self, letter: u32) {
         self.of_word += 1;
         if self.folding.letter(letter) {
@@ -161,7 +161,7 @@ impl Sink for Words {
     }
 }
 
-impl Words {
+impl WordCollector {
     fn word(&mut self, blank: u32) {
         if self.folding.in_word() {
             let shingle = self.folding.word();
@@ -321,7 +321,7 @@ pub struct Table {
     /// Shingles and their entries, by open addressing.
     slots: Vec<(u64, u32)>,
     known: Known,
-    entries: Vec<Entry>,
+    entries: Vec<TableEntry>,
     /// The next place of the same shingle; by place.
     next: Vec<u32>,
     /// The entry of each place.
@@ -333,7 +333,7 @@ pub struct Table {
 
 /// A distinct shingle.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct TableEntry {
     first: u32,
     last: u32,
     /// What a character of it counts in a run.
@@ -375,7 +375,7 @@ impl Table {
                 let contents = a.contents(place);
                 self.slots[at] = (shingle, self.entries.len() as u32);
                 self.of.push(self.entries.len() as u32);
-                self.entries.push(Entry {
+                self.entries.push(TableEntry {
                     first: place as u32,
                     last: place as u32,
                     weight: discount::weight(u32::from(contents), self.limit) as f32,

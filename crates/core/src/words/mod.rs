@@ -23,7 +23,7 @@
 //! 4. **Streaming.** Pieces of any size give the same shingles; a word longer than memory costs nothing, because only
 //!    its hash is kept.
 
-use crate::hash::shingles::{Chain, Chosen, SHINGLE, WINDOW, fold, hash, join, small};
+use crate::hash::shingles::{Chosen, SHINGLE, ShingleChain, WINDOW, fold, hash, join, small};
 use crate::ids::{Fingerprint, WordsDigest};
 use crate::params::LEAST_JUDGED;
 
@@ -59,7 +59,7 @@ pub(crate) struct Folding {
     /// Letters since the last separator, and the last four of them.
     letters: u32,
     window: u32,
-    chain: Chain,
+    chain: ShingleChain,
     /// The bytes of all words so far.
     length: u64,
 }
@@ -290,8 +290,8 @@ fn give(shingle: Option<u64>, sink: &mut impl FnMut(Fingerprint)) {
 /// Two files with equal canonical text are the *same text*; common runs of it are what two files share
 /// whatever their line widths, capitals and markup.
 pub fn canonical(bytes: &[u8]) -> Vec<u8> {
-    struct Text(Vec<u8>);
-    impl Sink for Text {
+    struct CanonicalText(Vec<u8>);
+    impl Sink for CanonicalText {
         fn letter(&mut self, letter: u32) {
             match char::from_u32(letter) {
                 Some(letter) => {
@@ -309,7 +309,7 @@ pub fn canonical(bytes: &[u8]) -> Vec<u8> {
             }
         }
     }
-    let mut text = Text(Vec::with_capacity(bytes.len()));
+    let mut text = CanonicalText(Vec::with_capacity(bytes.len()));
     let mut tokens = Tokenizer::default();
     tokens.update(bytes, &mut text);
     tokens.finish(&mut text);

@@ -14,20 +14,20 @@ const PRIVATE: u32 = 0xe000;
 #[derive(Clone, Debug, Default)]
 pub struct WordTexts {
     tokens: Tokenizer,
-    word: Word,
+    word: SpelledWord,
 }
 
 /// The word under way.
 #[derive(Clone, Debug, Default)]
-struct Word {
+struct SpelledWord {
     text: Vec<u8>,
     /// Letters since the last separator, and the last four of them.
     letters: u32,
     window: u32,
 }
 
-struct Words<'a, F> {
-    word: &'a mut Word,
+struct WordSpeller<'a, F> {
+    word: &'a mut SpelledWord,
     sink: &'a mut F,
 }
 
@@ -35,18 +35,18 @@ impl WordTexts {
     /// Takes the next bytes; `sink` gets the words that are complete.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(&[u8])) {
         let word = &mut self.word;
-        self.tokens.update(bytes, &mut Words { word, sink });
+        self.tokens.update(bytes, &mut WordSpeller { word, sink });
     }
 
     /// Ends the text: `sink` gets the last words. What comes next is another text.
     pub fn finish(&mut self, sink: &mut impl FnMut(&[u8])) {
         let word = &mut self.word;
-        self.tokens.finish(&mut Words { word, sink });
-        self.word = Word::default();
+        self.tokens.finish(&mut WordSpeller { word, sink });
+        self.word = SpelledWord::default();
     }
 }
 
-impl<F: FnMut(&[u8])> Words<'_, F> {
+impl<F: FnMut(&[u8])> WordSpeller<'_, F> {
     #[inline]
     fn end(&mut self) {
         if !self.word.text.is_empty() {
@@ -77,7 +77,7 @@ impl<F: FnMut(&[u8])> Words<'_, F> {
     }
 }
 
-impl<F: FnMut(&[u8])> Sink for Words<'_, F> {
+impl<F: FnMut(&[u8])> Sink for WordSpeller<'_, F> {
     fn letter(&mut self, letter: u32) {
         self.push(letter);
         let word = &mut *self.word;

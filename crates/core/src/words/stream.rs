@@ -11,7 +11,7 @@ pub struct WordHashes {
     folding: Folding,
 }
 
-struct Words<'a, F> {
+struct WordHasher<'a, F> {
     folding: &'a mut Folding,
     sink: &'a mut F,
 }
@@ -26,18 +26,18 @@ impl WordHashes {
     /// Takes the next bytes; `sink` gets the words that are complete.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) {
         let folding = &mut self.folding;
-        self.tokens.update(bytes, &mut Words { folding, sink });
+        self.tokens.update(bytes, &mut WordHasher { folding, sink });
     }
 
     /// Ends the text: `sink` gets the last words. What comes next is another text.
     pub fn finish(&mut self, sink: &mut impl FnMut(u64)) {
         let folding = &mut self.folding;
-        self.tokens.finish(&mut Words { folding, sink });
+        self.tokens.finish(&mut WordHasher { folding, sink });
         self.folding = Folding::default();
     }
 }
 
-impl<F: FnMut(u64)> Words<'_, F> {
+impl<F: FnMut(u64)> WordHasher<'_, F> {
     #[inline]
     fn word(&mut self) {
         if let Some(word) = self.folding.take_word() {
@@ -46,7 +46,7 @@ impl<F: FnMut(u64)> Words<'_, F> {
     }
 }
 
-impl<F: FnMut(u64)> Sink for Words<'_, F> {
+impl<F: FnMut(u64)> Sink for WordHasher<'_, F> {
     #[inline]
     fn letter(&mut self, letter: u32) {
         if self.folding.letter(letter) {

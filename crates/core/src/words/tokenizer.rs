@@ -136,7 +136,7 @@ impl Tokenizer {
     /// Whether what was taken is no markup, as far as is known.
     pub(crate) fn is_plain(&self) -> bool {
         match self.markup {
-            None => kind_of(&self.head) == Kind::Plain,
+            None => kind_of(&self.head) == MarkupKind::Plain,
             Some(markup) => markup == Markup::None,
         }
     }
@@ -169,10 +169,10 @@ impl Tokenizer {
         let head = std::mem::take(&mut self.head);
         let kind = kind_of(&head);
         self.markup = Some(match kind {
-            Kind::Plain => Markup::None,
-            Kind::Html | Kind::Xml => Markup::Text,
+            MarkupKind::Plain => Markup::None,
+            MarkupKind::Html | MarkupKind::Xml => Markup::Text,
         });
-        self.values = kind == Kind::Xml;
+        self.values = kind == MarkupKind::Xml;
         self.take(&head, sink);
         self.head = head;
     }
@@ -439,7 +439,7 @@ fn character(code: u32, sink: &mut impl Sink) {
 
 /// What kind of text it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum MarkupKind {
     Plain,
     Html,
     Xml,
@@ -449,11 +449,11 @@ enum Kind {
 const STRAY: usize = 64;
 
 /// The kind of a text that begins like this.
-fn kind_of(head: &[u8]) -> Kind {
+fn kind_of(head: &[u8]) -> MarkupKind {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let lower = head.trim_ascii_start().to_ascii_lowercase();
     let Some(begin) = lower.iter().take(STRAY).position(|&byte| byte == b'<') else {
-        return Kind::Plain;
+        return MarkupKind::Plain;
     };
     let from = &lower[begin..];
     let starts = |with: &[&[u8]]| with.iter().any(|with| from.starts_with(with));
@@ -461,10 +461,10 @@ fn kind_of(head: &[u8]) -> Kind {
     let declared = starts(&[b"<?xml", b"<!doctype", b"<html", b"<svg"]);
     let tagged = begin == 0 && (starts(&[b"<head", b"<body", b"<!--"]) || has(b"</"));
     if !declared && !tagged {
-        Kind::Plain
+        MarkupKind::Plain
     } else if starts(&[b"<?xml", b"<svg"]) && !has(b"<html") && !has(b"<!doctype html") {
-        Kind::Xml
+        MarkupKind::Xml
     } else {
-        Kind::Html
+        MarkupKind::Html
     }
 }

@@ -15,13 +15,13 @@ use crate::read::{Place, Stop, Take, Text, Walk};
 
 /// What such a zip is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Document {
+pub(super) enum OpenDocument {
     Open,
     Epub,
 }
 
 /// By the entry `mimetype`.
-pub(super) fn recognise(zip: &Archive<'_>) -> Take<Option<Document>> {
+pub(super) fn recognise(zip: &Archive<'_>) -> Take<Option<OpenDocument>> {
     let Some(entry) = zip.find(b"mimetype") else {
         return Ok(None);
     };
@@ -30,19 +30,24 @@ pub(super) fn recognise(zip: &Archive<'_>) -> Take<Option<Document>> {
     let kind = kind.trim_ascii();
     Ok(
         if kind.starts_with(b"application/vnd.oasis.opendocument.") {
-            Some(Document::Open)
+            Some(OpenDocument::Open)
         } else if kind == b"application/epub+zip" {
-            Some(Document::Epub)
+            Some(OpenDocument::Epub)
         } else {
             None
         },
     )
 }
 
-pub(super) fn read(walk: &mut Walk, zip: &Archive<'_>, document: Document, place: Place) -> Take {
+pub(super) fn read(
+    walk: &mut Walk,
+    zip: &Archive<'_>,
+    document: OpenDocument,
+    place: Place,
+) -> Take {
     match document {
-        Document::Open => open_document(walk, zip, place),
-        Document::Epub => epub(walk, zip, place),
+        OpenDocument::Open => open_document(walk, zip, place),
+        OpenDocument::Epub => epub(walk, zip, place),
     }
 }
 

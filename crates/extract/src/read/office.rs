@@ -12,7 +12,7 @@ use crate::read::{Place, Take, Text, Walk};
 
 /// What a package holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum OfficeKind {
     Word,
     Slides,
     Sheets,
@@ -20,8 +20,8 @@ enum Kind {
 
 /// A package that was recognised.
 #[derive(Debug)]
-pub(super) struct Document {
-    kind: Kind,
+pub(super) struct OfficeDocument {
+    kind: OfficeKind,
     /// The main part.
     main: Vec<u8>,
 }
@@ -35,7 +35,7 @@ struct Relation {
 }
 
 /// Whether a zip is such a document.
-pub(super) fn recognise(zip: &Archive<'_>) -> Take<Option<Document>> {
+pub(super) fn recognise(zip: &Archive<'_>) -> Take<Option<OfficeDocument>> {
     if zip.find(b"[Content_Types].xml").is_none() {
         return Ok(None);
     }
@@ -54,9 +54,9 @@ pub(super) fn recognise(zip: &Archive<'_>) -> Take<Option<Document>> {
     let kind = loop {
         match xml.next()? {
             Node::Open(element) => match element.name() {
-                "document" => break Kind::Word,
-                "presentation" => break Kind::Slides,
-                "workbook" => break Kind::Sheets,
+                "document" => break OfficeKind::Word,
+                "presentation" => break OfficeKind::Slides,
+                "workbook" => break OfficeKind::Sheets,
                 _ => return Ok(None),
             },
             Node::End => return Ok(None),
@@ -64,21 +64,26 @@ pub(super) fn recognise(zip: &Archive<'_>) -> Take<Option<Document>> {
         }
     };
     drop(xml);
-    Ok(Some(Document {
+    Ok(Some(OfficeDocument {
         kind,
         main: main.target,
     }))
 }
 
-pub(super) fn read(walk: &mut Walk, zip: &Archive<'_>, document: &Document, place: Place) -> Take {
+pub(super) fn read(
+    walk: &mut Walk,
+    zip: &Archive<'_>,
+    document: &OfficeDocument,
+    place: Place,
+) -> Take {
     let relations = relations(zip, &document.main)?;
     let strings = match document.kind {
-        Kind::Sheets => shared_strings(walk, zip, &relations)?,
+        OfficeKind::Sheets => shared_strings(walk, zip, &relations)?,
         _ => Vec::new(),
     };
     let mut text = walk.text(place);
     match document.kind {
-        Kind::Word => {
+        OfficeKind::Word => {
             paragraphs(zip, &document.main, &mut text)?;
             for kind in ["footnotes", "endnotes", "comments"] {
                 for part in relations.iter().filter(|part| part.kind == kind) {
@@ -86,7 +91,7 @@ pub(super) fn read(walk: &mut Walk, zip: &Archive<'_>, document: &Document, plac
                 }
             }
         }
-        Kind::Slides => {
+        OfficeKind::Slides => {
             for slide in in_order(zip, &document.main, "sldId", &relations)? {
                 paragraphs(zip, &slide, &mut text)?;
                 for notes in self::relations(zip, &slide)? {
@@ -96,7 +101,7 @@ pub(super) fn read(walk: &mut Walk, zip: &Archive<'_>, document: &Document, plac
                 }
             }
         }
-        Kind::Sheets => {
+        OfficeKind::Sheets => {
             for sheet in in_order(zip, &document.main, "sheet", &relations)? {
                 cells(zip, &sheet, &strings, &mut text)?;
             }

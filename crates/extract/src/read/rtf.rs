@@ -79,7 +79,7 @@ enum Token<'a> {
 
 pub(super) fn read(walk: &mut Walk, source: Source<'_>, place: Place) -> Take {
     let bytes = walk.all(&source)?;
-    let mut reader = Reader::new(walk.text(place));
+    let mut reader = RtfReader::new(walk.text(place));
     let mut rest = &bytes[..];
     while let Some((token, left)) = next(rest) {
         rest = left;
@@ -148,7 +148,7 @@ fn control(bytes: &[u8]) -> (Token<'_>, &[u8]) {
     )
 }
 
-struct Reader<'w> {
+struct RtfReader<'w> {
     text: Text<'w>,
     /// The text of notes.
     aside: String,
@@ -169,7 +169,7 @@ struct Reader<'w> {
     document: &'static Encoding,
 }
 
-impl<'w> Reader<'w> {
+impl<'w> RtfReader<'w> {
     fn new(text: Text<'w>) -> Self {
         Self {
             text,

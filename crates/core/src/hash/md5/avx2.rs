@@ -19,7 +19,7 @@ use core::arch::x86_64::{
 use crate::ids::ChunkHash;
 
 use super::constants::{BLOCK, SINES, word};
-use super::lanes::{self, State};
+use super::lanes::{self, LaneState};
 use super::portable;
 
 /// Lanes a vector.
@@ -41,7 +41,7 @@ pub(super) fn md5_many(messages: &[&[u8]], out: &mut Vec<ChunkHash>) {
 
 /// Takes all lanes `blocks` blocks further.
 fn compress<const VECTORS: usize, const LANES: usize>(
-    state: &mut State<LANES>,
+    state: &mut LaneState<LANES>,
     inputs: &[&[u8]; LANES],
     blocks: usize,
 ) {
@@ -57,11 +57,11 @@ const H: u8 = 2;
 const I: u8 = 3;
 
 /// A word of the state, or of the blocks, of all lanes.
-type Word<const VECTORS: usize> = [__m256i; VECTORS];
+type WordOfAvx2<const VECTORS: usize> = [__m256i; VECTORS];
 
 #[target_feature(enable = "avx2")]
 fn compress_avx2<const VECTORS: usize, const LANES: usize>(
-    state: &mut State<LANES>,
+    state: &mut LaneState<LANES>,
     inputs: &[&[u8]; LANES],
     blocks: usize,
 ) {
@@ -130,11 +130,11 @@ fn compress_avx2<const VECTORS: usize, const LANES: usize>(
 #[inline]
 #[target_feature(enable = "avx2")]
 fn step<const VECTORS: usize, const FUNCTION: u8, const LEFT: i32, const RIGHT: i32>(
-    a: &mut Word<VECTORS>,
-    b: Word<VECTORS>,
-    c: Word<VECTORS>,
-    d: Word<VECTORS>,
-    m: &[Word<VECTORS>; 16],
+    a: &mut WordOfAvx2<VECTORS>,
+    b: WordOfAvx2<VECTORS>,
+    c: WordOfAvx2<VECTORS>,
+    d: WordOfAvx2<VECTORS>,
+    m: &[WordOfAvx2<VECTORS>; 16],
     i: usize,
 ) {
     const { assert!(LEFT + RIGHT == 32) };
@@ -169,7 +169,7 @@ fn step<const VECTORS: usize, const FUNCTION: u8, const LEFT: i32, const RIGHT: 
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn add<const VECTORS: usize>(a: &mut Word<VECTORS>, b: Word<VECTORS>) {
+fn add<const VECTORS: usize>(a: &mut WordOfAvx2<VECTORS>, b: WordOfAvx2<VECTORS>) {
     for v in 0..VECTORS {
         a[v] = _mm256_add_epi32(a[v], b[v]);
     }
@@ -177,7 +177,7 @@ fn add<const VECTORS: usize>(a: &mut Word<VECTORS>, b: Word<VECTORS>) {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn load_word<const VECTORS: usize>(lanes: &[u32]) -> Word<VECTORS> {
+fn load_word<const VECTORS: usize>(lanes: &[u32]) -> WordOfAvx2<VECTORS> {
     let mut word = [_mm256_setzero_si256(); VECTORS];
     for (vector, lanes) in word.iter_mut().zip(lanes.as_chunks::<WIDTH>().0) {
         // SAFETY: the array has the size of a vector; the load needs no alignment.

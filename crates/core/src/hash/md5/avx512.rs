@@ -18,7 +18,7 @@ use core::arch::x86_64::{
 use crate::ids::ChunkHash;
 
 use super::constants::{BLOCK, SINES, word};
-use super::lanes::{self, State};
+use super::lanes::{self, LaneState};
 use super::portable;
 
 /// Lanes a vector.
@@ -41,7 +41,7 @@ pub(super) fn md5_many(messages: &[&[u8]], out: &mut Vec<ChunkHash>) {
 
 /// Takes all lanes `blocks` blocks further.
 fn compress<const VECTORS: usize, const LANES: usize>(
-    state: &mut State<LANES>,
+    state: &mut LaneState<LANES>,
     inputs: &[&[u8]; LANES],
     blocks: usize,
 ) {
@@ -57,11 +57,11 @@ const H: i32 = 0x96;
 const I: i32 = 0x39;
 
 /// A word of the state, or of the blocks, of all lanes.
-type Word<const VECTORS: usize> = [__m512i; VECTORS];
+type WordOfAvx512<const VECTORS: usize> = [__m512i; VECTORS];
 
 #[target_feature(enable = "avx512f")]
 fn compress_avx512<const VECTORS: usize, const LANES: usize>(
-    state: &mut State<LANES>,
+    state: &mut LaneState<LANES>,
     inputs: &[&[u8]; LANES],
     blocks: usize,
 ) {
@@ -128,11 +128,11 @@ fn compress_avx512<const VECTORS: usize, const LANES: usize>(
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn step<const VECTORS: usize, const FUNCTION: i32, const TURN: i32>(
-    a: &mut Word<VECTORS>,
-    b: Word<VECTORS>,
-    c: Word<VECTORS>,
-    d: Word<VECTORS>,
-    m: &[Word<VECTORS>; 16],
+    a: &mut WordOfAvx512<VECTORS>,
+    b: WordOfAvx512<VECTORS>,
+    c: WordOfAvx512<VECTORS>,
+    d: WordOfAvx512<VECTORS>,
+    m: &[WordOfAvx512<VECTORS>; 16],
     i: usize,
 ) {
     let sine = _mm512_set1_epi32(SINES[i].cast_signed());
@@ -147,7 +147,7 @@ fn step<const VECTORS: usize, const FUNCTION: i32, const TURN: i32>(
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn add<const VECTORS: usize>(a: &mut Word<VECTORS>, b: Word<VECTORS>) {
+fn add<const VECTORS: usize>(a: &mut WordOfAvx512<VECTORS>, b: WordOfAvx512<VECTORS>) {
     for v in 0..VECTORS {
         a[v] = _mm512_add_epi32(a[v], b[v]);
     }
@@ -155,7 +155,7 @@ fn add<const VECTORS: usize>(a: &mut Word<VECTORS>, b: Word<VECTORS>) {
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn load_word<const VECTORS: usize>(lanes: &[u32]) -> Word<VECTORS> {
+fn load_word<const VECTORS: usize>(lanes: &[u32]) -> WordOfAvx512<VECTORS> {
     let mut word = [_mm512_setzero_si512(); VECTORS];
     for (vector, lanes) in word.iter_mut().zip(lanes.as_chunks::<WIDTH>().0) {
         // SAFETY: the array has the size of a vector; the load needs no alignment.

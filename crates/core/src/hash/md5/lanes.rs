@@ -15,7 +15,7 @@ use crate::ids::ChunkHash;
 use super::constants::{BLOCK, INITIAL};
 
 /// The words A, B, C, D of all lanes.
-pub(super) type State<const LANES: usize> = [[u32; LANES]; 4];
+pub(super) type LaneState<const LANES: usize> = [[u32; LANES]; 4];
 
 /// Bodies of as many blocks or more are not told apart by length.
 const LONG: usize = 255;
@@ -27,7 +27,7 @@ const LONG: usize = 255;
 pub(super) fn md5_many<const LANES: usize>(
     messages: &[&[u8]],
     out: &mut Vec<ChunkHash>,
-    compress: impl Fn(&mut State<LANES>, &[&[u8]; LANES], usize),
+    compress: impl Fn(&mut LaneState<LANES>, &[&[u8]; LANES], usize),
 ) {
     let first = out.len();
     out.resize(first + messages.len(), to_hash(INITIAL));
@@ -40,11 +40,11 @@ pub(super) fn md5_many<const LANES: usize>(
 fn bodies<const LANES: usize>(
     messages: &[&[u8]],
     hashes: &mut [ChunkHash],
-    compress: &impl Fn(&mut State<LANES>, &[&[u8]; LANES], usize),
+    compress: &impl Fn(&mut LaneState<LANES>, &[&[u8]; LANES], usize),
 ) {
     let order = longest_first(messages);
     let mut queue = order.iter().map(|&message| message as usize);
-    let mut state: State<LANES> = [[0; LANES]; 4];
+    let mut state: LaneState<LANES> = [[0; LANES]; 4];
     // What a lane works for, and what is left of it: whole blocks, at least one.
     let mut works_for = [None; LANES];
     let mut inputs: [&[u8]; LANES] = [&[]; LANES];
@@ -88,10 +88,10 @@ fn bodies<const LANES: usize>(
 fn tails<const LANES: usize>(
     messages: &[&[u8]],
     hashes: &mut [ChunkHash],
-    compress: &impl Fn(&mut State<LANES>, &[&[u8]; LANES], usize),
+    compress: &impl Fn(&mut LaneState<LANES>, &[&[u8]; LANES], usize),
 ) {
     let mut tails = [Tail::EMPTY; LANES];
-    let mut state: State<LANES> = [[0; LANES]; 4];
+    let mut state: LaneState<LANES> = [[0; LANES]; 4];
     for blocks in [1, 2] {
         let mut of_these = (0..messages.len()).filter(|&m| tail_blocks(messages[m]) == blocks);
         let mut all = true;
@@ -185,7 +185,7 @@ fn tail_blocks(message: &[u8]) -> usize {
     }
 }
 
-fn words<const LANES: usize>(state: &State<LANES>, lane: usize) -> [u32; 4] {
+fn words<const LANES: usize>(state: &LaneState<LANES>, lane: usize) -> [u32; 4] {
     [
         state[0][lane],
         state[1][lane],
@@ -194,7 +194,7 @@ fn words<const LANES: usize>(state: &State<LANES>, lane: usize) -> [u32; 4] {
     ]
 }
 
-fn set_words<const LANES: usize>(state: &mut State<LANES>, lane: usize, words: [u32; 4]) {
+fn set_words<const LANES: usize>(state: &mut LaneState<LANES>, lane: usize, words: [u32; 4]) {
     for (of_lanes, word) in state.iter_mut().zip(words) {
         of_lanes[lane] = word;
     }

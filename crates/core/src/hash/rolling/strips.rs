@@ -1,7 +1,7 @@
 //! The scan in plain Rust: several strips of a segment side by side.
 
 use super::table::{ENTERING, LEAVING, MULTIPLIER};
-use super::{BLOCK, Bits, CARRY, Criteria, Hashes, WINDOW};
+use super::{BLOCK, CARRY, Criteria, Hashes, MatchBits, WINDOW};
 
 /// Strips at a time: two to four are twice as fast as one, more do not fit the registers.
 const LANES: usize = 3;
@@ -75,7 +75,7 @@ fn enter(hash: u64, byte: u8) -> u64 {
 /// A bit for each of the hashes that meets the criteria, or has H = 2^32-1.
 ///
 /// Without a branch: hits come at random, and each would cost a misprediction.
-pub(super) fn matches(hashes: &Hashes, count: usize, criteria: &Criteria, bits: &mut Bits) {
+pub(super) fn matches(hashes: &Hashes, count: usize, criteria: &Criteria, bits: &mut MatchBits) {
     let inverse = criteria.inverse_32();
     let quotient_limit = criteria.quotient_limit_32();
     let sample_limit = criteria.sample_limit_32();

@@ -1,7 +1,8 @@
 //! The scan against the definition, on every platform.
 
 use super::{
-    BLOCK, Criteria, Divisor, Hit, Platform, Roller, SEGMENT, Scanner, WINDOW, hash_window, table,
+    BLOCK, Criteria, Divisor, Hit, Roller, RollingPlatform, SEGMENT, Scanner, WINDOW, hash_window,
+    table,
 };
 use crate::ids::Fingerprint;
 use crate::params::{ChunkParams, Params};
@@ -175,7 +176,7 @@ fn divisibility_is_that_of_division() {
 #[test]
 #[allow(clippy::large_stack_arrays)] // 33 KiB
 fn kernels_let_every_match_through_and_clear_all_other_bits() {
-    for platform in Platform::available() {
+    for platform in RollingPlatform::available() {
         for divisor in [1, 2, 3, 270, 1 << 16, 1 << 31, u32::MAX] {
             for level in [3, 32, 33, 63] {
                 let criteria = Criteria::new(divisor, level);
@@ -217,7 +218,7 @@ fn kernels_let_every_match_through_and_clear_all_other_bits() {
 #[test]
 fn a_scan_finds_what_the_definition_says() {
     let all = bytes(3 * SEGMENT + 777, 2);
-    for platform in Platform::available() {
+    for platform in RollingPlatform::available() {
         for divisor in [1, 2, 3, 39, 64, 270, 545, 1 << 20, u32::MAX] {
             for level in [3, 5, 9, 20] {
                 let mut scanner = Scanner::with(divisor, level, platform);
@@ -245,7 +246,7 @@ fn every_length_around_the_edges_of_windows_blocks_strips_and_segments() {
         SEGMENT + 63,
         2 * SEGMENT,
     ];
-    for platform in Platform::available() {
+    for platform in RollingPlatform::available() {
         let mut scanner = Scanner::with(7, 3, platform);
         for edge in edges {
             for len in edge.saturating_sub(3)..edge + 4 {
@@ -263,7 +264,7 @@ fn every_length_around_the_edges_of_windows_blocks_strips_and_segments() {
 fn the_pieces_do_not_matter() {
     let all = bytes(20_000, 4);
     let expected = expected(&all, 270, LEVEL);
-    for platform in Platform::available() {
+    for platform in RollingPlatform::available() {
         let mut scanner = Scanner::with(270, LEVEL, platform);
         for size in [
             1, 2, 31, 62, 63, 64, 65, 100, 126, 127, 1000, 4096, 4097, 19_999,
@@ -291,7 +292,7 @@ fn the_pieces_do_not_matter() {
 #[test]
 fn zeros_are_zeros_however_they_come() {
     let data = bytes(300, 5);
-    for platform in Platform::available() {
+    for platform in RollingPlatform::available() {
         // The zero window matches every divisor 1, and none of the paper's.
         for divisor in [1, 270] {
             for zeros in [0, 1, 62, 63, 64, 65, 200, 5000] {
@@ -333,7 +334,7 @@ fn an_exabyte_of_zeros_is_passed_over_at_once() {
 #[test]
 fn a_level_raised_holds_until_the_next_file() {
     let all = bytes(9000, 7);
-    let mut scanner = Scanner::with(270, 3, Platform::detect());
+    let mut scanner = Scanner::with(270, 3, RollingPlatform::detect());
     let low = scanned(&mut scanner, std::iter::once(&all[..]));
     assert!(low == expected(&all, 270, 3));
 

@@ -21,7 +21,7 @@ use core::arch::x86_64::{
 };
 
 use super::table::{ENTERING, power};
-use super::{BLOCK, Bits, CARRY, Criteria, Hashes};
+use super::{BLOCK, CARRY, Criteria, Hashes, MatchBits};
 
 /// Whether this processor has all that the kernels use.
 pub(super) fn is_available() -> bool {
@@ -39,7 +39,7 @@ pub(super) fn hashes(bytes: &[u8], hashes: &mut Hashes) {
 }
 
 /// A bit for each of the hashes that meets the criteria, or has H = 2^32-1.
-pub(super) fn matches(hashes: &Hashes, count: usize, criteria: &Criteria, bits: &mut Bits) {
+pub(super) fn matches(hashes: &Hashes, count: usize, criteria: &Criteria, bits: &mut MatchBits) {
     assert!(is_available(), "the kernel's instructions");
     // SAFETY: the processor has the features that the function enables.
     unsafe { matches_avx512(hashes, count, criteria, bits) }
@@ -75,7 +75,7 @@ static ORDER: [u8; BLOCK] = {
 };
 
 /// What one block leaves to the next.
-struct State {
+struct BlockState {
     /// The last vector of table values, of `S_2` and of `S_4`.
     values: __m512i,
     sums2: __m512i,
@@ -89,7 +89,7 @@ struct State {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
 fn hashes_vbmi(bytes: &[u8], hashes: &mut Hashes) {
     let zero = _mm512_setzero_si512();
-    let mut state = State {
+    let mut state = BlockState {
         values: zero,
         sums2: zero,
         sums4: zero,
@@ -115,7 +115,7 @@ fn hashes_vbmi(bytes: &[u8], hashes: &mut Hashes) {
 /// The hashes of the 64 windows that end in `block`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vbmi")]
-fn step(state: &mut State, block: &[u8; BLOCK], out: &mut [u64; BLOCK]) {
+fn step(state: &mut BlockState, block: &[u8; BLOCK], out: &mut [u64; BLOCK]) {
     let factor = |n: u32| _mm512_set1_epi64(power(n).cast_signed());
     let values = look_up(block);
     let (out, _) = out.as_chunks_mut::<8>();
@@ -193,7 +193,7 @@ fn load<const N: usize, T>(array: &[T; N]) -> __m512i {
 static HIGH_HALVES: [u32; 16] = [1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31];
 
 #[target_feature(enable = "avx512f")]
-fn matches_avx512(hashes: &Hashes, count: usize, criteria: &Criteria, bits: &mut Bits) {
+fn matches_avx512(hashes: &Hashes, count: usize, criteria: &Criteria, bits: &mut MatchBits) {
     let broadcast = |n: u32| _mm512_set1_epi32(n.cast_signed());
     let inverse = broadcast(criteria.inverse_32());
     let shift = broadcast(criteria.shift);

@@ -39,7 +39,7 @@ pub(super) enum Among {
 
 /// The limits of the work and of the memory, which do not change the answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct MarkLimits {
     /// A block with more occurrences is crowded.
     pub(super) crowd: usize,
     /// Windows in a set, about.
@@ -48,7 +48,7 @@ pub(super) struct Limits {
 
 /// The windows of `data`, by their positions, that occur in the indexed file.
 pub(super) fn marked(data: &[u8], blocks: &Blocks<'_>, among: Among) -> Bits {
-    let limits = Limits {
+    let limits = MarkLimits {
         crowd: CROWD,
         segment: SEGMENT,
     };
@@ -59,7 +59,7 @@ pub(super) fn marked_within(
     data: &[u8],
     blocks: &Blocks<'_>,
     among: Among,
-    limits: Limits,
+    limits: MarkLimits,
 ) -> Bits {
     let count = windows(data, LEAST_RUN);
     let mut marks = Bits::new(count);

@@ -1,13 +1,14 @@
 //! Resemblance on whole sets: word shingles and byte windows.
 
+use crate::params::Params;
 use crate::similarity::runs::LEAST_RUN;
 use crate::similarity::runs::bits::Bits;
 use crate::similarity::runs::blocks::Blocks;
 use crate::similarity::runs::mark::{Among, marked};
 use crate::similarity::runs::window::windows;
 
-/// Words in a shingle (Broder 1997 uses w = 10 on the web and defines it for any w).
-const SHINGLE: usize = 5;
+/// Words in a shingle.
+const SHINGLE: usize = Params::SHINGLE;
 
 /// Shared / union of the sets of word-5-shingles. A word is `[A-Za-z0-9_]+` on the bytes, in ASCII
 /// lower case; one to four words are one shingle, no word is none.
@@ -15,17 +16,17 @@ const SHINGLE: usize = 5;
 /// Shingles are compared by 64-bit hashes: among a million of them a false equality has a chance
 /// of 10^-7, and then moves the figure by 10^-6.
 pub(super) fn resemblance_of_words(a: &[u8], b: &[u8]) -> f64 {
-    Words::of(a, b).resemblance()
+    ShingleSets::of(a, b).resemblance()
 }
 
 /// The sets of word-5-shingles of two files: how many they have in common, and how many each has.
-pub(super) struct Words {
+pub(super) struct ShingleSets {
     pub(super) shared: usize,
     pub(super) in_a: usize,
     pub(super) in_b: usize,
 }
 
-impl Words {
+impl ShingleSets {
     pub(super) fn of(a: &[u8], b: &[u8]) -> Self {
         let parts = parts_for(a.len().max(b.len()));
         let (a, b) = (shingles(a, parts), shingles(b, parts));

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::*;
 
-use super::mark::{Limits, marked_within};
+use super::mark::{MarkLimits, marked_within};
 use super::*;
 
 /// `cover` as defined: a byte counts if any window of 64 over it occurs in b.
@@ -104,7 +104,7 @@ fn check_marks(a: &[u8], b: &[u8]) -> Result<(), TestCaseError> {
             (0, 40),
             (0, 5000),
         ] {
-            let limits = Limits { crowd, segment };
+            let limits = MarkLimits { crowd, segment };
             let marks = marked_within(data, &blocks, among, limits);
             let marks: Vec<usize> = marks.ranges().flatten().collect();
             prop_assert_eq!(&marks, &expected, "{:?} {:?}", limits, among);
