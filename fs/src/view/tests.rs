@@ -807,7 +807,7 @@ fn listing_the_names_of_attributes_asks_nobody() {
     for view in [View::Folders, View::Files] {
         let neighbours: Arc<dyn Neighbours> = Arc::clone(&counting) as _;
         let roots = vec![fixture.path("docs")];
-        let space = Namespace::new(view, Show::Default, roots, Vec::new(), neighbours).unwrap();
+        let space = Namespace::new(view, Show::Default, &roots, Vec::new(), neighbours).unwrap();
         let file = Walk::to(&space, "/report.txt").unwrap();
         assert_eq!(space.attributes(file.ino()).unwrap().len(), 4);
         assert_eq!(counting.asked(), 0);
