@@ -7,8 +7,10 @@
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
 
 use crate::view::Effort;
 
@@ -89,28 +91,25 @@ impl Pool {
 
     fn start_worker(this: &Arc<Self>, name: &str) -> io::Result<()> {
         let pool = Arc::clone(this);
-        this.lock().workers += 1;
+        this.state.lock().workers += 1;
         let started = std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || pool.work());
         if started.is_err() {
-            this.lock().workers -= 1;
+            this.state.lock().workers -= 1;
         }
         started.map(|_detached| ()) // `wait_empty` is the join
     }
 
     fn work(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while !state.closed {
             if let Some(job) = state.jobs.pop_front() {
                 drop(state);
                 guarded(job);
-                state = self.lock();
+                state = self.state.lock();
             } else {
-                state = self
-                    .changed
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner);
+                self.changed.wait(&mut state);
             }
         }
         state.workers -= 1;
@@ -118,7 +117,7 @@ impl Pool {
     }
 
     fn push(&self, job: Job) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.closed {
             drop(state);
             drop(job);
@@ -129,30 +128,17 @@ impl Pool {
     }
 
     fn close(&self) -> VecDeque<Job> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.closed = true;
         self.changed.notify_all();
         std::mem::take(&mut state.jobs)
     }
 
     fn wait_empty(&self, deadline: Instant) -> bool {
-        let mut state = self.lock();
-        while state.workers > 0 {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            state = self
-                .changed
-                .wait_timeout(state, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-        }
-        true
-    }
-
-    fn lock(&self) -> MutexGuard<'_, PoolState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut state = self.state.lock();
+        self.changed
+            .wait_while_until(&mut state, |state| state.workers > 0, deadline);
+        state.workers == 0
     }
 }
 
@@ -179,7 +165,7 @@ mod tests {
             let blocked = Arc::clone(&blocked);
             lanes.run(
                 Effort::Text,
-                Box::new(move || assert!(blocked.lock().unwrap().recv().is_err())),
+                Box::new(move || assert!(blocked.lock().recv().is_err())),
             );
         }
         let (done, seen) = channel();

@@ -10,10 +10,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use resemble_mounts::{self as mounts, Mount};
 
 use crate::adapter::{Connection, connect};
@@ -222,7 +223,7 @@ impl MountedOverlay {
     /// Whether it is still mounted and served: `false` after [`Self::unmount`], and after somebody
     /// else unmounted it.
     pub fn is_alive(&self) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         let Some(state) = state.as_ref() else {
             return false;
         };
@@ -237,7 +238,7 @@ impl MountedOverlay {
     /// Takes the mount away, ends the threads, removes the mount point if it was made. Calling it
     /// again does nothing. If this fails, it may be called again.
     pub fn unmount(&self) -> Result<(), MountError> {
-        let mut guard = self.lock();
+        let mut guard = self.state.lock();
         let Some(state) = guard.as_mut() else {
             return Ok(());
         };
@@ -249,10 +250,6 @@ impl MountedOverlay {
         *guard = None;
         tracing::info!(path = %self.path.display(), "unmounted");
         Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<State>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -376,16 +373,13 @@ struct Ended {
 
 impl Ended {
     fn is_set(&self) -> bool {
-        *self.set.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.set.lock()
     }
 
     /// Waits at most so long; whether it is set.
     fn wait(&self, patience: Duration) -> bool {
-        let set = self.set.lock().unwrap_or_else(PoisonError::into_inner);
-        let (set, _) = self
-            .changed
-            .wait_timeout_while(set, patience, |set| !*set)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut set = self.set.lock();
+        self.changed.wait_while_for(&mut set, |set| !*set, patience);
         *set
     }
 }
@@ -394,7 +388,7 @@ struct SetAtEnd(Arc<Ended>);
 
 impl Drop for SetAtEnd {
     fn drop(&mut self) {
-        *self.0.set.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.0.set.lock() = true;
         self.0.changed.notify_all();
     }
 }

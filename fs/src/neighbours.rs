@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use resemble_core::Score;
 
 /// One line of a `.similar` listing before it has a name.
@@ -99,22 +99,18 @@ impl MapNeighbours {
             total: neighbours.len(),
             neighbours,
         };
-        self.lock().insert(of.into(), listing);
+        self.table.lock().insert(of.into(), listing);
     }
 
     /// From now on, `of` has no neighbours.
     pub fn clear(&self, of: &Path) {
-        self.lock().remove(of);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<PathBuf, Listing>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock().remove(of);
     }
 }
 
 impl Neighbours for MapNeighbours {
     fn similar(&self, file: &Path) -> Listing {
-        self.lock().get(file).cloned().unwrap_or_default()
+        self.table.lock().get(file).cloned().unwrap_or_default()
     }
 
     fn similar_dirs(&self, dir: &Path) -> Listing {

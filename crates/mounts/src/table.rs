@@ -6,8 +6,9 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::kinds::{FsClass, class_of_type};
@@ -99,7 +100,7 @@ impl LiveTable {
     pub fn current(&self) -> Arc<MountTable> {
         // Locked before the poll: whoever takes the report of a change also brings the new table
         // before anybody else sees the old one.
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.current.lock();
         let mut fds = [PollFd::new(&self.changes, PollFlags::PRI)];
         let at_once = Timespec {
             tv_sec: 0,

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use super::attr::Refusal;
 use super::namespace::{Namespace, Result};
@@ -110,7 +110,7 @@ impl Namespace {
     /// The answer that was given last, if nothing can have changed since.
     fn kept_answer(&self, of: &Subject) -> Option<Arc<Answer>> {
         let now = self.neighbours.generation()?;
-        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let answers = self.answers.lock();
         answers
             .get(of)
             .filter(|(then, _)| *then == now)
@@ -139,7 +139,7 @@ impl Namespace {
         };
         let answer = Arc::new(answer);
         if let Some(generation) = generation {
-            let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut answers = self.answers.lock();
             if answers.len() >= KEPT_ANSWERS {
                 answers.clear();
             }

@@ -1,8 +1,9 @@
 //! Directories: their entries, as snapshots that are read piece by piece.
 
 use std::ffi::OsString;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use super::Show;
@@ -41,7 +42,7 @@ impl Namespace {
         let Handle::Dir(dir) = handle.as_ref() else {
             return Err(Refusal::NotADirectory);
         };
-        let lock = || dir.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || dir.snapshot.lock();
 
         let mut snapshot = lock().clone();
         if offset == 0 && snapshot.read {

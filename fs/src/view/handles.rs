@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::attr::{Kind, Refusal};
 use super::node::Node;
@@ -61,32 +63,32 @@ impl Handles {
 
     pub(crate) fn add(&self, handle: Handle) -> u64 {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.lock().insert(number, Arc::new(handle));
+        self.open.lock().insert(number, Arc::new(handle));
         number
     }
 
     pub(crate) fn get(&self, number: u64) -> Result<Arc<Handle>, Refusal> {
-        self.lock().get(&number).cloned().ok_or(Refusal::BadHandle)
+        self.open
+            .lock()
+            .get(&number)
+            .cloned()
+            .ok_or(Refusal::BadHandle)
     }
 
     pub(crate) fn remove(&self, number: u64) {
-        let removed = self.lock().remove(&number);
+        let removed = self.open.lock().remove(&number);
         drop(removed); // closes the file after the lock is gone
     }
 
     /// Some open file of this inode number: it answers `fstat` when its path is gone.
     pub(crate) fn open_file(&self, number: u64) -> Option<Arc<Handle>> {
-        let open = self.lock();
+        let open = self.open.lock();
         let of_it = |handle: &&Arc<Handle>| matches!(handle.as_ref(), Handle::File { ino, .. } if *ino == number);
         open.values().find(of_it).cloned()
     }
 
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.lock().len()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Arc<Handle>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().len()
     }
 }

@@ -9,7 +9,9 @@
 //! out; nor are those below 2^32, so that no tool that cuts to 32 bits meets them by accident.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::node::Node;
 use crate::ident::mix;
@@ -48,7 +50,8 @@ impl Inodes {
         if number == ROOT {
             return Some(Arc::clone(&self.root));
         }
-        self.lock()
+        self.table
+            .lock()
             .by_number
             .get(&number)
             .map(|known| Arc::clone(&known.node))
@@ -59,7 +62,7 @@ impl Inodes {
         if node == *self.root {
             return ROOT;
         }
-        let mut tables = self.lock();
+        let mut tables = self.table.lock();
         let number = tables.number(&node, hash);
         if let Some(known) = tables.by_number.get_mut(&number) {
             known.lookups += 1;
@@ -76,13 +79,13 @@ impl Inodes {
         if *node == *self.root {
             ROOT
         } else {
-            self.lock().number(node, hash)
+            self.table.lock().number(node, hash)
         }
     }
 
     /// The kernel forgets `times` look-ups of a number.
     pub(crate) fn forget(&self, number: u64, times: u64) {
-        let mut tables = self.lock();
+        let mut tables = self.table.lock();
         let Some(known) = tables.by_number.get_mut(&number) else {
             return;
         };
@@ -97,11 +100,7 @@ impl Inodes {
     /// How many nodes the kernel knows (without the root).
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.lock().by_number.len()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Tables> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock().by_number.len()
     }
 }
 

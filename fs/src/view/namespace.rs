@@ -6,9 +6,10 @@ use std::fmt;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::fs::Stat;
 
 use super::answers::{ATTRIBUTES, Answer};
@@ -120,10 +121,7 @@ impl Namespace {
 
     /// How many real entries called `.similar` were met and are hidden by ours.
     pub fn hidden_similar_entries(&self) -> usize {
-        self.hidden
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .len()
+        self.hidden.lock().len()
     }
 
     // ---- what a request costs ----
@@ -317,7 +315,7 @@ impl Namespace {
     }
 
     pub(super) fn note_hidden(&self, dir: &At, there: bool) {
-        let mut hidden = self.hidden.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hidden = self.hidden.lock();
         if there {
             hidden.insert(dir.clone());
         } else {

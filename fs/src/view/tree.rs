@@ -22,9 +22,10 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, RwLock};
 use resemble_mounts::{LiveTable, MountTable};
 use rustix::fs::{CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, Stat, StatVfs};
 use rustix::io::Errno;
@@ -102,7 +103,7 @@ impl Root {
     }
 
     fn fd(&self, mounts: &MountTable) -> Result<Arc<OwnedFd>, Errno> {
-        let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut handle = self.handle.lock();
         if handle.taken.elapsed() >= HANDLE_AGE {
             *handle = RootHandle {
                 fd: take(&self.real, mounts),
@@ -114,7 +115,7 @@ impl Root {
 
     fn set_handle(&self, fd: Option<Arc<OwnedFd>>) {
         let taken = Instant::now();
-        *self.handle.lock().unwrap_or_else(PoisonError::into_inner) = RootHandle { fd, taken };
+        *self.handle.lock() = RootHandle { fd, taken };
     }
 }
 
@@ -180,7 +181,7 @@ impl Tree {
             let root = Root::new(path.clone(), name.unwrap_or_default(), &mounts);
             roots.push((Arc::new(root), true));
         }
-        *self.roots.write().unwrap_or_else(PoisonError::into_inner) = roots;
+        *self.roots.write() = roots;
     }
 
     /// The roots that are there, with the names of their folders.
@@ -198,15 +199,12 @@ impl Tree {
     }
 
     fn slots(&self) -> Vec<Slot> {
-        self.roots
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.roots.read().clone()
     }
 
     /// The absolute path by which the index knows this place, whether its root is still there or not.
     pub(crate) fn path(&self, at: &At) -> PathBuf {
-        let roots = self.roots.read().unwrap_or_else(PoisonError::into_inner);
+        let roots = self.roots.read();
         roots
             .get(at.root)
             .map_or_else(PathBuf::new, |(root, _)| below(&root.path, &at.rel))
@@ -311,7 +309,7 @@ impl Tree {
     }
 
     fn root(&self, at: &At) -> Result<Arc<Root>, Errno> {
-        let roots = self.roots.read().unwrap_or_else(PoisonError::into_inner);
+        let roots = self.roots.read();
         match roots.get(at.root) {
             Some((root, true)) => Ok(Arc::clone(root)),
             _ => Err(Errno::NOENT),
