@@ -1,9 +1,9 @@
-//! What there was before a file changed: as much of it as the judgement needs, and no snapshot.
+//! What there was before a file changed: as much of it as the assessment needs, and no snapshot.
 //!
-//! A file is judged some seconds after its change, against the index of before. A snapshot of that
+//! A file is assessed some seconds after its change, against the index of before. A snapshot of that
 //! index would do, but while one lives, no page that it can see is used again: a file that is
 //! rewritten all the time would keep one for ever, and the index would grow with every commit. So
-//! what the judgement asks of the past is taken out of the snapshot soon after the change, as ids,
+//! what the assessment asks of the past is taken out of the snapshot soon after the change, as ids,
 //! and the snapshot is let go of.
 //!
 //! Neighbours are kept as contents, not as files: contents are never changed, and their ids are

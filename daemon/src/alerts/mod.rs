@@ -1,10 +1,10 @@
 //! Alerts: when a change makes a file resemble another.
 //!
 //! ```text
-//! indexer ──Read(paths, index before)──► baselines ──► window ──due──► judge ──► window ──► log
+//! indexer ──Read(paths, index before)──► baselines ──► window ──due──► novelty ──► window ──► log
 //! ```
 //!
-//! [`baselines`] keeps what a file was, [`window`] knows when and how many, [`judge`] knows what
+//! [`baselines`] keeps what a file was, [`window`] knows when and how many, [`novelty`] knows what
 //! resembles what and what is nobody's news, [`trees`] finds copied trees, [`log`] keeps. This module
 //! is the thread that joins them. It reads snapshots only and never holds up the indexer. The index
 //! of before is asked as soon as can be and let go of, at the latest after [`MOST_LATE`].
@@ -24,15 +24,15 @@ use tokio::sync::oneshot;
 use crate::state::{Shared, lock};
 
 pub mod baselines;
-pub mod judge;
 pub mod log;
+pub mod novelty;
 pub mod partners;
 pub mod trees;
 pub mod window;
 
 use baselines::{Baselines, Burst};
-use judge::Judge;
 use log::AlertLog;
+use novelty::Novelty;
 use partners::content_at;
 use window::{Alert, MOST_WAITING, Window};
 
@@ -50,9 +50,9 @@ pub enum Message {
     Flush(Vec<oneshot::Sender<Result<(), Failure>>>),
 }
 
-/// Files that are judged between two looks at the messages and the clock.
+/// Files that are assessed between two looks at the messages and the clock.
 const AT_ONCE: usize = 64;
-/// How long a barrier waits for files to be judged.
+/// How long a barrier waits for files to be assessed.
 const FLUSH: Duration = Duration::from_secs(2);
 /// With more files than this a barrier does not wait: they are in the queue.
 const FLUSHED: usize = 2000;
@@ -110,12 +110,12 @@ struct Unread {
     at: Instant,
 }
 
-/// The window with what it needs to judge.
+/// The window with what it needs to assess.
 struct Raiser<'a> {
     unread: VecDeque<Unread>,
     window: Window,
     burst: Burst,
-    judge: Option<(Judge, Instant)>,
+    novelty: Option<(Novelty, Instant)>,
     shared: &'a Shared,
     log: &'a Mutex<AlertLog>,
 }
@@ -126,7 +126,7 @@ impl<'a> Raiser<'a> {
             unread: VecDeque::new(),
             window: Window::default(),
             burst: Burst::default(),
-            judge: None,
+            novelty: None,
             shared,
             log,
         }
@@ -138,7 +138,7 @@ impl<'a> Raiser<'a> {
         unread.or_else(|| self.window.deadline())
     }
 
-    /// Files that are to be judged.
+    /// Files that are to be assessed.
     fn waiting(&self) -> usize {
         let unread: usize = self.unread.iter().map(|unread| unread.paths.len()).sum();
         unread + self.window.waiting()
@@ -147,13 +147,13 @@ impl<'a> Raiser<'a> {
     fn read(&mut self, mut paths: Vec<PathBuf>, before: Snapshot) {
         let room = MOST_WAITING.saturating_sub(self.waiting());
         if paths.len() > room {
-            not_judged(paths.len() - room);
+            not_assessed(paths.len() - room);
             paths.truncate(room);
         }
         if paths.is_empty() {
             return;
         }
-        // Before any of them is judged: what came together must be known to have.
+        // Before any of them is assessed: what came together must be known to have.
         let now = Instant::now();
         for path in &paths {
             match content_at(&before, path) {
@@ -181,7 +181,7 @@ impl<'a> Raiser<'a> {
                 continue;
             };
             if unread.at.elapsed() > MOST_LATE {
-                not_judged(unread.paths.len() + 1);
+                not_assessed(unread.paths.len() + 1);
                 self.unread.pop_front();
                 continue;
             }
@@ -191,7 +191,7 @@ impl<'a> Raiser<'a> {
             }
             match unread.before.of(&path) {
                 Ok(before) => self.window.read(&path, before, now),
-                Err(error) => tracing::warn!(path = ?path, %error, "not judged"),
+                Err(error) => tracing::warn!(path = ?path, %error, "not assessed"),
             }
         }
         while (self.unread.front()).is_some_and(|unread| unread.paths.len() == 0) {
@@ -204,7 +204,7 @@ impl<'a> Raiser<'a> {
         let began = Instant::now();
         while self.waiting() > 0 && began.elapsed() < FLUSH {
             self.take_baselines(AT_ONCE);
-            self.judge(true);
+            self.assess(true);
         }
         self.tell(self.waiting() == 0);
     }
@@ -212,11 +212,11 @@ impl<'a> Raiser<'a> {
     /// Raises what is due.
     fn raise(&mut self) {
         self.take_baselines(AT_ONCE);
-        self.judge(false);
+        self.assess(false);
         self.tell(false);
     }
 
-    fn judge(&mut self, all: bool) {
+    fn assess(&mut self, all: bool) {
         let due = self.window.due(Instant::now(), all, AT_ONCE);
         if due.is_empty() {
             return;
@@ -224,16 +224,16 @@ impl<'a> Raiser<'a> {
         match self.shared.snapshot() {
             Ok(after) => {
                 let now = Instant::now();
-                if (self.judge.as_ref()).is_none_or(|(_, since)| *since + CACHED < now) {
-                    self.judge = Some((Judge::new(after.clone()), now));
+                if (self.novelty.as_ref()).is_none_or(|(_, since)| *since + CACHED < now) {
+                    self.novelty = Some((Novelty::new(after.clone()), now));
                 }
-                let Some((judge, _)) = &mut self.judge else {
+                let Some((novelty, _)) = &mut self.novelty else {
                     return;
                 };
-                judge.look_at(after);
+                novelty.look_at(after);
                 for due in due {
-                    let verdict = judge.judge(&due.path, &due.before, &self.burst);
-                    self.window.judged(due, verdict, Instant::now());
+                    let verdict = novelty.assess(&due.path, &due.before, &self.burst);
+                    self.window.assessed(due, verdict, Instant::now());
                 }
             }
             Err(error) => {
@@ -242,7 +242,7 @@ impl<'a> Raiser<'a> {
         }
         if self.waiting() == 0 {
             self.burst.clear();
-            self.judge = None;
+            self.novelty = None;
         }
     }
 
@@ -256,7 +256,7 @@ impl<'a> Raiser<'a> {
     }
 }
 
-fn not_judged(files: usize) {
+fn not_assessed(files: usize) {
     tracing::warn!(
         files,
         "too many files changed at once: these were not looked at for alerts"

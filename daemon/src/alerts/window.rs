@@ -1,12 +1,12 @@
 //! When an alert is due, what is one alert, and how many there may be: pure, in virtual time.
 //!
-//! 1. A changed file is judged [`SETTLE`] after its last reading: within that time a save dance is
-//!    over, and what was a temporary file is gone. One that is read again and again is judged [`CAP`]
+//! 1. A changed file is assessed [`SETTLE`] after its last reading: within that time a save dance is
+//!    over, and what was a temporary file is gone. One that is read again and again is assessed [`CAP`]
 //!    after its first reading, against what it was before that; its next reading is a new beginning.
 //! 2. Findings that make up a copied tree are one alert. While files below the same directory are
-//!    still waiting to be judged the tree may grow, so it is held back until [`HOLD_FILE`] after its
+//!    still waiting to be assessed the tree may grow, so it is held back until [`HOLD_FILE`] after its
 //!    last member, at most [`HOLD_TREE`] after its first; a single file is held for the same reason
-//!    at most [`HOLD_FILE`]. A held file that is read again is judged again, and is not held longer
+//!    at most [`HOLD_FILE`]. A held file that is read again is assessed again, and is not held longer
 //!    for that. What arrives of a tree after its alert is counted with it and said later in the
 //!    summary.
 //! 3. At most [`RATE`] alerts in [`RATE_TIME`]. What is beyond is counted, and the count is an alert
@@ -28,7 +28,7 @@ use super::baselines::Baseline;
 use super::partners::Partner;
 use super::trees;
 
-/// From the reading of a file to its judgement.
+/// From the reading of a file to its assessment.
 pub const SETTLE: Duration = Duration::from_secs(2);
 /// From its first reading, if others follow.
 pub const CAP: Duration = Duration::from_secs(10);
@@ -99,7 +99,7 @@ pub enum Alert {
     },
 }
 
-/// A file that is to be judged now.
+/// A file that is to be assessed now.
 #[derive(Clone, Debug)]
 pub struct Due {
     /// Which.
@@ -148,7 +148,7 @@ impl Held {
 /// The state machine.
 #[derive(Debug, Default)]
 pub struct Window {
-    /// Read but not judged.
+    /// Read but not assessed.
     waiting: BTreeMap<Arc<Path>, Waiting>,
     /// The same in the order in which they are due.
     order: BTreeSet<(Instant, Arc<Path>)>,
@@ -227,12 +227,12 @@ impl Window {
         self.waiting.is_empty() && self.held.is_empty()
     }
 
-    /// How many files wait to be judged.
+    /// How many files wait to be assessed.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// The files to judge now, at most so many; `all` does not wait.
+    /// The files to assess now, at most so many; `all` does not wait.
     pub fn due(&mut self, now: Instant, all: bool, most: usize) -> Vec<Due> {
         let mut due = Vec::new();
         while due.len() < most
@@ -251,7 +251,7 @@ impl Window {
     }
 
     /// What a due file came to.
-    pub fn judged(&mut self, due: Due, verdict: Verdict, now: Instant) {
+    pub fn assessed(&mut self, due: Due, verdict: Verdict, now: Instant) {
         if let Verdict::Resembles {
             partners,
             only_in_tree,
@@ -274,7 +274,7 @@ impl Window {
         }
     }
 
-    /// The alerts of what was judged; `all` holds nothing back.
+    /// The alerts of what was assessed; `all` holds nothing back.
     pub fn alerts(&mut self, now: Instant, all: bool) -> Vec<Alert> {
         let all = all || self.held.len() > MOST_HELD;
         // Grouping takes time in proportion to what is held.
@@ -401,7 +401,7 @@ impl Window {
         })
     }
 
-    /// Whether files below the directory are still to be judged.
+    /// Whether files below the directory are still to be assessed.
     fn grows(&self, dir: &Path) -> bool {
         self.waiting
             .range::<Path, _>((Bound::Included(dir), Bound::Unbounded))
@@ -470,7 +470,7 @@ mod tests {
     fn run(window: &mut Window, now: Instant, verdict: &dyn Fn(&Path) -> Verdict) -> Vec<Alert> {
         for due in window.due(now, false, usize::MAX) {
             let verdict = verdict(&due.path);
-            window.judged(due, verdict, now);
+            window.assessed(due, verdict, now);
         }
         window.alerts(now, false)
     }
@@ -602,10 +602,10 @@ mod tests {
 
     /// A log, a database, a page that a program writes again and again.
     #[test]
-    fn a_file_that_is_rewritten_all_the_time_is_judged_and_told() {
+    fn a_file_that_is_rewritten_all_the_time_is_assessed_and_told() {
         let start = Instant::now();
         let mut window = Window::default();
-        let (mut judged, mut told) = (Vec::new(), Vec::new());
+        let (mut assessed, mut told) = (Vec::new(), Vec::new());
         for step in 0..80u64 {
             let now = start + Duration::from_millis(step * 500);
             let before = Baseline {
@@ -620,24 +620,24 @@ mod tests {
                 now + Duration::from_millis(1),
             );
             for due in window.due(now + Duration::from_millis(2), false, usize::MAX) {
-                judged.push((step, due.before.depth));
+                assessed.push((step, due.before.depth));
                 let verdict = if due.path.ends_with("busy") {
                     like("/s/b")
                 } else {
                     Verdict::Nothing
                 };
-                window.judged(due, verdict, now);
+                window.assessed(due, verdict, now);
             }
             told.extend((window.alerts(now, false).into_iter()).map(|_| step / 2));
         }
         assert_eq!(
-            judged[0],
+            assessed[0],
             (20, 0),
             "ten seconds after the first change, against the state then"
         );
         assert!(
-            judged.iter().filter(|(_, depth)| *depth == 0).count() < 8,
-            "{judged:?}"
+            assessed.iter().filter(|(_, depth)| *depth == 0).count() < 8,
+            "{assessed:?}"
         );
         assert!(told.first().is_some_and(|second| *second <= 12), "{told:?}");
         assert!(told.len() >= 2, "{told:?}");

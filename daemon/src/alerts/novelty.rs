@@ -46,9 +46,9 @@ const IN_NUMBERS: usize = 20;
 /// How fresh `.git/index` is during and after a git operation.
 const GIT_FRESH: Duration = Duration::from_secs(15);
 
-/// Judges the files of some seconds.
+/// Tells what is news of the files of some seconds.
 #[derive(Debug)]
-pub struct Judge {
+pub struct Novelty {
     after: Snapshot,
     /// Where contents are, so that each of many copies need not look for all the others.
     holders: HashMap<ContentId, Arc<Holders>>,
@@ -61,8 +61,8 @@ pub struct Judge {
     looked_up: usize,
 }
 
-impl Judge {
-    /// Judges by this view of the index.
+impl Novelty {
+    /// Goes by this view of the index.
     pub fn new(after: Snapshot) -> Self {
         Self {
             after,
@@ -79,16 +79,17 @@ impl Judge {
         self.after = after;
     }
 
-    /// Judges one file; `before` is what it was before it changed, `burst` are the files that changed
-    /// since the last quiet moment, this one among them.
-    pub fn judge(&mut self, path: &Path, before: &Baseline, burst: &Burst) -> Verdict {
-        self.try_judge(path, before, burst).unwrap_or_else(|error| {
-            tracing::warn!(path = ?path, %error, "not judged");
-            Verdict::Nothing
-        })
+    /// What is news of one file; `before` is what it was before it changed, `burst` are the files that
+    /// changed since the last quiet moment, this one among them.
+    pub fn assess(&mut self, path: &Path, before: &Baseline, burst: &Burst) -> Verdict {
+        self.try_assess(path, before, burst)
+            .unwrap_or_else(|error| {
+                tracing::warn!(path = ?path, %error, "not assessed");
+                Verdict::Nothing
+            })
     }
 
-    fn try_judge(
+    fn try_assess(
         &mut self,
         path: &Path,
         before: &Baseline,
@@ -384,14 +385,14 @@ mod tests {
             self.index.snapshot().unwrap()
         }
 
-        fn judge(&mut self, name: &str, before: &Snapshot, files: usize) -> Verdict {
+        fn assess(&mut self, name: &str, before: &Snapshot, files: usize) -> Verdict {
             let after = self.scan();
             let mut burst = Burst::default();
             for n in 0..files {
                 burst.add(&self.path(&format!("new/{n}")), None, Instant::now());
             }
             let before = Baselines::new(before.clone()).of(&self.path(name)).unwrap();
-            Judge::new(after).judge(&self.path(name), &before, &burst)
+            Novelty::new(after).assess(&self.path(name), &before, &burst)
         }
     }
 
@@ -410,14 +411,14 @@ mod tests {
         tree.write("a", 1, 200, "");
         let before = tree.scan();
         tree.write("copy", 1, 200, "");
-        let verdict = tree.judge("copy", &before, 1);
+        let verdict = tree.assess("copy", &before, 1);
         assert_eq!(partners(&verdict), [tree.path("a")]);
         fs::remove_file(tree.path("copy")).unwrap();
         tree.write("near", 1, 200, "and a little more");
-        let verdict = tree.judge("near", &before, 1);
+        let verdict = tree.assess("near", &before, 1);
         assert_eq!(partners(&verdict), [tree.path("a")]);
         tree.write("other", 2, 200, "");
-        assert_eq!(tree.judge("other", &before, 1), Verdict::Nothing);
+        assert_eq!(tree.assess("other", &before, 1), Verdict::Nothing);
     }
 
     #[test]
@@ -427,7 +428,7 @@ mod tests {
         tree.write("draft-2", 1, 200, "one");
         let before = tree.scan();
         tree.write("draft-2", 1, 200, "one and two");
-        assert_eq!(tree.judge("draft-2", &before, 1), Verdict::Nothing);
+        assert_eq!(tree.assess("draft-2", &before, 1), Verdict::Nothing);
     }
 
     #[test]
@@ -437,7 +438,7 @@ mod tests {
         tree.write("b", 2, 200, "");
         let before = tree.scan();
         tree.write("b", 1, 200, "the end");
-        assert_eq!(partners(&tree.judge("b", &before, 1)), [tree.path("a")]);
+        assert_eq!(partners(&tree.assess("b", &before, 1)), [tree.path("a")]);
     }
 
     #[test]
@@ -447,7 +448,7 @@ mod tests {
         let before = tree.scan();
         fs::rename(tree.path("report"), tree.path("report~")).unwrap();
         tree.write("report", 1, 200, "a new end");
-        assert_eq!(tree.judge("report", &before, 1), Verdict::Nothing);
+        assert_eq!(tree.assess("report", &before, 1), Verdict::Nothing);
     }
 
     #[test]
@@ -458,11 +459,11 @@ mod tests {
         let before = tree.scan();
         tree.write("proj/b", 1, 200, "of the other branch");
         tree.write("proj/.git/index", 9, 11, "");
-        assert_eq!(tree.judge("proj/b", &before, 1), Verdict::Quiet);
+        assert_eq!(tree.assess("proj/b", &before, 1), Verdict::Quiet);
         tree.write("copy/a", 1, 200, "");
         tree.write("copy/.git/index", 9, 10, "");
         assert_ne!(
-            partners(&tree.judge("copy/a", &before, 2)),
+            partners(&tree.assess("copy/a", &before, 2)),
             [] as [&Path; 0]
         );
     }
@@ -474,7 +475,7 @@ mod tests {
         tree.write("p/a", 1, 200, "");
         let before = tree.scan();
         tree.write("p/target/a.o", 1, 200, "");
-        let verdict = tree.judge("p/target/a.o", &before, 1);
+        let verdict = tree.assess("p/target/a.o", &before, 1);
         assert!(
             matches!(
                 verdict,
@@ -486,7 +487,7 @@ mod tests {
             "{verdict:?}"
         );
         tree.write("p/.hg/store/a", 1, 200, "");
-        let verdict = tree.judge("p/.hg/store/a", &before, 1);
+        let verdict = tree.assess("p/.hg/store/a", &before, 1);
         assert!(
             matches!(
                 verdict,
@@ -533,7 +534,7 @@ mod tests {
         tree.write("a", 1, 3, "");
         let before = tree.scan();
         tree.write("b", 1, 3, "");
-        let verdict = tree.judge("b", &before, 1);
+        let verdict = tree.assess("b", &before, 1);
         assert!(
             matches!(
                 verdict,
@@ -546,7 +547,7 @@ mod tests {
         );
         fs::write(tree.path("c"), "").unwrap();
         fs::write(tree.path("d"), "").unwrap();
-        assert_eq!(tree.judge("d", &before, 1), Verdict::Nothing);
+        assert_eq!(tree.assess("d", &before, 1), Verdict::Nothing);
     }
 
     #[test]
@@ -557,11 +558,11 @@ mod tests {
         for n in 0..25 {
             tree.write(&format!("new/{n}"), 5, 200, &format!("number {n}"));
         }
-        assert_eq!(tree.judge("new/3", &before, 25), Verdict::Nothing);
-        assert_ne!(tree.judge("new/3", &before, 2), Verdict::Nothing);
+        assert_eq!(tree.assess("new/3", &before, 25), Verdict::Nothing);
+        assert_ne!(tree.assess("new/3", &before, 2), Verdict::Nothing);
         tree.write("new/x", 1, 200, "like the old one");
         assert_eq!(
-            partners(&tree.judge("new/x", &before, 25)),
+            partners(&tree.assess("new/x", &before, 25)),
             [tree.path("old")]
         );
     }
@@ -574,13 +575,13 @@ mod tests {
         for n in 0..COPIES {
             tree.write(&format!("d{}/copy", n), 1, 60, "");
         }
-        let mut judge = Judge::new(tree.scan());
+        let mut novelty = Novelty::new(tree.scan());
         for n in 0..COPIES {
             let path = tree.path(&format!("d{n}/copy"));
-            let verdict = judge.judge(&path, &Baseline::default(), &Burst::default());
+            let verdict = novelty.assess(&path, &Baseline::default(), &Burst::default());
             assert_eq!(partners(&verdict).len(), MOST_PARTNERS);
         }
-        assert_eq!(judge.looked_up, COPIES);
+        assert_eq!(novelty.looked_up, COPIES);
     }
 
     #[test]
@@ -588,11 +589,11 @@ mod tests {
         let mut tree = Tree::new();
         tree.write("a", 1, 60, "");
         tree.write("b", 1, 60, "");
-        let mut judge = Judge::new(tree.scan());
+        let mut novelty = Novelty::new(tree.scan());
         let mut resembles = |tree: &Tree, name: &str, after: Snapshot| {
-            judge.look_at(after);
+            novelty.look_at(after);
             let none = (Baseline::default(), Burst::default());
-            let verdict = judge.judge(&tree.path(name), &none.0, &none.1);
+            let verdict = novelty.assess(&tree.path(name), &none.0, &none.1);
             partners(&verdict)
                 .iter()
                 .map(|path| path.to_path_buf())
