@@ -1,10 +1,10 @@
 //! Alerts: when a change makes a file resemble another.
 //!
 //! ```text
-//! indexer ──Read(paths, index before)──► baselines ──► window ──due──► novelty ──► window ──► log
+//! indexer ──Read(paths, index before)──► baselines ──► batching ──due──► novelty ──► batching ──► log
 //! ```
 //!
-//! [`baselines`] keeps what a file was, [`window`] knows when and how many, [`novelty`] knows what
+//! [`baselines`] keeps what a file was, [`batching`] knows when and how many, [`novelty`] knows what
 //! resembles what and what is nobody's news, [`trees`] finds copied trees, [`log`] keeps. This module
 //! is the thread that joins them. It reads snapshots only and never holds up the indexer. The index
 //! of before is asked as soon as can be and let go of, at the latest after [`MOST_LATE`].
@@ -24,17 +24,17 @@ use tokio::sync::oneshot;
 use crate::state::{Shared, lock};
 
 pub mod baselines;
+pub mod batching;
 pub mod log;
 pub mod novelty;
 pub mod partners;
 pub mod trees;
-pub mod window;
 
 use baselines::{Baselines, Burst};
+use batching::{Alert, Batching, MOST_WAITING};
 use log::AlertLog;
 use novelty::Novelty;
 use partners::content_at;
-use window::{Alert, MOST_WAITING, Window};
 
 /// What the thread is told.
 #[derive(Debug)]
@@ -110,10 +110,10 @@ struct Unread {
     at: Instant,
 }
 
-/// The window with what it needs to assess.
+/// Batching with what it takes to assess a file.
 struct Raiser<'a> {
     unread: VecDeque<Unread>,
-    window: Window,
+    batching: Batching,
     burst: Burst,
     novelty: Option<(Novelty, Instant)>,
     shared: &'a Shared,
@@ -124,7 +124,7 @@ impl<'a> Raiser<'a> {
     fn new(shared: &'a Shared, log: &'a Mutex<AlertLog>) -> Self {
         Self {
             unread: VecDeque::new(),
-            window: Window::default(),
+            batching: Batching::default(),
             burst: Burst::default(),
             novelty: None,
             shared,
@@ -135,13 +135,13 @@ impl<'a> Raiser<'a> {
     /// When there is something to do next; may be too early.
     fn deadline(&self) -> Option<Instant> {
         let unread = self.unread.front().map(|unread| unread.at);
-        unread.or_else(|| self.window.deadline())
+        unread.or_else(|| self.batching.deadline())
     }
 
     /// Files that are to be assessed.
     fn waiting(&self) -> usize {
         let unread: usize = self.unread.iter().map(|unread| unread.paths.len()).sum();
-        unread + self.window.waiting()
+        unread + self.batching.waiting()
     }
 
     fn read(&mut self, mut paths: Vec<PathBuf>, before: Snapshot) {
@@ -186,11 +186,11 @@ impl<'a> Raiser<'a> {
                 continue;
             }
             let now = unread.at;
-            if self.window.read_again(&path, now) {
+            if self.batching.read_again(&path, now) {
                 continue;
             }
             match unread.before.of(&path) {
-                Ok(before) => self.window.read(&path, before, now),
+                Ok(before) => self.batching.read(&path, before, now),
                 Err(error) => tracing::warn!(path = ?path, %error, "not assessed"),
             }
         }
@@ -217,7 +217,7 @@ impl<'a> Raiser<'a> {
     }
 
     fn assess(&mut self, all: bool) {
-        let due = self.window.due(Instant::now(), all, AT_ONCE);
+        let due = self.batching.due(Instant::now(), all, AT_ONCE);
         if due.is_empty() {
             return;
         }
@@ -233,7 +233,7 @@ impl<'a> Raiser<'a> {
                 novelty.look_at(after);
                 for due in due {
                     let verdict = novelty.assess(&due.path, &due.before, &self.burst);
-                    self.window.assessed(due, verdict, Instant::now());
+                    self.batching.assessed(due, verdict, Instant::now());
                 }
             }
             Err(error) => {
@@ -247,7 +247,7 @@ impl<'a> Raiser<'a> {
     }
 
     fn tell(&mut self, all: bool) {
-        for alert in self.window.alerts(Instant::now(), all) {
+        for alert in self.batching.alerts(Instant::now(), all) {
             tell(&alert);
             if let Some(row) = row(&alert) {
                 lock(self.log).push(row);

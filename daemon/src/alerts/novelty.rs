@@ -34,8 +34,8 @@ use resemble_index::{FileRow, ReadError, Snapshot};
 use resemble_proto::catalogued::is_catalogued;
 
 use super::baselines::{Baseline, Burst};
+use super::batching::Verdict;
 use super::partners::{self, LEAST_SIZE, Partner, content_at};
-use super::window::Verdict;
 
 /// Partners that are told of each file.
 const MOST_PARTNERS: usize = 16;

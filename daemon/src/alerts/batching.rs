@@ -121,7 +121,7 @@ struct History {
 }
 
 #[derive(Clone, Debug)]
-struct Waiting {
+struct Unassessed {
     at: Instant,
     before: Baseline,
     history: History,
@@ -147,9 +147,9 @@ impl Held {
 
 /// The state machine.
 #[derive(Debug, Default)]
-pub struct Window {
+pub struct Batching {
     /// Read but not assessed.
-    waiting: BTreeMap<Arc<Path>, Waiting>,
+    waiting: BTreeMap<Arc<Path>, Unassessed>,
     /// The same in the order in which they are due.
     order: BTreeSet<(Instant, Arc<Path>)>,
     held: BTreeMap<Arc<Path>, Held>,
@@ -163,7 +163,7 @@ pub struct Window {
     left_out: u64,
 }
 
-impl Window {
+impl Batching {
     /// A changed file was read; whether its baseline is known: it waits or is held already.
     pub fn read_again(&mut self, path: &Path, now: Instant) -> bool {
         let (path, before, history) = if let Some((path, waiting)) = self.waiting.remove_entry(path)
@@ -203,7 +203,7 @@ impl Window {
 
     fn wait(&mut self, path: Arc<Path>, at: Instant, before: Baseline, history: History) {
         self.order.insert((at, Arc::clone(&path)));
-        let waiting = Waiting {
+        let waiting = Unassessed {
             at,
             before,
             history,
@@ -463,48 +463,52 @@ mod tests {
         }
     }
 
-    fn read(window: &mut Window, path: &str, now: Instant) {
-        window.read(Path::new(path), Baseline::default(), now);
+    fn read(batching: &mut Batching, path: &str, now: Instant) {
+        batching.read(Path::new(path), Baseline::default(), now);
     }
 
-    fn run(window: &mut Window, now: Instant, verdict: &dyn Fn(&Path) -> Verdict) -> Vec<Alert> {
-        for due in window.due(now, false, usize::MAX) {
+    fn run(
+        batching: &mut Batching,
+        now: Instant,
+        verdict: &dyn Fn(&Path) -> Verdict,
+    ) -> Vec<Alert> {
+        for due in batching.due(now, false, usize::MAX) {
             let verdict = verdict(&due.path);
-            window.assessed(due, verdict, now);
+            batching.assessed(due, verdict, now);
         }
-        window.alerts(now, false)
+        batching.alerts(now, false)
     }
 
     #[test]
     fn one_alert_two_seconds_after_the_last_reading() {
         let start = Instant::now();
-        let mut window = Window::default();
-        read(&mut window, "/r/a", start);
-        read(&mut window, "/r/a", start + Duration::from_secs(1));
+        let mut batching = Batching::default();
+        read(&mut batching, "/r/a", start);
+        read(&mut batching, "/r/a", start + Duration::from_secs(1));
         let due = start + Duration::from_secs(3);
-        assert_eq!(window.deadline(), Some(due));
+        assert_eq!(batching.deadline(), Some(due));
         assert_eq!(
-            run(&mut window, start + Duration::from_millis(2999), &|_| like(
-                "/r/b"
-            )),
+            run(&mut batching, start + Duration::from_millis(2999), &|_| {
+                like("/r/b")
+            }),
             []
         );
         assert_eq!(
-            run(&mut window, due, &|_| like("/r/b")),
+            run(&mut batching, due, &|_| like("/r/b")),
             [Alert::File {
                 path: "/r/a".into(),
                 partner: partner("/r/b"),
                 others: 0
             }]
         );
-        assert!(window.is_idle());
-        assert_eq!(window.deadline(), None);
+        assert!(batching.is_idle());
+        assert_eq!(batching.deadline(), None);
     }
 
     #[test]
     fn a_copied_tree_is_one_alert_however_long_it_takes() {
         let start = Instant::now();
-        let mut window = Window::default();
+        let mut batching = Batching::default();
         let mut told = Vec::new();
         let original = |path: &Path| {
             let rest = path.strip_prefix("/r/proj2").unwrap();
@@ -512,11 +516,19 @@ mod tests {
         };
         for step in 0..312u64 {
             let now = start + Duration::from_millis(step * 100);
-            read(&mut window, &format!("/r/proj2/d{}/f{step}", step % 7), now);
-            told.extend(run(&mut window, now, &original));
+            read(
+                &mut batching,
+                &format!("/r/proj2/d{}/f{step}", step % 7),
+                now,
+            );
+            told.extend(run(&mut batching, now, &original));
         }
         assert_eq!(told, [], "it still grows");
-        told.extend(run(&mut window, start + Duration::from_secs(60), &original));
+        told.extend(run(
+            &mut batching,
+            start + Duration::from_secs(60),
+            &original,
+        ));
         assert_eq!(
             told,
             [Alert::Tree {
@@ -528,10 +540,10 @@ mod tests {
         );
         // A late file of the same tree is counted, not told.
         let late = start + Duration::from_secs(70);
-        read(&mut window, "/r/proj2/late", late);
-        assert_eq!(run(&mut window, late + SETTLE, &original), []);
+        read(&mut batching, "/r/proj2/late", late);
+        assert_eq!(run(&mut batching, late + SETTLE, &original), []);
         assert_eq!(
-            run(&mut window, late + SETTLE + RATE_TIME, &original),
+            run(&mut batching, late + SETTLE + RATE_TIME, &original),
             [Alert::Summary { left_out: 1 }]
         );
     }
@@ -539,13 +551,13 @@ mod tests {
     #[test]
     fn other_changes_nearby_hold_a_file_for_ten_seconds_and_no_longer() {
         let start = Instant::now();
-        let mut window = Window::default();
-        read(&mut window, "/r/a", start);
+        let mut batching = Batching::default();
+        read(&mut batching, "/r/a", start);
         let mut told = None;
         for second in 0..40 {
             let now = start + Duration::from_secs(second);
-            read(&mut window, &format!("/r/log{second}"), now);
-            let alerts = run(&mut window, now, &|_| like("/s/b"));
+            read(&mut batching, &format!("/r/log{second}"), now);
+            let alerts = run(&mut batching, now, &|_| like("/s/b"));
             if !alerts.is_empty() {
                 told.get_or_insert(second);
             }
@@ -556,39 +568,39 @@ mod tests {
     #[test]
     fn beyond_the_rate_there_is_a_count() {
         let start = Instant::now();
-        let mut window = Window::default();
+        let mut batching = Batching::default();
         for file in 0..100 {
-            read(&mut window, &format!("/r/{file}"), start);
+            read(&mut batching, &format!("/r/{file}"), start);
         }
         let now = start + SETTLE;
         let other = |path: &Path| like(&format!("/s/of-{}", path.file_name().unwrap().display()));
-        assert_eq!(run(&mut window, now, &other).len(), RATE as usize);
-        assert_eq!(window.deadline(), Some(now + RATE_TIME));
+        assert_eq!(run(&mut batching, now, &other).len(), RATE as usize);
+        assert_eq!(batching.deadline(), Some(now + RATE_TIME));
         assert_eq!(
-            run(&mut window, now + RATE_TIME, &other),
+            run(&mut batching, now + RATE_TIME, &other),
             [Alert::Summary {
                 left_out: 100 - u64::from(RATE)
             }]
         );
-        assert_eq!(window.deadline(), None);
+        assert_eq!(batching.deadline(), None);
     }
 
     #[test]
     fn two_files_that_resemble_each_other_are_one_alert() {
         let start = Instant::now();
-        let mut window = Window::default();
-        read(&mut window, "/r/a", start);
-        read(&mut window, "/r/b", start);
+        let mut batching = Batching::default();
+        read(&mut batching, "/r/a", start);
+        read(&mut batching, "/r/b", start);
         let other = |path: &Path| like(if path.ends_with("a") { "/r/b" } else { "/r/a" });
-        assert_eq!(run(&mut window, start + SETTLE, &other).len(), 1);
+        assert_eq!(run(&mut batching, start + SETTLE, &other).len(), 1);
     }
 
     #[test]
     fn quiet_verdicts_say_nothing() {
         let start = Instant::now();
-        let mut window = Window::default();
-        read(&mut window, "/r/a", start);
-        read(&mut window, "/r/b", start);
+        let mut batching = Batching::default();
+        read(&mut batching, "/r/a", start);
+        read(&mut batching, "/r/b", start);
         let verdict = |path: &Path| {
             if path.ends_with("a") {
                 Verdict::Quiet
@@ -596,15 +608,15 @@ mod tests {
                 Verdict::Nothing
             }
         };
-        assert_eq!(run(&mut window, start + SETTLE, &verdict), []);
-        assert!(window.is_idle());
+        assert_eq!(run(&mut batching, start + SETTLE, &verdict), []);
+        assert!(batching.is_idle());
     }
 
     /// A log, a database, a page that a program writes again and again.
     #[test]
     fn a_file_that_is_rewritten_all_the_time_is_assessed_and_told() {
         let start = Instant::now();
-        let mut window = Window::default();
+        let mut batching = Batching::default();
         let (mut assessed, mut told) = (Vec::new(), Vec::new());
         for step in 0..80u64 {
             let now = start + Duration::from_millis(step * 500);
@@ -612,23 +624,23 @@ mod tests {
                 depth: step as usize,
                 ..Baseline::default()
             };
-            window.read(Path::new("/r/busy"), before.clone(), now);
+            batching.read(Path::new("/r/busy"), before.clone(), now);
             // Its neighbour is as busy: neither waits for the other for ever.
-            window.read(
+            batching.read(
                 Path::new("/r/other"),
                 before,
                 now + Duration::from_millis(1),
             );
-            for due in window.due(now + Duration::from_millis(2), false, usize::MAX) {
+            for due in batching.due(now + Duration::from_millis(2), false, usize::MAX) {
                 assessed.push((step, due.before.depth));
                 let verdict = if due.path.ends_with("busy") {
                     like("/s/b")
                 } else {
                     Verdict::Nothing
                 };
-                window.assessed(due, verdict, now);
+                batching.assessed(due, verdict, now);
             }
-            told.extend((window.alerts(now, false).into_iter()).map(|_| step / 2));
+            told.extend((batching.alerts(now, false).into_iter()).map(|_| step / 2));
         }
         assert_eq!(
             assessed[0],
@@ -646,34 +658,34 @@ mod tests {
     #[test]
     fn what_is_read_again_keeps_its_first_baseline() {
         let start = Instant::now();
-        let mut window = Window::default();
+        let mut batching = Batching::default();
         let before = |depth| Baseline {
             depth,
             ..Baseline::default()
         };
-        window.read(Path::new("/r/a"), before(1), start);
-        window.read(Path::new("/r/a"), before(2), start + Duration::from_secs(1));
-        assert!(window.read_again(Path::new("/r/a"), start + Duration::from_secs(2)));
-        let due = window.due(start + Duration::from_secs(4), false, 9);
+        batching.read(Path::new("/r/a"), before(1), start);
+        batching.read(Path::new("/r/a"), before(2), start + Duration::from_secs(1));
+        assert!(batching.read_again(Path::new("/r/a"), start + Duration::from_secs(2)));
+        let due = batching.due(start + Duration::from_secs(4), false, 9);
         assert_eq!(due.len(), 1);
         assert_eq!(due[0].before, before(1));
-        assert!(!window.read_again(Path::new("/r/a"), start + Duration::from_secs(5)));
+        assert!(!batching.read_again(Path::new("/r/a"), start + Duration::from_secs(5)));
     }
 
     #[test]
     fn beyond_the_limit_nothing_is_kept_and_all_is_counted() {
         let start = Instant::now();
-        let mut window = Window::default();
+        let mut batching = Batching::default();
         for file in 0..MOST_WAITING + 5 {
-            read(&mut window, &format!("/r/{file}"), start);
+            read(&mut batching, &format!("/r/{file}"), start);
         }
         assert_eq!(
-            (window.waiting(), window.order.len()),
+            (batching.waiting(), batching.order.len()),
             (MOST_WAITING, MOST_WAITING)
         );
-        while !window.due(start, true, 1000).is_empty() {}
+        while !batching.due(start, true, 1000).is_empty() {}
         assert_eq!(
-            window.alerts(start + RATE_TIME, false),
+            batching.alerts(start + RATE_TIME, false),
             [Alert::Summary { left_out: 5 }]
         );
     }
