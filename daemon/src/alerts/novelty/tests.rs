@@ -1,0 +1,289 @@
+use std::fs;
+use std::sync::Arc;
+use std::time::Instant;
+
+use resemble_core::Params;
+use resemble_engine::ingest::{
+    Cause, Ingest, IngestOptions, RootOptions, Scope, Target, Unobserved,
+};
+use resemble_index::Index;
+
+use super::*;
+use crate::alerts::baselines::Baselines;
+
+/// A tree and an index of it.
+struct Tree {
+    _dir: tempfile::TempDir,
+    root: PathBuf,
+    index: Arc<Index>,
+    ingest: Ingest,
+}
+
+impl Tree {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        let index = Arc::new(Index::in_memory(&Params::default()).unwrap());
+        let roots = vec![RootOptions::new(&root)];
+        let options = IngestOptions {
+            roots,
+            ..IngestOptions::default()
+        };
+        let ingest = Ingest::new(Arc::clone(&index), options);
+        Self {
+            _dir: dir,
+            root,
+            index,
+            ingest,
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    /// Different seeds have nothing in common.
+    fn write(&self, name: &str, seed: u32, lines: u32, ending: &str) {
+        fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        let line = |n: u32| {
+            format!(
+                "{:08x} is line {n} of {seed}\n",
+                (n ^ (seed << 16)).wrapping_mul(0x9e37_79b1)
+            )
+        };
+        let text: String = (0..lines).map(line).collect();
+        fs::write(self.path(name), text + ending).unwrap();
+    }
+
+    fn scan(&mut self) -> Snapshot {
+        let everything = Target::Path {
+            path: self.root.clone(),
+            scope: Scope::Subtree,
+            cause: Cause::Modified,
+            read_now: true,
+        };
+        self.ingest
+            .reconcile(&[everything], &mut Unobserved)
+            .unwrap();
+        self.index.snapshot().unwrap()
+    }
+
+    fn assess(&mut self, name: &str, before: &Snapshot, files: usize) -> Verdict {
+        let after = self.scan();
+        let mut burst = Burst::default();
+        for n in 0..files {
+            burst.add(&self.path(&format!("new/{n}")), None, Instant::now());
+        }
+        let before = Baselines::new(before.clone()).of(&self.path(name)).unwrap();
+        Novelty::new(after).assess(&self.path(name), &before, &burst)
+    }
+}
+
+fn partners(verdict: &Verdict) -> Vec<&Path> {
+    match verdict {
+        Verdict::Resembles { partners, .. } => partners.iter().map(|p| p.path.as_path()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn a_copy_and_a_near_copy_are_news() {
+    let mut tree = Tree::new();
+    tree.write("a", 1, 200, "");
+    let before = tree.scan();
+    tree.write("copy", 1, 200, "");
+    let verdict = tree.assess("copy", &before, 1);
+    assert_eq!(partners(&verdict), [tree.path("a")]);
+    fs::remove_file(tree.path("copy")).unwrap();
+    tree.write("near", 1, 200, "and a little more");
+    let verdict = tree.assess("near", &before, 1);
+    assert_eq!(partners(&verdict), [tree.path("a")]);
+    tree.write("other", 2, 200, "");
+    assert_eq!(tree.assess("other", &before, 1), Verdict::Nothing);
+}
+
+#[test]
+fn a_draft_that_is_saved_again_is_no_news() {
+    let mut tree = Tree::new();
+    tree.write("draft-1", 1, 200, "");
+    tree.write("draft-2", 1, 200, "one");
+    let before = tree.scan();
+    tree.write("draft-2", 1, 200, "one and two");
+    assert_eq!(tree.assess("draft-2", &before, 1), Verdict::Nothing);
+}
+
+#[test]
+fn a_change_that_makes_a_file_like_another_is_news() {
+    let mut tree = Tree::new();
+    tree.write("a", 1, 200, "");
+    tree.write("b", 2, 200, "");
+    let before = tree.scan();
+    tree.write("b", 1, 200, "the end");
+    assert_eq!(partners(&tree.assess("b", &before, 1)), [tree.path("a")]);
+}
+
+#[test]
+fn the_backup_that_an_editor_makes_is_no_news() {
+    let mut tree = Tree::new();
+    tree.write("report", 1, 200, "");
+    let before = tree.scan();
+    fs::rename(tree.path("report"), tree.path("report~")).unwrap();
+    tree.write("report", 1, 200, "a new end");
+    assert_eq!(tree.assess("report", &before, 1), Verdict::Nothing);
+}
+
+#[test]
+fn a_git_operation_is_quiet_and_a_copied_work_tree_is_not() {
+    let mut tree = Tree::new();
+    tree.write("proj/a", 1, 200, "");
+    tree.write("proj/.git/index", 9, 10, "");
+    let before = tree.scan();
+    tree.write("proj/b", 1, 200, "of the other branch");
+    tree.write("proj/.git/index", 9, 11, "");
+    assert_eq!(tree.assess("proj/b", &before, 1), Verdict::Quiet);
+    tree.write("copy/a", 1, 200, "");
+    tree.write("copy/.git/index", 9, 10, "");
+    assert_ne!(
+        partners(&tree.assess("copy/a", &before, 2)),
+        [] as [&Path; 0]
+    );
+}
+
+#[test]
+fn what_builds_make_counts_in_a_tree_only() {
+    let mut tree = Tree::new();
+    tree.write("p/.gitignore", 7, 0, "target/\n");
+    tree.write("p/a", 1, 200, "");
+    let before = tree.scan();
+    tree.write("p/target/a.o", 1, 200, "");
+    let verdict = tree.assess("p/target/a.o", &before, 1);
+    assert!(
+        matches!(
+            verdict,
+            Verdict::Resembles {
+                only_in_tree: true,
+                ..
+            }
+        ),
+        "{verdict:?}"
+    );
+    tree.write("p/.hg/store/a", 1, 200, "");
+    let verdict = tree.assess("p/.hg/store/a", &before, 1);
+    assert!(
+        matches!(
+            verdict,
+            Verdict::Resembles {
+                only_in_tree: true,
+                ..
+            }
+        ),
+        "{verdict:?}"
+    );
+}
+
+/// Whoever may write into a watched tree could otherwise have the daemon read any file of any
+/// size, and hear by what is news what stands in it.
+#[test]
+fn ignore_files_are_not_read_through_links() {
+    let mut tree = Tree::new();
+    tree.write("elsewhere", 7, 0, "target/\n");
+    tree.write("p/a", 1, 200, "");
+    std::os::unix::fs::symlink(tree.path("elsewhere"), tree.path("p/.gitignore")).unwrap();
+    let before = tree.scan();
+    tree.write("p/target/a.o", 1, 200, "");
+    let verdict = tree.assess("p/target/a.o", &before, 1);
+    let is_news = |verdict: &Verdict| {
+        matches!(
+            verdict,
+            Verdict::Resembles {
+                only_in_tree: false,
+                ..
+            }
+        )
+    };
+    assert!(is_news(&verdict), "{verdict:?}");
+    // The line that a bound cuts could be another rule.
+    fs::remove_file(tree.path("p/.gitignore")).unwrap();
+    tree.write("p/.gitignore", 7, 0, &"target/\n".repeat(200_000));
+    let verdict = tree.assess("p/target/a.o", &before, 1);
+    assert!(is_news(&verdict), "{verdict:?}");
+}
+
+#[test]
+fn small_files_count_in_a_tree_only() {
+    let mut tree = Tree::new();
+    tree.write("a", 1, 3, "");
+    let before = tree.scan();
+    tree.write("b", 1, 3, "");
+    let verdict = tree.assess("b", &before, 1);
+    assert!(
+        matches!(
+            verdict,
+            Verdict::Resembles {
+                only_in_tree: true,
+                ..
+            }
+        ),
+        "{verdict:?}"
+    );
+    fs::write(tree.path("c"), "").unwrap();
+    fs::write(tree.path("d"), "").unwrap();
+    assert_eq!(tree.assess("d", &before, 1), Verdict::Nothing);
+}
+
+#[test]
+fn files_that_came_together_in_numbers_are_not_compared_with_each_other() {
+    let mut tree = Tree::new();
+    tree.write("old", 1, 200, "");
+    let before = tree.scan();
+    for n in 0..25 {
+        tree.write(&format!("new/{n}"), 5, 200, &format!("number {n}"));
+    }
+    assert_eq!(tree.assess("new/3", &before, 25), Verdict::Nothing);
+    assert_ne!(tree.assess("new/3", &before, 2), Verdict::Nothing);
+    tree.write("new/x", 1, 200, "like the old one");
+    assert_eq!(
+        partners(&tree.assess("new/x", &before, 25)),
+        [tree.path("old")]
+    );
+}
+
+/// Each copy once looked up all others: five hundred copies were 250,000 paths.
+#[test]
+fn many_copies_of_a_file_are_looked_up_once() {
+    const COPIES: usize = 500;
+    let mut tree = Tree::new();
+    for n in 0..COPIES {
+        tree.write(&format!("d{}/copy", n), 1, 60, "");
+    }
+    let mut novelty = Novelty::new(tree.scan());
+    for n in 0..COPIES {
+        let path = tree.path(&format!("d{n}/copy"));
+        let verdict = novelty.assess(&path, &Baseline::default(), &Burst::default());
+        assert_eq!(partners(&verdict).len(), MOST_PARTNERS);
+    }
+    assert_eq!(novelty.looked_up, COPIES);
+}
+
+#[test]
+fn a_copy_is_found_although_the_copies_known_before_are_gone() {
+    let mut tree = Tree::new();
+    tree.write("a", 1, 60, "");
+    tree.write("b", 1, 60, "");
+    let mut novelty = Novelty::new(tree.scan());
+    let mut resembles = |tree: &Tree, name: &str, after: Snapshot| {
+        novelty.look_at(after);
+        let none = (Baseline::default(), Burst::default());
+        let verdict = novelty.assess(&tree.path(name), &none.0, &none.1);
+        partners(&verdict)
+            .iter()
+            .map(|path| path.to_path_buf())
+            .collect::<Vec<_>>()
+    };
+    let after = tree.scan();
+    assert_eq!(resembles(&tree, "b", after), [tree.path("a")]);
+    tree.write("c", 1, 60, "");
+    fs::remove_file(tree.path("a")).unwrap();
+    let after = tree.scan();
+    assert_eq!(resembles(&tree, "b", after), [tree.path("c")]);
+}
