@@ -241,8 +241,8 @@ impl Coalescer {
             return;
         }
         match kind {
-            // Nothing to read: done at once. What is gone may be back before that, with other things
-            // below it.
+            // Nothing to read: done at once. What is gone may be back before that, with other
+            // things below it.
             Kind::Absent => {
                 self.forget(path);
                 self.jobs.subtrees.insert(path.to_path_buf());

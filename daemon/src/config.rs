@@ -26,9 +26,9 @@
 //! command = ["antiword", "{}"]
 //! ```
 //!
-//! `[limits]` bounds what one document or archive may cost: `depth` of archives in archives, `ratio` of bytes
-//! out to bytes in, `bytes` out and `memory` in MiB, `parts`, `time` in seconds. A `[[converter]]` turns files with
-//! these endings into text, for formats that nothing else reads.
+//! `[limits]` bounds what one document or archive may cost: `depth` of archives in archives,
+//! `ratio` of bytes out to bytes in, `bytes` out and `memory` in MiB, `parts`, `time` in seconds. A
+//! `[[converter]]` turns files with these endings into text, for formats that nothing else reads.
 //!
 //! Relative paths of the command line start at the working directory, those of the file at the
 //! file's folder; `~/` at the start of a path of the file is the home folder (the shell expands it
@@ -60,7 +60,8 @@ const BOILERPLATE: u32 = 1000;
     name = "resembled",
     version,
     about = "Watches folders, indexes their files by content, and answers what resembles what",
-    after_help = "Runs in the foreground until SIGTERM or SIGINT. `resemble status` shows what it does."
+    after_help = "Runs in the foreground until SIGTERM or SIGINT. `resemble status` shows what it \
+                  does."
 )]
 pub struct Args {
     /// Folders to watch, besides those of the configuration and of `resemble watch add`
@@ -71,8 +72,8 @@ pub struct Args {
     pub link: Option<PathBuf>,
     /// Mount the view here [default: resemble/view in the runtime folder]
     ///
-    /// Not among your files: programs that walk through them (duplicate finders, backups) would meet
-    /// every file a second time. What belongs there is a link: --link.
+    /// Not among your files: programs that walk through them (duplicate finders, backups) would
+    /// meet every file a second time. What belongs there is a link: --link.
     #[arg(long, value_name = "DIR")]
     pub mount: Option<PathBuf>,
     /// Mount no view
@@ -99,7 +100,8 @@ pub struct Args {
     /// Do not enter other file systems below the roots of the command line
     #[arg(long)]
     pub one_file_system: bool,
-    /// Whether documents and archives are taken apart in the roots of the command line [default: on]
+    /// Whether documents and archives are taken apart in the roots of the command line [default:
+    /// on]
     #[arg(long, value_enum, value_name = "WHEN")]
     pub text: Option<TextArg>,
     /// Average size of chunks in bytes [default: 1015]
@@ -240,7 +242,8 @@ struct FileRoot {
 /// What the daemon is to do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The roots of this start, in the order given: those of the file, then those of the command line.
+    /// The roots of this start, in the order given: those of the file, then those of the command
+    /// line.
     pub roots: Vec<RootOptions>,
     /// So many of them are of the file: `watch remove` decides over it, for later starts too.
     pub roots_of_file: usize,

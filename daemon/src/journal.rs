@@ -1,9 +1,9 @@
 //! Messages on standard error: one line each, whatever names are in them.
 //!
 //! A file name may hold newlines and escape sequences; printed raw, it could forge a line of the
-//! journal or take over a terminal. Fields are printed in their `Debug` form, which escapes; texts of
-//! errors name paths as they are, so the last word has [`OneLine`]: whatever control byte is in a
-//! message leaves as `\xNN`.
+//! journal or take over a terminal. Fields are printed in their `Debug` form, which escapes; texts
+//! of errors name paths as they are, so the last word has [`OneLine`]: whatever control byte is in
+//! a message leaves as `\xNN`.
 
 use std::io::{self, Write};
 

@@ -8,8 +8,8 @@
 //!                          server (socket) ◄──────────────┼──────────► overlay    log, journal
 //! ```
 //!
-//! * [`watch`]: hints about changes; [`coalesce`]: hints and time into jobs; [`indexer`]: the thread
-//!   that owns both and the writer of the index;
+//! * [`watch`]: hints about changes; [`coalesce`]: hints and time into jobs; [`indexer`]: the
+//!   thread that owns both and the writer of the index;
 //! * [`state`]: what all threads know; [`server`]: the socket; [`neighbours`], [`overlays`] and
 //!   [`link`]: the overlay; [`alerts`]: what came to resemble what;
 //! * [`config`]: what to do; [`Daemon`]: the order in which all of it begins and ends.
@@ -76,14 +76,18 @@ const LAST_ANSWERS: Duration = Duration::from_secs(5);
 pub enum StartError {
     /// Nothing to watch.
     #[error(
-        "nothing to watch: name a folder, in the command line, the configuration or with `resemble watch add`"
+        "nothing to watch: name a folder, in the command line, the configuration or with \
+         `resemble watch add`"
     )]
     NoRoots,
     /// The state folder cannot be used.
     #[error(transparent)]
     State(#[from] PlaceError),
     /// Others may write there.
-    #[error("{} may be written by others (mode {mode:o}); make it yours: chmod 700", .path.display())]
+    #[error(
+        "{} may be written by others (mode {mode:o}); make it yours: chmod 700",
+        .path.display()
+    )]
     Writable {
         /// The state folder.
         path: PathBuf,
@@ -92,7 +96,8 @@ pub enum StartError {
     },
     /// Another daemon has the index.
     #[error(
-        "another resembled uses the state folder {}; use that one, or give this one another --state",
+        "another resembled uses the state folder {}; use that one, or give this one another \
+         --state",
         .state.display()
     )]
     InUse {
@@ -501,7 +506,12 @@ fn all_roots(config: &Config, index: &Index) -> Result<Vec<Root>, StartError> {
             .iter()
             .find(|other| root.path.starts_with(&other.path))
         {
-            tracing::warn!(root = ?root.path, outer = ?outer.path, "a kept root lies in another now, and is dropped");
+            let (root, outer) = (&root.path, &outer.path);
+            tracing::warn!(
+                ?root,
+                ?outer,
+                "a kept root lies in another now, and is dropped"
+            );
             continue;
         }
         not_nested(

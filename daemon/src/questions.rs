@@ -7,8 +7,8 @@ use resemble_engine::find::{self, Similar, Subject};
 use resemble_index::Snapshot;
 use resemble_proto::catalogued::is_catalogued;
 
-/// The files that resemble the one at `path` as the index has it, best first: those that the overlay
-/// lists: a link to what only a catalogue has leads nowhere. Nothing if it is not indexed.
+/// The files that resemble the one at `path` as the index has it, best first: those that the
+/// overlay lists: a link to what only a catalogue has leads nowhere. Nothing if it is not indexed.
 pub(crate) fn similar(snapshot: &Snapshot, path: &Path) -> Result<(Vec<Similar>, usize), AskError> {
     match Subject::remembered(snapshot, path)? {
         Some(subject) => {

@@ -1,9 +1,9 @@
 //! What the threads of the daemon know in common: the index as it can be asked, the roots, and
 //! what is not as it should be.
 //!
-//! The indexer writes here, everyone else reads. Locks are held for copying, never for work (but that
-//! of the index while it is opened again: who asks waits instead of being refused), and never two at
-//! a time.
+//! The indexer writes here, everyone else reads. Locks are held for copying, never for work (but
+//! that of the index while it is opened again: who asks waits instead of being refused), and never
+//! two at a time.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -174,8 +174,8 @@ impl Shared {
         self.templates.as_ref()
     }
 
-    /// A view of the last commit, also while the index cannot be opened for writing. It leaves out what
-    /// is template at this moment.
+    /// A view of the last commit, also while the index cannot be opened for writing. It leaves out
+    /// what is template at this moment.
     pub fn snapshot(&self) -> Result<Snapshot, NoSnapshot> {
         let templates = self.templates();
         let index = match &*lock(&self.index) {

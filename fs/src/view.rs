@@ -25,15 +25,15 @@
 //!    invalidate, so nobody ever notifies the kernel.
 //! 5. **Sizes.** `.why/NAME` and `.report.json` say 0 bytes, as files of `/proc` do: a true size
 //!    would mean computing the text for each `ls -l`. They are opened for direct reading, so every
-//!    reader that reads to the end (`cat`, `cp`, `grep`, `less`, `wc`) sees all of it, and one handle sees
-//!    one text from its open to its close.
+//!    reader that reads to the end (`cat`, `cp`, `grep`, `less`, `wc`) sees all of it, and one
+//!    handle sees one text from its open to its close.
 //! 6. **`nlink` is 1** throughout: numbers are made of paths, so two hard links have two numbers,
 //!    and a link count that promises another name with the same number would be wrong.
 //! 7. **A node is a path**, looked up anew in each request. What vanished is ENOENT at the next
 //!    request; what changed its type is another node (ESTALE makes the kernel look again). An open
 //!    file goes on being readable, as everywhere.
-//! 8. **Roots come and go while mounted**, and no path in use changes its meaning by that: what a mount
-//!    of one root shows stays at its top when a second root comes.
+//! 8. **Roots come and go while mounted**, and no path in use changes its meaning by that: what a
+//!    mount of one root shows stays at its top when a second root comes.
 
 mod answers;
 mod attr;

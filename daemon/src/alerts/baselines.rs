@@ -1,7 +1,7 @@
 //! What there was before a file changed: as much of it as the assessment needs, and no snapshot.
 //!
-//! A file is assessed some seconds after its change, against the index of before. A snapshot of that
-//! index would do, but while one lives, no page that it can see is used again: a file that is
+//! A file is assessed some seconds after its change, against the index of before. A snapshot of
+//! that index would do, but while one lives, no page that it can see is used again: a file that is
 //! rewritten all the time would keep one for ever, and the index would grow with every commit. So
 //! what the assessment asks of the past is taken out of the snapshot soon after the change, as ids,
 //! and the snapshot is let go of.

@@ -1,20 +1,21 @@
 //! When an alert is due, what is one alert, and how many there may be: pure, in virtual time.
 //!
-//! 1. A changed file is assessed [`SETTLE`] after its last reading: within that time a save dance is
-//!    over, and what was a temporary file is gone. One that is read again and again is assessed [`CAP`]
-//!    after its first reading, against what it was before that; its next reading is a new beginning.
+//! 1. A changed file is assessed [`SETTLE`] after its last reading: within that time a save dance
+//!    is over, and what was a temporary file is gone. One that is read again and again is assessed
+//!    [`CAP`] after its first reading, against what it was before that; its next reading is a new
+//!    beginning.
 //! 2. Findings that make up a copied tree are one alert. While files below the same directory are
-//!    still waiting to be assessed the tree may grow, so it is held back until [`HOLD_FILE`] after its
-//!    last member, at most [`HOLD_TREE`] after its first; a single file is held for the same reason
-//!    at most [`HOLD_FILE`]. A held file that is read again is assessed again, and is not held longer
-//!    for that. What arrives of a tree after its alert is counted with it and said later in the
-//!    summary.
-//! 3. At most [`RATE`] alerts in [`RATE_TIME`]. What is beyond is counted, and the count is an alert
-//!    of its own when the time is over. So is the rest when too many files wait at once: nothing is
-//!    lost silently.
+//!    still waiting to be assessed the tree may grow, so it is held back until [`HOLD_FILE`] after
+//!    its last member, at most [`HOLD_TREE`] after its first; a single file is held for the same
+//!    reason at most [`HOLD_FILE`]. A held file that is read again is assessed again, and is not
+//!    held longer for that. What arrives of a tree after its alert is counted with it and said
+//!    later in the summary.
+//! 3. At most [`RATE`] alerts in [`RATE_TIME`]. What is beyond is counted, and the count is an
+//!    alert of its own when the time is over. So is the rest when too many files wait at once:
+//!    nothing is lost silently.
 //!
-//! What a file was before its change goes where the file goes, so no more of that is kept than files
-//! wait and are held, and there is a bound to both.
+//! What a file was before its change goes where the file goes, so no more of that is kept than
+//! files wait and are held, and there is a bound to both.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;

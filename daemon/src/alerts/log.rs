@@ -1,7 +1,7 @@
 //! The alerts that were raised: in memory for questions, in a JSON-lines file for keeps.
 //!
-//! `alerts.jsonl` in the state folder holds one [`AlertRow`] a line, oldest first, and is meant to be
-//! read by others too. It is bounded: beyond `MOST_LINES` it is written anew with the last
+//! `alerts.jsonl` in the state folder holds one [`AlertRow`] a line, oldest first, and is meant to
+//! be read by others too. It is bounded: beyond `MOST_LINES` it is written anew with the last
 //! [`KEPT`]. A full disk does not stop alerts: they stay in memory, the journal has them, and the
 //! file is written anew when there is room.
 //!
@@ -173,8 +173,8 @@ impl AlertLog {
     }
 }
 
-/// The number of an alert of which only the beginning was written; of the one after `last` if it does
-/// not say. `None`: that was never an alert.
+/// The number of an alert of which only the beginning was written; of the one after `last` if it
+/// does not say. `None`: that was never an alert.
 fn number_of_half(line: &[u8], last: u64) -> Option<u64> {
     const BEGIN: &[u8] = b"{\"seq\":";
     let Some(rest) = line.strip_prefix(BEGIN) else {

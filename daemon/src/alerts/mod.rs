@@ -1,13 +1,16 @@
 //! Alerts: when a change makes a file resemble another.
 //!
 //! ```text
-//! indexer ──Read(paths, index before)──► baselines ──► batching ──due──► novelty ──► batching ──► log
+//! indexer ──Read(paths, index before)──► baselines ──► batching ──alerts──► log, journal
+//!                                                      due │   ▲ verdict
+//!                                                          ▼   │
+//!                                                         novelty
 //! ```
 //!
-//! [`baselines`] keeps what a file was, [`batching`] knows when and how many, [`novelty`] knows what
-//! resembles what and what is nobody's news, [`trees`] finds copied trees, [`log`] keeps. This module
-//! is the thread that joins them. It reads snapshots only and never holds up the indexer. The index
-//! of before is asked as soon as can be and let go of, at the latest after [`MOST_LATE`].
+//! [`baselines`] keeps what a file was, [`batching`] knows when and how many, [`novelty`] knows
+//! what resembles what and what is nobody's news, [`trees`] finds copied trees, [`log`] keeps. This
+//! module is the thread that joins them. It reads snapshots only and never holds up the indexer.
+//! The index of before is asked as soon as can be and let go of, at the latest after [`MOST_LATE`].
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -56,8 +59,8 @@ const AT_ONCE: usize = 64;
 const FLUSH: Duration = Duration::from_secs(2);
 /// With more files than this a barrier does not wait: they are in the queue.
 const FLUSHED: usize = 2000;
-/// How long the index of before a change is kept for files whose baselines are not read yet: what it
-/// can see takes up room in the index.
+/// How long the index of before a change is kept for files whose baselines are not read yet: what
+/// it can see takes up room in the index.
 const MOST_LATE: Duration = Duration::from_secs(60);
 /// How long what was learnt of ignore files and git holds.
 const CACHED: Duration = Duration::from_secs(5);

@@ -6,19 +6,19 @@
 //! 1. **What it resembled before.** A draft that is saved goes on resembling its older versions.
 //! 2. **What it was itself.** A backup that an editor makes of the old content (`report.txt~`) has
 //!    exactly what this path had.
-//! 3. **A git operation.** If `.git/index` of the work tree around it has just been written, files come
-//!    and go as commits have them. (A copied work tree has a fresh `.git/index` too: only a tree that
-//!    was there before counts.)
-//! 4. **Builds.** What a `.gitignore` names, and what lies in `.git` itself, is no news alone; as a part
-//!    of a copied tree it counts.
-//! 5. **Files that came together in numbers.** An unpacked archive is full of files that resemble each
-//!    other; news is what they resemble that was there before.
-//! 6. **Unpacking.** That a file lies in an archive is no news of the file. A mail or an archive that
-//!    holds what lies here is news of that.
+//! 3. **A git operation.** If `.git/index` of the work tree around it has just been written, files
+//!    come and go as commits have them. (A copied work tree has a fresh `.git/index` too: only a
+//!    tree that was there before counts.)
+//! 4. **Builds.** What a `.gitignore` names, and what lies in `.git` itself, is no news alone; as a
+//!    part of a copied tree it counts.
+//! 5. **Files that came together in numbers.** An unpacked archive is full of files that resemble
+//!    each other; news is what they resemble that was there before.
+//! 6. **Unpacking.** That a file lies in an archive is no news of the file. A mail or an archive
+//!    that holds what lies here is news of that.
 //! 7. **Small files** (under 1 KiB) count in a copied tree, if they are identical.
 //!
-//! The work for a file does not grow with the number of its copies: where a content is, is looked up
-//! once for all of them, and each looks at a few.
+//! The work for a file does not grow with the number of its copies: where a content is, is looked
+//! up once for all of them, and each looks at a few.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -79,8 +79,8 @@ impl Novelty {
         self.after = after;
     }
 
-    /// What is news of one file; `before` is what it was before it changed, `burst` are the files that
-    /// changed since the last quiet moment, this one among them.
+    /// What is news of one file; `before` is what it was before it changed, `burst` are the files
+    /// that changed since the last quiet moment, this one among them.
     pub fn assess(&mut self, path: &Path, before: &Baseline, burst: &Burst) -> Verdict {
         self.try_assess(path, before, burst)
             .unwrap_or_else(|error| {

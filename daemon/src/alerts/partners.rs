@@ -38,8 +38,8 @@ impl Partner {
     }
 }
 
-/// The files that resemble the one at `path` enough for an alert, best first, but for the members of
-/// archives: that what was just unpacked lies in an archive is no news.
+/// The files that resemble the one at `path` enough for an alert, best first, but for the members
+/// of archives: that what was just unpacked lies in an archive is no news.
 pub(super) fn alike(snapshot: &Snapshot, path: &Path) -> Result<Vec<Partner>, AskError> {
     let (similar, _) = similar(snapshot, path)?;
     let files = similar

@@ -1,11 +1,11 @@
 //! Finds copied trees among copied files: pure.
 //!
 //! A file of a copied tree lies at the same place below the copy as its original lies below the
-//! original: `/mail/2024/a.eml` and `/backup/2024/a.eml` end in the same components, and what stands
-//! before them is the same pair of directories for every file of the tree. So each pair of paths
-//! votes for the pair of directories that is left when the longest common ending is taken away, and
-//! the pair with the most votes is the tree. What its files have in common below that pair belongs
-//! to it too: the tree is named as deep as it can be.
+//! original: `/mail/2024/a.eml` and `/backup/2024/a.eml` end in the same components, and what
+//! stands before them is the same pair of directories for every file of the tree. So each pair of
+//! paths votes for the pair of directories that is left when the longest common ending is taken
+//! away, and the pair with the most votes is the tree. What its files have in common below that
+//! pair belongs to it too: the tree is named as deep as it can be.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

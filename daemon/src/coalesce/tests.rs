@@ -352,7 +352,8 @@ proptest! {
                     while let Some(deadline) = state.deadline(now).filter(|at| *at <= until) {
                         now = now.max(deadline);
                         for path in state.due(now).entries.into_keys() {
-                            let file: u8 = path.file_name().unwrap().to_str().unwrap().parse().unwrap();
+                            let name = path.file_name().unwrap().to_str().unwrap();
+                            let file: u8 = name.parse().unwrap();
                             let (first, last) = model.remove(&file).expect("read without a change");
                             let due = (last + Duration::from_millis(500))
                                 .min(first + Duration::from_secs(10));

@@ -44,8 +44,8 @@ impl Indexer {
         };
         self.start_ingest(index);
         self.attach_catalogues();
-        // What was heard meanwhile is scanned, and if that was too much to remember, the watches may
-        // be wrong too. The pause grows on until a scan succeeds.
+        // What was heard meanwhile is scanned, and if that was too much to remember, the watches
+        // may be wrong too. The pause grows on until a scan succeeds.
         self.hear();
         if self.rescan_source {
             self.restart_source();

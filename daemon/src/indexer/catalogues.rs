@@ -1,8 +1,8 @@
 //! Imported catalogues: trees of the index that nothing watches.
 //!
-//! Their files lie in the state folder and are the truth; the index has what they say. A record in it remembers which
-//! it has, so that a start reads only what it has not. They are no roots: no scan, no event and no look at the file
-//! system ever concerns them.
+//! Their files lie in the state folder and are the truth; the index has what they say. A record in
+//! it remembers which it has, so that a start reads only what it has not. They are no roots: no
+//! scan, no event and no look at the file system ever concerns them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,8 @@ fn remember(index: &Index, known: &Known) -> Result<(), CatalogueError> {
 }
 
 impl Indexer {
-    /// Brings the index in line with the folder of the catalogues. One that cannot be used is said in `status`.
+    /// Brings the index in line with the folder of the catalogues. One that cannot be used is said
+    /// in `status`.
     pub(super) fn attach_catalogues(&mut self) {
         let (Some(folder), Some(index)) = (self.options.catalogues.clone(), self.shared.index())
         else {

@@ -10,21 +10,22 @@
 //! that what is known of the tree has one owner and no lock. It waits for a hint, a command or a
 //! deadline, and then does what is due. Choices and subtleties:
 //!
-//! 1. **Events are hints.** Each hinted path is looked at (`lstat`) before it is a job, and reconciled
-//!    with the tree when it is one. No event's word is taken for anything.
-//! 2. **Watch, then list.** `Ingest` tells before it lists a directory; the watch is made there. What
-//!    changes after that moment is heard, what was there before is listed: nothing is lost between.
-//! 3. **A barrier** (`sync`) is a cookie in the source. When it comes back, every change before it is
-//!    in the coalescer or beyond; all that waits is read at once, polled directories are looked
+//! 1. **Events are hints.** Each hinted path is looked at (`lstat`) before it is a job, and
+//!    reconciled with the tree when it is one. No event's word is taken for anything.
+//! 2. **Watch, then list.** `Ingest` tells before it lists a directory; the watch is made there.
+//!    What changes after that moment is heard, what was there before is listed: nothing is lost
+//!    between.
+//! 3. **A barrier** (`sync`) is a cookie in the source. When it comes back, every change before it
+//!    is in the coalescer or beyond; all that waits is read at once, polled directories are looked
 //!    at, and the answer goes through the thread of alerts, so that these are raised too.
-//! 4. **Lost events** (overflow): source and table start anew and everything is scanned. Old answers
-//!    stay meanwhile, marked not fresh. A source that cannot start anew is tried again with growing
-//!    pauses; every directory is polled until then.
+//! 4. **Lost events** (overflow): source and table start anew and everything is scanned. Old
+//!    answers stay meanwhile, marked not fresh. A source that cannot start anew is tried again with
+//!    growing pauses; every directory is polled until then.
 //! 5. **An index that cannot be written** (full disk) is closed and opened again; where that cannot
 //!    be, questions are answered from its last commit. It is written to again with growing pauses,
 //!    and then everything is scanned, because what was heard meanwhile is lost.
-//! 6. **A root that cannot be reached** keeps its content and is *unavailable*; its return is a scan,
-//!    which reads nothing that is as it was.
+//! 6. **A root that cannot be reached** keeps its content and is *unavailable*; its return is a
+//!    scan, which reads nothing that is as it was.
 //! 7. The slow comparison of everything goes directory by directory, between other work.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -71,7 +72,8 @@ const MOVING: Duration = Duration::from_secs(5);
 const GATHER: Duration = Duration::from_secs(2);
 /// So many of them are looked at between two looks at what is new.
 const RECHECKS: usize = 256;
-/// Before a broken index is opened again, or a source that failed is started: at first, and at most.
+/// Before a broken index is opened again, or a source that failed is started: at first, and at
+/// most.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 /// What the thread is asked to do. Answers are dropped if nobody waits for them any more.

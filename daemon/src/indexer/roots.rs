@@ -1,9 +1,9 @@
 //! The list of roots that outlives a run, and the questions about it.
 //!
 //! One record of the index holds every root of the last run: the kept ones are watched again, the
-//! others tell the next run what it need not keep any more. A root whose first scan was finished says
-//! so, because only then a changed file is news. One that `watch remove` took away says so too, lest
-//! the configuration bring it back; `watch add` does.
+//! others tell the next run what it need not keep any more. A root whose first scan was finished
+//! says so, because only then a changed file is news. One that `watch remove` took away says so
+//! too, lest the configuration bring it back; `watch add` does.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

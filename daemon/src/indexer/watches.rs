@@ -3,11 +3,11 @@
 //! The table says what the source was told; it is keyed by path and remembers the inode behind it,
 //! because a path that leads to another directory needs another watch. Three rules keep it true:
 //!
-//! 1. A name that went takes the watches at and below it out of the table, so whatever is found there
-//!    later is watched anew.
-//! 2. Whether notify has forgotten them too depends on what it knew when it heard of that name, and a
-//!    path that it remembers wrongly it would not watch again ("already done"). So a path that was
-//!    told once and dropped is *suspect*: it is unwatched before it is watched again. So is a
+//! 1. A name that went takes the watches at and below it out of the table, so whatever is found
+//!    there later is watched anew.
+//! 2. Whether notify has forgotten them too depends on what it knew when it heard of that name, and
+//!    a path that it remembers wrongly it would not watch again ("already done"). So a path that
+//!    was told once and dropped is *suspect*: it is unwatched before it is watched again. So is a
 //!    directory found with another inode than in the table.
 //! 3. After an overflow the table is emptied together with the source.
 //!

@@ -65,8 +65,8 @@ impl Indexer {
                 path,
                 scope: Scope::Entry,
                 cause,
-                // Events tell of every write that a barrier is for; files that are looked at once more
-                // because they are young can wait.
+                // Events tell of every write that a barrier is for; files that are looked at once
+                // more because they are young can wait.
                 read_now: false,
             });
         }

@@ -9,8 +9,9 @@ use std::time::Instant;
 
 use super::{Batch, Cookie, Hint, Marks, RENAME_WAIT, Rename};
 
-/// With more hints and renames than this between two takes they are dropped, as the kernel does when
-/// its queue is full: to look at everything costs less than to remember every name of a large tree.
+/// With more hints and renames than this between two takes they are dropped, as the kernel does
+/// when its queue is full: to look at everything costs less than to remember every name of a large
+/// tree.
 pub const MOST_HINTS: usize = 200_000;
 
 /// Hints since the last take, and half renames.

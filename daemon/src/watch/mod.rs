@@ -1,16 +1,17 @@
 //! Where hints about changes come from.
 //!
 //! Events are hints, the tree is the truth: nothing here says what is *in* the tree, only where to
-//! look again. So the whole interface is small: [`Source::watch`] a directory, [`Source::take`] what
-//! was heard since the last time, and [`Source::cookie`] for a barrier. One implementation is made
-//! of notify ([`notify`], the only place that names that crate), one for tests says what it is told.
+//! look again. So the whole interface is small: [`Source::watch`] a directory, [`Source::take`]
+//! what was heard since the last time, and [`Source::cookie`] for a barrier. One implementation is
+//! made of notify ([`notify`], the only place that names that crate), one for tests says what it is
+//! told.
 //!
 //! Choices:
 //!
-//! 1. **Hints are a set, not a queue.** A file written a million times is one [`Hint`] with the time
-//!    of the first and of the last event. The set grows with the number of changed paths and not
-//!    with the number of events. Beyond [`dirty::MOST_HINTS`], while nobody takes them, they are
-//!    dropped and the loss is told, as when the kernel's own queue was full.
+//! 1. **Hints are a set, not a queue.** A file written a million times is one [`Hint`] with the
+//!    time of the first and of the last event. The set grows with the number of changed paths and
+//!    not with the number of events. Beyond [`dirty::MOST_HINTS`], while nobody takes them, they
+//!    are dropped and the loss is told, as when the kernel's own queue was full.
 //! 2. **Renames are paired here**, by the kernel's cookie, because both halves pass through one
 //!    thread in order. A lone first half waits [`RENAME_WAIT`] for the second before it counts as a
 //!    removal.
@@ -123,7 +124,8 @@ impl Batch {
 pub enum WatchError {
     /// The kernel allows no further watch to this user.
     #[error(
-        "the limit of inotify watches is reached at {}; raise it: sysctl fs.inotify.max_user_watches=N",
+        "the limit of inotify watches is reached at {}; raise it: \
+         sysctl fs.inotify.max_user_watches=N",
         .path.display()
     )]
     Limit {

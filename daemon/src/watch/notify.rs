@@ -16,8 +16,9 @@
 //! 5. Overflow is one event *without paths* and with a flag. After it the crate's map from watch to
 //!    path may be wrong for good (a lost move leaves the old path on the watch, and watching that
 //!    path again is answered "already done"). [`Source::reset`] therefore makes a new instance
-//!    instead of repairing the old one. The old one goes first, and is waited for: the kernel counts
-//!    instances, and at its limit there is room for the new one only when the old one is closed.
+//!    instead of repairing the old one. The old one goes first, and is waited for: the kernel
+//!    counts instances, and at its limit there is room for the new one only when the old one is
+//!    closed.
 //! 6. When a watched path is moved or removed the crate forgets the watches of the path and of all
 //!    below, after it has told us. So whoever hears `GONE` of a directory may watch the path anew.
 

@@ -103,8 +103,8 @@ fn lost_events_are_made_good() {
     daemon.assert_converged();
 }
 
-/// One inotify instance and no more: the lost events are made good by a new instance, for which there
-/// is room only when the old one is closed.
+/// One inotify instance and no more: the lost events are made good by a new instance, for which
+/// there is room only when the old one is closed.
 #[test]
 fn lost_events_are_made_good_at_the_limit_of_inotify_instances() {
     let place = Place::new();

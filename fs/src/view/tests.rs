@@ -234,7 +234,8 @@ fn folders_view_shows_files_as_folders() {
     assert_eq!(space.in_use(), (0, 0), "everything was given back");
 }
 
-/// In the files view the tree is as it is, and each directory also answers `.similar/NAME` for each of its files.
+/// In the files view the tree is as it is, and each directory also answers `.similar/NAME` for each
+/// of its files.
 #[test]
 fn files_view_is_the_tree_and_answers_per_directory() {
     let fixture = Fixture::new();
@@ -277,7 +278,8 @@ fn similar_of_a_file_without_neighbours_is_empty() {
     assert!(ls(&space, "/empty/.similar").is_empty());
 }
 
-/// `.similar` is listed only in a file's folder of the folders view; `always` and `never` change that for both views, and it can be looked up in any case.
+/// `.similar` is listed only in a file's folder of the folders view; `always` and `never` change
+/// that for both views, and it can be looked up in any case.
 #[test]
 fn show_decides_where_similar_is_listed() {
     use Show::{Always, Default, Never};
@@ -308,7 +310,9 @@ fn show_decides_where_similar_is_listed() {
     }
 }
 
-/// Directories that resemble a directory D, whatever their names and their layout, are links in `D/.similar` (folders view) or `D/.similar/.dirs` (files view), named by the share of D's bytes that they have.
+/// Directories that resemble a directory D, whatever their names and their layout, are links in
+/// `D/.similar` (folders view) or `D/.similar/.dirs` (files view), named by the share of D's bytes
+/// that they have.
 #[test]
 fn similar_directories_are_links() {
     let fixture = Fixture::new();
@@ -354,7 +358,8 @@ fn a_real_similar_is_hidden_and_counted() {
     assert_eq!(space.hidden_similar_entries(), 0);
 }
 
-/// FIFOs, sockets and devices are left out, and never opened; symbolic links of the tree are left out of the folders view.
+/// FIFOs, sockets and devices are left out, and never opened; symbolic links of the tree are left
+/// out of the folders view.
 #[test]
 fn special_files_are_left_out() {
     let fixture = Fixture::new();
@@ -390,7 +395,8 @@ fn special_files_are_left_out() {
     assert_eq!(space.open(file.ino()).unwrap_err(), Refusal::Stale);
 }
 
-/// With several roots each is a folder named by its last component, `docs`, `docs~2` in the order given, and `/` is `root`.
+/// With several roots each is a folder named by its last component, `docs`, `docs~2` in the order
+/// given, and `/` is `root`.
 #[test]
 fn several_roots_are_folders() {
     let fixture = Fixture::new();
@@ -410,7 +416,8 @@ fn several_roots_are_folders() {
     assert!(Walk::to(&space, &format!("/root{}", fixture.path("docs").display())).is_ok());
 }
 
-/// Roots come and go while mounted: where one root is the mount itself it stays so, and a further one is a folder beside its entries, with a name that none of them has.
+/// Roots come and go while mounted: where one root is the mount itself it stays so, and a further
+/// one is a folder beside its entries, with a name that none of them has.
 #[test]
 fn roots_come_and_go_while_mounted() {
     let fixture = Fixture::new();
@@ -454,7 +461,8 @@ fn roots_come_and_go_while_mounted() {
     assert_eq!(cat(&space, "/sub/only-b").unwrap(), b"b");
 }
 
-/// A root whose directory vanishes is empty, the others go on, and it comes back when the directory does.
+/// A root whose directory vanishes is empty, the others go on, and it comes back when the directory
+/// does.
 #[test]
 fn a_vanished_root_is_empty_and_comes_back() {
     let fixture = Fixture::new();
@@ -593,7 +601,8 @@ fn a_listing_has_at_most_a_hundred_entries() {
     assert_eq!(names[99], "099%_149");
 }
 
-/// A listing is a snapshot taken when the directory is opened, and again on rewind; entries that come or go meanwhile are neither skipped nor shown twice.
+/// A listing is a snapshot taken when the directory is opened, and again on rewind; entries that
+/// come or go meanwhile are neither skipped nor shown twice.
 #[test]
 fn a_listing_is_a_snapshot() {
     let fixture = Fixture::new();
@@ -647,7 +656,8 @@ fn a_listing_is_a_snapshot() {
 
 // ---- texts and attributes ----
 
-/// `.similar/.why/NAME` explains the link of that name, `.similar/.report.json` is the report; both are reachable and not listed, and neither is computed before it is opened.
+/// `.similar/.why/NAME` explains the link of that name, `.similar/.report.json` is the report; both
+/// are reachable and not listed, and neither is computed before it is opened.
 #[test]
 fn texts_are_reachable_and_computed_when_opened() {
     struct Counting(AtomicUsize);
@@ -798,8 +808,8 @@ impl Neighbours for Counting {
     }
 }
 
-/// The names of the attributes are listed without asking for an answer: `cp -a` and `ls -l` of a tree
-/// compute nothing.
+/// The names of the attributes are listed without asking for an answer: `cp -a` and `ls -l` of a
+/// tree compute nothing.
 #[test]
 fn listing_the_names_of_attributes_asks_nobody() {
     let fixture = Fixture::new();
@@ -814,7 +824,8 @@ fn listing_the_names_of_attributes_asks_nobody() {
     }
 }
 
-/// Modes, owners and times are the real file's; a folder adds the right to enter for whoever may read.
+/// Modes, owners and times are the real file's; a folder adds the right to enter for whoever may
+/// read.
 #[test]
 fn attributes_mirror_the_real_file() {
     let fixture = Fixture::new();
@@ -938,7 +949,8 @@ fn every_open_asks_anew() {
 
 // ---- identity ----
 
-/// Inode numbers are the same after a restart, and differ between the views, between a file and its folder, and after a change of type on one path.
+/// Inode numbers are the same after a restart, and differ between the views, between a file and its
+/// folder, and after a change of type on one path.
 #[test]
 fn inode_numbers_are_stable() {
     let fixture = Fixture::new();
@@ -972,7 +984,8 @@ fn inode_numbers_are_stable() {
     assert_ne!(as_dir.ino(), as_file.ino());
 }
 
-/// A file that is open goes on being readable and its attributes go on being shown when its name is gone.
+/// A file that is open goes on being readable and its attributes go on being shown when its name is
+/// gone.
 #[test]
 fn an_open_file_outlives_its_name() {
     let fixture = Fixture::new();
@@ -989,7 +1002,8 @@ fn an_open_file_outlives_its_name() {
 
 // ---- safety ----
 
-/// What is left out is left out by its path, before any system call on it: it is neither listed nor found, nor is anything below it.
+/// What is left out is left out by its path, before any system call on it: it is neither listed nor
+/// found, nor is anything below it.
 #[test]
 fn excluded_paths_are_not_there() {
     let fixture = Fixture::new();
@@ -1002,7 +1016,8 @@ fn excluded_paths_are_not_there() {
     }
 }
 
-/// No symbolic link in the tree leads a request out of it, not even one that replaces a directory while it is open.
+/// No symbolic link in the tree leads a request out of it, not even one that replaces a directory
+/// while it is open.
 #[test]
 fn symbolic_links_lead_nowhere() {
     let fixture = Fixture::new();

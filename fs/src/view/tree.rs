@@ -6,7 +6,8 @@
 //! 2. **Never through ourselves.** What is left out (our mount points, the mounts of others of our
 //!    kind, `exclude`) is left out by path, before any system call on it. What a path cannot tell
 //!    (a bind mount of our mount) the mount id can: the first attempt may not cross a mount
-//!    (`RESOLVE_NO_XDEV`), and only if that fails is the descriptor of a second one placed by its id.
+//!    (`RESOLVE_NO_XDEV`), and only if that fails is the descriptor of a second one placed by its
+//!    id.
 //! 3. **Never a special file.** A file is found with `O_PATH`, which opens nothing; only when the
 //!    descriptor says *regular* is that very file opened for reading, through `/proc/self/fd`.
 //! 4. **No trace.** `O_NOATIME` where we may; reading is not a change.
@@ -202,7 +203,8 @@ impl Tree {
         self.roots.read().clone()
     }
 
-    /// The absolute path by which the index knows this place, whether its root is still there or not.
+    /// The absolute path by which the index knows this place, whether its root is still there or
+    /// not.
     pub(crate) fn path(&self, at: &At) -> PathBuf {
         let roots = self.roots.read();
         roots

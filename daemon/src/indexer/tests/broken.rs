@@ -84,7 +84,8 @@ impl Disk {
         }
     }
 
-    /// Mounts the disk over itself: what is open stays as it is, what is opened is on the new mount.
+    /// Mounts the disk over itself: what is open stays as it is, what is opened is on the new
+    /// mount.
     fn over(&self, arguments: &[&str]) {
         let mut program = Program::new("mount");
         program.args(arguments);
