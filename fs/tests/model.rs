@@ -197,7 +197,7 @@ proptest! {
         let top = dir.path().canonicalize().unwrap();
         let none = Arc::new(MapNeighbours::new());
         let space =
-            Namespace::new(View::Files, Show::Default, &[top.clone()], vec![], none).unwrap();
+            Namespace::new(View::Files, Show::Default, std::slice::from_ref(&top), vec![], none).unwrap();
         for change in &changes {
             apply(&top, change);
             let (want, got) = (real(&top), overlay(&space));

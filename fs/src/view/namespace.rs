@@ -221,7 +221,6 @@ impl Namespace {
             return Ok((Node::Dir(root), None));
         }
         let node = match parent {
-            Node::Top => return Err(Refusal::NotFound),
             Node::Dir(at) if name == SIMILAR => {
                 self.note_hidden(at, self.tree.stat(&at.join(name)).is_ok());
                 self.similar_of_dir(at)
@@ -255,7 +254,7 @@ impl Namespace {
                     target,
                 }
             }
-            Node::Folder(_) | Node::Index(_) => return Err(Refusal::NotFound),
+            Node::Top | Node::Folder(_) | Node::Index(_) => return Err(Refusal::NotFound),
             Node::File(_)
             | Node::Symlink(_)
             | Node::Link { .. }

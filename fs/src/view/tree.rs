@@ -120,15 +120,6 @@ impl Root {
     }
 }
 
-/// `docs`, `docs~2`, `docs~3`.
-fn numbered(base: &OsStr, count: usize) -> OsString {
-    let mut name = base.to_owned();
-    if count > 1 {
-        name.push(format!("~{count}"));
-    }
-    name
-}
-
 /// A handle of a root directory, or `None` if there is none now.
 fn take(real: &Path, mounts: &MountTable) -> Option<Arc<OwnedFd>> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -176,10 +167,13 @@ impl Tree {
             }
             let is_taken = |name: &OsStr| roots.iter().any(|(root, _)| root.name == name);
             let base = path.file_name().unwrap_or(OsStr::new("root"));
-            let name = (1..)
-                .map(|count| numbered(base, count))
-                .find(|name| !is_taken(name) && is_free(name));
-            let root = Root::new(path.clone(), name.unwrap_or_default(), &mounts);
+            let (mut name, mut count) = (base.to_owned(), 1);
+            while is_taken(&name) || !is_free(&name) {
+                count += 1;
+                base.clone_into(&mut name);
+                name.push(format!("~{count}"));
+            }
+            let root = Root::new(path.clone(), name, &mounts);
             roots.push((Arc::new(root), true));
         }
         *self.roots.write() = roots;
