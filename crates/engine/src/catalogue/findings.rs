@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use resemble_index::varint::{Reader, put};
-
 use super::Shelf;
-use super::codec::{put_bytes, text};
+use super::codec::{decode, encode};
 use super::store::KeepError;
 use crate::compare::Memo;
 
@@ -22,25 +20,6 @@ fn record_of(name: &str) -> String {
     format!("comparison/{name}")
 }
 
-fn decode(record: &[u8]) -> Option<Vec<(String, u64)>> {
-    let mut reader = Reader(record);
-    let mut kept = Vec::new();
-    for _ in 0..reader.u64()? {
-        kept.push((text(&mut reader)?, reader.u64()?));
-    }
-    reader.end(kept)
-}
-
-fn encode(kept: &[(String, u64)]) -> Vec<u8> {
-    let mut out = Vec::new();
-    put(&mut out, kept.len() as u64);
-    for (name, bytes) in kept {
-        put_bytes(&mut out, name.as_bytes());
-        put(&mut out, *bytes);
-    }
-    out
-}
-
 impl Shelf<'_> {
     fn keep_findings(&self, name: &str, findings: &[u8]) -> Result<(), KeepError> {
         let new = findings.len() as u64;
@@ -51,7 +30,8 @@ impl Shelf<'_> {
         }
         let register = snapshot.record(REGISTER)?;
         drop(snapshot);
-        let mut kept = register.and_then(|kept| decode(&kept)).unwrap_or_default();
+        let register = register.and_then(|register| decode(&register));
+        let mut kept: Vec<(String, u64)> = register.unwrap_or_default();
         kept.retain(|(of, _)| of != name);
         kept.push((name.to_owned(), new));
         let mut gone = Vec::new();

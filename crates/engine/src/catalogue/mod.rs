@@ -15,7 +15,7 @@
 //! A catalogue trusts a stat by the rule of [`crate::read`], number 5: what was changed less than
 //! 35 seconds before it was read is not recorded, and read again the next time.
 
-mod codec;
+pub(crate) mod codec;
 mod findings;
 mod known;
 mod pair;

@@ -15,11 +15,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use resemble_core::hash::content::digest;
-use resemble_index::varint::{Reader, put};
 use resemble_index::{ApplyError, ReadError};
 use resemble_proto::message::CompareRequest;
+use serde::{Deserialize, Serialize};
 
-use super::codec::{FilesWriter, Head, put_bytes, text};
+use super::codec::{Head, decode, encode, encode_files};
 use super::known::{Catalogue, Place, Where};
 use super::scan::Scanned;
 use super::{Packed, Shelf};
@@ -60,50 +60,13 @@ pub(super) enum KeepError {
 }
 
 /// Sizes of pools, and the pools of catalogues, by their keys.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Register {
     pools: BTreeMap<String, u64>,
     catalogues: BTreeMap<String, (u64, Vec<String>)>,
 }
 
 impl Register {
-    fn decode(record: &[u8]) -> Option<Self> {
-        let mut reader = Reader(record);
-        let mut register = Self::default();
-        for _ in 0..reader.u64()? {
-            let name = text(&mut reader)?;
-            register.pools.insert(name, reader.u64()?);
-        }
-        for _ in 0..reader.u64()? {
-            let key = text(&mut reader)?;
-            let bytes = reader.u64()?;
-            let pools = (0..reader.u64()?)
-                .map(|_| text(&mut reader))
-                .collect::<Option<Vec<_>>>()?;
-            register.catalogues.insert(key, (bytes, pools));
-        }
-        reader.end(register)
-    }
-
-    fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        put(&mut out, self.pools.len() as u64);
-        for (name, &bytes) in &self.pools {
-            put_bytes(&mut out, name.as_bytes());
-            put(&mut out, bytes);
-        }
-        put(&mut out, self.catalogues.len() as u64);
-        for (key, (bytes, pools)) in &self.catalogues {
-            put_bytes(&mut out, key.as_bytes());
-            put(&mut out, *bytes);
-            put(&mut out, pools.len() as u64);
-            for pool in pools {
-                put_bytes(&mut out, pool.as_bytes());
-            }
-        }
-        out
-    }
-
     /// Takes out the pools that no catalogue names.
     fn drop_unnamed(&mut self) -> Vec<String> {
         let named: BTreeSet<&String> = self
@@ -155,10 +118,9 @@ impl Keep<'_> {
             return Ok(());
         }
         let snapshot = self.shelf.index.snapshot()?;
-        let mut register = snapshot
-            .record(REGISTER)?
-            .and_then(|record| Register::decode(&record))
-            .unwrap_or_default();
+        let register = snapshot.record(REGISTER)?;
+        let register = register.and_then(|record| decode(&record));
+        let mut register: Register = register.unwrap_or_default();
         let file_bytes = snapshot.totals()?.index_bytes;
         drop(snapshot);
         let mut new_pools: Vec<(String, &[u8])> = Vec::new();
@@ -224,7 +186,7 @@ impl Keep<'_> {
         if register.bytes() > self.shelf.cache_bytes {
             return Ok(());
         }
-        let encoded = register.encode();
+        let encoded = encode(&register);
         let heads: Vec<(String, String)> = written
             .iter()
             .map(|one| {
@@ -334,15 +296,15 @@ impl Keep<'_> {
             merged.push((name.clone(), all));
             pools = vec![name];
         }
-        let mut writer = FilesWriter::new(&self.scanned.names.file_systems, &contents, files.len());
-        for (path, stamp, content) in files {
-            writer.file(path, &stamp, content);
-        }
+        let file_systems = &self.scanned.names.file_systems;
+        let files = files.into_iter();
+        let files = files.map(|(path, stamp, content)| (&**path, stamp, content));
+        let files = encode_files(file_systems, &contents, files);
         let params = self.shelf.index.params();
         Some(Written {
             key: key(root),
-            head: Head::new(root, params, pools.clone()).encode(),
-            files: writer.finish(),
+            head: encode(&Head::new(root, params, pools.clone())),
+            files,
             pools,
         })
     }

@@ -10,7 +10,7 @@ use resemble_core::{ByteLen, ContentDigest, ContentKind, Params};
 use resemble_index::{FsId, Options, Timestamp};
 use resemble_proto::path::PathText;
 
-use super::codec::{FilesWriter, Head, decode_files};
+use super::codec::{Head, decode_files, encode, encode_files};
 use super::known::Stamp;
 use super::*;
 use crate::compare::sides::Content;
@@ -350,11 +350,13 @@ proptest! {
             })
             .collect();
         let systems = ["x", "y"].map(|name| FsId(name.to_owned()));
-        let mut writer = FilesWriter::new(&systems, &contents, files.len());
-        for (path, &(fs, ino, mtime, ctime, content)) in &files {
-            writer.file(path, &Stamp { fs, ino, mtime, ctime }, content);
-        }
-        let bytes = writer.finish();
+        let bytes = encode_files(
+            &systems,
+            &contents,
+            files.iter().map(|(path, &(fs, ino, mtime, ctime, content))| {
+                (path.as_slice(), Stamp { fs, ino, mtime, ctime }, content)
+            }),
+        );
         let names = Mutex::new(Names::default());
         let back = decode_files(&bytes, &[0, 1], &names).expect("decoded");
         prop_assert_eq!(back.files.len(), files.len());
@@ -380,7 +382,7 @@ proptest! {
     fn heads_come_back(root in "/[a-z]{0,9}", pools in prop::collection::vec("[a-z]{0,9}", 0..5)) {
         let root = Path::new(&root);
         let head = Head::new(root, &Params::default(), pools);
-        let back = Head::decode(&head.encode()).expect("decoded");
+        let back = Head::decode(&encode(&head)).expect("decoded");
         prop_assert!(back.is_of(root, &Params::default()));
         prop_assert!(!back.is_of(Path::new("/elsewhere/entirely"), &Params::default()));
         prop_assert_eq!(back, head);

@@ -14,16 +14,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use resemble_core::hash::content::digest;
 use resemble_core::{ByteLen, Measures, Score};
-use resemble_index::varint::{Reader, put};
+use resemble_index::varint::put;
 use resemble_proto::number::Fraction;
+use serde::{Deserialize, Serialize};
 
 use super::Terms;
 use super::discounts::Discounts;
 use super::partners::{Partners, Question};
 use super::sides::{Holders, Sides};
+use crate::catalogue::codec;
 
 /// Another version is another name: to be raised with the layout below.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// A store of findings: local ones lie in the cache, those of a daemon in its memory.
 pub trait Memo: Sync {
@@ -80,105 +82,102 @@ pub(super) fn name_of(
     Some(digest(&all).to_string())
 }
 
+/// What was found out, as it is kept.
+#[derive(Serialize, Deserialize)]
+struct Findings {
+    /// The links and the twins.
+    links: [Vec<FoundLink>; 2],
+    covered: Vec<(u32, f64)>,
+    /// What is left of a pair's score, in millionths, and how many contents have what is common.
+    discounts: Vec<FoundDiscount>,
+}
+
+type FoundDiscount = ((u32, u32), Option<(Option<u32>, u32)>);
+
+/// All bits of the shares: the figures of an answer must not depend on where they come from.
+#[derive(Serialize, Deserialize)]
+struct FoundLink {
+    a: u32,
+    b: u32,
+    shared_bytes: u64,
+    shares: [Option<f64>; 3],
+}
+
 /// The bytes of what was found out.
 pub(super) fn encode(partners: &Partners, discounts: &Discounts) -> Vec<u8> {
-    let mut out = Vec::new();
-    for links in [&partners.links, &partners.twins] {
-        put(&mut out, links.len() as u64);
-        for link in links {
-            put(&mut out, u64::from(link.a));
-            put(&mut out, u64::from(link.b));
-            put(&mut out, link.measures.shared_bytes.0);
+    let links = [&partners.links, &partners.twins].map(|links| {
+        let links = links.iter().map(|link| {
             let measures = &link.measures;
-            for share in [measures.a_in_b, measures.b_in_a, measures.resemblance] {
-                put_share(&mut out, share);
+            FoundLink {
+                a: link.a,
+                b: link.b,
+                shared_bytes: measures.shared_bytes.0,
+                shares: [measures.a_in_b, measures.b_in_a, measures.resemblance]
+                    .map(|share| share.map(Score::get)),
             }
-        }
-    }
-    let mut covered: Vec<_> = partners.covered.iter().collect();
-    covered.sort_unstable_by_key(|&(&content, _)| content);
-    put(&mut out, covered.len() as u64);
-    for (&content, &share) in covered {
-        put(&mut out, u64::from(content));
-        put_share(&mut out, Some(share));
-    }
-    let mut pairs: Vec<_> = discounts.0.iter().collect();
-    pairs.sort_unstable_by_key(|&(&pair, _)| pair);
-    put(&mut out, pairs.len() as u64);
-    for (&(a, b), discount) in pairs {
-        put(&mut out, u64::from(a));
-        put(&mut out, u64::from(b));
-        // What is common is in two contents at least: none says that nothing is.
-        let (left, contents) = discount.unwrap_or((Fraction::ZERO, 0));
-        put(&mut out, u64::from(contents));
-        put(
-            &mut out,
-            left.millionths().map_or(0, |left| u64::from(left) + 1),
-        );
-    }
-    out
+        });
+        links.collect()
+    });
+    let covered = partners.covered.iter();
+    let mut covered: Vec<_> = covered.map(|(&of, share)| (of, share.get())).collect();
+    covered.sort_unstable_by_key(|&(content, _)| content);
+    let discounts = discounts.0.iter().map(|(&pair, discount)| {
+        let discount = discount.map(|(left, contents)| (left.millionths(), contents));
+        (pair, discount)
+    });
+    let mut discounts: Vec<FoundDiscount> = discounts.collect();
+    discounts.sort_unstable_by_key(|&(pair, _)| pair);
+    codec::encode(&Findings {
+        links,
+        covered,
+        discounts,
+    })
 }
 
 /// What [`encode`] wrote about the contents of this question; `None`: it is not that.
 pub(super) fn decode(bytes: &[u8], question: &Question<'_>) -> Option<(Partners, Discounts)> {
-    let mut reader = Reader(bytes);
+    let findings: Findings = codec::decode(bytes)?;
     let contents = question.sides.contents.len();
-    let content = |reader: &mut Reader<'_>| {
-        let number = reader.u32()?;
-        ((number as usize) < contents).then_some(number)
-    };
-    let mut partners = Partners::default();
-    for links in [&mut partners.links, &mut partners.twins] {
-        for _ in 0..reader.u64()? {
-            let (a, b) = (content(&mut reader)?, content(&mut reader)?);
-            let shared_bytes = ByteLen(reader.u64()?);
+    let is_content = |number: u32| (number as usize) < contents;
+    // Not-a-number is no score.
+    let score = |share: f64| (!share.is_nan()).then(|| Score::new(share));
+    let [links, twins] = findings.links.map(|links| {
+        let links = links.into_iter().map(|link| {
+            if !is_content(link.a) || !is_content(link.b) {
+                return None;
+            }
+            let [a_in_b, b_in_a, resemblance] = link.shares.map(|share| share.and_then(score));
             let measures = Measures {
-                a_in_b: share(&mut reader).ok()?,
-                b_in_a: share(&mut reader).ok()?,
-                resemblance: share(&mut reader).ok()?,
-                shared_bytes,
+                a_in_b,
+                b_in_a,
+                resemblance,
+                shared_bytes: ByteLen(link.shared_bytes),
             };
-            links.push(question.link_of(a, b, measures));
-        }
-        if !links.is_sorted_by_key(|link| (link.a, link.b)) {
-            return None;
-        }
-    }
-    for _ in 0..reader.u64()? {
-        let of = content(&mut reader)?;
-        partners.covered.insert(of, share(&mut reader).ok()??);
+            Some(question.link_of(link.a, link.b, measures))
+        });
+        let links = links.collect::<Option<Vec<_>>>();
+        links.filter(|links| links.is_sorted_by_key(|link| (link.a, link.b)))
+    });
+    let mut partners = Partners {
+        links: links?,
+        twins: twins?,
+        ..Partners::default()
+    };
+    for (of, share) in findings.covered {
+        partners.covered.insert(of, score(share)?);
+        is_content(of).then_some(())?;
     }
     let mut discounts = Discounts::default();
-    for _ in 0..reader.u64()? {
-        let pair = (content(&mut reader)?, content(&mut reader)?);
-        let files = reader.u32()?;
-        let left = match reader.u32()? {
-            0 => Fraction::NONE,
-            left => Fraction::from_millionths(left - 1),
-        };
-        discounts
-            .0
-            .insert(pair, (files > 0).then_some((left, files)));
+    for (pair, discount) in findings.discounts {
+        (is_content(pair.0) && is_content(pair.1)).then_some(())?;
+        let discount = discount.map(|(left, contents)| {
+            let left = left.map_or(Fraction::NONE, Fraction::from_millionths);
+            (left, contents)
+        });
+        discounts.0.insert(pair, discount);
     }
-    reader.end((partners, discounts))
+    Some((partners, discounts))
 }
-
-/// All bits of it: the figures of an answer must not depend on where they come from. Not-a-number is no score.
-fn put_share(out: &mut Vec<u8>, share: Option<Score>) {
-    let bits = share.map_or(f64::NAN, Score::get).to_bits();
-    out.extend_from_slice(&bits.to_le_bytes());
-}
-
-/// A score that may be none; `Err` if there is nothing to read.
-fn share(reader: &mut Reader<'_>) -> Result<Option<Score>, Ended> {
-    let bits = reader.bytes(8).ok_or(Ended)?;
-    let bits = bits.try_into().map_err(|_| Ended)?;
-    let value = f64::from_bits(u64::from_le_bytes(bits));
-    Ok((!value.is_nan()).then(|| Score::new(value)))
-}
-
-/// The bytes ended too early.
-struct Ended;
 
 /// The findings of the last comparisons, in memory.
 #[derive(Debug, Default)]
