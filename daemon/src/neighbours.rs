@@ -1,8 +1,8 @@
 //! What the overlay shows, asked of the index.
 //!
-//! Every answer is from a fresh view of the last commit; none waits for a scan or touches the overlay.
-//! An index that cannot be read answers with nothing, and the reason is in the journal and in
-//! `status`: a listing has no place for it.
+//! Every answer is from a fresh view of the last commit; none waits for a scan or touches the
+//! overlay. An index that cannot be read answers with nothing, and the reason is in the journal and
+//! in `status`: a listing has no place for it.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -111,8 +111,8 @@ impl Overlays {
         self
     }
 
-    /// Mounts an overlay of the roots of this moment; it answers when this returns. What is returned
-    /// is a warning, if the place deserves one.
+    /// Mounts an overlay of the roots of this moment; it answers when this returns. What is
+    /// returned is a warning, if the place deserves one.
     pub fn mount(
         &self,
         mount: &Mount<'_>,

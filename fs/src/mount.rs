@@ -1,11 +1,12 @@
 //! Making, repairing and ending a mount.
 //!
 //! 1. **Roots are opened first, the mount comes after**, so nothing is ever resolved through it.
-//! 2. **A mount point of a killed daemon is repaired**: a mount of our type that answers ENOTCONN is
-//!    taken away. One that answers is somebody's, and refused.
+//! 2. **A mount point of a killed daemon is repaired**: a mount of our type that answers ENOTCONN
+//!    is taken away. One that answers is somebody's, and refused.
 //! 3. **Ending is idempotent and lazy.** Whatever is inside the mount, the path is free afterwards,
 //!    the threads have ended and the directory is gone if we made it. We only ever unmount the
-//!    mount that is ours by its id: if somebody unmounted it and mounted something else, that stays.
+//!    mount that is ours by its id: if somebody unmounted it and mounted something else, that
+//!    stays.
 //! 4. **Another may end it**: `umount M` by hand is noticed ([`MountedOverlay::is_alive`]).
 
 use std::io;
@@ -57,9 +58,17 @@ pub enum MountError {
     Relative { path: PathBuf },
     #[error("{} lies in {}: name only one of them", inner.display(), outer.display())]
     NestedRoots { inner: PathBuf, outer: PathBuf },
-    #[error("{} lies in the overlay mounted at {}: choose a place outside of it", path.display(), mount.display())]
+    #[error(
+        "{} lies in the overlay mounted at {}: choose a place outside of it",
+        path.display(),
+        mount.display()
+    )]
     InsideOverlay { path: PathBuf, mount: PathBuf },
-    #[error("{} would be covered by the mount at {}: choose another mount point", root.display(), point.display())]
+    #[error(
+        "{} would be covered by the mount at {}: choose another mount point",
+        root.display(),
+        point.display()
+    )]
     RootInMountPoint { root: PathBuf, point: PathBuf },
     #[error("{}: an overlay is already mounted here and answers; unmount it first", path.display())]
     AlreadyMounted { path: PathBuf },
@@ -70,7 +79,8 @@ pub enum MountError {
     #[error("{}: {source}", path.display())]
     Path { path: PathBuf, source: io::Error },
     #[error(
-        "cannot open /dev/fuse: {source}; is the fuse module loaded (`modprobe fuse`), and may you open it?"
+        "cannot open /dev/fuse: {source}; is the fuse module loaded (`modprobe fuse`), and may you \
+         open it?"
     )]
     Device { source: io::Error },
     #[error(
@@ -244,7 +254,8 @@ impl MountedOverlay {
         };
         state.running.stop()?;
         if !state.lanes.close(PATIENCE) {
-            tracing::warn!(path = %self.path.display(), "an answer is still being computed; not waiting");
+            let path = self.path.display();
+            tracing::warn!(%path, "an answer is still being computed; not waiting");
         }
         state.point.remove_created();
         *guard = None;

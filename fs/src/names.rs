@@ -3,8 +3,8 @@
 //! Pure: neighbours in, named entries out. NNN is how much of the asked file is in that one, in
 //! whole percents with leading zeros, so a plain `ls` sorts by score and the best stands last,
 //! next to the prompt. 100 is kept for identical files. NAME is the last component of the target,
-//! as bytes: any byte but `/` and NUL, valid UTF-8 or not. A member of an archive has its names after that of the
-//! archive, `mail.eml!report.zip!docs!a.txt`; the link leads to the archive.
+//! as bytes: any byte but `/` and NUL, valid UTF-8 or not. A member of an archive has its names
+//! after that of the archive, `mail.eml!report.zip!docs!a.txt`; the link leads to the archive.
 //!
 //! 1. **Length.** A name has at most 255 bytes. What is too long is cut *before the extension*,
 //!    because tools and people go by it. A cut never falls inside a UTF-8 character: the shell
@@ -13,8 +13,8 @@
 //!    dot (`.bashrc` has none). An extension so long that nothing of the stem would stay is not
 //!    treated as one: such a name is cut at its end.
 //! 3. **Equal names.** If two entries would be equal, the one with the least path keeps the plain
-//!    name; each other gets `~` and 6 hex digits of its path's hash before the extension, and is cut
-//!    anew so that the digits fit. A name depends on nothing but the listing it stands in, so a
+//!    name; each other gets `~` and 6 hex digits of its path's hash before the extension, and is
+//!    cut anew so that the digits fit. A name depends on nothing but the listing it stands in, so a
 //!    look-up without a prior `readdir` finds the same entry.
 //! 4. **Equal digits.** 24 bits can collide, and a real file may be called `a~1b2c3d.txt`. Plain
 //!    names are given out first; then, in path order, each other entry takes the first of its
@@ -142,7 +142,8 @@ fn with_member(name: &[u8], member: &[u8]) -> Vec<u8> {
     let mut name = name.to_vec();
     if !member.is_empty() {
         name.push(b'!');
-        // What cannot stand in a name: the slash between folders, and NUL, which an archive may have.
+        // What cannot stand in a name: the slash between folders, and NUL, which an archive may
+        // have.
         name.extend(member.iter().map(|&byte| match byte {
             b'/' => b'!',
             0 => b'_',
@@ -223,7 +224,8 @@ mod tests {
         format!("~{:06x}", hash64(0, &[path]) >> 40)
     }
 
-    /// An entry is called `NNN%_NAME`; 100 % is kept for identical files, everything else shows whole percents rounded down.
+    /// An entry is called `NNN%_NAME`; 100 % is kept for identical files, everything else shows
+    /// whole percents rounded down.
     #[test]
     fn an_entry_is_percent_and_name() {
         assert_eq!(
@@ -236,7 +238,8 @@ mod tests {
         assert_eq!(names(vec![neighbour(b"/", 0.5)]), [b"050%_root"]);
     }
 
-    /// A member of an archive is called `NNN%_ARCHIVE!NAMES`, with `!` for each `/` in them; the link leads to the archive.
+    /// A member of an archive is called `NNN%_ARCHIVE!NAMES`, with `!` for each `/` in them; the
+    /// link leads to the archive.
     #[test]
     fn a_member_has_the_name_of_its_archive_before_its_own() {
         let member = |names: &[u8], score| Neighbour {
@@ -268,7 +271,8 @@ mod tests {
         assert_eq!(name_all(vec![long])[0].name.len(), MAX_NAME);
     }
 
-    /// If two entries of a listing would be equal, each but the one with the least path gets `~` and 6 hex digits of its path's hash before the extension.
+    /// If two entries of a listing would be equal, each but the one with the least path gets `~`
+    /// and 6 hex digits of its path's hash before the extension.
     #[test]
     fn equal_names_are_told_apart_by_digits() {
         let (a, b, c) = (

@@ -17,7 +17,8 @@ use resemble_core::Score;
 pub struct Neighbour {
     /// Absolute path of the real file (or directory) that the link leads to.
     pub target: PathBuf,
-    /// What is meant of it: the names of a member of an archive, joined by `!`; empty: the file itself.
+    /// What is meant of it: the names of a member of an archive, joined by `!`; empty: the file
+    /// itself.
     pub member: Vec<u8>,
     /// How much of the asked file is in this one: the `NNN%` of the name.
     pub a_in_b: Score,
@@ -55,16 +56,16 @@ pub trait Neighbours: Send + Sync + 'static {
     /// The neighbours of the file at this absolute path; empty if it has none or is not indexed.
     fn similar(&self, file: &Path) -> Listing;
 
-    /// The directories that resemble this one; empty if it has none, or is too large for an answer while
-    /// somebody waits.
+    /// The directories that resemble this one; empty if it has none, or is too large for an answer
+    /// while somebody waits.
     fn similar_dirs(&self, dir: &Path) -> Listing;
 
-    /// The text of `.similar/.why/NAME` for (file, [`Neighbour::path`]). May read both files; called on a
-    /// worker thread, not on a thread that serves the mount.
+    /// The text of `.similar/.why/NAME` for (file, [`Neighbour::path`]). May read both files;
+    /// called on a worker thread, not on a thread that serves the mount.
     fn why(&self, file: &Path, neighbour: &Path) -> Vec<u8>;
 
-    /// The bytes of `.similar/.report.json`: what `resemble find FILE --format json` prints, of as many
-    /// files as a listing names at most.
+    /// The bytes of `.similar/.report.json`: what `resemble find FILE --format json` prints, of as
+    /// many files as a listing names at most.
     fn report(&self, file: &Path) -> Vec<u8>;
 
     /// Whether [`Self::similar`] would name anybody. The files view asks this for each file of a

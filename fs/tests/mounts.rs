@@ -21,7 +21,8 @@ use support::{Site, client, fuse_works, mounts, near, output, run, shell};
 
 // ---- what users do ----
 
-/// `ls`, `ls -l`, `cat`, `cp`, `grep`, `wc`, `find`, `less` and `getfattr` work in the folders view.
+/// `ls`, `ls -l`, `cat`, `cp`, `grep`, `wc`, `find`, `less` and `getfattr` work in the folders
+/// view.
 #[test]
 fn everyday_commands_in_the_folders_view() {
     if !fuse_works() {
@@ -105,7 +106,8 @@ fn everyday_commands_in_the_folders_view() {
     overlay.unmount().unwrap();
 }
 
-/// The files view is the tree: `diff -r`, `cp -r`, `find` and `tar` see the same names, bytes and links, and meet no `.similar`.
+/// The files view is the tree: `diff -r`, `cp -r`, `find` and `tar` see the same names, bytes and
+/// links, and meet no `.similar`.
 #[test]
 fn files_view_equals_the_tree_for_commands() {
     if !fuse_works() {
@@ -303,7 +305,8 @@ fn changes_show_within_a_second() {
     }
 }
 
-/// `stat` through the mount shows the inode number that `readdir` shows, and after a restart the same again.
+/// `stat` through the mount shows the inode number that `readdir` shows, and after a restart the
+/// same again.
 #[test]
 fn inode_numbers_survive_a_remount() {
     if !fuse_works() {
@@ -379,7 +382,8 @@ impl Neighbours for Blocking {
     }
 }
 
-/// Two readers never block each other: while answers and texts are being computed, everything else is served.
+/// Two readers never block each other: while answers and texts are being computed, everything else
+/// is served.
 #[test]
 fn readers_never_block_each_other() {
     if !fuse_works() {
@@ -505,7 +509,8 @@ fn the_mount_has_its_type_and_options() {
     assert!(!is_inside_resemble_mount(&site.path("M")));
 }
 
-/// The mount point is created if absent, with its parents, and what was created is removed at the end; one that was there stays.
+/// The mount point is created if absent, with its parents, and what was created is removed at the
+/// end; one that was there stays.
 #[test]
 fn a_created_mount_point_is_removed() {
     if !fuse_works() {
@@ -536,7 +541,9 @@ fn a_created_mount_point_is_removed() {
     assert!(site.path("M").is_dir());
 }
 
-/// A mount point that is not empty or not a directory is refused; so are one that is a live overlay, one inside an overlay, roots inside each other, and a root inside an overlay or the mount point.
+/// A mount point that is not empty or not a directory is refused; so are one that is a live
+/// overlay, one inside an overlay, roots inside each other, and a root inside an overlay or the
+/// mount point.
 #[test]
 fn unfit_mount_points_and_roots_are_refused() {
     if !fuse_works() {
@@ -595,7 +602,8 @@ fn unfit_mount_points_and_roots_are_refused() {
     assert!(overlay.is_alive());
 }
 
-/// The mount point may lie in a watched root: it is skipped by path, in listings and look-ups, and so is every other overlay however it got there.
+/// The mount point may lie in a watched root: it is skipped by path, in listings and look-ups, and
+/// so is every other overlay however it got there.
 #[test]
 fn a_mount_point_inside_a_watched_root_is_skipped() {
     if !fuse_works() {
@@ -666,7 +674,8 @@ fn an_overlay_is_known_by_its_id_when_its_path_changed() {
     outer.unmount().unwrap();
 }
 
-/// Unmounting works while somebody is inside, ends all threads and may be repeated; dropping unmounts.
+/// Unmounting works while somebody is inside, ends all threads and may be repeated; dropping
+/// unmounts.
 #[test]
 fn a_busy_mount_is_unmounted() {
     if !fuse_works() {
@@ -710,7 +719,8 @@ fn a_busy_mount_is_unmounted() {
     inside.wait().unwrap();
 }
 
-/// When somebody else unmounts it, `is_alive` says so, and unmounting then touches nothing that was mounted there since.
+/// When somebody else unmounts it, `is_alive` says so, and unmounting then touches nothing that was
+/// mounted there since.
 #[test]
 fn an_unmount_by_others_is_noticed() {
     if !fuse_works() {
@@ -810,7 +820,8 @@ fn child_command() -> Command {
     command
 }
 
-/// A daemon that was killed leaves a dead mount; the next start repairs the mount point, also after several kills.
+/// A daemon that was killed leaves a dead mount; the next start repairs the mount point, also after
+/// several kills.
 #[test]
 fn a_killed_daemon_leaves_nothing_that_stays() {
     if !fuse_works() {
@@ -855,7 +866,8 @@ fn a_killed_daemon_leaves_nothing_that_stays() {
     assert!(m.is_dir(), "the killed one made it, nobody else removes it");
 }
 
-/// Without privileges it works through fusermount3, for its user alone, and unmounts even when busy.
+/// Without privileges it works through fusermount3, for its user alone, and unmounts even when
+/// busy.
 #[test]
 fn an_unprivileged_user_can_mount() {
     if !fuse_works() {

@@ -37,6 +37,11 @@ fn linked(sandbox: &Sandbox) -> Daemon<'_> {
     watching(sandbox, &[OsStr::new("--link"), link.as_os_str()])
 }
 
+/// Where the view is mounted by itself.
+fn view_of(sandbox: &Sandbox) -> PathBuf {
+    sandbox.path("run/resemble/view")
+}
+
 /// The contents of all regular files below a folder; links are not followed.
 fn contents(folder: &Path) -> BTreeSet<Vec<u8>> {
     let mut contents = BTreeSet::new();
@@ -59,8 +64,8 @@ fn listing(path: PathBuf) -> Vec<String> {
     names.map(|n| n.to_string_lossy().into_owned()).collect()
 }
 
-/// The view is mounted at `resemble/view` in the runtime folder, and a symbolic link leads to it from
-/// where people type it; `status` names both.
+/// The view is mounted at `resemble/view` in the runtime folder, and a symbolic link leads to it
+/// from where people type it; `status` names both.
 #[test]
 fn the_view_is_mounted_in_the_runtime_folder_and_linked() {
     if !fuse_works() {
@@ -69,19 +74,19 @@ fn the_view_is_mounted_in_the_runtime_folder_and_linked() {
     let sandbox = home();
     let link = sandbox.path("home/Similar");
     let daemon = linked(&sandbox);
-    assert_eq!(fs::read_link(&link).expect("a link"), sandbox.view(""));
+    assert_eq!(fs::read_link(&link).expect("a link"), view_of(&sandbox));
     let shown = listing(link.join("report.txt"));
     assert_eq!(shown[1], LISTED[1], "{shown:?}");
     let status = daemon.status();
     let mount = &status["mounts"][0];
-    assert_eq!(mount["path"], sandbox.view("").to_str().expect("text"));
+    assert_eq!(mount["path"], view_of(&sandbox).to_str().expect("text"));
     assert_eq!(mount["link"], link.to_str().expect("text"));
     let said = sandbox.resemble(["status"]).out();
     assert!(said.contains("linked from"), "{said}");
     assert!(!sandbox.log().contains("lies in"), "{}", sandbox.log());
     assert_eq!(daemon.stop(), 0);
     assert!(fs::symlink_metadata(&link).is_err(), "the link goes");
-    assert!(!sandbox.view("").exists(), "and so does the view");
+    assert!(!view_of(&sandbox).exists(), "and so does the view");
 
     // Nobody has to ask for it.
     let daemon = watching(&sandbox, &[]);
@@ -97,8 +102,8 @@ fn the_view_is_mounted_in_the_runtime_folder_and_linked() {
     );
 }
 
-/// The link is replaced or removed only if it leads to our mount point; the link that a killed daemon
-/// left is taken over.
+/// The link is replaced or removed only if it leads to our mount point; the link that a killed
+/// daemon left is taken over.
 #[test]
 fn the_link_replaces_nothing_but_itself() {
     if !fuse_works() {
@@ -122,11 +127,12 @@ fn the_link_replaces_nothing_but_itself() {
     assert_eq!(refused.code(), 2);
     assert!(refused.err().contains("is in the way"), "{}", refused.err());
     assert_eq!(fs::read(&link).expect("the file"), b"precious");
-    assert!(!sandbox.view("").exists(), "nothing stays mounted");
+    // The folder was there before, left by the daemon that was killed.
+    assert!(names(view_of(&sandbox)).is_empty(), "nothing stays mounted");
 }
 
-/// A mount point below the home folder or in a watched root works when it is asked for, and is worth
-/// one warning.
+/// A mount point below the home folder or in a watched root works when it is asked for, and is
+/// worth one warning.
 #[test]
 fn a_view_among_the_files_is_worth_a_warning() {
     if !fuse_works() {
@@ -180,7 +186,11 @@ fn questions_do_not_follow_the_link() {
     let _daemon = linked(&sandbox);
     let files = sandbox.path("home");
     let dump = sandbox
-        .resemble([OsStr::new("dump"), files.as_os_str()])
+        .resemble([
+            OsStr::new("dump"),
+            OsStr::new("--canonical"),
+            files.as_os_str(),
+        ])
         .success();
     let of_view = |line: &&str| line.contains("Similar");
     let dump = dump.out();

@@ -1,8 +1,8 @@
 //! How work under way is asked to end early.
 //!
-//! A flag is looked at wherever work could go on for long: before a file is read, between two pieces
-//! of a large one, at each look into the index. It only asks; whoever sees it returns what it has,
-//! or an error that says that it was stopped.
+//! A flag is looked at wherever work could go on for long: before a file is read, between two
+//! pieces of a large one, at each look into the index. It only asks; whoever sees it returns what
+//! it has, or an error that says that it was stopped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -250,8 +250,9 @@ impl Connection {
 
     /// Waits for a place among the questions that are computed.
     async fn turn(&mut self, context: &Context) -> Result<OwnedSemaphorePermit, Trouble> {
+        let turn = Arc::clone(&context.questions).acquire_owned();
         tokio::select! {
-            turn = Arc::clone(&context.questions).acquire_owned() => turn.map_err(|_| ending().into()),
+            turn = turn => turn.map_err(|_| ending().into()),
             () = hang_up(&self.stream) => Err(gone()),
             _ = self.ending.wait_for(|ending| *ending) => Err(ending().into()),
         }

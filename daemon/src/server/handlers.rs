@@ -300,8 +300,8 @@ pub(super) fn or_roots(context: &Context, scope: Scope) -> Scope {
     }
 }
 
-/// A scope that names nothing is about the whole index, which needs no list of its files. Patterns and
-/// a least size do need one, and are judged below the roots and the catalogues.
+/// A scope that names nothing is about the whole index, which needs no list of its files. Patterns
+/// and a least size do need one, and are judged below the roots and the catalogues.
 fn judged_below_roots(context: &Context, scope: &Scope) -> Scope {
     let is_plain = scope.include.is_empty() && scope.exclude.is_empty() && scope.min_size == 0;
     if is_plain || !scope.within.is_empty() {

@@ -8,7 +8,8 @@ use resemble_proto::message::{Answer, Failure, MethodQuestion, MethodRequest, Me
 use super::context::Context;
 use super::handlers::{asked, file_of, or_roots, snapshot, watched, with_header};
 
-/// The answer to a question for a method. Signatures are kept in the index: the indexer and this thread take turns.
+/// The answer to a question for a method. Signatures are kept in the index: the indexer and this
+/// thread take turns.
 pub(super) fn answer(
     context: &Context,
     request: MethodRequest,

@@ -2,9 +2,9 @@
 //!
 //! 1. **Only the same user may ask.** The peer's user id comes from the kernel; root is an ordinary
 //!    user here, because answers confirm what files contain.
-//! 2. **A slow client blocks only itself.** Each connection is a task; reading its request and writing
-//!    each piece of its answer have time limits, its request has a size limit, and there is a limit
-//!    to connections, beyond which a connection is told so and closed.
+//! 2. **A slow client blocks only itself.** Each connection is a task; reading its request and
+//!    writing each piece of its answer have time limits, its request has a size limit, and there is
+//!    a limit to connections, beyond which a connection is told so and closed.
 //! 3. **Questions compute on threads of their own** ([`tokio::task::spawn_blocking`]), through a
 //!    channel that holds little: an answer is never in memory whole because its reader is slow.
 //! 4. **A client that goes away ends its question**, and only so many are computed at a time. What

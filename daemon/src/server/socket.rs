@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 pub enum SocketError {
     /// Another daemon answers.
     #[error(
-        "another resembled answers at {}; use that one, or give this one another --socket and --state",
+        "another resembled answers at {}; use that one, or give this one another --socket and \
+         --state",
         .path.display()
     )]
     InUse {

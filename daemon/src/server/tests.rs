@@ -291,7 +291,8 @@ struct Hung {
 }
 
 impl Hung {
-    /// `None` where nothing can be mounted, which is said, and fails under `RESEMBLE_REQUIRE_FUSE=1`.
+    /// `None` where nothing can be mounted, which is said, and fails under
+    /// `RESEMBLE_REQUIRE_FUSE=1`.
     fn at(point: PathBuf) -> Option<Self> {
         use rustix::mount::{MountFlags, mount};
         use std::os::fd::AsRawFd;

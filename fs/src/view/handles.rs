@@ -83,7 +83,10 @@ impl Handles {
     /// Some open file of this inode number: it answers `fstat` when its path is gone.
     pub(crate) fn open_file(&self, number: u64) -> Option<Arc<Handle>> {
         let open = self.open.lock();
-        let of_it = |handle: &&Arc<Handle>| matches!(handle.as_ref(), Handle::File { ino, .. } if *ino == number);
+        let of_it = |handle: &&Arc<Handle>| match handle.as_ref() {
+            Handle::File { ino, .. } => *ino == number,
+            _ => false,
+        };
         open.values().find(of_it).cloned()
     }
 
