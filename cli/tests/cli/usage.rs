@@ -41,6 +41,16 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
             &["pairs", ".", "--chunk-size", "10"],
             "--chunk-size 10: must be between 145 and 16777216",
         ),
+        (
+            &["pairs", ".", "--score", "paper"],
+            "possible values: containment, resemblance, discounted",
+        ),
+        // Published methods are asked by `resemble lab`.
+        (
+            &["groups", ".", "--method", "sif"],
+            "unexpected argument '--method'",
+        ),
+        (&["eval", "sif", "."], "unrecognized subcommand 'eval'"),
         (&["dump"], "--canonical"),
         (
             &["alerts", "--follow", "--format", "json"],
