@@ -1,5 +1,6 @@
 //! A whole tree: the first scan, a second look, the size of the index, and how long a question
-//! takes, beside `cat`, `md5sum` and (if it is installed) `ssdeep` on the same files in the same run.
+//! takes, beside `cat`, `md5sum` and (if it is installed) `ssdeep` on the same files in the same
+//! run.
 //!
 //! ```sh
 //! RESEMBLE_BENCH_TREE=/usr/src/linux cargo bench -p resemble-benches --bench tree
@@ -199,7 +200,8 @@ fn peer(script: &str, tree: &Path) -> Option<Duration> {
     time
 }
 
-/// Asks for the listing of files spread over the tree, each with a fresh snapshot, as the overlay does.
+/// Asks for the listing of files spread over the tree, each with a fresh snapshot, as the overlay
+/// does.
 fn questions(index: &Arc<Index>, tree: &Path) -> Result<(), Box<dyn Error>> {
     let mut paths: Vec<PathBuf> = Vec::new();
     index.snapshot()?.walk(tree, &mut |path, entry| {

@@ -1,7 +1,7 @@
 //! Who answers: the daemon, or this process from its own cache.
 //!
-//! The rule is the contract's: the daemon, if one answers at the socket and watches every path
-//! that the question names; else the command itself. Both give proto answers about real paths, so the
+//! The rule is the contract's: the daemon, if one answers at the socket and watches every path that
+//! the question names; else the command itself. Both give proto answers about real paths, so the
 //! rest of the program cannot tell them apart, and neither can the reader of its output.
 //!
 //! 1. `--local` never asks; `--socket` on the command line never falls back: who names a socket

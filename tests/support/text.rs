@@ -1,6 +1,7 @@
 //! Seeded texts with known kinship.
 
-/// A small generator with a seed: the same numbers on every machine (`SplitMix64`, Steele et al. 2014).
+/// A small generator with a seed: the same numbers on every machine (`SplitMix64`, Steele et al.
+/// 2014).
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 

@@ -9,7 +9,8 @@ fn args(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }
 
-/// A disk that will be gone, and documents that stay: a copy, an edited one, one in a zip, one that is new.
+/// A disk that will be gone, and documents that stay: a copy, an edited one, one in a zip, one that
+/// is new.
 fn disk_and_documents(sandbox: &Sandbox) {
     let at = |name: &str, bytes: &[u8]| {
         let path = sandbox.path(name);
@@ -123,7 +124,8 @@ fn both_ways_write_the_same_bytes() {
     }
 }
 
-/// Kept by the daemon, over restarts, and by who has none: the same bytes for an answer; then forgotten.
+/// Kept by the daemon, over restarts, and by who has none: the same bytes for an answer; then
+/// forgotten.
 #[test]
 fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
     let sandbox = Sandbox::new();
@@ -221,8 +223,8 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
     );
 }
 
-/// A catalogue is no folder to look into and nothing that changes: the overlay and the alerts leave it out, also when a file comes
-/// that only the catalogue knows a relative of.
+/// A catalogue is no folder to look into and nothing that changes: the overlay and the alerts leave
+/// it out, also when a file comes that only the catalogue knows a relative of.
 #[test]
 fn the_overlay_and_alerts_leave_catalogues_out() {
     if !fuse_works() {

@@ -106,7 +106,8 @@ fn a_document_is_found_in_every_format() {
     assert_eq!(paths(&rows), ["minutes.docx"]);
 }
 
-/// A mail with an archive with a text, that text, a folder packed in two ways, and a copy of the mail.
+/// A mail with an archive with a text, that text, a folder packed in two ways, and a copy of the
+/// mail.
 fn archives(sandbox: &Sandbox) -> String {
     let text = prose(1, 9_000);
     let inner = zip(&[

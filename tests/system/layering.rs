@@ -8,7 +8,8 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The folders of the workspace's crates, as its manifest has them: `cli`, `crates/core`, `lab/mapped` …
+/// The folders of the workspace's crates, as its manifest has them: `cli`, `crates/core`,
+/// `lab/mapped` …
 fn members() -> Vec<String> {
     let manifest = fs::read_to_string(workspace().join("Cargo.toml")).expect("the manifest");
     let members = manifest.split_once("members = [").expect("members").1;
@@ -21,7 +22,8 @@ fn members() -> Vec<String> {
         .collect()
 }
 
-/// The folder of a crate: programs stand at the top, libraries in `crates/`, the laboratory in `lab/`.
+/// The folder of a crate: programs stand at the top, libraries in `crates/`, the laboratory in
+/// `lab/`.
 fn home(krate: &str) -> PathBuf {
     let ends = |member: &&String| member.rsplit('/').next() == Some(krate);
     let member = members().iter().find(ends).cloned();
@@ -337,10 +339,10 @@ fn rooms_know_no_more_than_they_must() {
 const STILL_AMBIGUOUS: &str = "\
     Batch Block Bound Catalogue Collection Common Content Contents Current Document Entry \
     Errors Found Head Held Holders Ignored Item Keep Kept Kind Known Link Listed Listing Lists \
-    Loaded Names Opened Own Pair Pairs Parameters Part Passing Piece Pieces Place Pool \
-    Question Reader Record Register Report Rest Row Rules Run Scratch Shared Side Similar \
-    Sought Source Stamp State Step Stretch Subject Table Taken Tally Terms Totals Twins Visit \
-    Wanted What Where Writer Written \
+    Loaded Names Opened Own Pair Pairs Part Passing Piece Pieces Place Pool Question Reader \
+    Record Register Report Rest Row Rules Run Scratch Shared Side Similar Sought Source Stamp \
+    State Step Stretch Subject Table Taken Tally Terms Totals Twins Visit Wanted What Where \
+    Writer Written \
 ";
 
 #[test]
@@ -388,7 +390,7 @@ fn type_defined(line: &str) -> Option<String> {
 }
 
 /// Lines of more than 100 columns in all sources: the number only shrinks.
-const STILL_TOO_LONG: usize = 1810;
+const STILL_TOO_LONG: usize = 1198;
 
 #[test]
 fn no_line_is_longer_than_a_hundred_columns() {

@@ -32,7 +32,8 @@ mod catalogues;
 /// Documents and archives: what they say and hold, in every answer.
 mod documents;
 
-/// Text that the user declared to be a template is no evidence anywhere, at once and without a read.
+/// Text that the user declared to be a template is no evidence anywhere, at once and without a
+/// read.
 mod templates;
 
 /// A settled change that makes a duplicate is told.

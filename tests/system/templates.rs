@@ -6,7 +6,8 @@ use rustix::fs::inotify;
 use resemble_tests::text::{edited, prose};
 use resemble_tests::{Daemon, Sandbox, fuse_works, names};
 
-/// Pages of one process: a long preamble, then a text of its own. `page-0b` is a version of `page-0`.
+/// Pages of one process: a long preamble, then a text of its own. `page-0b` is a version of
+/// `page-0`.
 fn pages(sandbox: &Sandbox) {
     let preamble = prose(1, 9_000);
     for page in 0..6 {

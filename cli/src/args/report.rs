@@ -1,5 +1,5 @@
-//! How reports are printed: the output options of compare, covered, dirs and groups, and of find and pairs,
-//! whose list can be one too.
+//! How reports are printed: the output options of compare, covered, dirs and groups, and of find
+//! and pairs, whose list can be one too.
 
 use std::path::{Path, PathBuf};
 

@@ -65,8 +65,8 @@ pub struct HistoryArgs {
     /// The file, as it is called now, was called, or is called in a catalogue
     #[arg(value_name = "FILE", required_unless_present = "summary", conflicts_with = "summary", value_hint = ValueHint::AnyPath)]
     pub file: Option<PathBuf>,
-    /// All files: created, edited, moved, died from sweep to sweep; -o names a folder for the page, tables
-    /// and plots, without it the page is printed
+    /// All files: created, edited, moved, died from sweep to sweep; -o names a folder for the page,
+    /// tables and plots, without it the page is printed
     #[arg(long)]
     pub summary: bool,
     /// Where.

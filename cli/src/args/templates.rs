@@ -34,9 +34,9 @@ pub struct TemplatesArgs {
 pub enum TemplatesAction {
     /// Leave out what the members of a cluster, or these files, have in common
     ///
-    /// Percentages are then about the rest of each file, and what is left out is no reason to call two
-    /// files similar: in find, pairs, groups, dirs, compare, alerts and the overlay. Repeat it if that
-    /// brings a further template to light.
+    /// Percentages are then about the rest of each file, and what is left out is no reason to call
+    /// two files similar: in find, pairs, groups, dirs, compare, alerts and the overlay. Repeat it
+    /// if that brings a further template to light.
     Mark(MarkArgs),
     /// List the templates
     List {

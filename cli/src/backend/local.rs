@@ -1,7 +1,8 @@
 //! The command as its own daemon: looks at the named paths, then answers from its index.
 //!
 //! 1. The subjects of a find are looked at together with the directories, so that a hard link of an
-//!    indexed file is known to be that file, and a second question about a large file reads nothing.
+//!    indexed file is known to be that file, and a second question about a large file reads
+//!    nothing.
 //! 2. Files that cannot be read are named by the answers themselves, which know what `--exclude`
 //!    leaves out; directories that cannot be listed are in no index and are added here.
 //! 3. A cache that cannot be used costs time and nothing else; `-v` says why.
@@ -215,7 +216,8 @@ impl Local {
         })
     }
 
-    /// The answer to a question about what is known now; it may work in the folder that it is given.
+    /// The answer to a question about what is known now; it may work in the folder that it is
+    /// given.
     pub fn answer<R, E>(
         &self,
         question: impl FnOnce(&Snapshot, &LocalIndex, &Path) -> Result<Answer<R>, E>,
@@ -278,7 +280,8 @@ impl Local {
         self.index.close();
     }
 
-    /// The answer with what this look at the files adds to it: directories that could not be listed.
+    /// The answer with what this look at the files adds to it: directories that could not be
+    /// listed.
     fn with_own<P>(&self, snapshot: &Snapshot, mut answer: Whole<P>) -> Whole<P> {
         let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
         answer.header.fresh = self.moving == 0;
@@ -392,8 +395,8 @@ fn no_file(file: &Named) -> SoftError {
     SoftError::of_io(PathText::from(file.shown.as_path()), &source)
 }
 
-/// Where scratch files go: beside the cache, for the folder of temporary files often is memory, which is
-/// just what they are to save. Without a cache that can be written to, it must do.
+/// Where scratch files go: beside the cache, for the folder of temporary files often is memory,
+/// which is just what they are to save. Without a cache that can be written to, it must do.
 fn scratch_dir(cache: Option<&Path>) -> PathBuf {
     let is_writable = |folder: &&Path| {
         folder.is_dir() && access(*folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
@@ -403,8 +406,8 @@ fn scratch_dir(cache: Option<&Path>) -> PathBuf {
         .map_or_else(std::env::temp_dir, Path::to_owned)
 }
 
-/// The state folder and that of the cache, used or not: what a daemon leaves out is left out here too. Who
-/// names one of them, or something in it, asks about it.
+/// The state folder and that of the cache, used or not: what a daemon leaves out is left out here
+/// too. Who names one of them, or something in it, asks about it.
 fn own_folders(env: &Env, global: &Global, named: &[Named]) -> Vec<PathBuf> {
     let state = places::state_dir(env, global.state.as_deref()).ok();
     let own = state.into_iter().chain(places::cache_dir(env).ok());

@@ -1,7 +1,8 @@
 //! `resemble import`: catalogues that are kept.
 //!
-//! The daemon keeps a copy in its state folder and puts what it says into its index. Without a daemon the copy is kept
-//! all the same, where the daemon will find it and where this program reads it when its label is named.
+//! The daemon keeps a copy in its state folder and puts what it says into its index. Without a
+//! daemon the copy is kept all the same, where the daemon will find it and where this program reads
+//! it when its label is named.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,9 @@
 //! `resemble why`: where two files agree and differ.
 //!
-//! Two files have no statistics and need no index, so nobody is asked: whoever runs this reads both,
-//! and there is one way to the answer. On a terminal it is two columns in colours ([`columns`]), in
-//! a pipe a list of ranges; programs get every range, people get a bounded number of lines.
+//! Two files have no statistics and need no index, so nobody is asked: whoever runs this reads
+//! both, and there is one way to the answer. On a terminal it is two columns in colours
+//! ([`columns`]), in a pipe a list of ranges; programs get every range, people get a bounded number
+//! of lines.
 
 mod columns;
 mod diff;

@@ -651,7 +651,8 @@ fn verbose_says_who_answers_and_more_of_each_row() {
     );
 }
 
-/// What does not fit into memory goes beside the cache, not where temporary files are, which may be memory.
+/// What does not fit into memory goes beside the cache, not where temporary files are, which may be
+/// memory.
 #[test]
 fn scratch_files_lie_beside_the_cache() {
     let env = collection();

@@ -109,7 +109,8 @@ fn equal_parts_have_equal_colours() {
     let (code, text) = on_terminal(&env, &["why", "old.txt", "new.txt"], "xterm-256color");
     assert_eq!(code, Some(0));
     let line = text.lines().find(|line| line.contains("OV-EN00")).unwrap();
-    // Number faint, run bold in its colour, shared text in its colour, the rest plain; the same right.
+    // Number faint, run bold in its colour, shared text in its colour, the rest plain; the same
+    // right.
     let half = |id: &str| {
         format!(
             "\x1b[2m 3\x1b[0m \x1b[1m\x1b[38;5;33m1\x1b[0m│\x1b[38;5;33mdocument id: OV-EN00\x1b[0m{id}"

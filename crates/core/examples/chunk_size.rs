@@ -1,12 +1,12 @@
-//! What a chunk size is worth: the related pairs that common chunks nominate, how much of what is shared they prove, and
-//! what they cost.
+//! What a chunk size is worth: the related pairs that common chunks nominate, how much of what is
+//! shared they prove, and what they cost.
 //!
 //! ```sh
 //! cargo run --release -p resemble-core --example chunk_size -- CORPUS TREE
 //! ```
 //!
-//! CORPUS has `truth.tsv` (file, file, kind, …, `long_ab`, `long_ba`: the shares in common runs of 64 bytes and more) and the
-//! files of it in `files`; TREE is any folder, for time and space.
+//! CORPUS has `truth.tsv` (file, file, kind, …, `long_ab`, `long_ba`: the shares in common runs of
+//! 64 bytes and more) and the files of it in `files`; TREE is any folder, for time and space.
 
 #![allow(clippy::print_stdout)]
 
@@ -21,7 +21,8 @@ use resemble_core::params::{ChunkParams, SamplingParams};
 use resemble_core::similarity::{NoBoilerplate, shared_chunk_bytes};
 use resemble_core::{Digest, Digester, Params};
 
-/// A chunk of an index: a hash and a length in the list, a key and a content in the postings, packed.
+/// A chunk of an index: a hash and a length in the list, a key and a content in the postings,
+/// packed.
 const BYTES_OF_CHUNK: f64 = 16.0 + 2.0 + 5.0;
 
 /// Bytes of the tree that are looked at.
@@ -97,7 +98,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The related pairs whose bytes have something in common: kinds that change every line are the text layer's.
+/// The related pairs whose bytes have something in common: kinds that change every line are the
+/// text layer's.
 fn pairs(corpus: &Path) -> Result<Vec<Pair>, Box<dyn Error>> {
     let table = std::fs::read_to_string(corpus.join("truth.tsv"))?;
     let mut pairs = Vec::new();

@@ -2,9 +2,9 @@
 //!
 //!     cargo run --release -p resemble-core --example estimates -- DIR [FILES]
 //!
-//! For each kind of edit and class of sizes: the number of containments looked at, and then bias and
-//! mean absolute error of the estimate, of the plain ratio of samples, and of the chunks' bound;
-//! the last two columns are those of the resemblance of texts.
+//! For each kind of edit and class of sizes: the number of containments looked at, and then bias
+//! and mean absolute error of the estimate, of the plain ratio of samples, and of the chunks'
+//! bound; the last two columns are those of the resemblance of texts.
 #![allow(clippy::print_stdout, missing_docs)]
 
 use std::collections::BTreeMap;

@@ -2,10 +2,10 @@
 //!
 //!     cargo run --release -p resemble-core --example sampling -- DIR [OUT]
 //!
-//! Digests every file under DIR with several least levels and caps, and prints for each the number of
-//! fingerprints and how many bytes of content there are to one. With OUT also writes all pairs with
-//! enough evidence to OUT/LEVEL-CAP.tsv: path, path (relative to DIR), the greater containment,
-//! `a_in_b`, `b_in_a`, resemblance, shared bytes.
+//! Digests every file under DIR with several least levels and caps, and prints for each the number
+//! of fingerprints and how many bytes of content there are to one. With OUT also writes all pairs
+//! with enough evidence to OUT/LEVEL-CAP.tsv: path, path (relative to DIR), the greater
+//! containment, `a_in_b`, `b_in_a`, resemblance, shared bytes.
 #![allow(clippy::print_stdout, missing_docs)]
 
 use std::collections::{BTreeSet, HashMap};

@@ -19,9 +19,9 @@
 //!
 //! # Choices where the paper leaves one
 //!
-//! 1. *Window*: 64 bytes. Tmin is at least 65, so a window that can cut lies within its chunk, and a chunk
-//!    depends on nothing before it: two files that agree in one cut and in the bytes after it
-//!    agree in the next cut.
+//! 1. *Window*: 64 bytes. Tmin is at least 65, so a window that can cut lies within its chunk, and
+//!    a chunk depends on nothing before it: two files that agree in one cut and in the bytes after
+//!    it agree in the next cut.
 //! 2. *Hash*: that of [`crate::hash::rolling`]; TTTD's H is its high 32 bits. The same pass then
 //!    serves the fingerprints.
 //! 3. *D = 2·D'*, so one test finds both kinds of match.
@@ -30,8 +30,8 @@
 //!
 //! In two stages, after SS-CDC (Ni et al., SYSTOR 2019): a scan of all windows, with no regard to
 //! chunks, reports the rare matches of D' and D; then the [`Picker`] walks those with Tmin and
-//! Tmax. Skipping the first Tmin bytes of a chunk, the usual trick, would save nothing: their windows
-//! are wanted for the fingerprints.
+//! Tmax. Skipping the first Tmin bytes of a chunk, the usual trick, would save nothing: their
+//! windows are wanted for the fingerprints.
 //!
 //! A cut at the backup does not go back: between the backup and where Tmax was reached there is no
 //! match of either divisor, so a second look would find nothing there.
@@ -194,10 +194,10 @@ impl Chunker {
 
     /// [`Self::zeros`] with the samples: those of the windows that reach into the bytes before.
     ///
-    /// All windows within a hole have one hash. If it matches neither divisor, every chunk that starts in
-    /// the hole ends at Tmax; if it matches D', so it does too, for the position at Tmax is then
-    /// the backup; if it matches D, it ends at Tmin. So once a chunk has started in the hole with
-    /// 63 zeros before the scan's position, all that follow are known.
+    /// All windows within a hole have one hash. If it matches neither divisor, every chunk that
+    /// starts in the hole ends at Tmax; if it matches D', so it does too, for the position at Tmax
+    /// is then the backup; if it matches D, it ends at Tmin. So once a chunk has started in the
+    /// hole with 63 zeros before the scan's position, all that follow are known.
     pub(crate) fn scan_zeros(
         &mut self,
         count: u64,

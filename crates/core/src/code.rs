@@ -1,24 +1,25 @@
 //! Machine code: what is sampled of executables.
 //!
-//! Two builds of one program have the same instructions at other addresses: a function grew, and every call and every jump
-//! across it, every reference to data has another distance in its four bytes. Every window of 64 bytes holds several of them,
-//! so hardly one survives.
+//! Two builds of one program have the same instructions at other addresses: a function grew, and
+//! every call and every jump across it, every reference to data has another distance in its four
+//! bytes. Every window of 64 bytes holds several of them, so hardly one survives.
 //!
 //! # What is done
 //!
-//! Before windows are sampled, the distances in code are set to zero: of x86 the 32-bit operands of `call`, `jmp` and the conditional
-//! jumps, and those of references relative to the instruction pointer; of ARM64 the operands of `b`, `bl` and `adrp`. The filters of
-//! xz make distances absolute instead (two calls of one function become equal); that helps a compressor within one file, but
-//! absolute addresses move from build to build as distances do. Only what is sampled is changed: chunks, shared
-//! bytes and everything exact are about the bytes as they are.
+//! Before windows are sampled, the distances in code are set to zero: of x86 the 32-bit operands of
+//! `call`, `jmp` and the conditional jumps, and those of references relative to the instruction
+//! pointer; of ARM64 the operands of `b`, `bl` and `adrp`. The filters of xz make distances
+//! absolute instead (two calls of one function become equal); that helps a compressor within one
+//! file, but absolute addresses move from build to build as distances do. Only what is sampled is
+//! changed: chunks, shared bytes and everything exact are about the bytes as they are.
 //!
 //! # Choices
 //!
-//! 1. **Where**: in the executable segments that the program header of an ELF file names; it stands at the beginning, where a
-//!    stream has it. Data between them is sampled as it is.
-//! 2. **No disassembler.** What follows an opcode's byte and is a small distance (the uppermost byte 0 or 255) is taken for one. Some are
-//!    none; but the decision rests on the bytes around it alone, so equal code is changed equally wherever it stands, which is all that
-//!    sampling needs.
+//! 1. **Where**: in the executable segments that the program header of an ELF file names; it stands
+//!    at the beginning, where a stream has it. Data between them is sampled as it is.
+//! 2. **No disassembler.** What follows an opcode's byte and is a small distance (the uppermost
+//!    byte 0 or 255) is taken for one. Some are none; but the decision rests on the bytes around it
+//!    alone, so equal code is changed equally wherever it stands, which is all that sampling needs.
 
 use std::ops::Range;
 
@@ -247,8 +248,8 @@ impl CallFilter {
 
 /// How many bytes behind the first of these are a distance.
 ///
-/// The byte that stands before a distance is looked at, whatever it is: an opcode, the second byte of one, or what names
-/// the operands (mod = 0, r/m = 5: relative to the instruction pointer).
+/// The byte that stands before a distance is looked at, whatever it is: an opcode, the second byte
+/// of one, or what names the operands (mod = 0, r/m = 5: relative to the instruction pointer).
 fn x86(before: u8, bytes: &[u8]) -> usize {
     let relative = |byte: u8| byte & 0xc7 == 0x05;
     let call = matches!(bytes[0], 0xe8 | 0xe9);
@@ -296,7 +297,8 @@ fn segments(head: &[u8]) -> Option<(Machine, Vec<Range<u64>>)> {
         183 => Machine::Arm64,
         _ => return None,
     };
-    // Where the table is, the size and number of its entries, and in these: flags, offset, size in the file.
+    // Where the table is, the size and number of its entries, and in these: flags, offset, size in
+    // the file.
     let wide = head[4] == WIDE;
     let (table, entry, count) = if wide {
         (number(32, 8)?, number(54, 2)?, number(56, 2)?)
@@ -355,7 +357,8 @@ mod tests {
         all
     }
 
-    /// Instructions with a call in every ten bytes or so, of functions that lie elsewhere in another build.
+    /// Instructions with a call in every ten bytes or so, of functions that lie elsewhere in
+    /// another build.
     fn build(moved: u32) -> Vec<u8> {
         let mut state = 1u64;
         let mut code = Vec::new();

@@ -26,9 +26,10 @@ pub struct ChunkRun {
 }
 
 impl ChunkRun {
-    /// Whether a chunk like this can be evidence that two files are related: not if all its bytes are
-    /// equal (padding and holes would tie everything to everything), and not below the 64 bytes that
-    /// make a run. What is no evidence has no posting, nominates nobody and counts as shared nowhere.
+    /// Whether a chunk like this can be evidence that two files are related: not if all its bytes
+    /// are equal (padding and holes would tie everything to everything), and not below the 64 bytes
+    /// that make a run. What is no evidence has no posting, nominates nobody and counts as shared
+    /// nowhere.
     #[inline]
     pub const fn is_evidence(&self) -> bool {
         !self.constant && self.len as usize >= Params::WINDOW
@@ -40,7 +41,8 @@ impl ChunkRun {
 pub struct ChunkList(pub Vec<ChunkRun>);
 
 impl ChunkList {
-    /// Appends a chunk, or several equal ones, and joins them with the last run if they are the same.
+    /// Appends a chunk, or several equal ones, and joins them with the last run if they are the
+    /// same.
     pub fn push(&mut self, run: ChunkRun) {
         match self.0.last_mut() {
             Some(last) if last.hash == run.hash && last.len == run.len => last.count += run.count,
@@ -70,8 +72,8 @@ impl ChunkList {
         })
     }
 
-    /// Every chunk with the position of its first byte: (position, hash, length). A hole of a sparse
-    /// file makes this long; [`Self::positions`] does not grow with it.
+    /// Every chunk with the position of its first byte: (position, hash, length). A hole of a
+    /// sparse file makes this long; [`Self::positions`] does not grow with it.
     pub fn expanded(&self) -> impl Iterator<Item = (u64, ChunkHash, u32)> {
         self.positions().flat_map(|(start, run)| {
             (0..run.count).map(move |i| (start + i * u64::from(run.len), run.hash, run.len))
@@ -103,7 +105,8 @@ pub struct Digest {
     pub chunks: ChunkList,
     /// Its sampled window fingerprints.
     pub signature: Signature,
-    /// Its words, if it is a text of enough of them: see [`Shingler::finish`](crate::words::Shingler::finish).
+    /// Its words, if it is a text of enough of them: see
+    /// [`Shingler::finish`](crate::words::Shingler::finish).
     pub words: Option<WordsDigest>,
 }
 

@@ -12,9 +12,9 @@
 //! # Processors
 //!
 //! The first two are where the time goes, so they have kernels for wide vector units, chosen once
-//! at run time ([`md5::Md5Platform`], [`rolling::RollingPlatform`]). A kernel is never more than a faster way
-//! to the same values: the portable one is the definition, the tests run every kernel the processor
-//! has against it, and nothing outside this module can tell which one ran.
+//! at run time ([`md5::Md5Platform`], [`rolling::RollingPlatform`]). A kernel is never more than a
+//! faster way to the same values: the portable one is the definition, the tests run every kernel
+//! the processor has against it, and nothing outside this module can tell which one ran.
 //!
 //! So has `letters`, which finds the words of texts; `shingles` hashes and joins them.
 //!

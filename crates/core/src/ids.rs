@@ -111,9 +111,10 @@ impl fmt::Debug for ContentDigest {
 
 /// Names a canonical text: 128 bits of all its words in order ([`crate::words`]).
 ///
-/// Two contents with one are the *same text*, whatever their markup, capitals and line widths. The hash is quick and
-/// made for honest texts: whoever wants two that collide can make them, and all they get is a wrong
-/// [`Relation::SameText`](crate::Relation::SameText). What is identical is told by [`ContentDigest`] alone.
+/// Two contents with one are the *same text*, whatever their markup, capitals and line widths. The
+/// hash is quick and made for honest texts: whoever wants two that collide can make them, and all
+/// they get is a wrong [`Relation::SameText`](crate::Relation::SameText). What is identical is told
+/// by [`ContentDigest`] alone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WordsDigest(pub [u8; 16]);
 

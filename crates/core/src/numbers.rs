@@ -1,13 +1,15 @@
 //! Two texts that differ only in numbers.
 //!
-//! Two invoices, two reports of two months, two log lines: the words are the same and the amounts, dates and ordinals are
-//! not. Shares say little about such a pair; that only numbers differ says nearly all.
+//! Two invoices, two reports of two months, two log lines: the words are the same and the amounts,
+//! dates and ordinals are not. Shares say little about such a pair; that only numbers differ says
+//! nearly all.
 //!
-//! A text is read as words and numbers, in order, whatever separates them and in whichever case. **A word** is a run of
-//! letters; **a number** a run of digits, with single signs between digits belonging to it (`1,234.50`, `2026-11-21`,
-//! `12:30`, `3/4`). Letters that follow digits are a word of their own, so `17th` and `18th` differ in a number, as `No. 17`
-//! and `INV2025` do. Two texts differ only in numbers if they have the same words in the same places, a number
-//! wherever the other has one, and at least one of these is another.
+//! A text is read as words and numbers, in order, whatever separates them and in whichever case.
+//! **A word** is a run of letters; **a number** a run of digits, with single signs between digits
+//! belonging to it (`1,234.50`, `2026-11-21`, `12:30`, `3/4`). Letters that follow digits are a
+//! word of their own, so `17th` and `18th` differ in a number, as `No. 17` and `INV2025` do. Two
+//! texts differ only in numbers if they have the same words in the same places, a number wherever
+//! the other has one, and at least one of these is another.
 
 /// Fewer words are no text that could be called the same but for its numbers.
 const LEAST_WORDS: u64 = 5;

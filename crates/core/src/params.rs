@@ -83,7 +83,8 @@ pub struct SamplingParams {
     /// A file keeps one window in 2^`least_level` or fewer.
     pub least_level: u8,
     /// At most this many distinct fingerprints a file; beyond, the level rises by one (the rate
-    /// halves) until they fit. 0: nothing is sampled, and what samples are taken of is not looked at.
+    /// halves) until they fit. 0: nothing is sampled, and what samples are taken of is not looked
+    /// at.
     pub cap: u32,
 }
 
@@ -110,9 +111,9 @@ impl Params {
     pub const SHINGLE: usize = 5;
 }
 
-/// Prints the params id, e.g. `tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v3`: stable, and different
-/// whenever any byte of a digest could differ. `v3` names the hash tables and the file formats
-/// of the pieces.
+/// Prints the params id, e.g. `tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v3`: stable, and
+/// different whenever any byte of a digest could differ. `v3` names the hash tables and the file
+/// formats of the pieces.
 impl fmt::Display for Params {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ChunkParams {

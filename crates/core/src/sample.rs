@@ -5,14 +5,14 @@
 //! Every window of 64 bytes of a file has a rolling hash; a file at *level* k keeps the windows
 //! whose hash starts with k zero bits, one in 2^k. This is `Mod_n` with n = 2^k (Broder 1997,
 //! section "Estimating the resemblance and the containment"; `MOD_m` there). The kept set is a
-//! function of the *set* of windows alone, so where two files share a run of bytes they keep the same
-//! fingerprints inside it, and the shared part of the samples estimates the shared part of all
+//! function of the *set* of windows alone, so where two files share a run of bytes they keep the
+//! same fingerprints inside it, and the shared part of the samples estimates the shared part of all
 //! windows without bias.
 //!
 //! # Choices
 //!
-//! 1. **The level grows with the file.** Broder fixes n by size class (100·2^i); here the level is the
-//!    least one, not below [`SamplingParams::least_level`], at which at most
+//! 1. **The level grows with the file.** Broder fixes n by size class (100·2^i); here the level is
+//!    the least one, not below [`SamplingParams::least_level`], at which at most
 //!    [`SamplingParams::cap`] *distinct* fingerprints remain. Counting what is kept instead of the
 //!    size serves repetitive files (few distinct windows) as well as random ones, and bounds the
 //!    cost of a file in the index without any estimate.
@@ -51,8 +51,8 @@ impl Signature {
             .filter(move |fingerprint| fingerprint.level() >= level)
     }
 
-    /// The sample of the same content that has at most `most` fingerprints: at the least level at which that is so, which
-    /// is what a [`Sampler`] with that cap keeps of it.
+    /// The sample of the same content that has at most `most` fingerprints: at the least level at
+    /// which that is so, which is what a [`Sampler`] with that cap keeps of it.
     #[must_use]
     pub fn thinned(&self, most: usize) -> Self {
         let mut thinned = self.clone();
@@ -96,8 +96,8 @@ impl Sampler {
         self.level
     }
 
-    /// Takes the fingerprint of the next sampled window. Fingerprints below the level, and those seen
-    /// before, change nothing.
+    /// Takes the fingerprint of the next sampled window. Fingerprints below the level, and those
+    /// seen before, change nothing.
     #[inline]
     pub fn push(&mut self, fingerprint: Fingerprint) {
         if self.params.cap > 0 && fingerprint.level() >= self.level && self.seen.insert(fingerprint)
@@ -198,7 +198,8 @@ mod tests {
 
     use super::*;
 
-    /// The definition: the least level at which at most `cap` distinct ones remain; nothing is sampled of nothing.
+    /// The definition: the least level at which at most `cap` distinct ones remain; nothing is
+    /// sampled of nothing.
     fn by_definition(params: &SamplingParams, all: &[Fingerprint]) -> Signature {
         let all = if params.cap == 0 { &[] } else { all };
         for level in params.least_level.. {

@@ -1,10 +1,10 @@
 //! The measures of a pair and the relation they make.
 //!
-//! Two kinds of evidence meet here. **Common chunks** prove: their bytes are shared, so their sum is
-//! a lower bound ([`shared_chunk_bytes`]); but one edit spoils a whole chunk. **Common
+//! Two kinds of evidence meet here. **Common chunks** prove: their bytes are shared, so their sum
+//! is a lower bound ([`shared_chunk_bytes`]); but one edit spoils a whole chunk. **Common
 //! fingerprints** measure: their ratio is an unbiased estimate of the shared windows, whatever the
-//! edits; but a ratio of few samples is noise. [`estimate()`] weighs both, [`runs`] computes the same
-//! measures from the bytes, and [`relation`] names the result.
+//! edits; but a ratio of few samples is noise. [`estimate()`] weighs both, [`runs`] computes the
+//! same measures from the bytes, and [`relation`] names the result.
 
 pub use crate::digest::Sketch;
 use crate::ids::{ByteLen, Fingerprint, Score};
@@ -77,8 +77,8 @@ impl Measures {
 /// What containments and resemblance are about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
-    /// Containments are shares of bytes in runs of at least 64; the resemblance is that of word-5-shingles for two
-    /// texts, of 64-byte windows for anything else.
+    /// Containments are shares of bytes in runs of at least 64; the resemblance is that of
+    /// word-5-shingles for two texts, of 64-byte windows for anything else.
     #[default]
     Bytes,
     /// All three are shares of word-5-shingles (Broder 1997).
@@ -132,7 +132,8 @@ impl Relation {
     /// The shared bytes that any relation but identity needs, unless the user says otherwise.
     pub const MIN_SHARED: ByteLen = ByteLen(256);
 
-    /// The word of the contract: `identical`, `same-text`, `near`, `contains`, `contained`, `shares`.
+    /// The word of the contract: `identical`, `same-text`, `near`, `contains`, `contained`,
+    /// `shares`.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Identical => "identical",
@@ -147,8 +148,8 @@ impl Relation {
 
 /// The relation of a pair by its measures, or `None` if it has none worth a word.
 ///
-/// `identical` is for the caller to know (equal [`crate::ContentDigest`]); it holds for files of any
-/// size. Everything else needs files of at least [`LEAST_JUDGED`] bytes and `min_shared` shared
+/// `identical` is for the caller to know (equal [`crate::ContentDigest`]); it holds for files of
+/// any size. Everything else needs files of at least [`LEAST_JUDGED`] bytes and `min_shared` shared
 /// bytes, proven by chunks or estimated (a containment times its file's size), whichever is more.
 pub fn relation(
     identical: bool,

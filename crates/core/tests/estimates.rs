@@ -1,9 +1,10 @@
 //! Estimates against exact answers on edited texts: bias and mean absolute error by kind of edit.
 //!
-//! The bound of the mean absolute error is twice what was measured when it was set, that of the bias
-//! what was measured of the error (both rounded up). The plain ratio of samples, which this is to improve
-//! on, is wrong by .05 to .35 on scattered edits. These texts are kinder than real ones, which repeat
-//! themselves and mix kinds of edits: `examples/estimates.rs` shows larger errors there.
+//! The bound of the mean absolute error is twice what was measured when it was set, that of the
+//! bias what was measured of the error (both rounded up). The plain ratio of samples, which this is
+//! to improve on, is wrong by .05 to .35 on scattered edits. These texts are kinder than real ones,
+//! which repeat themselves and mix kinds of edits: `examples/estimates.rs` shows larger errors
+//! there.
 
 #![allow(clippy::print_stdout)]
 

@@ -1,10 +1,10 @@
 //! What has come out of a file, held against its limits.
 //!
-//! The worker counts so as to stop; the parent counts what it is handed, because it does not trust the worker. Both use
-//! this, so that they agree.
+//! The worker counts so as to stop; the parent counts what it is handed, because it does not trust
+//! the worker. Both use this, so that they agree.
 //!
-//! The ratio is looked at for each level of nesting by itself: a tar in a gz passes twice, once as what the gz
-//! holds and once as its members, and neither may be more than so many times the file.
+//! The ratio is looked at for each level of nesting by itself: a tar in a gz passes twice, once as
+//! what the gz holds and once as its members, and neither may be more than so many times the file.
 
 use crate::{Bound, Limits};
 

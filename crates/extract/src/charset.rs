@@ -2,19 +2,22 @@
 //!
 //! # The rule
 //!
-//! Bytes are taken for text in another encoding only if everything speaks for it, because a binary taken for
-//! text becomes words that it never had:
+//! Bytes are taken for text in another encoding only if everything speaks for it, because a binary
+//! taken for text becomes words that it never had:
 //!
-//! 1. A byte order mark of UTF-16 or UTF-32 counts, if what follows decodes into characters that texts have.
-//! 2. Without a mark, UTF-16 is assumed if the high bytes of most units are zero, on one side, and what they make is
-//!    letters, digits, blanks and punctuation. (Texts in other scripts without a mark are not recognised.)
-//! 3. Markup that declares an encoding is believed, unless its bytes say that it is UTF-8 after all.
-//! 4. Everything else must have no NUL and no control character but the usual blanks, must not be UTF-8, not even
-//!    with a few bytes damaged, must decode without fault in the encoding that chardetng
-//!    guesses (the detector of Firefox), and must be letters for the most part.
+//! 1. A byte order mark of UTF-16 or UTF-32 counts, if what follows decodes into characters that
+//!    texts have.
+//! 2. Without a mark, UTF-16 is assumed if the high bytes of most units are zero, on one side, and
+//!    what they make is letters, digits, blanks and punctuation. (Texts in other scripts without a
+//!    mark are not recognised.)
+//! 3. Markup that declares an encoding is believed, unless its bytes say that it is UTF-8 after
+//!    all.
+//! 4. Everything else must have no NUL and no control character but the usual blanks, must not be
+//!    UTF-8, not even with a few bytes damaged, must decode without fault in the encoding that
+//!    chardetng guesses (the detector of Firefox), and must be letters for the most part.
 //!
-//! What is plain ASCII in its first [`crate::HEAD`] bytes counts as UTF-8: if anything else comes later, its bytes are taken as
-//! letters as they are, which agrees with itself at least.
+//! What is plain ASCII in its first [`crate::HEAD`] bytes counts as UTF-8: if anything else comes
+//! later, its bytes are taken as letters as they are, which agrees with itself at least.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, ISO_2022_JP, UTF_8, UTF_16BE, UTF_16LE};
@@ -205,8 +208,9 @@ pub(crate) fn character_32(unit: [u8; 4], little: bool) -> Option<char> {
     })
 }
 
-/// Whether characters are what texts have: no control characters, none that are not assigned for exchange, and for
-/// three fifths letters, digits and blanks; of those beyond ASCII, three quarters letters.
+/// Whether characters are what texts have: no control characters, none that are not assigned for
+/// exchange, and for three fifths letters, digits and blanks; of those beyond ASCII, three quarters
+/// letters.
 fn is_text(characters: impl Iterator<Item = char>) -> bool {
     let (mut all, mut words, mut beyond, mut letters) = (0usize, 0usize, 0usize, 0usize);
     for character in characters {

@@ -1,7 +1,8 @@
 //! Formats without a library: a command that the user named makes text of them.
 //!
-//! The command is run through the worker, which sets limits and then becomes it. It is no reader of ours: it may open files,
-//! so it is bounded and not fenced in. What it writes is taken for UTF-8, with what is none replaced.
+//! The command is run through the worker, which sets limits and then becomes it. It is no reader of
+//! ours: it may open files, so it is bounded and not fenced in. What it writes is taken for UTF-8,
+//! with what is none replaced.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -38,7 +39,8 @@ pub(crate) struct Converting<'a> {
 }
 
 impl Converting<'_> {
-    /// The text that a converter makes of an open file, piece by piece; bytes that it may still give.
+    /// The text that a converter makes of an open file, piece by piece; bytes that it may still
+    /// give.
     pub(crate) fn run(
         &self,
         at: usize,

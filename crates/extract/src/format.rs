@@ -1,8 +1,8 @@
 //! What a file is, from its first bytes.
 //!
-//! This runs for every file that is indexed and for every member of every archive, so the order is: one look at
-//! the first byte for the formats with a mark, one at the first line for mails, and only then the question whether the
-//! bytes are UTF-8, which is all that plain text is asked.
+//! This runs for every file that is indexed and for every member of every archive, so the order is:
+//! one look at the first byte for the formats with a mark, one at the first line for mails, and
+//! only then the question whether the bytes are UTF-8, which is all that plain text is asked.
 //!
 //! Names are believed where bytes say nothing: a `.eml` may begin with any header. Otherwise bytes
 //! count: a `.doc` that is a zip is read as a zip.
@@ -116,7 +116,8 @@ fn marked(name: &[u8], head: &[u8]) -> Option<Kind> {
         0xd0 if begins(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1") && office(name) => Kind::Ole,
         b'F' if begins(b"From ") && mbox(head) => Kind::Mbox,
         _ if tar(head) => Kind::Tar,
-        // Some writers put a few bytes before a pdf; readers look for the mark in the first kilobyte.
+        // Some writers put a few bytes before a pdf; readers look for the mark in the first
+        // kilobyte.
         _ if ends(name, b".pdf") => {
             let within = &head[..head.len().min(1024)];
             memchr::memmem::find(within, b"%PDF-")?;
@@ -171,7 +172,8 @@ fn tar(head: &[u8]) -> bool {
 
 /// Whether what begins with `From ` is a folder of mails: the next line is a header.
 ///
-/// Not a patch that git made: those begin like a mail, with one date for all, and are read as the texts they are.
+/// Not a patch that git made: those begin like a mail, with one date for all, and are read as the
+/// texts they are.
 fn mbox(head: &[u8]) -> bool {
     let mut lines = head.split(|&byte| byte == b'\n');
     let Some(first) = lines.next() else {
@@ -206,8 +208,8 @@ const ORIGIN: [&[u8]; 8] = [
 /// Headers that people know.
 const KNOWN: [&[u8]; 6] = [b"from", b"to", b"subject", b"date", b"cc", b"content-type"];
 
-/// A mail has no mark: it begins with headers, among which are two that only mails have or, when its name says so, one that
-/// mails have too.
+/// A mail has no mark: it begins with headers, among which are two that only mails have or, when
+/// its name says so, one that mails have too.
 fn mail(name: &[u8], head: &[u8]) -> Option<Kind> {
     let first = header(head)?;
     if first.len() > 40 {
@@ -259,8 +261,8 @@ const COMPRESSED: [(&[u8], &[u8]); 14] = [
     (b".taz", b".tar"),
 ];
 
-/// The name of what a compressed file holds: its own without the ending (`a.tar` of `a.tar.gz` and of `a.tgz`), without
-/// folders. A name without such an ending stays as it is.
+/// The name of what a compressed file holds: its own without the ending (`a.tar` of `a.tar.gz` and
+/// of `a.tgz`), without folders. A name without such an ending stays as it is.
 pub fn unpacked_name(name: &[u8]) -> Vec<u8> {
     let start = memchr::memrchr(b'/', name).map_or(0, |slash| slash + 1);
     let name = &name[start..];

@@ -1,14 +1,15 @@
 //! What documents say and archives hold.
 //!
-//! A document's bytes say little about its text: a docx is a zip of compressed XML. This crate takes a file apart into
-//! *parts*: the text of a document, the one thing that a compressed file holds, the members of an archive; and the
-//! parts of those.
+//! A document's bytes say little about its text: a docx is a zip of compressed XML. This crate
+//! takes a file apart into *parts*: the text of a document, the one thing that a compressed file
+//! holds, the members of an archive; and the parts of those.
 //!
 //! # Who runs what
 //!
-//! The libraries that read these formats run in a process of their own, one for each file ([`worker`]): without the right to open
-//! anything, with bounds on time, memory and output. A crash, a hang or a bomb ends that process; the file is
-//! then [`Skipped`] with the reason, and the rest goes on. Only bytes come back.
+//! The libraries that read these formats run in a process of their own, one for each file
+//! ([`worker`]): without the right to open anything, with bounds on time, memory and output. A
+//! crash, a hang or a bomb ends that process; the file is then [`Skipped`] with the reason, and the
+//! rest goes on. Only bytes come back.
 
 #![forbid(unsafe_code)]
 
@@ -46,14 +47,15 @@ pub enum Role {
 pub struct Part {
     /// What it is.
     pub role: Role,
-    /// The part that it was found in, by its number (the first part has 0); `None`: the file itself.
+    /// The part that it was found in, by its number (the first part has 0); `None`: the file
+    /// itself.
     pub parent: Option<u32>,
     /// Its name there, as the archive has it: any bytes, `/` between folders. Empty for a text.
     pub name: Vec<u8>,
 }
 
-/// Takes what a file is taken apart into: for each part `begin`, any number of `bytes`, `end`, one part
-/// after another; a part's own parts follow after its end.
+/// Takes what a file is taken apart into: for each part `begin`, any number of `bytes`, `end`, one
+/// part after another; a part's own parts follow after its end.
 pub trait Sink {
     /// A part begins.
     fn begin(&mut self, part: Part);
@@ -61,7 +63,8 @@ pub trait Sink {
     fn bytes(&mut self, bytes: &[u8]);
     /// The part under way is complete.
     fn end(&mut self);
-    /// The part under way is worth nothing (it broke off, it is too large): forget it. It has had its number.
+    /// The part under way is worth nothing (it broke off, it is too large): forget it. It has had
+    /// its number.
     fn drop_part(&mut self);
 }
 
@@ -145,8 +148,9 @@ impl Default for Limits {
     }
 }
 
-/// A command that turns files of formats without a library into text: `["antiword", "-"]`. No shell; the file is its
-/// standard input, and where an argument is `{}` a path to it; its standard output is the text.
+/// A command that turns files of formats without a library into text: `["antiword", "-"]`. No
+/// shell; the file is its standard input, and where an argument is `{}` a path to it; its standard
+/// output is the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Converter {
     /// Endings of names, without the dot, in lower case.
@@ -179,11 +183,12 @@ impl Extractor {
         }
     }
 
-    /// Whether a file with this name and these first bytes (up to [`HEAD`]) can be taken apart, and as what. `None`
-    /// for plain text in UTF-8 and everything unknown. Cheap: called for every file that is read.
+    /// Whether a file with this name and these first bytes (up to [`HEAD`]) can be taken apart, and
+    /// as what. `None` for plain text in UTF-8 and everything unknown. Cheap: called for every file
+    /// that is read.
     ///
-    /// Of the name only its ending counts, and only for converters, for mails and to spare the work of
-    /// looking closer: what a file is, its bytes say.
+    /// Of the name only its ending counts, and only for converters, for mails and to spare the work
+    /// of looking closer: what a file is, its bytes say.
     pub fn format(&self, name: &[u8], head: &[u8]) -> Option<Format> {
         let head = &head[..head.len().min(HEAD)];
         if let Some(at) = convert::for_name(&self.converters, name) {
@@ -192,12 +197,13 @@ impl Extractor {
         format::of(name, head).map(Format::read)
     }
 
-    /// Takes an open file apart. The descriptor is handed to the worker, which reads it from its start
-    /// and never moves the offset, so several may share one description.
+    /// Takes an open file apart. The descriptor is handed to the worker, which reads it from its
+    /// start and never moves the offset, so several may share one description.
     ///
-    /// What was skipped within it comes back with the path of names that leads there (`mail.eml!report.zip!a.txt`
-    /// without the file's own name), empty for the file itself. What the compressed file itself
-    /// holds has an empty name, because only the caller knows the file's: see [`unpacked_name`].
+    /// What was skipped within it comes back with the path of names that leads there
+    /// (`mail.eml!report.zip!a.txt` without the file's own name), empty for the file itself. What
+    /// the compressed file itself holds has an empty name, because only the caller knows the
+    /// file's: see [`unpacked_name`].
     ///
     /// # Errors
     ///
@@ -222,10 +228,12 @@ impl Extractor {
 /// So many first bytes tell formats apart.
 pub const HEAD: usize = 4096;
 
-/// The worker's main function: takes apart what is on standard input, writes parts to standard output.
+/// The worker's main function: takes apart what is on standard input, writes parts to standard
+/// output.
 ///
-/// For the program named in [`Extractor::new`], which calls it before it does anything else: with the arguments that the parent
-/// added after the program's own. It gives up every right of the process it runs in.
+/// For the program named in [`Extractor::new`], which calls it before it does anything else: with
+/// the arguments that the parent added after the program's own. It gives up every right of the
+/// process it runs in.
 pub fn worker() -> ExitCode {
     worker::main()
 }

@@ -1,15 +1,17 @@
 //! The side that must not break: starts the worker, checks what it says, hands it on.
 //!
-//! The worker has read hostile bytes, so nothing it says is believed: frames must come in an order that makes sense,
-//! parents must exist, and parts and bytes are counted again. Whatever is wrong is a crash.
+//! The worker has read hostile bytes, so nothing it says is believed: frames must come in an order
+//! that makes sense, parents must exist, and parts and bytes are counted again. Whatever is wrong
+//! is a crash.
 //!
 //! # A crash in the middle
 //!
-//! One bad PDF among a thousand mails must not cost the others. The worker tells what it sets to work on before it
-//! does, so a crash has a culprit; the file is then read again without it, and what was handed on before is not
-//! handed on twice. That works where the culprit had given nothing of its own yet, as with every document; a
-//! crash of the archive around them costs the file. A document that says nothing for a quarter of the time is taken for a
-//! crash. Time is given once, for all that is done with a file, converters too.
+//! One bad PDF among a thousand mails must not cost the others. The worker tells what it sets to
+//! work on before it does, so a crash has a culprit; the file is then read again without it, and
+//! what was handed on before is not handed on twice. That works where the culprit had given nothing
+//! of its own yet, as with every document; a crash of the archive around them costs the file. A
+//! document that says nothing for a quarter of the time is taken for a crash. Time is given once,
+//! for all that is done with a file, converters too.
 
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
@@ -381,8 +383,8 @@ impl Run {
         }
     }
 
-    /// What to leave out next time, if that helps. The part under way is forgotten; the reader that is left out
-    /// will not give it again.
+    /// What to leave out next time, if that helps. The part under way is forgotten; the reader that
+    /// is left out will not give it again.
     fn culprit(
         &mut self,
         to: &mut Delivery<'_>,

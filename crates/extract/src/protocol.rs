@@ -1,8 +1,9 @@
 //! What the worker writes and the parent reads: frames.
 //!
-//! A frame is a tag, the length of what follows (32 bits, little endian) and that. Every field of variable length
-//! comes last, so that nothing has to be escaped. The parent takes nothing for granted: a length beyond
-//! [`LONGEST`], an unknown tag, a frame out of order are all a crashed worker.
+//! A frame is a tag, the length of what follows (32 bits, little endian) and that. Every field of
+//! variable length comes last, so that nothing has to be escaped. The parent takes nothing for
+//! granted: a length beyond [`LONGEST`], an unknown tag, a frame out of order are all a crashed
+//! worker.
 
 use crate::{Bound, Role, Skipped};
 

@@ -132,7 +132,8 @@ fn zips_have_their_members_in_the_order_of_the_directory() {
 
 #[test]
 fn zips_that_other_programs_wrote_are_read() {
-    // Made by Python and by Info-ZIP: more than 65,535 entries' worth of fields, LZMA, bzip2, written to a pipe.
+    // Made by Python and by Info-ZIP: more than 65,535 entries' worth of fields, LZMA, bzip2,
+    // written to a pipe.
     for name in ["zip64.zip", "lzma.zip", "bzip2.zip", "piped.zip"] {
         let pieces = take(name, &sample(name)).unwrap();
         assert_eq!(pieces.paths(), ["water.txt"], "{name}");

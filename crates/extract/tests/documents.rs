@@ -1,4 +1,5 @@
-//! Documents that other programs made: what they say is what their author wrote. The samples' README tells who made what.
+//! Documents that other programs made: what they say is what their author wrote. The samples'
+//! README tells who made what.
 
 #![allow(clippy::unwrap_used)] // what fails here fails the test
 

@@ -1,6 +1,7 @@
-//! Measures the index at the size of a kernel tree: `cargo run --release --example measure -p
-//! resemble-index [CONTENTS [FOLDER]]`; with an index instead of a number, the sizes of its tables. Prints seconds, bytes and microseconds; the figures of
-//! `docs/index-format.md` come from here.
+//! Measures the index at the size of a kernel tree:
+//! `cargo run --release --example measure -p resemble-index [CONTENTS [FOLDER]]`; with an index
+//! instead of a number, the sizes of its tables. Prints seconds, bytes and microseconds; the
+//! figures of `docs/index-format.md` come from here.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,

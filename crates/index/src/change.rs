@@ -73,10 +73,11 @@ pub enum Change {
         /// What reading gave.
         state: NewState,
     },
-    /// What looking into the content of a file came to. After the change that brings the file; of a content
-    /// that no file has, nothing is noted.
+    /// What looking into the content of a file came to. After the change that brings the file; of a
+    /// content that no file has, nothing is noted.
     Look {
-        /// The file that was read: [`crate::Applied::gone`] has it if a part is not in the index any more.
+        /// The file that was read: [`crate::Applied::gone`] has it if a part is not in the index
+        /// any more.
         path: PathBuf,
         /// Its content.
         content: ContentDigest,

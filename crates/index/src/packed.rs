@@ -1,8 +1,8 @@
 //! What is kept of a content as one string of bytes, for whoever keeps it outside of the tables.
 //!
-//! The bytes are those of the tables' own parts (`docs/index-format.md`), one after another, with the
-//! length of the chunk list in front. A reader must know the parameters that the content was digested
-//! with: they are not in it.
+//! The bytes are those of the tables' own parts (`docs/index-format.md`), one after another, with
+//! the length of the chunk list in front. A reader must know the parameters that the content was
+//! digested with: they are not in it.
 
 use std::convert::Infallible;
 
@@ -45,9 +45,9 @@ pub fn unpack(bytes: &[u8]) -> Option<(ChunkList, Signature)> {
     Some((chunks, signature))
 }
 
-/// Calls `key` with the posting key of every chunk that is evidence, repeats included, then `fingerprint`
-/// with every fingerprint, without building the lists. `None` if the bytes are none of [`pack`]'s; what was
-/// told until then means nothing.
+/// Calls `key` with the posting key of every chunk that is evidence, repeats included, then
+/// `fingerprint` with every fingerprint, without building the lists. `None` if the bytes are none
+/// of [`pack`]'s; what was told until then means nothing.
 pub fn evidence(
     bytes: &[u8],
     mut key: impl FnMut(u64),

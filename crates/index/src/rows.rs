@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use resemble_core::{ByteLen, ContentDigest, ContentId, ContentKind, DirId, FileId, WordsDigest};
 
-/// Identifies a file system across reboots: its UUID or, without one, type and fsid; never `st_dev`.
+/// Identifies a file system across reboots: its UUID or, without one, type and fsid; never
+/// `st_dev`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FsId(pub String);
 
-/// A point in time as `stat` gives it: seconds and nanoseconds since 1970 (seconds may be negative).
+/// A point in time as `stat` gives it: seconds and nanoseconds since 1970 (seconds may be
+/// negative).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp {
     /// Whole seconds.
@@ -88,13 +90,15 @@ pub struct ContentRow {
     pub chunk_runs: u64,
     /// Number of files that have it.
     pub files: u32,
-    /// Number of places in containers that have it as a part. In a snapshot never 0 together with `files`.
+    /// Number of places in containers that have it as a part. In a snapshot never 0 together with
+    /// `files`.
     pub uses: u32,
     /// Whether it was taken apart.
     pub look: Look,
     /// Parts that it was taken apart into; the places of those that came to nothing count.
     pub parts: u32,
-    /// Whether something of it was skipped when it was taken apart: see [`crate::Snapshot::skipped_parts`].
+    /// Whether something of it was skipped when it was taken apart: see
+    /// [`crate::Snapshot::skipped_parts`].
     pub skipped: bool,
     /// Its words, if it is a text of enough of them.
     pub words: Option<WordsDigest>,
@@ -106,7 +110,8 @@ pub enum Look {
     /// Not yet, or not to any end: its files are to be read again by whoever takes files apart.
     #[default]
     Unseen,
-    /// It is nothing that could be taken apart, under the names that its files had when they were read.
+    /// It is nothing that could be taken apart, under the names that its files had when they were
+    /// read.
     Plain,
     /// It was taken apart, whatever came of that.
     Apart,
@@ -174,8 +179,8 @@ impl PartRole {
 pub struct PartRow {
     /// What it is.
     pub role: PartRole,
-    /// The part that it was found in, by its place in the list; `None`: the content itself. A part comes
-    /// after the one that it was found in.
+    /// The part that it was found in, by its place in the list; `None`: the content itself. A part
+    /// comes after the one that it was found in.
     pub parent: Option<u32>,
     /// Its name there: any bytes.
     pub name: Vec<u8>,

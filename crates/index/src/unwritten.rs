@@ -1,8 +1,8 @@
 //! A file that is read as a store and never written.
 //!
 //! redb writes to whatever it opens: that it is open, and what a crash left to be put in order; its
-//! read-only opening refuses a file that was not closed. Here both stay in memory, over the bytes of
-//! the file: with the allocator's state in every commit (rule 1 of [`crate::store`]) that is the
+//! read-only opening refuses a file that was not closed. Here both stay in memory, over the bytes
+//! of the file: with the allocator's state in every commit (rule 1 of [`crate::store`]) that is the
 //! header and no more. So the last commit can be read from a full disk, a read-only file system and
 //! beside others who read it.
 

@@ -9,7 +9,8 @@
 //!   whether it changed, so a table that is right costs one system call per use.
 //! * [`kinds`] says what a type of file system is to us: whether it holds files, whether a process
 //!   serves it, whether other machines change it.
-//! * [`MountTable`] answers by path and by descriptor; [`LiveTable`] is one that follows the kernel.
+//! * [`MountTable`] answers by path and by descriptor; [`LiveTable`] is one that follows the
+//!   kernel.
 #![forbid(unsafe_code)]
 
 pub mod kinds;

@@ -1,8 +1,9 @@
 //! Names of files that only a catalogue knows.
 //!
-//! What a catalogue says of a tree takes part in questions as if it were a tree: under a path of its own. Such a
-//! path must never lead to a file, whatever a file system holds and whoever opens it by mistake, so it begins
-//! with what no name can hold: `/` and a NUL. The kernel refuses it before it looks at any directory.
+//! What a catalogue says of a tree takes part in questions as if it were a tree: under a path of
+//! its own. Such a path must never lead to a file, whatever a file system holds and whoever opens
+//! it by mistake, so it begins with what no name can hold: `/` and a NUL. The kernel refuses it
+//! before it looks at any directory.
 //!
 //! ```text
 //! "/\0disk"                        a catalogue that was imported, by its label
@@ -26,8 +27,8 @@ pub fn is_catalogued(path: &Path) -> bool {
     path.as_os_str().as_bytes().starts_with(PREFIX)
 }
 
-/// Whether this can be the label of a catalogue: 1 to [`LABEL`] letters, digits, `.`, `_`, `-` and what is not ASCII,
-/// the first no dot and no dash.
+/// Whether this can be the label of a catalogue: 1 to [`LABEL`] letters, digits, `.`, `_`, `-` and
+/// what is not ASCII, the first no dot and no dash.
 pub fn is_label(label: &str) -> bool {
     let allowed = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-');
     !label.is_empty()
@@ -58,7 +59,8 @@ pub enum Source {
     File(PathBuf),
 }
 
-/// The catalogue of a path, where it stands, and what of the path is below; `None` for any other path.
+/// The catalogue of a path, where it stands, and what of the path is below; `None` for any other
+/// path.
 pub fn source_of(path: &Path) -> Option<(Source, PathBuf, &Path)> {
     let bytes = path.as_os_str().as_bytes();
     let name = bytes.strip_prefix(PREFIX)?;
@@ -91,8 +93,8 @@ pub fn shown(path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// `disk:/letters` as the text before the colon and what follows it; `None` where no colon ends a name or comes
-/// before a slash.
+/// `disk:/letters` as the text before the colon and what follows it; `None` where no colon ends a
+/// name or comes before a slash.
 pub fn split_shown(shown: &Path) -> Option<(&Path, &Path)> {
     let bytes = shown.as_os_str().as_bytes();
     let ends_name =

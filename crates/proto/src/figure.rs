@@ -1,8 +1,9 @@
 //! The figures of published methods: as their papers compute them.
 //!
-//! A [`Fraction`](crate::number::Fraction) is cut to six decimals and lies between 0 and 1; the figure of a paper does
-//! neither: sif says 160 % where two versions of a file lie in another. A [`Figure`] is a float that goes through JSON
-//! unchanged, because the shortest decimal that reads back as the same float is written.
+//! A [`Fraction`](crate::number::Fraction) is cut to six decimals and lies between 0 and 1; the
+//! figure of a paper does neither: sif says 160 % where two versions of a file lie in another. A
+//! [`Figure`] is a float that goes through JSON unchanged, because the shortest decimal that reads
+//! back as the same float is written.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -36,7 +37,8 @@ impl Figure {
         self.0.is_none()
     }
 
-    /// Whole percents, rounded down: 160 for 1.6. What floats lose in a division is made up for (0.29 is 29 %).
+    /// Whole percents, rounded down: 160 for 1.6. What floats lose in a division is made up for
+    /// (0.29 is 29 %).
     pub fn percent(self) -> Option<i64> {
         self.0.map(|value| (value * 100.0 + 1e-9).floor() as i64)
     }

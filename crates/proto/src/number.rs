@@ -1,10 +1,10 @@
 //! Shares as every output prints them: six decimals, or nothing at all.
 //!
-//! A [`Fraction`] is a whole number of millionths, not a float, for three reasons. It is `Eq`, `Ord`
-//! and `Hash`, so rows can be compared exactly. It survives any number of trips through JSON, so
-//! the daemon's answer and the command's own are the same bytes. And it is cut *down* once, at the
-//! border, by the rule of [`Score::percent`]: a share that prints as `0.699999` is below `--min 70%`
-//! and shows 69 %, in every format and in the overlay.
+//! A [`Fraction`] is a whole number of millionths, not a float, for three reasons. It is `Eq`,
+//! `Ord` and `Hash`, so rows can be compared exactly. It survives any number of trips through JSON,
+//! so the daemon's answer and the command's own are the same bytes. And it is cut *down* once, at
+//! the border, by the rule of [`Score::percent`]: a share that prints as `0.699999` is below
+//! `--min 70%` and shows 69 %, in every format and in the overlay.
 
 use std::fmt;
 

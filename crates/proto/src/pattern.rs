@@ -1,7 +1,7 @@
 //! The patterns of `--include` and `--exclude`: what they mean, in one place.
 //!
-//! They are those of ignore files: `vendor/` anywhere below, `/vendor` at the top only, `*.c` by the
-//! name. Two things differ, because a person or a script gave the pattern now and waits for the
+//! They are those of ignore files: `vendor/` anywhere below, `/vendor` at the top only, `*.c` by
+//! the name. Two things differ, because a person or a script gave the pattern now and waits for the
 //! answer: a pattern that is none is refused, where an ignore file takes `[a` for a name with a
 //! bracket in it; and so is one that can name no file (an empty one, a comment), where an ignore
 //! file skips the line. Either would be answered by silence.

@@ -163,7 +163,8 @@ pub fn temporary_view_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     }
 }
 
-/// The folder of the command's own cache: `$XDG_CACHE_HOME/resemble`, in `~/.cache` without the variable.
+/// The folder of the command's own cache: `$XDG_CACHE_HOME/resemble`, in `~/.cache` without the
+/// variable.
 pub fn cache_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     base(env.xdg_cache_home.as_deref(), env.home.as_deref(), ".cache").ok_or(PlaceError::Nowhere {
         what: "the cache",
@@ -171,8 +172,9 @@ pub fn cache_dir(env: &Env) -> Result<PathBuf, PlaceError> {
     })
 }
 
-/// The command's own cache for these parameters: `cache.redb` in [`cache_dir`]. Other parameters than the default have a file of their own,
-/// `cache-ID.redb`: one file would be rebuilt at each change of mind.
+/// The command's own cache for these parameters: `cache.redb` in [`cache_dir`]. Other parameters
+/// than the default have a file of their own, `cache-ID.redb`: one file would be rebuilt at each
+/// change of mind.
 pub fn cache_file(env: &Env, params: &resemble_core::Params) -> Result<PathBuf, PlaceError> {
     let folder = cache_dir(env)?;
     Ok(if *params == resemble_core::Params::default() {

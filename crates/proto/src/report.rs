@@ -1,10 +1,10 @@
 //! The JSON documents: `--format json` and `jsonl`, and the overlay's `.report.json`.
 //!
 //! A document is one object: what it is (`schema`, `version`, `command`), what was asked
-//! (`parameters`), how far the answer holds (`fresh`, `pending`, `total`, `shown`), the rows and, last, the
-//! errors. It is written row by row, each on a line of its own: `grep` and `diff` work on it, and a
-//! million pairs need no million rows in memory. `jsonl` is the same without the brackets: the
-//! header object, a row a line, then `{"error":…}` lines.
+//! (`parameters`), how far the answer holds (`fresh`, `pending`, `total`, `shown`), the rows and,
+//! last, the errors. It is written row by row, each on a line of its own: `grep` and `diff` work on
+//! it, and a million pairs need no million rows in memory. `jsonl` is the same without the
+//! brackets: the header object, a row a line, then `{"error":…}` lines.
 //!
 //! It lives beside the messages and not in the command line because the daemon must print the very
 //! bytes of `resemble find FILE --format json` when somebody reads `.similar/.report.json`.

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 /// Each module with those it imports, and the files that do.
 type Graph = BTreeMap<String, BTreeMap<String, BTreeSet<PathBuf>>>;
 
-/// A cycle among the top modules of a crate, told with the files that import; `None`: there is none.
+/// A cycle among the top modules of a crate, told with the files that import; `None`: there is
+/// none.
 pub(super) fn cycle(src: &Path, sources: &[(PathBuf, String)]) -> Option<String> {
     let graph = graph(src, sources);
     let mut among: BTreeSet<&String> = graph.keys().collect();

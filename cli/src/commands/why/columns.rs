@@ -6,13 +6,13 @@
 //!   12  3│shared text in the colour of run 3   |   14  3│the same, where a word differs
 //! ```
 //!
-//! 1. **Colours cycle, numbers do not.** Six colours of the 256, each with a contrast of at least 3.5 to 1 to
-//!    black and to white; the number of the run beside the line says the same to those who see no
-//!    colours. Text that only one file has is plain.
-//! 2. **Without colours** the differing parts of a line that is partly shared stand in `[-…-]` and `{+…+}`,
-//!    as `wdiff` and `git diff --word-diff` write them.
-//! 3. **Widths are those of the screen**: wide letters are two columns, combining ones none, tabs go to
-//!    the next multiple of eight; lines are wrapped, never cut.
+//! 1. **Colours cycle, numbers do not.** Six colours of the 256, each with a contrast of at least
+//!    3.5 to 1 to black and to white; the number of the run beside the line says the same to those
+//!    who see no colours. Text that only one file has is plain.
+//! 2. **Without colours** the differing parts of a line that is partly shared stand in `[-…-]` and
+//!    `{+…+}`, as `wdiff` and `git diff --word-diff` write them.
+//! 3. **Widths are those of the screen**: wide letters are two columns, combining ones none, tabs
+//!    go to the next multiple of eight; lines are wrapped, never cut.
 
 use std::fmt::Write as _;
 use std::io;
@@ -375,7 +375,8 @@ fn marked(mut pieces: Vec<Piece>, marks: Marks) -> Vec<Piece> {
 }
 
 /// Pieces of at most so many columns a line, and the columns each uses; at least one line. A line
-/// is broken after a blank if there is one in its last third, so that words stay whole where that costs little.
+/// is broken after a blank if there is one in its last third, so that words stay whole where that
+/// costs little.
 fn wrap(pieces: &[Piece], width: usize) -> Vec<(Vec<Piece>, usize)> {
     let all: Vec<(char, usize, Option<u32>)> = pieces
         .iter()

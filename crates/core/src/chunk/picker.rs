@@ -69,8 +69,8 @@ impl Picker {
         cuts(at);
     }
 
-    /// Moves the start of the chunk under way on by `bytes` without a look: for the caller who knows
-    /// that cuts fall there. Only valid right after a cut.
+    /// Moves the start of the chunk under way on by `bytes` without a look: for the caller who
+    /// knows that cuts fall there. Only valid right after a cut.
     pub(super) fn skip(&mut self, bytes: u64) {
         debug_assert!(self.backup.is_none(), "skipping inside a chunk");
         self.start += bytes;

@@ -1,14 +1,14 @@
 //! The strongest links that hold a component together, and the order they put it in.
 //!
-//! A **maximum spanning forest** keeps of every component the links without which it would fall apart at a
-//! higher threshold: of n contents n - 1 links, however many there are. It is found by Borůvka's
-//! rounds (each tree takes its best link outwards) since these read the links in the order of the nodes
-//! and hold a few words for each node, where other ways hold or sort the links.
+//! A **maximum spanning forest** keeps of every component the links without which it would fall
+//! apart at a higher threshold: of n contents n - 1 links, however many there are. It is found by
+//! Borůvka's rounds (each tree takes its best link outwards) since these read the links in the
+//! order of the nodes and hold a few words for each node, where other ways hold or sort the links.
 //!
-//! A **chain** is a tree of it put in order: by time, and where times say nothing along the tree from one
-//! end of its longest path, the closest neighbour first. Each step but the first has one link to a step
-//! before it in the tree. So a text that drifted until its first and last version share nothing comes
-//! out as its history, with branches where it branched.
+//! A **chain** is a tree of it put in order: by time, and where times say nothing along the tree
+//! from one end of its longest path, the closest neighbour first. Each step but the first has one
+//! link to a step before it in the tree. So a text that drifted until its first and last version
+//! share nothing comes out as its history, with branches where it branched.
 
 use super::{Network, Tie, UnionFind};
 
@@ -71,8 +71,8 @@ pub struct Chain {
     pub steps: Vec<Step>,
 }
 
-/// Puts every tree of a forest in order. `nodes` are ascending and hold both ends of each edge; one without
-/// an edge is a chain of one. Chains come by their least node.
+/// Puts every tree of a forest in order. `nodes` are ascending and hold both ends of each edge; one
+/// without an edge is a chain of one. Chains come by their least node.
 pub fn chains(nodes: &[u32], edges: &[Edge], time: &dyn Fn(u32) -> i64) -> Vec<Chain> {
     let trees = Trees::new(nodes, edges);
     let mut seen = vec![false; nodes.len()];
@@ -137,8 +137,8 @@ impl<'n> Trees<'n> {
             .filter_map(|tie| Some((self.nodes.binary_search(&tie.to).ok()?, tie)))
     }
 
-    /// All nodes of a tree from `start` on, depth first, the best link of a node first; each with the
-    /// edge that leads to it.
+    /// All nodes of a tree from `start` on, depth first, the best link of a node first; each with
+    /// the edge that leads to it.
     fn walk(&self, start: usize) -> Vec<(usize, Option<Edge>)> {
         let mut walk = Vec::new();
         let mut open = vec![(start, None)];

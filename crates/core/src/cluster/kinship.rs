@@ -7,27 +7,28 @@ pub struct Sharing {
     pub sizes: (u64, u64),
     /// How much of the first lies in the second, and the other way round, 0..=1.
     pub shares: (f64, f64),
-    /// The mean weight of the shared pieces ([`crate::similarity::discount::Rarity::weight`]): 1 where
-    /// nothing shared is common.
+    /// The mean weight of the shared pieces ([`crate::similarity::discount::Rarity::weight`]): 1
+    /// where nothing shared is common.
     pub weight: f64,
 }
 
 impl Sharing {
     /// How much the pair speaks for kinship, in millionths: what [`super::Tie::score`] holds.
     ///
-    /// The score of answers is the larger containment, S / (S + U) with S the shared and U the other bytes of the
-    /// file that lies more in the other. For single pairs that is what is asked; for groups it has a
-    /// hole. A header of two lines under a licence of twenty lies by nine tenths in each of the 400 files that
-    /// have the licence, is their natural centre, and would make one family of them. Discounting S
-    /// alone does not help, since next to nothing is missing. So the commoner the shared text is, the more
-    /// does the rest V of the *other* file count, too:
+    /// The score of answers is the larger containment, S / (S + U) with S the shared and U the
+    /// other bytes of the file that lies more in the other. For single pairs that is what is asked;
+    /// for groups it has a hole. A header of two lines under a licence of twenty lies by nine
+    /// tenths in each of the 400 files that have the licence, is their natural centre, and would
+    /// make one family of them. Discounting S alone does not help, since next to nothing is
+    /// missing. So the commoner the shared text is, the more does the rest V of the *other* file
+    /// count, too:
     ///
     /// ```text
     /// ω·S / (ω·S + U + (1 - ω)·V)
     /// ```
     ///
-    /// With ω = 1 this is the containment. A hundred versions of one text stay together, for U and V
-    /// are small; so does what is quoted in a few files, for ω is 1.
+    /// With ω = 1 this is the containment. A hundred versions of one text stay together, for U and
+    /// V are small; so does what is quoted in a few files, for ω is 1.
     pub fn kinship(&self) -> u32 {
         let side = |size: u64, share: f64| {
             let shared = share.clamp(0.0, 1.0) * size as f64;

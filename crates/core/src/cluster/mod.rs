@@ -2,19 +2,19 @@
 //!
 //! Forman, Eshghi & Chiocchetti 2005 (section 2.3, step 5) take the connected components of the
 //! similarity graph for clusters. That is quick and independent of any order, and it chains: a
-//! resembles b, b resembles c, and after forty such steps one "cluster" has everything with a licence
-//! in it. So there are two levels here:
+//! resembles b, b resembles c, and after forty such steps one "cluster" has everything with a
+//! licence in it. So there are two levels here:
 //!
 //! 1. **Components** by [`UnionFind`]: what hangs together at all. They are the unit in which work
 //!    is divided ([`first_fit_decreasing`], the bin packing of section 2.5) and in which
 //!    the history of a text is followed ([`spanning_forest`], [`Chain`]).
-//! 2. **Stars** within them ([`stars()`]): every member is linked to the centre itself, so no group is
-//!    longer than two links whatever the data.
+//! 2. **Stars** within them ([`stars()`]): every member is linked to the centre itself, so no group
+//!    is longer than two links whatever the data.
 //!
 //! All of it works on a [`Network`]: nodes are numbers, links are asked for node by node. Nothing
-//! here holds the links, so a network may lie on a disk and be larger than memory; what is held is a
-//! few words for each node. Scores are whole millionths, sums are exact, and ties go to the lesser
-//! node: number the nodes by content, and the result depends on the contents alone.
+//! here holds the links, so a network may lie on a disk and be larger than memory; what is held is
+//! a few words for each node. Scores are whole millionths, sums are exact, and ties go to the
+//! lesser node: number the nodes by content, and the result depends on the contents alone.
 
 mod forest;
 mod kinship;
@@ -90,7 +90,7 @@ pub trait Network {
     /// The bytes of a node's content.
     fn size(&self, node: u32) -> u64;
 
-    /// Puts the links of a node into `ties`, replacing what is there: each neighbour once, never the node
-    /// itself, and the neighbour has the same link the other way round.
+    /// Puts the links of a node into `ties`, replacing what is there: each neighbour once, never
+    /// the node itself, and the neighbour has the same link the other way round.
     fn ties(&mut self, node: u32, ties: &mut Vec<Tie>) -> Result<(), Self::Error>;
 }

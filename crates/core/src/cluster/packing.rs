@@ -9,9 +9,10 @@ pub struct Packing {
     pub weights: Vec<u64>,
 }
 
-/// Packs items into bins of at most `capacity`, first fit, heaviest first (the "standard bin-packing
-/// algorithm" of Forman, Eshghi & Chiocchetti 2005, section 2.5, step 5). An item that is heavier than the
-/// capacity gets a bin to itself. Uses at most 11/9 of the fewest bins, and one more.
+/// Packs items into bins of at most `capacity`, first fit, heaviest first (the "standard
+/// bin-packing algorithm" of Forman, Eshghi & Chiocchetti 2005, section 2.5, step 5). An item that
+/// is heavier than the capacity gets a bin to itself. Uses at most 11/9 of the fewest bins, and one
+/// more.
 ///
 /// Equal weights keep the order of the items. A tree of the free room finds the first bin that
 /// fits: n items take n log n steps, however many bins there are.

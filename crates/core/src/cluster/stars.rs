@@ -1,23 +1,24 @@
 //! Groups that cannot chain: stars.
 //!
-//! A **star** is a centre and contents that are linked to it themselves. Every content is in one star
-//! at most. Choosing the stars:
+//! A **star** is a centre and contents that are linked to it themselves. Every content is in one
+//! star at most. Choosing the stars:
 //!
-//! 1. **The strongest links first**, in three rounds: links of contents that lie in each other; those
-//!    where one lies in the other; all. A page that shares its header with hundreds has many weak links
-//!    and would, by their sum, be the centre of everything; when its round comes the true
-//!    families are made.
-//! 2. **Within a round, greedily**: of all contents that are free or a centre already, the one whose
-//!    links to free contents have the largest sum becomes (or stays) a centre and takes all of them;
-//!    then again. Ties go to the larger content, then to the lesser node. Sums only fall, so a heap
-//!    whose entries are corrected when they come up finds the largest.
-//! 3. **Nobody is left over without need.** A content whose neighbours were all taken by others comes to
-//!    its best neighbour: the two make a star if that one was one of a pair (whose other end then is its
-//!    member), or if the new link is of no later round than the one to the centre that it leaves. What
-//!    is left over after that is [`Stars::loose`]: to take it in would break a better star.
+//! 1. **The strongest links first**, in three rounds: links of contents that lie in each other;
+//!    those where one lies in the other; all. A page that shares its header with hundreds has many
+//!    weak links and would, by their sum, be the centre of everything; when its round comes the
+//!    true families are made.
+//! 2. **Within a round, greedily**: of all contents that are free or a centre already, the one
+//!    whose links to free contents have the largest sum becomes (or stays) a centre and takes all
+//!    of them; then again. Ties go to the larger content, then to the lesser node. Sums only fall,
+//!    so a heap whose entries are corrected when they come up finds the largest.
+//! 3. **Nobody is left over without need.** A content whose neighbours were all taken by others
+//!    comes to its best neighbour: the two make a star if that one was one of a pair (whose other
+//!    end then is its member), or if the new link is of no later round than the one to the centre
+//!    that it leaves. What is left over after that is [`Stars::loose`]: to take it in would break a
+//!    better star.
 //!
-//! Each content is taken once, and its links are then read once, so the time is in proportion to the links
-//! and the memory to the contents.
+//! Each content is taken once, and its links are then read once, so the time is in proportion to
+//! the links and the memory to the contents.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

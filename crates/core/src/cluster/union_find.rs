@@ -3,9 +3,9 @@
 /// Disjoint sets of the numbers `0..len` (the union-find of Forman, Eshghi & Chiocchetti 2005,
 /// sections 2.3 and 2.5).
 ///
-/// Roots are joined under the lesser one and paths are halved on the way. Joining by size would bound the
-/// time a little better, but needs a second word for each node, and this way the root *is* the least
-/// member: the name of a set depends on its members, not on the order of the edges.
+/// Roots are joined under the lesser one and paths are halved on the way. Joining by size would
+/// bound the time a little better, but needs a second word for each node, and this way the root
+/// *is* the least member: the name of a set depends on its members, not on the order of the edges.
 #[derive(Clone, Debug)]
 pub struct UnionFind {
     parents: Vec<u32>,

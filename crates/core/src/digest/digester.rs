@@ -240,8 +240,8 @@ impl Digester {
         }
     }
 
-    /// The samples of what the content is: shingles of a text, windows of anything else, of code without its
-    /// distances. And what names its words.
+    /// The samples of what the content is: shingles of a text, windows of anything else, of code
+    /// without its distances. And what names its words.
     fn signature(&mut self) -> (Signature, Option<WordsDigest>) {
         if self.kind.finish() != ContentKind::Text {
             let Self { code, codes, .. } = self;
@@ -292,8 +292,8 @@ impl Digester {
         self.kept.resize(self.kept.len() + count as usize, 0);
     }
 
-    /// Hashes all pending chunks; `block` are the bytes behind the kept ones. Afterwards the bytes of a
-    /// chunk that began in `kept` and ended in `block` lie in `kept` too.
+    /// Hashes all pending chunks; `block` are the bytes behind the kept ones. Afterwards the bytes
+    /// of a chunk that began in `kept` and ended in `block` lie in `kept` too.
     fn flush(&mut self, block: &[u8]) {
         let block_from = self.kept_from + self.kept.len() as u64;
         if let Some(seam) = self.pending.iter().rfind(|cut| cut.start < block_from)

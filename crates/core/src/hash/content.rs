@@ -46,8 +46,8 @@ static ZERO_BLOCK: LazyLock<[u8; 32]> = LazyLock::new(|| {
 /// The `derive_key` context of [`of_set`].
 const OF_SET: &str = "resemble 2026 set of contents";
 
-/// The digest that names a collection of contents whatever their order, repeats counted. In a mode of its own: no
-/// file's digest is that of a collection.
+/// The digest that names a collection of contents whatever their order, repeats counted. In a mode
+/// of its own: no file's digest is that of a collection.
 pub fn of_set(digests: &[ContentDigest]) -> ContentDigest {
     let mut sorted: Vec<&ContentDigest> = digests.iter().collect();
     sorted.sort_unstable();

@@ -1,7 +1,7 @@
 //! Which of 64 bytes are letters of words: one bit each.
 //!
-//! Words are six bytes long, so a branch at each end of one is what a byte-by-byte loop spends its time on. A mask of 64
-//! bytes tells where all words of the block begin and end.
+//! Words are six bytes long, so a branch at each end of one is what a byte-by-byte loop spends its
+//! time on. A mask of 64 bytes tells where all words of the block begin and end.
 #![allow(unsafe_code)]
 
 /// Bytes looked at together.

@@ -14,8 +14,8 @@
 //!
 //! # The hash
 //!
-//! Rabin-Karp modulo 2^64 over a table of random values ([`table`]): a window w has the hash
-//! Σ T\[`w_i`\]·B^(63-i), see [`hash_window`]. One number serves two purposes, by two qualities that
+//! Rabin-Karp modulo 2^64 over a table of random values ([`table`]): a window w has the hash Σ
+//! T\[`w_i`\]·B^(63-i), see [`hash_window`]. One number serves two purposes, by two qualities that
 //! have next to nothing to do with each other, a remainder and a size:
 //!
 //! * the high 32 bits are the H of TTTD: a window matches D when H mod D = D-1;

@@ -1,12 +1,12 @@
 //! The words of a block hashed, and joined to shingles.
 //!
-//! Three things are made of each word: its hash; the hash of the five words that end with it; and two polynomials of all
-//! words so far, which name the text.
+//! Three things are made of each word: its hash; the hash of the five words that end with it; and
+//! two polynomials of all words so far, which name the text.
 //!
-//! A block of 64 bytes is taken at once. That is a third faster than word by word: no call, no branch on the
-//! length of a word, and nothing that is written to memory in one width and read back in another, which a
-//! processor waits for. Vectors of eight words (AVX-512, gathered) were tried and are no faster: a block has eleven
-//! words, and among identifiers of more than 16 letters five.
+//! A block of 64 bytes is taken at once. That is a third faster than word by word: no call, no
+//! branch on the length of a word, and nothing that is written to memory in one width and read back
+//! in another, which a processor waits for. Vectors of eight words (AVX-512, gathered) were tried
+//! and are no faster: a block has eleven words, and among identifiers of more than 16 letters five.
 use crate::hash::letters::BLOCK;
 use crate::params::Params;
 
@@ -35,13 +35,16 @@ const OF_LETTERS: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
 /// Multiplier of a shingle, odd.
 pub(crate) const OF_SHINGLE: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Set in every letter of ASCII: capitals become small letters, digits stay, and `_` is like nothing else.
+/// Set in every letter of ASCII: capitals become small letters, digits stay, and `_` is like
+/// nothing else.
 const SMALL: u64 = 0x2020_2020_2020_2020;
 
-/// A shingle may be sampled if its hash is below this: as many zero bits as [`crate::ids::Fingerprint::BASE_LEVEL`].
+/// A shingle may be sampled if its hash is below this: as many zero bits as
+/// [`crate::ids::Fingerprint::BASE_LEVEL`].
 const SAMPLED: u64 = 1 << (64 - crate::ids::Fingerprint::BASE_LEVEL as u32);
 
-/// The hash of up to 16 more letters of a word: words are hashed well, so that shingles need little more.
+/// The hash of up to 16 more letters of a word: words are hashed well, so that shingles need little
+/// more.
 ///
 /// The letters come in one case: see [`small`].
 #[inline]
@@ -54,8 +57,8 @@ pub(crate) const fn fold(before: u64, sixteen: u128) -> u64 {
     z ^ z >> 31
 }
 
-/// Letters of ASCII in one case. Letters and `_` have the bit above that of small letters; the zeros behind them stay
-/// zeros.
+/// Letters of ASCII in one case. Letters and `_` have the bit above that of small letters; the
+/// zeros behind them stay zeros.
 #[inline]
 pub(crate) const fn small(letters: u128) -> u128 {
     letters | letters >> 1 & ((SMALL as u128) << 64 | SMALL as u128)
@@ -144,8 +147,8 @@ impl Iterator for Runs {
     }
 }
 
-/// The letters of the word at a place in a window, the first lowest; behind them it is zero. As in the file: capitals are
-/// capitals.
+/// The letters of the word at a place in a window, the first lowest; behind them it is zero. As in
+/// the file: capitals are capitals.
 #[inline]
 pub(crate) fn letters(window: &[u8; WINDOW], from: usize, length: usize) -> u128 {
     let from = from % BLOCK;
@@ -190,10 +193,11 @@ impl Chosen {
     }
 }
 
-/// Joins the words of a block: the runs of ones in `words`, each of 1 to [`MOST_LETTERS`] letters of ASCII.
+/// Joins the words of a block: the runs of ones in `words`, each of 1 to [`MOST_LETTERS`] letters
+/// of ASCII.
 ///
-/// In two passes, so that the processor works on many words at a time: hashing them needs nothing of what came before,
-/// and joining them little else.
+/// In two passes, so that the processor works on many words at a time: hashing them needs nothing
+/// of what came before, and joining them little else.
 pub(crate) fn join(
     window: &[u8; WINDOW],
     words: u64,

@@ -1,8 +1,8 @@
 //! Common text counts for less: the discount by frequency.
 //!
-//! Text that more than 1,000 contents have is no evidence at all (Broder 1997, section 4.1). A licence that
-//! 400 files carry is just below that line and as little a sign of kinship. So below the line a shared piece
-//! counts the less the more contents have it:
+//! Text that more than 1,000 contents have is no evidence at all (Broder 1997, section 4.1). A
+//! licence that 400 files carry is just below that line and as little a sign of kinship. So below
+//! the line a shared piece counts the less the more contents have it:
 //!
 //! ```text
 //! w(df) = 1                                          df ≤ FREE
@@ -10,8 +10,8 @@
 //!         0                                          df ≥ limit
 //! ```
 //!
-//! The logarithm is that of Sparck Jones 1972 ("A statistical interpretation of term specificity"), with the
-//! cut-off in the place of the number of documents: the weight then meets the cut-off
+//! The logarithm is that of Sparck Jones 1972 ("A statistical interpretation of term specificity"),
+//! with the cut-off in the place of the number of documents: the weight then meets the cut-off
 //! without a step, and does not change when unrelated files are added.
 //!
 //! # From weights to a score
@@ -23,17 +23,18 @@
 //! raw = S / (S + U)          discounted = ωS / (ωS + U) = raw·ω / (1 - raw·(1 - ω))
 //! ```
 //!
-//! So 0 ≤ discounted ≤ raw, with equality where nothing shared is common; it falls with every
-//! df; and a hundred versions of one text stay a family: where nothing is missing, nothing else decides. The
-//! frequencies of what is *not* shared are not needed, which makes this free: those of the
-//! subject's pieces are known from nomination.
+//! So 0 ≤ discounted ≤ raw, with equality where nothing shared is common; it falls with every df;
+//! and a hundred versions of one text stay a family: where nothing is missing, nothing else
+//! decides. The frequencies of what is *not* shared are not needed, which makes this free: those of
+//! the subject's pieces are known from nomination.
 //!
 //! # Choice of FREE and POWER
 //!
-//! Pairs of two kernel trees (78,500 files each, every 60th and every 37th file with up to 40 partners)
-//! that have a relation by the raw score; judged by their bytes without the comment at the head of both: 1,722
-//! and 3,187 pairs share nothing else (a twentieth at most), 1,187 and 1,869 share a quarter or
-//! more of the rest. What keeps a relation (25 %) after the discount, in percent:
+//! Pairs of two kernel trees (78,500 files each, every 60th and every 37th file with up to 40
+//! partners) that have a relation by the raw score; judged by their bytes without the comment at
+//! the head of both: 1,722 and 3,187 pairs share nothing else (a twentieth at most), 1,187 and
+//! 1,869 share a quarter or more of the rest. What keeps a relation (25 %) after the discount, in
+//! percent:
 //!
 //! ```text
 //! FREE  POWER   headers only    true relatives
@@ -46,7 +47,8 @@
 //!
 //! Text of many versions has a df of tens, frames one of hundreds; what lies between is best told
 //! apart by a steep fall. Beyond 6 the gain is small and the weight of one text would jump with a
-//! few files more or less. The next best choice is 32 and 4. `engine/examples/discount.rs` prints the table.
+//! few files more or less. The next best choice is 32 and 4. `engine/examples/discount.rs` prints
+//! the table.
 
 use crate::ids::{Fingerprint, Score};
 use crate::similarity::chunks::Common;
@@ -89,8 +91,8 @@ pub struct Rarity {
     pub contents: u32,
 }
 
-/// The rarity of what two contents share. Pieces of more contents than `limit` are boilerplate: they
-/// are not in the raw score either and are left aside.
+/// The rarity of what two contents share. Pieces of more contents than `limit` are boilerplate:
+/// they are not in the raw score either and are left aside.
 pub fn rarity(a: &Sketch<'_>, b: &Sketch<'_>, frequency: &dyn Frequency, limit: u32) -> Rarity {
     // (contents, bytes that it speaks for)
     let mut pieces: Vec<(u32, f64)> = Vec::new();

@@ -1,21 +1,21 @@
 //! The measures of a pair from what the index keeps of both files.
 //!
-//! 1. **A common level.** Samples of files of different sizes are compared at the greater of both levels,
-//!    where both are complete. Boilerplate leaves numerator and denominator alike.
+//! 1. **A common level.** Samples of files of different sizes are compared at the greater of both
+//!    levels, where both are complete. Boilerplate leaves numerator and denominator alike.
 //! 2. **Containment** is meant of bytes in runs of at least 64, and estimated so: [`super::gaps`]
 //!    has the derivation. It is never less than what common chunks prove,
 //!    `shared_bytes / size`.
-//! 3. **Resemblance** is shared / union. For sets of windows that is the plain (unbiased) ratio
-//!    of the samples. For the word-5-shingles of two texts ([`estimate_texts`]) it follows from the
-//!    same fit: a gap of g windows spoils the shingles of about g - 63 + 27 bytes, the bytes edited and
-//!    four to five words around them; each shingle stands for as many bytes in either file.
-//! 4. **Too little evidence is none.** One common window is a phrase, a path, a line of a licence. A
-//!    pair with fewer than two common fingerprints and no common chunk shares nothing (0). A file
+//! 3. **Resemblance** is shared / union. For sets of windows that is the plain (unbiased) ratio of
+//!    the samples. For the word-5-shingles of two texts ([`estimate_texts`]) it follows from the
+//!    same fit: a gap of g windows spoils the shingles of about g - 63 + 27 bytes, the bytes edited
+//!    and four to five words around them; each shingle stands for as many bytes in either file.
+//! 4. **Too little evidence is none.** One common window is a phrase, a path, a line of a licence.
+//!    A pair with fewer than two common fingerprints and no common chunk shares nothing (0). A file
 //!    with fewer than two usable samples could never show more, so unless a chunk speaks for it
 //!    nothing is said of it: `None`, as for files under 256 bytes.
-//! 5. **Few samples are weighed down**, by half a sample of prior expectation: 2 of 2 is
-//!    80 %, 8 of 8 is 94 %, 128 of 128 is 99.6 %, unless common chunks promise more. This ranks a scrap
-//!    that shares one line below a file that shares pages.
+//! 5. **Few samples are weighed down**, by half a sample of prior expectation: 2 of 2 is 80 %, 8 of
+//!    8 is 94 %, 128 of 128 is 99.6 %, unless common chunks promise more. This ranks a scrap that
+//!    shares one line below a file that shares pages.
 
 use crate::ids::{ByteLen, Score};
 use crate::params::Params;
@@ -187,8 +187,8 @@ impl Side {
         }
         .fit();
         let uncovered = windows * (missing - gaps * free) * bytes;
-        // Of texts what lies between two edits counts from 64 bytes on: with gaps at random, d to a shared byte,
-        // the share of the bytes in runs of at least l is (1 + d·l)·e^(-d·l).
+        // Of texts what lies between two edits counts from 64 bytes on: with gaps at random, d to a
+        // shared byte, the share of the bytes in runs of at least l is (1 + d·l)·e^(-d·l).
         let uncovered = if unit == ResemblanceUnit::Words {
             let shared = (size - uncovered).max(0.0);
             let between = WINDOW * gaps * windows / shared.max(1.0);

@@ -3,11 +3,11 @@
 //! # Windows are not bytes
 //!
 //! Let a file have W windows of 64 bytes, of which the other file has a part p. A maximal run of
-//! shared windows of length m covers m + 63 bytes, so what counts is how the missing windows lie. Call a
-//! maximal run of g missing windows between two shared ones a *gap*. It leaves g - 63 bytes
+//! shared windows of length m covers m + 63 bytes, so what counts is how the missing windows lie.
+//! Call a maximal run of g missing windows between two shared ones a *gap*. It leaves g - 63 bytes
 //! uncovered: one replaced byte makes a gap of 64 windows and costs 1 byte, a replaced block of
-//! 10,000 bytes a gap of 10,063 and costs 10,000. Missing windows at either end of the file cost one
-//! byte each. With N = (1-p)·W missing windows, G gaps in all,
+//! 10,000 bytes a gap of 10,063 and costs 10,000. Missing windows at either end of the file cost
+//! one byte each. With N = (1-p)·W missing windows, G gaps in all,
 //!
 //! ```text
 //! uncovered bytes = N - 63·G                                                        (1)
@@ -29,31 +29,33 @@
 //!    t = λ(1-u) / (r + λ(1-u)),        u = e^(-63r) / (1 + r(ḡ-63))                 (2)
 //!    ```
 //!
-//!    u being the chance that a gap holds no sample, for gaps of 63 windows and an exponential rest. (From a
-//!    shared window on, either a sample comes first, rate r, or a gap, rate λ; the gap is seen with
-//!    chance 1-u, and otherwise all starts again.) So (2) tells edits from blocks as long as r·ḡ is not small:
-//!    in files up to some 10 KB, where samples stand 32 to 64 windows apart. In larger files each
-//!    gap has at most one sample and the order says nothing, but for those files there are
+//!    u being the chance that a gap holds no sample, for gaps of 63 windows and an exponential
+//!    rest. (From a shared window on, either a sample comes first, rate r, or a gap, rate λ; the
+//!    gap is seen with chance 1-u, and otherwise all starts again.) So (2) tells edits from blocks
+//!    as long as r·ḡ is not small: in files up to some 10 KB, where samples stand 32 to 64 windows
+//!    apart. In larger files each gap has at most one sample and the order says nothing, but for
+//!    those files there are
 //! 2. *breaks in the order of chunks*: a chunk of length L after a shared chunk is shared too if no
 //!    gap begins in it, and
 //! 3. *the share c of bytes in shared chunks*: c = p·s(λL). For chunks of TTTD, with lengths
-//!    between 0.45 L and 2.8 L, s(x) = e^(-0.6x) / (1 + 0.75x) fits the survival of bytes, resynchronising
-//!    included, within some percent from x = 0.2 to 5; for 2. the same form with 0.55 and 0.5.
+//!    between 0.45 L and 2.8 L, s(x) = e^(-0.6x) / (1 + 0.75x) fits the survival of bytes,
+//!    resynchronising included, within some percent from x = 0.2 to 5; for 2. the same form with
+//!    0.55 and 0.5.
 //!
-//! Observation 3 is also one of p: solved for p at a given ḡ it is an estimate whose error is that of the
-//! chunks cut by gaps, about 0.7 L each. Where few blocks differ it is several times as precise as
-//! any affordable number of samples; where no chunk survives it is silent. Both estimates of p are
-//! averaged by their variances, and their disagreement counts against that ḡ.
+//! Observation 3 is also one of p: solved for p at a given ḡ it is an estimate whose error is that
+//! of the chunks cut by gaps, about 0.7 L each. Where few blocks differ it is several times as
+//! precise as any affordable number of samples; where no chunk survives it is silent. Both
+//! estimates of p are averaged by their variances, and their disagreement counts against that ḡ.
 //!
 //! # The answer
 //!
-//! The likelihood of 1 to 3 is computed for ḡ - 63 = 1, 2, 4, … up to all missing windows in one gap,
-//! each as likely beforehand as any other, and (1) is averaged over them. A single best ḡ would be
-//! wrong by a lot whenever the evidence is thin; the average is then in the middle.
+//! The likelihood of 1 to 3 is computed for ḡ - 63 = 1, 2, 4, … up to all missing windows in one
+//! gap, each as likely beforehand as any other, and (1) is averaged over them. A single best ḡ
+//! would be wrong by a lot whenever the evidence is thin; the average is then in the middle.
 //!
-//! Real changes are mixtures: a few typing errors and one new paragraph. Runs of missing samples too
-//! long to belong to the others are therefore taken out first as *solid* ([`Split`]): each is one
-//! gap and fully missing. The ends of the file are judged in the same way.
+//! Real changes are mixtures: a few typing errors and one new paragraph. Runs of missing samples
+//! too long to belong to the others are therefore taken out first as *solid* ([`Split`]): each is
+//! one gap and fully missing. The ends of the file are judged in the same way.
 //!
 //! In a large file a handful of samples decides how much of what is missing is scattered, and with
 //! scattered gaps of 64 windows one sample more or less stands for dozens of edits, each of which
@@ -66,8 +68,8 @@
 use crate::similarity::chunks::Layout;
 use crate::similarity::pattern::Pattern;
 
-/// How many samples the expectation from chunks alone is worth: half a one, after Jeffreys. It keeps
-/// two samples of two from being 100 %.
+/// How many samples the expectation from chunks alone is worth: half a one, after Jeffreys. It
+/// keeps two samples of two from being 100 %.
 const PRIOR_WEIGHT: f64 = 0.5;
 
 /// Standard deviation of the bytes of chunks that a gap spoils, in chunk lengths.
@@ -97,7 +99,8 @@ pub(super) struct Evidence<'a> {
     pub(super) free: f64,
     /// Bytes from one window to the next.
     pub(super) unit: f64,
-    /// How much less likely large gaps are beforehand: a gap of n windows beyond the free ones by n^-small.
+    /// How much less likely large gaps are beforehand: a gap of n windows beyond the free ones by
+    /// n^-small.
     pub(super) small: f64,
 }
 

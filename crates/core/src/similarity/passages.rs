@@ -1,14 +1,16 @@
 //! How common the text of a chunk is, as its samples tell.
 //!
-//! A licence that a thousand files carry is boilerplate, and its samples are known as such. The chunks that hold it are
-//! not: each begins with another name and year, so that it is found in two files or in twenty, and looks like something that
-//! only relatives share. What a chunk says is therefore worth no more than the text in it: it counts as found in as
-//! many contents as the median of the samples taken of it.
+//! A licence that a thousand files carry is boilerplate, and its samples are known as such. The
+//! chunks that hold it are not: each begins with another name and year, so that it is found in two
+//! files or in twenty, and looks like something that only relatives share. What a chunk says is
+//! therefore worth no more than the text in it: it counts as found in as many contents as the
+//! median of the samples taken of it.
 //!
-//! Samples have no positions, but they stand in the order of the file and lie about evenly in it (each distinct shingle or
-//! window has the same chance), so the i-th of n is taken to lie at (i + ½)/n of the file. That is wrong by a
-//! chunk or so in the middle of a file and right at its beginning, where frames are. A chunk with fewer than
-//! [`LEAST`] samples says nothing about its text; in the smaller of two files, whose samples are dense, it will.
+//! Samples have no positions, but they stand in the order of the file and lie about evenly in it
+//! (each distinct shingle or window has the same chance), so the i-th of n is taken to lie at (i +
+//! ½)/n of the file. That is wrong by a chunk or so in the middle of a file and right at its
+//! beginning, where frames are. A chunk with fewer than [`LEAST`] samples says nothing about its
+//! text; in the smaller of two files, whose samples are dense, it will.
 
 use crate::ids::Fingerprint;
 use crate::similarity::Sketch;
@@ -16,8 +18,9 @@ use crate::similarity::Sketch;
 /// Fewer samples in a chunk do not tell whether its text is common.
 pub const LEAST: usize = 3;
 
-/// The chunks of a content that are evidence, by their place in its list, each with how many contents have the text in
-/// it: the lower median over its samples. Chunks that samples say nothing of are left out.
+/// The chunks of a content that are evidence, by their place in its list, each with how many
+/// contents have the text in it: the lower median over its samples. Chunks that samples say nothing
+/// of are left out.
 pub fn text_of_chunks<'s>(
     sketch: &'s Sketch<'_>,
     contents: impl Fn(Fingerprint) -> u32 + 's,

@@ -1,8 +1,8 @@
 //! A content made ready to be compared with many others.
 //!
-//! Half of the work of an estimate is about one of the two contents alone: leaving out boilerplate, sorting
-//! samples and chunks so that the other's can be looked up. Whoever compares one with a hundred does
-//! that once.
+//! Half of the work of an estimate is about one of the two contents alone: leaving out boilerplate,
+//! sorting samples and chunks so that the other's can be looked up. Whoever compares one with a
+//! hundred does that once.
 
 use crate::ids::{ByteLen, ChunkHash, Fingerprint};
 use crate::similarity::chunks::Layout;
@@ -78,7 +78,8 @@ impl Prepared {
             .is_ok()
     }
 
-    /// The samples of both at a level at which both are complete: which of a are in b, which of b in a.
+    /// The samples of both at a level at which both are complete: which of a are in b, which of b
+    /// in a.
     pub(super) fn common_samples(&self, other: &Self, level: u8) -> [Pattern; 2] {
         let mut of_other = vec![false; other.samples.len()];
         let at_level = |f: &Fingerprint| f.level() >= level;
@@ -95,8 +96,8 @@ impl Prepared {
         [own, Pattern::of(others.map(|(_, shared)| (1, shared)))]
     }
 
-    /// The chunks of both: how those in common lie in each, and their bytes, each chunk the smaller number of
-    /// times it occurs.
+    /// The chunks of both: how those in common lie in each, and their bytes, each chunk the smaller
+    /// number of times it occurs.
     pub(super) fn common_chunks(
         &self,
         other: &Self,

@@ -7,29 +7,30 @@
 //! # How bytes and windows are counted
 //!
 //! Everything [`cover`] and [`exact`] say of bytes follows from one question, asked of each 64-byte
-//! window of a file: does it occur in the other one, or earlier in the same? The covered bytes are those
-//! in windows that occur in the other file; a file's set of windows is as large as the number of those
-//! that do not occur earlier; the sets have in common those that occur in the other file and not
-//! earlier. `mark` answers it for all windows of a file at once, by a sparse index and comparisons of bytes;
-//! no answer rests on a hash.
+//! window of a file: does it occur in the other one, or earlier in the same? The covered bytes are
+//! those in windows that occur in the other file; a file's set of windows is as large as the number
+//! of those that do not occur earlier; the sets have in common those that occur in the other file
+//! and not earlier. `mark` answers it for all windows of a file at once, by a sparse index and
+//! comparisons of bytes; no answer rests on a hash.
 //!
 //! # How runs are found
 //!
 //! 1. **Which windows of a are in b** is known as above, and where, by the same sparse index: the
 //!    places of the 33 blocks in a window, one of which is in the index, are verified on the bytes.
 //!    Windows of crowded blocks have a table of their own, made when one is met.
-//! 2. **Greedy in a.** From the first byte of a that is not yet reported, the first window that
-//!    b has too starts a run. Of the places in b where it occurs (the first few are remembered) the
-//!    one that agrees furthest is taken, so each run is maximal at its place. A following run may begin
-//!    inside the last 63 bytes of the one before; it is then reported without the bytes that
+//! 2. **Greedy in a.** From the first byte of a that is not yet reported, the first window that b
+//!    has too starts a run. Of the places in b where it occurs (the first few are remembered) the
+//!    one that agrees furthest is taken, so each run is maximal at its place. A following run may
+//!    begin inside the last 63 bytes of the one before; it is then reported without the bytes that
 //!    already were. So every byte of a is reported at most once, and together the runs cover
 //!    exactly what [`cover`] counts.
-//! 3. **Repetition costs nothing extra.** A window that occurs a million times remembers
-//!    [`PLACES`] places, and comparing them costs no more than a constant times the bytes that the best
-//!    one reports.
+//! 3. **Repetition costs nothing extra.** A window that occurs a million times remembers [`PLACES`]
+//!    places, and comparing them costs no more than a constant times the bytes that the best one
+//!    reports.
 //! 4. **Beyond [`DENSE`] bytes the index thins out**: only every 33rd window of 32 bytes is
-//!    indexed. Any run of 64 bytes holds one of these whole, so distinctive runs are all still found;
-//!    in stretches of b that repeat more often than [`PLACES`] times a run may be reported in part.
+//!    indexed. Any run of 64 bytes holds one of these whole, so distinctive runs are all still
+//!    found; in stretches of b that repeat more often than [`PLACES`] times a run may be reported
+//!    in part.
 
 use std::ops::Range;
 
@@ -223,7 +224,8 @@ pub fn exact(a: &[u8], b: &[u8], kinds: (ContentKind, ContentKind)) -> Measures 
     }
 }
 
-/// As [`exact`], with all shares on the sets of word-5-shingles, whatever the files are (`shared_bytes` is as there).
+/// As [`exact`], with all shares on the sets of word-5-shingles, whatever the files are
+/// (`shared_bytes` is as there).
 pub fn exact_words(a: &[u8], b: &[u8]) -> Measures {
     let (in_a, in_b) = cover::covered(a, b);
     let shared_bytes = ByteLen(in_a.min(in_b) as u64);

@@ -1,18 +1,19 @@
 //! Text that a person has declared to be a template.
 //!
-//! Forman, Eshghi & Chiocchetti 2005, section 4: files that were made by one process or under one licence resemble
-//! each other by their frame alone; an analyst marks such a cluster, and what all its members have is "to
-//! be ignored on future runs, effectively reducing the file sizes to their non-template payload", without
-//! chunking any file anew.
+//! Forman, Eshghi & Chiocchetti 2005, section 4: files that were made by one process or under one
+//! licence resemble each other by their frame alone; an analyst marks such a cluster, and what all
+//! its members have is "to be ignored on future runs, effectively reducing the file sizes to their
+//! non-template payload", without chunking any file anew.
 //!
 //! Two choices:
 //!
-//! 1. **A template is two sets of pieces**, chunks and window fingerprints. The paper has chunks only. Those
-//!    miss every frame that is shorter than a chunk or of which an edit has spoilt each; sampled
-//!    fingerprints see it in proportion.
-//! 2. **The pieces are taken out before anything is computed** ([`Templates::strip`]), not asked for
-//!    while it is. What is left is the chunk list, the signature and the size of the payload, so that nomination, percentages,
-//!    minimum evidence and "too small to judge" are about the payload, whatever the question.
+//! 1. **A template is two sets of pieces**, chunks and window fingerprints. The paper has chunks
+//!    only. Those miss every frame that is shorter than a chunk or of which an edit has spoilt
+//!    each; sampled fingerprints see it in proportion.
+//! 2. **The pieces are taken out before anything is computed** ([`Templates::strip`]), not asked
+//!    for while it is. What is left is the chunk list, the signature and the size of the payload,
+//!    so that nomination, percentages, minimum evidence and "too small to judge" are about the
+//!    payload, whatever the question.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -25,8 +26,8 @@ use crate::params::Params;
 use crate::sample::Signature;
 use crate::similarity::{Boilerplate, Sketch};
 
-/// Two windows of a template so many bytes apart have template between them. At the densest sampling a
-/// stretch of so many windows has no sample with a chance of e^-8.
+/// Two windows of a template so many bytes apart have template between them. At the densest
+/// sampling a stretch of so many windows has no sample with a chance of e^-8.
 const JOINED: usize = 256;
 
 /// The pieces of one template.
@@ -41,9 +42,10 @@ pub struct Template {
 impl Template {
     /// What at least `share` (0..=1) of these contents have, and at least one.
     ///
-    /// A content whose signature has a higher level than a fingerprint cannot show it: such contents have no
-    /// say in it, but at least half of all must have one, and two if there are two. So the dense samples of the smaller
-    /// contents are used as far as most contents are small.
+    /// A content whose signature has a higher level than a fingerprint cannot show it: such
+    /// contents have no say in it, but at least half of all must have one, and two if there are
+    /// two. So the dense samples of the smaller contents are used as far as most contents are
+    /// small.
     pub fn common(contents: &[Sketch<'_>], share: f64) -> Self {
         let enough = |having: usize, among: usize| {
             // Millionths are all that a share on the command line has.
@@ -141,7 +143,8 @@ impl Templates {
     /// The bytes without what is template, for measures that are computed on bytes.
     ///
     /// Left out are the template's chunks and windows, and what lies between two of its windows
-    /// that begin no more than `JOINED` bytes apart: of a template only a sample of the windows is known.
+    /// that begin no more than `JOINED` bytes apart: of a template only a sample of the windows is
+    /// known.
     pub fn payload<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         if self.is_empty() {
             return Cow::Borrowed(bytes);
@@ -176,13 +179,13 @@ impl Templates {
         Cow::Owned(left)
     }
 
-    /// Takes what is template out of both lists of a content of `size` bytes and returns the bytes of its
-    /// payload.
+    /// Takes what is template out of both lists of a content of `size` bytes and returns the bytes
+    /// of its payload.
     ///
-    /// The bytes taken out are those of the template's chunks, or the share of the samples that are template,
-    /// whichever is more: chunks prove their bytes and miss what lies beside them, samples see all of it, but
-    /// roughly. The chunk list has gaps afterwards, so the positions of its chunks mean nothing
-    /// any more.
+    /// The bytes taken out are those of the template's chunks, or the share of the samples that are
+    /// template, whichever is more: chunks prove their bytes and miss what lies beside them,
+    /// samples see all of it, but roughly. The chunk list has gaps afterwards, so the positions of
+    /// its chunks mean nothing any more.
     pub fn strip(
         &self,
         size: ByteLen,

@@ -1,15 +1,17 @@
 //! Whole texts held against each other: proof, where samples are evidence.
 //!
-//! A [`Text`] is all shingles of a file in order. One of them is laid out in a [`Table`], and any number of others run along
-//! it, each in time linear in its own length: what common runs of words cover in either, how much of that
-//! is rare, and the resemblance of the sets of shingles (Broder 1997, section 2), not estimated.
+//! A [`Text`] is all shingles of a file in order. One of them is laid out in a [`Table`], and any
+//! number of others run along it, each in time linear in its own length: what common runs of words
+//! cover in either, how much of that is rare, and the resemblance of the sets of shingles (Broder
+//! 1997, section 2), not estimated.
 //!
 //! # What is evidence
 //!
-//! Related texts have a run of text in common; strangers have phrases, headings and frames. Two things tell them
-//! apart, and neither does alone: the *length* of a run, and how *rare* it is among the files in question. So a pair
-//! [is kept](Proof::is_evidence) if a run of at least 64 characters, which is what a run is, says as much
-//! as half of that in rare text ([`RARE`]). `docs/similarity.md` has the curves.
+//! Related texts have a run of text in common; strangers have phrases, headings and frames. Two
+//! things tell them apart, and neither does alone: the *length* of a run, and how *rare* it is
+//! among the files in question. So a pair [is kept](Proof::is_evidence) if a run of at least 64
+//! characters, which is what a run is, says as much as half of that in rare text ([`RARE`]).
+//! `docs/similarity.md` has the curves.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -18,8 +20,8 @@ use crate::params::Params;
 use crate::similarity::{Unit, discount, wilson};
 use crate::words::{Folding, Short, Sink, Tokenizer};
 
-/// Characters of rare text that a run must come to; a character counts the less, the more texts have its
-/// shingle ([`discount::weight`]).
+/// Characters of rare text that a run must come to; a character counts the less, the more texts
+/// have its shingle ([`discount::weight`]).
 pub const RARE: f64 = 32.0;
 
 /// A pair that shares so much of either's shingles needs no rare run.
@@ -189,7 +191,8 @@ impl WordCollector {
     }
 }
 
-/// The distinct shingles of the words on the bytes as they are: `[A-Za-z0-9_]+` in ASCII lower case.
+/// The distinct shingles of the words on the bytes as they are: `[A-Za-z0-9_]+` in ASCII lower
+/// case.
 fn raw_shingles(bytes: &[u8]) -> Vec<u64> {
     let mut folding = Folding::default();
     let mut shingles = Vec::new();
@@ -282,9 +285,11 @@ pub struct Proof {
     pub a_in_b: f64,
     /// Of b's.
     pub b_in_a: f64,
-    /// Shared over all shingles of both, of the words on the raw bytes: the resemblance of two texts.
+    /// Shared over all shingles of both, of the words on the raw bytes: the resemblance of two
+    /// texts.
     pub resemblance: f64,
-    /// The shares of either's shingles of the words on the raw bytes that the other has too: containments in words.
+    /// The shares of either's shingles of the words on the raw bytes that the other has too:
+    /// containments in words.
     pub words: (f64, f64),
     /// Shared over all shingles of the canonical texts.
     pub alike: f64,
@@ -292,14 +297,14 @@ pub struct Proof {
     pub longest: u32,
     /// The most characters of rare text in one run.
     pub rare: f64,
-    /// The rare shingles in common (each counts 1/n if n texts have it), over those of the text with fewer:
-    /// the lower end of its interval.
+    /// The rare shingles in common (each counts 1/n if n texts have it), over those of the text
+    /// with fewer: the lower end of its interval.
     pub kinship: f64,
 }
 
 impl Proof {
-    /// Whether it is more than strangers have in common. Who asks for shares of words wants all of them that are a
-    /// relation, however short the runs.
+    /// Whether it is more than strangers have in common. Who asks for shares of words wants all of
+    /// them that are a relation, however short the runs.
     pub fn is_evidence(&self, unit: Unit) -> bool {
         let alike = self.alike.max(self.words.0).max(self.words.1) >= ALIKE;
         let run = f64::from(self.longest) >= Params::WINDOW as f64;
@@ -403,8 +408,8 @@ impl Table {
         at
     }
 
-    /// Runs `b` along the text that was laid out, which is `a`. Of what is no evidence in this unit whatever the words on
-    /// the raw bytes are, these are not looked at.
+    /// Runs `b` along the text that was laid out, which is `a`. Of what is no evidence in this unit
+    /// whatever the words on the raw bytes are, these are not looked at.
     pub fn compare(&mut self, a: &Text, b: &Text, unit: Unit) -> Proof {
         self.round += 1;
         let least = Params::WINDOW as u32;
@@ -473,7 +478,8 @@ impl Table {
         found
     }
 
-    /// The longest run of `b`'s first shingles at one of the first places where `a` has the first of them.
+    /// The longest run of `b`'s first shingles at one of the first places where `a` has the first
+    /// of them.
     fn longest_run(&self, entry: u32, a: &Text, b: &[u64]) -> usize {
         let mut longest = 0;
         let mut place = self.entries[entry as usize].first;
@@ -490,8 +496,9 @@ impl Table {
     }
 }
 
-/// Tells most of what is not in a table without a look into it: a bit for each of eight to sixteen values. (A table of
-/// a long text is larger than the fastest cache, and most shingles of another are not in it.)
+/// Tells most of what is not in a table without a look into it: a bit for each of eight to sixteen
+/// values. (A table of a long text is larger than the fastest cache, and most shingles of another
+/// are not in it.)
 #[derive(Clone, Debug, Default)]
 struct Known(Vec<u64>);
 
@@ -532,7 +539,8 @@ struct Set {
 }
 
 impl Set {
-    /// How many distinct shingles two texts have in common; `a` is the same until the next one is laid out.
+    /// How many distinct shingles two texts have in common; `a` is the same until the next one is
+    /// laid out.
     fn common(&mut self, a: &[u64], b: &[u64]) -> u32 {
         if !self.laid {
             self.laid = true;

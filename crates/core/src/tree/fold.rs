@@ -1,17 +1,18 @@
 //! The topmost useful pairs.
 //!
-//! A copied tree makes a pair of every directory with its copy, and one of each with every directory
-//! above its copy. One row says it all: the topmost. But topmost alone would always name the roots.
-//! Two rules choose. *Below* means that each side of a pair is, or lies in, the same side of another. *Clearly
-//! better* is a figure that misses at most half of what the other misses, which itself misses more
-//! than a tenth: beside 95 % nothing is clearly better, beside 60 % are 80 %, and beside those 90 %.
+//! A copied tree makes a pair of every directory with its copy, and one of each with every
+//! directory above its copy. One row says it all: the topmost. But topmost alone would always name
+//! the roots. Two rules choose. *Below* means that each side of a pair is, or lies in, the same
+//! side of another. *Clearly better* is a figure that misses at most half of what the other misses,
+//! which itself misses more than a tenth: beside 95 % nothing is clearly better, beside 60 % are 80
+//! %, and beside those 90 %.
 //!
-//! 1. **Loose pairs go.** A pair is loose if one below it keeps nine tenths of its shared bytes (seen from the
-//!    side that lies in the other with the larger share), and is clearly better, or clearly more alike, or
-//!    more alike by a quarter. Alike is what both share over what both have (Dice's coefficient, by bytes).
-//!    `(a, /)` shares as much as `(a, /backup/a)`, and says less.
-//! 2. **Lower pairs fold.** From above, a pair goes if one that stays is above it, unless its larger containment
-//!    is clearly better than that one's.
+//! 1. **Loose pairs go.** A pair is loose if one below it keeps nine tenths of its shared bytes
+//!    (seen from the side that lies in the other with the larger share), and is clearly better, or
+//!    clearly more alike, or more alike by a quarter. Alike is what both share over what both have
+//!    (Dice's coefficient, by bytes). `(a, /)` shares as much as `(a, /backup/a)`, and says less.
+//! 2. **Lower pairs fold.** From above, a pair goes if one that stays is above it, unless its
+//!    larger containment is clearly better than that one's.
 
 use std::collections::HashMap;
 

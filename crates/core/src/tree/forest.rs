@@ -25,8 +25,8 @@ pub struct Forest {
 }
 
 impl Forest {
-    /// The forest of these directories, each given by the place of its parent, which comes before it
-    /// in the list (a later one is taken for none). Also the node of each, in the order given;
+    /// The forest of these directories, each given by the place of its parent, which comes before
+    /// it in the list (a later one is taken for none). Also the node of each, in the order given;
     /// siblings keep that order.
     pub fn new(parents: &[Option<usize>]) -> (Self, Vec<Node>) {
         let parent = |at: usize| parents[at].filter(|&parent| parent < at);

@@ -111,8 +111,9 @@ pub struct Holdings {
 }
 
 impl Holdings {
-    /// The files of `forest`; `sizes` are those of the contents in bytes. Links between equal contents
-    /// mean nothing, nor do those of contents that more than [`Limits::every`] directories hold.
+    /// The files of `forest`; `sizes` are those of the contents in bytes. Links between equal
+    /// contents mean nothing, nor do those of contents that more than [`Limits::every`] directories
+    /// hold.
     pub fn new(
         forest: Forest,
         sizes: Vec<u64>,

@@ -36,9 +36,9 @@ impl Pair {
         self.a_in_b().max(self.b_in_a())
     }
 
-    /// Bytes that both have: the lesser of the two directions. Ten copies of a file have an equal in a
-    /// directory with one of them, which still holds but one; so neither direction alone says what
-    /// both have, and this is never more than either has.
+    /// Bytes that both have: the lesser of the two directions. Ten copies of a file have an equal
+    /// in a directory with one of them, which still holds but one; so neither direction alone says
+    /// what both have, and this is never more than either has.
     pub fn shared(&self) -> u64 {
         self.shared_a.min(self.shared_b)
     }
@@ -56,8 +56,8 @@ impl Pair {
         }
     }
 
-    /// Whether the larger containment is at least `min`, and one side has `min_shared` bytes that the
-    /// other has.
+    /// Whether the larger containment is at least `min`, and one side has `min_shared` bytes that
+    /// the other has.
     pub fn passes(&self, min: Share, min_shared: u64) -> bool {
         self.containment() >= min && self.shared_a.max(self.shared_b) >= min_shared
     }
@@ -194,8 +194,8 @@ impl Holdings {
         bytes.max(0) as u64
     }
 
-    /// Calls `visit` with each directory, those below before those above, and what of its bytes is below
-    /// which other directories that neither hold it nor lie in it, in no particular order.
+    /// Calls `visit` with each directory, those below before those above, and what of its bytes is
+    /// below which other directories that neither hold it nor lie in it, in no particular order.
     fn sweep(&self, visit: &mut dyn FnMut(Node, &[Sum])) {
         let forest = &self.forest;
         let mut below: Vec<Vec<Sum>> = Vec::new();
@@ -284,8 +284,8 @@ impl Holdings {
         }
     }
 
-    /// The directories from `holder` upwards that were not met and do not hold `at`; none if `holder`
-    /// lies in `at`.
+    /// The directories from `holder` upwards that were not met and do not hold `at`; none if
+    /// `holder` lies in `at`.
     fn climb(&self, at: Node, holder: u32, marks: &mut Marks, found: &mut dyn FnMut(u32)) {
         let holder = Node(holder);
         if self.forest.holds(at, holder) {

@@ -2,26 +2,28 @@
 //!
 //! # What is kept
 //!
-//! Every run of five words of a text has a hash, and those are sampled by value exactly as the windows of
-//! other files are ([`crate::sample`]): `Mod_n` of Broder 1997 on his own w-shingling. A text of one to four words
-//! is one shingle.
+//! Every run of five words of a text has a hash, and those are sampled by value exactly as the
+//! windows of other files are ([`crate::sample`]): `Mod_n` of Broder 1997 on his own w-shingling. A
+//! text of one to four words is one shingle.
 //!
 //! # Choices
 //!
-//! 1. **Words instead of windows.** A window of 64 bytes spans two lines: another line width, a changed blank, a capital
-//!    letter spoils it. A shingle of five words is as distinctive and survives all that. On 714 licence texts
-//!    128 windows a file nominate 80 % of the pairs that share a third of their shingles, and 128 shingles all
-//!    of them; on 1,512 texts with 1,644 related pairs of 19 kinds of change 94 % and 97 %.
-//! 2. **A word** is a run of letters and digits (and `_`), in lower case. Scripts without blanks between words (Han, Kana,
-//!    Hangul) have a word for each character. Bytes that are no UTF-8 are letters, so that texts in other encodings
-//!    agree with themselves.
-//!    From its 17th letter on a word is cut where the last four letters say so, after eight letters on average: sequences,
+//! 1. **Words instead of windows.** A window of 64 bytes spans two lines: another line width, a
+//!    changed blank, a capital letter spoils it. A shingle of five words is as distinctive and
+//!    survives all that. On 714 licence texts 128 windows a file nominate 80 % of the pairs that
+//!    share a third of their shingles, and 128 shingles all of them; on 1,512 texts with 1,644
+//!    related pairs of 19 kinds of change 94 % and 97 %.
+//! 2. **A word** is a run of letters and digits (and `_`), in lower case. Scripts without blanks
+//!    between words (Han, Kana, Hangul) have a word for each character. Bytes that are no UTF-8 are
+//!    letters, so that texts in other encodings agree with themselves. From its 17th letter on a
+//!    word is cut where the last four letters say so, after eight letters on average: sequences,
 //!    dumps and encoded data have words as well, which a shift does not change.
-//! 3. **Markup is not text.** In HTML and XML, recognised by how the file begins, tags, comments, scripts, styles and
-//!    entities separate words and are none. The values of attributes are text in XML, where they are data (an SVG
-//!    has little else), and none in HTML, where they are layout.
-//! 4. **Streaming.** Pieces of any size give the same shingles; a word longer than memory costs nothing, because only
-//!    its hash is kept.
+//! 3. **Markup is not text.** In HTML and XML, recognised by how the file begins, tags, comments,
+//!    scripts, styles and entities separate words and are none. The values of attributes are text
+//!    in XML, where they are data (an SVG has little else), and none in HTML, where they are
+//!    layout.
+//! 4. **Streaming.** Pieces of any size give the same shingles; a word longer than memory costs
+//!    nothing, because only its hash is kept.
 
 use crate::hash::shingles::{Chosen, SHINGLE, ShingleChain, WINDOW, fold, hash, join, small};
 use crate::ids::{Fingerprint, WordsDigest};
@@ -140,7 +142,8 @@ impl Folding {
         });
         if !rest.is_empty() {
             let last = match letters.last_chunk() {
-                // Together with letters before them, which are shifted out: no copy of so many bytes.
+                // Together with letters before them, which are shifted out: no copy of so many
+                // bytes.
                 Some(last) => u128::from_le_bytes(*last) >> (8 * (Short::MOST - rest.len())),
                 None => rest
                     .iter()
@@ -210,18 +213,19 @@ impl Shingler {
         self.folding = Folding::default();
     }
 
-    /// Takes the next bytes; `sink` gets the fingerprints of level [`Fingerprint::BASE_LEVEL`] and more of the
-    /// shingles that end in them.
+    /// Takes the next bytes; `sink` gets the fingerprints of level [`Fingerprint::BASE_LEVEL`] and
+    /// more of the shingles that end in them.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(Fingerprint)) {
         let (tokens, mut hashing) = self.hashing(sink);
         tokens.update(bytes, &mut hashing);
     }
 
-    /// Ends the text: `sink` gets what the last words make. The shingler is then at the start of another one.
+    /// Ends the text: `sink` gets what the last words make. The shingler is then at the start of
+    /// another one.
     ///
     /// Returns what names all words, of a text whose words (each with a blank) are at least
-    /// [`LEAST_JUDGED`]: of pages that are all script and of forms without entries there are few words, and
-    /// those are the same.
+    /// [`LEAST_JUDGED`]: of pages that are all script and of forms without entries there are few
+    /// words, and those are the same.
     pub fn finish(&mut self, sink: &mut impl FnMut(Fingerprint)) -> Option<WordsDigest> {
         let (tokens, mut hashing) = self.hashing(sink);
         tokens.finish(&mut hashing);
@@ -287,8 +291,8 @@ fn give(shingle: Option<u64>, sink: &mut impl FnMut(Fingerprint)) {
 
 /// The text of a file as it is compared: its words in lower case, each followed by one blank.
 ///
-/// Two files with equal canonical text are the *same text*; common runs of it are what two files share
-/// whatever their line widths, capitals and markup.
+/// Two files with equal canonical text are the *same text*; common runs of it are what two files
+/// share whatever their line widths, capitals and markup.
 pub fn canonical(bytes: &[u8]) -> Vec<u8> {
     struct CanonicalText(Vec<u8>);
     impl Sink for CanonicalText {
@@ -452,7 +456,8 @@ mod tests {
         );
     }
 
-    /// A run of letters as words: from the 17th on it is cut behind each letter that the last four say so of.
+    /// A run of letters as words: from the 17th on it is cut behind each letter that the last four
+    /// say so of.
     fn cut(letters: &[u8]) -> Vec<Vec<u8>> {
         let mut words = vec![Vec::new()];
         for (at, &letter) in letters.iter().enumerate() {

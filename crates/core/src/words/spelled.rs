@@ -1,4 +1,5 @@
-//! The words of a text one by one, spelled out: for whoever sorts them, looks them up or takes their stems.
+//! The words of a text one by one, spelled out: for whoever sorts them, looks them up or takes
+//! their stems.
 
 use crate::words::tokenizer::{Sink, Tokenizer};
 use crate::words::{LONG, is_cut};
@@ -9,8 +10,9 @@ const LONGEST: usize = 256;
 /// Where letters begin that Unicode leaves to everybody.
 const PRIVATE: u32 = 0xe000;
 
-/// Spells the words of a text that is handed over in pieces of any size. What a word is: [`crate::words`]. Words are
-/// UTF-8; a byte that is none is the letter of this number, so that texts in other encodings agree with themselves.
+/// Spells the words of a text that is handed over in pieces of any size. What a word is:
+/// [`crate::words`]. Words are UTF-8; a byte that is none is the letter of this number, so that
+/// texts in other encodings agree with themselves.
 #[derive(Clone, Debug, Default)]
 pub struct WordTexts {
     tokens: Tokenizer,

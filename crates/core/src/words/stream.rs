@@ -4,7 +4,8 @@
 use crate::words::Folding;
 use crate::words::tokenizer::{Sink, Tokenizer};
 
-/// Hashes the words of a text that is handed over in pieces of any size. What a word is: [`crate::words`].
+/// Hashes the words of a text that is handed over in pieces of any size. What a word is:
+/// [`crate::words`].
 #[derive(Clone, Debug, Default)]
 pub struct WordHashes {
     tokens: Tokenizer,
@@ -60,8 +61,8 @@ impl<F: FnMut(u64)> Sink for WordHasher<'_, F> {
         self.folding.end_word();
     }
 
-    /// By the letter: `piece` and `short_word` of the trait come down to [`Self::letter`], but a piece that is no
-    /// last one must end here too.
+    /// By the letter: `piece` and `short_word` of the trait come down to [`Self::letter`], but a
+    /// piece that is no last one must end here too.
     fn piece(&mut self, letters: &[u8], last: bool) {
         for &byte in letters {
             // A cut has been found already: this is one word.

@@ -62,8 +62,8 @@ pub(crate) trait Sink {
     /// The word, if one was begun, is over.
     fn end_word(&mut self);
 
-    /// Letters of ASCII, as in the file, that are a word by themselves: what lies between two cuts of a word without
-    /// end, or its last letters. No word is under way.
+    /// Letters of ASCII, as in the file, that are a word by themselves: what lies between two cuts
+    /// of a word without end, or its last letters. No word is under way.
     fn piece(&mut self, letters: &[u8], last: bool) {
         for &byte in letters {
             self.letter(u32::from(FOLDED[usize::from(byte & 0x7f)]));
@@ -73,12 +73,14 @@ pub(crate) trait Sink {
         }
     }
 
-    /// A whole word of 1 to 16 letters of ASCII, from one separator to the next. No word is under way.
+    /// A whole word of 1 to 16 letters of ASCII, from one separator to the next. No word is under
+    /// way.
     fn short_word(&mut self, word: Short) {
         self.piece(&word.letters.to_le_bytes()[..word.length], true);
     }
 
-    /// Whole words of 1 to 16 letters of ASCII: the runs of ones in `words`, a bit for each byte of the window.
+    /// Whole words of 1 to 16 letters of ASCII: the runs of ones in `words`, a bit for each byte of
+    /// the window.
     fn short_words(&mut self, window: &[u8; WINDOW], words: u64) {
         for (from, to) in Runs::of(words) {
             self.short_word(Short::at(window, from, to - from));
@@ -86,7 +88,8 @@ pub(crate) trait Sink {
     }
 }
 
-/// A word of 1 to 16 letters of ASCII as a number, the first letter lowest; behind its letters it is zero.
+/// A word of 1 to 16 letters of ASCII as a number, the first letter lowest; behind its letters it
+/// is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Short {
     /// As in the file: capitals are capitals.
@@ -114,7 +117,8 @@ pub(crate) struct Tokenizer {
     head: Vec<u8>,
     /// `None`: the beginning is not known yet.
     markup: Option<Markup>,
-    /// The values of attributes are text: those of XML hold data (the paths of an SVG), those of HTML layout.
+    /// The values of attributes are text: those of XML hold data (the paths of an SVG), those of
+    /// HTML layout.
     values: bool,
     /// The last byte separated words; of text without markup.
     between: bool,
@@ -188,7 +192,8 @@ impl Tokenizer {
         }
     }
 
-    /// Text without markup: the words of a block at once where they are short and ASCII, and the rest byte by byte.
+    /// Text without markup: the words of a block at once where they are short and ASCII, and the
+    /// rest byte by byte.
     fn plain(&mut self, bytes: &[u8], sink: &mut impl Sink) {
         let mut at = 0;
         // A word or character may be under way.
@@ -233,8 +238,8 @@ impl Tokenizer {
         }
     }
 
-    /// Takes bytes one by one from `from` on, up to the first separator at or behind `least`, or to the end;
-    /// where that is.
+    /// Takes bytes one by one from `from` on, up to the first separator at or behind `least`, or to
+    /// the end; where that is.
     fn by_bytes(&mut self, bytes: &[u8], from: usize, least: usize, sink: &mut impl Sink) -> usize {
         for (at, &byte) in bytes.iter().enumerate().skip(from) {
             self.between = byte < 128 && FOLDED[usize::from(byte)] == 0;
@@ -398,7 +403,8 @@ const fn first_long_run(mask: u64) -> Option<usize> {
     }
 }
 
-/// Where letters of ASCII end that go on at `from`; `None`: the end of the bytes or a character beyond ASCII comes first.
+/// Where letters of ASCII end that go on at `from`; `None`: the end of the bytes or a character
+/// beyond ASCII comes first.
 fn end_of_letters(bytes: &[u8], from: usize) -> Option<usize> {
     let mut rest = bytes[from..].iter();
     let end = rest.position(|&byte| byte >= 128 || FOLDED[usize::from(byte)] == 0)?;

@@ -1,7 +1,8 @@
-//! Takes a file apart and prints what it holds: for tests, and for people who wonder what resemble sees.
+//! Takes a file apart and prints what it holds: for tests, and for people who wonder what resemble
+//! sees.
 //!
-//! `resemble-extract FILE` prints a line for each part and for what was skipped; with `--text` the texts themselves. Without
-//! arguments of its own it is the worker.
+//! `resemble-extract FILE` prints a line for each part and for what was skipped; with `--text` the
+//! texts themselves. Without arguments of its own it is the worker.
 
 use std::io::{Read, Write};
 use std::os::fd::AsFd;

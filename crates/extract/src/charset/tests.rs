@@ -140,7 +140,8 @@ fn binaries_are_no_text() {
     }
 }
 
-/// Real programs, libraries and images, whatever this machine has: what has the mark of a binary is no text.
+/// Real programs, libraries and images, whatever this machine has: what has the mark of a binary is
+/// no text.
 #[test]
 fn no_binary_of_this_machine_is_taken_for_text() {
     let marks = [

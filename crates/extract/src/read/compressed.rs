@@ -1,7 +1,8 @@
 //! Compressed files: gz, bz2, xz, zst; and the decoders, which zip uses as well.
 //!
-//! A file may be several streams one after another (`cat a.gz b.gz`): they are one content. What follows the
-//! last stream and is none is no error for gz, where tapes and tools leave zeros and worse behind.
+//! A file may be several streams one after another (`cat a.gz b.gz`): they are one content. What
+//! follows the last stream and is none is no error for gz, where tapes and tools leave zeros and
+//! worse behind.
 
 use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read};

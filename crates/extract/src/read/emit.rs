@@ -155,8 +155,8 @@ impl Out {
         Ok(())
     }
 
-    /// A reader sets to work. What came before is on its way when it crashes. (If that of the file itself does, nobody need
-    /// be told: there is nothing to go on with.)
+    /// A reader sets to work. What came before is on its way when it crashes. (If that of the file
+    /// itself does, nobody need be told: there is nothing to go on with.)
     pub(crate) fn enter(&mut self, item: u32, path: &[u8]) -> Take {
         self.frame(&Frame::Enter { item, path })?;
         if item == 0 {

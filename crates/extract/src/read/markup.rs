@@ -1,8 +1,9 @@
 //! HTML as mails and books have it, made into text.
 //!
-//! Tags end at the next `>`, as everywhere in resemble. What differs from the way that markup files are
-//! compared: letters are not torn apart by tags within a line (`<b>W</b>ord` is a word), entities become their characters
-//! (`caf&eacute;`), and titles are left out, which no reader sees on the page.
+//! Tags end at the next `>`, as everywhere in resemble. What differs from the way that markup files
+//! are compared: letters are not torn apart by tags within a line (`<b>W</b>ord` is a word),
+//! entities become their characters (`caf&eacute;`), and titles are left out, which no reader sees
+//! on the page.
 
 use quick_xml::escape::resolve_predefined_entity;
 

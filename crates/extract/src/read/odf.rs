@@ -1,7 +1,8 @@
 //! Open Document (odt, ods, odp) and EPUB: zips whose first entry says what they are.
 //!
-//! The text of an Open Document file is in one part, in reading order but for notes and comments, which stand where they are
-//! referred to, in the middle of a sentence. They go to the end, where other formats have them.
+//! The text of an Open Document file is in one part, in reading order but for notes and comments,
+//! which stand where they are referred to, in the middle of a sentence. They go to the end, where
+//! other formats have them.
 
 use std::io::Read;
 
@@ -82,7 +83,8 @@ fn open_document(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
                 "text:p" | "text:h" => depth += 1,
                 "text:s" | "text:tab" | "text:line-break" => to.push(" ")?,
                 "text:note-body" | "office:annotation" => notes += 1,
-                // The number of a note, what a change took away, how a picture is described, who commented.
+                // The number of a note, what a change took away, how a picture is described, who
+                // commented.
                 "text:note-citation"
                 | "text:tracked-changes"
                 | "svg:title"

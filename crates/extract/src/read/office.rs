@@ -1,8 +1,9 @@
 //! Documents of Microsoft Office since 2007 (ISO 29500): docx, pptx, xlsx.
 //!
-//! A package says by relationships where its parts are; nothing is found by its name. What is read is what the author
-//! wrote: the body with its tables and boxes, then notes and comments. Left out is what a page repeats (headers and
-//! footers), what a change took away, and what programs wrote for older programs.
+//! A package says by relationships where its parts are; nothing is found by its name. What is read
+//! is what the author wrote: the body with its tables and boxes, then notes and comments. Left out
+//! is what a page repeats (headers and footers), what a change took away, and what programs wrote
+//! for older programs.
 
 use std::io::Read;
 

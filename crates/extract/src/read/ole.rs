@@ -1,5 +1,5 @@
-//! Compound files. A document of today's Office under a password is one: that is told. What else they hold
-//! is for a converter.
+//! Compound files. A document of today's Office under a password is one: that is told. What else
+//! they hold is for a converter.
 
 use std::io::Read;
 

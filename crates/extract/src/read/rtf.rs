@@ -1,8 +1,9 @@
 //! Rich Text Format: the text between control words.
 //!
-//! The format is a tree of groups. Groups that open with a destination are no text (fonts, styles, pictures), and neither
-//! is what opens with `\*`, which means: leave this out if you do not know it. Notes go to the end. Bytes are
-//! in the code page of the document or of the font that is set, and may be spread over several escapes.
+//! The format is a tree of groups. Groups that open with a destination are no text (fonts, styles,
+//! pictures), and neither is what opens with `\*`, which means: leave this out if you do not know
+//! it. Notes go to the end. Bytes are in the code page of the document or of the font that is set,
+//! and may be spread over several escapes.
 
 use encoding_rs::{
     BIG5, EUC_KR, Encoding, GBK, MACINTOSH, SHIFT_JIS, WINDOWS_874, WINDOWS_1250, WINDOWS_1251,

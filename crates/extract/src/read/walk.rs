@@ -2,14 +2,15 @@
 //!
 //! # Memory
 //!
-//! A member is passed on as it is decompressed and held only if it is to be taken apart as well, and together all that is
-//! held at one time takes no more than a quarter of the worker's memory. What a compressed file holds is
-//! decompressed a second time instead, if it can be read in one go: a tar of any size costs nothing.
+//! A member is passed on as it is decompressed and held only if it is to be taken apart as well,
+//! and together all that is held at one time takes no more than a quarter of the worker's memory.
+//! What a compressed file holds is decompressed a second time instead, if it can be read in one go:
+//! a tar of any size costs nothing.
 //!
 //! # What is left
 //!
-//! Every error ends what is being read and no more: it is told under the path of that thing, and the archive
-//! around it goes on. Only the bounds of the whole file end everything.
+//! Every error ends what is being read and no more: it is told under the path of that thing, and
+//! the archive around it goes on. Only the bounds of the whole file end everything.
 
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -115,7 +116,8 @@ impl Walk {
         result
     }
 
-    /// Passes on a member and takes it apart. What is wrong with it is told and does not stop the archive.
+    /// Passes on a member and takes it apart. What is wrong with it is told and does not stop the
+    /// archive.
     pub(crate) fn member(&mut self, name: &[u8], from: &mut dyn Read, place: Place) -> Take {
         self.member_as(name, None, from, place)
     }
@@ -222,7 +224,8 @@ impl Walk {
         self.held + more <= self.limits.memory / 4
     }
 
-    /// Passes on what a compressed file holds, and takes that apart. `open` gives a reader at its start.
+    /// Passes on what a compressed file holds, and takes that apart. `open` gives a reader at its
+    /// start.
     pub(crate) fn unpacked<'a>(
         &mut self,
         name: &[u8],
@@ -260,8 +263,8 @@ impl Walk {
         })
     }
 
-    /// The place of what lies within an archive, unless that is too deep. A compressed file counts (`counts`)
-    /// only if it came out of another one: a `tar.gz` is one archive.
+    /// The place of what lies within an archive, unless that is too deep. A compressed file counts
+    /// (`counts`) only if it came out of another one: a `tar.gz` is one archive.
     pub(crate) fn deeper(&self, place: Place, counts: bool) -> Take<Place> {
         if !counts {
             return Ok(place);

@@ -1,8 +1,9 @@
 //! Zip: archives, and the documents that are zips.
 //!
-//! The central directory says what there is, in its order; entries of equal names are all there. What an entry holds is checked against its length and
-//! check sum. Entries may lie over one another, and one that is huge may stand in many directories: the bounds of
-//! the whole file see to that.
+//! The central directory says what there is, in its order; entries of equal names are all there.
+//! What an entry holds is checked against its length and check sum. Entries may lie over one
+//! another, and one that is huge may stand in many directories: the bounds of the whole file see to
+//! that.
 
 use std::io::{self, BufReader, Read};
 

@@ -1,9 +1,10 @@
 //! What the worker forbids itself before it reads a byte.
 //!
-//! Three fences, each enough against an accident and together against malice: limits of resources (no descriptor can be opened, no file
-//! written, memory and processor time are bounded), a filter of system calls (the file can be read, the pipe can
-//! be written, memory can be had; nothing else), and no new privileges. Where the kernel has no filters the first
-//! and the third stand alone.
+//! Three fences, each enough against an accident and together against malice: limits of resources
+//! (no descriptor can be opened, no file written, memory and processor time are bounded), a filter
+//! of system calls (the file can be read, the pipe can be written, memory can be had; nothing
+//! else), and no new privileges. Where the kernel has no filters the first and the third stand
+//! alone.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +49,8 @@ fn common(limits: &Limits) -> Result<(), String> {
     rustix::thread::set_no_new_privs(true).map_err(|error| format!("no new privileges: {error}"))
 }
 
-/// The limits of a command that the user named: it may open files and write small ones for its own use.
+/// The limits of a command that the user named: it may open files and write small ones for its own
+/// use.
 pub(crate) fn for_converter(limits: &Limits) -> Result<(), String> {
     limit(Resource::Fsize, limits.memory)?;
     common(limits)

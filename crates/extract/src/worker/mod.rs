@@ -1,10 +1,11 @@
 //! The process that reads formats.
 //!
-//! It is started for one file, with the file as its standard input, gives up every right, takes the file apart
-//! and ends. Nothing it does can reach anything but the pipe it writes to, and nothing of it survives.
+//! It is started for one file, with the file as its standard input, gives up every right, takes the
+//! file apart and ends. Nothing it does can reach anything but the pipe it writes to, and nothing
+//! of it survives.
 //!
-//! A panic of a library is caught and costs the thing that it was reading; everything worse ends the process,
-//! and the parent sees to the rest.
+//! A panic of a library is caught and costs the thing that it was reading; everything worse ends
+//! the process, and the parent sees to the rest.
 
 mod limits;
 mod order;
@@ -20,7 +21,8 @@ use crate::Skipped;
 use crate::format::Kind;
 use crate::read::{LeftOut, Out, Place, Source, Stop, Walk};
 
-/// The worker could not do what it was started for; why is on its standard error, after [`CANNOT_BECAUSE`].
+/// The worker could not do what it was started for; why is on its standard error, after
+/// [`CANNOT_BECAUSE`].
 const CANNOT: u8 = 3;
 
 /// Tells the worker's own message from that of a converter, which may end with any code.

@@ -205,8 +205,8 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// Contents that no file has in the end let their parts go. None of those has parts by that: so one pass is
-    /// enough.
+    /// Contents that no file has in the end let their parts go. None of those has parts by that: so
+    /// one pass is enough.
     fn let_go(&mut self) -> Result<(), Fault> {
         let mut without = Vec::new();
         for (&id, gained) in &self.gained {

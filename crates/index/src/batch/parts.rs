@@ -1,12 +1,13 @@
 //! Parts: what contents were taken apart into.
 //!
-//! **Only what is a file's has parts.** A container's list holds its parts and theirs, whatever archive lies in
-//! another, so no question ever goes from container to container, and a container that holds itself (there are
-//! such archives) is no cycle: it is a part of what a file has, and ends with the file. So when a content loses its
-//! last file its parts are let go, even if it stays as a part of something else; and it is unseen again.
+//! **Only what is a file's has parts.** A container's list holds its parts and theirs, whatever
+//! archive lies in another, so no question ever goes from container to container, and a container
+//! that holds itself (there are such archives) is no cycle: it is a part of what a file has, and
+//! ends with the file. So when a content loses its last file its parts are let go, even if it stays
+//! as a part of something else; and it is unseen again.
 //!
-//! Rows are written as changes come; what they do to the counts waits for the end of the batch as everything about
-//! contents does.
+//! Rows are written as changes come; what they do to the counts waits for the end of the batch as
+//! everything about contents does.
 
 use std::path::PathBuf;
 
@@ -128,8 +129,8 @@ impl Contents<'_> {
         Ok(())
     }
 
-    /// Every content is unseen: what takes files apart does it in another way now. Parts stay until their
-    /// containers are read again.
+    /// Every content is unseen: what takes files apart does it in another way now. Parts stay until
+    /// their containers are read again.
     pub(super) fn forget_looks(&mut self) -> Result<(), Fault> {
         let mut seen = Vec::new();
         for row in self.rows.range::<u32>(..)? {

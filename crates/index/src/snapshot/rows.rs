@@ -63,8 +63,8 @@ impl Snapshot {
         })
     }
 
-    /// What a content was taken apart into, parts of parts after what they were found in; nothing for an unknown
-    /// content.
+    /// What a content was taken apart into, parts of parts after what they were found in; nothing
+    /// for an unknown content.
     pub fn parts(&self, content: ContentId) -> Result<Vec<PartRow>, ReadError> {
         self.ask(|inner| {
             let range = (content.0, 0)..=(content.0, u32::MAX);
@@ -94,8 +94,8 @@ impl Snapshot {
         })
     }
 
-    /// Where a content is a part: containers and places in their lists, ascending. Every container is the content
-    /// of a file.
+    /// Where a content is a part: containers and places in their lists, ascending. Every container
+    /// is the content of a file.
     pub fn part_of(&self, content: ContentId) -> Result<Vec<(ContentId, u32)>, ReadError> {
         self.ask(|inner| {
             let range = (content.0, 0, 0)..=(content.0, u32::MAX, u32::MAX);

@@ -70,7 +70,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// What holds for two answers together: rows of both, and what the first looked at, since both looked there.
+    /// What holds for two answers together: rows of both, and what the first looked at, since both
+    /// looked there.
     #[must_use]
     pub fn and(self, next: Self) -> Self {
         Self {

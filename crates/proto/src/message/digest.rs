@@ -1,8 +1,8 @@
 //! A digest and its parameters on the wire.
 //!
 //! Standard input can be gigabytes, so a digest may have millions of chunks: runs and fingerprints
-//! travel packed, base64 of fixed-width little-endian records, about 40 characters a run. The decoder
-//! is total and believes nothing: what it returns satisfies the invariants of
+//! travel packed, base64 of fixed-width little-endian records, about 40 characters a run. The
+//! decoder is total and believes nothing: what it returns satisfies the invariants of
 //! [`resemble_core::Digest`] (lengths that add up to the size, distinct fingerprints of the level
 //! claimed), so that the engine need not check again.
 

@@ -8,8 +8,8 @@ use crate::path::{PathText, fields};
 /// `find --holders`: the question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HoldersRequest {
-    /// What was read: the bytes of the file, then the text that stands for them, if there is one; sampled more finely
-    /// than the index samples.
+    /// What was read: the bytes of the file, then the text that stands for them, if there is one;
+    /// sampled more finely than the index samples.
     pub digests: Vec<WireDigest>,
     /// Among which files.
     #[serde(flatten)]
@@ -43,7 +43,8 @@ impl Proof {
     }
 }
 
-/// A path that holds a part. On the wire it is a candidate, and the ranges are those of common chunks, if any.
+/// A path that holds a part. On the wire it is a candidate, and the ranges are those of common
+/// chunks, if any.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HolderRow {
     /// The file that was asked about.
@@ -60,7 +61,8 @@ pub struct HolderRow {
     pub layer: Layer,
     /// What shows it.
     pub proof: Proof,
-    /// Who owns the file: the name, or the number of one who has none; `null` where only a catalogue has it.
+    /// Who owns the file: the name, or the number of one who has none; `null` where only a
+    /// catalogue has it.
     #[serde(default)]
     pub owner: Option<String>,
     /// The root or catalogue that it lies under.

@@ -1,8 +1,8 @@
 //! Questions that a published method answers (`--method`).
 //!
-//! All are one request: whoever answers makes the signatures of the files in the scope and says what follows from them.
-//! What needs no signature is left to the asker, who has the collated sets of `groups`: thresholds, sizes, suffixes
-//! and a user's own rules cost no second question.
+//! All are one request: whoever answers makes the signatures of the files in the scope and says
+//! what follows from them. What needs no signature is left to the asker, who has the collated sets
+//! of `groups`: thresholds, sizes, suffixes and a user's own rules cost no second question.
 
 use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
@@ -48,22 +48,26 @@ pub enum MethodQuestion {
     Find(MethodFind),
     /// All against all. Rows: [`MethodRow::Pair`], best first.
     Pairs(MethodPairs),
-    /// What groups are made of. Rows: [`MethodRow::File`] for every file, by path; then of sif the collated sets
-    /// ([`MethodRow::Sets`]), of other methods the pairs that the bar lets through ([`MethodRow::Pair`]).
+    /// What groups are made of. Rows: [`MethodRow::File`] for every file, by path; then of sif the
+    /// collated sets ([`MethodRow::Sets`]), of other methods the pairs that the bar lets through
+    /// ([`MethodRow::Pair`]).
     Groups(MethodBar),
-    /// Clusters out of core. Rows: [`MethodRow::File`] for every file, by path; the commonest ignored shingles
-    /// ([`MethodRow::Common`]), the files with one sketch ([`MethodRow::Same`]), the links ([`MethodRow::Link`]).
+    /// Clusters out of core. Rows: [`MethodRow::File`] for every file, by path; the commonest
+    /// ignored shingles ([`MethodRow::Common`]), the files with one sketch ([`MethodRow::Same`]),
+    /// the links ([`MethodRow::Link`]).
     Clusters(MethodClusters),
     /// The signatures. Rows: [`MethodRow::Text`], the lines of the files by path.
     Dump,
-    /// Whether all are signed. No rows: what was not signed is read and kept, what cannot be is an error.
+    /// Whether all are signed. No rows: what was not signed is read and kept, what cannot be is an
+    /// error.
     Sign,
 }
 
 /// Clusters out of core.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MethodClusters {
-    /// Links from this resemblance on; absent: the threshold of the paper. 0: whatever has anything in common.
+    /// Links from this resemblance on; absent: the threshold of the paper. 0: whatever has anything
+    /// in common.
     #[serde(default)]
     pub min: Figure,
     /// Links also from this containment on, of either in the other; absent: none by containment.
@@ -86,9 +90,11 @@ pub struct MethodClusters {
 /// One against all.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MethodFind {
-    /// The subject's signature as bytes, in base64; empty: the one that the catalogue of `recorded` carries.
+    /// The subject's signature as bytes, in base64; empty: the one that the catalogue of `recorded`
+    /// carries.
     pub signature: String,
-    /// The digest of its content, 64 hex digits: what is equal is marked. Empty as well for a subject that is recorded.
+    /// The digest of its content, 64 hex digits: what is equal is marked. Empty as well for a
+    /// subject that is recorded.
     pub content: String,
     /// A subject that only a catalogue has: where it stands in the index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,7 +126,8 @@ pub struct MethodPairs {
 /// Which rows there are. Files of equal bytes have one whatever the bar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MethodBar {
-    /// From this score on; absent: the threshold of the method's paper. 0: whatever has anything in common.
+    /// From this score on; absent: the threshold of the method's paper. 0: whatever has anything in
+    /// common.
     #[serde(default)]
     pub min: Figure,
     /// For methods of chunks: with at least so many bytes in common chunks.

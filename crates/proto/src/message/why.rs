@@ -1,7 +1,7 @@
 //! The answer to `why`: where two files agree and differ.
 //!
-//! It is no part of the conversation with the daemon: two files are read by whoever asks. It is here
-//! because it is printed as the other documents are.
+//! It is no part of the conversation with the daemon: two files are read by whoever asks. It is
+//! here because it is printed as the other documents are.
 
 use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,8 @@ pub struct WhyParameters {
     pub b: PathText,
     /// What differs is left out.
     pub matches_only: bool,
-    /// The id of chunking and sampling, which decides the ranges of files too large to compare to the byte.
+    /// The id of chunking and sampling, which decides the ranges of files too large to compare to
+    /// the byte.
     pub params: String,
 }
 
@@ -46,7 +47,8 @@ pub struct WhyTotals {
     pub exact: bool,
     /// Both are text: ranges have lines.
     pub text: bool,
-    /// What all figures and ranges are of: the bytes of the files, or the texts that stand for them.
+    /// What all figures and ranges are of: the bytes of the files, or the texts that stand for
+    /// them.
     #[serde(default)]
     pub layer: Layer,
     /// `only in numbers`, where that is so.
@@ -55,7 +57,8 @@ pub struct WhyTotals {
     /// How many numbers differ, if they differ only in those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<u64>,
-    /// What the two share as words, where that makes a stronger relation than the bytes: a in b, b in a.
+    /// What the two share as words, where that makes a stronger relation than the bytes: a in b, b
+    /// in a.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<[Fraction; 2]>,
     /// Bytes of a that b has nowhere.

@@ -1,9 +1,9 @@
 //! A sparse index of a file's blocks, by which every common run of 64 bytes is found.
 //!
 //! Blocks of 32 bytes at every 33rd position: any 64 bytes hold one of them whole, so a window of
-//! another file that occurs here contains a 32-byte string that is in the index. That makes the index
-//! a 33rd of one of all windows, and lets a bitmap small enough for the cache turn away nearly all
-//! positions of a file that has nothing in common.
+//! another file that occurs here contains a 32-byte string that is in the index. That makes the
+//! index a 33rd of one of all windows, and lets a bitmap small enough for the cache turn away
+//! nearly all positions of a file that has nothing in common.
 
 use crate::similarity::runs::LEAST_RUN;
 use crate::similarity::runs::bits::Bits;

@@ -2,17 +2,17 @@
 //!
 //! Exact, verified on the bytes, and linear in the size of both files whatever they hold:
 //!
-//! 1. The positions of the file roll by the sparse index of the other ([`Blocks`]). Where a block is
-//!    met, the 32 bytes on either side decide about every window around the place, and a
-//!    run that goes on is followed to its end and skipped: all its windows are marked, and nothing in
+//! 1. The positions of the file roll by the sparse index of the other ([`Blocks`]). Where a block
+//!    is met, the 32 bytes on either side decide about every window around the place, and a run
+//!    that goes on is followed to its end and skipped: all its windows are marked, and nothing in
 //!    them need be hashed.
 //! 2. A block with more than [`CROWD`] occurrences (zeros, a table of equal records, a heading that
-//!    stands in every file) is compared with the first of these only. The windows that hold one and are
-//!    still unmarked stay *open*. Where comparisons are many for the bytes they decide about, more than
-//!    [`FEW`] is a crowd.
-//! 3. Open windows are looked up in a set of the other file's windows that hold a crowded
-//!    block. If an open window occurs there at all, then either by a block that was not crowded, and
-//!    it was marked in step 1, or at a window of that set.
+//!    stands in every file) is compared with the first of these only. The windows that hold one and
+//!    are still unmarked stay *open*. Where comparisons are many for the bytes they decide about,
+//!    more than [`FEW`] is a crowd.
+//! 3. Open windows are looked up in a set of the other file's windows that hold a crowded block. If
+//!    an open window occurs there at all, then either by a block that was not crowded, and it was
+//!    marked in step 1, or at a window of that set.
 
 use crate::similarity::runs::bits::Bits;
 use crate::similarity::runs::blocks::{Blocks, WIDTH, holding};

@@ -113,10 +113,11 @@ impl<'s> Roll<'s> {
     }
 }
 
-/// The distinct windows of 64 bytes among those put in, each with the place of the one put in first.
+/// The distinct windows of 64 bytes among those put in, each with the place of the one put in
+/// first.
 ///
-/// Open addressing, at most half full, entries of 8 bytes. It grows with the number of distinct windows,
-/// so that a file that repeats itself takes little.
+/// Open addressing, at most half full, entries of 8 bytes. It grows with the number of distinct
+/// windows, so that a file that repeats itself takes little.
 pub(super) struct WindowSet<'s> {
     data: &'s [u8],
     len: usize,

@@ -161,8 +161,8 @@ fn as_boilerplate_it_is_what_it_takes_out() {
 }
 
 proptest! {
-    /// What is left is never more than the file, nothing of the template stays, and to take it out twice is to
-    /// take it out once.
+    /// What is left is never more than the file, nothing of the template stays, and to take it out
+    /// twice is to take it out once.
     #[test]
     fn stripping_ends(frame in 0usize..6_000, payload in 0usize..6_000, files in 2u64..5) {
         let files = framed(files, frame, payload);

@@ -1,17 +1,17 @@
 //! PDF: the words on the pages.
 //!
-//! A page has no words, only glyphs at places. pdf-extract knows the encodings of fonts and their maps to Unicode,
-//! and tells each glyph and its place; [`page`] makes words of them. Where it gives up on a page (it panics
-//! on some fonts), lopdf's simpler way is taken for that page.
+//! A page has no words, only glyphs at places. pdf-extract knows the encodings of fonts and their
+//! maps to Unicode, and tells each glyph and its place; [`page`] makes words of them. Where it
+//! gives up on a page (it panics on some fonts), lopdf's simpler way is taken for that page.
 //!
 //! # So that texts compare
 //!
 //! A PDF is compared with the document that it was made from, by words:
 //!
 //! * ligatures become letters (`ﬁ`);
-//! * a word divided at the end of a line is put together again, if the document divides words: a hyphen there
-//!   may as well belong to the word (`thirty-four`), so only a text with hyphens at the end of more than one line
-//!   in fifty is taken to.
+//! * a word divided at the end of a line is put together again, if the document divides words: a
+//!   hyphen there may as well belong to the word (`thirty-four`), so only a text with hyphens at
+//!   the end of more than one line in fifty is taken to.
 //!
 //! A file with an empty user password opens for everyone; others are encrypted.
 

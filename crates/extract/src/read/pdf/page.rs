@@ -1,12 +1,14 @@
 //! One page: glyphs at places become words and lines.
 //!
-//! Writers of PDF place glyphs as they please: a blank may be a glyph, a gap between two strings, or extra space
-//! after one glyph of a string (Ghostscript does that). So only the places count. A gap in a line is a blank from a tenth of the size
-//! of the letters on between strings, where kerning is the other cause of gaps, and from a fifth on within a string,
-//! where it may be letterspacing. (Blanks in print are a quarter wide, and a sixth in narrow lines.) A glyph off the line by half its size
-//! begins another one; less is a superscript.
+//! Writers of PDF place glyphs as they please: a blank may be a glyph, a gap between two strings,
+//! or extra space after one glyph of a string (Ghostscript does that). So only the places count. A
+//! gap in a line is a blank from a tenth of the size of the letters on between strings, where
+//! kerning is the other cause of gaps, and from a fifth on within a string, where it may be
+//! letterspacing. (Blanks in print are a quarter wide, and a sixth in narrow lines.) A glyph off
+//! the line by half its size begins another one; less is a superscript.
 //!
-//! Everything is measured along the line that the glyph stands on, so turned pages and tables need no care.
+//! Everything is measured along the line that the glyph stands on, so turned pages and tables need
+//! no care.
 
 use pdf_extract::content::{Content, Operation};
 use pdf_extract::{
@@ -20,8 +22,8 @@ const WITHIN_A_STRING: f64 = 0.2;
 /// A glyph so far off the line, in sizes of the letters, begins another one.
 const OFF_THE_LINE: f64 = 0.5;
 
-/// A glyph so far back on the line, in sizes of the letters, begins another one. Less is what rounded widths come to in a
-/// long string.
+/// A glyph so far back on the line, in sizes of the letters, begins another one. Less is what
+/// rounded widths come to in a long string.
 const BACK: f64 = 8.0;
 
 /// The text of a page, as far as this way of reading gets it.
@@ -31,7 +33,8 @@ pub(super) fn text(document: &Document, page: u32) -> Option<String> {
     Some(lines.text)
 }
 
-/// Puts the two operators that pdf-extract does not know (`'` and `"`: next line and show) in terms of those that it does.
+/// Puts the two operators that pdf-extract does not know (`'` and `"`: next line and show) in terms
+/// of those that it does.
 pub(super) fn simplify(document: &mut Document, page: ObjectId) {
     let Ok(content) = document.get_and_decode_page_content(page) else {
         return;

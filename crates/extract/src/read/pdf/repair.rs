@@ -1,8 +1,10 @@
-//! PDFs whose table of objects is wrong: made shorter or longer on their way, cut off, written by careless programs.
+//! PDFs whose table of objects is wrong: made shorter or longer on their way, cut off, written by
+//! careless programs.
 //!
-//! Every reader that people use reads these, so texts are expected of them. The table is made anew from the marks
-//! that objects begin with, and the catalogue is taken from whatever trailer or cross-reference stream names one; of two objects
-//! with one number the later counts, as after an update.
+//! Every reader that people use reads these, so texts are expected of them. The table is made anew
+//! from the marks that objects begin with, and the catalogue is taken from whatever trailer or
+//! cross-reference stream names one; of two objects with one number the later counts, as after an
+//! update.
 
 use std::collections::BTreeMap;
 
