@@ -6,17 +6,18 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_channel::Sender;
+use parking_lot::Mutex;
 use resemble_fs::{MountError, MountedOverlay, Neighbours, Overlay, OverlayConfig, Show, View};
 use resemble_proto::message::{MountStatus, MountView};
 use tokio::sync::oneshot;
 
 use crate::indexer::Command;
 use crate::link::{LinkError, ViewLink};
-use crate::state::{Shared, Topic, lock};
+use crate::state::{Shared, Topic};
 
 /// Mounts and unmounts.
 #[derive(Debug)]
@@ -135,7 +136,7 @@ impl Overlays {
                 // A failure here takes the overlay away again.
                 Ok((link.transpose()?, overlay))
             });
-        let mut mounts = lock(&self.mounts);
+        let mut mounts = self.mounts.lock();
         mounts.reserved.retain(|reserved| *reserved != point);
         let made = made.map(|(link, overlay)| {
             mounts.mounted.push(Mounted {
@@ -160,7 +161,7 @@ impl Overlays {
 
     /// Excludes a mount point from now on, before anything is mounted there.
     fn reserve(&self, point: &Path) -> Result<(), MountError> {
-        let mut mounts = lock(&self.mounts);
+        let mut mounts = self.mounts.lock();
         if mounts.points().any(|other| other == point) {
             return Err(MountError::AlreadyMounted {
                 path: point.to_owned(),
@@ -192,7 +193,7 @@ impl Overlays {
     /// Shows the roots of this moment in every overlay.
     pub fn follow_roots(&self) {
         // Asked for under the lock: of two calls the later one has the later roots.
-        let mounts = lock(&self.mounts);
+        let mounts = self.mounts.lock();
         let roots = self.roots();
         for mounted in &mounts.mounted {
             mounted.overlay.set_roots(&roots);
@@ -208,7 +209,7 @@ impl Overlays {
     pub fn unmount(&self, point: Option<&Path>) -> Result<(), UnmountError> {
         let point = point.map(resolved);
         let mounted = {
-            let mut mounts = lock(&self.mounts);
+            let mut mounts = self.mounts.lock();
             let all = &mounts.mounted;
             let at = match &point {
                 Some(point) => all
@@ -224,7 +225,7 @@ impl Overlays {
             mounted
         };
         let unmounted = mounted.overlay.unmount();
-        let mut mounts = lock(&self.mounts);
+        let mut mounts = self.mounts.lock();
         mounts
             .reserved
             .retain(|reserved| *reserved != mounted.point);
@@ -237,7 +238,7 @@ impl Overlays {
 
     /// Takes all away, as far as that is possible: the daemon ends.
     pub fn unmount_all(&self) {
-        let all = std::mem::take(&mut lock(&self.mounts).mounted);
+        let all = std::mem::take(&mut self.mounts.lock().mounted);
         for mounted in all {
             if let Err(error) = mounted.overlay.unmount() {
                 tracing::error!(point = ?mounted.point, %error, "the overlay stays behind");
@@ -247,7 +248,7 @@ impl Overlays {
 
     /// The overlays that answer. Those that somebody unmounted by hand are forgotten.
     pub fn status(&self) -> Vec<MountStatus> {
-        let mut mounts = lock(&self.mounts);
+        let mut mounts = self.mounts.lock();
         let (alive, gone) = std::mem::take(&mut mounts.mounted)
             .into_iter()
             .partition::<Vec<_>, _>(|mounted| mounted.overlay.is_alive());

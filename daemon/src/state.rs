@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use parking_lot::{Condvar, Mutex};
 use resemble_core::Params;
 use resemble_core::similarity::Templates;
 use resemble_engine::apart::TakeApart;
@@ -178,7 +179,7 @@ impl Shared {
     /// what is template at this moment.
     pub fn snapshot(&self) -> Result<Snapshot, NoSnapshot> {
         let templates = self.templates();
-        let index = match &*lock(&self.index) {
+        let index = match &*self.index.lock() {
             Slot::Open(index) => Ok(Arc::clone(index)),
             Slot::Last(last) => Err(last.clone()),
         };
@@ -207,7 +208,7 @@ impl Shared {
 
     /// The open index.
     pub(crate) fn index(&self) -> Option<Arc<Index>> {
-        match &*lock(&self.index) {
+        match &*self.index.lock() {
             Slot::Open(index) => Some(Arc::clone(index)),
             Slot::Last(_) => None,
         }
@@ -215,7 +216,7 @@ impl Shared {
 
     /// Lets go of the index for good.
     pub(crate) fn close_index(&self) -> Option<Arc<Index>> {
-        match std::mem::replace(&mut *lock(&self.index), Slot::Last(None)) {
+        match std::mem::replace(&mut *self.index.lock(), Slot::Last(None)) {
             Slot::Open(index) => Some(index),
             Slot::Last(_) => None,
         }
@@ -224,7 +225,7 @@ impl Shared {
     /// Closes the index and opens it again; says whether that went well. If not, questions are
     /// answered from its last commit.
     pub(crate) fn swap_index(&self, open: &dyn Fn() -> Reopened) -> bool {
-        let mut slot = lock(&self.index);
+        let mut slot = self.index.lock();
         // What is still in memory of it, should there be no other way: somebody may hold the index.
         let cached = match &*slot {
             Slot::Open(index) => index.snapshot().ok(),
@@ -247,11 +248,11 @@ impl Shared {
 
     /// The roots, in the order given.
     pub fn roots(&self) -> Vec<Root> {
-        lock(&self.roots).clone()
+        self.roots.lock().clone()
     }
 
     pub(crate) fn set_roots(&self, roots: Vec<Root>) {
-        *lock(&self.roots) = roots;
+        *self.roots.lock() = roots;
     }
 
     /// The same while the daemon runs: whoever shows them is told.
@@ -270,11 +271,11 @@ impl Shared {
 
     /// Where the imported catalogues stand in the index, by label.
     pub fn catalogues(&self) -> Vec<PathBuf> {
-        lock(&self.catalogues).clone()
+        self.catalogues.lock().clone()
     }
 
     pub(crate) fn set_catalogues(&self, roots: Vec<PathBuf>) {
-        *lock(&self.catalogues) = roots;
+        *self.catalogues.lock() = roots;
     }
 
     /// The catalogues as questions meet them: roots that never change.
@@ -292,7 +293,7 @@ impl Shared {
 
     /// Returns the state until now; `None` if it is no root.
     pub(crate) fn set_root_state(&self, path: &Path, state: RootState) -> Option<RootState> {
-        let mut roots = lock(&self.roots);
+        let mut roots = self.roots.lock();
         let root = roots.iter_mut().find(|root| root.options.path == path)?;
         Some(std::mem::replace(&mut root.state, state))
     }
@@ -303,13 +304,16 @@ impl Shared {
             let mut roots = self.catalogue_roots().into_iter();
             return roots.find(|root| path.starts_with(&root.options.path));
         }
-        if lock(&self.excluded)
+        if self
+            .excluded
+            .lock()
             .iter()
             .any(|excluded| path.starts_with(excluded))
         {
             return None;
         }
-        lock(&self.roots)
+        self.roots
+            .lock()
             .iter()
             .find(|root| path.starts_with(&root.options.path))
             .cloned()
@@ -317,23 +321,24 @@ impl Shared {
 
     /// Whether the path is never looked at.
     pub(crate) fn is_excluded(&self, path: &Path) -> bool {
-        lock(&self.excluded)
+        self.excluded
+            .lock()
             .iter()
             .any(|excluded| path.starts_with(excluded))
     }
 
     /// Paths that are never looked at: our own state and mounts.
     pub fn excluded(&self) -> Vec<PathBuf> {
-        lock(&self.excluded).clone()
+        self.excluded.lock().clone()
     }
 
     pub(crate) fn set_excluded(&self, paths: Vec<PathBuf>) {
-        *lock(&self.excluded) = paths;
+        *self.excluded.lock() = paths;
     }
 
     /// What is not as it should be.
     pub fn troubles(&self) -> Vec<Degraded> {
-        lock(&self.troubles).values().cloned().collect()
+        self.troubles.lock().values().cloned().collect()
     }
 
     /// Something is not as it should be; said once in the journal.
@@ -343,7 +348,10 @@ impl Shared {
             reason: reason.to_owned(),
             remedy: remedy.map(str::to_owned),
         };
-        let known = lock(&self.troubles).insert((topic, path.to_path_buf()), trouble);
+        let known = self
+            .troubles
+            .lock()
+            .insert((topic, path.to_path_buf()), trouble);
         if known.is_none_or(|known| known.reason != reason) {
             tracing::warn!(path = ?path, remedy, "degraded: {reason}");
         }
@@ -352,7 +360,7 @@ impl Shared {
     /// All troubles of a topic are over.
     pub(crate) fn mended(&self, topic: Topic) {
         let mut ended = Vec::new();
-        lock(&self.troubles).retain(|(about, path), trouble| {
+        self.troubles.lock().retain(|(about, path), trouble| {
             let stays = *about != topic;
             if !stays {
                 ended.push((path.clone(), trouble.reason.clone()));
@@ -381,10 +389,14 @@ impl Shared {
     pub fn fresh(&self) -> bool {
         self.first_scan_done()
             && self.pending() == 0
-            && lock(&self.roots)
+            && self
+                .roots
+                .lock()
                 .iter()
                 .all(|root| root.state != RootState::Scanning)
-            && lock(&self.troubles)
+            && self
+                .troubles
+                .lock()
                 .keys()
                 .all(|(topic, _)| !matches!(topic, Topic::Index | Topic::Events | Topic::Rescan))
     }
@@ -435,7 +447,7 @@ impl Shared {
 
     pub(crate) fn open_first_scan(&self) {
         self.first_scan.seen.store(true, Ordering::Release);
-        *lock(&self.first_scan.open) = true;
+        *self.first_scan.open.lock() = true;
         self.first_scan.changed.notify_all();
     }
 
@@ -446,18 +458,10 @@ impl Shared {
 
     /// Waits a while for the first scan; says whether it is done.
     pub fn wait_first_scan(&self, patience: Duration) -> bool {
-        let open = lock(&self.first_scan.open);
-        let (open, _) = self
-            .first_scan
+        let mut open = self.first_scan.open.lock();
+        self.first_scan
             .changed
-            .wait_timeout_while(open, patience, |open| !*open)
-            .unwrap_or_else(PoisonError::into_inner);
+            .wait_while_for(&mut open, |open| !*open, patience);
         *open
     }
-}
-
-/// Every value behind these locks is whole between two statements, so a panic elsewhere does not
-/// spoil it.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

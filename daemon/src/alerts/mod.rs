@@ -14,17 +14,18 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crossbeam_channel::{Receiver, after, never, select};
+use parking_lot::Mutex;
 use resemble_core::Relation;
 use resemble_index::Snapshot;
 use resemble_proto::message::{AlertKind, AlertRow, Failure};
 use resemble_proto::number::Fraction;
 use tokio::sync::oneshot;
 
-use crate::state::{Shared, lock};
+use crate::state::Shared;
 
 pub mod baselines;
 pub mod batching;
@@ -253,7 +254,7 @@ impl<'a> Raiser<'a> {
         for alert in self.batching.alerts(Instant::now(), all) {
             tell(&alert);
             if let Some(row) = row(&alert) {
-                lock(self.log).push(row);
+                self.log.lock().push(row);
             }
         }
     }

@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 use std::thread::JoinHandle;
 
+use parking_lot::Mutex;
 use resemble_core::Params;
 use resemble_engine::dump::dump;
 use resemble_engine::ingest::Unobserved;
@@ -13,7 +13,7 @@ use resemble_index::{OpenError, Snapshot};
 use resemble_proto::message::{RootState, WatchOrigin};
 
 use super::*;
-use crate::state::{Root, lock};
+use crate::state::Root;
 use crate::watch::Marks;
 use crate::watch::script::{Script, script};
 
@@ -86,7 +86,7 @@ fn start_with(
     std::thread::spawn(move || {
         for message in messages {
             match message {
-                alerts::Message::Read { paths, .. } => lock(&told).extend(paths),
+                alerts::Message::Read { paths, .. } => told.lock().extend(paths),
                 alerts::Message::Flush(replies) => {
                     for answer in replies {
                         reply(answer, Ok(()));
@@ -174,7 +174,7 @@ impl Running {
     }
 
     fn news(&self) -> Vec<PathBuf> {
-        let mut news = lock(&self.news).clone();
+        let mut news = self.news.lock().clone();
         news.sort();
         news.dedup();
         news

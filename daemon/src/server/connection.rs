@@ -25,7 +25,6 @@ use super::context::Context;
 use super::out::{channel, failed_line};
 use super::{Limits, handlers};
 use crate::indexer::Command;
-use crate::state::lock;
 
 /// Tells one too many so.
 pub(super) async fn turn_away(mut stream: UnixStream, limits: Limits) {
@@ -259,7 +258,7 @@ impl Connection {
     }
 
     async fn alerts(&mut self, context: &Context, follow: bool) -> Result<(), Trouble> {
-        let (kept, mut news) = lock(&context.alerts).follow();
+        let (kept, mut news) = context.alerts.lock().follow();
         if !follow {
             return self.rows(kept).await;
         }

@@ -1,9 +1,10 @@
 //! What the handlers of requests have to hand.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use crossbeam_channel::Sender;
+use parking_lot::Mutex;
 use resemble_engine::compare::Recent;
 use resemble_proto::message::Unopened;
 use tokio::sync::Semaphore;

@@ -17,7 +17,7 @@ use resemble_proto::message::{
 };
 
 use super::context::Context;
-use crate::state::{NoSnapshot, Root, lock};
+use crate::state::{NoSnapshot, Root};
 
 /// What is counted of a root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(super) fn status(context: &Context) -> StatusAnswer {
                 remedy: None,
             });
         }
-        let last = lock(&context.figures).clone();
+        let last = context.figures.lock().clone();
         let last = last.filter(|(_, figures, _)| figures.len() == roots.len());
         let (_, figures, unopened) =
             last.unwrap_or_else(|| (clock, vec![Figures::default(); roots.len()], Vec::new()));
@@ -121,7 +121,7 @@ fn figures(
     snapshot: &Snapshot,
     roots: &[Root],
 ) -> Result<(Vec<Figures>, Vec<Unopened>), ReadError> {
-    if let Some((then, figures, unopened)) = &*lock(&context.figures)
+    if let Some((then, figures, unopened)) = &*context.figures.lock()
         && *then == clock
         && figures.len() == roots.len()
     {
@@ -132,7 +132,7 @@ fn figures(
         .iter()
         .map(|root| count(snapshot, &root.options, &mut unopened))
         .collect::<Result<_, _>>()?;
-    *lock(&context.figures) = Some((clock, counted.clone(), unopened.clone()));
+    *context.figures.lock() = Some((clock, counted.clone(), unopened.clone()));
     Ok((counted, unopened))
 }
 
@@ -211,8 +211,9 @@ fn skipped_parts(
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
+    use parking_lot::Mutex;
     use resemble_core::Params;
     use resemble_index::{Index, OpenError};
     use resemble_proto::message::WatchOrigin;

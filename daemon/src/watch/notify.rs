@@ -26,13 +26,14 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
 use notify::{Config, ErrorKind, Event, EventKindMask, INotifyWatcher, RecursiveMode};
 use notify::{WatchPathConfig, Watcher};
+use parking_lot::Mutex;
 
 use super::dirty::Dirty;
 use super::{Batch, Cookie, Marks, Source, SourceError, WatchError};
@@ -113,7 +114,7 @@ impl Source for NotifySource {
     }
 
     fn take(&mut self, now: Instant, all: bool) -> Batch {
-        lock(&self.heard).take(now, all)
+        self.heard.lock().take(now, all)
     }
 
     fn bell(&self) -> Receiver<()> {
@@ -174,7 +175,7 @@ fn instance(
         move |event: notify::Result<Event>| {
             // It goes with the handler, which goes with the thread.
             let _open = &open;
-            hear(&mut lock(&heard), &cookies, event, Instant::now());
+            hear(&mut heard.lock(), &cookies, event, Instant::now());
             // Full means that it has rung already.
             let _rung = ring.try_send(());
         }
@@ -290,12 +291,6 @@ fn prepare(cookies: &Path) -> io::Result<()> {
         fs::remove_file(entry?.path())?;
     }
     Ok(())
-}
-
-/// A panic of another thread while it held the lock leaves the set usable: every method completes
-/// its insertion or none.
-fn lock(heard: &Mutex<Dirty>) -> MutexGuard<'_, Dirty> {
-    heard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
