@@ -111,13 +111,12 @@ impl StorageBackend for Unwritten {
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let mut over = self.over.write();
         for (page, at, range) in pages(offset, data.len()) {
-            let mut bytes = match over.pages.remove(&page) {
-                Some(bytes) => bytes,
-                None => {
-                    let mut bytes = vec![0; PAGE as usize];
-                    self.below(&over, page * PAGE, &mut bytes)?;
-                    bytes
-                }
+            let mut bytes = if let Some(bytes) = over.pages.remove(&page) {
+                bytes
+            } else {
+                let mut bytes = vec![0; PAGE as usize];
+                self.below(&over, page * PAGE, &mut bytes)?;
+                bytes
             };
             bytes[at..at + range.len()].copy_from_slice(&data[range]);
             over.pages.insert(page, bytes);
