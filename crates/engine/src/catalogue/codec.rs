@@ -63,7 +63,7 @@ impl Head {
 
 /// The files of a catalogue.
 #[derive(Serialize, Deserialize)]
-struct Files<'a> {
+struct FilesRecord<'a> {
     #[serde(borrow)]
     file_systems: Vec<&'a str>,
     contents: Vec<PackedContent>,
@@ -129,7 +129,7 @@ pub(super) fn encode_files<'a>(
         from: place.from,
         length: place.length,
     });
-    encode(&Files {
+    encode(&FilesRecord {
         file_systems: file_systems.iter().map(|fs| fs.0.as_str()).collect(),
         contents: contents.collect(),
         files: files.collect(),
@@ -142,7 +142,7 @@ pub(super) fn decode_files(
     pools: &[u32],
     names: &Mutex<Names>,
 ) -> Option<Catalogue> {
-    let record: Files<'_> = decode(record)?;
+    let record: FilesRecord<'_> = decode(record)?;
     let file_systems: Vec<u32> = {
         let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
         let all = record.file_systems.iter();

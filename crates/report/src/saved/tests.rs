@@ -275,11 +275,11 @@ fn clusters_stay_clusters() {
 
 #[test]
 fn what_is_no_report_is_refused_in_a_sentence() {
+    const NOT_SAVED: &str = "is not a saved report of resemble; `resemble groups … -o FILE` with \
+         --format json or html makes one";
     let report = |command: &str, schema: u32| {
         format!(r#"{{"schema":{schema},"command":"{command}","errors":[]}}"#)
     };
-    const NOT_SAVED: &str = "is not a saved report of resemble; `resemble groups … -o FILE` with \
-         --format json or html makes one";
     let cases: [(String, &str); 14] = [
         (String::new(), NOT_SAVED),
         ("Dear all,\n".to_owned(), NOT_SAVED),

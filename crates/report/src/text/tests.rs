@@ -87,8 +87,7 @@ fn comparison(entries: Vec<CompareRow>, trees: Vec<TreeRow>) -> CompareDocument 
 }
 
 fn compared(document: &CompareDocument, view: View) -> String {
-    let out = written(false, |out| compare::print(out, document, view));
-    out
+    written(false, |out| compare::print(out, document, view))
 }
 
 const FOLDED: View = View {
@@ -247,8 +246,7 @@ fn coverage(body: Coverage, all: bool) -> String {
         filter: CoveredFilter::default(),
     };
     let document = CoveredDocument::new(parameters, Header::default(), body, Vec::new());
-    let out = written(false, |out| covered::print(out, &document, all));
-    out
+    written(false, |out| covered::print(out, &document, all))
 }
 
 #[test]
