@@ -493,11 +493,11 @@ impl Config {
 /// The parser shows the line and points into it, in several lines; here it is one sentence.
 fn not_parsed(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
     let at = error.span().map_or(0, |span| span.start.min(text.len()));
-    let before = &text.as_bytes()[..at];
+    let before = text.get(..at).unwrap_or(text);
     let said: Vec<&str> = error.message().lines().map(str::trim).collect();
     ConfigError::Parse {
         path: path.to_path_buf(),
-        line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
+        line: 1 + before.matches('\n').count(),
         message: said.join(", "),
     }
 }

@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -359,7 +360,7 @@ fn the_name_of_a_type_is_unique_in_its_crate() {
         }
         for (name, files) in types.into_iter().filter(|(_, files)| files.len() > 1) {
             if !excepted.contains(name.as_str()) {
-                told += &format!("{member} has several types {name}: {files:#?}\n");
+                writeln!(told, "{member} has several types {name}: {files:#?}").expect("a string");
             }
             ambiguous.insert(name);
         }

@@ -59,8 +59,8 @@ fn contents(folder: &Path) -> BTreeSet<Vec<u8>> {
 
 const LISTED: [&str; 2] = ["098%_report-v2.txt", "100%_copy.txt"];
 
-fn listing(path: PathBuf) -> Vec<String> {
-    let names = names(path.join(".similar")).into_iter();
+fn listing(path: impl AsRef<Path>) -> Vec<String> {
+    let names = names(path.as_ref().join(".similar")).into_iter();
     names.map(|n| n.to_string_lossy().into_owned()).collect()
 }
 

@@ -22,7 +22,8 @@ use scene::Scene;
 fn two_versions() -> Scene {
     let mut scene = Scene::new();
     for n in 0..8 {
-        let text: String = (0..400).map(|at| format!("word{n}x{at} ")).collect();
+        let words: Vec<String> = (0..400).map(|at| format!("word{n}x{at} ")).collect();
+        let text = words.concat();
         scene.write(&format!("one/{n}.txt"), &text);
         scene.write(&format!("two/{n}.txt"), text.replace("x7", "y7"));
     }
@@ -30,7 +31,7 @@ fn two_versions() -> Scene {
     scene
 }
 
-fn is_cancelled<T: Debug>(question: &str, answer: Result<T, AskError>) {
+fn is_cancelled<T: Debug>(question: &str, answer: &Result<T, AskError>) {
     assert!(
         matches!(answer, Err(AskError::Cancelled)),
         "{question}: {answer:?}"
@@ -89,7 +90,14 @@ fn every_question_ends_when_it_is_cancelled() {
         (
             find::find(snapshot, &subject, &name, &whole_index),
             find::find(snapshot, &subject, &name, &among),
-            find::holders::candidates(snapshot, &[digest.clone()], None, &scope, &[], true),
+            find::holders::candidates(
+                snapshot,
+                std::slice::from_ref(&digest),
+                None,
+                &scope,
+                &[],
+                true,
+            ),
             pairs::pairs(snapshot, &of_pairs),
             groups::groups(snapshot, &of_groups, scratch),
             groups::order(snapshot, &of_groups, scratch),
@@ -104,15 +112,15 @@ fn every_question_ends_when_it_is_cancelled() {
 
     stop.set();
     let cancelled = ask(&snapshot);
-    is_cancelled("find", cancelled.0);
-    is_cancelled("find --in", cancelled.1);
-    is_cancelled("holders", cancelled.2);
-    is_cancelled("pairs", cancelled.3);
-    is_cancelled("groups", cancelled.4);
-    is_cancelled("order", cancelled.5);
-    is_cancelled("dirs", cancelled.6);
-    is_cancelled("compare", cancelled.7);
-    is_cancelled("covered", cancelled.8);
+    is_cancelled("find", &cancelled.0);
+    is_cancelled("find --in", &cancelled.1);
+    is_cancelled("holders", &cancelled.2);
+    is_cancelled("pairs", &cancelled.3);
+    is_cancelled("groups", &cancelled.4);
+    is_cancelled("order", &cancelled.5);
+    is_cancelled("dirs", &cancelled.6);
+    is_cancelled("compare", &cancelled.7);
+    is_cancelled("covered", &cancelled.8);
     let marked = templates::mark(&snapshot, &store, &of_mark, scratch);
     assert!(
         matches!(

@@ -54,7 +54,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &HistoryArgs) -
     let report = summary.report();
     if let Some(folder) = &args.output.output {
         let (count, page) = write_files(report, folder)?;
-        let page = quoted(&folder.join(page));
+        let page = quoted(folder.join(page));
         ui.note(&format!("{count} files; the page is {page}"));
     } else {
         let page = report.into_files().into_iter().next();

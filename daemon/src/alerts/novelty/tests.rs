@@ -254,7 +254,7 @@ fn many_copies_of_a_file_are_looked_up_once() {
     const COPIES: usize = 500;
     let mut tree = Tree::new();
     for n in 0..COPIES {
-        tree.write(&format!("d{}/copy", n), 1, 60, "");
+        tree.write(&format!("d{n}/copy"), 1, 60, "");
     }
     let mut novelty = Novelty::new(tree.scan());
     for n in 0..COPIES {
