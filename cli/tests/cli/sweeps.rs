@@ -170,7 +170,7 @@ fn a_summary_of_two_sweeps_draws_its_one_step() {
     ];
     assert_eq!(env.run(asked).code, 0);
     for name in ["sweeps", "often", "lifetimes"] {
-        let svg = fs::read_to_string(env.path(&format!("out/{name}.svg"))).unwrap();
+        let svg = fs::read_to_string(env.path(format!("out/{name}.svg"))).unwrap();
         // A curve, a point of a curve of one value, or the words.
         let drawn = ["<polyline", "<circle", "no values"].map(|mark| svg.contains(mark));
         assert!(drawn.contains(&true), "{name}: {svg}");

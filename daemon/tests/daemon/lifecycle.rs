@@ -125,7 +125,12 @@ fn a_root_of_the_configuration_that_was_removed_stays_removed() {
     for _ in 0..2 {
         let daemon = place.start_with(&from_file);
         daemon.assert_converged();
-        assert_eq!(roots(&daemon), [place.root.clone()], "{}", place.log());
+        assert_eq!(
+            roots(&daemon),
+            std::slice::from_ref(&place.root),
+            "{}",
+            place.log()
+        );
     }
     // Until somebody wants it again.
     let daemon = place.start_with(&from_file);

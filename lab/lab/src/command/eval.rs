@@ -36,7 +36,7 @@ pub(super) fn run(ui: &mut Ui, args: &EvalArgs) -> CliResult {
     if args.experiment != Experiment::All {
         let report = report(ui, args, args.experiment, &folder, &args.output, &mut texts)?;
         let (count, page) = write_files(report, &args.output)?;
-        let page = quoted(&args.output.join(page));
+        let page = quoted(args.output.join(page));
         ui.note(&format!("{count} files; the page is {page}"));
         return Ok(Outcome::Holds);
     }
