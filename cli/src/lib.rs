@@ -13,7 +13,7 @@
 //! ```
 //!
 //! * [`args`] is every option, with the help texts; parsing touches nothing of the system.
-//! * [`commands`] has one file per verb.
+//! * [`commands`] has one file per verb; what all verbs that ask do is in [`question`].
 //! * [`backend`] knows who answers, and hides who it was.
 //! * [`lists`] prints answers that are lists; [`mod@print`] and [`plans`] print the documents of the
 //!   questions about whole collections. What they print is made by `resemble_report`, which opens
@@ -30,6 +30,7 @@ pub mod lists;
 pub mod names;
 pub mod plans;
 pub mod print;
+pub mod question;
 pub mod reference;
 pub mod ui;
 pub mod values;

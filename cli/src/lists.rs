@@ -5,17 +5,125 @@
 
 use std::fmt::Write as _;
 
-use resemble_proto::message::{Header, SoftError};
+use resemble_proto::documents::{Body, Document, SimilarFiles, SimilarPairs};
+use resemble_proto::message::{FindRow, Header, PairRow, SoftError};
 use resemble_proto::report::{self, Head, RowsName, json_line};
+use resemble_report::document::{Extras, Report};
 use resemble_report::human::{counted, human_count, human_size};
 use resemble_report::rows::{self, Row};
 use serde::Serialize;
 
-use crate::args::{RowFormat, RowOutput};
+use crate::args::{ListAs, RowFormat, RowOutput};
 use crate::error::CliResult;
+use crate::print;
 use crate::ui::Ui;
 
+/// What most answers without rows say.
+pub const NOTHING: &str = "nothing found";
+
+/// The body of a document that is one list.
+pub trait ListBody: Body {
+    /// Its rows.
+    type Row: Row;
+
+    /// The list.
+    fn rows(&self) -> &[Self::Row];
+}
+
+impl ListBody for SimilarFiles {
+    type Row = FindRow;
+
+    fn rows(&self) -> &[FindRow] {
+        &self.results
+    }
+}
+
+impl ListBody for SimilarPairs {
+    type Row = PairRow;
+
+    fn rows(&self) -> &[PairRow] {
+        &self.pairs
+    }
+}
+
+/// A body of one list, for an answer that no saved report is made of: the verb, its parameters, the name
+/// of the list, its rows.
+macro_rules! list_body {
+    ($(#[$doc:meta])* $body:ident($verb:literal, $parameters:ty): $list:ident, $row:ty;) => {
+        $(#[$doc])*
+        #[derive(Debug, Default)]
+        pub(super) struct $body {
+            $list: Vec<$row>,
+        }
+
+        impl resemble_proto::documents::Body for $body {
+            const COMMAND: &'static str = $verb;
+            const TAGGED: bool = false;
+            type Parameters = $parameters;
+            type Totals<'a> = resemble_proto::documents::NoTotals;
+
+            fn totals(&self) -> Self::Totals<'_> {
+                resemble_proto::documents::NoTotals {}
+            }
+
+            fn lists<L: resemble_proto::report::Lists>(&self, to: &mut L) -> std::io::Result<()> {
+                to.list(stringify!($list), stringify!($list), &self.$list)
+            }
+        }
+
+        impl $crate::lists::ListBody for $body {
+            type Row = $row;
+
+            fn rows(&self) -> &[$row] {
+                &self.$list
+            }
+        }
+    };
+}
+pub(crate) use list_body;
+
+/// Prints an answer of one list as rows, or as a page or a workbook.
+pub fn print_as<B: ListBody>(
+    ui: &mut Ui,
+    how: &ListAs,
+    document: &Document<B>,
+    report: Report<'_>,
+    extras: &Extras<'_>,
+    grouped: bool,
+) -> CliResult<()> {
+    match how {
+        ListAs::Rows(output) => print_document(ui, output, document, grouped),
+        ListAs::Report(format) => print::print(ui, *format, b'\n', report, extras),
+    }
+}
+
 /// Prints a whole answer. `grouped`: text gets a line before each group of rows.
+pub fn print_document<B: ListBody>(
+    ui: &mut Ui,
+    output: &RowOutput,
+    document: &Document<B>,
+    grouped: bool,
+) -> CliResult<()> {
+    let end = if output.null { b'\0' } else { b'\n' };
+    let rows = document.body.rows();
+    match output.format {
+        RowFormat::Text => {
+            if !output.null {
+                ui.page();
+            }
+            ui.print(|out| rows::write_text(out, rows, end, grouped))
+        }
+        RowFormat::Json => ui.write(|out| document.write_json(out)),
+        RowFormat::Jsonl => ui.write(|out| document.write_jsonl(out)),
+        RowFormat::Csv => ui.write(|out| {
+            rows::write_csv_header::<B::Row>(out)?;
+            rows::write_csv(out, rows)
+        }),
+        RowFormat::Tsv => ui.write(|out| rows::write_tsv(out, rows, end)),
+    }
+}
+
+/// Prints rows that are no document of their own.
 pub fn print<P: Serialize, R: Row>(
     ui: &mut Ui,
     output: &RowOutput,

@@ -45,7 +45,7 @@ pub type FindDocument = Document<SimilarFiles>;
 pub type PairsDocument = Document<SimilarPairs>;
 
 /// Totals and lists of an answer, between the head of a document and its errors.
-pub trait Body: Clone + Debug + PartialEq {
+pub trait Body {
     /// The verb; `"command"` in the document.
     const COMMAND: &'static str;
     /// Whether lines of `jsonl` name their list.
@@ -65,9 +65,9 @@ pub trait Body: Clone + Debug + PartialEq {
 }
 
 /// The body of a report that is read back.
-pub trait SavedBody: Body<Parameters: DeserializeOwned> + DeserializeOwned {}
+pub trait SavedBody: Body<Parameters: DeserializeOwned> + PartialEq + DeserializeOwned {}
 
-impl<B: Body<Parameters: DeserializeOwned> + DeserializeOwned> SavedBody for B {}
+impl<B> SavedBody for B where B: Body<Parameters: DeserializeOwned> + PartialEq + DeserializeOwned {}
 
 /// A whole report in memory.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -45,6 +45,27 @@ pub struct Whole<P> {
     pub errors: Vec<SoftError>,
 }
 
+impl<R> From<Answer<R>> for Whole<Vec<R>> {
+    fn from(answer: Answer<R>) -> Self {
+        Self {
+            header: answer.header,
+            body: answer.rows,
+            errors: answer.errors,
+        }
+    }
+}
+
+impl<P> Whole<P> {
+    /// The same answer with its lists in another form.
+    pub fn map<Q>(self, form: impl FnOnce(P) -> Q) -> Whole<Q> {
+        Whole {
+            header: self.header,
+            body: form(self.body),
+            errors: self.errors,
+        }
+    }
+}
+
 impl<P: Default> Whole<P> {
     /// The answer to a question about nothing: complete, and empty.
     pub fn fresh() -> Self {

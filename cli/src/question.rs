@@ -1,0 +1,287 @@
+//! One way for every question.
+//!
+//! A verb says what it names, what it asks and how the answer is printed ([`Verb`]). The rest is the same
+//! for all of them, and is here:
+//!
+//! 1. What is named and is not there is a soft error. If that was everything, the answer is empty: a
+//!    question about nothing is not one about all that the daemon watches.
+//! 2. Whoever answers is chosen by what is named, and looks at it anew ([`Backend`]).
+//! 3. Rows and errors name files as the arguments lead to them.
+//! 4. The output is opened after the answer is there: a question that fails leaves no empty file.
+//! 5. What the answer does not hold is said on standard error, after it; then come the errors.
+//!
+//! A saved report is the same answer, asked long ago: it takes the way from step 4 on.
+
+use std::path::{Path, PathBuf};
+
+use resemble_core::Params;
+use resemble_proto::documents::{Body, Document};
+use resemble_proto::message::{Header, Looked, SoftError, Whole};
+use resemble_proto::path::PathText;
+use resemble_proto::places::Env;
+use resemble_report::document::Extras;
+use resemble_report::saved::Saved;
+
+use crate::args::{Answering, Global};
+use crate::backend::Backend;
+use crate::error::{CliResult, Outcome};
+use crate::lists::{self, NOTHING};
+use crate::names::{self, Named};
+use crate::ui::Ui;
+
+/// What a question names.
+#[derive(Debug, Default)]
+pub struct Asked {
+    /// Where it looks; rows name files as these lead to them.
+    pub named: Vec<Named>,
+    /// What whoever answers must know besides: `--of`.
+    pub also: Vec<Named>,
+    /// What is looked at anew besides, whether or not the daemon watches it.
+    pub looked_at: Vec<PathText>,
+    /// What is not there.
+    pub missing: Vec<SoftError>,
+    /// Whether there is something to look in.
+    pub anything: bool,
+}
+
+impl Asked {
+    /// About paths without which there is no answer.
+    pub fn about(named: Vec<Named>) -> Self {
+        Self {
+            named,
+            anything: true,
+            ..Self::default()
+        }
+    }
+
+    /// About the files at or below these paths.
+    pub fn among(paths: &[PathBuf]) -> Self {
+        let (named, missing) = names::resolve(paths);
+        Self {
+            anything: !named.is_empty(),
+            named,
+            missing,
+            ..Self::default()
+        }
+    }
+
+    /// The same; without paths, about all that the daemon watches.
+    pub fn within(paths: &[PathBuf]) -> Self {
+        let among = Self::among(paths);
+        Self {
+            anything: among.anything || paths.is_empty(),
+            ..among
+        }
+    }
+
+    /// The paths of the scope.
+    pub fn scope(&self) -> Vec<PathText> {
+        names::real_paths(&self.named)
+    }
+
+    /// A path of the answer as the arguments lead to it.
+    pub fn shown(&self, real: &PathText) -> PathText {
+        names::shown_as(&self.named, real)
+    }
+
+    /// All errors of an answer, in order, as the arguments lead to them.
+    pub fn errors(&self, mut found: Vec<SoftError>) -> Vec<SoftError> {
+        found.extend(self.missing.iter().cloned());
+        names::tidy(found, &self.all())
+    }
+
+    /// Chooses who answers.
+    pub fn choose(
+        &self,
+        ui: &mut Ui,
+        env: &Env,
+        global: &Global,
+        answering: &Answering,
+    ) -> CliResult<Backend> {
+        Backend::choose(ui, env, global, answering, &self.all())
+    }
+
+    /// Chooses who answers, and has it look at the paths.
+    pub fn open(
+        &self,
+        ui: &mut Ui,
+        env: &Env,
+        global: &Global,
+        answering: &Answering,
+    ) -> CliResult<Backend> {
+        let mut backend = self.choose(ui, env, global, answering)?;
+        let mut paths = names::real_paths(&self.all());
+        paths.extend(self.looked_at.iter().cloned());
+        backend.refresh(ui, &paths)?;
+        Ok(backend)
+    }
+
+    fn all(&self) -> Vec<Named> {
+        self.named.iter().chain(&self.also).cloned().collect()
+    }
+}
+
+/// A verb that asks a question.
+pub trait Verb {
+    /// The answer, as its document has it.
+    type Body: Body + Default;
+
+    /// Who may answer.
+    fn answering(&self) -> Answering;
+
+    /// Whether the paths are looked at before the question, and not by whoever answers it.
+    fn is_refreshed(&self) -> bool {
+        true
+    }
+
+    /// Asks, once or as often as it takes.
+    fn ask(
+        &mut self,
+        ui: &mut Ui,
+        backend: &mut Backend,
+        asked: &Asked,
+    ) -> CliResult<Whole<Self::Body>>;
+
+    /// Names the files of the answer as the arguments lead to them.
+    fn show(&self, body: &mut Self::Body, asked: &Asked);
+
+    /// What was asked, for the document.
+    fn parameters(&self, asked: &Asked, params: &Params) -> <Self::Body as Body>::Parameters;
+
+    /// Adds what a page shows besides the answer.
+    fn adorn(
+        &self,
+        ui: &mut Ui,
+        backend: &mut Backend,
+        asked: &Asked,
+        report: &mut Saved<Self::Body>,
+    ) -> CliResult<()> {
+        let _ = (ui, backend, asked, report);
+        Ok(())
+    }
+
+    /// The file that is written instead of standard output.
+    fn output(&self) -> Option<&Path>;
+
+    /// The saved report that is printed again.
+    fn from(&self) -> Option<&Path> {
+        None
+    }
+
+    /// Prints the answer.
+    fn print(
+        &self,
+        ui: &mut Ui,
+        document: &Document<Self::Body>,
+        extras: &Extras<'_>,
+    ) -> CliResult<()>;
+
+    /// `--top`.
+    fn top(&self) -> Option<u64> {
+        None
+    }
+
+    /// What an answer without rows says.
+    fn nothing(&self, body: &Self::Body) -> &'static str {
+        let _ = body;
+        NOTHING
+    }
+
+    /// Whether the document tells what was looked at. People are told anyway.
+    fn tells_looked(&self, backend: &Backend) -> bool {
+        let _ = backend;
+        true
+    }
+
+    /// Whether the asked-for state holds.
+    fn holds(&self, document: &Document<Self::Body>) -> bool {
+        document.header.total > 0
+    }
+}
+
+/// Asks, prints and says what is left to say.
+pub fn run<V: Verb>(
+    ui: &mut Ui,
+    env: &Env,
+    global: &Global,
+    asked: &Asked,
+    mut verb: V,
+) -> CliResult {
+    let mut answer = Whole::<V::Body>::fresh();
+    let mut backend = None;
+    if asked.anything {
+        let answering = verb.answering();
+        let chosen = backend.insert(if verb.is_refreshed() {
+            asked.open(ui, env, global, &answering)?
+        } else {
+            asked.choose(ui, env, global, &answering)?
+        });
+        answer = verb.ask(ui, chosen, asked)?;
+    }
+    let looked = answer.header.looked;
+    if backend
+        .as_ref()
+        .is_some_and(|backend| !verb.tells_looked(backend))
+    {
+        answer.header.looked = None;
+    }
+    verb.show(&mut answer.body, asked);
+    let params = backend
+        .as_ref()
+        .map_or_else(Params::default, |b: &Backend| *b.params());
+    let errors = asked.errors(answer.errors);
+    let parameters = verb.parameters(asked, &params);
+    let mut report = Saved {
+        document: Document::new(parameters, answer.header, answer.body, errors),
+        folders: None,
+        evidence: Vec::new(),
+        base: base(),
+    };
+    if let Some(backend) = &mut backend {
+        verb.adorn(ui, backend, asked, &mut report)?;
+    }
+    finish(ui, &verb, report, looked, backend)
+}
+
+/// Prints a saved report.
+pub fn print_again<V: Verb>(ui: &mut Ui, verb: &V, report: Saved<V::Body>) -> CliResult {
+    let looked = report.document.header.looked;
+    finish(ui, verb, report, looked, None)
+}
+
+fn finish<V: Verb>(
+    ui: &mut Ui,
+    verb: &V,
+    report: Saved<V::Body>,
+    looked: Option<Looked>,
+    backend: Option<Backend>,
+) -> CliResult {
+    let document = &report.document;
+    let extras = Extras {
+        folders: report.folders.as_ref(),
+        evidence: report.evidence,
+        base: report.base,
+        saved: verb.from(),
+    };
+    ui.redirect(verb.output());
+    verb.print(ui, document, &extras)?;
+    let header = document.header;
+    lists::note_nothing(
+        ui,
+        &Header { looked, ..header },
+        verb.nothing(&document.body),
+    );
+    let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
+    lists::note_limits(ui, &header, verb.top(), by_daemon);
+    ui.soft_errors(&document.errors);
+    ui.flush()?;
+    if let Some(backend) = backend {
+        backend.close();
+    }
+    Ok(Outcome::of(verb.holds(document)).with_errors(!document.errors.is_empty()))
+}
+
+/// The directory that relative names start from.
+pub fn base() -> Option<PathText> {
+    std::env::current_dir().ok().map(PathText::from)
+}
