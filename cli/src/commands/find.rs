@@ -8,18 +8,19 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
 use resemble_proto::documents::{FindDocument, SimilarFiles};
-use resemble_proto::message::{FindRequest, FindRow, Header, Scope, SoftError};
+use resemble_proto::message::{FindRequest, Scope, SoftError, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
-use resemble_proto::report::{FindParameters, Head};
-use resemble_report::document::Report;
+use resemble_proto::report::FindParameters;
+use resemble_report::document::{Extras, Report};
 
-use crate::args::{FindArgs, Global, ListAs};
+use crate::args::{Answering, FindArgs, Global, ListAs};
 use crate::backend::{Backend, Sought, digest_stdin};
-use crate::commands::{NOTHING, common_parameters, holders, print_list};
-use crate::error::{CliError, CliResult, Outcome};
+use crate::commands::{common_parameters, holders};
+use crate::error::{CliError, CliResult};
 use crate::lists;
 use crate::names::{self, Named};
+use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> CliResult {
@@ -28,131 +29,117 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     if args.holders {
         return holders::run(ui, env, global, args, &files, print_as);
     }
-    let (within, mut errors) = names::resolve(&args.within);
-    let mut found = Found::default();
-    let mut params = Params::default();
-    // With every directory of --in missing, the question has no files: not those of the daemon.
-    let mut backend = None;
-    if args.within.is_empty() || !within.is_empty() {
-        let chosen = Backend::choose(
-            ui,
-            env,
-            global,
-            &args.layer.answering(&args.answering),
-            &within,
-        )?;
-        params = *chosen.params();
-        errors.extend(found.ask(ui, args, &files, &within, backend.insert(chosen))?);
+    let mut asked = Asked::within(&args.within);
+    let mut subjects = Vec::with_capacity(files.len());
+    // With every directory of --in missing, nobody is asked about any FILE.
+    for file in files.iter().filter(|_| asked.anything) {
+        match FileArgument::of(file, args) {
+            Ok(subject) => subjects.push((PathText::from(file.as_path()), subject)),
+            Err(error) => asked.missing.push(error),
+        }
     }
-    for row in &mut found.rows {
-        row.path = names::shown_as(&within, &row.path);
-    }
-    let errors = names::tidy(errors, &within);
-
-    ui.redirect(args.output.output.as_deref());
-    let text = |paths: &[PathBuf]| {
-        paths
-            .iter()
-            .map(|path| PathText::from(path.as_path()))
-            .collect()
-    };
-    let parameters = FindParameters {
-        files: text(&files),
-        within: text(&args.within),
-        unit: args.measuring.unit.into(),
-        common: common_parameters(&args.selection, args.measuring.exact, &params),
-    };
-    let header = found.header.unwrap_or(Header {
-        fresh: true,
-        ..Header::default()
+    let on_disk = subjects.iter().filter_map(|(_, subject)| match subject {
+        FileArgument::Named(sought) => sought.file(),
+        FileArgument::Stdin => None,
     });
-    let said = header;
-    let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
-    let is_everywhere = by_daemon && args.selection.scope(text(&args.within)) == Scope::default();
-    let header = Header {
-        // How much the whole index holds is no part of an answer: it is said to people alone.
-        looked: said.looked.filter(|_| !is_everywhere),
-        ..said
+    asked.looked_at.extend(on_disk);
+    let find = Find {
+        args,
+        files,
+        subjects,
+        print_as,
     };
-    match print_as {
-        ListAs::Rows(output) => {
-            let head = Head::new("find", parameters, header);
-            let (rows, grouped) = (&found.rows, files.len() > 1);
-            lists::print(ui, &output, &head, "results", rows, &errors, grouped)?;
-        }
-        ListAs::Report(format) => {
-            let results = std::mem::take(&mut found.rows);
-            let body = SimilarFiles { results };
-            let document = FindDocument::new(parameters, header, body, errors.clone());
-            print_list(ui, format, Report::Find(&document))?;
-        }
-    }
-    lists::note_nothing(ui, &said, NOTHING);
-    lists::note_limits(ui, &header, args.selection.top, by_daemon);
-    ui.soft_errors(&errors);
-    ui.flush()?;
-    if let Some(backend) = backend {
-        backend.close();
-    }
-    Ok(Outcome::of(header.total > 0).with_errors(!errors.is_empty()))
+    question::run(ui, env, global, &asked, find)
 }
 
-/// The rows of all subjects.
-#[derive(Default)]
-struct Found {
-    header: Option<Header>,
-    rows: Vec<FindRow>,
+struct Find<'a> {
+    args: &'a FindArgs,
+    /// Those of the list, too.
+    files: Vec<PathBuf>,
+    /// Those of them that can be asked about, as they are named.
+    subjects: Vec<(PathText, FileArgument)>,
+    print_as: ListAs,
 }
 
-impl Found {
-    /// Asks for each file; what could not be looked at is returned.
+impl Verb for Find<'_> {
+    type Body = SimilarFiles;
+
+    fn answering(&self) -> Answering {
+        self.args.layer.answering(&self.args.answering)
+    }
+
     fn ask(
         &mut self,
         ui: &mut Ui,
-        args: &FindArgs,
-        files: &[PathBuf],
-        within: &[Named],
         backend: &mut Backend,
-    ) -> CliResult<Vec<SoftError>> {
-        let mut errors = Vec::new();
-        let mut subjects = Vec::with_capacity(files.len());
-        for file in files {
-            match sought(file, args, backend) {
-                Ok(subject) => subjects.push((PathText::from(file.as_path()), subject?)),
-                Err(error) => errors.push(error),
-            }
-        }
-        let real = names::real_paths(within);
-        let mut looked_at = real.clone();
-        looked_at.extend(subjects.iter().filter_map(|(_, subject)| subject.file()));
-        backend.refresh(ui, &looked_at)?;
-        let selection = &args.selection;
-        let request = |subject| FindRequest {
-            subject,
-            scope: selection.scope(real.clone()),
-            min: selection.min.unwrap_or_default(),
-            min_shared: selection.min_shared,
-            top: selection.top,
-            exact: args.measuring.exact,
-            unit: args.measuring.unit.into(),
-            text: !args.layer.no_text,
-        };
+        asked: &Asked,
+    ) -> CliResult<Whole<SimilarFiles>> {
+        let (selection, measuring) = (&self.args.selection, &self.args.measuring);
+        let text = !self.args.layer.no_text;
+        let mut all = Whole::<SimilarFiles>::fresh();
         let _progress = ui.progress("comparing");
-        for (name, subject) in &subjects {
-            match backend.find(subject, name, request(subject.subject(name)))? {
-                Ok(answer) => {
-                    self.add(answer.header);
-                    self.rows.extend(answer.body.results);
-                    errors.extend(answer.errors);
+        for (name, subject) in self.subjects.drain(..) {
+            let sought = match subject {
+                FileArgument::Named(sought) => sought,
+                FileArgument::Stdin => {
+                    Sought::Stdin(Box::new(digest_stdin(backend.params(), text)?))
                 }
-                Err(error) => errors.push(error),
+            };
+            let request = FindRequest {
+                subject: sought.subject(&name),
+                scope: selection.scope(asked.scope()),
+                min: selection.min.unwrap_or_default(),
+                min_shared: selection.min_shared,
+                top: selection.top,
+                exact: measuring.exact,
+                unit: measuring.unit.into(),
+                text,
+            };
+            match backend.find(&sought, &name, request)? {
+                Ok(answer) => {
+                    all.header = all.header.and(answer.header);
+                    all.body.results.extend(answer.body.results);
+                    all.errors.extend(answer.errors);
+                }
+                Err(error) => all.errors.push(error),
             }
         }
-        Ok(errors)
+        Ok(all)
     }
 
-    fn add(&mut self, next: Header) {
-        self.header = Some(self.header.map_or(next, |sum| sum.and(next)));
+    fn show(&self, body: &mut SimilarFiles, asked: &Asked) {
+        for row in &mut body.results {
+            row.path = asked.shown(&row.path);
+        }
+    }
+
+    fn parameters(&self, _: &Asked, params: &Params) -> FindParameters {
+        let measuring = &self.args.measuring;
+        FindParameters {
+            files: names::as_given(&self.files),
+            within: names::as_given(&self.args.within),
+            unit: measuring.unit.into(),
+            common: common_parameters(&self.args.selection, measuring.exact, params),
+        }
+    }
+
+    fn output(&self) -> Option<&Path> {
+        self.args.output.output.as_deref()
+    }
+
+    fn print(&self, ui: &mut Ui, document: &FindDocument, extras: &Extras<'_>) -> CliResult<()> {
+        let (report, grouped) = (Report::Find(document), self.files.len() > 1);
+        lists::print_as(ui, &self.print_as, document, report, extras, grouped)
+    }
+
+    fn top(&self) -> Option<u64> {
+        self.args.selection.top
+    }
+
+    /// How much the whole index holds is no part of an answer: it is said to people alone.
+    fn tells_looked(&self, backend: &Backend) -> bool {
+        let given = names::as_given(&self.args.within);
+        !backend.is_daemon() || self.args.selection.scope(given) != Scope::default()
     }
 }
 
@@ -166,38 +153,44 @@ fn all_files(args: &FindArgs) -> CliResult<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What a FILE argument means; the outer error is the file's own.
-fn sought(file: &Path, args: &FindArgs, backend: &Backend) -> Result<CliResult<Sought>, SoftError> {
-    if file == Path::new("-") {
-        let text = !args.layer.no_text;
-        return Ok(digest_stdin(backend.params(), text).map(|read| Sought::Stdin(Box::new(read))));
-    }
-    let failed = |error| SoftError::of_io(PathText::from(file), &error);
-    let real = match std::fs::canonicalize(file) {
-        Ok(real) => real,
-        Err(error) => {
-            if let Ok(named) = names::required(file)
-                && named.is_catalogued()
-            {
-                return Ok(Ok(Sought::File(named)));
-            }
-            let member = names::member_of(file).filter(|_| !args.layer.no_text);
-            return member
-                .map(|member| Ok(Sought::Member(member)))
-                .ok_or_else(|| failed(error));
+/// What a FILE argument means.
+enum FileArgument {
+    Stdin,
+    Named(Sought),
+}
+
+impl FileArgument {
+    fn of(file: &Path, args: &FindArgs) -> Result<Self, SoftError> {
+        if file == Path::new("-") {
+            return Ok(Self::Stdin);
         }
-    };
-    let meta = std::fs::metadata(&real).map_err(failed)?;
-    if !meta.is_file() {
-        let what = if meta.is_dir() {
-            "is a directory"
-        } else {
-            "is not a regular file"
+        let failed = |error| SoftError::of_io(PathText::from(file), &error);
+        let real = match std::fs::canonicalize(file) {
+            Ok(real) => real,
+            Err(error) => {
+                if let Ok(named) = names::required(file)
+                    && named.is_catalogued()
+                {
+                    return Ok(Self::Named(Sought::File(named)));
+                }
+                let member = names::member_of(file).filter(|_| !args.layer.no_text);
+                return member
+                    .map(|member| Self::Named(Sought::Member(member)))
+                    .ok_or_else(|| failed(error));
+            }
         };
-        return Err(failed(std::io::Error::other(what)));
+        let meta = std::fs::metadata(&real).map_err(failed)?;
+        if !meta.is_file() {
+            let what = if meta.is_dir() {
+                "is a directory"
+            } else {
+                "is not a regular file"
+            };
+            return Err(failed(std::io::Error::other(what)));
+        }
+        Ok(Self::Named(Sought::File(Named {
+            shown: file.to_owned(),
+            real,
+        })))
     }
-    Ok(Ok(Sought::File(Named {
-        shown: file.to_owned(),
-        real,
-    })))
 }
