@@ -15,6 +15,7 @@ mod import;
 mod lab;
 mod man;
 mod mount;
+mod order;
 mod pairs;
 mod status;
 mod sweeps;

@@ -11,12 +11,13 @@ use resemble_report::document::{Extras, Report};
 use resemble_report::saved;
 use resemble_report::text;
 
-use crate::args::{DirsArgs, Global, ReportFormat, Selection};
+use crate::args::{Answering, DirsArgs, Global, ReportFormat, Selection};
 use crate::backend::Backend;
-use crate::commands::{After, NOTHING, base, common_parameters, picked, read_saved};
-use crate::error::{CliError, CliResult, Outcome};
+use crate::commands::{common_parameters, picked, read_saved};
+use crate::error::{CliError, CliResult};
 use crate::names::{self, Named};
 use crate::print;
+use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DirsArgs) -> CliResult {
@@ -26,80 +27,71 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DirsArgs) -> C
             "-0 is for tsv here; text has lines of several".to_owned(),
         ));
     }
-    let (document, base, backend) = match &args.output.from {
-        None => {
-            let (document, backend) = ask(ui, env, global, args)?;
-            (document, base(), backend)
-        }
-        Some(path) => {
-            let mut saved = read_saved::<SimilarDirs>(path)?;
-            saved::pick_dirs(&mut saved, &picked(&args.selection))?;
-            (saved.document, saved.base, None)
-        }
-    };
-    ui.redirect(args.output.output.as_deref());
-    print(ui, args, &document, base)?;
-    let after = After {
-        header: &document.header,
-        errors: &document.errors,
-        top: args.selection.top,
-        none: NOTHING,
-    };
-    after.say(ui, backend)?;
-    Ok(Outcome::of(document.header.total > 0).with_errors(!document.errors.is_empty()))
-}
-
-fn print(
-    ui: &mut Ui,
-    args: &DirsArgs,
-    document: &DirsDocument,
-    base: Option<PathText>,
-) -> CliResult<()> {
-    if args.output.format == ReportFormat::Text {
-        ui.page();
-        return ui.print(|out| text::dirs::print(out, document));
+    if let Some(path) = &args.output.from {
+        let mut report = read_saved::<SimilarDirs>(path)?;
+        saved::pick_dirs(&mut report, &picked(&args.selection))?;
+        return question::print_again(ui, &Dirs { args, of: None }, report);
     }
-    let extras = Extras {
-        base,
-        saved: args.output.from.as_deref(),
-        ..Extras::default()
-    };
-    let (format, end) = (args.output.format, args.output.end());
-    print::print(ui, format, end, Report::Dirs(document), &extras)
-}
-
-fn ask(
-    ui: &mut Ui,
-    env: &Env,
-    global: &Global,
-    args: &DirsArgs,
-) -> CliResult<(DirsDocument, Option<Backend>)> {
     let of = args.of.as_deref().map(names::required_dir).transpose()?;
-    let (roots, mut errors) = names::resolve(&args.roots);
-    let mut all = roots.clone();
+    let mut asked = Asked::within(&args.roots);
     // Without roots the question is about the daemon's, and --of must be in one of them.
     if !args.roots.is_empty() {
-        all.extend(of.clone());
+        asked.also.extend(of.clone());
     }
-    let mut answer = Whole::<SimilarDirs>::fresh();
-    let mut params = Params::default();
-    let mut backend = None;
-    // With every root missing there is nothing to look in: not what the daemon watches.
-    if args.roots.is_empty() || !roots.is_empty() {
-        let chosen = backend.insert(Backend::choose(ui, env, global, &args.answering, &all)?);
-        params = *chosen.params();
-        chosen.refresh(ui, &names::real_paths(&all))?;
-        answer = chosen.ask(ui, request(&args.selection, &roots, of.as_ref()))?;
+    question::run(ui, env, global, &asked, Dirs { args, of })
+}
+
+struct Dirs<'a> {
+    args: &'a DirsArgs,
+    of: Option<Named>,
+}
+
+impl Verb for Dirs<'_> {
+    type Body = SimilarDirs;
+
+    fn answering(&self) -> Answering {
+        self.args.answering.clone()
     }
-    answer.errors.append(&mut errors);
-    let named = Asked {
-        given: &args.roots,
-        of: args.of.as_deref(),
-        all: &all,
-        roots: &roots,
-    };
-    let document = document(answer, &named, &args.selection, &params);
-    Ok((document, backend))
+
+    fn ask(
+        &mut self,
+        ui: &mut Ui,
+        backend: &mut Backend,
+        asked: &Asked,
+    ) -> CliResult<Whole<SimilarDirs>> {
+        backend.ask(ui, request(&self.args.selection, asked, self.of.as_ref()))
+    }
+
+    fn show(&self, body: &mut SimilarDirs, asked: &Asked) {
+        show(body, asked);
+    }
+
+    fn parameters(&self, _: &Asked, params: &Params) -> DirsParameters {
+        let of = self.args.of.as_deref();
+        parameters(&self.args.roots, of, &self.args.selection, params)
+    }
+
+    fn output(&self) -> Option<&Path> {
+        self.args.output.output.as_deref()
+    }
+
+    fn from(&self) -> Option<&Path> {
+        self.args.output.from.as_deref()
+    }
+
+    fn print(&self, ui: &mut Ui, document: &DirsDocument, extras: &Extras<'_>) -> CliResult<()> {
+        let output = &self.args.output;
+        if output.format == ReportFormat::Text {
+            ui.page();
+            return ui.print(|out| text::dirs::print(out, document));
+        }
+        let report = Report::Dirs(document);
+        print::print(ui, output.format, output.end(), report, extras)
+    }
+
+    fn top(&self) -> Option<u64> {
+        self.args.selection.top
+    }
 }
 
 /// The similar directories of the files that another question is about, already looked at.
@@ -107,31 +99,24 @@ pub(super) fn of_roots(
     ui: &Ui,
     backend: &mut Backend,
     given: &[PathBuf],
-    roots: &[Named],
+    asked: &Asked,
     selection: &Selection,
 ) -> CliResult<DirsDocument> {
-    let answer = backend.ask(ui, request(selection, roots, None))?;
-    let named = Asked {
-        given,
-        of: None,
-        all: roots,
-        roots,
-    };
-    Ok(document(answer, &named, selection, backend.params()))
+    let mut answer = backend.ask(ui, request(selection, asked, None))?;
+    show(&mut answer.body, asked);
+    let parameters = parameters(given, None, selection, backend.params());
+    let errors = names::tidy(answer.errors, &asked.named);
+    Ok(DirsDocument::new(
+        parameters,
+        answer.header,
+        answer.body,
+        errors,
+    ))
 }
 
-/// What was named.
-struct Asked<'a> {
-    given: &'a [PathBuf],
-    of: Option<&'a Path>,
-    /// What is there of the roots and of `--of`.
-    all: &'a [Named],
-    roots: &'a [Named],
-}
-
-fn request(selection: &Selection, roots: &[Named], of: Option<&Named>) -> DirsRequest {
+fn request(selection: &Selection, asked: &Asked, of: Option<&Named>) -> DirsRequest {
     DirsRequest {
-        scope: selection.scope(names::real_paths(roots)),
+        scope: selection.scope(asked.scope()),
         of: of.map(|of| PathText::from(of.real.as_path())),
         min: selection.min.unwrap_or_default(),
         min_shared: selection.min_shared,
@@ -139,21 +124,22 @@ fn request(selection: &Selection, roots: &[Named], of: Option<&Named>) -> DirsRe
     }
 }
 
-fn document(
-    mut answer: Whole<SimilarDirs>,
-    asked: &Asked<'_>,
+fn show(body: &mut SimilarDirs, asked: &Asked) {
+    for row in &mut body.pairs {
+        row.a = asked.shown(&row.a);
+        row.b = asked.shown(&row.b);
+    }
+}
+
+fn parameters(
+    roots: &[PathBuf],
+    of: Option<&Path>,
     selection: &Selection,
     params: &Params,
-) -> DirsDocument {
-    for row in &mut answer.body.pairs {
-        row.a = names::shown_as(asked.roots, &row.a);
-        row.b = names::shown_as(asked.roots, &row.b);
-    }
-    let parameters = DirsParameters {
-        roots: names::as_given(asked.given),
-        of: asked.of.map(PathText::from),
+) -> DirsParameters {
+    DirsParameters {
+        roots: names::as_given(roots),
+        of: of.map(PathText::from),
         common: common_parameters(selection, false, params),
-    };
-    let errors = names::tidy(answer.errors, asked.all);
-    DirsDocument::new(parameters, answer.header, answer.body, errors)
+    }
 }

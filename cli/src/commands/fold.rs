@@ -1,27 +1,29 @@
 //! `resemble groups --files-from LIST`: a list of hits, a line a cluster.
 //!
-//! What `grep -l` finds is often one text in thirty versions. Here the first of them stands for all, in the order of the
-//! list, so what was ranked stays ranked (Broder et al. 1997, section 6, fold search results so).
+//! What `grep -l` finds is often one text in thirty versions. Here the first of them stands for all, in
+//! the order of the list, so what was ranked stays ranked (Broder et al. 1997, section 6, fold search
+//! results so).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
 use resemble_core::cluster::UnionFind;
-use resemble_proto::message::{Answer, Groups, Header};
+use resemble_proto::documents::{Document, GroupsParameters};
+use resemble_proto::message::{Groups, Header, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
-use resemble_proto::report::Head;
+use resemble_report::document::Extras;
 use resemble_report::quote::quoted;
 use resemble_report::rows::FoldRow;
 
-use super::{After, NOTHING};
-use crate::args::{Global, GroupsArgs, RowFormat};
+use super::groups::{parameters, request};
+use crate::args::{Answering, Global, GroupsArgs, RowFormat, RowOutput};
 use crate::backend::{Backend, inode_of};
-use crate::commands::groups;
-use crate::error::{CliError, CliResult, Outcome};
-use crate::lists;
+use crate::error::{CliError, CliResult};
+use crate::lists::{self, list_body};
 use crate::names::{self, Named};
+use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
 
 pub(super) fn run(
@@ -32,69 +34,74 @@ pub(super) fn run(
     list: &Path,
 ) -> CliResult {
     let output = args.output.as_rows("--files-from")?;
-    let files = names::read_list(list, args.output.null)?;
-    let (listed, mut errors) = names::resolve(&files);
-    if let Some(dir) = listed.iter().find(|one| one.is_dir()) {
+    let asked = Asked::among(&names::read_list(list, args.output.null)?);
+    if let Some(dir) = asked.named.iter().find(|one| one.is_dir()) {
         return Err(CliError::Usage(format!(
             "--files-from takes files: {} is a directory",
             quoted(&dir.shown)
         )));
     }
-    let mut params = Params::default();
-    let mut rows = Vec::new();
-    let mut header = Header {
-        fresh: true,
-        ..Header::default()
-    };
-    let mut backend = None;
-    if !listed.is_empty() {
-        let answering = args.layer.answering(&args.answering);
-        let chosen = backend.insert(Backend::choose(ui, env, global, &answering, &listed)?);
-        params = *chosen.params();
-        chosen.refresh(ui, &names::real_paths(&listed))?;
-        let mut answer = chosen.ask(ui, groups::request(args, &listed, None))?;
-        errors.append(&mut answer.errors);
-        rows = folded(&listed, &answer.body);
-        header = Header {
-            total: rows.len() as u64,
-            shown: rows.len() as u64,
-            ..answer.header
-        };
+    question::run(ui, env, global, &asked, Folding { args, output })
+}
+
+struct Folding<'a> {
+    args: &'a GroupsArgs,
+    output: RowOutput,
+}
+
+list_body! {
+    /// The listed files, a row a cluster.
+    Folded("groups", GroupsParameters): folded, FoldRow;
+}
+
+impl Verb for Folding<'_> {
+    type Body = Folded;
+
+    fn answering(&self) -> Answering {
+        self.args.layer.answering(&self.args.answering)
     }
-    let errors = names::tidy(errors, &listed);
-    let answer = Answer {
-        header,
-        rows,
-        errors,
-    };
-    ui.redirect(output.output.as_deref());
-    if output.null && output.format == RowFormat::Text {
+
+    fn ask(
+        &mut self,
+        ui: &mut Ui,
+        backend: &mut Backend,
+        asked: &Asked,
+    ) -> CliResult<Whole<Folded>> {
+        let answer = backend.ask(ui, request(self.args, asked, None))?;
+        let mut folded = answer.map(|groups| Folded {
+            folded: folded(&asked.named, &groups),
+        });
+        let rows = folded.body.folded.len() as u64;
+        folded.header = Header {
+            total: rows,
+            shown: rows,
+            ..folded.header
+        };
+        Ok(folded)
+    }
+
+    /// They are named as they were listed.
+    fn show(&self, _: &mut Folded, _: &Asked) {}
+
+    fn parameters(&self, _: &Asked, params: &Params) -> GroupsParameters {
+        parameters(self.args, params)
+    }
+
+    fn output(&self) -> Option<&Path> {
+        self.output.output.as_deref()
+    }
+
+    fn print(&self, ui: &mut Ui, document: &Document<Folded>, _: &Extras<'_>) -> CliResult<()> {
+        if !self.output.null || self.output.format != RowFormat::Text {
+            return lists::print_document(ui, &self.output, document, false);
+        }
         ui.write(|out| {
-            answer.rows.iter().try_for_each(|row| {
+            document.body.folded.iter().try_for_each(|row| {
                 out.write_all(row.path.as_bytes())?;
                 out.write_all(b"\0")
             })
-        })?;
-    } else {
-        let head = Head::new("groups", groups::parameters(args, &params), header);
-        lists::print(
-            ui,
-            &output,
-            &head,
-            "folded",
-            &answer.rows,
-            &answer.errors,
-            false,
-        )?;
+        })
     }
-    let after = After {
-        header: &header,
-        errors: &answer.errors,
-        top: None,
-        none: NOTHING,
-    };
-    after.say(ui, backend)?;
-    Ok(Outcome::of(!answer.rows.is_empty()).with_errors(!answer.errors.is_empty()))
 }
 
 /// The listed files, each cluster at the place of its first.

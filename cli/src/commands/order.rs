@@ -1,0 +1,70 @@
+//! `resemble groups --order`: the names of all files, similar ones side by side.
+
+use std::path::Path;
+
+use resemble_core::Params;
+use resemble_proto::documents::{Document, GroupsParameters};
+use resemble_proto::message::{OrderRow, Whole};
+use resemble_proto::places::Env;
+use resemble_proto::question::OrderRequest;
+use resemble_report::document::Extras;
+
+use super::groups::{parameters, request};
+use crate::args::{Answering, Global, GroupsArgs, RowOutput};
+use crate::backend::Backend;
+use crate::error::CliResult;
+use crate::lists::{self, list_body};
+use crate::question::{self, Asked, Verb};
+use crate::ui::Ui;
+
+pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
+    let output = args.output.as_rows("--order")?;
+    let asked = Asked::within(&args.roots);
+    question::run(ui, env, global, &asked, Ordering { args, output })
+}
+
+struct Ordering<'a> {
+    args: &'a GroupsArgs,
+    output: RowOutput,
+}
+
+list_body! {
+    /// The names in order.
+    Ordered("groups", GroupsParameters): order, OrderRow;
+}
+
+impl Verb for Ordering<'_> {
+    type Body = Ordered;
+
+    fn answering(&self) -> Answering {
+        self.args.answering.clone()
+    }
+
+    fn ask(
+        &mut self,
+        ui: &mut Ui,
+        backend: &mut Backend,
+        asked: &Asked,
+    ) -> CliResult<Whole<Ordered>> {
+        let answer = backend.ask(ui, OrderRequest(request(self.args, asked, None)))?;
+        Ok(answer.map(|order| Ordered { order }))
+    }
+
+    fn show(&self, body: &mut Ordered, asked: &Asked) {
+        for row in &mut body.order {
+            row.path = asked.shown(&row.path);
+        }
+    }
+
+    fn parameters(&self, _: &Asked, params: &Params) -> GroupsParameters {
+        parameters(self.args, params)
+    }
+
+    fn output(&self) -> Option<&Path> {
+        self.output.output.as_deref()
+    }
+
+    fn print(&self, ui: &mut Ui, document: &Document<Ordered>, _: &Extras<'_>) -> CliResult<()> {
+        lists::print_document(ui, &self.output, document, false)
+    }
+}
