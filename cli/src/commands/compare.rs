@@ -5,78 +5,53 @@
 
 use std::path::Path;
 
+use resemble_core::Params;
 use resemble_proto::documents::{CompareDocument, CompareParameters};
-use resemble_proto::message::{CompareClass, CompareOptions, CompareRequest, Comparison};
+use resemble_proto::message::{CompareClass, CompareOptions, CompareRequest, Comparison, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_report::document::{Extras, Report};
-use resemble_report::evidence::{self, Evidence};
+use resemble_report::evidence;
 use resemble_report::quote::quoted;
 use resemble_report::saved::{self, Picked, Saved};
 use resemble_report::text;
 
-use crate::args::{CompareArgs, Global, ReportFormat};
+use crate::args::{Answering, CompareArgs, Global, ReportFormat};
 use crate::backend::Backend;
-use crate::commands::{After, NOTHING, base, common_parameters, picked, read_saved};
-use crate::error::{CliError, CliResult, Outcome};
+use crate::commands::{common_parameters, picked, read_saved};
+use crate::error::{CliError, CliResult};
 use crate::evidence::side_by_side;
+use crate::lists::NOTHING;
 use crate::names::{self, Named};
 use crate::print;
+use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CompareArgs) -> CliResult {
     check(args)?;
-    let named = args.a.as_deref().zip(args.b.as_deref());
-    let (saved, backend) = match (&args.output.from, named) {
-        (None, Some(named)) => {
-            let (document, backend) = ask(ui, env, global, args, named)?;
-            let evidence = best_pairs(ui, args, &document, &backend);
-            let saved = Saved {
-                document,
-                folders: None,
-                evidence,
-                base: base(),
-            };
-            (saved, Some(backend))
+    let classes = classes(ui, args);
+    if let Some(path) = &args.output.from {
+        let mut report = read_saved::<Comparison>(path)?;
+        let picked = Picked {
+            classes: classes.clone(),
+            ..picked(&args.selection)
+        };
+        saved::pick_compare(&mut report, &picked)?;
+        if args.no_trees {
+            report.document.body.trees.clear();
         }
-        (Some(path), _) => {
-            let mut saved = read_saved::<Comparison>(path)?;
-            let picked = Picked {
-                classes: classes(ui, args),
-                ..picked(&args.selection)
-            };
-            saved::pick_compare(&mut saved, &picked)?;
-            if args.no_trees {
-                saved.document.body.trees.clear();
-            }
-            saved.evidence.truncate(args.output.evidence);
-            (saved, None)
-        }
-        // The arguments say so already.
-        (None, None) => {
-            return Err(CliError::Usage(
-                "two directories are to be named".to_owned(),
-            ));
-        }
+        report.evidence.truncate(args.output.evidence);
+        return question::print_again(ui, &Compare { args, classes }, report);
+    }
+    // The arguments say so already.
+    let (Some(a), Some(b)) = (&args.a, &args.b) else {
+        let text = "two directories are to be named";
+        return Err(CliError::Usage(text.to_owned()));
     };
-    let document = &saved.document;
-    let extras = Extras {
-        folders: None,
-        evidence: saved.evidence,
-        base: saved.base,
-        saved: args.output.from.as_deref(),
-    };
-    ui.redirect(args.output.output.as_deref());
-    print(ui, args, document, &extras)?;
-    let same = document.body.summary.is_same();
-    let after = After {
-        header: &document.header,
-        errors: &document.errors,
-        top: args.selection.top,
-        none: if same { "no difference" } else { NOTHING },
-    };
-    after.say(ui, backend)?;
-    Ok(Outcome::of(same).with_errors(!document.errors.is_empty()))
+    let named = [names::required(a)?, names::required(b)?];
+    agree(&named)?;
+    let asked = Asked::about(named.into());
+    question::run(ui, env, global, &asked, Compare { args, classes })
 }
 
 fn check(args: &CompareArgs) -> CliResult<()> {
@@ -114,52 +89,6 @@ fn classes(ui: &Ui, args: &CompareArgs) -> Vec<CompareClass> {
     CompareClass::ALL.into_iter().filter(differs).collect()
 }
 
-fn ask(
-    ui: &mut Ui,
-    env: &Env,
-    global: &Global,
-    args: &CompareArgs,
-    (a, b): (&Path, &Path),
-) -> CliResult<(CompareDocument, Backend)> {
-    let named = [names::required(a)?, names::required(b)?];
-    agree(&named)?;
-    let mut backend = Backend::choose(ui, env, global, &args.answering, &named)?;
-    let classes = classes(ui, args);
-    let [a, b] = &named;
-    let selection = &args.selection;
-    let request = CompareRequest {
-        a: PathText::from(a.real.as_path()),
-        b: PathText::from(b.real.as_path()),
-        options: CompareOptions {
-            scope: selection.scope(Vec::new()),
-            size_ratio: args.size_ratio.unwrap_or_default(),
-            same_suffix: args.same_suffix,
-            names: args.names,
-            min: selection.min.unwrap_or_default(),
-            min_shared: selection.min_shared,
-            exact: args.exact,
-            classes: classes.clone(),
-            top: selection.top,
-        },
-    };
-    let mut answer = backend.ask(ui, request)?;
-    if args.no_trees {
-        answer.body.trees.clear();
-    }
-    let parameters = CompareParameters {
-        a: PathText::from(a.shown.as_path()),
-        b: PathText::from(b.shown.as_path()),
-        size_ratio: args.size_ratio.unwrap_or_default(),
-        same_suffix: args.same_suffix,
-        names: args.names,
-        classes,
-        common: common_parameters(selection, args.exact, backend.params()),
-    };
-    let errors = names::tidy(answer.errors, &named);
-    let document = CompareDocument::new(parameters, answer.header, answer.body, errors);
-    Ok((document, backend))
-}
-
 /// Two directories or two files.
 fn agree(named: &[Named; 2]) -> CliResult<()> {
     let [a, b] = named.each_ref().map(Named::is_dir);
@@ -179,44 +108,129 @@ fn agree(named: &[Named; 2]) -> CliResult<()> {
     )))
 }
 
-/// The best pairs side by side, for a page.
-fn best_pairs(
-    ui: &Ui,
-    args: &CompareArgs,
-    document: &CompareDocument,
-    backend: &Backend,
-) -> Vec<Evidence> {
-    let parameters = &document.parameters;
-    let (a, b) = (parameters.a.as_path(), parameters.b.as_path());
-    if args.output.format != ReportFormat::Html {
-        return Vec::new();
-    }
-    let _progress = ui.progress("reading the best pairs");
-    let params = backend.params();
-    evidence::of_compare(document, args.output.evidence, &|left, right| {
-        side_by_side((a, left), (b, right), params)
-    })
+/// The two that are named are A and B, and rows are relative to them.
+struct Compare<'a> {
+    args: &'a CompareArgs,
+    classes: Vec<CompareClass>,
 }
 
-fn print(
-    ui: &mut Ui,
-    args: &CompareArgs,
-    document: &CompareDocument,
-    extras: &Extras<'_>,
-) -> CliResult<()> {
-    if args.new_only {
-        return print_new(ui, args, document);
+impl Verb for Compare<'_> {
+    type Body = Comparison;
+
+    fn answering(&self) -> Answering {
+        self.args.answering.clone()
     }
-    if args.output.format != ReportFormat::Text {
-        let (format, end) = (args.output.format, args.output.end());
-        return print::print(ui, format, end, Report::Compare(document), extras);
+
+    /// Whoever answers looks at both trees while it compares them.
+    fn is_refreshed(&self) -> bool {
+        false
     }
-    ui.page();
-    let view = text::compare::View {
-        all: args.all,
-        trees: !args.no_trees,
-    };
-    ui.print(|out| text::compare::print(out, document, view))
+
+    fn ask(
+        &mut self,
+        ui: &mut Ui,
+        backend: &mut Backend,
+        asked: &Asked,
+    ) -> CliResult<Whole<Comparison>> {
+        let (args, selection) = (self.args, &self.args.selection);
+        let request = CompareRequest {
+            a: PathText::from(asked.named[0].real.as_path()),
+            b: PathText::from(asked.named[1].real.as_path()),
+            options: CompareOptions {
+                scope: selection.scope(Vec::new()),
+                size_ratio: args.size_ratio.unwrap_or_default(),
+                same_suffix: args.same_suffix,
+                names: args.names,
+                min: selection.min.unwrap_or_default(),
+                min_shared: selection.min_shared,
+                exact: args.exact,
+                classes: self.classes.clone(),
+                top: selection.top,
+            },
+        };
+        let mut answer = backend.ask(ui, request)?;
+        if args.no_trees {
+            answer.body.trees.clear();
+        }
+        Ok(answer)
+    }
+
+    fn show(&self, _: &mut Comparison, _: &Asked) {}
+
+    fn parameters(&self, asked: &Asked, params: &Params) -> CompareParameters {
+        let args = self.args;
+        CompareParameters {
+            a: PathText::from(asked.named[0].shown.as_path()),
+            b: PathText::from(asked.named[1].shown.as_path()),
+            size_ratio: args.size_ratio.unwrap_or_default(),
+            same_suffix: args.same_suffix,
+            names: args.names,
+            classes: self.classes.clone(),
+            common: common_parameters(&args.selection, args.exact, params),
+        }
+    }
+
+    /// The best pairs side by side.
+    fn adorn(
+        &self,
+        ui: &mut Ui,
+        backend: &mut Backend,
+        asked: &Asked,
+        report: &mut Saved<Comparison>,
+    ) -> CliResult<()> {
+        if self.args.output.format != ReportFormat::Html {
+            return Ok(());
+        }
+        let _progress = ui.progress("reading the best pairs");
+        let (a, b) = (&asked.named[0].shown, &asked.named[1].shown);
+        let show = |left: &PathText, right: &PathText| {
+            side_by_side((a, left), (b, right), backend.params())
+        };
+        let count = self.args.output.evidence;
+        report.evidence = evidence::of_compare(&report.document, count, &show);
+        Ok(())
+    }
+
+    fn output(&self) -> Option<&Path> {
+        self.args.output.output.as_deref()
+    }
+
+    fn from(&self) -> Option<&Path> {
+        self.args.output.from.as_deref()
+    }
+
+    fn print(&self, ui: &mut Ui, document: &CompareDocument, extras: &Extras<'_>) -> CliResult<()> {
+        let (args, output) = (self.args, &self.args.output);
+        if args.new_only {
+            return print_new(ui, args, document);
+        }
+        if output.format != ReportFormat::Text {
+            let report = Report::Compare(document);
+            return print::print(ui, output.format, output.end(), report, extras);
+        }
+        ui.page();
+        let view = text::compare::View {
+            all: args.all,
+            trees: !args.no_trees,
+        };
+        ui.print(|out| text::compare::print(out, document, view))
+    }
+
+    fn top(&self) -> Option<u64> {
+        self.args.selection.top
+    }
+
+    fn nothing(&self, body: &Comparison) -> &'static str {
+        if body.summary.is_same() {
+            "no difference"
+        } else {
+            NOTHING
+        }
+    }
+
+    fn holds(&self, document: &CompareDocument) -> bool {
+        document.body.summary.is_same()
+    }
 }
 
 /// The names of what is new in B, for `rsync --files-from`.
