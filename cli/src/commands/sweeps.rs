@@ -1,8 +1,7 @@
 //! What sweeps know: the part that `lost` and `history` share.
 //!
-//! A sweep is a catalogue with its date; the directories that are named besides are one more, which
-//! is now. Every step is a question that other commands ask, so the daemon and this process give
-//! one answer.
+//! A sweep is a catalogue with its date; the directories that are named besides are one more, which is
+//! now. Every step is a question that other commands ask, so the daemon and this process give one answer.
 
 pub(super) mod history;
 pub(super) mod lost;
@@ -25,7 +24,7 @@ use crate::args::{Global, InSweeps};
 use crate::backend::{self, Backend, Sought};
 use crate::error::{CliError, CliResult};
 use crate::names::{self, Named};
-use crate::ui::Ui;
+use crate::question::Asked;
 
 /// One sweep.
 struct Sweep {
@@ -48,19 +47,66 @@ impl Sweep {
     }
 }
 
-/// All sweeps of a question, and who answers it.
-struct Sweeps {
-    /// The oldest first; what is now is last.
-    all: Vec<Sweep>,
-    named: Vec<Named>,
-    backend: Backend,
+/// What is asked about, `also` with it, and its sweeps: the oldest first; what is now is last.
+fn sweeps(
+    env: &Env,
+    global: &Global,
+    options: &InSweeps,
+    also: Option<Named>,
+) -> CliResult<(Asked, Vec<Sweep>)> {
+    let (mut named, missing) = if options.within.is_empty() {
+        (everywhere(env, global), Vec::new())
+    } else {
+        names::resolve(&options.within)
+    };
+    named.extend(also.filter(|also| !named.iter().any(|one| one.real == also.real)));
+    if named.is_empty() {
+        return Err(CliError::Usage(match missing.into_iter().next() {
+            Some(error) => format!("{}: {}", error.path.lossy(), error.message),
+            None => "no sweep is known: name catalogues and directories with --in".to_owned(),
+        }));
+    }
+    let folder = super::import::folder(env, global).ok();
+    let (mut all, mut now): (Vec<Sweep>, Vec<Named>) = (Vec::new(), Vec::new());
+    for one in &named {
+        if one.is_catalogued() {
+            let file = portable::file_of(&one.real, folder.as_deref())?;
+            let date = portable::open(&file)?.head().details.created;
+            all.push(Sweep {
+                roots: vec![one.clone()],
+                date: Some(date),
+            });
+        } else {
+            now.push(one.clone());
+        }
+    }
+    all.sort_by(|a, b| (a.date, &a.roots[0].real).cmp(&(b.date, &b.roots[0].real)));
+    if !now.is_empty() {
+        all.push(Sweep {
+            roots: now,
+            date: None,
+        });
+    }
+    let asked = Asked {
+        missing,
+        ..Asked::about(named)
+    };
+    Ok((asked, all))
+}
+
+/// The questions that follow a file through sweeps.
+struct Search<'a> {
+    backend: &'a mut Backend,
+    asked: &'a Asked,
+    all: &'a [Sweep],
     text: bool,
+    /// What could not be looked at.
     errors: Vec<SoftError>,
 }
 
-/// The file that a question is about.
-struct Known {
-    /// Its place in [`Sweeps::all`].
+/// The file that a search is about.
+struct Followed {
+    /// The place of its sweep among all.
     sweep: usize,
     /// Where it is, as a question names it.
     real: PathBuf,
@@ -68,71 +114,7 @@ struct Known {
     below: Option<PathBuf>,
 }
 
-impl Sweeps {
-    /// The sweeps that are named, `also` among them.
-    fn open(
-        ui: &mut Ui,
-        env: &Env,
-        global: &Global,
-        asked: &InSweeps,
-        also: Option<&Named>,
-    ) -> CliResult<Self> {
-        let (mut named, errors) = if asked.within.is_empty() {
-            (everywhere(env, global), Vec::new())
-        } else {
-            names::resolve(&asked.within)
-        };
-        if let Some(also) = also.filter(|also| !named.iter().any(|one| one.real == also.real)) {
-            named.push(also.clone());
-        }
-        if named.is_empty() {
-            return Err(match errors.into_iter().next() {
-                Some(error) => {
-                    CliError::Usage(format!("{}: {}", error.path.lossy(), error.message))
-                }
-                None => CliError::Usage(
-                    "no sweep is known: name catalogues and directories with --in".to_owned(),
-                ),
-            });
-        }
-        let folder = super::import::folder(env, global).ok();
-        let (mut all, mut now): (Vec<Sweep>, Vec<Named>) = (Vec::new(), Vec::new());
-        for one in &named {
-            if one.is_catalogued() {
-                let file = portable::file_of(&one.real, folder.as_deref())?;
-                let date = portable::open(&file)?.head().details.created;
-                all.push(Sweep {
-                    roots: vec![one.clone()],
-                    date: Some(date),
-                });
-            } else {
-                now.push(one.clone());
-            }
-        }
-        all.sort_by(|a, b| (a.date, &a.roots[0].real).cmp(&(b.date, &b.roots[0].real)));
-        if !now.is_empty() {
-            all.push(Sweep {
-                roots: now,
-                date: None,
-            });
-        }
-        let answering = asked.layer.answering(&asked.answering);
-        let mut backend = Backend::choose(ui, env, global, &answering, &named)?;
-        backend.refresh(ui, &names::real_paths(&named))?;
-        Ok(Self {
-            all,
-            named,
-            backend,
-            text: !asked.layer.no_text,
-            errors,
-        })
-    }
-
-    /// The path as the arguments lead to it.
-    fn shown(&self, real: &Path) -> PathText {
-        names::shown_as(&self.named, &PathText::from(real))
-    }
-
+impl Search<'_> {
     /// What resembles the file at `real` in these sweeps; `None` if there is no such file.
     fn similar(
         &mut self,
@@ -140,7 +122,7 @@ impl Sweeps {
         scope: Scope,
         top: Option<u64>,
     ) -> CliResult<Option<Vec<FindRow>>> {
-        let shown = self.shown(real);
+        let shown = self.asked.shown(&PathText::from(real));
         let sought = Sought::File(Named {
             shown: shown.as_path().to_owned(),
             real: real.to_owned(),
@@ -180,9 +162,9 @@ impl Sweeps {
         Ok(self.similar(&real, scope, Some(0))?.map(|_| real))
     }
 
-    /// The sweep and the place of a file that is named in a catalogue, or is here, or was somewhere
-    /// once: then the sweep that knows the longest end of its path, the latest of several.
-    fn known(&mut self, path: &Path) -> CliResult<Option<Known>> {
+    /// The sweep and the place of a file that is named in a catalogue, or is here, or was somewhere once:
+    /// then the sweep that knows the longest end of its path, the latest of several.
+    fn follow(&mut self, path: &Path) -> CliResult<Option<Followed>> {
         if let Ok(named) = names::required(path) {
             if named.real.is_dir() {
                 return Err(CliError::Usage(format!(
@@ -197,7 +179,7 @@ impl Sweeps {
                     return Ok(None);
                 };
                 let real = self.place(sweep, &below)?;
-                return Ok(real.map(|real| Known {
+                return Ok(real.map(|real| Followed {
                     sweep,
                     real,
                     below: Some(below),
@@ -207,7 +189,7 @@ impl Sweeps {
                 && self.all[sweep].has(&named.real)
             {
                 let below = self.end_of(&named.real)?.map(|(_, below, _)| below);
-                return Ok(Some(Known {
+                return Ok(Some(Followed {
                     sweep,
                     real: named.real,
                     below,
@@ -216,7 +198,7 @@ impl Sweeps {
         }
         let absolute = super::watch::absolute(path)?;
         let known = self.end_of(absolute.as_path())?;
-        Ok(known.map(|(sweep, below, real)| Known {
+        Ok(known.map(|(sweep, below, real)| Followed {
             sweep,
             real,
             below: Some(below),
@@ -263,8 +245,8 @@ fn catalogue_of(path: &Path) -> Option<Named> {
 }
 
 /// What was asked, for documents.
-#[derive(Serialize)]
-struct Parameters {
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct SweepParameters {
     #[serde(flatten, with = "fields::path")]
     path: PathText,
     #[serde(rename = "in")]
@@ -272,7 +254,7 @@ struct Parameters {
     min: Fraction,
 }
 
-impl Parameters {
+impl SweepParameters {
     fn of(path: &Path, asked: &InSweeps) -> Self {
         Self {
             path: path.into(),

@@ -2,18 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
-use resemble_proto::message::{Answer, FindRow};
+use resemble_core::Params;
+use resemble_proto::documents::Document;
+use resemble_proto::message::{Answer, FindRow, Whole};
 use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
-use resemble_proto::report::Head;
+use resemble_report::document::Extras;
 use resemble_report::quote::quoted;
 use resemble_report::rows::{Became, VersionRow};
 
-use super::{Known, Parameters, Sweeps, catalogue_of, summary};
-use crate::args::{Global, HistoryArgs};
-use crate::error::{CliError, CliResult, Outcome};
-use crate::lists;
+use super::{Followed, Search, Sweep, SweepParameters, catalogue_of, summary};
+use crate::args::{Answering, Global, HistoryArgs};
+use crate::backend::Backend;
+use crate::error::{CliError, CliResult};
+use crate::lists::{self, list_body};
 use crate::names;
+use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
 
 pub(in crate::commands) fn run(
@@ -26,52 +31,94 @@ pub(in crate::commands) fn run(
         return summary::run(ui, env, global, args);
     };
     let also = catalogue_of(file).or_else(|| names::required(file).ok());
-    let mut sweeps = Sweeps::open(ui, env, global, &args.sweeps, also.as_ref())?;
-    let progress = ui.progress("following it");
-    let Some(known) = sweeps.known(file)? else {
-        return Err(CliError::Usage(format!(
-            "no sweep knows {}; name those that do with --in",
-            quoted(file)
-        )));
-    };
-    let places = places(&mut sweeps, &known, args.sweeps.min)?;
-    let versions = versions(&mut sweeps, &places)?;
-    drop(progress);
-    let changed = versions.iter().any(|row| {
-        let unchanged = matches!(row.became, Became::First | Became::Same);
-        !unchanged
-    });
-    let answer = Answer::fresh(versions, std::mem::take(&mut sweeps.errors));
-    let errors = names::tidy(answer.errors, &sweeps.named);
-    ui.redirect(args.output.output.as_deref());
-    let parameters = Parameters::of(file, &args.sweeps);
-    let head = Head::new("history", parameters, answer.header);
-    lists::print(
-        ui,
-        &args.output,
-        &head,
-        "versions",
-        &answer.rows,
-        &errors,
-        false,
-    )?;
-    if !changed {
-        ui.note("it did not change");
+    let (asked, sweeps) = super::sweeps(env, global, &args.sweeps, also)?;
+    let telling = Telling { args, file, sweeps };
+    question::run(ui, env, global, &asked, telling)
+}
+
+struct Telling<'a> {
+    args: &'a HistoryArgs,
+    file: &'a Path,
+    sweeps: Vec<Sweep>,
+}
+
+list_body! {
+    /// The oldest version first.
+    Versions("history", SweepParameters): versions, VersionRow;
+}
+
+impl Verb for Telling<'_> {
+    type Body = Versions;
+
+    fn answering(&self) -> Answering {
+        let options = &self.args.sweeps;
+        options.layer.answering(&options.answering)
     }
-    ui.soft_errors(&errors);
-    ui.flush()?;
-    sweeps.backend.close();
-    Ok(Outcome::Holds.with_errors(!errors.is_empty()))
+
+    fn ask(
+        &mut self,
+        ui: &mut Ui,
+        backend: &mut Backend,
+        asked: &Asked,
+    ) -> CliResult<Whole<Versions>> {
+        let _progress = ui.progress("following it");
+        let options = &self.args.sweeps;
+        let mut search = Search {
+            backend,
+            asked,
+            all: &self.sweeps,
+            text: !options.layer.no_text,
+            errors: Vec::new(),
+        };
+        let Some(known) = search.follow(self.file)? else {
+            return Err(CliError::Usage(format!(
+                "no sweep knows {}; name those that do with --in",
+                quoted(self.file)
+            )));
+        };
+        let places = places(&mut search, &known, options.min)?;
+        let versions = versions(&mut search, &places)?;
+        let answer = Answer::fresh(versions, search.errors);
+        Ok(Whole::from(answer).map(|versions| Versions { versions }))
+    }
+
+    /// Rows were named when they were found.
+    fn show(&self, _: &mut Versions, _: &Asked) {}
+
+    fn parameters(&self, _: &Asked, _: &Params) -> SweepParameters {
+        SweepParameters::of(self.file, &self.args.sweeps)
+    }
+
+    fn output(&self) -> Option<&Path> {
+        self.args.output.output.as_deref()
+    }
+
+    fn print(&self, ui: &mut Ui, document: &Document<Versions>, _: &Extras<'_>) -> CliResult<()> {
+        lists::print_document(ui, &self.args.output, document, false)?;
+        let is_change = |row: &VersionRow| !matches!(row.became, Became::First | Became::Same);
+        if !document.body.versions.iter().any(is_change) {
+            ui.note("it did not change");
+        }
+        Ok(())
+    }
+
+    fn holds(&self, _: &Document<Versions>) -> bool {
+        true
+    }
 }
 
 /// Where each sweep has the file: at its own path, or what resembles the version beside most.
-fn places(sweeps: &mut Sweeps, known: &Known, min: Fraction) -> CliResult<Vec<Option<PathBuf>>> {
-    let count = sweeps.all.len();
+fn places(
+    search: &mut Search<'_>,
+    known: &Followed,
+    min: Fraction,
+) -> CliResult<Vec<Option<PathBuf>>> {
+    let count = search.all.len();
     let mut places = vec![None; count];
     for (sweep, place) in places.iter_mut().enumerate() {
         *place = match &known.below {
             _ if sweep == known.sweep => Some(known.real.clone()),
-            Some(below) => sweeps.place(sweep, below)?,
+            Some(below) => search.place(sweep, below)?,
             None => None,
         };
     }
@@ -82,8 +129,8 @@ fn places(sweeps: &mut Sweeps, known: &Known, min: Fraction) -> CliResult<Vec<Op
         if places[sweep].is_none()
             && let Some(version) = nearest(&places, beside, sweep < known.sweep)
         {
-            let scope = sweeps.all[sweep].scope();
-            let similar = sweeps.similar(&version, scope, None)?;
+            let scope = search.all[sweep].scope();
+            let similar = search.similar(&version, scope, None)?;
             let best = similar.into_iter().flatten();
             let best = best
                 .filter(|row| row.resemblance >= min)
@@ -104,11 +151,11 @@ fn nearest(places: &[Option<PathBuf>], at: usize, later: bool) -> Option<PathBuf
 }
 
 /// Each version beside the one before.
-fn versions(sweeps: &mut Sweeps, places: &[Option<PathBuf>]) -> CliResult<Vec<VersionRow>> {
+fn versions(search: &mut Search<'_>, places: &[Option<PathBuf>]) -> CliResult<Vec<VersionRow>> {
     let mut rows = Vec::new();
     let mut before: Option<(usize, PathBuf)> = None;
     for (sweep, place) in places.iter().enumerate() {
-        let date = sweeps.all[sweep].date;
+        let date = search.all[sweep].date;
         let Some(place) = place else {
             if before.is_some() {
                 rows.push(VersionRow {
@@ -126,8 +173,8 @@ fn versions(sweeps: &mut Sweeps, places: &[Option<PathBuf>]) -> CliResult<Vec<Ve
         let row = match &before {
             None => None,
             Some((last, version)) => {
-                let scope = sweeps.all[*last].scope();
-                let rows = sweeps.similar(place, scope, None)?;
+                let scope = search.all[*last].scope();
+                let rows = search.similar(place, scope, None)?;
                 let is_it = |row: &FindRow| row.path.as_path() == version;
                 rows.into_iter().flatten().find(is_it)
             }
@@ -149,7 +196,7 @@ fn versions(sweeps: &mut Sweeps, places: &[Option<PathBuf>]) -> CliResult<Vec<Ve
                 (_, false, false) => Became::Edited,
                 (_, false, true) => Became::MovedEdited,
             },
-            path: Some(sweeps.shown(place)),
+            path: Some(search.asked.shown(&PathText::from(place.as_path()))),
             a_in_b: figure(|row| row.a_in_b),
             b_in_a: figure(|row| row.b_in_a),
             resemblance: figure(|row| row.resemblance),

@@ -1,26 +1,29 @@
 //! `resemble lost`: where the content of a vanished path is now.
 //!
-//! Broder et al. 1997, section 6: "lost and found". The cluster is collected from the lost file outwards: what
-//! resembles it, what resembles that, and so on.
+//! Broder et al. 1997, section 6: "lost and found". The cluster is collected from the lost file outwards:
+//! what resembles it, what resembles that, and so on.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
-use resemble_proto::message::{Answer, Header, Scope};
+use resemble_core::Params;
+use resemble_proto::documents::Document;
+use resemble_proto::message::{Answer, Scope, Whole};
 use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
-use resemble_proto::report::Head;
-use resemble_report::human;
+use resemble_report::document::Extras;
+use resemble_report::human::day;
 use resemble_report::quote::quoted;
 use resemble_report::rows::LostRow;
 
-use super::{Parameters, Sweeps, catalogue_of};
-use crate::args::{Global, LostArgs};
-use crate::commands::NOTHING;
-use crate::error::{CliResult, Outcome};
-use crate::lists;
-use crate::names;
+use super::{Search, Sweep, SweepParameters, catalogue_of};
+use crate::args::{Answering, Global, LostArgs};
+use crate::backend::Backend;
+use crate::error::CliResult;
+use crate::lists::{self, NOTHING, list_body};
+use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
 
 /// Versions whose relatives are looked for, at most: each is a question.
@@ -32,71 +35,110 @@ pub(in crate::commands) fn run(
     global: &Global,
     args: &LostArgs,
 ) -> CliResult {
-    let also = catalogue_of(&args.path);
-    let mut sweeps = Sweeps::open(ui, env, global, &args.sweeps, also.as_ref())?;
-    let progress = ui.progress("looking for it");
-    let known = sweeps.known(&args.path)?;
-    let mut found = Cluster::default();
-    if let Some(known) = &known {
-        found.collect(&mut sweeps, &known.real, args.sweeps.min)?;
-    }
-    drop(progress);
-    let is_later = |row: &LostRow| {
-        let date = known
-            .as_ref()
-            .and_then(|known| sweeps.all[known.sweep].date);
-        date.is_some_and(|last| row.date.is_none_or(|date| date > last))
+    let (asked, sweeps) = super::sweeps(env, global, &args.sweeps, catalogue_of(&args.path))?;
+    let lost = Losing {
+        args,
+        sweeps,
+        last: None,
+        holds: false,
+        is_cut: false,
     };
-    let holds = found.rows.first().is_some_and(is_later);
-    let total = found.rows.len() as u64;
-    if let Some(top) = args.top {
-        found
-            .rows
-            .truncate(usize::try_from(top).unwrap_or(usize::MAX));
+    question::run(ui, env, global, &asked, lost)
+}
+
+struct Losing<'a> {
+    args: &'a LostArgs,
+    sweeps: Vec<Sweep>,
+    /// The last known path and its date; `None`: no sweep knows it.
+    last: Option<(PathText, Option<i64>)>,
+    /// Whether something is more recent than that.
+    holds: bool,
+    /// Whether there may be more.
+    is_cut: bool,
+}
+
+list_body! {
+    /// Where it is or was, the latest first.
+    Places("lost", SweepParameters): places, LostRow;
+}
+
+impl Verb for Losing<'_> {
+    type Body = Places;
+
+    fn answering(&self) -> Answering {
+        let options = &self.args.sweeps;
+        options.layer.answering(&options.answering)
     }
-    let answer = Answer::fresh(found.rows, std::mem::take(&mut sweeps.errors));
-    let header = Header {
-        total,
-        ..answer.header
-    };
-    let errors = names::tidy(answer.errors, &sweeps.named);
-    ui.redirect(args.output.output.as_deref());
-    let parameters = Parameters::of(&args.path, &args.sweeps);
-    let head = Head::new("lost", parameters, header);
-    lists::print(
-        ui,
-        &args.output,
-        &head,
-        "places",
-        &answer.rows,
-        &errors,
-        false,
-    )?;
-    match &known {
-        None => ui.note(&format!("no sweep knows {}", quoted(&args.path))),
-        Some(known) => {
-            let date = sweeps.all[known.sweep].date;
-            let date = date.map_or_else(|| "now".to_owned(), human::day);
-            let shown = sweeps.shown(&known.real);
-            ui.note(&format!(
-                "last known as {} ({date})",
-                quoted(shown.as_path())
-            ));
-            if total == 0 {
-                ui.note(NOTHING);
+
+    fn ask(
+        &mut self,
+        ui: &mut Ui,
+        backend: &mut Backend,
+        asked: &Asked,
+    ) -> CliResult<Whole<Places>> {
+        let _progress = ui.progress("looking for it");
+        let options = &self.args.sweeps;
+        let mut search = Search {
+            backend,
+            asked,
+            all: &self.sweeps,
+            text: !options.layer.no_text,
+            errors: Vec::new(),
+        };
+        let mut found = Cluster::default();
+        if let Some(known) = search.follow(&self.args.path)? {
+            found.collect(&mut search, &known.real, options.min)?;
+            let date = self.sweeps[known.sweep].date;
+            let is_later =
+                |row: &LostRow| date.is_some_and(|last| row.date.is_none_or(|date| date > last));
+            self.holds = found.rows.first().is_some_and(is_later);
+            let real = PathText::from(known.real.as_path());
+            self.last = Some((asked.shown(&real), date));
+        }
+        self.is_cut = found.cut;
+        let answer = Answer::fresh(found.rows, search.errors).cut(self.args.top);
+        Ok(Whole::from(answer).map(|places| Places { places }))
+    }
+
+    /// Rows were named when they were found.
+    fn show(&self, _: &mut Places, _: &Asked) {}
+
+    fn parameters(&self, _: &Asked, _: &Params) -> SweepParameters {
+        SweepParameters::of(&self.args.path, &self.args.sweeps)
+    }
+
+    fn output(&self) -> Option<&Path> {
+        self.args.output.output.as_deref()
+    }
+
+    fn print(&self, ui: &mut Ui, document: &Document<Places>, _: &Extras<'_>) -> CliResult<()> {
+        lists::print_document(ui, &self.args.output, document, false)?;
+        match &self.last {
+            None => ui.note(&format!("no sweep knows {}", quoted(&self.args.path))),
+            Some((shown, date)) => {
+                let date = date.map_or_else(|| "now".to_owned(), day);
+                let shown = quoted(shown.as_path());
+                ui.note(&format!("last known as {shown} ({date})"));
+                if document.header.total == 0 {
+                    ui.note(NOTHING);
+                }
             }
         }
+        if self.is_cut {
+            ui.note(&format!(
+                "only the relatives of {MOST} versions were looked for"
+            ));
+        }
+        Ok(())
     }
-    if found.cut {
-        ui.note(&format!(
-            "only the relatives of {MOST} versions were looked for"
-        ));
+
+    fn top(&self) -> Option<u64> {
+        self.args.top
     }
-    lists::note_limits(ui, &header, args.top, sweeps.backend.is_daemon());
-    ui.soft_errors(&errors);
-    ui.flush()?;
-    sweeps.backend.close();
-    Ok(Outcome::of(holds).with_errors(!errors.is_empty()))
+
+    fn holds(&self, _: &Document<Places>) -> bool {
+        self.holds
+    }
 }
 
 /// What belongs together.
@@ -110,9 +152,9 @@ struct Cluster {
 
 impl Cluster {
     /// Everything that is connected with the file at `real` by resemblances of at least `min`.
-    fn collect(&mut self, sweeps: &mut Sweeps, real: &Path, min: Fraction) -> CliResult<()> {
+    fn collect(&mut self, search: &mut Search<'_>, real: &Path, min: Fraction) -> CliResult<()> {
         let everywhere = Scope {
-            within: names::real_paths(&sweeps.named),
+            within: search.asked.scope(),
             ..Scope::default()
         };
         let mut rows: HashMap<PathBuf, LostRow> = HashMap::new();
@@ -125,16 +167,16 @@ impl Cluster {
             }
             let is_first = asked == 0;
             asked += 1;
-            let similar = sweeps.similar(&subject, everywhere.clone(), None)?;
+            let similar = search.similar(&subject, everywhere.clone(), None)?;
             for row in similar.into_iter().flatten() {
                 let place = row.path.as_path().to_owned();
                 if row.resemblance < min || place == real || rows.contains_key(&place) {
                     continue;
                 }
-                let sweep = sweeps.all.iter().find(|sweep| sweep.has(&place));
+                let sweep = search.all.iter().find(|sweep| sweep.has(&place));
                 let new = LostRow {
                     date: sweep.and_then(|sweep| sweep.date),
-                    path: sweeps.shown(&place),
+                    path: search.asked.shown(&row.path),
                     relation: row.relation.filter(|_| is_first),
                     resemblance: if is_first {
                         row.resemblance

@@ -12,11 +12,10 @@ use resemble_proto::places::Env;
 use resemble_report::human;
 use resemble_report::quote::quoted;
 
-use super::{Sweep, Sweeps};
+use super::Sweep;
 use crate::args::{Global, HistoryArgs, RowFormat};
 use crate::commands::export::now;
 use crate::error::{CliError, CliResult, Outcome};
-use crate::names;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &HistoryArgs) -> CliResult {
@@ -25,32 +24,36 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &HistoryArgs) -
             "--summary writes a page, tables (CSV) and plots: name a folder with -o".to_owned(),
         ));
     }
-    let mut sweeps = Sweeps::open(ui, env, global, &args.sweeps, None)?;
-    if let Some(now) = sweeps.all.last().filter(|sweep| sweep.roots.len() > 1) {
+    let options = &args.sweeps;
+    let (asked, sweeps) = super::sweeps(env, global, options, None)?;
+    if let Some(now) = sweeps.last().filter(|sweep| sweep.roots.len() > 1) {
         return Err(CliError::Usage(format!(
             "{} and {} are both here and now: a summary takes one directory besides catalogues",
             quoted(&now.roots[0].shown),
             quoted(&now.roots[1].shown)
         )));
     }
-    if sweeps.all.len() < 2 {
+    if sweeps.len() < 2 {
         return Err(CliError::Usage(
             "a summary needs two sweeps or more: name their catalogues with --in".to_owned(),
         ));
     }
-    let mut summary = Summary::new(sweeps.all.iter().map(name_of).collect());
-    for at in 1..sweeps.all.len() {
+    let answering = options.layer.answering(&options.answering);
+    let mut backend = asked.open(ui, env, global, &answering)?;
+    let mut summary = Summary::new(sweeps.iter().map(name_of).collect());
+    let mut errors = Vec::new();
+    for pair in sweeps.windows(2) {
         let root = |sweep: &Sweep| PathText::from(sweep.roots[0].real.as_path());
         let request = CompareRequest {
-            a: root(&sweeps.all[at - 1]),
-            b: root(&sweeps.all[at]),
+            a: root(&pair[0]),
+            b: root(&pair[1]),
             options: CompareOptions::default(),
         };
-        let answer = sweeps.backend.ask(ui, request)?;
-        sweeps.errors.extend(answer.errors);
+        let answer = backend.ask(ui, request)?;
+        errors.extend(answer.errors);
         summary.take(&answer.body);
     }
-    let errors = names::tidy(std::mem::take(&mut sweeps.errors), &sweeps.named);
+    let errors = asked.errors(errors);
     let report = summary.report();
     if let Some(folder) = &args.output.output {
         let (count, page) = write_files(report, folder)?;
@@ -64,7 +67,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &HistoryArgs) -
     }
     ui.soft_errors(&errors);
     ui.flush()?;
-    sweeps.backend.close();
+    backend.close();
     Ok(Outcome::Holds.with_errors(!errors.is_empty()))
 }
 
