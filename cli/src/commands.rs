@@ -30,21 +30,15 @@ use std::path::Path;
 
 use clap::CommandFactory;
 use resemble_proto::documents::SavedBody;
-use resemble_proto::message::{Header, SoftError};
-use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::CommonParameters;
-use resemble_report::document::{Extras, Report};
 use resemble_report::human::{counted, human_size};
 use resemble_report::plan::Plan;
 use resemble_report::quote::quoted;
 use resemble_report::saved::{Picked, Saved};
 
-use crate::args::{Cli, Command, ReportFormat, Selection};
-use crate::backend::Backend;
+use crate::args::{Cli, Command, Selection};
 use crate::error::{CliError, CliResult};
-use crate::lists;
-use crate::print;
 use crate::ui::Ui;
 
 pub use completions::print as print_completions;
@@ -87,38 +81,6 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
     }
 }
 
-/// What is said on standard error when a report was printed.
-struct After<'a> {
-    header: &'a Header,
-    errors: &'a [SoftError],
-    top: Option<u64>,
-    /// What an answer without rows says.
-    none: &'a str,
-}
-
-/// What most answers without rows say.
-pub const NOTHING: &str = "nothing found";
-
-impl After<'_> {
-    /// Says it and puts the cache in order.
-    fn say(&self, ui: &mut Ui, backend: Option<Backend>) -> CliResult<()> {
-        let by_daemon = backend.as_ref().is_some_and(Backend::is_daemon);
-        lists::note_nothing(ui, self.header, self.none);
-        lists::note_limits(ui, self.header, self.top, by_daemon);
-        ui.soft_errors(self.errors);
-        ui.flush()?;
-        if let Some(backend) = backend {
-            backend.close();
-        }
-        Ok(())
-    }
-}
-
-/// The directory that relative names start from.
-fn base() -> Option<PathText> {
-    std::env::current_dir().ok().map(PathText::from)
-}
-
 /// What is kept of a saved report.
 fn picked(selection: &Selection) -> Picked {
     Picked {
@@ -140,15 +102,6 @@ fn read_saved<B: SavedBody>(path: &Path) -> CliResult<Saved<B>> {
         source,
     })?;
     Saved::parse(&bytes).map_err(|why| CliError::Usage(format!("{} {why}", quoted(path))))
-}
-
-/// Prints one list as a page or a workbook.
-fn print_list(ui: &mut Ui, format: ReportFormat, report: Report<'_>) -> CliResult<()> {
-    let extras = Extras {
-        base: base(),
-        ..Extras::default()
-    };
-    print::print(ui, format, b'\n', report, &extras)
 }
 
 /// Prints a plan and says what it would gain.

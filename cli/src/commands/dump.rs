@@ -6,27 +6,23 @@
 use resemble_proto::places::Env;
 
 use crate::args::{DumpArgs, Global};
-use crate::backend::Backend;
 use crate::error::{CliResult, Outcome};
-use crate::names;
+use crate::question::Asked;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DumpArgs) -> CliResult {
-    let (named, mut errors) = names::resolve(&args.roots);
-    if named.is_empty() && !errors.is_empty() {
-        ui.soft_errors(&errors);
+    let asked = Asked::within(&args.roots);
+    if !asked.anything {
+        ui.soft_errors(&asked.missing);
         return Ok(Outcome::Incomplete);
     }
-    let mut backend = Backend::choose(ui, env, global, &args.answering, &named)?;
-    let real = names::real_paths(&named);
-    backend.refresh(ui, &real)?;
+    let mut backend = asked.open(ui, env, global, &args.answering)?;
     ui.redirect(args.output.as_deref());
-    let found = backend.dump(real, args.form(), &mut |piece| {
+    let found = backend.dump(asked.scope(), args.form(), &mut |piece| {
         ui.write(|out| out.write_all(piece))
     })?;
     ui.flush()?;
-    errors.extend(found);
-    let errors = names::tidy(errors, &named);
+    let errors = asked.errors(found);
     ui.soft_errors(&errors);
     backend.close();
     Ok(Outcome::Holds.with_errors(!errors.is_empty()))

@@ -20,9 +20,8 @@ use resemble_report::human::human_size;
 use resemble_report::quote::quoted;
 
 use crate::args::{ExportArgs, Global};
-use crate::backend::Backend;
 use crate::error::{CliError, CliResult, Outcome};
-use crate::names;
+use crate::question::Asked;
 use crate::ui::Ui;
 
 /// A catalogue of so many bytes is small, whatever it is a catalogue of.
@@ -30,16 +29,14 @@ const SMALL: u64 = 1 << 20;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) -> CliResult {
     let label = label(args)?;
-    let (named, mut errors) = names::resolve(&args.roots);
-    if named.is_empty() && !errors.is_empty() {
-        ui.soft_errors(&errors);
+    let asked = Asked::within(&args.roots);
+    if !asked.anything {
+        ui.soft_errors(&asked.missing);
         return Ok(Outcome::Incomplete);
     }
-    let answering = args.layer.answering(&args.answering);
-    let mut backend = Backend::choose(ui, env, global, &answering, &named)?;
-    let real = names::real_paths(&named);
     // Before the new file is there: it must not be found by its own search.
-    backend.refresh(ui, &real)?;
+    let answering = args.layer.answering(&args.answering);
+    let mut backend = asked.open(ui, env, global, &answering)?;
     let form = DumpForm::Catalogue(CatalogueForm {
         label,
         created: args.created.unwrap_or_else(now),
@@ -51,12 +48,11 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) ->
     });
     let mut file = NewFile::beside(&args.output)?;
     let progress = ui.progress("writing the catalogue");
-    let found = backend.dump(real, form, &mut |piece| file.write(piece))?;
+    let found = backend.dump(asked.scope(), form, &mut |piece| file.write(piece))?;
     drop(progress);
     backend.close();
     let (totals, details, bytes) = file.finish()?;
-    errors.extend(found);
-    let errors = names::tidy(errors, &named);
+    let errors = asked.errors(found);
     ui.soft_errors(&errors);
     ui.note(&said(&args.output, &totals, &details, bytes));
     Ok(Outcome::Holds.with_errors(!errors.is_empty()))

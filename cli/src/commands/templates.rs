@@ -14,10 +14,11 @@ use resemble_proto::places::{self, Env};
 use resemble_proto::report::Head;
 
 use crate::args::{Global, MarkArgs, RowOutput, TemplatesAction, TemplatesArgs};
-use crate::backend::{self, Backend};
+use crate::backend;
 use crate::error::{CliError, CliResult, Outcome};
 use crate::lists;
 use crate::names::{self, Named};
+use crate::question::Asked;
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &TemplatesArgs) -> CliResult {
@@ -47,9 +48,8 @@ fn mark(ui: &mut Ui, env: &Env, global: &Global, args: &MarkArgs) -> CliResult {
         roots,
         cluster,
     } = Meant::of(&args.what)?;
-    let named: Vec<Named> = files.iter().chain(&roots).cloned().collect();
-    let mut backend = Backend::choose(ui, env, global, &args.answering, &named)?;
-    backend.refresh(ui, &names::real_paths(&named))?;
+    let asked = Asked::about(files.iter().chain(&roots).cloned().collect());
+    let mut backend = asked.open(ui, env, global, &args.answering)?;
     let request = MarkRequest {
         files: names::real_paths(&files),
         cluster,

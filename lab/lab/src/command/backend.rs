@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use resemble_cli::backend::local::Local;
-use resemble_cli::commands::NOTHING;
 use resemble_cli::error::{CliError, CliResult, Outcome};
-use resemble_cli::lists;
+use resemble_cli::lists::{self, NOTHING};
 use resemble_cli::names::Named;
 use resemble_cli::ui::Ui;
 use resemble_core::Params;
