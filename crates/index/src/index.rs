@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use resemble_core::Params;
 
 use crate::batch::{Refusal, Writing, postings};
@@ -156,7 +156,36 @@ impl Index {
 
     /// Stores or, with `None`, forgets several records in one transaction.
     pub fn put_records(&self, records: &[(&str, Option<&[u8]>)]) -> Result<(), ApplyError> {
-        self.transact(|writing| {
+        let turn = self.turn.lock();
+        self.put_in(&turn, records)
+    }
+
+    /// Changes records by what they are: no other writer comes between the state that `change` is
+    /// shown and what it returns, which is stored as by [`Self::put_records`].
+    ///
+    /// Readers are not held up; whoever writes waits for `change`, which must not write itself.
+    pub fn update_records(
+        &self,
+        change: impl FnOnce(&Snapshot) -> Result<Vec<(String, Option<Vec<u8>>)>, ReadError>,
+    ) -> Result<(), ApplyError> {
+        let turn = self.turn.lock();
+        let records = change(&self.snapshot()?)?;
+        let records: Vec<(&str, Option<&[u8]>)> = records
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_deref()))
+            .collect();
+        if records.is_empty() {
+            return Ok(());
+        }
+        self.put_in(&turn, &records)
+    }
+
+    fn put_in(
+        &self,
+        turn: &MutexGuard<'_, ()>,
+        records: &[(&str, Option<&[u8]>)],
+    ) -> Result<(), ApplyError> {
+        self.transact_in(turn, |writing| {
             let mut table = writing.txn.open_table(schema::RECORDS)?;
             for (name, value) in records {
                 match value {
@@ -186,9 +215,17 @@ impl Index {
         work: impl FnOnce(&mut Writing<'_>) -> Result<T, Refusal>,
     ) -> Result<T, ApplyError> {
         let turn = self.turn.lock();
-        let done = guarded(|| Ok(self.write(work)));
-        drop(turn);
-        done.map_err(Refusal::from)
+        self.transact_in(&turn, work)
+    }
+
+    /// The same by one who has the turn already.
+    fn transact_in<T>(
+        &self,
+        _turn: &MutexGuard<'_, ()>,
+        work: impl FnOnce(&mut Writing<'_>) -> Result<T, Refusal>,
+    ) -> Result<T, ApplyError> {
+        guarded(|| Ok(self.write(work)))
+            .map_err(Refusal::from)
             .flatten()
             .map_err(|refusal| refusal.into_apply(self.place.path()))
     }

@@ -197,7 +197,8 @@ impl Snapshot {
         self.inner.place.path()
     }
 
-    pub(crate) fn generation(&self) -> u64 {
+    /// The number of the commit that this is a view of.
+    pub fn generation(&self) -> u64 {
         self.inner.counters.generation
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use resemble_core::Params;
-use resemble_index::{Change, Index, Options, PostingKind};
+use resemble_index::{Change, Index, Options, PostingKind, Snapshot};
 
 use crate::made::{digest, read};
 
@@ -80,4 +80,36 @@ fn a_held_snapshot_stays_as_it_was() {
     assert!(held.file_at(Path::new("/7")).unwrap().is_some());
     assert_eq!(held.check().unwrap(), Vec::<String>::new());
     assert_eq!(crate::made::sound(&index).totals().unwrap().contents, 1);
+}
+
+/// What several threads change by what it is loses nothing.
+#[test]
+fn records_change_by_what_they_are() {
+    let index = Index::in_memory(&Params::default()).unwrap();
+    let number = |record: Option<Vec<u8>>| -> u32 {
+        record.map_or(0, |record| {
+            String::from_utf8(record).unwrap().parse().unwrap()
+        })
+    };
+    std::thread::scope(|threads| {
+        for _ in 0..4 {
+            threads.spawn(|| {
+                for _ in 0..25 {
+                    let add = |now: &Snapshot| {
+                        let next = number(now.record("count")?) + 1;
+                        Ok(vec![(
+                            "count".to_owned(),
+                            Some(next.to_string().into_bytes()),
+                        )])
+                    };
+                    index.update_records(add).unwrap();
+                }
+            });
+        }
+    });
+    let after = index.snapshot().unwrap();
+    assert_eq!(number(after.record("count").unwrap()), 100);
+    // Nothing to write is no commit.
+    index.update_records(|_| Ok(Vec::new())).unwrap();
+    assert_eq!(index.snapshot().unwrap().generation(), after.generation());
 }
