@@ -4,7 +4,8 @@
 //! cargo run --release -p resemble-methods --example anchors -- FOLDER… > anchors.txt
 //! ```
 //!
-//! Takes up to 8 MiB of each folder: files spread evenly over its sorted list, text only, the first 64 KiB of each.
+//! Takes up to 8 MiB of each folder: files spread evenly over its sorted list, text only, the first
+//! 64 KiB of each.
 
 #![allow(clippy::print_stdout)]
 

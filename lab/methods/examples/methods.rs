@@ -1,11 +1,12 @@
-//! What each method costs: MB/s of making signatures, and bytes of a signature for each content byte.
+//! What each method costs: MB/s of making signatures, and bytes of a signature for each content
+//! byte.
 //!
 //! ```text
 //! cargo run --release -p resemble-methods --example methods -- FOLDER [MIB]
 //! ```
 //!
-//! Reads up to MIB (256) mebibytes of files under FOLDER into memory first; one thread. Then the stages of sif's all
-//! against all, and what Forman et al. say of merging chunk lists.
+//! Reads up to MIB (256) mebibytes of files under FOLDER into memory first; one thread. Then the
+//! stages of sif's all against all, and what Forman et al. say of merging chunk lists.
 
 #![allow(clippy::print_stdout)]
 

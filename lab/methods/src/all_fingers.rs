@@ -1,12 +1,14 @@
 //! One against all, as sif does it: which files have fingerprints of a query file.
 //!
-//! **Paper.** Manber 1994, section 3. All fingerprints of all files stand in one list, each with the number of its
-//! file; those of the query are looked for, and what is found is counted for each file. The paper searches the list
-//! from end to end ("as long as the set is no more than a few megabytes, this search is very effective") and names the
-//! alternative, to "sort both sets and intersect them".
+//! **Paper.** Manber 1994, section 3. All fingerprints of all files stand in one list, each with
+//! the number of its file; those of the query are looked for, and what is found is counted for each
+//! file. The paper searches the list from end to end ("as long as the set is no more than a few
+//! megabytes, this search is very effective") and names the alternative, to "sort both sets and
+//! intersect them".
 //!
-//! [`AllFingers::scan`] is the one and keeps the list as it came; [`SortedFingers::search`] is the other, in the time
-//! of what is found. Both count the same, and the scan is what the tests believe.
+//! [`AllFingers::scan`] is the one and keeps the list as it came; [`SortedFingers::search`] is the
+//! other, in the time of what is found. Both count the same, and the scan is what the tests
+//! believe.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -19,8 +21,8 @@ pub struct AllFingers(Vec<(u64, u32)>);
 pub struct Found {
     /// The file.
     pub file: u32,
-    /// Occurrences in it of fingerprints of the query. Over the query's own number of fingerprints it is the paper's
-    /// percentage: [`crate::sif::Common::figure`].
+    /// Occurrences in it of fingerprints of the query. Over the query's own number of fingerprints
+    /// it is the paper's percentage: [`crate::sif::Common::figure`].
     pub occurrences: u64,
 }
 
@@ -55,7 +57,8 @@ impl AllFingers {
 pub struct SortedFingers(Vec<(u64, u32)>);
 
 impl SortedFingers {
-    /// The files with fingerprints of the query, by number. Time: a binary search for each fingerprint, and what is found.
+    /// The files with fingerprints of the query, by number. Time: a binary search for each
+    /// fingerprint, and what is found.
     pub fn search(&self, query: impl IntoIterator<Item = u64>) -> Vec<Found> {
         let query: HashSet<u64> = query.into_iter().collect();
         let mut counts = BTreeMap::new();

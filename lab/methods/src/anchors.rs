@@ -1,19 +1,22 @@
 //! sif with anchors: the fingerprints of what starts with certain strings.
 //!
-//! **Paper.** Manber 1994, section 2, the first method; most of its experiments (section 5) used it.
+//! **Paper.** Manber 1994, section 2, the first method; most of its experiments (section 5) used
+//! it.
 //!
-//! **Fingerprints.** "We search the file for all occurrences of all anchors", here with one automaton for all (Aho &
-//! Corasick 1975, by the crate of that name), and take the checksum of the 50 bytes from there: [`checksum`]. As with
-//! the other method the search goes on behind them. Of anchors that start at one place the longest counts, which makes
-//! no difference to the 50 bytes. An anchor less than 50 bytes before the end gives none.
+//! **Fingerprints.** "We search the file for all occurrences of all anchors", here with one
+//! automaton for all (Aho & Corasick 1975, by the crate of that name), and take the checksum of the
+//! 50 bytes from there: [`checksum`]. As with the other method the search goes on behind them. Of
+//! anchors that start at one place the longest counts, which makes no difference to the 50 bytes.
+//! An anchor less than 50 bytes before the end gives none.
 //!
 //! **Figure.** That of [`crate::sif`].
 //!
-//! **Cost.** Time: one transition of the automaton a byte, whatever the number of anchors. Size: by the anchors; "on
-//! the average, one fingerprint was generated for about every 200 bytes of text".
+//! **Cost.** Time: one transition of the automaton a byte, whatever the number of anchors. Size: by
+//! the anchors; "on the average, one fingerprint was generated for about every 200 bytes of text".
 //!
-//! **Sees** what sif sees. No value of a checksum is thrown away: all 30 bits tell files apart, not 22. **Blind** in
-//! files that speak another language than the texts the anchors were chosen from, which is why [`pick`] chooses them
+//! **Sees** what sif sees. No value of a checksum is thrown away: all 30 bits tell files apart, not
+//! 22. **Blind** in files that speak another language than the texts the anchors were chosen from,
+//!     which is why [`pick`] chooses them
 //! from any.
 
 use std::collections::hash_map::Entry;
@@ -108,9 +111,9 @@ impl Anchors {
     /// The longest an anchor can be in any window.
     const LONGEST: u32 = 1000;
 
-    /// Reads a file of anchors: one a line, lines that start with `#` are comments, `\n`, `\t`, `\s` (a blank), `\#`,
-    /// `\\` and `\xNN` stand for bytes. Blanks within a line, also at its ends, belong to the anchor; a carriage return
-    /// at the end does not.
+    /// Reads a file of anchors: one a line, lines that start with `#` are comments, `\n`, `\t`,
+    /// `\s` (a blank), `\#`, `\\` and `\xNN` stand for bytes. Blanks within a line, also at its
+    /// ends, belong to the anchor; a carriage return at the end does not.
     pub fn parse(text: &[u8]) -> Result<Self, AnchorError> {
         let mut strings = Vec::new();
         for (line, bytes) in (1..).zip(text.split(|&byte| byte == b'\n')) {
@@ -149,7 +152,8 @@ impl Anchors {
         }
     }
 
-    /// The set that is taken if none is given: `STANDARD`, picked from manuals and source code of several languages.
+    /// The set that is taken if none is given: `STANDARD`, picked from manuals and source code of
+    /// several languages.
     pub fn standard() -> Arc<Self> {
         static SET: LazyLock<Arc<Anchors>> = LazyLock::new(|| {
             Arc::new(Anchors::parse(STANDARD.as_bytes()).expect("a test reads it"))
@@ -274,8 +278,8 @@ impl AnchorScanner {
         for part in bytes.chunks(PART) {
             self.held.extend_from_slice(part);
             let mut at = 0;
-            // A find is final once its window is whole: an anchor that starts earlier is no longer than a window, so it
-            // would be whole as well and found first.
+            // A find is final once its window is whole: an anchor that starts earlier is no longer
+            // than a window, so it would be whole as well and found first.
             while self.held.len() - at >= window {
                 let rest = Input::new(&self.held).span(at..self.held.len());
                 let Some(found) = self.params.anchors.automaton.find(rest) else {
@@ -352,11 +356,12 @@ impl AnchorCounts {
 
     /// Strings that may be anchors, best first.
     ///
-    /// One qualifies that comes at most once in ten times `every` bytes, so that no one dominates, in two texts or
-    /// more, and is made of at least three different bytes. First come those with most occurrences times texts: by
-    /// texts alone the headings that every file has once would win, by occurrences the words of a few long files. What
-    /// overlaps one before it by three bytes, as `hara` and `arac` do in *character*, would be found in the same places
-    /// and is left out.
+    /// One qualifies that comes at most once in ten times `every` bytes, so that no one dominates,
+    /// in two texts or more, and is made of at least three different bytes. First come those with
+    /// most occurrences times texts: by texts alone the headings that every file has once would
+    /// win, by occurrences the words of a few long files. What overlaps one before it by three
+    /// bytes, as `hara` and `arac` do in *character*, would be found in the same places and is left
+    /// out.
     fn ranked(&self, every: u32) -> Vec<Vec<u8>> {
         let too_common = (self.bytes / (10 * u64::from(every.max(1)))).max(1);
         let mut candidates: Vec<(&[u8; LENGTH], &Count)> = self
@@ -386,11 +391,12 @@ impl AnchorCounts {
     }
 }
 
-/// Anchors that are "quite common but not too common" in these texts, and are found in them once in about `every` bytes
-/// (200 in section 5 of the paper) with `window` bytes passed over after a find. Empty if the texts have none.
+/// Anchors that are "quite common but not too common" in these texts, and are found in them once in
+/// about `every` bytes (200 in section 5 of the paper) with `window` bytes passed over after a
+/// find. Empty if the texts have none.
 ///
-/// Takes the best strings, as many as are needed: words come in clusters, so what many anchors find together is not the
-/// sum of what each finds, and is measured on the texts (at most 17 searches).
+/// Takes the best strings, as many as are needed: words come in clusters, so what many anchors find
+/// together is not the sum of what each finds, and is measured on the texts (at most 17 searches).
 pub fn pick<T: AsRef<[u8]>>(texts: &[T], every: u32, window: u32) -> Vec<Vec<u8>> {
     let mut counts = AnchorCounts::default();
     for text in texts {

@@ -50,8 +50,8 @@ proptest! {
     }
 }
 
-/// "If two files contain an identical piece, and if the piece contains an anchor, then the string around the anchor is
-/// identical."
+/// "If two files contain an identical piece, and if the piece contains an anchor, then the string
+/// around the anchor is identical."
 #[test]
 fn acte_in_character_starts_a_fingerprint() {
     let params = AnchorParams {

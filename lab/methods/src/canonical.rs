@@ -1,16 +1,17 @@
 //! Source code with its identifiers made equal.
 //!
-//! Manber 1994, section 1, on Baker 1993: source codes are similar "if one can be obtained from the other by changing
-//! parameter names"; "it would be interesting to combine the two approaches". This is the combination: before anything
-//! is fingerprinted every identifier becomes one letter, so a copy with other names is the same bytes.
+//! Manber 1994, section 1, on Baker 1993: source codes are similar "if one can be obtained from the
+//! other by changing parameter names"; "it would be interesting to combine the two approaches".
+//! This is the combination: before anything is fingerprinted every identifier becomes one letter,
+//! so a copy with other names is the same bytes.
 //!
-//! No language is parsed. A word is a run of letters, digits, `_`, `$` and bytes that are no ASCII; one that starts
-//! with a digit is a number and stays; one of [`KEYWORDS`] stays; any other is an identifier. Strings in `"` stay up to
-//! the end of their line; comments of `//` and `/* */` go, being prose, which is all identifiers and would become rows
-//! of one letter. Blanks stay.
+//! No language is parsed. A word is a run of letters, digits, `_`, `$` and bytes that are no ASCII;
+//! one that starts with a digit is a number and stays; one of [`KEYWORDS`] stays; any other is an
+//! identifier. Strings in `"` stay up to the end of their line; comments of `//` and `/* */` go,
+//! being prose, which is all identifiers and would become rows of one letter. Blanks stay.
 //!
-//! **Sees** renamed copies. **Blind** to what distinguishes code by names alone: short functions become alike,
-//! declarations and tables more so. Of prose it says nothing.
+//! **Sees** renamed copies. **Blind** to what distinguishes code by names alone: short functions
+//! become alike, declarations and tables more so. Of prose it says nothing.
 
 use crate::formatting::FormatFilter;
 

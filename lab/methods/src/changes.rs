@@ -1,11 +1,12 @@
 //! Texts with a known number of edits.
 //!
-//! **Paper.** Cherkasova et al. 2009, section 3: near-duplicates are made by inserting "a " into a document, or
-//! removing words from it, 1, 2, …, 50 times, "in a random fashion or uniformly spread". The edit distance to the
-//! original is then known, which no collection of found texts offers.
+//! **Paper.** Cherkasova et al. 2009, section 3: near-duplicates are made by inserting "a " into a
+//! document, or removing words from it, 1, 2, …, 50 times, "in a random fashion or uniformly
+//! spread". The edit distance to the original is then known, which no collection of found texts
+//! offers.
 //!
-//! All is determined by the seed, and the places of i edits are among those of i + 1: a curve over i is about one text
-//! that is edited on and on, not about fifty draws.
+//! All is determined by the seed, and the places of i edits are among those of i + 1: a curve over
+//! i is about one text that is edited on and on, not about fifty draws.
 
 use crate::shingles::mix;
 

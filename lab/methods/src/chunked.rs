@@ -1,30 +1,32 @@
 //! Chunks as features: whole-chunk hashes with their lengths.
 //!
-//! **Paper.** Forman, Eshghi & Chiocchetti, *Finding similar files in large document repositories*, KDD 2005, sections
-//! 2.2 and 2.3.
+//! **Paper.** Forman, Eshghi & Chiocchetti, *Finding similar files in large document repositories*,
+//! KDD 2005, sections 2.2 and 2.3.
 //!
-//! **Chunks.** By TTTD ([`resemble_core::chunk`]), as the paper does, or by the basic sliding window that it compares TTTD
-//! with: "a fixed width sliding window of width W is moved across the file, and at every position k the fingerprint
-//! `F_k` of the contents of this window is computed; k is a chunk boundary if `F_k` mod D = r". The paper gives no W;
-//! 48 is that of the algorithm's source (Muthitacharoen, Chen & Mazières, SOSP 2001). D is TTTD's mean, r = D - 1.
-//! There is no least length, and none that is the greatest but for holes ([`SlidingWindow::max`]): a run of one
+//! **Chunks.** By TTTD ([`resemble_core::chunk`]), as the paper does, or by the basic sliding
+//! window that it compares TTTD with: "a fixed width sliding window of width W is moved across the
+//! file, and at every position k the fingerprint `F_k` of the contents of this window is computed;
+//! k is a chunk boundary if `F_k` mod D = r". The paper gives no W; 48 is that of the algorithm's
+//! source (Muthitacharoen, Chen & Mazières, SOSP 2001). D is TTTD's mean, r = D - 1. There is no
+//! least length, and none that is the greatest but for holes ([`SlidingWindow::max`]): a run of one
 //! character has one fingerprint, and is cut everywhere or nowhere.
 //!
-//! Chunks of TTTD that are smaller than the index can make (below 145 bytes on average; the paper goes down to 100) are
-//! cut over Rabin's fingerprints of 16 bytes.
+//! Chunks of TTTD that are smaller than the index can make (below 145 bytes on average; the paper
+//! goes down to 100) are cut over Rabin's fingerprints of 16 bytes.
 //!
-//! **Names.** The first 64 bits of the chunk's MD5 and its length ("even a 64-bit hash is sufficient for ~4 billion
-//! chunks").
+//! **Names.** The first 64 bits of the chunk's MD5 and its length ("even a 64-bit hash is
+//! sufficient for ~4 billion chunks").
 //!
-//! **Figures.** Bytes in common chunks, each chunk as often as both files have it: a lower bound of what is common.
-//! Over a file's length it is how much of it lies in the other. The figure of the pair is that of the smaller file, as
-//! in the paper's figure 5 (two files of 671 and 3,305 bytes are "contains, 54 %", which can only be of the 671).
+//! **Figures.** Bytes in common chunks, each chunk as often as both files have it: a lower bound of
+//! what is common. Over a file's length it is how much of it lies in the other. The figure of the
+//! pair is that of the smaller file, as in the paper's figure 5 (two files of 671 and 3,305 bytes
+//! are "contains, 54 %", which can only be of the 671).
 //!
-//! **Cost.** Time: a rolling hash and MD5 a byte. Size: 10 to 12 bytes a chunk, one in D bytes. Memory: TTTD holds a
-//! chunk, the sliding window nothing.
+//! **Cost.** Time: a rolling hash and MD5 a byte. Size: 10 to 12 bytes a chunk, one in D bytes.
+//! Memory: TTTD holds a chunk, the sliding window nothing.
 //!
-//! **Sees** exactly what is common, and where. **Blind** to common runs shorter than one or two chunks: an edit in each
-//! spoils all.
+//! **Sees** exactly what is common, and where. **Blind** to common runs shorter than one or two
+//! chunks: an edit in each spoils all.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -51,9 +53,9 @@ pub struct SlidingWindow {
 }
 
 impl SlidingWindow {
-    /// A chunk is cut at this length at the latest: 64 D, at least 1 MiB. The paper has no such bound, and no chunk of
-    /// anything but a period reaches it (one in e^64); without it a hole of a sparse file would be one chunk, to be
-    /// hashed byte by byte.
+    /// A chunk is cut at this length at the latest: 64 D, at least 1 MiB. The paper has no such
+    /// bound, and no chunk of anything but a period reaches it (one in e^64); without it a hole of
+    /// a sparse file would be one chunk, to be hashed byte by byte.
     pub fn max(&self) -> u64 {
         (64 * u64::from(self.divisor)).max(1 << 20)
     }
@@ -76,7 +78,8 @@ pub const LEAST_AVERAGE: u32 = 40;
 /// Bytes of the window for mean sizes below those that the index takes.
 const SMALL_WINDOW: usize = 16;
 
-/// TTTD's parameters for this mean size: [`ChunkParams::scaled`], and on to the paper's 100 bytes and below.
+/// TTTD's parameters for this mean size: [`ChunkParams::scaled`], and on to the paper's 100 bytes
+/// and below.
 pub fn scaled(average: u32) -> Option<ChunkParams> {
     ChunkParams::scaled(average).or_else(|| {
         if !(LEAST_AVERAGE..ChunkParams::LEAST_AVERAGE).contains(&average) {
@@ -346,8 +349,8 @@ pub fn bytes(chunks: &ChunkCounts) -> u64 {
     })
 }
 
-/// Bytes in common chunks by walking down both lists: "a merge-sort style comparison" (footnote 2 of the paper). Time: both
-/// lengths, without a miss of the cache.
+/// Bytes in common chunks by walking down both lists: "a merge-sort style comparison" (footnote 2
+/// of the paper). Time: both lengths, without a miss of the cache.
 pub fn common_by_merging(a: &ChunkCounts, b: &ChunkCounts) -> u64 {
     let (mut i, mut j, mut common) = (0, 0, 0u64);
     while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {

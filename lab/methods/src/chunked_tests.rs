@@ -129,8 +129,8 @@ fn mean_lengths_are_what_was_asked_for() {
     assert_eq!((scaled(39), scaled(1015)), (None, Some(ChunkParams::PAPER)));
 }
 
-/// "It overcomes the problems of the simple sliding window algorithm with respect to repetitive text (e.g. long strings
-/// of the same character)."
+/// "It overcomes the problems of the simple sliding window algorithm with respect to repetitive
+/// text (e.g. long strings of the same character)."
 #[test]
 fn a_run_of_one_character_is_one_chunk_or_one_a_byte() {
     let run = vec![b'-'; 20_000];

@@ -10,20 +10,22 @@
 //!        as a percentage of R's fingerprints at least the threshold (figure 3)              = Group
 //! ```
 //!
-//! [`Collated`] is all that a question needs: another threshold, another rule of what may be compared costs no scan. It
-//! can be encoded and kept.
+//! [`Collated`] is all that a question needs: another threshold, another rule of what may be
+//! compared costs no scan. It can be encoded and kept.
 //!
-//! **Readings.** A set names a file once however often a fingerprint comes in it, so percentages here are of *distinct*
-//! fingerprints, and an equal file has 100. (One against all counts occurrences: [`crate::sif`].) "Minimum
-//! similarity = 25%" in figure 3: a threshold is reached, not passed. "Any set of files is output no more than once":
-//! of several R with the same set, the first file stands for it.
+//! **Readings.** A set names a file once however often a fingerprint comes in it, so percentages
+//! here are of *distinct* fingerprints, and an equal file has 100. (One against all counts
+//! occurrences: [`crate::sif`].) "Minimum similarity = 25%" in figure 3: a threshold is reached,
+//! not passed. "Any set of files is output no more than once": of several R with the same set, the
+//! first file stands for it.
 //!
-//! **Cost.** Sorting all (fingerprint, file): n log n, 16 bytes each. A group of R costs the members of R's sets, less
-//! what cannot reach the threshold: if the largest sets together do not hold enough of R's fingerprints, a similar file
-//! must be in one of the others, and only those are walked through. Files with the same sets are asked once. What is
-//! left is quadratic where very many files share a large part and differ in the rest; [`GroupQuery::most_members`]
-//! leaves out the sets that more files have than that (the remedy of Forman et al. 2005, section 2.5), at the price of
-//! the exact figure.
+//! **Cost.** Sorting all (fingerprint, file): n log n, 16 bytes each. A group of R costs the
+//! members of R's sets, less what cannot reach the threshold: if the largest sets together do not
+//! hold enough of R's fingerprints, a similar file must be in one of the others, and only those are
+//! walked through. Files with the same sets are asked once. What is left is quadratic where very
+//! many files share a large part and differ in the rest; [`GroupQuery::most_members`] leaves out
+//! the sets that more files have than that (the remedy of Forman et al. 2005, section 2.5), at the
+//! price of the exact figure.
 
 use std::collections::HashSet;
 
@@ -39,8 +41,8 @@ pub struct Collator {
 }
 
 impl Collator {
-    /// Takes the next file's fingerprints ([`crate::MethodSignature::keys`] of sif), of which a repeat counts
-    /// once: its number, counted from 0.
+    /// Takes the next file's fingerprints ([`crate::MethodSignature::keys`] of sif), of which a
+    /// repeat counts once: its number, counted from 0.
     pub fn add(&mut self, fingerprints: impl IntoIterator<Item = u64>) -> u32 {
         let file = self.totals.len() as u32;
         let mut distinct: Vec<u64> = fingerprints.into_iter().collect();
@@ -97,8 +99,8 @@ pub struct Collated {
 pub struct GroupQuery<'a> {
     /// Common fingerprints over those of the reference file; 0.25 in the paper. Above 0.
     pub threshold: f64,
-    /// Whether the second file may be in the group of the first: sizes, suffixes, types, whatever the user says.
-    /// `None`: any.
+    /// Whether the second file may be in the group of the first: sizes, suffixes, types, whatever
+    /// the user says. `None`: any.
     pub accept: Option<&'a dyn Fn(u32, u32) -> bool>,
     /// Sets of more files than this are no evidence. `None`, as in the paper: all are.
     pub most_members: Option<u32>,
@@ -188,8 +190,8 @@ impl Collated {
         )
     }
 
-    /// All sets in their order, which is that of their members: figure 2. (The paper sorts lines, so its numbers stand
-    /// as words do.)
+    /// All sets in their order, which is that of their members: figure 2. (The paper sorts lines,
+    /// so its numbers stand as words do.)
     pub fn sets(&self) -> impl Iterator<Item = (u32, &[u32])> {
         (0..self.len()).map(|number| self.set(number))
     }
@@ -234,7 +236,8 @@ impl Collated {
             if sets.is_empty() {
                 continue;
             }
-            // The answer is a matter of the sets and the total alone, unless a rule looks at the files.
+            // The answer is a matter of the sets and the total alone, unless a rule looks at the
+            // files.
             if query.accept.is_none() && !asked.insert((sets, self.total(reference))) {
                 continue;
             }
@@ -300,8 +303,8 @@ impl Collated {
         members
     }
 
-    /// The sets as bytes: count of files, their totals, count of sets, and of each its counter, how many members and
-    /// the differences between them less 1, all varints.
+    /// The sets as bytes: count of files, their totals, count of sets, and of each its counter, how
+    /// many members and the differences between them less 1, all varints.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put_varint(&mut out, self.totals.len() as u64);

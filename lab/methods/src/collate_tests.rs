@@ -188,8 +188,9 @@ fn sets_of_too_many_files_can_be_left_out() {
     );
 }
 
-/// 100,000 files: families of versions, a header that a fifth of all have, many equal ones. Without the bound on what
-/// is walked through the header alone would be 4·10^8 sums for each of its fingerprints.
+/// 100,000 files: families of versions, a header that a fifth of all have, many equal ones. Without
+/// the bound on what is walked through the header alone would be 4·10^8 sums for each of its
+/// fingerprints.
 #[test]
 fn a_hundred_thousand_files_are_grouped_in_time() {
     let mut collator = Collator::default();

@@ -13,12 +13,13 @@
 //! counts   how many are above 1 varint; of each: how many places on from the last one varint, count - 2 varint
 //! ```
 //!
-//! A set of c random numbers of u bits costs about u - log2 c + 2 bits each: Rice code with 2^b near their mean
-//! difference (Rice 1979; Golomb 1966). For sif that is 11 bits a fingerprint of a file of 300 KB, half a percent of
-//! its bytes; the paper keeps 5 % and hopes for 2.
+//! A set of c random numbers of u bits costs about u - log2 c + 2 bits each: Rice code with 2^b
+//! near their mean difference (Rice 1979; Golomb 1966). For sif that is 11 bits a fingerprint of a
+//! file of 300 KB, half a percent of its bytes; the paper keeps 5 % and hopes for 2.
 //!
-//! A signature has one encoding: [`MethodSignature::decode`] refuses what [`MethodSignature::encode`] does not write.
-//! Any bytes may come: nothing is reserved that they cannot fill.
+//! A signature has one encoding: [`MethodSignature::decode`] refuses what
+//! [`MethodSignature::encode`] does not write. Any bytes may come: nothing is reserved that they
+//! cannot fill.
 
 use thiserror::Error;
 

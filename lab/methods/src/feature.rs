@@ -3,7 +3,8 @@
 /// A piece of a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Feature {
-    /// Its name. Equal pieces have equal names; different ones have different names but for accidents of hashing.
+    /// Its name. Equal pieces have equal names; different ones have different names but for
+    /// accidents of hashing.
     pub value: u64,
     /// What it weighs: the bytes of a chunk, and 1 for anything that is no chunk.
     pub len: u64,

@@ -1,10 +1,12 @@
 //! From bytes to features.
 //!
-//! A feature is a number that stands for a piece of a content: a window of bytes, a run of words, a chunk. An
-//! [`Extractor`] gives them in file order, repeats and all, from bytes in pieces of any size; what is done with them, and
-//! whether a repeat counts, is the method's affair ([`crate::select`]).
+//! A feature is a number that stands for a piece of a content: a window of bytes, a run of words, a
+//! chunk. An [`Extractor`] gives them in file order, repeats and all, from bytes in pieces of any
+//! size; what is done with them, and whether a repeat counts, is the method's affair
+//! ([`crate::select`]).
 //!
-//! Memory is constant but for TTTD (one chunk) and anchors (one window); see each file for the time.
+//! Memory is constant but for TTTD (one chunk) and anchors (one window); see each file for the
+//! time.
 
 use crate::anchors::AnchorScanner;
 use crate::canonical::Filter;
@@ -98,12 +100,14 @@ impl Extractor {
         }
     }
 
-    /// Takes `count` zero bytes, as a hole of a sparse file has them, in time that does not depend on `count`.
+    /// Takes `count` zero bytes, as a hole of a sparse file has them, in time that does not depend
+    /// on `count`.
     ///
-    /// Chunks in a hole are all equal from the second one on, so they come as one feature with a count: exactly those
-    /// of [`Self::update`]. A method of windows looks at no more than 16 KiB of them, what follows being the same
-    /// windows again: the *set* of features is that of [`Self::update`]. (sif passes zeros over altogether, and an
-    /// anchor of zeros counts at most so often.)
+    /// Chunks in a hole are all equal from the second one on, so they come as one feature with a
+    /// count: exactly those of [`Self::update`]. A method of windows looks at no more than 16 KiB
+    /// of them, what follows being the same windows again: the *set* of features is that of
+    /// [`Self::update`]. (sif passes zeros over altogether, and an anchor of zeros counts at most
+    /// so often.)
     pub fn zeros(&mut self, count: u64, sink: &mut impl FnMut(Feature)) {
         let first = count.min(self.settled);
         let mut last = None;

@@ -1,9 +1,10 @@
-//! Documents without what formats them: headers of `PostScript`, requests of troff, commands of TeX.
+//! Documents without what formats them: headers of `PostScript`, requests of troff, commands of
+//! TeX.
 //!
-//! Manber 1994, section 2: fingerprints of `PostScript` headers are "the worst example", since "these headers are
-//! large, similar, and ubiquitous; they make many unrelated `PostScript` files, especially small ones, look very
-//! similar"; section 6 wants them "excluded from generating fingerprints", and "formatting statements (e.g., troff or
-//! TeX files)" removed. This does both.
+//! Manber 1994, section 2: fingerprints of `PostScript` headers are "the worst example", since
+//! "these headers are large, similar, and ubiquitous; they make many unrelated `PostScript` files,
+//! especially small ones, look very similar"; section 6 wants them "excluded from generating
+//! fingerprints", and "formatting statements (e.g., troff or TeX files)" removed. This does both.
 //!
 //! | kind | known by | what goes |
 //! |---|---|---|
@@ -14,8 +15,8 @@
 //!
 //! The arguments of requests and commands are text and stay: a heading is what the document says.
 //!
-//! **Sees** a document in other macros as nearly the same. **Blind** to documents that differ in their formatting
-//! alone. It is no interpreter: what a macro would print is not known.
+//! **Sees** a document in other macros as nearly the same. **Blind** to documents that differ in
+//! their formatting alone. It is no interpreter: what a macro would print is not known.
 
 /// Bytes that tell the kind.
 const HEAD: usize = 4096;

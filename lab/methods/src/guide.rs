@@ -1,20 +1,23 @@
-//! What window and what rate to take: the reasoning of Cherkasova et al. 2009, sections 4 to 8, as formulas.
+//! What window and what rate to take: the reasoning of Cherkasova et al. 2009, sections 4 to 8, as
+//! formulas.
 //!
-//! * **Window.** A small one keeps near-duplicates similar (figure 2) and makes strangers similar too (figure 3: with 5
-//!   and 10 bytes "practically any pair of distinct documents does exhibit some overlap"). So the least window at which
-//!   strangers share next to nothing; the paper takes 20.
-//! * **Rate.** A signature of some hundred entries tells 70 % from 80 %, one of ten does not (figure 6). A fixed number
-//!   of entries costs the same for every file; a fixed rate gives short files too few: with n = 100 files of a kilobyte
-//!   had "7 times fewer" entries (section 5).
+//! * **Window.** A small one keeps near-duplicates similar (figure 2) and makes strangers similar
+//!   too (figure 3: with 5 and 10 bytes "practically any pair of distinct documents does exhibit
+//!   some overlap"). So the least window at which strangers share next to nothing; the paper takes
+//!   20.
+//! * **Rate.** A signature of some hundred entries tells 70 % from 80 %, one of ten does not
+//!   (figure 6). A fixed number of entries costs the same for every file; a fixed rate gives short
+//!   files too few: with n = 100 files of a kilobyte had "7 times fewer" entries (section 5).
 //!
-//! Whoever measures a collection hands in the sizes and the overlap of unrelated pairs at each window; nothing here
-//! reads files.
+//! Whoever measures a collection hands in the sizes and the overlap of unrelated pairs at each
+//! window; nothing here reads files.
 
-/// The resemblance to be expected after so many small inserts at random in a file of `size` bytes, with windows of
-/// `window`.
+/// The resemblance to be expected after so many small inserts at random in a file of `size` bytes,
+/// with windows of `window`.
 ///
-/// An insert spoils the windows that reach across it, `window - 1` of them, and brings about as many new ones. A window
-/// survives i of them with probability (1 - (w-1)/S)^i = s, and what is left is s / (2 - s).
+/// An insert spoils the windows that reach across it, `window - 1` of them, and brings about as
+/// many new ones. A window survives i of them with probability (1 - (w-1)/S)^i = s, and what is
+/// left is s / (2 - s).
 pub fn resemblance_after(size: u64, window: u32, inserts: u32) -> f64 {
     let spoiled = f64::from(window.saturating_sub(1)) / size.max(1) as f64;
     let survives = (1.0 - spoiled.min(1.0)).powi(inserts.min(i32::MAX as u32) as i32);
@@ -58,14 +61,16 @@ pub const TOLERATED: f64 = 0.005;
 /// Entries that a signature should have: "n = 100", in sections 4.3 and 5 alike.
 pub const WANTED: u64 = 100;
 
-/// Entries below which an estimate is noise: with `Sketch_10` "many cases" of edited files are 100 % similar (section 4.2).
+/// Entries below which an estimate is noise: with `Sketch_10` "many cases" of edited files are 100
+/// % similar (section 4.2).
 pub const FEW: u64 = 10;
 
-/// The paper's reasoning on a collection: its sizes in bytes, and the strangers at each window measured. `None`:
-/// nothing was measured.
+/// The paper's reasoning on a collection: its sizes in bytes, and the strangers at each window
+/// measured. `None`: nothing was measured.
 ///
-/// The least window that keeps strangers below [`TOLERATED`], or the one with the fewest; the rate that gives the
-/// median file [`WANTED`] entries, at least 4 and at most 1000 (the rates that the paper looks at end there).
+/// The least window that keeps strangers below [`TOLERATED`], or the one with the fewest; the rate
+/// that gives the median file [`WANTED`] entries, at least 4 and at most 1000 (the rates that the
+/// paper looks at end there).
 pub fn advise(sizes: &[u64], strangers: &[Strangers]) -> Option<Advice> {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable();
@@ -97,7 +102,8 @@ mod tests {
 
     #[test]
     fn fifty_inserts_cost_what_figure_2_shows() {
-        // Documents of 9 to 540 KB, 50 KB on average, most below: 97 % at windows of 5 and 66 % at 100 bytes.
+        // Documents of 9 to 540 KB, 50 KB on average, most below: 97 % at windows of 5 and 66 % at
+        // 100 bytes.
         let sizes = [
             9_000, 15_000, 20_000, 25_000, 30_000, 40_000, 50_000, 60_000, 100_000, 150_000,
         ];

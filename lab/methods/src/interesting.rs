@@ -1,20 +1,23 @@
 //! Interesting sets: files that all have enough in common, and none can be added.
 //!
-//! **Paper.** Manber 1994, section 4: "a set is considered interesting if all members of the set have sufficient number
-//! of common fingerprints and the set is not a subset of a larger interesting set. The problem of generating
-//! interesting sets turns out to be NP-complete." The paper's own algorithm is not given.
+//! **Paper.** Manber 1994, section 4: "a set is considered interesting if all members of the set
+//! have sufficient number of common fingerprints and the set is not a subset of a larger
+//! interesting set. The problem of generating interesting sets turns out to be NP-complete." The
+//! paper's own algorithm is not given.
 //!
-//! **Here.** With the collated sets as transactions, files as items and counters as weights these are the maximal
-//! frequent item sets. Each is the intersection of the collated sets that contain it, a *closed* set; closed sets are
-//! walked through by prefix-preserving extension (LCM: Uno, Asai, Uchida & Arimura 2004), which meets each once and
-//! remembers none. Two things make it quick on file trees: files with the same sets are one item, and where a set and
-//! all that could be added to it have enough in common together, that is the answer for everything below.
+//! **Here.** With the collated sets as transactions, files as items and counters as weights these
+//! are the maximal frequent item sets. Each is the intersection of the collated sets that contain
+//! it, a *closed* set; closed sets are walked through by prefix-preserving extension (LCM: Uno,
+//! Asai, Uchida & Arimura 2004), which meets each once and remembers none. Two things make it quick
+//! on file trees: files with the same sets are one item, and where a set and all that could be
+//! added to it have enough in common together, that is the answer for everything below.
 //!
-//! **Cost.** In the worst case exponential in the files; on trees about the members of all sets, times the depth of
-//! their overlaps. A number of steps bounds it, and [`Interesting::complete`] says whether it was enough.
+//! **Cost.** In the worst case exponential in the files; on trees about the members of all sets,
+//! times the depth of their overlaps. A number of steps bounds it, and [`Interesting::complete`]
+//! says whether it was enough.
 //!
-//! **Sees** groups in which everything is common to *all*: three files alike pairwise but with nothing in common to all
-//! three are three sets of two.
+//! **Sees** groups in which everything is common to *all*: three files alike pairwise but with
+//! nothing in common to all three are three sets of two.
 
 use std::collections::{HashMap, HashSet};
 
@@ -41,11 +44,11 @@ pub struct InterestingSet {
 /// The work that is given up after: some seconds.
 pub const STEPS: u64 = 1 << 31;
 
-/// The sets of at least two files that have at least `least` fingerprints in common, and of which none is part of
-/// another.
+/// The sets of at least two files that have at least `least` fingerprints in common, and of which
+/// none is part of another.
 ///
-/// `steps` bounds the work, in members of sets looked at ([`STEPS`] will do). Sets of more than `most_members` files
-/// are no evidence (`None`: all are).
+/// `steps` bounds the work, in members of sets looked at ([`STEPS`] will do). Sets of more than
+/// `most_members` files are no evidence (`None`: all are).
 pub fn interesting(
     collated: &Collated,
     least: u64,

@@ -89,8 +89,8 @@ fn three_files_alike_pairwise_with_nothing_in_common_are_three_sets_of_two() {
     assert!(sets.iter().all(|set| set.common == 40));
 }
 
-/// "A, B, C, and D can share 20 fingerprints in common, A and C share 40, B and D share 65, A, B, and D share 38, and
-/// so on."
+/// "A, B, C, and D can share 20 fingerprints in common, A and C share 40, B and D share 65, A, B,
+/// and D share 38, and so on."
 #[test]
 fn the_papers_case_of_four_files() {
     let (mut files, mut next) = (vec![Vec::new(); 4], 0);

@@ -1,7 +1,8 @@
 //! Figures, and what they are ratios of.
 //!
-//! A figure is as the paper computes it: not rounded, not clamped (sif says 1.6 where two versions of the asked file lie in
-//! the other). Where a ratio has nothing to divide by, the pair is too small to judge, which is no 0 %.
+//! A figure is as the paper computes it: not rounded, not clamped (sif says 1.6 where two versions
+//! of the asked file lie in the other). Where a ratio has nothing to divide by, the pair is too
+//! small to judge, which is no 0 %.
 
 use std::cmp::Ordering;
 

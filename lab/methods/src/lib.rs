@@ -27,8 +27,8 @@
 //! | [`arrays`] | the inverted index of the last: two arrays |
 //! | [`changes`], [`guide`] | texts with a known number of edits; what window and rate to take |
 //!
-//! Selection and scores know no bytes, only features: whatever a program calls a feature can be compared by
-//! every method that selects. `docs/methods.md` is the page for users.
+//! Selection and scores know no bytes, only features: whatever a program calls a feature can be
+//! compared by every method that selects. `docs/methods.md` is the page for users.
 
 #![forbid(unsafe_code)]
 

@@ -5,15 +5,16 @@
 //! name TAB feature TAB feature …
 //! ```
 //!
-//! One set a line. The name is everything before the first tab, its bytes as they are (a line without a tab is a set
-//! without features); features are separated by tabs or blanks. **A feature is a word, whatever it looks like**: `17`,
-//! `0x11` and `017` are three features. It is known by a 64-bit hash of its bytes (the start of its BLAKE3). Taking
-//! numbers as they are would let a program's fingerprints through unchanged, but also its line numbers, and a sample by
-//! value of 1, 2, 3, … is no sample: `Min_n` would take the first n and `Mod_n` every n-th. Who wants his own
+//! One set a line. The name is everything before the first tab, its bytes as they are (a line
+//! without a tab is a set without features); features are separated by tabs or blanks. **A feature
+//! is a word, whatever it looks like**: `17`, `0x11` and `017` are three features. It is known by a
+//! 64-bit hash of its bytes (the start of its BLAKE3). Taking numbers as they are would let a
+//! program's fingerprints through unchanged, but also its line numbers, and a sample by value of 1,
+//! 2, 3, … is no sample: `Min_n` would take the first n and `Mod_n` every n-th. Who wants his own
 //! fingerprints sampled as they are hands them to [`crate::select::select`].
 //!
-//! A repeat is an occurrence, for the methods that count them. Every feature weighs 1: for tttd and bsw the figures are
-//! then shares of features.
+//! A repeat is an occurrence, for the methods that count them. Every feature weighs 1: for tttd and
+//! bsw the figures are then shares of features.
 
 use thiserror::Error;
 

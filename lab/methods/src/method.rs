@@ -30,7 +30,8 @@ pub enum Method {
     Shingle,
     /// Shingles of the sorted sketch: the same, "Super shingles".
     SuperShingle,
-    /// Runs of five words, sorted, by the upper bits of a hash: Kasprzak, Brandejs, Křipač & Šmerk 2008.
+    /// Runs of five words, sorted, by the upper bits of a hash: Kasprzak, Brandejs, Křipač & Šmerk
+    /// 2008.
     Sorted5,
 }
 
@@ -161,8 +162,8 @@ impl Method {
         }
     }
 
-    /// Whether it can tell a measure at all: asked before any file is read. Of `shingle` it depends on the sample as
-    /// well: [`crate::MethodParams::tells`].
+    /// Whether it can tell a measure at all: asked before any file is read. Of `shingle` it depends
+    /// on the sample as well: [`crate::MethodParams::tells`].
     pub const fn tells(self, measure: Measure) -> Result<(), Refused> {
         match (self, measure) {
             (Self::Min | Self::Sketch, Measure::Containment) => {
@@ -173,21 +174,23 @@ impl Method {
         }
     }
 
-    /// Whether a repeated feature counts as often as it comes. Otherwise a signature is about a set.
+    /// Whether a repeated feature counts as often as it comes. Otherwise a signature is about a
+    /// set.
     pub const fn counts_occurrences(self) -> bool {
         matches!(self, Self::Tttd | Self::Bsw | Self::Sif | Self::SifAnchors)
     }
 
-    /// Whether [`crate::Scores::score`] is the same both ways. That of sif and of sorted5 is not: it
-    /// is the share of the first file.
+    /// Whether [`crate::Scores::score`] is the same both ways. That of sif and of sorted5 is not:
+    /// it is the share of the first file.
     pub const fn is_symmetric(self) -> bool {
         !matches!(self, Self::Sif | Self::SifAnchors | Self::Sorted5)
     }
 
-    /// Where its answers start. Manber 1994, section 3 ("default of 50%") and figure 3 ("Minimum similarity = 25%");
-    /// Cherkasova et al. 2009, section 5 ("higher than 70%"); Forman et al. 2005, section 3.1 ("say, 1000 bytes in
-    /// common between two files for reporting purposes"; there is no percentage in that paper); Broder et al. 1997,
-    /// "Status" ("based on a 50% resemblance"), and "Super shingles": one in common is enough; Kasprzak et al. 2008, section
+    /// Where its answers start. Manber 1994, section 3 ("default of 50%") and figure 3 ("Minimum
+    /// similarity = 25%"); Cherkasova et al. 2009, section 5 ("higher than 70%"); Forman et al.
+    /// 2005, section 3.1 ("say, 1000 bytes in common between two files for reporting purposes";
+    /// there is no percentage in that paper); Broder et al. 1997, "Status" ("based on a 50%
+    /// resemblance"), and "Super shingles": one in common is enough; Kasprzak et al. 2008, section
     /// 3.1 ("only pairs of documents with the similarity of at least 1 %").
     pub const fn thresholds(self) -> Thresholds {
         let (find, all) = match self {

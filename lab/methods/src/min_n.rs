@@ -1,25 +1,27 @@
 //! `Min_n`: the n least fingerprints.
 //!
-//! **Paper.** Cherkasova et al. 2009, section 2, "Algorithm `Min_n`", after Broder et al. 1997: "selects the n
-//! numerically smallest fingerprinted shingles (or all the fingerprints if the number in the document is less than n)".
+//! **Paper.** Cherkasova et al. 2009, section 2, "Algorithm `Min_n`", after Broder et al. 1997:
+//! "selects the n numerically smallest fingerprinted shingles (or all the fingerprints if the
+//! number in the document is less than n)".
 //!
-//! **Figure.** Broder 1997's unbiased estimate of the resemblance: of the n least fingerprints of both files together
-//! (which the two samples hold), the share that is in both samples. Counting common ones over all of both samples, as
-//! if they were `Mod_n`'s, would be biased: of two files with nothing but n - 1 fingerprints between their greatest
-//! kept ones it sees what is kept, not what is there.
+//! **Figure.** Broder 1997's unbiased estimate of the resemblance: of the n least fingerprints of
+//! both files together (which the two samples hold), the share that is in both samples. Counting
+//! common ones over all of both samples, as if they were `Mod_n`'s, would be biased: of two files
+//! with nothing but n - 1 fingerprints between their greatest kept ones it sees what is kept, not
+//! what is there.
 //!
 //! **Cost.** Time: a rolling hash and a comparison a byte. Size: n fingerprints, whatever the file.
 //!
-//! **Sees** the resemblance of files of like size. **Refuses containment** (table 1): the n least of a part may have
-//! nothing in common with the n least of the whole; with a quarter of a file only every fourth of its n least is among
-//! those of the whole, and of a hundredth none.
+//! **Sees** the resemblance of files of like size. **Refuses containment** (table 1): the n least
+//! of a part may have nothing in common with the n least of the whole; with a quarter of a file
+//! only every fourth of its n least is among those of the whole, and of a hundredth none.
 
 use crate::judged::Judged;
 
 /// The least values, as they come.
 ///
-/// What may still be among the n least is appended; when there are 2n and some, all are sorted and only the n least
-/// stay. From then on little passes: of N random values about n ln(N/n).
+/// What may still be among the n least is appended; when there are 2n and some, all are sorted and
+/// only the n least stay. From then on little passes: of N random values about n ln(N/n).
 #[derive(Clone, Debug)]
 pub struct Least {
     n: usize,

@@ -1,25 +1,26 @@
 //! `Mod_n`: fingerprints that n divides.
 //!
-//! **Paper.** Cherkasova et al. 2009, section 2, "Algorithm `Mod_n`", after Broder et al. 1997: "selects all
-//! fingerprinted shingles whose value modulo n is zero".
+//! **Paper.** Cherkasova et al. 2009, section 2, "Algorithm `Mod_n`", after Broder et al. 1997:
+//! "selects all fingerprinted shingles whose value modulo n is zero".
 //!
-//! **Figures.** With S(D) the kept fingerprints of D: similarity |S(A) ∩ S(B)| / |S(A) ∪ S(B)|, containment |S(A) ∩
-//! S(B)| /
+//! **Figures.** With S(D) the kept fingerprints of D: similarity |S(A) ∩ S(B)| / |S(A) ∪ S(B)|,
+//! containment |S(A) ∩ S(B)| /
 //! |S(A)|. Whether a window is kept depends on the window alone, so both are unbiased (as ratios of random sums,
 //! up to terms of 1/size) and the sample of a part is the part of the sample.
 //!
-//! **Cost.** Time: a rolling hash and a multiplication a byte, whatever the window. Size: one fingerprint in n windows;
-//! grows with the file.
+//! **Cost.** Time: a rolling hash and a multiplication a byte, whatever the window. Size: one
+//! fingerprint in n windows; grows with the file.
 //!
-//! **Sees** parts in wholes, whatever the sizes, and many scattered edits. **Blind** below some ten times n bytes,
-//! where a file may have no fingerprint at all; to what happens to repeats; to order.
+//! **Sees** parts in wholes, whatever the sizes, and many scattered edits. **Blind** below some ten
+//! times n bytes, where a file may have no fingerprint at all; to what happens to repeats; to
+//! order.
 
 use crate::judged::Overlap;
 
 /// Tells multiples of n without a division, which would take as long as all the rest.
 ///
-/// x is a multiple of n = o · 2^s, o odd, exactly when x/o modulo 2^64, rotated right by s, is at most ⌊(2^64-1)/n⌋
-/// (Granlund & Montgomery 1994, section 9).
+/// x is a multiple of n = o · 2^s, o odd, exactly when x/o modulo 2^64, rotated right by s, is at
+/// most ⌊(2^64-1)/n⌋ (Granlund & Montgomery 1994, section 9).
 #[derive(Clone, Copy, Debug)]
 pub struct Divisor {
     inverse: u64,
@@ -53,7 +54,8 @@ impl Divisor {
     }
 }
 
-/// The common fingerprints of two samples, each ascending and distinct. `BSW_n` is compared in the same way.
+/// The common fingerprints of two samples, each ascending and distinct. `BSW_n` is compared in the
+/// same way.
 pub fn overlap(a: &[u64], b: &[u64]) -> Overlap {
     Overlap::of_sets(a, b)
 }

@@ -1,8 +1,9 @@
 //! Params ids: the parameters of a method as text, and back.
 //!
-//! An id holds everything that could change a byte of a signature: [`MethodParams`]'s `Display` writes it, [`MethodParams::parse`] reads
-//! it and takes nothing that it would not have written. What is too long for a name (anchors, dictionaries, lemmas) or a secret (a seed)
-//! stands in it by a hash, and must be at hand to read the id.
+//! An id holds everything that could change a byte of a signature: [`MethodParams`]'s `Display`
+//! writes it, [`MethodParams::parse`] reads it and takes nothing that it would not have written.
+//! What is too long for a name (anchors, dictionaries, lemmas) or a secret (a seed) stands in it by
+//! a hash, and must be at hand to read the id.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +18,8 @@ use crate::sif::SifParams;
 use resemble_core::params::ChunkParams;
 
 impl MethodParams {
-    /// Reads a params id. That of sif-anchors names its anchors by a hash only: they must be at hand.
+    /// Reads a params id. That of sif-anchors names its anchors by a hash only: they must be at
+    /// hand.
     pub fn parse(id: &str, anchors: Option<&Arc<Anchors>>) -> Result<Self, ParamError> {
         Self::parse_with(
             id,
@@ -151,7 +153,8 @@ impl fmt::Display for ShingleParams {
     }
 }
 
-/// Prints the params id. `v1` names whatever is no parameter: polynomial, hash functions, what a word is.
+/// Prints the params id. `v1` names whatever is no parameter: polynomial, hash functions, what a
+/// word is.
 impl fmt::Display for MethodParams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.", self.method())?;

@@ -1,8 +1,9 @@
 //! Rabin's fingerprints of byte windows, 64 bits, rolling.
 //!
-//! Rabin 1981 (*Fingerprinting by random polynomials*), as Cherkasova et al. 2009, section 2, and Forman et al. 2005,
-//! section 2.2, use them. A window is a polynomial over GF(2), its bits the coefficients, and its fingerprint the
-//! remainder modulo a fixed irreducible polynomial P of degree 64 that was drawn at random:
+//! Rabin 1981 (*Fingerprinting by random polynomials*), as Cherkasova et al. 2009, section 2, and
+//! Forman et al. 2005, section 2.2, use them. A window is a polynomial over GF(2), its bits the
+//! coefficients, and its fingerprint the remainder modulo a fixed irreducible polynomial P of
+//! degree 64 that was drawn at random:
 //!
 //! ```text
 //! F(b1 … bw) = (1 b1 … bw) · x^64  mod P
@@ -10,17 +11,19 @@
 //!
 //! Two choices, both from Broder's *Some applications of Rabin's fingerprinting method* (1993):
 //!
-//! 1. A **leading 1**. Without it a window of zero bytes has the fingerprint 0, which every modulus divides and nothing
-//!    is smaller than: padding would be in each sample.
-//! 2. **Times x^64.** Without it a window of up to eight bytes *is* its fingerprint, and "the smallest fingerprint"
-//!    would be the window that starts with the smallest byte.
+//! 1. A **leading 1**. Without it a window of zero bytes has the fingerprint 0, which every modulus
+//!    divides and nothing is smaller than: padding would be in each sample.
+//! 2. **Times x^64.** Without it a window of up to eight bytes *is* its fingerprint, and "the
+//!    smallest fingerprint" would be the window that starts with the smallest byte.
 //!
-//! One table lookup for the byte that enters and one for the byte that leaves; the time for a byte does not depend on
-//! the window. Different windows of up to eight bytes never have one fingerprint; longer ones by chance, 1 in 2^64.
+//! One table lookup for the byte that enters and one for the byte that leaves; the time for a byte
+//! does not depend on the window. Different windows of up to eight bytes never have one
+//! fingerprint; longer ones by chance, 1 in 2^64.
 
 use std::sync::Arc;
 
-/// P without its leading term: drawn at random (seeded with 1997-06-01), then tested to be irreducible.
+/// P without its leading term: drawn at random (seeded with 1997-06-01), then tested to be
+/// irreducible.
 pub const POLYNOMIAL: u64 = 0xe4c4_3e34_5a5c_a85f;
 
 /// t · x^64 mod P for every byte t.
@@ -110,10 +113,12 @@ impl Rolling {
         Some(self.value ^ self.leading)
     }
 
-    /// Takes the next bytes; `sink` gets the fingerprints of the windows that end in them, in order.
+    /// Takes the next bytes; `sink` gets the fingerprints of the windows that end in them, in
+    /// order.
     #[inline]
     pub fn update(&mut self, bytes: &[u8], mut sink: impl FnMut(u64)) {
-        // The bytes that enter and leave both lie in `bytes` from the second window on: no ring is needed there.
+        // The bytes that enter and leave both lie in `bytes` from the second window on: no ring is
+        // needed there.
         let head = bytes.len().min(self.width);
         for &byte in &bytes[..head] {
             if let Some(value) = self.push(byte) {

@@ -1,7 +1,9 @@
-//! Broder's shingle values: 40-bit Rabin fingerprints of runs of words, then a permutation of the 40 bits.
+//! Broder's shingle values: 40-bit Rabin fingerprints of runs of words, then a permutation of the
+//! 40 bits.
 //!
-//! **Paper.** Broder, Glassman, Manasse & Zweig 1997, "Estimating the resemblance and the containment": "a 40 bit
-//! fingerprint function, based on Rabin fingerprints, enhanced to behave as a random permutation".
+//! **Paper.** Broder, Glassman, Manasse & Zweig 1997, "Estimating the resemblance and the
+//! containment": "a 40 bit fingerprint function, based on Rabin fingerprints, enhanced to behave as
+//! a random permutation".
 //!
 //! ```text
 //! word  ─► 40 bits (of its 64-bit hash)                          core/words says what a word is
@@ -9,15 +11,18 @@
 //! value ─► π(run)                          three rounds of x ↦ (x + k)·o, x ^= x >> 20    a bijection of 40 bits
 //! ```
 //!
-//! 1. **Over words, not letters.** A run of w words is a polynomial whose coefficients are the words' hashes. It is rolled on
-//!    by one word with ten look-ups, whatever w is; the letters of a word are read once and not w times.
+//! 1. **Over words, not letters.** A run of w words is a polynomial whose coefficients are the
+//!    words' hashes. It is rolled on by one word with ten look-ups, whatever w is; the letters of a
+//!    word are read once and not w times.
 //! 2. **A leading 1** (Broder 1993): a run whose words hash to zero is not the value 0.
-//! 3. **Why a permutation.** A Rabin value is linear: runs that differ in one place have values that differ by a constant,
-//!    and "the least" or "a multiple of 25" would favour some of them. Each round adds a constant, multiplies by an odd
-//!    number and folds the high half into the low one; all three can be undone in 40 bits, so no two runs are merged.
-//! 4. **A seed** ([`crate::shingle::Seed`]) chooses the constants of the rounds. Who does not know them does not know which
-//!    shingles are kept, and cannot change just those ("the security of our approach is rather limited, since we have a single,
-//!    static sketching policy", section "Intellectual property and plagiarism").
+//! 3. **Why a permutation.** A Rabin value is linear: runs that differ in one place have values
+//!    that differ by a constant, and "the least" or "a multiple of 25" would favour some of them.
+//!    Each round adds a constant, multiplies by an odd number and folds the high half into the low
+//!    one; all three can be undone in 40 bits, so no two runs are merged.
+//! 4. **A seed** ([`crate::shingle::Seed`]) chooses the constants of the rounds. Who does not know
+//!    them does not know which shingles are kept, and cannot change just those ("the security of
+//!    our approach is rather limited, since we have a single, static sketching policy", section
+//!    "Intellectual property and plagiarism").
 
 /// Bits of a shingle value.
 pub const BITS: u32 = 40;
@@ -270,7 +275,8 @@ mod tests {
         })
     }
 
-    /// Rabin's test: x^(2^40) = x, and neither x^(2^20) - x nor x^(2^8) - x has a factor in common with P.
+    /// Rabin's test: x^(2^40) = x, and neither x^(2^20) - x nor x^(2^8) - x has a factor in common
+    /// with P.
     #[test]
     fn the_polynomial_is_irreducible() {
         let (mut power, mut at) = (2u64, Vec::new());

@@ -1,6 +1,7 @@
 //! The parameters of the methods.
 //!
-//! Two signatures are only ever compared if their parameters have one params id ([`MethodParams`]'s `Display`).
+//! Two signatures are only ever compared if their parameters have one params id ([`MethodParams`]'s
+//! `Display`).
 
 use std::sync::Arc;
 
@@ -131,7 +132,8 @@ pub struct Settings {
     pub words: Option<u32>,
     /// One fingerprint in so many is kept; for chunks their mean size in bytes.
     pub rate: Option<u32>,
-    /// The n of `Mod_n`, `BSW_n` (the same as the rate), `Min_n` and `Sketch_n` (so many fingerprints are kept).
+    /// The n of `Mod_n`, `BSW_n` (the same as the rate), `Min_n` and `Sketch_n` (so many
+    /// fingerprints are kept).
     pub n: Option<u32>,
     /// sif: fingerprints are modulo 2 to this. sorted5: so many upper bits of the hash.
     pub bits: Option<u32>,
@@ -473,7 +475,8 @@ impl MethodParams {
         }
     }
 
-    /// Whether the method with these parameters can tell a measure at all: asked before any file is read.
+    /// Whether the method with these parameters can tell a measure at all: asked before any file is
+    /// read.
     pub const fn tells(&self, measure: Measure) -> Result<(), Refused> {
         let method = self.method();
         match (&self.scheme, measure) {

@@ -62,8 +62,8 @@ impl Scores {
 
 /// What the method says of a pair. Time: the lengths of both signatures.
 ///
-/// Signatures of other parameters, or of another method, have nothing to say to each other: all is too small to judge.
-/// (They are stored under params ids, so this takes a mistake.)
+/// Signatures of other parameters, or of another method, have nothing to say to each other: all is
+/// too small to judge. (They are stored under params ids, so this takes a mistake.)
 pub fn score(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> Scores {
     let method = params.method();
     let refused = Refused::Containment { method };

@@ -1,7 +1,8 @@
 //! From features to a signature: what a method keeps.
 //!
-//! A [`Selector`] takes features from anywhere, an [`Extractor`] or another program ([`crate::lines`]), and
-//! keeps no more than the method needs: memory grows with the signature, never with the content.
+//! A [`Selector`] takes features from anywhere, an [`Extractor`] or another program
+//! ([`crate::lines`]), and keeps no more than the method needs: memory grows with the signature,
+//! never with the content.
 
 use crate::bsw_n::Minima;
 use crate::feature::{Feature, Features};
@@ -18,8 +19,8 @@ use crate::super_shingle::super_shingles;
 use crate::tally::Tally;
 
 impl MethodSignature {
-    /// What an inverted index is made of: if a pair's figure is above 0, it has a key in common. (The least value of a
-    /// hash function is a key only together with the function's number.)
+    /// What an inverted index is made of: if a pair's figure is above 0, it has a key in common.
+    /// (The least value of a hash function is a key only together with the function's number.)
     pub fn keys(&self) -> Vec<u64> {
         match &self.0 {
             Form::Set(values) | Form::Sized { values, .. } => values.clone(),

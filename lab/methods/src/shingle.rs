@@ -1,8 +1,9 @@
 //! Broder's sketches: `MOD_m`, `MIN_s` and `V_i` of word shingles.
 //!
-//! **Paper.** Broder, Glassman, Manasse & Zweig 1997, "Defining similarity" and "Estimating the resemblance and the
-//! containment". A document is the set S(D, w) of its runs of w words (w = 10), without markup, in lower case. Each has a
-//! value of 40 bits under a permutation π ([`crate::rabin40`]), and a sketch keeps some of them:
+//! **Paper.** Broder, Glassman, Manasse & Zweig 1997, "Defining similarity" and "Estimating the
+//! resemblance and the containment". A document is the set S(D, w) of its runs of w words (w = 10),
+//! without markup, in lower case. Each has a value of 40 bits under a permutation π
+//! ([`crate::rabin40`]), and a sketch keeps some of them:
 //!
 //! | sketch | keeps | `Sample` | resemblance | containment |
 //! |---|---|---|---|---|
@@ -12,20 +13,21 @@
 //!
 //! **Choices.**
 //!
-//! 1. *`V_i` as printed does not keep 50 to 100.* "For documents that have size between 100·2^i and 100·2^(i+1) we store
-//!    `MOD_{2^i}`; the expected size is always between 50 and 100": 100·2^i / 2^i is 100. The formula is followed, because it is
-//!    what the classes are made of, and more samples are less error: 100 to 200 are kept. The other reading is
-//!    `Sizes(50)`. Documents shorter than the first class keep all.
-//! 2. *Size is counted in shingles, repeats included*, so that it is known without remembering them; memory stays bounded by
-//!    the sample, and a class depends on the document alone.
-//! 3. *Two lengths.* `V_{i+1}` is what 2^(i+1) divides of `V_i`, so the shorter document's sample is filtered down to the
-//!    longer one's modulus: exactly what would have been kept.
-//! 4. *Intervals.* π is random, so whether a common shingle is in a sample does not depend on where it stands; a ratio of
-//!    sampled counts is a binomial share of so many trials, and Wilson's interval holds
-//!    ([`resemble_core::similarity::wilson`]).
-//! 5. *Ignored shingles* ("we ignore all very common shingles") are left out of both documents, not of the common ones
-//!    alone: they "have no effect on the overall resemblance", which they would have in a denominator. A `MIN_s` that has
-//!    lost c of them is a `MIN_{s-c}`.
+//! 1. *`V_i` as printed does not keep 50 to 100.* "For documents that have size between 100·2^i and
+//!    100·2^(i+1) we store `MOD_{2^i}`; the expected size is always between 50 and 100": 100·2^i /
+//!    2^i is 100. The formula is followed, because it is what the classes are made of, and more
+//!    samples are less error: 100 to 200 are kept. The other reading is `Sizes(50)`. Documents
+//!    shorter than the first class keep all.
+//! 2. *Size is counted in shingles, repeats included*, so that it is known without remembering
+//!    them; memory stays bounded by the sample, and a class depends on the document alone.
+//! 3. *Two lengths.* `V_{i+1}` is what 2^(i+1) divides of `V_i`, so the shorter document's sample
+//!    is filtered down to the longer one's modulus: exactly what would have been kept.
+//! 4. *Intervals.* π is random, so whether a common shingle is in a sample does not depend on where
+//!    it stands; a ratio of sampled counts is a binomial share of so many trials, and Wilson's
+//!    interval holds ([`resemble_core::similarity::wilson`]).
+//! 5. *Ignored shingles* ("we ignore all very common shingles") are left out of both documents, not
+//!    of the common ones alone: they "have no effect on the overall resemblance", which they would
+//!    have in a denominator. A `MIN_s` that has lost c of them is a `MIN_{s-c}`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -170,8 +172,8 @@ impl Shingling {
 
     /// Ends the text: `sink` gets the last shingles. What comes next is another text.
     ///
-    /// Returns what names the words of the text in their order: lexically equivalent texts have one name, one without
-    /// words has zeros.
+    /// Returns what names the words of the text in their order: lexically equivalent texts have one
+    /// name, one without words has zeros.
     pub fn finish(&mut self, mut sink: impl FnMut(u64)) -> [u8; 16] {
         let (runs, all) = (&mut self.runs, &mut self.all);
         self.words.finish(&mut |word| {
@@ -215,9 +217,11 @@ impl AllWords {
     }
 }
 
-/// The words that these shingles of a text are, in lower case with blanks between; of as many as are found.
+/// The words that these shingles of a text are, in lower case with blanks between; of as many as
+/// are found.
 ///
-/// For showing the commonest ones to people. A word without end, which [`resemble_core::words`] cuts, is shown whole and once.
+/// For showing the commonest ones to people. A word without end, which [`resemble_core::words`]
+/// cuts, is shown whole and once.
 pub fn wording(params: &ShingleParams, bytes: &[u8], wanted: &[u64]) -> Vec<(u64, String)> {
     let text = resemble_core::words::canonical(bytes);
     let mut words: Vec<&[u8]> = Vec::new();
@@ -351,8 +355,8 @@ pub struct Estimates {
     pub common: u64,
 }
 
-/// What two sketches of these parameters say; `None`: they are none. `ignored` ascends: shingles that are left out of
-/// both.
+/// What two sketches of these parameters say; `None`: they are none. `ignored` ascends: shingles
+/// that are left out of both.
 pub fn estimates(
     sample: Sample,
     a: &MethodSignature,

@@ -123,8 +123,8 @@ proptest! {
         prop_assert_eq!(scores.a_in_b, Err(Refused::OfLeast { method: Method::Shingle }));
     }
 
-    /// `V_i`: the class by the size, 2^i divides what is kept, and two are compared at the longer one's modulus as if both
-    /// had been made at it.
+    /// `V_i`: the class by the size, 2^i divides what is kept, and two are compared at the longer
+    /// one's modulus as if both had been made at it.
     #[test]
     fn sizes_are_compared_at_the_longer_ones_modulus((a, b) in sets(), least in 1u32..40) {
         let params = params(Settings { sizes: Some(least), ..Settings::default() });
@@ -202,8 +202,8 @@ fn seeded(text: &str, settings: Settings) -> MethodParams {
     })
 }
 
-/// Unbiased, and the interval holds the truth in 19 cases of 20: over 600 permutations, of a pair whose measures are
-/// known.
+/// Unbiased, and the interval holds the truth in 19 cases of 20: over 600 permutations, of a pair
+/// whose measures are known.
 #[test]
 #[allow(clippy::many_single_char_names)] // the paper's
 fn estimates_are_unbiased_and_intervals_hold() {
@@ -313,7 +313,8 @@ fn containment_is_told_by_a_modulus_alone() {
     assert_eq!(refused, Err(Refused::OfSuper { method }));
 }
 
-/// One common super shingle and the score is the sketches' resemblance; none, and it is 0; a part is not seen.
+/// One common super shingle and the score is the sketches' resemblance; none, and it is 0; a part
+/// is not seen.
 #[test]
 fn super_shingles_see_edits_and_no_parts() {
     let params = MethodParams::paper(Method::SuperShingle);

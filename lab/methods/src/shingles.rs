@@ -1,11 +1,11 @@
 //! Fingerprints of runs of w words.
 //!
-//! Broder 1997's w-shingling, on which Cherkasova et al. 2009, section 2, say their methods were first defined:
-//! "contiguous terms, where each term is a word". What a word is: [`resemble_core::words`]. A text of fewer than w words has no
-//! shingle.
+//! Broder 1997's w-shingling, on which Cherkasova et al. 2009, section 2, say their methods were
+//! first defined: "contiguous terms, where each term is a word". What a word is:
+//! [`resemble_core::words`]. A text of fewer than w words has no shingle.
 //!
-//! The fingerprint is a polynomial in the words' 64-bit hashes, rolled on by one word at a time and mixed at the end:
-//! the time for a word does not depend on w.
+//! The fingerprint is a polynomial in the words' 64-bit hashes, rolled on by one word at a time and
+//! mixed at the end: the time for a word does not depend on w.
 
 use resemble_core::words::WordHashes;
 
@@ -50,7 +50,8 @@ impl Run {
     }
 }
 
-/// A bijection of 64 bits that leaves no pattern (the finaliser of splitmix64; Steele, Lea & Flood 2014).
+/// A bijection of 64 bits that leaves no pattern (the finaliser of splitmix64; Steele, Lea & Flood
+/// 2014).
 #[inline]
 pub(crate) const fn mix(value: u64) -> u64 {
     let z = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -112,7 +113,8 @@ mod tests {
 
     use super::*;
 
-    /// For each run of words the least place where the same words stand: equal shingles, equal numbers.
+    /// For each run of words the least place where the same words stand: equal shingles, equal
+    /// numbers.
     fn by_words(text: &str, width: usize) -> Vec<usize> {
         let words: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
         let runs: Vec<&[&str]> = words.windows(width).collect();

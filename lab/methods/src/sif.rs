@@ -1,34 +1,36 @@
 //! sif: fingerprints whose low bits are zero.
 //!
-//! **Paper.** Manber, *Finding similar files in a large file system*, 1994, section 2, the second method, and section
-//! 3.
+//! **Paper.** Manber, *Finding similar files in a large file system*, 1994, section 2, the second
+//! method, and section 3.
 //!
-//! **Fingerprints.** All windows t1 … t50 of 50 bytes have F = (t1 p^49 + t2 p^48 + … + t50) mod M, by Horner's rule
-//! and rolled on with a table of 256 entries; M = 2^30 (2^31 and 2^32 "if the number of files is very large"). Kept are
-//! those with k = 8 low bits zero, shifted by 8: 22 bits. "Once a fingerprint is identified, the text is shifted to the
-//! end of it": windows that are kept never overlap, so 70 underlines give one fingerprint at most. (The paper prints
-//! the step as p F1 + t51 - t1 p^49; what leaves after the multiplication is t1 p^50.)
+//! **Fingerprints.** All windows t1 … t50 of 50 bytes have F = (t1 p^49 + t2 p^48 + … + t50) mod M,
+//! by Horner's rule and rolled on with a table of 256 entries; M = 2^30 (2^31 and 2^32 "if the
+//! number of files is very large"). Kept are those with k = 8 low bits zero, shifted by 8: 22 bits.
+//! "Once a fingerprint is identified, the text is shifted to the end of it": windows that are kept
+//! never overlap, so 70 underlines give one fingerprint at most. (The paper prints the step as p F1
+//! + t51 - t1 p^49; what leaves after the multiplication is t1 p^50.)
 //!
-//! **p.** The paper asks for a prime. A run of 50 equal bytes c has F = c (p^50 - 1)/(p - 1), which has as many factors
-//! 2 as c and p + 1 together. So with p = 7 (mod 8) 50 blanks (2^5) are kept
-//! always, with 3 and 7 also 50 `@` (2^6); and 0x80 (2^7) and NUL with every p. Here p is 5 modulo 8, which has the
-//! longest period that there is modulo 2^30, and windows of nothing but NUL or 0x80 are passed over: padding would tie
-//! all binary files together.
+//! **p.** The paper asks for a prime. A run of 50 equal bytes c has F = c (p^50 - 1)/(p - 1), which
+//! has as many factors 2 as c and p + 1 together. So with p = 7 (mod 8) 50 blanks (2^5) are kept
+//! always, with 3 and 7 also 50 `@` (2^6); and 0x80 (2^7) and NUL with every p. Here p is 5 modulo
+//! 8, which has the longest period that there is modulo 2^30, and windows of nothing but NUL or
+//! 0x80 are passed over: padding would tie all binary files together.
 //!
-//! **Figure** (section 3). The common fingerprints over those of the query file, each occurrence counted: how much of
-//! the query lies in the other. Above 1 if the other file holds pieces of it twice; the paper met 160 %. Not symmetric.
+//! **Figure** (section 3). The common fingerprints over those of the query file, each occurrence
+//! counted: how much of the query lies in the other. Above 1 if the other file holds pieces of it
+//! twice; the paper met 160 %. Not symmetric.
 //!
-//! **Cost.** Time: a multiplication and a table look-up a byte. Size: a fingerprint for 305 bytes (256 + 49); 3 or 4 a
-//! KiB.
+//! **Cost.** Time: a multiplication and a table look-up a byte. Size: a fingerprint for 305 bytes
+//! (256 + 49); 3 or 4 a KiB.
 //!
-//! **Sees** pieces in whole files, in any order. **Blind** below some 5 KB (section 6: five to ten common fingerprints
-//! are evidence); 22 bits collide by chance from a few thousand files on: two unrelated ones of n fingerprints each
-//! have n²/2^22 in common. Headers that many files share (`PostScript`) count like anything else, unless they are left
-//! out: [`crate::formatting`].
+//! **Sees** pieces in whole files, in any order. **Blind** below some 5 KB (section 6: five to ten
+//! common fingerprints are evidence); 22 bits collide by chance from a few thousand files on: two
+//! unrelated ones of n fingerprints each have n²/2^22 in common. Headers that many files share
+//! (`PostScript`) count like anything else, unless they are left out: [`crate::formatting`].
 //!
-//! **Density by file size** (section 6, an option: [`SifParams::most`]). Large files keep those with more low bits
-//! zero, at most so many; a pair is compared at the coarser of both. That bounds a signature, and **a small file inside
-//! a large one may be missed**.
+//! **Density by file size** (section 6, an option: [`SifParams::most`]). Large files keep those
+//! with more low bits zero, at most so many; a pair is compared at the coarser of both. That bounds
+//! a signature, and **a small file inside a large one may be missed**.
 
 use crate::judged::{Judged, Overlap};
 
@@ -115,7 +117,8 @@ impl SifScanner {
     pub fn update(&mut self, bytes: &[u8], mut sink: impl FnMut(u64)) {
         let (width, mut at) = (self.ring.len(), 0);
         while at < bytes.len() {
-            // The byte that leaves lies in `bytes` too, once as many as a window were taken from there.
+            // The byte that leaves lies in `bytes` too, once as many as a window were taken from
+            // there.
             let mut from_ring = width;
             while at < bytes.len() && (self.filled < width || from_ring > 0) {
                 let byte = bytes[at];
@@ -133,8 +136,8 @@ impl SifScanner {
         }
     }
 
-    /// The windows that end in `bytes` behind the first window, which is the one under way, up to one that is kept: how
-    /// many bytes that is.
+    /// The windows that end in `bytes` behind the first window, which is the one under way, up to
+    /// one that is kept: how many bytes that is.
     fn within(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) -> usize {
         let width = self.ring.len();
         let zeros = (1u32 << self.params.zeros) - 1;
@@ -239,13 +242,14 @@ pub struct Common {
     pub distinct: Overlap,
     /// Fingerprints of the query file, each occurrence counted.
     pub of_query: u64,
-    /// Occurrences in the other file of fingerprints that the query has: the lines that the paper's `agrep` prints.
+    /// Occurrences in the other file of fingerprints that the query has: the lines that the paper's
+    /// `agrep` prints.
     pub found: u64,
 }
 
 impl Common {
-    /// Of the query and another file: for each its level, and its fingerprints, ascending and distinct, with how often
-    /// they come.
+    /// Of the query and another file: for each its level, and its fingerprints, ascending and
+    /// distinct, with how often they come.
     pub(crate) fn of(query: (u8, &[(u64, u64)]), other: (u8, &[(u64, u64)])) -> Self {
         let level = query.0.max(other.0);
         let mut common = Self::default();

@@ -163,7 +163,8 @@ fn fingerprints_have_bits_less_zeros() {
     }
 }
 
-/// "It matched with 160% similarity another file that happened to contain two slightly different versions."
+/// "It matched with 160% similarity another file that happened to contain two slightly different
+/// versions."
 #[test]
 fn two_versions_in_one_file_are_more_than_all_of_the_query() {
     let params = MethodParams::paper(Method::Sif);

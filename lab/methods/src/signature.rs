@@ -15,8 +15,8 @@ pub(crate) enum Form {
     Set(Vec<u64>),
     /// The least value of each hash function; empty of a content without features: `Sketch_n`.
     Slots(Vec<u64>),
-    /// Distinct fingerprints, ascending, how often each comes, and how many low bits of all are zero: sif. Of sorted5,
-    /// whose level is 0: how many chunks of the content have this hash.
+    /// Distinct fingerprints, ascending, how often each comes, and how many low bits of all are
+    /// zero: sif. Of sorted5, whose level is 0: how many chunks of the content have this hash.
     Counted {
         level: u8,
         fingerprints: Vec<(u64, u64)>,
@@ -60,8 +60,9 @@ impl MethodSignature {
         }
     }
 
-    /// All of it for people and other programs: fingerprints and chunks ascending, of `Sketch_n` slot by slot; a
-    /// [`Feature`] has the length of a chunk, and how often it comes where that counts.
+    /// All of it for people and other programs: fingerprints and chunks ascending, of `Sketch_n`
+    /// slot by slot; a [`Feature`] has the length of a chunk, and how often it comes where that
+    /// counts.
     pub fn entries(&self) -> Vec<Feature> {
         match &self.0 {
             Form::Set(values)

@@ -1,24 +1,27 @@
 //! `Sketch_n`: the least value under each of n hash functions.
 //!
-//! **Paper.** Cherkasova et al. 2009, section 2, "Algorithm `Sketch_n`", after Broder, Charikar, Frieze & Mitzenmacher
-//! 1998: "every shingle is fingerprinted with a family of n hash functions; for each the fingerprint of the shingle
-//! with the smallest numerical value is retained".
+//! **Paper.** Cherkasova et al. 2009, section 2, "Algorithm `Sketch_n`", after Broder, Charikar,
+//! Frieze & Mitzenmacher 1998: "every shingle is fingerprinted with a family of n hash functions;
+//! for each the fingerprint of the shingle with the smallest numerical value is retained".
 //!
-//! **Figure.** "The percentage of agreeing entries": expected to be the resemblance, with the variance of n coins.
+//! **Figure.** "The percentage of agreeing entries": expected to be the resemblance, with the
+//! variance of n coins.
 //!
-//! **The family.** The paper takes Bob Jenkins' hash with n seeds over each window, which costs n times the window.
-//! Here the window's one Rabin fingerprint x is mixed and goes through n functions a·x + b modulo 2^64, a odd:
-//! bijections, so no two windows tie, and a multiplication and an addition each. Any n.
+//! **The family.** The paper takes Bob Jenkins' hash with n seeds over each window, which costs n
+//! times the window. Here the window's one Rabin fingerprint x is mixed and goes through n
+//! functions a·x + b modulo 2^64, a odd: bijections, so no two windows tie, and a multiplication
+//! and an addition each. Any n.
 //!
-//! **Cost.** Time: n multiplications a byte, the slowest of the four (the paper's figure 11 says so too). Size: n
-//! values.
+//! **Cost.** Time: n multiplications a byte, the slowest of the four (the paper's figure 11 says so
+//! too). Size: n values.
 //!
 //! **Sees** the resemblance of files of like size. **Refuses containment** (table 1).
 
 use crate::judged::Judged;
 use crate::shingles::mix;
 
-/// Features that wait to be hashed: a function goes through many at a time, its least value in a register.
+/// Features that wait to be hashed: a function goes through many at a time, its least value in a
+/// register.
 const BLOCK: usize = 256;
 
 /// The least values, as the features come.
@@ -93,8 +96,8 @@ impl Slots {
     }
 }
 
-/// The share of agreeing entries. Too small to judge if both files have no feature; 0 if one has none, as the other
-/// has something that it has not.
+/// The share of agreeing entries. Too small to judge if both files have no feature; 0 if one has
+/// none, as the other has something that it has not.
 pub fn resemblance(a: &[u64], b: &[u64]) -> Judged {
     let agreeing = a.iter().zip(b).filter(|(x, y)| x == y).count();
     Judged::ratio(agreeing as u64, a.len().max(b.len()) as u64)

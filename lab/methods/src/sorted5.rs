@@ -1,33 +1,38 @@
 //! Sorted chunks of five words.
 //!
-//! **Paper.** Kasprzak, Brandejs, Křipač & Šmerk 2008, *Distributed system for discovering similar documents*, section 2: a
-//! document is the set of its chunks; a chunk is five consecutive words, sorted, so that words which changed places make no
-//! difference; the similarity of A to B is the percentage of chunks of A that B has as well. Section 4.2: a chunk is
-//! known by the upper n bits of MD5(word₁ · … · word₅).
+//! **Paper.** Kasprzak, Brandejs, Křipač & Šmerk 2008, *Distributed system for discovering similar
+//! documents*, section 2: a document is the set of its chunks; a chunk is five consecutive words,
+//! sorted, so that words which changed places make no difference; the similarity of A to B is the
+//! percentage of chunks of A that B has as well. Section 4.2: a chunk is known by the upper n bits
+//! of MD5(word₁ · … · word₅).
 //!
-//! **Words** are those of [`resemble_core::words`], in lower case as in the paper's example, sorted by their bytes. They are hashed with a
-//! blank between them: put one right behind the other, as the paper's formula can be read, `a bc` and `ab c` were one chunk, and
-//! the estimate no upper bound (below).
-//! [`crate::vocabulary`] may leave words out or change them. A text of fewer than five words has no chunk.
+//! **Words** are those of [`resemble_core::words`], in lower case as in the paper's example, sorted
+//! by their bytes. They are hashed with a blank between them: put one right behind the other, as
+//! the paper's formula can be read, `a bc` and `ab c` were one chunk, and the estimate no upper
+//! bound (below). [`crate::vocabulary`] may leave words out or change them. A text of fewer than
+//! five words has no chunk.
 //!
 //! # What is counted
 //!
-//! Let `a_v` be the number of A's distinct chunks whose hash is v. The paper keeps a *set* of hashes. Then the estimate is no
-//! upper bound, although section 4.2 uses it as one: if A has the chunks x, y, z, B has x and y, and x and y have one hash, then
-//! 2/3 of A is in B, and the sets say 1/2.
+//! Let `a_v` be the number of A's distinct chunks whose hash is v. The paper keeps a *set* of
+//! hashes. Then the estimate is no upper bound, although section 4.2 uses it as one: if A has the
+//! chunks x, y, z, B has x and y, and x and y have one hash, then 2/3 of A is in B, and the sets
+//! say 1/2.
 //!
-//! Here A's real chunks are counted: a signature has v together with `a_v`, the arrays on disk have a document in the list of v
-//! as often as it has chunks of that hash, and
+//! Here A's real chunks are counted: a signature has v together with `a_v`, the arrays on disk have
+//! a document in the list of v as often as it has chunks of that hash, and
 //!
 //! ```text
 //! common(A, B) = Σ_v min(a_v, b_v)      similarity of A to B = common / Σ_v a_v
 //! ```
 //!
-//! Chunks that A and B have in common have the same hash in both, so each term is at least what is common at v: **no
-//! estimate is ever below the exact figure**, and none is above 100 %. The sum is the same both ways, so the reverse similarity
-//! follows from it and from B's total, as in section 2.1; the paper says so of the exact count, where it is trivially true.
+//! Chunks that A and B have in common have the same hash in both, so each term is at least what is
+//! common at v: **no estimate is ever below the exact figure**, and none is above 100 %. The sum is
+//! the same both ways, so the reverse similarity follows from it and from B's total, as in section
+//! 2.1; the paper says so of the exact count, where it is trivially true.
 //!
-//! "Distinct" is decided by 64 bits of the same hash: 100,000 chunks of one document have two alike with a chance of 10^-10.
+//! "Distinct" is decided by 64 bits of the same hash: 100,000 chunks of one document have two alike
+//! with a chance of 10^-10.
 
 use std::fmt;
 use std::str::FromStr;
@@ -305,8 +310,8 @@ impl Waiting {
     }
 }
 
-/// The hashes of the chunks of a text that is handed over in pieces of any size: their upper 64 bits, of which the
-/// upper n are the paper's.
+/// The hashes of the chunks of a text that is handed over in pieces of any size: their upper 64
+/// bits, of which the upper n are the paper's.
 #[derive(Debug)]
 pub struct Chunker {
     sorted: Sorted,
@@ -324,7 +329,8 @@ impl Chunker {
         }
     }
 
-    /// Takes the next bytes; `sink` gets chunks that are complete, in order, repeats and all, some of them later.
+    /// Takes the next bytes; `sink` gets chunks that are complete, in order, repeats and all, some
+    /// of them later.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) {
         let Self {
             sorted,
@@ -366,8 +372,8 @@ fn take(hash: ChunkHashing, waiting: &mut Waiting, run: &Run, sink: &mut impl Fn
     }
 }
 
-/// The distinct chunks of a text themselves, sorted; their words are separated by blanks. For the exact similarity, and
-/// to be looked at.
+/// The distinct chunks of a text themselves, sorted; their words are separated by blanks. For the
+/// exact similarity, and to be looked at.
 pub fn chunks(params: &Sorted5Params, text: &[u8]) -> Vec<Box<[u8]>> {
     let (mut sorted, mut all) = (Sorted::new(params), Vec::new());
     let mut sink = |run: &Run| {
@@ -381,8 +387,8 @@ pub fn chunks(params: &Sorted5Params, text: &[u8]) -> Vec<Box<[u8]>> {
     all
 }
 
-/// What two texts have in common exactly: section 4.2, "compute the exact similarities only for document pairs which are
-/// preselected by this algorithm".
+/// What two texts have in common exactly: section 4.2, "compute the exact similarities only for
+/// document pairs which are preselected by this algorithm".
 pub fn exact(params: &Sorted5Params, a: &[u8], b: &[u8]) -> Overlap {
     overlap_of_sorted(&chunks(params, a), &chunks(params, b))
 }

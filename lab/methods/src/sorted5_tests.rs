@@ -84,7 +84,8 @@ fn words_that_change_places_make_no_difference_within_a_chunk() {
     assert_eq!(sign(&params, repeated.as_bytes()).occurrences(), 1);
 }
 
-/// The document in the larger one: 100 %; the reverse from the common count and the other's total (section 2.1).
+/// The document in the larger one: 100 %; the reverse from the common count and the other's total
+/// (section 2.1).
 #[test]
 fn similarity_is_of_the_first_document_and_the_reverse_follows() {
     let (params, _) = of_bits(28);

@@ -1,25 +1,27 @@
 //! Super shingles: shingles of the sorted sketch.
 //!
-//! **Paper.** Broder, Glassman, Manasse & Zweig 1997, "Super shingles": "We compute super shingles by sorting the sketch's
-//! shingles and then shingling the shingles. The document's meta-sketch is then determined by its set of super shingles."
+//! **Paper.** Broder, Glassman, Manasse & Zweig 1997, "Super shingles": "We compute super shingles
+//! by sorting the sketch's shingles and then shingling the shingles. The document's meta-sketch is
+//! then determined by its set of super shingles."
 //!
-//! **Figures.** One common super shingle and two documents are *near*. Then the score is the resemblance that their
-//! sketches estimate ("If we want a higher threshold we can compute their actual resemblance"); without a common one it is 0,
-//! whatever the sketches say. The length is not in the paper; see [`DEFAULT_LENGTH`].
+//! **Figures.** One common super shingle and two documents are *near*. Then the score is the
+//! resemblance that their sketches estimate ("If we want a higher threshold we can compute their
+//! actual resemblance"); without a common one it is 0, whatever the sketches say. The length is not
+//! in the paper; see [`DEFAULT_LENGTH`].
 //!
-//! **Refuses containment**: the shingles that the larger document has besides come between those of the smaller one, and no
-//! sequence stays whole.
+//! **Refuses containment**: the shingles that the larger document has besides come between those of
+//! the smaller one, and no sequence stays whole.
 //!
-//! **Blind** to short documents: fewer shingles kept than the length are no super shingle at all, and a few are lost with the
-//! first edits.
+//! **Blind** to short documents: fewer shingles kept than the length are no super shingle at all,
+//! and a few are lost with the first edits.
 
 use crate::shingle::{ShingleParams, sketch};
 use crate::shingles::mix;
 use crate::signature::{Form, MethodSignature};
 
-/// Shingles of a super shingle. With k of them a pair of resemblance r has a common one at about n · r^k places for
-/// n shingles in the union of both sketches: 4 is the least at which strangers (r below 10 %) hardly ever have one, and
-/// pairs of 50 % with sketches of 100 shingles have six.
+/// Shingles of a super shingle. With k of them a pair of resemblance r has a common one at about n
+/// · r^k places for n shingles in the union of both sketches: 4 is the least at which strangers (r
+/// below 10 %) hardly ever have one, and pairs of 50 % with sketches of 100 shingles have six.
 pub const DEFAULT_LENGTH: u32 = 4;
 
 /// The parameters.
@@ -31,8 +33,9 @@ pub struct SuperParams {
     pub length: u32,
 }
 
-/// The super shingles of a sketch, which ascends, distinct and ascending. Of 64 bits, because one alone decides: among the
-/// 20 million of a million documents hundreds of pairs would share one of 40 bits by accident.
+/// The super shingles of a sketch, which ascends, distinct and ascending. Of 64 bits, because one
+/// alone decides: among the 20 million of a million documents hundreds of pairs would share one of
+/// 40 bits by accident.
 pub fn super_shingles(sketch: &[u64], length: usize) -> Vec<u64> {
     let mut all: Vec<u64> = sketch
         .windows(length.max(1))
@@ -68,7 +71,8 @@ mod tests {
     use crate::judged::Overlap;
 
     proptest! {
-        /// One for each run of the sorted sketch; two sketches share one exactly where they share a whole run.
+        /// One for each run of the sorted sketch; two sketches share one exactly where they share a
+        /// whole run.
         #[test]
         fn a_common_one_is_a_common_run(
             a in prop::collection::btree_set(0u64..40, 0..30),

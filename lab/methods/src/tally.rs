@@ -2,8 +2,9 @@
 
 /// How often each key came.
 ///
-/// Keys are appended and, whenever there are twice as many entries as distinct keys were left the last time, sorted
-/// and added up: O(n log n) in all, and never more than twice the distinct keys (or [`Tally::ROOM`]) in memory.
+/// Keys are appended and, whenever there are twice as many entries as distinct keys were left the
+/// last time, sorted and added up: O(n log n) in all, and never more than twice the distinct keys
+/// (or [`Tally::ROOM`]) in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally<K> {
     entries: Vec<(K, u64)>,

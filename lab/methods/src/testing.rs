@@ -30,7 +30,8 @@ pub(crate) fn noise(len: usize, seed: u64) -> Vec<u8> {
     (0..len as u64).map(|i| random(seed, i) as u8).collect()
 }
 
-/// The parameters of each paper, and of each method others that are small enough to meet every case.
+/// The parameters of each paper, and of each method others that are small enough to meet every
+/// case.
 pub(crate) fn all_params() -> Vec<MethodParams> {
     let mut all: Vec<MethodParams> = Method::ALL.map(MethodParams::paper).into();
     let set = |method, settings: Settings| MethodParams::new(method, &settings).expect("in range");

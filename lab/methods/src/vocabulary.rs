@@ -1,16 +1,18 @@
 //! Which words count, and in which form: dictionaries, lemmas, stems.
 //!
-//! Kasprzak et al. 2008 store a chunk as the numbers of its words in a dictionary of 900,000 words (section 3.1), and later
-//! only ask "whether the word is present in the dictionary or not" (section 4.2): what is in no dictionary had no number, so it
-//! was no word. **A word that is not in the dictionary is left out**, as if it were not there, and its neighbours stand next
-//! to each other.
+//! Kasprzak et al. 2008 store a chunk as the numbers of its words in a dictionary of 900,000 words
+//! (section 3.1), and later only ask "whether the word is present in the dictionary or not"
+//! (section 4.2): what is in no dictionary had no number, so it was no word. **A word that is not
+//! in the dictionary is left out**, as if it were not there, and its neighbours stand next to each
+//! other.
 //!
-//! A word that inflects is another word to a hash, and in Czech two words that change places change their endings as well
-//! (section 5, future work). Two remedies: a table of basic forms ([`Lemmas`]), and the Snowball stemmers ([`Language`]; Porter
-//! 2001), which need no table and cover no Czech.
+//! A word that inflects is another word to a hash, and in Czech two words that change places change
+//! their endings as well (section 5, future work). Two remedies: a table of basic forms
+//! ([`Lemmas`]), and the Snowball stemmers ([`Language`]; Porter 2001), which need no table and
+//! cover no Czech.
 //!
-//! The order: the dictionary is asked for the word as it stands, because that is what dictionaries of word forms list; then
-//! it becomes its lemma; what has none becomes its stem.
+//! The order: the dictionary is asked for the word as it stands, because that is what dictionaries
+//! of word forms list; then it becomes its lemma; what has none becomes its stem.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -200,8 +202,8 @@ impl fmt::Debug for Dictionary {
 }
 
 impl Lemmas {
-    /// Lines of a word, a tab and its basic form; empty ones and those that begin with `#` say nothing. Of a word that comes
-    /// twice the first line counts.
+    /// Lines of a word, a tab and its basic form; empty ones and those that begin with `#` say
+    /// nothing. Of a word that comes twice the first line counts.
     pub fn parse(text: &[u8]) -> Result<Self, LemmaError> {
         let mut of = HashMap::new();
         for (line, bytes) in (1..).zip(text.split(|&byte| byte == b'\n')) {

@@ -1,9 +1,11 @@
 //! Smaller offsets: the experiment of section 5.
 //!
-//! "Since most chunks appear in very low number of documents (most often there are in 0 or 1 document), so the offset table can
-//! be compressed: the neighbouring values are usually close to each other." Here every 64th offset is kept as it is, and of the
-//! others the difference to the one before, a byte each; a difference of 255 or more stands in a list beside. A look-up adds up to 63
-//! bytes: 73 bytes for 64 offsets instead of 256 or 512, and one line of the processor's cache more.
+//! "Since most chunks appear in very low number of documents (most often there are in 0 or 1
+//! document), so the offset table can be compressed: the neighbouring values are usually close to
+//! each other." Here every 64th offset is kept as it is, and of the others the difference to the
+//! one before, a byte each; a difference of 255 or more stands in a list beside. A look-up adds up
+//! to 63 bytes: 73 bytes for 64 offsets instead of 256 or 512, and one line of the processor's
+//! cache more.
 
 use std::collections::HashMap;
 

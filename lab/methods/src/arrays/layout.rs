@@ -14,12 +14,13 @@
 //!      entries × id
 //! ```
 //!
-//! Little endian throughout. Nothing is aligned: numbers are put together from bytes, which processors do in one
-//! instruction.
+//! Little endian throughout. Nothing is aligned: numbers are put together from bytes, which
+//! processors do in one instruction.
 //!
-//! **Nothing in a file is trusted.** [`Arrays::of`] checks the header, its digest and that the length of the file is the one it
-//! says, so no number is out of its array; an offset or an id that cannot be is [`ArrayError::Damaged`] when it is met. The digests
-//! of the arrays themselves cost a reading of all of them: [`Arrays::verify`], which every merge does.
+//! **Nothing in a file is trusted.** [`Arrays::of`] checks the header, its digest and that the
+//! length of the file is the one it says, so no number is out of its array; an offset or an id that
+//! cannot be is [`ArrayError::Damaged`] when it is met. The digests of the arrays themselves cost a
+//! reading of all of them: [`Arrays::verify`], which every merge does.
 
 use thiserror::Error;
 

@@ -15,8 +15,8 @@ pub struct Merging {
 }
 
 impl Merging {
-    /// Of old documents and new ones, both by keys. Those that `stays` does not keep leave; so does an old document whose key
-    /// comes anew.
+    /// Of old documents and new ones, both by keys. Those that `stays` does not keep leave; so does
+    /// an old document whose key comes anew.
     pub fn of(
         old: impl IntoIterator<Item = (u32, u32)>,
         new: &[(u32, u32)],
@@ -45,7 +45,8 @@ impl Merging {
         self.documents.push(document);
     }
 
-    /// Puts one list after a merge into `list`: the old one under its new numbers, and the new ones, which ascend.
+    /// Puts one list after a merge into `list`: the old one under its new numbers, and the new
+    /// ones, which ascend.
     pub fn list(
         renumbered: &[u32],
         old: impl Iterator<Item = u32>,

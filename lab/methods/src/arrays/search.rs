@@ -81,8 +81,8 @@ impl Counter {
         }
     }
 
-    /// The documents that have chunks of the one with these values (ascending, each with its number of chunks), by number.
-    /// Time: the lengths of their lists.
+    /// The documents that have chunks of the one with these values (ascending, each with its number
+    /// of chunks), by number. Time: the lengths of their lists.
     pub fn count(
         &mut self,
         parts: &Parts<'_>,

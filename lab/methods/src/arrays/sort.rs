@@ -1,9 +1,10 @@
 //! From documents to lists: a radix sort of (value, document).
 //!
-//! Section 4.5: "a variant of a radix sort", "further speeded up by pre-sorting the data into a given number of buckets in the
-//! step 1". A bucket is a range of values that fits into memory; within it least significant bytes come first, and the
-//! sort is stable, so documents that came in order are in order in each list. Bytes of the values that are the same throughout
-//! the bucket are passed over: of 24 bits in 256 buckets two are left.
+//! Section 4.5: "a variant of a radix sort", "further speeded up by pre-sorting the data into a
+//! given number of buckets in the step 1". A bucket is a range of values that fits into memory;
+//! within it least significant bytes come first, and the sort is stable, so documents that came in
+//! order are in order in each list. Bytes of the values that are the same throughout the bucket are
+//! passed over: of 24 bits in 256 buckets two are left.
 
 /// A chunk's value and a document that has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
