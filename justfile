@@ -4,7 +4,7 @@ default:
     @just --list
 
 # Everything CI checks, in its order.
-check: fmt lint doc test pages deny
+check: fmt lint doc test pages lab deny
 
 fmt:
     cargo fmt --all -- --check
@@ -22,6 +22,10 @@ test:
 # Reports in a browser and in a spreadsheet program, which must be there.
 pages:
     RESEMBLE_REQUIRE_BROWSER=1 cargo test -p resemble-cli --test pages
+
+# The laboratory: no default member of the workspace.
+lab:
+    cargo test -p resemble-methods -p resemble-lab -p resemble-mapped
 
 deny:
     cargo deny check licenses bans sources

@@ -44,7 +44,6 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) ->
         text: !args.layer.no_text,
         within: args.within.unwrap_or(Fraction::from_millionths(30_000)),
         small: if args.within.is_some() { 0 } else { SMALL },
-        method: None,
     });
     let mut file = NewFile::beside(&args.output)?;
     let progress = ui.progress("writing the catalogue");

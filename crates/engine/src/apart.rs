@@ -78,12 +78,9 @@ impl Formats {
     }
 }
 
-/// To be asked first thing by every program that uses [`Formats`] or asks for arrays: if it was started as the worker, it does that
-/// work and ends with this status.
+/// To be asked first thing by every program that uses [`Formats`]: if it was started as the worker,
+/// it does that work and ends with this status.
 pub fn worker() -> Option<ExitCode> {
-    if let Some(ended) = crate::arrays::worker() {
-        return Some(ended);
-    }
     let first = std::env::args_os().nth(1);
     first
         .is_some_and(|first| first == WORKER)

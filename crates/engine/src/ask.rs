@@ -12,8 +12,6 @@ use resemble_proto::path::PathText;
 use resemble_proto::pattern::BadPattern;
 use rustix::io::Errno;
 
-use crate::method::MethodError;
-use crate::phases::PhaseError;
 use crate::read::{ReadFailure, open_regular};
 use crate::walk::Anchor;
 
@@ -54,15 +52,6 @@ pub enum AskError {
         /// What the kernel said.
         source: io::Error,
     },
-    /// A question for a published method that is none.
-    #[error(transparent)]
-    Method(#[from] MethodError),
-    /// Clustering out of core cannot go on.
-    #[error(transparent)]
-    Phase(#[from] PhaseError),
-    /// The arrays of sorted5 cannot be made or read.
-    #[error(transparent)]
-    Arrays(#[from] crate::arrays::ArraysError),
     /// A pattern of `--include` or `--exclude` is none.
     #[error(transparent)]
     Pattern(#[from] BadPattern),
@@ -93,7 +82,7 @@ pub const LARGEST_READ: ByteLen = ByteLen(64 << 20);
 /// The bytes of a regular file of at most [`LARGEST_READ`], read as carefully as an indexed one.
 ///
 /// The file may end while it is read; what was there is returned.
-pub(crate) fn bytes_of(path: &Path) -> Result<Vec<u8>, AskError> {
+pub fn bytes_of(path: &Path) -> Result<Vec<u8>, AskError> {
     let fail = |errno: Errno| AskError::Unreadable {
         path: path.to_owned(),
         source: errno.into(),
@@ -116,7 +105,7 @@ pub(crate) fn bytes_of(path: &Path) -> Result<Vec<u8>, AskError> {
 }
 
 /// The folder of a file, opened.
-pub(crate) fn anchor_of(path: &Path) -> Result<Anchor, AskError> {
+pub fn anchor_of(path: &Path) -> Result<Anchor, AskError> {
     if let Some(path) = catalogued::shown(path) {
         return Err(AskError::Elsewhere { path });
     }
@@ -127,7 +116,7 @@ pub(crate) fn anchor_of(path: &Path) -> Result<Anchor, AskError> {
 }
 
 /// The failure to read a file as the answer to a question.
-pub(crate) fn unreadable(path: &Path, failure: ReadFailure) -> AskError {
+pub fn unreadable(path: &Path, failure: ReadFailure) -> AskError {
     let source = match failure {
         ReadFailure::Gone => Errno::NOENT.into(),
         ReadFailure::Errno(errno) => io::Error::from_raw_os_error(errno),
@@ -164,7 +153,7 @@ pub(crate) fn exact_measures(a: &[u8], b: &[u8]) -> Measures {
 }
 
 /// The error row of a file that could not be looked at.
-pub(crate) fn soft_error(path: &Path, error: &AskError) -> SoftError {
+pub fn soft_error(path: &Path, error: &AskError) -> SoftError {
     let kind = match error {
         AskError::Unreadable { source, .. } if source.kind() == io::ErrorKind::NotFound => {
             SoftErrorKind::NotFound

@@ -152,7 +152,7 @@ fn push_chunks(
 }
 
 /// The path as it is printed; one of a catalogue as people write it.
-pub(crate) fn name_of(path: &Path) -> String {
+pub fn name_of(path: &Path) -> String {
     match catalogued::shown(path) {
         Some(shown) => escaped(raw(&shown)),
         None => escaped(raw(path)),

@@ -19,7 +19,6 @@
 
 pub mod answer;
 pub mod apart;
-pub mod arrays;
 mod ask;
 pub mod aspects;
 mod candidates;
@@ -29,7 +28,6 @@ pub mod covered;
 pub mod dirs;
 pub mod dump;
 mod estimate;
-pub mod eval;
 mod evidence;
 pub mod find;
 pub mod fsid;
@@ -38,11 +36,8 @@ pub mod ingest;
 pub mod local;
 pub mod members;
 mod met;
-pub mod method;
 pub mod pairs;
-mod parallel;
-mod passing;
-pub mod phases;
+pub mod parallel;
 pub mod portable;
 pub mod read;
 mod said;
@@ -53,7 +48,7 @@ pub mod walk;
 pub mod why;
 mod worded;
 
-pub use ask::{AskError, LARGEST_READ};
+pub use ask::{AskError, LARGEST_READ, anchor_of, bytes_of, soft_error, unreadable};
 /// What ends work early.
 pub use resemble_core::stop;
 /// What every question is asked of.

@@ -24,7 +24,6 @@ use crate::aspects;
 use crate::catalogue::Shelf;
 use crate::compare::Memo;
 use crate::ingest::{Ingest, IngestError, IngestOptions, Observer, Report, RootOptions, Target};
-use crate::method::Keep;
 use crate::portable::{self, CatalogueError};
 
 /// How a local index is opened.
@@ -328,9 +327,9 @@ impl LocalIndex {
         self.cache.is_some()
     }
 
-    /// Where signatures of published methods are kept.
-    pub fn keep(&self) -> &impl Keep {
-        &**self.ingest.index()
+    /// The index itself: whoever asks may keep records of its own in it.
+    pub fn index(&self) -> &Index {
+        self.ingest.index()
     }
 
     /// What is known now.

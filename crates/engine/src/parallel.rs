@@ -9,7 +9,7 @@ const BLOCK: usize = 32;
 const MOST: usize = 8;
 
 /// How many threads work.
-pub(crate) fn threads() -> usize {
+pub fn threads() -> usize {
     std::thread::available_parallelism()
         .map_or(1, usize::from)
         .min(MOST)
@@ -17,7 +17,7 @@ pub(crate) fn threads() -> usize {
 
 /// Runs the same work on several threads; what each returns, or a failure of one. A panic goes on
 /// in the caller.
-pub(crate) fn on_threads<S: Send, E: Send>(
+pub fn on_threads<S: Send, E: Send>(
     threads: usize,
     work: impl Fn() -> Result<S, E> + Sync,
 ) -> Result<Vec<S>, E> {
@@ -43,7 +43,7 @@ pub(crate) fn on_threads<S: Send, E: Send>(
 /// the states. The first failure ends it.
 ///
 /// Whoever needs an order sorts what comes out: nothing of an answer may depend on who worked on what.
-pub(crate) fn in_parallel<S: Send, E: Send>(
+pub fn in_parallel<S: Send, E: Send>(
     count: usize,
     state: impl Fn() -> S + Sync,
     work: impl Fn(usize, &mut S) -> Result<(), E> + Sync,

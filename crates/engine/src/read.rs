@@ -598,6 +598,6 @@ pub(crate) fn data_at(file: &OwnedFd, at: u64, size: u64) -> std::ops::Range<u64
     start..if end > start { end.min(size) } else { size }
 }
 
-pub(crate) mod bytes;
+pub mod bytes;
 #[cfg(test)]
 mod tests;

@@ -29,7 +29,6 @@ fn with_samples(snapshot: &Snapshot, roots: &[PathBuf], text: bool, samples: Sam
         names: true,
         text,
         samples,
-        method: None,
     };
     let mut bytes = Vec::new();
     portable::write(snapshot, roots, &details, &mut |piece| {

@@ -24,8 +24,8 @@ use serde::de::DeserializeOwned;
 use crate::frame::{self, FrameError, LineReader};
 use crate::message::{
     AlertRow, Answer, BadParams, CoverRow, DumpForm, DumpRow, Failure, FailureKind, Header, Hello,
-    MethodRequest, MethodRow, MountRow, MountView, Reply, Request, SoftError, StatusAnswer,
-    TemplateRow, WatchRow, Whole, reason,
+    MountRow, MountView, Reply, Request, SoftError, StatusAnswer, TemplateRow, WatchRow, Whole,
+    reason,
 };
 use crate::path::PathText;
 use crate::question::Question;
@@ -161,12 +161,6 @@ impl Client {
             .stream(&question.into_request(), None)?
             .collect_answer()?;
         Ok(Whole::from_answer(answer))
-    }
-
-    /// What a published method says.
-    pub fn method(&self, request: MethodRequest) -> Result<Answer<MethodRow>, ClientError> {
-        self.stream(&Request::Method(Box::new(request)), None)?
-            .collect_answer()
     }
 
     /// The templates.

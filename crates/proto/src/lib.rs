@@ -23,7 +23,6 @@
 pub mod catalogued;
 pub mod client;
 pub mod documents;
-pub mod figure;
 pub mod frame;
 pub mod message;
 pub mod number;

@@ -31,7 +31,6 @@ mod digest;
 mod dirs;
 mod groups;
 mod holders;
-mod method;
 mod parts;
 mod request;
 mod status;
@@ -54,11 +53,6 @@ pub use groups::{
     Link, Member, OrderRow,
 };
 pub use holders::{HolderRow, HoldersRequest, Proof};
-pub use method::{
-    MethodBar, MethodClusters, MethodCommonRow, MethodFileRow, MethodFind, MethodFindRow,
-    MethodInterval, MethodLinkRow, MethodPairRow, MethodPairs, MethodQuestion, MethodRequest,
-    MethodRow, MethodScore,
-};
 pub use parts::{Parts, Whole};
 pub use request::{
     CatalogueForm, DumpForm, FindRequest, Inode, MeasureUnit, MountView, PairScore, PairsRequest,

@@ -8,6 +8,7 @@
 //!     (--from)    └─► plan     a script of what could be done
 //!   rows of an ─────► rows     answers that are lists: text, csv, tsv, jsonl
 //!     answer
+//! comparisons ─► sweeps ─► page  what changed from sweep to sweep, with tables and plots
 //! ```
 //!
 //! 1. **A report is a function of its document** ([`resemble_proto::documents::Document`]), the one
@@ -27,14 +28,17 @@
 pub mod document;
 mod escaping;
 pub mod evidence;
+pub mod figure;
 mod header;
 pub mod html;
 pub mod human;
 pub mod lines;
+pub mod page;
 pub mod plan;
 pub mod quote;
 pub mod rows;
 pub mod saved;
+pub mod sweeps;
 pub mod table;
 pub mod tables;
 pub mod text;

@@ -10,7 +10,7 @@
 
 use std::io::{self, Write};
 
-use resemble_proto::figure::Figure;
+use crate::figure::Figure;
 use resemble_proto::number::Fraction;
 
 /// One value of a row.

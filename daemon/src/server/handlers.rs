@@ -27,7 +27,6 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 
 use super::context::Context;
-use super::method;
 use super::out::{ClientGone, Out};
 use super::status;
 use super::templates;
@@ -47,7 +46,6 @@ pub(super) const fn is_quick(request: &Request) -> bool {
             | Request::Covered(_)
             | Request::Groups(_)
             | Request::Order(_)
-            | Request::Method(_)
             | Request::Dirs(_)
             | Request::TemplatesMark(_)
             | Request::Dump { .. }
@@ -94,7 +92,6 @@ pub(super) fn answer(
             }))
         }
         Request::Order(request) => out.answer(order(context, request, stop)),
-        Request::Method(request) => out.answer(method::answer(context, *request, stop)),
         Request::Dirs(request) => out.answer(dirs(context, request, stop)),
         Request::TemplatesMark(request) => out.answer(templates::mark(context, request, stop)),
         Request::TemplatesList => out.answer(templates::list(context)),
@@ -532,7 +529,7 @@ fn no_snapshot(error: NoSnapshot) -> Failure {
 #[allow(clippy::needless_pass_by_value)] // for `map_err`
 pub(super) fn asked(error: AskError) -> Failure {
     let kind = match error {
-        AskError::Pattern(_) | AskError::Method(_) => FailureKind::BadRequest,
+        AskError::Pattern(_) => FailureKind::BadRequest,
         AskError::Unreadable { .. } => FailureKind::NotIndexed,
         _ => FailureKind::Internal,
     };

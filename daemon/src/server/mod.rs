@@ -21,7 +21,6 @@ use tokio::task::JoinSet;
 mod connection;
 pub mod context;
 mod handlers;
-mod method;
 mod out;
 pub mod socket;
 mod status;

@@ -7,4 +7,11 @@
 //! printed and trouble told, so that both programs answer in one form.
 #![forbid(unsafe_code)]
 
+pub mod arrays;
 pub mod command;
+pub mod error;
+pub mod eval;
+mod locked;
+pub mod method;
+pub mod phases;
+pub mod question;

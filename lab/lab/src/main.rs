@@ -4,7 +4,8 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if let Some(ended) = resemble_engine::apart::worker() {
+    // Started as a worker for arrays or for formats, by this very program.
+    if let Some(ended) = resemble_lab::arrays::worker().or_else(resemble_engine::apart::worker) {
         return ended;
     }
     let uid = rustix::process::geteuid().as_raw();

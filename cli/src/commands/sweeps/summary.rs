@@ -4,13 +4,13 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use resemble_engine::eval::Report;
-use resemble_engine::eval::sweeps::{Summary, SweepName};
 use resemble_proto::message::{CompareOptions, CompareRequest};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_report::human;
+use resemble_report::page::Page;
 use resemble_report::quote::quoted;
+use resemble_report::sweeps::{Summary, SweepName};
 
 use super::Sweep;
 use crate::args::{Global, HistoryArgs, RowFormat};
@@ -80,7 +80,7 @@ fn name_of(sweep: &Sweep) -> SweepName {
 }
 
 /// Writes the files of a report into a folder: how many, and the name of its page.
-pub fn write_files(report: Report, folder: &Path) -> CliResult<(usize, String)> {
+pub fn write_files(report: Page, folder: &Path) -> CliResult<(usize, String)> {
     let failed = |path: &Path, source: io::Error| CliError::File {
         verb: "write",
         path: path.to_owned(),

@@ -48,7 +48,7 @@ mod order;
 mod partition;
 pub(crate) mod scratch;
 mod solve;
-pub(crate) mod sort;
+pub mod sort;
 mod table;
 
 use links::{HalfLink, Links, Similar};

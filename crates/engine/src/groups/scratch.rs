@@ -18,7 +18,7 @@ use crate::ask::AskError;
 
 /// A file without a name.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub struct Scratch {
     dir: PathBuf,
     file: File,
     end: AtomicU64,

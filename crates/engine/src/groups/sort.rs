@@ -15,7 +15,7 @@ use super::scratch::Scratch;
 use crate::ask::AskError;
 
 /// Something of fixed size that is sorted.
-pub(crate) trait Record: Copy + Ord + Send {
+pub trait Record: Copy + Ord + Send {
     /// Bytes on disk.
     const BYTES: usize;
     /// Writes itself; `out` has [`Self::BYTES`].
@@ -42,18 +42,23 @@ const PIECE: usize = 16 << 10;
 
 /// Sorted records.
 #[derive(Debug)]
-pub(crate) enum Run<R> {
+pub enum Run<R> {
+    /// In memory.
     Memory(Vec<R>),
+    /// In a scratch file.
     Disk {
+        /// The file.
         scratch: Arc<Scratch>,
+        /// Where they begin in it.
         at: u64,
+        /// How many there are.
         records: u64,
     },
 }
 
 impl<R: Record> Run<R> {
     /// Bytes on disk.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         match self {
             Self::Memory(_) => 0,
             Self::Disk { records, .. } => records * R::BYTES as u64,
@@ -63,7 +68,7 @@ impl<R: Record> Run<R> {
 
 /// Collects records into sorted runs.
 #[derive(Debug)]
-pub(crate) struct Sorter<R> {
+pub struct Sorter<R> {
     records: Vec<R>,
     most: usize,
     scratch: Option<Arc<Scratch>>,
@@ -72,7 +77,7 @@ pub(crate) struct Sorter<R> {
 
 impl<R: Record> Sorter<R> {
     /// Holds at most about `room` bytes, the rest in a file in `dir`; `None`: everything in memory.
-    pub(crate) fn new(room: Option<u64>, dir: &Path) -> Result<Self, AskError> {
+    pub fn new(room: Option<u64>, dir: &Path) -> Result<Self, AskError> {
         let most = room.map_or(UNBOUNDED_RUN, |room| {
             (room as usize / size_of::<R>()).max(LEAST_RUN)
         });
@@ -85,7 +90,8 @@ impl<R: Record> Sorter<R> {
         })
     }
 
-    pub(crate) fn push(&mut self, record: R) -> Result<(), AskError> {
+    /// Takes one more.
+    pub fn push(&mut self, record: R) -> Result<(), AskError> {
         if self.records.len() == self.most {
             self.end_run()?;
         }
@@ -116,7 +122,7 @@ impl<R: Record> Sorter<R> {
     }
 
     /// The runs.
-    pub(crate) fn finish(mut self) -> Result<Vec<Run<R>>, AskError> {
+    pub fn finish(mut self) -> Result<Vec<Run<R>>, AskError> {
         self.end_run()?;
         Ok(self.runs)
     }
@@ -186,7 +192,7 @@ impl<R: Record> Source<R> {
 
 /// The records of several runs in order.
 #[derive(Debug)]
-pub(crate) struct Merge<R> {
+pub struct Merge<R> {
     sources: Vec<Source<R>>,
     heads: BinaryHeap<Reverse<(R, usize)>>,
 }
@@ -194,11 +200,7 @@ pub(crate) struct Merge<R> {
 impl<R: Record> Merge<R> {
     /// Merges runs. If there are so many that their buffers would take more than `room`, some are
     /// merged into longer ones first.
-    pub(crate) fn new(
-        mut runs: Vec<Run<R>>,
-        room: Option<u64>,
-        dir: &Path,
-    ) -> Result<Self, AskError> {
+    pub fn new(mut runs: Vec<Run<R>>, room: Option<u64>, dir: &Path) -> Result<Self, AskError> {
         if let Some(room) = room {
             let each = (PIECE + PIECE / R::BYTES * size_of::<R>()) as u64;
             let most = (room / each).max(8) as usize;
@@ -245,7 +247,7 @@ impl<R: Record> Merge<R> {
     }
 
     /// The next record; `None` at the end.
-    pub(crate) fn next(&mut self) -> Result<Option<R>, AskError> {
+    pub fn next(&mut self) -> Result<Option<R>, AskError> {
         let Some(mut record) = self.step()? else {
             return Ok(None);
         };

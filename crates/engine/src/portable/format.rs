@@ -5,7 +5,7 @@
 //! record   kind u8 │ varint length │ body
 //!
 //! 1 head     text params │ text label │ signed varint created │ flags: 1 names, 2 texts, 4 thinned, 8 signed │
-//!            if thinned, varint fingerprints of a content at most │ if signed, text params id of the method
+//!            if thinned, varint fingerprints of a content at most │ if signed, text params id of a method
 //! 2 content  digest 32 B │ varint size │ kind·2 + words u8 │ words 16 B or none │ packed pieces (`resemble_index::packed`)
 //! 3 look     varint content │ 0 plain, 1 taken apart: varint n │ n × part │ varint n │ n × (text path │ text reason)
 //!            part: role u8 │ varint parent + 1 │ varint content + 1 │ text name
@@ -16,9 +16,11 @@
 //!                  3 special  u8
 //!                  4 file that could not be read    varint file │ varint size │ signed varint errno
 //!                  5 file that was left out         varint file │ varint size │ text reason
-//! 6 signed   varint content │ signature (`resemble_methods::encode`)
+//! 6 signed   varint content │ its signature by that method
 //! 5 end      varint contents │ varint files │ varint bytes │ varint files without a content
 //! ```
+//!
+//! What is signed was written by earlier programs: [`SIGNED`].
 //!
 //! Numbers are little endian varints, texts have their length in front. Contents are numbered from 0 as they come, and
 //! come before what names them; so do files: names of one number are hard links. `shared` bytes of a path are those of
@@ -32,6 +34,10 @@ use super::{Details, Head, Samples, Totals};
 
 /// What every catalogue begins with.
 pub(super) const MAGIC: &[u8; 19] = b"resemble catalogue\n";
+
+/// The kind of a record that is passed over: the signature of a content by a published method, which
+/// catalogues carried once. Their head says so, and names the method.
+pub(super) const SIGNED: u8 = 6;
 
 /// Bytes of the digest at the end.
 pub(super) const CHECKSUM: usize = 32;
@@ -96,11 +102,6 @@ pub(super) enum Record {
         path: Vec<u8>,
         what: What,
     },
-    /// The signature of a file's content by the method of the head.
-    Signed {
-        content: u32,
-        signature: Vec<u8>,
-    },
     End(Totals),
 }
 
@@ -156,13 +157,7 @@ impl Encoder {
                     Samples::AtMost(most) => Some(most),
                     Samples::All | Samples::Within { .. } => None,
                 };
-                let method = details.method.as_ref();
-                let flags = [
-                    details.names,
-                    details.text,
-                    most.is_some(),
-                    method.is_some(),
-                ];
+                let flags = [details.names, details.text, most.is_some()];
                 body.push(
                     flags
                         .iter()
@@ -171,9 +166,6 @@ impl Encoder {
                 );
                 if let Some(most) = most {
                     put(&mut body, u64::from(most));
-                }
-                if let Some(method) = method {
-                    put_text(&mut body, method.as_bytes());
                 }
                 1
             }
@@ -208,11 +200,6 @@ impl Encoder {
                 self.last.clone_from(path);
                 put_what(&mut body, what);
                 4
-            }
-            Record::Signed { content, signature } => {
-                put(&mut body, u64::from(*content));
-                body.extend_from_slice(signature);
-                6
             }
             Record::End(totals) => {
                 for number in [totals.contents, totals.files, totals.bytes, totals.unread] {
@@ -294,10 +281,6 @@ impl Decoder {
             3 => look(&mut reader)?,
             4 => self.entry(&mut reader)?,
             5 => Record::End(totals(&mut reader)?),
-            6 => Record::Signed {
-                content: reader.u32()?,
-                signature: reader.rest().to_vec(),
-            },
             _ => return None,
         };
         reader.end(record)
@@ -362,11 +345,9 @@ pub(super) fn head(reader: &mut Reader<'_>) -> Option<Head> {
     } else {
         Samples::All
     };
-    let method = if flags & 8 == 8 {
-        Some(text_of(reader)?)
-    } else {
-        None
-    };
+    if flags & 8 == 8 {
+        text_of(reader)?;
+    }
     let is_known = flags < 16 && resemble_proto::catalogued::is_label(&label);
     is_known.then_some(Head {
         params,
@@ -376,7 +357,6 @@ pub(super) fn head(reader: &mut Reader<'_>) -> Option<Head> {
             names: flags & 1 == 1,
             text: flags & 2 == 2,
             samples,
-            method,
         },
     })
 }

@@ -13,12 +13,10 @@ use resemble_index::{
     Change, ContentRef, FileStat, FsId, Index, Look, NewLook, NewPart, NewState, PartRole,
     Snapshot, Timestamp,
 };
-use resemble_methods::MethodSignature;
 use resemble_proto::catalogued;
 
 use super::format::{Apart, MOST_BYTES, Part, Record, What};
 use super::{Catalogue, CatalogueError};
-use crate::method::keep::{self, Kept, New};
 
 /// Bytes of changes that are applied together, roughly.
 const HEAVY: usize = 32 << 20;
@@ -55,7 +53,6 @@ pub fn load(index: &Index, root: &Path, catalogue: Catalogue) -> Result<Loaded, 
         files: Vec::new(),
         batch: Batch::default(),
         spare: HashMap::new(),
-        signatures: Vec::new(),
         loaded: Loaded::default(),
         postings: 0,
     };
@@ -88,9 +85,6 @@ pub fn unload(index: &Index, root: &Path) -> Result<(), CatalogueError> {
     if snapshot.entry(root)?.is_some() {
         index.apply(vec![Change::Remove(root.to_owned())])?;
     }
-    if keep::carried(&snapshot, root)?.is_some() {
-        keep::carry(index, root, None)?;
-    }
     Ok(())
 }
 
@@ -112,8 +106,6 @@ struct Known {
     size: u64,
     /// It has chunks, as what a file holds has.
     whole: bool,
-    /// The index did not have it before.
-    brought: bool,
 }
 
 /// What is not applied yet.
@@ -139,8 +131,6 @@ struct Loader<'a> {
     batch: Batch,
     /// Contents in archives that the index has taken apart otherwise: something else may have them, too.
     spare: HashMap<u32, Box<Digest>>,
-    /// Of contents by their numbers, encoded.
-    signatures: Vec<(u32, Vec<u8>)>,
     loaded: Loaded,
     postings: u64,
 }
@@ -165,7 +155,6 @@ impl Loader<'_> {
                     self.batch.looks.insert(content, apart);
                 }
                 Record::Entry { path, what } => self.entry(&path, what)?,
-                Record::Signed { content, signature } => self.signed(content, signature)?,
                 Record::End(totals) => {
                     ended = true;
                     let Loaded { files, bytes, .. } = self.loaded;
@@ -180,7 +169,6 @@ impl Loader<'_> {
             return Err(self.catalogue.forged());
         }
         self.apply()?;
-        self.keep_signatures()?;
         drop(self.snapshot);
         if self.postings > BULK {
             self.index.finish_bulk()?;
@@ -194,45 +182,11 @@ impl Loader<'_> {
             digest: digest.content,
             size: digest.size.0,
             whole: digest.chunks.total_len() == digest.size,
-            brought: self.snapshot.content_by_digest(&digest.content)?.is_none(),
         });
         let pieces = digest.chunks.0.len() + digest.signature.fingerprints.len();
         self.batch.weight += CHANGE + pieces * 32;
         self.batch.postings += pieces as u64;
         self.batch.brought.insert(number, (digest, false));
-        Ok(())
-    }
-
-    fn signed(&mut self, content: u32, signature: Vec<u8>) -> Result<(), CatalogueError> {
-        let known = self.contents.get(content as usize);
-        let Some(known) = known.filter(|known| known.whole) else {
-            return Err(self.catalogue.forged());
-        };
-        let is_sound = self.catalogue.head().details.method.is_some()
-            && MethodSignature::decode(&signature).is_ok();
-        if !is_sound {
-            return Err(self.catalogue.forged());
-        }
-        if known.brought {
-            self.signatures.push((content, signature));
-        }
-        Ok(())
-    }
-
-    /// Keeps the signatures where a question looks for them.
-    fn keep_signatures(&mut self) -> Result<(), CatalogueError> {
-        let Some(id) = self.catalogue.head().details.method.clone() else {
-            return Ok(());
-        };
-        let mut new = Vec::with_capacity(self.signatures.len());
-        for (number, signature) in std::mem::take(&mut self.signatures) {
-            let digest = &self.contents[number as usize].digest;
-            if let Some(content) = self.snapshot.content_by_digest(digest)? {
-                new.push(New { content, signature });
-            }
-        }
-        keep::carry(self.index, self.root, Some(&id))?;
-        Kept::new(&self.snapshot, id, self.index).store(new)?;
         Ok(())
     }
 

@@ -20,10 +20,7 @@
 //! 4. **What the index has already stays**: a content that live files have is theirs, and a catalogue that is only
 //!    asked about is taken out again after the answer. So no catalogue changes what is known of live files.
 //! 5. **Samples are thinned to fit** ([`Samples`]): they nest, so a coarser one is a good one, and chunks, which prove, stay.
-//! 6. **Signatures of a published method** come along if that is asked for, under their params id, which names a secret seed by a hash
-//!    ([`crate::method`]). They are of files and not of what is in them, as methods read bytes. Those of contents that live
-//!    files have are not taken: who could forge a catalogue could change what is found among live files.
-//! 7. **The same state of a tree gives the same bytes**, whoever writes them: no ids, inodes, device numbers, hosts or
+//! 6. **The same state of a tree gives the same bytes**, whoever writes them: no ids, inodes, device numbers, hosts or
 //!    times of reading. The one date in it is told by the caller.
 
 mod format;
@@ -64,8 +61,6 @@ pub struct Details {
     pub text: bool,
     /// What is in it of the samples of contents.
     pub samples: Samples,
-    /// The params id of the published method whose signatures of files are in it, as far as they are kept.
-    pub method: Option<String>,
 }
 
 /// How much of the samples a catalogue has.
@@ -101,7 +96,6 @@ impl From<&CatalogueForm> for Details {
                     small: form.small,
                 }
             },
-            method: form.method.clone(),
         }
     }
 }

@@ -10,7 +10,6 @@ use resemble_core::{
 };
 use resemble_index::varint::put;
 use resemble_index::{Change, ContentRef, FileStat, FsId, Index, NewState, SpecialKind, Timestamp};
-use resemble_methods::{Method, MethodParams, sign};
 use resemble_proto::catalogued;
 
 use super::format::{Encoder, MAGIC, Record, What};
@@ -23,7 +22,6 @@ fn details() -> Details {
         names: true,
         text: true,
         samples: Samples::AtMost(24),
-        method: Some(MethodParams::paper(Method::Sif).to_string()),
     }
 }
 
@@ -97,13 +95,6 @@ fn file(number: u32, content: u32) -> What {
         file: number,
         mtime: -5,
         content,
-    }
-}
-
-fn signed(content: u32, bytes: &[u8]) -> Record {
-    Record::Signed {
-        content,
-        signature: sign(&MethodParams::paper(Method::Sif), bytes).encode(),
     }
 }
 
@@ -550,28 +541,48 @@ fn any_content() -> impl Strategy<Value = Digest> {
     })
 }
 
+/// Earlier programs wrote signatures of a published method as well: these are passed over.
 #[test]
-fn signatures_are_of_files_by_the_method_of_the_head() {
+fn signatures_of_earlier_catalogues_are_passed_over() {
     let bytes = b"if only for the while that this takes\n".repeat(40);
-    let own = || boxed(content(&bytes));
-    let at = || entry("a", file(0, 0));
-    let size = bytes.len() as u64;
-    let sound = [head(), own(), signed(0, &bytes), at(), end(1, 1, size)];
-    assert!(loaded(&bytes_of(&sound)).is_ok());
-    // Of nothing, by no method, or none at all.
-    refused(&[head(), own(), signed(1, &bytes), at(), end(1, 1, size)]);
-    let mut unsigned = details();
-    unsigned.method = None;
-    let unsigned = Record::Head(Head {
-        params: Params::default().to_string(),
-        details: unsigned,
-    });
-    refused(&[unsigned, own(), signed(0, &bytes), at(), end(1, 1, size)]);
-    let broken = Record::Signed {
-        content: 0,
-        signature: vec![9; 9],
-    };
-    refused(&[head(), own(), broken, at(), end(1, 1, size)]);
+    let of_entries = [
+        boxed(content(&bytes)),
+        entry("", What::Dir),
+        entry("a", file(0, 0)),
+        end(1, 1, bytes.len() as u64),
+    ];
+    let mut out = MAGIC.to_vec();
+    put(&mut out, VERSION);
+    let mut head_alone = Vec::new();
+    Encoder::default().record(&head(), &mut head_alone);
+    // Of the head the kind, the length in one byte, and the body, in which flags and the thinning come last.
+    assert_eq!(usize::from(head_alone[1]), head_alone.len() - 2);
+    let mut body = head_alone.split_off(2);
+    let flags = body.len() - 2;
+    assert_eq!(body[flags..], [7, 24]);
+    body[flags] |= 8;
+    put(&mut body, 6);
+    body.extend_from_slice(b"sif.v1");
+    out.push(1);
+    put(&mut out, body.len() as u64);
+    out.extend_from_slice(&body);
+    let mut encoder = Encoder::default();
+    encoder.record(&of_entries[0], &mut out);
+    // A content and four bytes of a signature.
+    out.extend_from_slice(&[6, 5, 0, 2, 1, 1, 9]);
+    for record in &of_entries[1..] {
+        encoder.record(record, &mut out);
+    }
+    let earlier = sealed(out);
+    let own = [&[head()], &of_entries[..]].concat();
+    let loaded_now = loaded(&bytes_of(&own)).expect("sound");
+    assert_eq!(loaded(&earlier).expect("sound"), loaded_now);
+    let temp = tempfile::tempdir().expect("a folder");
+    let path = temp.path().join("earlier.cat");
+    fs::write(&path, &earlier).expect("a file");
+    let catalogue = open(&path).expect("a catalogue");
+    assert_eq!(catalogue.head().details, details());
+    assert_eq!(catalogue.totals().expect("totals").files, 1);
 }
 
 fn any_record() -> impl Strategy<Value = Record> {
@@ -590,8 +601,6 @@ fn any_record() -> impl Strategy<Value = Record> {
                 unread,
             }
         )),
-        any::<(u32, Vec<u8>)>()
-            .prop_map(|(content, signature)| Record::Signed { content, signature }),
         any::<u32>().prop_map(|content| Record::Look {
             content,
             apart: None

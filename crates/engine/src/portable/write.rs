@@ -12,7 +12,6 @@ use resemble_proto::catalogued;
 use super::format::{Encoder, MAGIC, Part, Record, What};
 use super::thin::Thinning;
 use super::{Details, Head, Samples, Totals, VERSION};
-use crate::method::keep::OneByOne;
 
 /// Bytes that are handed on together.
 const PIECE: usize = 1 << 16;
@@ -34,8 +33,6 @@ pub fn write(
             let mut seen = 0;
             let all = Details {
                 samples: Samples::All,
-                // Who asks for signatures asks for their bytes, too.
-                method: None,
                 ..details.clone()
             };
             let mut count = |piece: &[u8]| {
@@ -76,11 +73,6 @@ fn written(
         broken: false,
         contents: HashMap::new(),
         looked: HashSet::new(),
-        signed: HashSet::new(),
-        signatures: details
-            .method
-            .as_ref()
-            .map(|method| OneByOne::new(snapshot, method.clone())),
         files: HashMap::new(),
         written: Totals::default(),
     };
@@ -145,8 +137,6 @@ struct Writer<'a> {
     /// The numbers of those that are written.
     contents: HashMap<ContentId, u32>,
     looked: HashSet<ContentId>,
-    signed: HashSet<ContentId>,
-    signatures: Option<OneByOne<'a>>,
     files: HashMap<FileId, u32>,
     written: Totals,
 }
@@ -278,16 +268,6 @@ impl Writer<'_> {
     /// The number of a file's content; writes it, and what is in it, if it is new.
     fn looked_content(&mut self, id: ContentId) -> Result<u32, ReadError> {
         let number = self.content(id)?;
-        if let Some(signatures) = &mut self.signatures
-            && self.signed.insert(id)
-            && let Some(signature) = signatures.of(id)?
-        {
-            let signature = signature.to_vec();
-            self.record(&Record::Signed {
-                content: number,
-                signature,
-            });
-        }
         if !self.details.text || !self.looked.insert(id) {
             return Ok(number);
         }

@@ -8,10 +8,17 @@ use crate::walk::Anchor;
 
 /// Hands out the bytes of files, one after the other, through one buffer.
 #[derive(Debug)]
-pub(crate) struct Bytes(InPieces);
+pub struct Bytes(InPieces);
+
+impl Default for Bytes {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 /// What is handed out.
-pub(crate) enum Next<'a> {
+#[derive(Debug)]
+pub enum Next<'a> {
     /// These bytes.
     Bytes(&'a [u8]),
     /// So many zeros: a hole.
@@ -19,7 +26,8 @@ pub(crate) enum Next<'a> {
 }
 
 impl Bytes {
-    pub(crate) fn new() -> Self {
+    /// With an empty buffer.
+    pub fn new() -> Self {
         Self(InPieces {
             buffer: Vec::new(),
             stop: StopFlag::default(),
@@ -28,7 +36,7 @@ impl Bytes {
 
     /// Hands over the file at a path below the anchor, no more of it than it had when it was opened; how many bytes
     /// that was. What changes meanwhile is handed over as it is: whoever must know compares the digest.
-    pub(crate) fn of(
+    pub fn of(
         &mut self,
         anchor: &Anchor,
         path: &Path,

@@ -18,8 +18,6 @@ use resemble_engine::ingest::{
     Ingest, IngestOptions, Observer, Report, RootOptions, Target, Unobserved,
 };
 use resemble_index::{FileState, Index, Totals};
-use resemble_methods::MethodParams;
-use resemble_proto::message::{MethodQuestion, MethodRequest, Scope};
 use rustix::mount::{MountFlags, UnmountFlags};
 
 /// A tree on disk and the index of it.
@@ -226,26 +224,4 @@ pub(crate) fn mount(kind: &str, at: PathBuf) -> Option<Mounted> {
     fs::create_dir_all(&at).expect("a folder");
     let done = rustix::mount::mount(kind, &at, kind, MountFlags::empty(), None);
     done.ok().map(|()| Mounted(at))
-}
-
-/// A question to a published method about the files at or below a path of the scene.
-pub(crate) fn method_request(
-    scene: &Scene,
-    within: &str,
-    params: &MethodParams,
-    question: MethodQuestion,
-) -> MethodRequest {
-    MethodRequest {
-        params: params.to_string(),
-        anchors: None,
-        seed: None,
-        dictionary: None,
-        lemmas: None,
-        shards: None,
-        scope: Scope {
-            within: vec![scene.root().join(within).as_path().into()],
-            ..Scope::default()
-        },
-        question,
-    }
 }

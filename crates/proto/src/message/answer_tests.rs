@@ -227,7 +227,6 @@ fn a_request_survives_the_wire() {
                 text: false,
                 within: Fraction::from_millionths(30_000),
                 small: 1 << 20,
-                method: Some("sif.window-50.v1".to_owned()),
             }),
         },
     ];

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::{
     CompareRequest, CoveredRequest, DirsRequest, GroupsRequest, HoldersRequest, MarkRequest,
-    MethodRequest, WireDigest,
+    WireDigest,
 };
 use crate::number::Fraction;
 use crate::path::PathText;
@@ -30,8 +30,6 @@ pub enum Request {
     Groups(GroupsRequest),
     /// All paths, similar files side by side. Rows: [`crate::message::OrderRow`].
     Order(GroupsRequest),
-    /// A question that a published method answers. Rows: [`crate::message::MethodRow`].
-    Method(Box<MethodRequest>),
     /// Marks what files have in common as a template. One row: [`crate::message::TemplateRow`].
     TemplatesMark(MarkRequest),
     /// The templates. Rows: [`crate::message::TemplateRow`].
@@ -133,7 +131,6 @@ impl Request {
             Self::Dirs(_) => "dirs",
             Self::Groups(_) => "groups",
             Self::Order(_) => "order",
-            Self::Method(_) => "method",
             Self::TemplatesMark(_) => "templates-mark",
             Self::TemplatesList => "templates-list",
             Self::TemplatesUnmark { .. } => "templates-unmark",
@@ -185,10 +182,6 @@ pub struct CatalogueForm {
     /// A catalogue of at most so many bytes is never thinned.
     #[serde(default)]
     pub small: u64,
-    /// The params id of a published method whose signatures are in it, as far as they are kept
-    /// ([`MethodQuestion::Sign`](super::MethodQuestion::Sign)).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub method: Option<String>,
 }
 
 /// The files that take part in a question: as candidates and in the boilerplate statistics alike,

@@ -7,12 +7,13 @@ mod method;
 
 use std::path::PathBuf;
 
+use crate::question::MethodScore;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use resemble_cli::args::{
     Answering, ColorWhen, CompletionsArgs, Global as CommandGlobal, RowOutput, STYLES, Selection,
 };
 use resemble_cli::values;
-use resemble_proto::message::{Degree, MethodScore};
+use resemble_proto::message::Degree;
 
 pub(crate) use eval::{EvalArgs, Experiment};
 pub(crate) use method::{GroupRules, MethodArgs};

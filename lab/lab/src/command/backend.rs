@@ -2,21 +2,22 @@
 
 use std::path::Path;
 
+use crate::question::{MethodRequest, MethodRow};
 use resemble_cli::backend::local::Local;
 use resemble_cli::error::{CliError, CliResult, Outcome};
 use resemble_cli::lists::{self, NOTHING};
 use resemble_cli::names::Named;
 use resemble_cli::ui::Ui;
 use resemble_core::Params;
-use resemble_engine::method::keep::Beside;
-use resemble_engine::method::{self, MethodError};
-use resemble_proto::message::{Answer, Header, MethodRequest, MethodRow, SoftError};
+use resemble_proto::message::{Answer, Header, SoftError};
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
 use resemble_report::human::human_size;
 use resemble_report::quote::quoted;
 
 use super::args::CacheArgs;
+use crate::error::{LabError, MethodError};
+use crate::method::{self, SignatureCache};
 
 /// The name of the cache.
 const CACHE: &str = "lab.redb";
@@ -78,18 +79,24 @@ impl Backend {
                 Some(path) => snapshot.file_at(path)?,
                 None => None,
             };
-            let keep = Beside {
-                records: index.keep(),
-                folder,
-                stays: index.is_cached(),
-            };
-            method::answer(snapshot, request, subject.map(|row| row.id), &keep)
+            let cache =
+                SignatureCache::in_index(index.index()).with_folder(folder, index.is_cached());
+            method::answer(snapshot, request, subject.map(|row| row.id), cache)
         })
     }
 
     /// Puts the cache in order, after the answer was printed.
     pub(super) fn close(self) {
         self.local.close();
+    }
+}
+
+impl From<LabError> for CliError {
+    fn from(error: LabError) -> Self {
+        match error {
+            LabError::Ask(error) => error.into(),
+            error => Self::Other(Box::new(error)),
+        }
     }
 }
 

@@ -5,6 +5,10 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::method;
+use crate::question::{
+    MethodBar, MethodCommonRow, MethodPairs, MethodQuestion, MethodRequest, MethodRow, MethodScore,
+};
 use resemble_cli::args::{Global, Selection};
 use resemble_cli::commands::common_parameters;
 use resemble_cli::error::{CliError, CliResult, Outcome};
@@ -12,21 +16,17 @@ use resemble_cli::lists;
 use resemble_cli::names::{self, Named};
 use resemble_cli::ui::Ui;
 use resemble_core::Params;
-use resemble_engine::method;
 use resemble_methods::anchors::Anchors;
 use resemble_methods::canonical::Canonical;
 use resemble_methods::shingle::Seed;
 use resemble_methods::vocabulary::{Dictionary, Lemmas};
 use resemble_methods::{Method, MethodParams, Settings, Threshold, lines};
-use resemble_proto::figure::Figure;
-use resemble_proto::message::{
-    Answer, MethodBar, MethodCommonRow, MethodPairs, MethodQuestion, MethodRequest, MethodRow,
-    MethodScore, Scope,
-};
+use resemble_proto::message::{Answer, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::{CommonParameters, Head};
+use resemble_report::figure::Figure;
 use serde::Serialize;
 
 use super::args::{DumpArgs, MethodArgs, PairsArgs};
@@ -37,12 +37,6 @@ use super::rows::FoundPair;
 pub(super) struct Chosen {
     pub(super) method: Method,
     pub(super) params: MethodParams,
-    /// The text of other anchors than the usual ones.
-    anchors: Option<String>,
-    seed: Option<String>,
-    /// The words of a dictionary, and a table of lemmas.
-    dictionary: Option<String>,
-    lemmas: Option<String>,
     shards: Option<u32>,
 }
 
@@ -82,10 +76,10 @@ pub(super) fn chosen(args: &MethodArgs) -> CliResult<Chosen> {
         sizes: args.sizes,
         length: args.length,
         seed: seed.as_deref().map(Seed::new).map(Arc::new),
-        anchors: anchors.clone(),
+        anchors,
         hash: args.hash,
-        dictionary: dictionary.clone(),
-        lemmas: lemmas.clone(),
+        dictionary,
+        lemmas,
         stem: args.stem,
         canonical: Canonical::from(args.canonical),
     };
@@ -93,10 +87,6 @@ pub(super) fn chosen(args: &MethodArgs) -> CliResult<Chosen> {
     Ok(Chosen {
         method,
         params,
-        anchors: anchors.map(|anchors| anchors.to_text()),
-        seed,
-        dictionary: dictionary.map(|words| words.to_text()),
-        lemmas: lemmas.map(|lemmas| lemmas.to_text()),
         shards: args.shards,
     })
 }
@@ -124,11 +114,7 @@ fn seed(args: &MethodArgs) -> CliResult<Option<String>> {
 impl Chosen {
     pub(super) fn request(&self, scope: Scope, question: MethodQuestion) -> MethodRequest {
         MethodRequest {
-            params: self.params.to_string(),
-            anchors: self.anchors.clone(),
-            seed: self.seed.clone(),
-            dictionary: self.dictionary.clone(),
-            lemmas: self.lemmas.clone(),
+            params: self.params.clone(),
             shards: self.shards,
             scope,
             question,

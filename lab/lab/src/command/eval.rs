@@ -10,12 +10,12 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::Instant;
 
+use crate::eval::broder::{self, Meters};
+use crate::eval::{self, Collection, Page};
 use resemble_cli::commands::write_files;
 use resemble_cli::error::{CliError, CliResult, Outcome};
 use resemble_cli::names;
 use resemble_cli::ui::Ui;
-use resemble_engine::eval::broder::{self, Meters};
-use resemble_engine::eval::{self, Collection, Report};
 use resemble_report::quote::quoted;
 
 use super::args::{EvalArgs, Experiment};
@@ -76,7 +76,7 @@ fn report(
     folder: &Path,
     output: &Path,
     texts: &mut Option<Collection>,
-) -> CliResult<Report> {
+) -> CliResult<Page> {
     let _progress = ui.progress("experimenting");
     let began = Instant::now();
     let clock = || began.elapsed().as_secs_f64();
@@ -99,7 +99,7 @@ fn report(
         Experiment::Kasprzak => eval::kasprzak::report(collection, &clock)?,
         Experiment::Guide => eval::guide::report(collection, &clock)?,
         Experiment::Anchors => eval::anchors::report(collection)?,
-        Experiment::Broder | Experiment::All => Report::default(),
+        Experiment::Broder | Experiment::All => Page::default(),
     })
 }
 
@@ -117,7 +117,7 @@ fn streamed(
     folder: &Path,
     output: &Path,
     wall: &(dyn Fn() -> f64 + Sync),
-) -> CliResult<Report> {
+) -> CliResult<Page> {
     let is_new = !output.exists();
     let work = output.join(".work");
     let mut private = fs::DirBuilder::new();

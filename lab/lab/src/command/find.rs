@@ -7,21 +7,17 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
+use crate::method::{self, SignedFile, Signing};
+use crate::question::{MethodFind, MethodQuestion, MethodRow};
 use resemble_cli::args::Global;
-use resemble_cli::backend::inode_of;
 use resemble_cli::error::{CliError, CliResult};
 use resemble_cli::lists;
 use resemble_cli::names;
 use resemble_cli::ui::Ui;
 use resemble_core::Params;
 use resemble_engine::AskError;
-use resemble_engine::method::{self, SignedFile, Signing};
 use resemble_methods::{Method, MethodParams};
-use resemble_proto::message::{
-    Header, Inode, MethodBar, MethodFind, MethodQuestion, MethodRow, SoftError,
-};
+use resemble_proto::message::{Header, SoftError};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
@@ -55,9 +51,12 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
                 }
             };
             note_too_small(ui, file, &signed, chosen.method);
-            let inode = real_file.as_deref().and_then(inode_of);
-            let question = of_signed(file, &signed, inode, bar);
-            let question = MethodQuestion::Find(question);
+            let question = MethodQuestion::Find(MethodFind {
+                signature: signed.signature,
+                content: signed.content,
+                name: PathText::from(file.as_path()),
+                bar,
+            });
             let request = chosen.request(args.selection.scope(real.clone()), question);
             let answer = asked.ask(ui, &request, real_file.as_deref())?;
             let next = answer.header;
@@ -95,17 +94,6 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
         files.len() > 1,
     )?;
     end(ui, backend, &header, &errors, args.selection.top)
-}
-
-fn of_signed(file: &Path, signed: &SignedFile, inode: Option<Inode>, bar: MethodBar) -> MethodFind {
-    MethodFind {
-        signature: BASE64.encode(signed.signature.encode()),
-        content: signed.content.to_string(),
-        recorded: None,
-        name: PathText::from(file),
-        inode,
-        bar,
-    }
 }
 
 fn note_too_small(ui: &mut Ui, file: &Path, signed: &SignedFile, method: Method) {

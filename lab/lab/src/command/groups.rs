@@ -7,24 +7,23 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 
+use crate::method::check_clusters;
+use crate::method::clusters::{self, SimilarFiles};
+use crate::method::rules::{Facts, Rules};
+use crate::method::sets::Grouping;
+use crate::question::{MethodBar, MethodClusters, MethodFileRow, MethodQuestion};
 use resemble_cli::args::Global;
 use resemble_cli::error::{CliError, CliResult};
 use resemble_cli::names;
 use resemble_cli::ui::Ui;
 use resemble_core::Params;
-use resemble_engine::method::check_clusters;
-use resemble_engine::method::clusters::{self, SimilarFiles};
-use resemble_engine::method::rules::{Facts, Rules};
-use resemble_engine::method::sets::Grouping;
 use resemble_methods::{Method, Threshold};
-use resemble_proto::figure::Figure;
-use resemble_proto::message::{
-    Answer, Header, MethodBar, MethodClusters, MethodFileRow, MethodQuestion, SoftError,
-};
+use resemble_proto::message::{Answer, Header, SoftError};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use resemble_proto::places::Env;
 use resemble_proto::report::{Head, json_line, write_error_line, write_json};
+use resemble_report::figure::Figure;
 use resemble_report::human::counted;
 use resemble_report::lines::{Cell, Tint};
 use serde::Serialize;
@@ -84,7 +83,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
         let request = chosen.request(args.selection.scope(real), question);
         answer = asked.ask(ui, &request, None)?;
     }
-    let mut grouping = Grouping::of_rows(answer.rows).map_err(refused)?;
+    let mut grouping = Grouping::of_rows(answer.rows);
     let show = |path: &mut PathText| *path = names::shown_as(&roots, path);
     grouping
         .files

@@ -3,9 +3,9 @@
 //! What stands in TSV has the columns of the default measure: a script reads both. A figure that
 //! cannot be told is nothing at all.
 
+use crate::question::{MethodFindRow, MethodPairRow};
 use resemble_core::Relation;
-use resemble_proto::figure::Figure;
-use resemble_proto::message::{MethodFindRow, MethodPairRow};
+use resemble_report::figure::Figure;
 use resemble_report::lines::{Cell, TextStyle, Tint};
 use resemble_report::rows::{Row, tint, word};
 use resemble_report::table::Field;
@@ -34,6 +34,12 @@ fn count(count: Option<u64>) -> Field<'static> {
     count.map_or(Field::Nothing, Field::Count)
 }
 
+impl FoundFile {
+    fn relation(&self) -> Option<Relation> {
+        self.0.identical.then_some(Relation::Identical)
+    }
+}
+
 impl Row for FoundFile {
     const COLUMNS: &'static [&'static str] = &[
         "file",
@@ -53,7 +59,7 @@ impl Row for FoundFile {
         vec![
             Field::Name(self.0.file.as_bytes()),
             Field::Name(self.0.path.as_bytes()),
-            Field::Word(self.0.relation.map_or("", Relation::word)),
+            Field::Word(self.relation().map_or("", Relation::word)),
             Field::Word(self.0.layer.word()),
             Field::Share(self.0.a_in_b),
             Field::Share(self.0.b_in_a),
@@ -65,10 +71,10 @@ impl Row for FoundFile {
     }
 
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
-        let tint = tint(self.0.relation.or(Some(Relation::Near)));
+        let tint = tint(self.relation().or(Some(Relation::Near)));
         vec![
             percent(self.0.score, tint),
-            Cell::left(word(self.0.relation), tint),
+            Cell::left(word(self.relation()), tint),
             Cell::right(self.0.size.to_string(), Tint::Faint),
             style.name(&self.0.path, Tint::Plain),
         ]

@@ -12,7 +12,14 @@ mod eval; // the papers' experiments
 mod handed_over; // `resemble lab`
 mod kept; // the same bytes with a cache and without
 mod manual; // help, man pages, completions, the page of docs/
+mod phases; // clustering out of core, on files
+mod requests; // what is asked about a scene
+#[allow(dead_code)] // the tests of the engine use more of it
+#[path = "../../../../crates/engine/tests/scene/mod.rs"]
+mod scene; // a tree on disk and the index of it
 mod shards; // the arrays of sorted5 by one process and by several
+mod signatures; // what is kept, what changes, what is left out
+mod sorted; // the arrays of sorted5
 
 /// The program that [`environment`] runs.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_resemble-lab");

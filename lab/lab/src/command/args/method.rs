@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use crate::method::MOST_SHARDS;
+use crate::method::rules::Where;
 use clap::{Args, ValueEnum, ValueHint};
 use resemble_cli::values;
-use resemble_engine::method::MOST_SHARDS;
-use resemble_engine::method::rules::Where;
 use resemble_methods::Method;
 use resemble_methods::canonical::Canonical;
 use resemble_methods::sorted5::ChunkHashing;

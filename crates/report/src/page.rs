@@ -1,0 +1,142 @@
+//! A report: sections with words, tables and plots, as one page of Markdown and files beside it.
+
+use std::fmt::Write as _;
+
+mod plot;
+mod table;
+
+pub use plot::{Curve, Marks, Plot};
+pub use table::Table;
+
+/// A part of a report.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Section {
+    /// Its heading.
+    pub heading: String,
+    /// What is to be said, Markdown.
+    pub text: String,
+    /// Shown on the page.
+    pub tables: Vec<Table>,
+    /// Shown on the page.
+    pub plots: Vec<Plot>,
+}
+
+impl Section {
+    /// With these words alone.
+    pub fn new(heading: &str, text: impl Into<String>) -> Self {
+        Self {
+            heading: heading.to_owned(),
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+
+    /// With a table.
+    #[must_use]
+    pub fn table(mut self, table: Table) -> Self {
+        self.tables.push(table);
+        self
+    }
+
+    /// With a plot.
+    #[must_use]
+    pub fn plot(mut self, plot: Plot) -> Self {
+        self.plots.push(plot);
+        self
+    }
+}
+
+/// What an experiment came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Page {
+    /// The name of its page, without the suffix.
+    pub name: String,
+    /// The title of the page.
+    pub title: String,
+    /// The paper, and what the experiment was made on.
+    pub about: String,
+    /// The parts.
+    pub sections: Vec<Section>,
+    /// Further files: name and content.
+    pub files: Vec<(String, Vec<u8>)>,
+}
+
+/// Rows of a table on the page; the CSV file has all.
+const SHOWN: usize = 60;
+
+impl Page {
+    /// All files of the report: the page, a CSV file for each table and plot, an SVG file for each plot.
+    pub fn into_files(mut self) -> Vec<(String, Vec<u8>)> {
+        let page = (format!("{}.md", self.name), self.page(1, "").into_bytes());
+        let mut files = std::mem::take(&mut self.files);
+        for section in &self.sections {
+            for plot in &section.plots {
+                files.push((format!("{}.svg", plot.name), plot.to_svg().into_bytes()));
+                let csv = plot.to_table().to_csv();
+                files.push((format!("{}.csv", plot.name), csv.into_bytes()));
+            }
+            for table in &section.tables {
+                files.push((format!("{}.csv", table.name), table.to_csv().into_bytes()));
+            }
+        }
+        files.insert(0, page);
+        files
+    }
+
+    /// The page as Markdown, its title a heading of this level; `folder`: where the other files are, seen from the page, with a
+    /// slash at its end.
+    pub fn page(&self, level: usize, folder: &str) -> String {
+        let mark = "#".repeat(level);
+        let mut page = format!("{mark} {}\n\n{}\n", self.title, self.about);
+        for section in &self.sections {
+            let _ = write!(page, "\n{mark}# {}\n\n{}\n", section.heading, section.text);
+            for plot in &section.plots {
+                let _ = write!(page, "\n![{}]({folder}{}.svg)\n", plot.title, plot.name);
+            }
+            for table in &section.tables {
+                let mut shown = table.clone();
+                shown.rows.truncate(SHOWN);
+                let _ = write!(page, "\n{}", shown.to_markdown());
+                if table.rows.len() > SHOWN {
+                    let _ = write!(
+                        page,
+                        "\nAll {} rows: {folder}{}.csv\n",
+                        table.rows.len(),
+                        table.name
+                    );
+                }
+            }
+        }
+        page
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_a_page_and_files() {
+        let mut table = Table::new("t", &["a", "b"]);
+        table.row(["1", "x,\"y\"|"]);
+        let report = Page {
+            name: "page".into(),
+            title: "Title".into(),
+            about: "About.".into(),
+            sections: vec![Section::new("One", "Words.").table(table)],
+            files: Vec::new(),
+        };
+        let files = report.into_files();
+        let text = |at: usize| String::from_utf8_lossy(&files[at].1).into_owned();
+        assert_eq!(files[0].0, "page.md");
+        assert!(
+            text(0).ends_with("| a | b |\n|---|---|\n| 1 | x,\"y\"\\| |\n"),
+            "{}",
+            text(0)
+        );
+        assert_eq!(
+            (files[1].0.as_str(), text(1)),
+            ("t.csv", "a,b\n1,\"x,\"\"y\"\"|\"\n".into())
+        );
+    }
+}

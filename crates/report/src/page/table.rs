@@ -1,0 +1,59 @@
+//! The tables of a page.
+
+use std::fmt::Write as _;
+
+/// A table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// The name of its CSV file, without the suffix.
+    pub name: String,
+    /// The names of its columns.
+    pub columns: Vec<String>,
+    /// Its rows, as many values each.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Without rows.
+    pub fn new(name: &str, columns: &[&str]) -> Self {
+        Self {
+            name: name.to_owned(),
+            columns: columns.iter().map(|&column| column.to_owned()).collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row.
+    pub fn row<T: ToString>(&mut self, values: impl IntoIterator<Item = T>) {
+        let values = values.into_iter().map(|value| value.to_string());
+        self.rows.push(values.collect());
+    }
+
+    /// With a header row; fields as RFC 4180 has them.
+    pub fn to_csv(&self) -> String {
+        let field = |text: &String| {
+            if text.contains([',', '"', '\n']) {
+                format!("\"{}\"", text.replace('"', "\"\""))
+            } else {
+                text.clone()
+            }
+        };
+        let line = |values: &Vec<String>| values.iter().map(field).collect::<Vec<_>>().join(",");
+        let rows = std::iter::once(&self.columns).chain(&self.rows).map(line);
+        rows.map(|line| line + "\n").collect()
+    }
+
+    pub(super) fn to_markdown(&self) -> String {
+        let line = |values: &[String]| {
+            let values: Vec<String> = values
+                .iter()
+                .map(|value| value.replace('|', "\\|"))
+                .collect();
+            format!("| {} |\n", values.join(" | "))
+        };
+        let mut text = line(&self.columns);
+        let _ = writeln!(text, "|{}", "---|".repeat(self.columns.len()));
+        text.extend(self.rows.iter().map(|row| line(row)));
+        text
+    }
+}

@@ -1,0 +1,483 @@
+//! How files change from sweep to sweep: `resemble history --summary`.
+//!
+//! Broder et al. 1997 (section 6) name it as a use of their clusters: how often and how much documents change, how they
+//! move, how long they live. Each sweep is compared with the next; a file is followed through edits and moves, so its
+//! life goes on under another name.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use resemble_proto::message::{CompareClass, CompareRow, Comparison};
+use resemble_proto::path::PathText;
+
+use crate::page::{Curve, Page, Plot, Section, Table};
+
+/// Seconds of a day.
+const DAY: f64 = 86_400.0;
+
+/// A sweep, as far as a summary says something of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SweepName {
+    /// As it was named.
+    pub name: String,
+    /// Seconds since 1970.
+    pub date: i64,
+    /// The date for people.
+    pub shown: String,
+}
+
+/// A file from sweep to sweep.
+#[derive(Clone, Debug, Default)]
+struct Life {
+    /// The sweep that saw it first.
+    born: usize,
+    edits: u32,
+    moves: u32,
+}
+
+/// What happened between two sweeps.
+#[derive(Clone, Debug, Default)]
+struct Step {
+    files: u64,
+    bytes: u64,
+    same: u64,
+    edited: u64,
+    moved: u64,
+    moved_edited: u64,
+    created: u64,
+    died: u64,
+    bytes_new: u64,
+}
+
+/// Where a move leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Move {
+    Folder,
+    Root,
+    Roots,
+}
+
+/// Collects comparisons, the oldest first.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    sweeps: Vec<SweepName>,
+    /// Those that are there, by path.
+    alive: HashMap<PathBuf, Life>,
+    steps: Vec<Step>,
+    /// First and last sweep of those that died.
+    died: Vec<Life>,
+    /// The sweep that each of [`Self::died`] was seen in last.
+    last: Vec<usize>,
+    /// How much of an edited file is in its next version, in tenths.
+    kept: [u64; 11],
+    moves: BTreeMap<Move, u64>,
+    first: (u64, u64),
+}
+
+impl Summary {
+    /// Of sweeps in the order of their dates.
+    pub fn new(sweeps: Vec<SweepName>) -> Self {
+        Self {
+            sweeps,
+            alive: HashMap::new(),
+            steps: Vec::new(),
+            died: Vec::new(),
+            last: Vec::new(),
+            kept: [0; 11],
+            moves: BTreeMap::new(),
+            first: (0, 0),
+        }
+    }
+
+    /// Takes the comparison of the next two sweeps, all rows of it.
+    pub fn take(&mut self, comparison: &Comparison) {
+        let at = self.steps.len();
+        let summary = &comparison.summary;
+        if at == 0 {
+            self.first = (summary.files_a, summary.bytes_a);
+        }
+        let mut step = Step {
+            files: summary.files_b,
+            bytes: summary.bytes_b,
+            bytes_new: summary.bytes_b.saturating_sub(summary.bytes_b_in_a),
+            ..Step::default()
+        };
+        let mut next: HashMap<PathBuf, Life> = HashMap::with_capacity(summary.files_b as usize);
+        let mut living: HashSet<PathBuf> = HashSet::new();
+        let mut gone: BTreeSet<PathBuf> = BTreeSet::new();
+        let mut ends = Vec::new();
+        // What goes on comes first: a copy of it is another file.
+        let (copies, rows): (Vec<_>, Vec<_>) = comparison.entries.iter().partition(|row| row.copy);
+        for row in &rows {
+            let (a, b) = sides(row);
+            let goes_on = matches!(
+                row.class,
+                CompareClass::Same
+                    | CompareClass::Edited
+                    | CompareClass::Moved
+                    | CompareClass::MovedEdited
+            );
+            if let (true, Some(a), Some(b)) = (goes_on, &a, &b) {
+                let mut life = self.alive.remove(a).unwrap_or_default();
+                let edited = matches!(row.class, CompareClass::Edited | CompareClass::MovedEdited);
+                if edited {
+                    life.edits += 1;
+                    let kept = row.a_in_b.millionths().unwrap_or(0);
+                    self.kept[(kept / 100_000).min(10) as usize] += 1;
+                }
+                if a != b {
+                    life.moves += 1;
+                    *self.moves.entry(way(a, b)).or_default() += 1;
+                }
+                match row.class {
+                    CompareClass::Same => step.same += 1,
+                    CompareClass::Edited => step.edited += 1,
+                    CompareClass::Moved => step.moved += 1,
+                    _ => step.moved_edited += 1,
+                }
+                next.insert(b.clone(), life);
+                living.insert(a.clone());
+                continue;
+            }
+            ends.push((a, b));
+        }
+        let copied = copies.into_iter().map(sides);
+        // A split or merged file has rows with several others, and a copy with one that lives on.
+        for (a, b) in ends.into_iter().chain(copied) {
+            gone.extend(a.filter(|a| !living.contains(a)));
+            if let Some(b) = b {
+                next.entry(b).or_insert_with(|| Life {
+                    born: at + 1,
+                    ..Life::default()
+                });
+            }
+        }
+        step.created = next.values().filter(|life| life.born == at + 1).count() as u64;
+        for path in gone {
+            self.died.push(self.alive.remove(&path).unwrap_or_default());
+            self.last.push(at);
+            step.died += 1;
+        }
+        self.alive = next;
+        self.steps.push(step);
+    }
+
+    fn days(&self, from: usize, to: usize) -> f64 {
+        let date = |at: usize| self.sweeps.get(at).map_or(0, |sweep| sweep.date);
+        (date(to) - date(from)) as f64 / DAY
+    }
+
+    /// The page.
+    pub fn report(&self) -> Page {
+        let about = format!(
+            "{} sweeps, {:.1} days from the first to the last. A file is followed through edits and moves; what came and went between two sweeps nobody knew.",
+            self.sweeps.len(),
+            self.days(0, self.sweeps.len().saturating_sub(1))
+        );
+        Page {
+            name: "history".to_owned(),
+            title: "How files change".to_owned(),
+            about,
+            sections: vec![
+                self.steps_section(),
+                self.often(),
+                self.much(),
+                self.ways(),
+                self.lifetimes(),
+            ],
+            files: Vec::new(),
+        }
+    }
+
+    fn steps_section(&self) -> Section {
+        let columns = [
+            "sweep",
+            "date",
+            "days",
+            "files",
+            "bytes",
+            "same",
+            "edited",
+            "moved",
+            "moved-edited",
+            "created",
+            "died",
+            "new bytes",
+        ];
+        let mut table = Table::new("sweeps", &columns);
+        let mut plot = Plot::new("sweeps", "From sweep to sweep", "day", "files");
+        let mut curves: [(&str, Vec<(f64, f64)>); 4] = [
+            ("edited", Vec::new()),
+            ("moved", Vec::new()),
+            ("created", Vec::new()),
+            ("died", Vec::new()),
+        ];
+        for (at, sweep) in self.sweeps.iter().enumerate() {
+            let Some(step) = at.checked_sub(1).and_then(|at| self.steps.get(at)) else {
+                let mut values = vec![sweep.name.clone(), sweep.shown.clone(), "0".to_owned()];
+                values.extend([self.first.0.to_string(), self.first.1.to_string()]);
+                values.resize(columns.len(), String::new());
+                table.row(values);
+                continue;
+            };
+            let mut values = vec![sweep.name.clone(), sweep.shown.clone()];
+            values.push(format!("{:.1}", self.days(0, at)));
+            let counts = [
+                step.files,
+                step.bytes,
+                step.same,
+                step.edited,
+                step.moved,
+                step.moved_edited,
+                step.created,
+                step.died,
+                step.bytes_new,
+            ];
+            values.extend(counts.map(|count| count.to_string()));
+            table.row(values);
+            let figures = [
+                step.edited + step.moved_edited,
+                step.moved + step.moved_edited,
+                step.created,
+                step.died,
+            ];
+            for ((_, points), figure) in curves.iter_mut().zip(figures) {
+                points.push((self.days(0, at), figure as f64));
+            }
+        }
+        for (label, points) in curves {
+            plot.curves.push(Curve {
+                label: label.to_owned(),
+                points,
+            });
+        }
+        let text = "Each row says what became of the files of the sweep before. What lies in another file now has died, what was a part of another is created; a copy is created, too.";
+        Section::new("From sweep to sweep", text)
+            .table(table)
+            .plot(plot)
+    }
+
+    fn often(&self) -> Section {
+        let mut counts: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        for life in self.alive.values().chain(&self.died) {
+            counts.entry(life.edits).or_default().0 += 1;
+            counts.entry(life.moves).or_default().1 += 1;
+        }
+        let mut table = Table::new("often", &["times", "files edited", "files moved"]);
+        for (times, (edited, moved)) in &counts {
+            table.row([u64::from(*times), *edited, *moved]);
+        }
+        let mut plot = Plot::new("often", "How often files change", "times", "files");
+        plot.log_y = true;
+        let edited = counts.iter().filter(|(_, (edited, _))| *edited > 0);
+        plot.curve(
+            "edited",
+            edited.map(|(&times, &(edited, _))| (f64::from(times), edited as f64)),
+        );
+        Section::new(
+            "How often",
+            "In how many of the steps a file was edited, and moved.",
+        )
+        .table(table)
+        .plot(plot)
+    }
+
+    fn much(&self) -> Section {
+        let mut table = Table::new("much", &["of the old version in the new %", "edits"]);
+        for (tenth, count) in self.kept.iter().enumerate() {
+            let label = if tenth == 10 {
+                "100".to_owned()
+            } else {
+                format!("{} to {}", tenth * 10, tenth * 10 + 10)
+            };
+            table.row([label, count.to_string()]);
+        }
+        let mut plot = Plot::new("much", "How much of a file stays", "%", "edits");
+        let points = self.kept.iter().enumerate();
+        plot.curve(
+            "edits",
+            points.map(|(tenth, &count)| (tenth as f64 * 10.0, count as f64)),
+        );
+        Section::new(
+            "How much",
+            "How much of an edited file is in its next version.",
+        )
+        .table(table)
+        .plot(plot)
+    }
+
+    fn ways(&self) -> Section {
+        let mut table = Table::new("moves", &["move", "files"]);
+        for (way, label) in [
+            (Move::Folder, "within a folder (another name)"),
+            (Move::Root, "within a root"),
+            (Move::Roots, "between roots"),
+        ] {
+            let count = self.moves.get(&way).copied().unwrap_or(0);
+            table.row([label.to_owned(), count.to_string()]);
+        }
+        Section::new(
+            "Moves",
+            "A root is a folder at the top of the catalogue; files beside these folders are of one root, too.",
+        )
+        .table(table)
+    }
+
+    fn lifetimes(&self) -> Section {
+        let mut table = Table::new(
+            "lifetimes",
+            &["last seen after days", "files", "at least so old"],
+        );
+        let mut days: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+        for (life, &last) in self.died.iter().zip(&self.last) {
+            let entry = days.entry(self.days(life.born, last).max(0.0).round() as u64);
+            let counts = entry.or_default();
+            counts.0 += 1;
+            counts.1 += u64::from(life.born == 0);
+        }
+        for (days, (files, at_least)) in &days {
+            table.row([*days, *files, *at_least]);
+        }
+        let created: u64 = self.steps.iter().map(|step| step.created).sum();
+        let lived = |life: &&Life| life.born > 0;
+        let text = format!(
+            "{} files died, {} of which were there in the first sweep already: these are at least as old as the table says. Of {created} files that were created, {} are alive.",
+            self.died.len(),
+            self.died.iter().filter(|life| life.born == 0).count(),
+            self.alive.values().filter(lived).count(),
+        );
+        let mut plot = Plot::new("lifetimes", "Lifetimes of those that died", "days", "files");
+        plot.curve(
+            "died",
+            days.iter()
+                .map(|(&days, counts)| (days as f64, counts.0 as f64)),
+        );
+        Section::new("Lifetimes", text).table(table).plot(plot)
+    }
+}
+
+/// The paths of a row.
+fn sides(row: &CompareRow) -> (Option<PathBuf>, Option<PathBuf>) {
+    let owned = |path: &Option<PathText>| path.as_ref().map(|path| path.as_path().to_owned());
+    (owned(&row.a), owned(&row.b))
+}
+
+fn way(a: &Path, b: &Path) -> Move {
+    let root = |path: &Path| {
+        let mut parts = path.components();
+        let first = parts.next().map(|part| part.as_os_str().to_owned());
+        parts.next().and(first)
+    };
+    if a.parent() == b.parent() {
+        Move::Folder
+    } else if root(a) == root(b) {
+        Move::Root
+    } else {
+        Move::Roots
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use resemble_proto::number::Fraction;
+
+    use super::*;
+
+    fn row(class: CompareClass, a: &str, b: &str, kept: u32) -> CompareRow {
+        let path = |text: &str| (!text.is_empty()).then(|| text.into());
+        CompareRow {
+            class,
+            a: path(a),
+            b: path(b),
+            a_in_b: Fraction::from_millionths(kept),
+            b_in_a: Fraction::from_millionths(kept),
+            shared_bytes: 0,
+            size_a: None,
+            size_b: None,
+            copy: false,
+            others: Vec::new(),
+            discount: resemble_proto::message::Discount::default(),
+        }
+    }
+
+    fn comparison(rows: Vec<CompareRow>) -> Comparison {
+        Comparison {
+            entries: rows,
+            ..Comparison::default()
+        }
+    }
+
+    fn sweeps(days: &[i64]) -> Vec<SweepName> {
+        let sweep = |day: &i64| SweepName {
+            name: day.to_string(),
+            date: day * 86_400,
+            shown: format!("day {day}"),
+        };
+        days.iter().map(sweep).collect()
+    }
+
+    fn csv(report: &Page, name: &str) -> String {
+        let tables = report.sections.iter().flat_map(|section| &section.tables);
+        let table = tables.into_iter().find(|table| table.name == name);
+        table.expect("a table").to_csv()
+    }
+
+    /// A file that moves and is edited is one file; a copy of it is another, and what dies has the age of its first day.
+    #[test]
+    fn lives_go_on_under_other_names() {
+        use CompareClass::{Contained, Edited, Moved, MovedEdited, OnlyA, OnlyB, Same};
+        let mut summary = Summary::new(sweeps(&[0, 10, 30, 35]));
+        summary.take(&comparison(vec![
+            row(Same, "r/a", "r/a", 1_000_000),
+            row(Edited, "r/b", "r/b", 950_000),
+            row(OnlyB, "", "r/new", 0),
+            row(OnlyA, "r/old", "", 0),
+        ]));
+        let mut copy = row(Moved, "r/a", "r/a copy", 1_000_000);
+        copy.copy = true;
+        summary.take(&comparison(vec![
+            row(Same, "r/a", "r/a", 1_000_000),
+            copy,
+            row(MovedEdited, "r/b", "s/b", 420_000),
+            row(Moved, "r/new", "r/sub/new", 1_000_000),
+        ]));
+        summary.take(&comparison(vec![
+            row(Same, "r/a", "r/a", 1_000_000),
+            row(Moved, "r/a copy", "r/a 2", 1_000_000),
+            row(Edited, "s/b", "s/b", 1_000_000),
+            row(Contained, "r/sub/new", "r/a", 1_000_000),
+        ]));
+        let report = summary.report();
+        let lines = |name| {
+            csv(&report, name)
+                .lines()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            lines("sweeps")[2..],
+            [
+                "10,day 10,10.0,0,0,1,1,0,0,1,1,0",
+                "30,day 30,30.0,0,0,1,0,1,1,1,0,0",
+                "35,day 35,35.0,0,0,1,1,1,0,0,1,0",
+            ]
+        );
+        // a, its copy, old and new were never edited; b three times. a and old never moved.
+        assert_eq!(lines("often")[1..], ["0,4,2", "1,0,3", "3,1,0"]);
+        assert_eq!(
+            lines("moves")[1..],
+            [
+                "within a folder (another name),1",
+                "within a root,1",
+                "between roots,1"
+            ]
+        );
+        // old was last seen on day 0, new from day 10 to day 30.
+        assert_eq!(lines("lifetimes")[1..], ["0,1,1", "20,1,0"]);
+        let much = lines("much");
+        assert_eq!(
+            (&much[5][..], &much[10][..], &much[11][..]),
+            ("40 to 50,1", "90 to 100,1", "100,1")
+        );
+    }
+}

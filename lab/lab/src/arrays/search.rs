@@ -1,0 +1,199 @@
+//! Step 4: for each document, those that have chunks of it.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use resemble_methods::arrays::{ArrayError, Counter, Parts};
+use resemble_methods::judged::Overlap;
+
+use super::build::cut;
+use super::{ArraysError, Folder, Lists, Set, shards};
+use resemble_engine::parallel;
+
+/// Values of documents that are in memory at a time: 64 MiB. All documents at once would be looked up in one pass over the
+/// arrays less, which is a tenth of a second at 24 bits.
+pub(super) const MOST_VALUES: u64 = 1 << 24;
+
+/// Two documents and what they have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Common {
+    /// The one with the lesser number.
+    pub a: u32,
+    /// The other.
+    pub b: u32,
+    /// Chunks of both.
+    pub common: u32,
+}
+
+/// What decides about pairs.
+#[derive(Debug)]
+struct Sieve {
+    /// Chunks of each document of the arrays.
+    totals: Vec<u32>,
+    /// Whether it is among those that are looked up: others are left out.
+    takes_part: Vec<bool>,
+    /// The least similarity in either direction.
+    least: f64,
+}
+
+impl Sieve {
+    fn new(parts: &Parts<'_>, numbers: &[u32], least: f64) -> Self {
+        let totals: Vec<u32> = parts.documents().iter().map(|(_, chunks)| chunks).collect();
+        let mut takes_part = vec![false; totals.len()];
+        for &number in numbers {
+            if let Some(takes) = takes_part.get_mut(number as usize) {
+                *takes = true;
+            }
+        }
+        Self {
+            totals,
+            takes_part,
+            least,
+        }
+    }
+
+    fn counter(&self) -> Counter {
+        Counter::new(self.totals.len())
+    }
+
+    /// The pairs of the document at this place of the lists with those of lesser numbers.
+    fn pairs_of(
+        &self,
+        parts: &Parts<'_>,
+        lists: &Lists,
+        at: usize,
+        counter: &mut Counter,
+        found: &mut Vec<Common>,
+    ) -> Result<(), ArrayError> {
+        let b = lists.numbers[at];
+        for counted in counter.count(parts, lists.values(at))? {
+            let a = counted.document;
+            if a >= b || !self.takes_part[a as usize] {
+                continue;
+            }
+            let of =
+                |number: u32| u64::from(self.totals.get(number as usize).copied().unwrap_or(0));
+            let overlap = Overlap {
+                common: counted.common,
+                a: of(a),
+                b: of(b),
+            };
+            let figure = overlap.a_in_b().max(overlap.b_in_a()).value();
+            if figure.is_some_and(|figure| figure >= self.least) {
+                found.push(Common {
+                    a,
+                    b,
+                    common: counted.common as u32,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All pairs of the documents of the lists whose similarity in one of the directions is at least `least`, by their
+/// numbers. Spread over threads.
+pub fn pairs(set: &Set, lists: &Lists, least: f64) -> Result<Vec<Common>, ArraysError> {
+    pairs_on(set, lists, least, parallel::threads())
+}
+
+/// The same by so many threads.
+pub fn pairs_on(
+    set: &Set,
+    lists: &Lists,
+    least: f64,
+    threads: usize,
+) -> Result<Vec<Common>, ArraysError> {
+    let parts = set.parts()?;
+    let sieve = Sieve::new(&parts, &lists.numbers, least);
+    let found = look_up(&parts, &sieve, lists, 0..lists.len(), threads);
+    let mut found = found.map_err(ArraysError::array(set.folder()))?;
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// The pairs of the documents at these places of the lists with those of lesser numbers, in no order.
+fn look_up(
+    parts: &Parts<'_>,
+    sieve: &Sieve,
+    lists: &Lists,
+    places: Range<usize>,
+    threads: usize,
+) -> Result<Vec<Common>, ArrayError> {
+    let next = AtomicUsize::new(places.start);
+    let work = || {
+        let (mut counter, mut found) = (sieve.counter(), Vec::new());
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= places.end {
+                return Ok(found);
+            }
+            sieve.pairs_of(parts, lists, at, &mut counter, &mut found)?;
+        }
+    };
+    let threads = threads.min(places.len().max(1));
+    let made = parallel::on_threads(threads, work)?;
+    Ok(made.into_iter().flatten().collect())
+}
+
+/// The pairs of documents that the arrays have, by their numbers, which ascend, as [`pairs_on`] finds them. What is looked
+/// up is read off the arrays, so many documents at a time as fit into memory.
+pub fn pairs_among(
+    set: &Set,
+    numbers: &[u32],
+    least: f64,
+    threads: usize,
+) -> Result<Vec<Common>, ArraysError> {
+    let mut found = pairs_of_places(set, numbers, 0..numbers.len(), least, threads, MOST_VALUES)?;
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// The pairs of the documents at these places of `numbers` with those of lesser numbers, in no order. At most so many values
+/// are in memory, or those of one document.
+pub(super) fn pairs_of_places(
+    set: &Set,
+    numbers: &[u32],
+    places: Range<usize>,
+    least: f64,
+    threads: usize,
+    most: u64,
+) -> Result<Vec<Common>, ArraysError> {
+    let parts = set.parts()?;
+    let sieve = Sieve::new(&parts, numbers, least);
+    let chunks = |at: usize| sieve.totals.get(numbers[at] as usize).copied();
+    let (mut found, mut from) = (Vec::new(), places.start);
+    while from < places.end {
+        let (mut to, mut values) = (from, 0);
+        while to < places.end {
+            values += u64::from(chunks(to).unwrap_or(0));
+            if to > from && values > most {
+                break;
+            }
+            to += 1;
+        }
+        let more = Lists::of_arrays(&parts, numbers, from, to)
+            .and_then(|lists| look_up(&parts, &sieve, &lists, from..to, threads));
+        found.extend(more.map_err(ArraysError::array(set.folder()))?);
+        from = to;
+    }
+    Ok(found)
+}
+
+/// What [`pairs_among`] finds, by so many processes, each for a range of the documents; one is this process and all its
+/// threads.
+pub fn pairs_in_shards(
+    folder: &Folder,
+    set: &Set,
+    numbers: &[u32],
+    least: f64,
+    count: u32,
+) -> Result<Vec<Common>, ArraysError> {
+    if count <= 1 || numbers.is_empty() {
+        return pairs_among(set, numbers, least, parallel::threads());
+    }
+    let _parts_stay = folder.reading()?;
+    let work = folder.work()?;
+    let ranges = cut(0, numbers.len() as u64, u64::from(count));
+    shards::search(work.path(), set, numbers, least, ranges)
+}

@@ -1,0 +1,120 @@
+//! Why the laboratory has no answer.
+
+use std::io;
+use std::path::PathBuf;
+
+use resemble_engine::AskError;
+use resemble_index::ReadError;
+use resemble_methods::anchors::AnchorError;
+use resemble_methods::vocabulary::LemmaError;
+use resemble_methods::{ParamError, Refused};
+use resemble_proto::message::reason;
+
+use crate::arrays::ArraysError;
+
+/// Why a question has no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// A file or the index cannot be read, as for any question.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// A question for a published method that is none.
+    #[error(transparent)]
+    Method(#[from] MethodError),
+    /// Clustering out of core cannot go on.
+    #[error(transparent)]
+    Phase(#[from] PhaseError),
+    /// The arrays of sorted5 cannot be made or read.
+    #[error(transparent)]
+    Arrays(#[from] ArraysError),
+}
+
+impl From<ReadError> for LabError {
+    fn from(error: ReadError) -> Self {
+        Self::Ask(error.into())
+    }
+}
+
+/// Why a question for a method is none.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MethodError {
+    /// Parameters that the method has not.
+    #[error(transparent)]
+    Params(#[from] ParamError),
+    /// Anchors that are none.
+    #[error(transparent)]
+    Anchors(#[from] AnchorError),
+    /// Lemmas that are none.
+    #[error(transparent)]
+    Lemmas(#[from] LemmaError),
+    /// The method cannot tell this.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// Files that only a catalogue has.
+    #[error(
+        "a method reads the files themselves; only a catalogue has those of {}",
+        catalogue.display()
+    )]
+    Catalogue {
+        /// As people write it.
+        catalogue: PathBuf,
+    },
+    /// Something else that no command asks.
+    #[error("{0}")]
+    Question(&'static str),
+}
+
+/// Why phases cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PhaseError {
+    /// The work folder cannot be written or read.
+    #[error("cannot work in {}: {}; free some space there or name another folder (--work)", path.display(), reason(source))]
+    Folder {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A kept file is none, or not whole.
+    #[error("{} is damaged ({what}); remove its folder and ask again", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// Kept files of other parameters.
+    #[error(
+        "{} keeps clusters of {kept}, and {asked} is asked for; give the same parameters or another folder (--work)",
+        path.display()
+    )]
+    OtherParams {
+        /// The folder.
+        path: PathBuf,
+        /// What it keeps.
+        kept: String,
+        /// What is asked for.
+        asked: String,
+    },
+    /// Kept files of another seed.
+    #[error(
+        "{} keeps shingles chosen by another seed, which have nothing in common with those of this one; give the same --seed or \
+         another folder (--work)",
+        path.display()
+    )]
+    OtherSeed {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// More than can be numbered.
+    #[error(
+        "more than 4,294,967,295 documents cannot be clustered at once; ask about a part of them"
+    )]
+    TooMany,
+    /// A method that has no shingles.
+    #[error("the four phases are for shingle and super-shingle")]
+    NoShingles,
+}

@@ -1,0 +1,252 @@
+//! Broder, Glassman, Manasse & Zweig 1997, *Syntactic clustering of the Web*: "Status", on any folder.
+//!
+//! The folder is streamed: names, sketches and pairs are in files of the work folder, and of a document some 100 bytes are in
+//! memory. Experiments that need texts take those of a bounded [`Collection`].
+
+mod estimates;
+mod further;
+mod status;
+mod stream;
+mod supers;
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use resemble_methods::{Method, MethodParams};
+
+use super::{Clock, Collection, Page};
+use crate::error::{LabError, PhaseError};
+use crate::phases::{Batch, Clusters, Eliminated, Kept, Plan, Policy};
+
+/// What is measured besides figures.
+pub struct Meters<'a> {
+    /// Seconds since some moment.
+    pub wall: Clock<'a>,
+    /// Seconds of the processor that this process has used.
+    pub cpu: Clock<'a>,
+    /// The most memory that it has had, in bytes; `None`: it cannot be told.
+    pub peak: &'a dyn Fn() -> Option<u64>,
+}
+
+impl std::fmt::Debug for Meters<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Meters")
+    }
+}
+
+/// One phase: processor and wall seconds, bytes that were sorted on disk, bytes of what it keeps.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stage {
+    cpu: f64,
+    wall: f64,
+    sorted: u64,
+    file: u64,
+}
+
+/// Runs something and measures it.
+fn timed<T>(
+    meters: &Meters<'_>,
+    stage: &mut Stage,
+    run: impl FnOnce() -> Result<T, LabError>,
+) -> Result<T, LabError> {
+    let (cpu, wall) = ((meters.cpu)(), (meters.wall)());
+    let done = run()?;
+    stage.cpu += (meters.cpu)() - cpu;
+    stage.wall += (meters.wall)() - wall;
+    Ok(done)
+}
+
+/// What came of the whole folder.
+struct Whole {
+    found: stream::Found,
+    stages: [Stage; 6],
+    eliminated: Eliminated,
+    entries: u64,
+    distinct: u64,
+    formed: u64,
+    pairs: u64,
+    kept: Kept,
+    clusters: Clusters,
+    names: Names,
+}
+
+/// The names of the documents, in a file.
+struct Names {
+    path: PathBuf,
+    out: BufWriter<File>,
+    offsets: Vec<u64>,
+    end: u64,
+}
+
+impl Names {
+    fn new(work: &Path) -> Result<Self, LabError> {
+        let path = work.join("names");
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&path)
+            .map_err(|source| failed(&path, source))?;
+        Ok(Self {
+            path,
+            out: BufWriter::new(file),
+            offsets: Vec::new(),
+            end: 0,
+        })
+    }
+
+    fn push(&mut self, name: &Path) -> Result<(), LabError> {
+        let bytes = name.as_os_str().as_bytes();
+        self.offsets.push(self.end);
+        self.end += bytes.len() as u64;
+        let written = self.out.write_all(bytes);
+        written.map_err(|source| failed(&self.path, source))
+    }
+
+    fn at(&mut self, id: u32) -> Result<PathBuf, LabError> {
+        let from = self.offsets.get(id as usize).copied().unwrap_or(self.end);
+        let to = self
+            .offsets
+            .get(id as usize + 1)
+            .copied()
+            .unwrap_or(self.end);
+        let mut bytes = vec![0; (to - from) as usize];
+        let read = self.out.flush();
+        let read = read.and_then(|()| self.out.get_ref().read_exact_at(&mut bytes, from));
+        read.map_err(|source| failed(&self.path, source))?;
+        Ok(std::ffi::OsString::from_vec(bytes).into())
+    }
+}
+
+fn failed(path: &Path, source: std::io::Error) -> LabError {
+    let path = path.to_owned();
+    PhaseError::Folder { path, source }.into()
+}
+
+/// The whole of it; none of a folder without texts. `work` is a folder for what does not fit into `memory` bytes; nothing stays there.
+///
+/// # Errors
+///
+/// If the folder cannot be listed or the work folder not be written.
+pub fn report(
+    folder: &Path,
+    work: &Path,
+    memory: u64,
+    most_bytes: u64,
+    meters: &Meters<'_>,
+) -> Result<Option<Page>, LabError> {
+    let made = sections(folder, work, memory, most_bytes, meters);
+    let folders = [work.join("regular"), work.join("super")];
+    for folder in &folders {
+        if folder.exists() {
+            Batch::forget(folder)?;
+            std::fs::remove_dir(folder).map_err(|source| failed(folder, source))?;
+        }
+    }
+    let names = work.join("names");
+    if names.exists() {
+        std::fs::remove_file(&names).map_err(|source| failed(&names, source))?;
+    }
+    made
+}
+
+fn sections(
+    folder: &Path,
+    work: &Path,
+    memory: u64,
+    most_bytes: u64,
+    meters: &Meters<'_>,
+) -> Result<Option<Page>, LabError> {
+    let plan = Plan {
+        memory,
+        ..Plan::new(MethodParams::paper(Method::Shingle))
+    };
+    let mut whole = phases(folder, work, &plan, meters)?;
+    if whole.found.documents == 0 {
+        return Ok(None);
+    }
+    let mut sections = vec![
+        status::headline(&whole),
+        status::status(&whole)?,
+        status::stages(&whole),
+        further::policies(&whole, meters)?,
+        further::commonest(&mut whole, &plan)?,
+    ];
+    sections.push(further::by_super_shingles(&whole, work, &plan, meters)?);
+    sections.push(supers::recall(&whole.kept, whole.pairs)?);
+    // Texts that fit into memory, for what needs them.
+    let collection = Collection::read(folder, most_bytes.min(memory / 4))?;
+    sections.push(supers::blindness(&collection)?);
+    sections.push(estimates::section(&collection)?);
+    sections.push(further::later(&collection, work, &plan, &whole, meters)?);
+    let about = format!(
+        "{} texts of {:.1} MB in {}; beside them {} files that are no text, empty or unreadable. {}; {} bytes of memory for sorting.\n\nTimes are of this machine and run; everything else is the same on every run.{}",
+        whole.found.documents,
+        whole.found.bytes as f64 / 1e6,
+        folder.file_name().unwrap_or_default().to_string_lossy(),
+        whole.found.others,
+        plan.id(),
+        memory,
+        match (meters.peak)() {
+            Some(peak) => format!(
+                " Most memory of the process: {:.0} MiB.",
+                peak as f64 / f64::from(1 << 20)
+            ),
+            None => String::new(),
+        }
+    );
+    Ok(Some(Page {
+        name: "broder".to_owned(),
+        title: "Syntactic clustering (Broder, Glassman, Manasse & Zweig 1997)".to_owned(),
+        about,
+        sections,
+        files: Vec::new(),
+    }))
+}
+
+/// The four phases, one by one.
+fn phases(folder: &Path, work: &Path, plan: &Plan, meters: &Meters<'_>) -> Result<Whole, LabError> {
+    let mut stages = [Stage::default(); 6];
+    let place = work.join("regular");
+    Batch::forget(&place)?;
+    let mut batch = Batch::begin(&place, plan)?;
+    let mut names = Names::new(work)?;
+    let found = timed(meters, &mut stages[0], || {
+        stream::documents(folder, &plan.params, &mut |name, document| {
+            names.push(name)?;
+            batch.add(document)
+        })
+    })?;
+    stages[0].file = batch.sketch_bytes();
+    let eliminated = timed(meters, &mut stages[1], || batch.eliminate())?;
+    let (entries, distinct) = timed(meters, &mut stages[2], || batch.merge_shingles())?;
+    let formed = timed(meters, &mut stages[3], || batch.form_pairs())?;
+    let pairs = timed(meters, &mut stages[4], || batch.merge_pairs())?;
+    let sorted = batch.sorted_bytes();
+    stages[1].sorted = sorted.iter().take(3).sum();
+    stages[2].sorted = sorted.get(3).copied().unwrap_or(0);
+    stages[4].sorted = sorted.get(4).copied().unwrap_or(0);
+    let (kept, clusters) = timed(meters, &mut stages[5], || {
+        let kept = Kept::open(&place, plan)?;
+        let clusters = kept.cluster(&Policy::PAPER, &mut |_| ())?;
+        Ok((kept, clusters))
+    })?;
+    let [_, _, shingles, triples, _] = kept.bytes()?;
+    (stages[2].file, stages[4].file) = (shingles, triples);
+    Ok(Whole {
+        found,
+        stages,
+        eliminated,
+        entries,
+        distinct,
+        formed,
+        pairs,
+        kept,
+        clusters,
+        names,
+    })
+}

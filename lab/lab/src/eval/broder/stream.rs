@@ -1,0 +1,119 @@
+//! A folder of any number of texts, one after another: never more than a few hundred of them are in memory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use resemble_core::ContentKind;
+use resemble_core::hash::content::digest;
+use resemble_methods::Feature;
+use resemble_methods::shingle::{ShingleParams, Shingling};
+use resemble_methods::{MethodParams, Scheme, Selector};
+
+use crate::error::LabError;
+use crate::error::PhaseError;
+use crate::phases::Document;
+use resemble_engine::parallel::in_parallel;
+use resemble_engine::{AskError, bytes_of};
+
+/// Files that are read before the next are listed.
+const BLOCK: usize = 1 << 12;
+
+/// What a folder was found to hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Texts.
+    pub(super) documents: u64,
+    /// Their bytes.
+    pub(super) bytes: u64,
+    /// Bytes of their names below the folder.
+    pub(super) names: u64,
+    /// Files that are no text, or empty, or cannot be read.
+    pub(super) others: u64,
+}
+
+/// Sketches the texts below a folder, in the order of their paths, and hands them over with the paths.
+pub(super) fn documents(
+    folder: &Path,
+    params: &MethodParams,
+    take: &mut dyn FnMut(&Path, &Document) -> Result<(), LabError>,
+) -> Result<Found, LabError> {
+    let Scheme::Shingle(shingles) = &params.scheme else {
+        return Err(PhaseError::NoShingles.into());
+    };
+    let mut found = Found::default();
+    let mut waiting = vec![folder.to_owned()];
+    let mut files = Vec::new();
+    let mut is_first = true;
+    while let Some(dir) = waiting.pop() {
+        let entries = match fs::read_dir(&dir) {
+            Err(source) if is_first => {
+                return Err(AskError::Unreadable { path: dir, source }.into());
+            }
+            Err(_) => continue,
+            Ok(entries) => entries,
+        };
+        is_first = false;
+        let (mut dirs, mut here) = (Vec::new(), Vec::new());
+        for entry in entries.flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => dirs.push(entry.path()),
+                Ok(kind) if kind.is_file() => here.push(entry.path()),
+                _ => {}
+            }
+        }
+        here.sort_unstable();
+        files.append(&mut here);
+        // The last one is next.
+        dirs.sort_unstable_by(|a, b| b.cmp(a));
+        waiting.append(&mut dirs);
+        if files.len() >= BLOCK {
+            block(folder, params, shingles, &files, &mut found, take)?;
+            files.clear();
+        }
+    }
+    block(folder, params, shingles, &files, &mut found, take)?;
+    Ok(found)
+}
+
+fn block(
+    folder: &Path,
+    params: &MethodParams,
+    shingles: &ShingleParams,
+    files: &[PathBuf],
+    found: &mut Found,
+    take: &mut dyn FnMut(&Path, &Document) -> Result<(), LabError>,
+) -> Result<(), LabError> {
+    let start = || {
+        let maker = (Shingling::new(shingles), Selector::new(params));
+        (maker, Vec::new())
+    };
+    let made = in_parallel(files.len(), start, |at, ((shingling, selector), made)| {
+        let Ok(bytes) = bytes_of(&files[at]) else {
+            return Ok(());
+        };
+        if ContentKind::of(&bytes) == ContentKind::Text {
+            shingling.update(&bytes, |shingle| selector.push(Feature::of(shingle)));
+            let words = shingling.finish(|shingle| selector.push(Feature::of(shingle)));
+            let document = Document {
+                content: digest(&bytes),
+                words,
+                size: bytes.len() as u64,
+                sketch: selector.take(),
+            };
+            made.push((at, document));
+        }
+        Ok::<_, LabError>(())
+    })?;
+    let mut documents: Vec<(usize, Document)> =
+        made.into_iter().flat_map(|(_, made)| made).collect();
+    documents.sort_unstable_by_key(|&(at, _)| at);
+    found.others += (files.len() - documents.len()) as u64;
+    for (at, document) in documents {
+        found.documents += 1;
+        found.bytes += document.size;
+        let name = files[at].strip_prefix(folder).unwrap_or(&files[at]);
+        found.names += name.as_os_str().len() as u64;
+        take(&files[at], &document)?;
+    }
+    Ok(())
+}

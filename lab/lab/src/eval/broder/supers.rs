@@ -1,0 +1,196 @@
+//! Super shingles: recall by length, and blindness to containment.
+
+use std::collections::BTreeMap;
+
+use resemble_methods::judged::Overlap;
+use resemble_methods::shingle::sketch;
+use resemble_methods::super_shingle::{DEFAULT_LENGTH, of_sketch, super_shingles};
+use resemble_methods::{Method, MethodParams, Settings, score, sign};
+
+use super::super::{Collection, Plot, Random, Section, Table, percent};
+use crate::error::{LabError, MethodError};
+use crate::phases::{Batch, Document, Kept, Plan, Policy};
+
+/// Lengths of super shingles.
+const LENGTHS: [u32; 6] = [1, 2, 3, 4, 6, 8];
+
+/// Links that are looked at.
+const LINKS: u64 = 60_000;
+
+/// Texts that parts are cut of.
+const TEXTS: usize = 300;
+
+/// Super shingles of the default length.
+pub(super) fn params() -> Result<MethodParams, LabError> {
+    let settings = Settings::default();
+    Ok(MethodParams::new(Method::SuperShingle, &settings).map_err(MethodError::from)?)
+}
+
+/// Puts the sketches that are kept through phases 2 and 4 as super shingles; the folder is another one.
+pub(super) fn batch(kept: &Kept, folder: &std::path::Path, plan: &Plan) -> Result<Batch, LabError> {
+    let mut batch = Batch::begin(folder, plan)?;
+    let mut id = 0;
+    kept.each(&mut |content, words, size| {
+        let signature = kept.sketch(id)?;
+        id += 1;
+        let sketch = of_sketch(&signature, DEFAULT_LENGTH).unwrap_or(signature);
+        batch.add(&Document {
+            content,
+            words,
+            size,
+            sketch,
+        })
+    })?;
+    Ok(batch)
+}
+
+/// Of similar documents, how many share a super shingle: by length of the document and of the super shingle.
+pub(super) fn recall(kept: &Kept, pairs: u64) -> Result<Section, LabError> {
+    // Of very many links every so manieth, by a hash of the pair.
+    let every = (pairs / LINKS).max(1);
+    let mut chosen = Vec::new();
+    kept.cluster(&Policy::PAPER, &mut |link| {
+        let drawn = Random(u64::from(link.a) << 32 | u64::from(link.b)).next();
+        if drawn.is_multiple_of(every) {
+            chosen.push((
+                link.a,
+                link.b,
+                link.told.resemblance.value.value().unwrap_or(0.0),
+            ));
+        }
+    })?;
+    // By class of shingles in the shorter sketch: links, and how many of them each length finds.
+    let mut classes: BTreeMap<u32, (u64, [u64; LENGTHS.len()])> = BTreeMap::new();
+    let mut by_share: BTreeMap<u32, (u64, [u64; LENGTHS.len()])> = BTreeMap::new();
+    for &(a, b, resemblance) in &chosen {
+        let (a, b) = (kept.sketch(a)?, kept.sketch(b)?);
+        let (Some((_, a)), Some((_, b))) = (sketch(&a), sketch(&b)) else {
+            continue;
+        };
+        let class = a.len().min(b.len()).max(1).ilog2();
+        let share = (resemblance * 10.0) as u32;
+        let finds = LENGTHS.map(|length| {
+            let of = |values| super_shingles(values, length as usize);
+            u64::from(Overlap::of_sets(&of(a), &of(b)).common > 0)
+        });
+        for (links, found) in [
+            classes.entry(class).or_default(),
+            by_share.entry(share).or_default(),
+        ] {
+            *links += 1;
+            found
+                .iter_mut()
+                .zip(finds)
+                .for_each(|(all, one)| *all += one);
+        }
+    }
+    let columns: Vec<String> = LENGTHS
+        .iter()
+        .map(|length| format!("length {length} %"))
+        .collect();
+    let table = |name,
+                 first: &str,
+                 rows: &BTreeMap<u32, (u64, [u64; LENGTHS.len()])>,
+                 label: &dyn Fn(u32) -> String| {
+        let mut heads = vec![first, "links"];
+        heads.extend(columns.iter().map(String::as_str));
+        let mut table = Table::new(name, &heads);
+        for (&class, (links, found)) in rows {
+            let shares = found.iter().map(|&one| percent(one as f64 / *links as f64));
+            table.row([label(class), links.to_string()].into_iter().chain(shares));
+        }
+        table
+    };
+    let mut plot = Plot::new(
+        "super-recall",
+        "Recall of super shingles by length of the document",
+        "shingles of the shorter sketch (log2)",
+        "similar pairs found, %",
+    );
+    for (at, length) in LENGTHS.iter().enumerate() {
+        let points = classes.iter().map(|(&class, (links, found))| {
+            (f64::from(class), found[at] as f64 / *links as f64 * 100.0)
+        });
+        plot.curve(format!("length {length}"), points);
+    }
+    let by_length = table(
+        "super-recall-by-length",
+        "shingles kept",
+        &classes,
+        &|class| format!("{}-{}", 1u64 << class, (2u64 << class) - 1),
+    );
+    let by_share = table(
+        "super-recall-by-resemblance",
+        "resemblance",
+        &by_share,
+        &|share| {
+            if share >= 10 {
+                "100 %".to_owned()
+            } else {
+                format!("{}-{} %", share * 10, share * 10 + 9)
+            }
+        },
+    );
+    let text = format!(
+        "Of {} links of at least 50 % resemblance between documents with different sketches (of all that phase 4 made, every {every}.), the share that has a common super shingle. \"Super shingles do not work well for short documents\": a sketch shorter than the length has none. Length {DEFAULT_LENGTH} is the default.",
+        chosen.len()
+    );
+    Ok(Section::new("Super shingles: recall", text)
+        .plot(plot)
+        .table(by_length)
+        .table(by_share))
+}
+
+/// Parts of texts: what regular sketches say of them, and whether super shingles see them.
+pub(super) fn blindness(collection: &Collection) -> Result<Section, LabError> {
+    let (regular, supers) = (MethodParams::paper(Method::Shingle), params()?);
+    let texts = collection
+        .texts
+        .iter()
+        .filter(|text| text.bytes.len() >= 3000);
+    let texts: Vec<_> = texts.take(TEXTS).collect();
+    let mut table = Table::new(
+        "super-containment",
+        &[
+            "part of the text",
+            "texts",
+            "contained at 90 % by MOD_25 %",
+            "resemblance above 50 % by MOD_25 %",
+            "a common super shingle %",
+        ],
+    );
+    for parts in [1usize, 2, 4, 8, 16] {
+        let (mut judged, mut contained, mut similar, mut found) = (0u32, 0u32, 0u32, 0u32);
+        for text in &texts {
+            let part = &text.bytes[..text.bytes.len() / parts];
+            let told = score(
+                &regular,
+                &sign(&regular, part),
+                &sign(&regular, &text.bytes),
+            );
+            let (Ok(in_b), Some(resemblance)) = (told.a_in_b, told.score.value()) else {
+                continue;
+            };
+            let Some(in_b) = in_b.value() else { continue };
+            judged += 1;
+            contained += u32::from(in_b >= 0.9);
+            similar += u32::from(resemblance >= 0.5);
+            let told = score(&supers, &sign(&supers, part), &sign(&supers, &text.bytes));
+            found += u32::from(told.score.value().is_some_and(|score| score > 0.0));
+        }
+        let share = |part: u32| percent(f64::from(part) / f64::from(judged.max(1)));
+        table.row([
+            if parts == 1 {
+                "whole".to_owned()
+            } else {
+                format!("1/{parts}")
+            },
+            judged.to_string(),
+            share(contained),
+            share(similar),
+            share(found),
+        ]);
+    }
+    let text = "\"Super shingles cannot detect containment\": the first part of a text in the whole. Regular sketches tell it; the whole's own shingles come between those of the part, and no sequence of them stays whole.";
+    Ok(Section::new("Super shingles: blind to containment", text).table(table))
+}

@@ -1,0 +1,139 @@
+//! The texts of a folder.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use resemble_core::ContentKind;
+use resemble_core::hash::content::digest;
+
+use crate::error::LabError;
+use resemble_engine::{AskError, bytes_of};
+
+/// A text of the folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    /// Its path below the folder, as text.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl AsRef<[u8]> for Text {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// The texts of a folder, each content once.
+#[derive(Clone, Debug, Default)]
+pub struct Collection {
+    /// In the order of the digests of their names: any first so many are a sample, the same on every run.
+    pub texts: Vec<Text>,
+    /// Files that are no text, or empty.
+    pub others: u64,
+    /// Texts that equal another one.
+    pub equal: u64,
+    /// Texts that were left out because there were enough bytes.
+    pub left: u64,
+    /// Files that could not be read.
+    pub unreadable: u64,
+}
+
+impl Collection {
+    /// Reads the regular files below a folder, no links followed, until there are so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// If the folder itself cannot be listed.
+    pub fn read(folder: &Path, most_bytes: u64) -> Result<Self, LabError> {
+        let mut files = Vec::new();
+        list(folder, &mut files).map_err(|source| AskError::Unreadable {
+            path: folder.to_owned(),
+            source,
+        })?;
+        let named = files.into_iter().map(|path| {
+            let below = path.strip_prefix(folder).unwrap_or(&path);
+            let name = below.as_os_str().as_encoded_bytes().to_vec();
+            (digest(&name).0, path)
+        });
+        let mut named: Vec<([u8; 32], PathBuf)> = named.collect();
+        named.sort_unstable();
+        let mut collection = Self::default();
+        let (mut seen, mut bytes) = (std::collections::HashSet::new(), 0);
+        for (_, path) in named {
+            if bytes >= most_bytes {
+                collection.left += 1;
+                continue;
+            }
+            let Ok(content) = bytes_of(&path) else {
+                collection.unreadable += 1;
+                continue;
+            };
+            if ContentKind::of(&content) != ContentKind::Text {
+                collection.others += 1;
+            } else if !seen.insert(digest(&content).0) {
+                collection.equal += 1;
+            } else {
+                bytes += content.len() as u64;
+                let below = path.strip_prefix(folder).unwrap_or(&path);
+                collection.texts.push(Text {
+                    name: below.to_string_lossy().into_owned(),
+                    bytes: content,
+                });
+            }
+        }
+        Ok(collection)
+    }
+
+    /// The first `most` texts of these sizes, smallest first.
+    pub fn of_sizes(&self, sizes: std::ops::RangeInclusive<usize>, most: usize) -> Vec<&Text> {
+        let fit = self
+            .texts
+            .iter()
+            .filter(|text| sizes.contains(&text.bytes.len()));
+        let mut chosen: Vec<&Text> = fit.take(most).collect();
+        chosen.sort_by(|a, b| (a.bytes.len(), &a.name).cmp(&(b.bytes.len(), &b.name)));
+        chosen
+    }
+
+    /// All bytes.
+    pub fn bytes(&self) -> u64 {
+        self.texts.iter().map(|text| text.bytes.len() as u64).sum()
+    }
+
+    /// What it is, for the head of a report.
+    pub fn describe(&self) -> String {
+        format!(
+            "{} texts of {:.1} MB, each content once; beside them {} equal ones, {} files that are no text or empty, {} left out by --max-bytes, {} unreadable.",
+            self.texts.len(),
+            self.bytes() as f64 / 1e6,
+            self.equal,
+            self.others,
+            self.left,
+            self.unreadable
+        )
+    }
+}
+
+/// The regular files below a folder; what cannot be listed below it is left out.
+fn list(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    let mut waiting = vec![folder.to_owned()];
+    let mut is_first = true;
+    while let Some(dir) = waiting.pop() {
+        let entries = match fs::read_dir(&dir) {
+            Err(error) if is_first => return Err(error),
+            Err(_) => continue,
+            Ok(entries) => entries,
+        };
+        is_first = false;
+        for entry in entries.flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => waiting.push(entry.path()),
+                Ok(kind) if kind.is_file() => files.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}

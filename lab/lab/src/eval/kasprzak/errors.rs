@@ -1,0 +1,327 @@
+//! Section 4.2: how far the estimates are from the exact similarities.
+
+use std::fmt::Write as _;
+
+use resemble_methods::{Features, MethodSignature, select::select, sorted5::ChunkHashing};
+
+use super::super::{Plot, Section, Table, percent};
+use super::{Corpus, THRESHOLD, arrays, lists, params, signatures};
+use crate::arrays::{Common, pairs};
+use crate::error::LabError;
+
+/// (chunk, document) pairs of the texts that few bits are tried on: with 12 every list holds nearly every document.
+const FEW: u64 = 400_000;
+
+/// Values that a document may fill before its accidents are counted apart: 1 % of 2^n.
+const LARGE: f64 = 0.01;
+
+/// An estimate of how much of a document is in another.
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    of: u32,
+    within: u32,
+    told: f64,
+    exact: f64,
+}
+
+impl Estimate {
+    fn error(&self) -> f64 {
+        (self.told - self.exact).abs()
+    }
+}
+
+/// How far estimates are off. Each pair counts twice, as A to B and as B to A.
+#[derive(Clone, Debug, Default)]
+struct Errors {
+    /// Estimates from the threshold on.
+    above: u64,
+    /// Of these the exact similarity is below it.
+    only_estimated: u64,
+    /// All that have an estimate above 0.
+    count: u64,
+    sum: f64,
+    greatest: Option<Estimate>,
+    /// Without the documents that fill many of the values.
+    greatest_of_small: Option<f64>,
+    /// Of those of exactly more than 5 %.
+    greatest_of_similar: f64,
+    /// Off by more than 1 %, and by more than 5 %.
+    off: [u64; 2],
+    /// Estimates below the exact similarity.
+    below: u64,
+}
+
+impl Errors {
+    /// `small`: neither document fills more than [`LARGE`] of the values.
+    fn add(&mut self, told: Estimate, small: bool) {
+        let (estimate, exact, error) = (told.told, told.exact, told.error());
+        self.count += 1;
+        self.sum += error;
+        if error > self.greatest() {
+            self.greatest = Some(told);
+        }
+        if small {
+            self.greatest_of_small = Some(self.greatest_of_small.unwrap_or(0.0).max(error));
+        }
+        if exact > 0.05 {
+            self.greatest_of_similar = self.greatest_of_similar.max(error);
+        }
+        self.off[0] += u64::from(error > 0.01);
+        self.off[1] += u64::from(error > 0.05);
+        self.above += u64::from(estimate >= THRESHOLD);
+        self.only_estimated += u64::from(estimate >= THRESHOLD && exact < THRESHOLD);
+        self.below += u64::from(estimate < exact - 1e-12);
+    }
+
+    fn greatest(&self) -> f64 {
+        self.greatest.map_or(0.0, |told| told.error())
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let small = self.greatest_of_small;
+        vec![
+            self.above.to_string(),
+            self.only_estimated.to_string(),
+            points(self.sum / self.count.max(1) as f64),
+            points(self.greatest()),
+            small.map_or_else(|| "-".to_owned(), points),
+            points(self.greatest_of_similar),
+            self.off[0].to_string(),
+            self.off[1].to_string(),
+            self.below.to_string(),
+        ]
+    }
+}
+
+fn points(share: f64) -> String {
+    format!("{:.3}", share * 100.0)
+}
+
+const COLUMNS: [&str; 9] = [
+    "above 1 %",
+    "of these exactly below",
+    "mean error, points",
+    "greatest",
+    "greatest of small documents",
+    "greatest above exactly 5 %",
+    "off by more than 1",
+    "by more than 5",
+    "below exact",
+];
+
+/// All pairs with chunks in common, exactly.
+pub(super) fn exact_pairs(chunks: &[Vec<u64>]) -> Vec<Common> {
+    let mut postings: Vec<(u64, u32)> = (0u32..)
+        .zip(chunks)
+        .flat_map(|(document, chunks)| chunks.iter().map(move |&chunk| (chunk, document)))
+        .collect();
+    postings.sort_unstable();
+    let mut lists_of: Vec<Vec<u32>> = vec![Vec::new(); chunks.len()];
+    let shared: Vec<&[(u64, u32)]> = postings
+        .chunk_by(|a, b| a.0 == b.0)
+        .filter(|list| list.len() > 1)
+        .collect();
+    for (number, list) in (0u32..).zip(&shared) {
+        list.iter()
+            .for_each(|&(_, document)| lists_of[document as usize].push(number));
+    }
+    let (mut common, mut found) = (vec![0u32; chunks.len()], Vec::new());
+    for (b, lists) in (0u32..).zip(&lists_of) {
+        for &list in lists {
+            for &(_, a) in shared[list as usize].iter().take_while(|&&(_, a)| a < b) {
+                common[a as usize] += 1;
+            }
+        }
+        for (a, common) in (0u32..).zip(&mut common[..b as usize]) {
+            let common = std::mem::take(common);
+            if common > 0 {
+                found.push(Common { a, b, common });
+            }
+        }
+    }
+    found.sort_unstable();
+    found
+}
+
+/// The errors of estimates by arrays of these signatures.
+fn errors(
+    corpus: &Corpus<'_>,
+    name: &str,
+    bits: u32,
+    chunks: &[Vec<u64>],
+    signatures: &[MethodSignature],
+    exact: &[Common],
+) -> Result<Errors, LabError> {
+    let (_, set) = arrays(corpus.scratch, name, bits, signatures, 1)?;
+    let estimates = pairs(&set, &lists(signatures), 0.0)?;
+    let (mut exact, mut errors) = (exact.iter().peekable(), Errors::default());
+    for Common { a, b, common } in estimates {
+        while exact.peek().is_some_and(|pair| (pair.a, pair.b) < (a, b)) {
+            exact.next();
+        }
+        let real = exact.peek().filter(|pair| (pair.a, pair.b) == (a, b));
+        let real = real.map_or(0, |pair| pair.common);
+        let small = [a, b]
+            .iter()
+            .all(|&document| !is_large(bits, &chunks[document as usize]));
+        for (of, within) in [(a, b), (b, a)] {
+            let whole = signatures[of as usize].occurrences().max(1) as f64;
+            let exactly = chunks[of as usize].len().max(1) as f64;
+            let told = Estimate {
+                of,
+                within,
+                told: f64::from(common) / whole,
+                exact: f64::from(real) / exactly,
+            };
+            errors.add(told, small);
+        }
+    }
+    Ok(errors)
+}
+
+/// Whether a document with these chunks fills many of the values.
+fn is_large(bits: u32, chunks: &[u64]) -> bool {
+    filled(bits, chunks) > LARGE
+}
+
+/// The share of the values that these chunks would fill if no two had one.
+fn filled(bits: u32, chunks: &[u64]) -> f64 {
+    chunks.len() as f64 / 2f64.powi(bits as i32)
+}
+
+fn row(bits: u32, chunks: u64, kept: &str, errors: &Errors) -> Vec<String> {
+    let load = chunks as f64 / 2f64.powi(bits as i32);
+    let mut row = vec![bits.to_string(), format!("{load:.2}"), kept.to_owned()];
+    row.extend(errors.cells());
+    row
+}
+
+fn table(name: &str) -> Table {
+    let columns: Vec<&str> = ["n", "chunks for each value", "kept"]
+        .into_iter()
+        .chain(COLUMNS)
+        .collect();
+    Table::new(name, &columns)
+}
+
+/// A signature as the paper has it: each hash once, however many chunks have it.
+fn as_set(bits: u32, signature: &MethodSignature) -> Result<MethodSignature, LabError> {
+    let values = signature
+        .entries()
+        .into_iter()
+        .map(|entry| entry.value << (64 - bits));
+    Ok(select(
+        &params(bits, ChunkHashing::Md5)?,
+        &Features::of_values(values),
+    ))
+}
+
+/// Few bits, on a small part of the folder, with the paper's hashed sets beside real chunks.
+pub(super) fn small(corpus: &Corpus<'_>) -> Result<Section, LabError> {
+    let mut sum = 0;
+    let few = corpus.chunks.iter().take_while(|chunks| {
+        sum += chunks.len() as u64;
+        sum <= FEW
+    });
+    let chunks: Vec<Vec<u64>> = few.cloned().collect();
+    let mut distinct: Vec<u64> = chunks.iter().flatten().copied().collect();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let exact = exact_pairs(&chunks);
+    let mut table = table("errors-few-bits");
+    let mut plot = Plot::new(
+        "errors",
+        "Estimates beside exact similarities",
+        "n, bits",
+        "error, points",
+    );
+    plot.log_y = true;
+    let mut curves: [Vec<(f64, f64)>; 4] = Default::default();
+    for bits in corpus.worth(&[12, 16, 20, 24, 28]) {
+        let real = signatures(bits, &chunks)?;
+        let sets = real.iter().map(|signature| as_set(bits, signature));
+        let sets: Vec<MethodSignature> = sets.collect::<Result<_, _>>()?;
+        for (kept, signatures, curve) in [("real chunks", &real, 0), ("hashed set", &sets, 1)] {
+            let name = format!("few-{bits}-{curve}");
+            let errors = errors(corpus, &name, bits, &chunks, signatures, &exact)?;
+            for (curve, error) in [
+                (curve, errors.greatest()),
+                (curve + 2, errors.sum / errors.count.max(1) as f64),
+            ] {
+                curves[curve].push((f64::from(bits), (error * 100.0).max(1e-3)));
+            }
+            table.row(row(bits, distinct.len() as u64, kept, &errors));
+        }
+    }
+    let labels = ["greatest, real", "greatest, set", "mean, real", "mean, set"];
+    for (label, curve) in labels.into_iter().zip(curves) {
+        plot.curve(label, curve);
+    }
+    let text = format!(
+        "{} texts with {} distinct chunks; {} pairs have chunks in common. Similarities of A to B and of B to A count each. **Real \
+         chunks**: a document has a hash as often as it has chunks of it, and an estimate is never below the exact similarity. \
+         **Hashed set**: each hash once, as printed; an estimate can be below.",
+        chunks.len(),
+        distinct.len(),
+        exact.len()
+    );
+    Ok(Section::new("Errors with few bits (section 4.2)", text)
+        .plot(plot)
+        .table(table))
+}
+
+/// The paper's bits on the whole folder, and those that give as many chunks for each value as the paper has.
+pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, LabError> {
+    let exact = exact_pairs(&corpus.chunks);
+    let mut table = table("errors");
+    let like_24 = corpus.papers_bits();
+    let mut all = corpus.worth(&[like_24, like_24 + 4, 24, 28]);
+    all.sort_unstable();
+    all.dedup();
+    let mut similar = 0;
+    for pair in &exact {
+        let lesser = corpus.chunks[pair.a as usize]
+            .len()
+            .min(corpus.chunks[pair.b as usize].len());
+        similar += u64::from(f64::from(pair.common) / lesser.max(1) as f64 >= THRESHOLD);
+    }
+    let mut greatest = String::new();
+    for bits in all {
+        let signatures = signatures(bits, &corpus.chunks)?;
+        let name = format!("errors-{bits}");
+        let errors = errors(corpus, &name, bits, &corpus.chunks, &signatures, &exact)?;
+        table.row(row(bits, corpus.distinct, "real chunks", &errors));
+        if let Some(told) = errors.greatest {
+            let Estimate { of, within, .. } = told;
+            let is_large = |chunks: &&Vec<u64>| is_large(bits, chunks);
+            let name = |document: u32| {
+                let name = &corpus.collection.texts[document as usize].name;
+                let chunks = corpus.chunks[document as usize].len();
+                format!("`{name}` ({chunks} chunks)")
+            };
+            let _ = write!(
+                greatest,
+                "\n* {bits} bits: {} points, {} estimated in place of {} %, of {} in {}; their chunks are {} and {} % of the values. Not small: {} \
+                 documents.",
+                points(told.error()),
+                points(told.told),
+                points(told.exact),
+                name(of),
+                name(within),
+                points(filled(bits, &corpus.chunks[of as usize])),
+                points(filled(bits, &corpus.chunks[within as usize])),
+                corpus.chunks.iter().filter(is_large).count(),
+            );
+        }
+        drop(std::fs::remove_dir_all(corpus.scratch.join(&name)));
+    }
+    let text = format!(
+        "{} pairs have chunks in common, {similar} ({} %) are exactly similar by 1 % or more. With n = {like_24} there are about as many chunks for \
+         each value as the paper has with 24, with n = {} as with 28. The paper: at 24 bits up to 5 points, only of documents that \
+         are similar by at most 5 %; at 28 at most 1.\n\nSmall documents fill no more than 1 % of the values. The greatest errors:\n{greatest}",
+        exact.len(),
+        percent(similar as f64 / exact.len().max(1) as f64),
+        like_24 + 4
+    );
+    Ok(Section::new("Errors on the whole folder", text).table(table))
+}

@@ -1,0 +1,100 @@
+//! The experiments of the papers, on any folder of texts: `resemble eval`.
+//!
+//! ```text
+//! folder ─► collection ─► experiment (texts in, figures out) ─► Page ─► tables (CSV), plots (SVG), one page
+//! ```
+//!
+//! Experiments read nothing and write nothing (that of Kasprzak et al., who measure files, writes into a folder of its own); what they draw at random they draw from a fixed seed, so that all but
+//! the times of a report are the same on every run and machine. Times come from a [`Clock`] that is handed in; the
+//! tables that hold them say so.
+
+pub mod anchors;
+pub mod broder;
+pub mod cherkasova;
+pub mod collection;
+pub mod forman;
+pub mod guide;
+pub mod kasprzak;
+pub mod short_texts;
+pub mod sif;
+
+pub use collection::{Collection, Text};
+pub use resemble_report::page::{Curve, Marks, Page, Plot, Section, Table};
+
+use resemble_methods::{Judged, Method, MethodParams, MethodSignature, Settings, Signer, score};
+
+use crate::error::{LabError, MethodError};
+use resemble_engine::parallel::in_parallel;
+
+/// Seconds since some moment.
+pub type Clock<'a> = &'a (dyn Fn() -> f64 + Sync);
+
+/// Random numbers: splitmix64 (Steele, Lea & Flood 2014).
+#[derive(Clone, Debug)]
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    /// Below `limit`, which is at least 1.
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        ((u128::from(self.next()) * limit as u128) >> 64) as usize
+    }
+}
+
+/// A method with one window and one n.
+fn windowed(method: Method, window: u32, n: u32) -> Result<MethodParams, LabError> {
+    let settings = Settings {
+        window: Some(window),
+        n: Some(n),
+        ..Settings::default()
+    };
+    Ok(MethodParams::new(method, &settings).map_err(MethodError::from)?)
+}
+
+/// A method with one rate.
+fn rated(method: Method, rate: u32) -> Result<MethodParams, LabError> {
+    let settings = Settings {
+        rate: Some(rate),
+        ..Settings::default()
+    };
+    Ok(MethodParams::new(method, &settings).map_err(MethodError::from)?)
+}
+
+/// The signatures of texts, in their order.
+fn sign_all<T: AsRef<[u8]> + Sync>(
+    params: &MethodParams,
+    texts: &[T],
+) -> Result<Vec<MethodSignature>, LabError> {
+    let start = || (Signer::new(params), Vec::new());
+    let made = in_parallel(texts.len(), start, |at, (signer, made)| {
+        signer.update(texts[at].as_ref());
+        made.push((at, signer.finish()));
+        Ok::<_, LabError>(())
+    })?;
+    let mut all: Vec<_> = made.into_iter().flat_map(|(_, made)| made).collect();
+    all.sort_unstable_by_key(|&(at, _)| at);
+    Ok(all.into_iter().map(|(_, signature)| signature).collect())
+}
+
+/// The paper's figure; nothing to divide by is nothing in common, where a mean is taken.
+fn figure(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> f64 {
+    match score(params, a, b).score {
+        Judged::Value(value) => value,
+        Judged::TooSmall => 0.0,
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+fn percent(value: f64) -> String {
+    format!("{:.1}", value * 100.0)
+}

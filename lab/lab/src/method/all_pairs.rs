@@ -1,0 +1,207 @@
+//! All pairs of signatures that a bar lets through.
+//!
+//! An inverted index of the keys nominates: a pair without a common key has nothing in common for any method. While the
+//! lists of a signature's keys are walked through, common keys are counted, and where a figure is a share of keys the
+//! count already bounds it: at 70 % the many pairs that share a licence header are dropped without being scored.
+//!
+//! **Cost.** The lengths of all lists, squared where very many signatures share a key; memory: the keys twice. No list is
+//! left out: the papers' figures are of everything in common.
+
+use resemble_methods::{Method, MethodParams, MethodSignature};
+
+use super::Told;
+use super::told::Bar;
+use crate::error::LabError;
+use resemble_engine::parallel::in_parallel;
+
+/// A pair that was found, by places among the signatures, the lesser first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// One.
+    pub a: usize,
+    /// The other.
+    pub b: usize,
+    /// What is said of (a, b).
+    pub told: Told,
+}
+
+/// The pairs that the bar lets through, by their places.
+///
+/// # Errors
+///
+/// None of its own: the type is that of work spread over threads.
+pub fn all_pairs(
+    params: &MethodParams,
+    signatures: &[MethodSignature],
+    bar: &Bar,
+) -> Result<Vec<Found>, LabError> {
+    let lists = Lists::of(signatures);
+    let least = match params.method() {
+        // Shares of distinct keys: at most the common ones over those of the larger side.
+        Method::BswMin | Method::Mod | Method::Min | Method::Sketch => bar.least_figure(),
+        // The samples of two V_i are compared at one modulus, and super shingles are not what the score counts.
+        Method::Tttd
+        | Method::Bsw
+        | Method::Sif
+        | Method::SifAnchors
+        | Method::Shingle
+        | Method::SuperShingle
+        | Method::Sorted5 => 0.0,
+    };
+    let start = || (vec![0u32; signatures.len()], Vec::new(), Vec::new());
+    let work = |b: usize, (counts, met, found): &mut (Vec<u32>, Vec<u32>, Vec<Found>)| {
+        for &list in lists.of_signature(b) {
+            // Each pair once: with those before.
+            for &a in lists
+                .members(list)
+                .iter()
+                .take_while(|&&a| (a as usize) < b)
+            {
+                if counts[a as usize] == 0 {
+                    met.push(a);
+                }
+                counts[a as usize] += 1;
+            }
+        }
+        for a in met.drain(..) {
+            let a = a as usize;
+            let common = std::mem::take(&mut counts[a]);
+            let larger = signatures[a].len().max(signatures[b].len());
+            if f64::from(common) / (larger as f64) < least {
+                continue;
+            }
+            let told = Told::both_ways(params, &signatures[a], &signatures[b]);
+            if bar.lets_through(&told) {
+                found.push(Found { a, b, told });
+            }
+        }
+        Ok::<_, LabError>(())
+    };
+    let mut found: Vec<Found> = in_parallel(signatures.len(), start, work)?
+        .into_iter()
+        .flat_map(|(_, _, found)| found)
+        .collect();
+    found.sort_unstable_by_key(|pair| (pair.a, pair.b));
+    Ok(found)
+}
+
+/// Which signatures have a key, of keys that more than one has.
+#[derive(Debug)]
+struct Lists {
+    /// Behind the last member of each list.
+    ends: Vec<u32>,
+    members: Vec<u32>,
+    /// Behind the last list of each signature.
+    of_ends: Vec<u32>,
+    of: Vec<u32>,
+}
+
+impl Lists {
+    fn of(signatures: &[MethodSignature]) -> Self {
+        let mut keys: Vec<(u64, u32)> = Vec::new();
+        for (place, signature) in (0u32..).zip(signatures) {
+            let from = keys.len();
+            keys.extend(signature.keys().into_iter().map(|key| (key, place)));
+            keys[from..].sort_unstable();
+            let mut distinct = from;
+            for at in from..keys.len() {
+                if at == from || keys[at] != keys[distinct - 1] {
+                    keys[distinct] = keys[at];
+                    distinct += 1;
+                }
+            }
+            keys.truncate(distinct);
+        }
+        keys.sort_unstable();
+        let (mut ends, mut members, mut of) = (Vec::new(), Vec::new(), Vec::new());
+        for list in keys.chunk_by(|a, b| a.0 == b.0) {
+            if list.len() > 1 {
+                let number = ends.len() as u32;
+                members.extend(list.iter().map(|&(_, place)| place));
+                of.extend(list.iter().map(|&(_, place)| (place, number)));
+                ends.push(members.len() as u32);
+            }
+        }
+        of.sort_unstable();
+        let mut of_ends = vec![0; signatures.len()];
+        for &(place, _) in &of {
+            of_ends[place as usize] += 1;
+        }
+        let mut sum = 0;
+        for end in &mut of_ends {
+            sum += *end;
+            *end = sum;
+        }
+        Self {
+            ends,
+            members,
+            of_ends,
+            of: of.into_iter().map(|(_, number)| number).collect(),
+        }
+    }
+
+    fn members(&self, list: u32) -> &[u32] {
+        range(&self.ends, &self.members, list as usize)
+    }
+
+    fn of_signature(&self, place: usize) -> &[u32] {
+        range(&self.of_ends, &self.of, place)
+    }
+}
+
+fn range<'a>(ends: &[u32], all: &'a [u32], at: usize) -> &'a [u32] {
+    let from = if at == 0 { 0 } else { ends[at - 1] };
+    &all[from as usize..ends[at] as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::question::{MethodBar, MethodScore};
+    use proptest::prelude::*;
+    use resemble_methods::select::select;
+    use resemble_methods::{Features, Threshold};
+    use resemble_report::figure::Figure;
+
+    use super::*;
+
+    fn bar(min: f64) -> Bar {
+        let asked = MethodBar {
+            min: Figure::new(min),
+            ..MethodBar::default()
+        };
+        Bar::new(Threshold::Score(0.5), MethodScore::Paper, asked)
+    }
+
+    proptest! {
+        /// Against every pair scored.
+        #[test]
+        fn no_pair_is_missed_and_none_made_up(
+            files in prop::collection::vec(prop::collection::vec(0u64..60, 0..40), 0..14),
+            min in prop::sample::select(vec![0.0, 0.1, 0.5, 0.7, 1.0]),
+        ) {
+            for method in Method::ALL {
+                let params = MethodParams::paper(method);
+                // Multiples of n are in the sample of Mod_n; a hash would not be.
+                let signatures: Vec<_> = files
+                    .iter()
+                    .map(|file| {
+                        let values = file.iter().map(|value| value * 100);
+                        select(&params, &Features::of_values(values))
+                    })
+                    .collect();
+                let bar = bar(min);
+                let mut naive = Vec::new();
+                for a in 0..files.len() {
+                    for b in a + 1..files.len() {
+                        let told = Told::both_ways(&params, &signatures[a], &signatures[b]);
+                        if bar.lets_through(&told) {
+                            naive.push(Found { a, b, told });
+                        }
+                    }
+                }
+                let found = all_pairs(&params, &signatures, &bar).expect("no failure");
+                prop_assert_eq!(found, naive, "{}", method);
+            }
+        }
+    }
+}

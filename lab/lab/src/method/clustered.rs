@@ -1,0 +1,323 @@
+//! `groups --method shingle` and `super-shingle`: the four phases of [`crate::phases`] on the files of a question.
+//!
+//! 1. **The work folder** stands beside the index, one for each set of roots and each plan, and is kept: a question at
+//!    another threshold, or with containment, repeats phase 4 alone; after changes only new contents are sketched and merged. If
+//!    a content has gone, all is merged again from signatures, which are kept in the index. Who shares a folder waits for
+//!    the other.
+//! 2. **Damage costs time.** Kept files that are damaged, or of a batch that was killed, are made again.
+//! 3. **What changed a moment ago** is sketched as it is now, and nothing of such a question is kept.
+//! 4. **A few bytes a content.** There may be millions: they are numbered by their ids, and classes and places stand in
+//!    lists of numbers.
+//! 5. **The answer** has no numbers of the phases: files by path, files with one sketch, links between the least paths of
+//!    these, the commonest shingles that were ignored.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::question::{MethodClusters, MethodCommonRow, MethodFileRow, MethodLinkRow, MethodRow};
+use resemble_core::hash::content::digest;
+use resemble_core::{ContentDigest, ContentId, ContentKind};
+use resemble_engine::bytes_of;
+use resemble_engine::members::Member;
+use resemble_methods::{Scheme, shingle};
+use resemble_proto::message::{Answer, SoftError};
+use resemble_proto::path::PathText;
+use resemble_report::figure::Figure;
+
+use super::Asked;
+use super::signed::Signed;
+use crate::error::{LabError, PhaseError};
+use crate::locked::{LockedFolder, forget_oldest};
+use crate::phases::{Batch, Document, Kept, MEMORY, Plan, Policy};
+use tempfile::TempDir;
+
+/// No document.
+const NONE: u32 = u32::MAX;
+
+/// Work folders that are kept.
+const MOST_FOLDERS: usize = 4;
+
+/// Ignored shingles that an answer lists.
+const COMMONEST: usize = 10;
+
+pub(super) fn clusters(
+    asked: &Asked<'_>,
+    question: &MethodClusters,
+) -> Result<Answer<MethodRow>, LabError> {
+    let common = question.common.unwrap_or(crate::phases::COMMON);
+    let plan = Plan {
+        common: (common > 0).then_some(common),
+        memory: question.memory.unwrap_or(MEMORY),
+        ..Plan::new(asked.params.clone())
+    };
+    let thresholds = asked.params.method().thresholds();
+    let least = match thresholds.groups {
+        resemble_methods::Threshold::Score(least) => least,
+        resemble_methods::Threshold::SharedBytes(_) => 0.0,
+    };
+    let policy = Policy {
+        resemblance: question.min.value().unwrap_or(least),
+        containment: question.contained.value(),
+        every: question.every,
+    };
+    let contents = Contents::of(asked)?;
+    let work = Work::open(asked, question, &plan)?;
+    let mut errors = Vec::new();
+    let made = settle(asked, &work.path, &plan, &contents, &mut errors);
+    let (kept, is_settled) = match made {
+        Err(LabError::Phase(PhaseError::Damaged { path, what })) if !work.is_named => {
+            tracing::info!(path = %path.display(), what, "clusters are made again");
+            Batch::forget(&work.path)?;
+            errors.clear();
+            settle(asked, &work.path, &plan, &contents, &mut errors)?
+        }
+        made => made?,
+    };
+    let answer = answer(asked, &kept, &policy, &contents)?;
+    if !is_settled {
+        Batch::forget(&work.path)?;
+    }
+    Ok(Answer::fresh(answer, asked.errors(errors)))
+}
+
+/// What takes part, by id.
+struct Contents {
+    /// All but the empty ones.
+    all: Vec<Content>,
+    /// Their places in the order of digests.
+    by_digest: Vec<u32>,
+}
+
+struct Content {
+    id: ContentId,
+    digest: ContentDigest,
+    is_text: bool,
+}
+
+impl Contents {
+    fn of(asked: &Asked<'_>) -> Result<Self, LabError> {
+        let ids = asked.members.contents();
+        let mut all = Vec::with_capacity(ids.len());
+        for id in ids {
+            let row = asked.snapshot.content(id)?;
+            all.extend(row.filter(|row| row.size.0 > 0).map(|row| Content {
+                id,
+                digest: row.digest,
+                is_text: row.kind == ContentKind::Text,
+            }));
+        }
+        let mut by_digest: Vec<u32> = (0..all.len() as u32).collect();
+        by_digest.sort_unstable_by_key(|&place| &all[place as usize].digest);
+        Ok(Self { all, by_digest })
+    }
+
+    /// Its place.
+    fn at(&self, id: ContentId) -> Option<usize> {
+        self.all
+            .binary_search_by_key(&id, |content| content.id)
+            .ok()
+    }
+
+    /// For each content the number of its document, or [`NONE`]; no list at all if a document is of no content.
+    fn numbers(&self, documents: &[ContentDigest]) -> Option<Vec<u32>> {
+        let mut numbers = vec![NONE; self.all.len()];
+        for (number, digest) in (0u32..).zip(documents) {
+            let digest_of = |&place: &u32| &self.all[place as usize].digest;
+            let at = self.by_digest.binary_search_by_key(&digest, digest_of);
+            numbers[self.by_digest[at.ok()?] as usize] = number;
+        }
+        Some(numbers)
+    }
+}
+
+/// Brings what the folder keeps in line with these contents; whether it may be kept.
+fn settle(
+    asked: &Asked<'_>,
+    folder: &Path,
+    plan: &Plan,
+    contents: &Contents,
+    errors: &mut Vec<SoftError>,
+) -> Result<(Kept, bool), LabError> {
+    let documents = Batch::kept(folder, plan)?;
+    let numbers = documents.and_then(|documents| contents.numbers(&documents));
+    let is_kept = numbers.is_some();
+    if !is_kept {
+        Batch::forget(folder)?;
+    }
+    let numbers = numbers.unwrap_or_else(|| vec![NONE; contents.all.len()]);
+    let all = contents.all.iter().zip(numbers);
+    let new: Vec<ContentId> = all
+        .filter(|&(_, number)| number == NONE)
+        .map(|(content, _)| content.id)
+        .collect();
+    if new.is_empty() && is_kept {
+        return Ok((Kept::open(folder, plan)?, true));
+    }
+    let mut batch = Batch::begin(folder, plan)?;
+    let mut is_settled = true;
+    Signed::in_blocks(asked, &new, &mut |signed| {
+        is_settled &= signed.as_indexed;
+        errors.extend(signed.errors);
+        for (row, sketch) in signed.contents.into_iter().zip(signed.signatures) {
+            batch.add(&Document {
+                content: row.digest,
+                words: [0; 16],
+                size: row.size.0,
+                sketch,
+            })?;
+        }
+        Ok(())
+    })?;
+    Ok((batch.settle()?.0, is_settled))
+}
+
+fn answer(
+    asked: &Asked<'_>,
+    kept: &Kept,
+    policy: &Policy,
+    contents: &Contents,
+) -> Result<Vec<MethodRow>, LabError> {
+    let mut answer = Vec::with_capacity(asked.members.files.len());
+    // From contents to classes, and of each class its files by path.
+    let numbers = contents.numbers(&kept.digests()?).unwrap_or_default();
+    let mut files: Vec<&Member> = Vec::with_capacity(asked.members.files.len());
+    let mut of_class: Vec<(u32, u32)> = Vec::with_capacity(asked.members.files.len());
+    for member in &asked.members.files {
+        let Some(at) = contents.at(member.content) else {
+            continue;
+        };
+        let number = numbers.get(at).filter(|&&number| number != NONE);
+        of_class
+            .extend(number.map(|&number| (kept.classes()[number as usize], files.len() as u32)));
+        files.push(member);
+        answer.push(MethodRow::File(MethodFileRow {
+            path: PathText::from(member.path.as_path()),
+            size: member.size.0,
+            text: contents.all[at].is_text,
+        }));
+    }
+    of_class.sort_unstable();
+    let mut firsts = vec![NONE; kept.classes().len()];
+    for &(class, place) in of_class.iter().rev() {
+        firsts[class as usize] = place;
+    }
+    let first = |class: u32| Some(firsts[class as usize]).filter(|&place| place != NONE);
+    let mut links = Vec::new();
+    kept.cluster(policy, &mut |link| {
+        if let (Some(a), Some(b)) = (first(link.a), first(link.b)) {
+            let (a, b) = (a.min(b), a.max(b));
+            let score = Figure::from(link.told.resemblance.value.value());
+            links.push(MethodLinkRow { a, b, score });
+        }
+    })?;
+    links.sort_unstable_by_key(|link| (link.a, link.b));
+    let file_of = |class: u32| first(class).map(|place| files[place as usize]);
+    answer.extend(commonest(asked, kept, &file_of)?);
+    let classes = of_class.chunk_by(|a, b| a.0 == b.0);
+    let mut same: Vec<Vec<u32>> = classes
+        .filter(|class| class.len() > 1)
+        .map(|class| class.iter().map(|&(_, place)| place).collect())
+        .collect();
+    same.sort_unstable();
+    answer.extend(same.into_iter().map(MethodRow::Same));
+    answer.extend(links.into_iter().map(MethodRow::Link));
+    Ok(answer)
+}
+
+/// The commonest of the ignored shingles, in words where a file can still be read.
+fn commonest<'a>(
+    asked: &Asked<'_>,
+    kept: &Kept,
+    file_of: &dyn Fn(u32) -> Option<&'a Member>,
+) -> Result<Vec<MethodRow>, LabError> {
+    let mut ignored = kept.ignored()?;
+    ignored
+        .sort_unstable_by_key(|&(shingle, documents, _)| (std::cmp::Reverse(documents), shingle));
+    let all = ignored.len() as u64;
+    ignored.truncate(COMMONEST);
+    let rows = ignored.into_iter().map(|(value, documents, id)| {
+        let text = match (&asked.params.scheme, file_of(id)) {
+            (Scheme::Shingle(params), Some(file)) => {
+                let bytes = bytes_of(&file.path).unwrap_or_default();
+                let found = shingle::wording(params, &bytes, &[value]).pop();
+                found.map(|(_, text)| text)
+            }
+            _ => None,
+        };
+        MethodRow::Common(MethodCommonRow {
+            shingle: format!("{value:010x}"),
+            documents: documents.into(),
+            text,
+            all,
+        })
+    });
+    Ok(rows.collect())
+}
+
+/// The folder that the phases work in.
+struct Work {
+    path: PathBuf,
+    /// The user has named it: nothing in it is made anew without being asked for.
+    is_named: bool,
+    /// It goes with the answer.
+    _passing: Option<TempDir>,
+    /// Held while somebody works there.
+    _lock: Option<LockedFolder>,
+}
+
+impl Work {
+    fn open(asked: &Asked<'_>, question: &MethodClusters, plan: &Plan) -> Result<Self, LabError> {
+        if let Some(path) = &question.work {
+            let path = path.clone();
+            return Ok(Self {
+                _lock: Some(lock(&path)?),
+                path,
+                is_named: true,
+                _passing: None,
+            });
+        }
+        let (place, is_kept) = asked.cache.folder();
+        if is_kept {
+            let clusters = place.join("clusters");
+            let mut name = plan.id().into_bytes();
+            for base in &asked.scope.within {
+                name.push(0);
+                name.extend_from_slice(base.as_bytes());
+            }
+            let name = digest(&name).to_string();
+            let path = clusters.join(&name[..16]);
+            let held = Some(lock(&path)?);
+            forget_oldest(&clusters, &path, MOST_FOLDERS, |folder| {
+                let documents = fs::metadata(folder.join("documents"));
+                documents.and_then(|documents| documents.modified()).ok()
+            });
+            return Ok(Self {
+                path,
+                is_named: false,
+                _passing: None,
+                _lock: held,
+            });
+        }
+        let passing = tempfile::Builder::new()
+            .prefix(".resemble-clusters-")
+            .tempdir_in(&place)
+            .map_err(|source| PhaseError::Folder {
+                path: place,
+                source,
+            })?;
+        Ok(Self {
+            path: passing.path().to_owned(),
+            is_named: false,
+            _passing: Some(passing),
+            _lock: None,
+        })
+    }
+}
+
+/// Makes the folder, and waits until nobody else works there.
+fn lock(folder: &Path) -> Result<LockedFolder, PhaseError> {
+    LockedFolder::alone(folder).map_err(|source| PhaseError::Folder {
+        path: folder.to_owned(),
+        source,
+    })
+}

@@ -1,0 +1,237 @@
+//! Groups of similar files, from what [`super::sets`] hands over.
+//!
+//! Of sif they are the paper's (Manber 1994, section 4): for each file those that reach the threshold, each set of files
+//! once. Of the other methods, whose papers tell of pairs only, files hang together by similar pairs (single link,
+//! as Broder et al. 1997 cluster, section 4); the reference is the file with most links.
+
+use std::collections::HashMap;
+
+use resemble_core::cluster::UnionFind;
+use resemble_methods::collate::GroupQuery;
+use resemble_methods::interesting::{Interesting, STEPS, interesting};
+use resemble_report::figure::Figure;
+
+use super::sets::Grouping;
+
+/// Similar files, by their places in [`Grouping::files`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SimilarFiles {
+    /// What the others are compared with.
+    pub reference: u32,
+    /// The others, most similar first.
+    pub members: Vec<SimilarFile>,
+}
+
+/// A file of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SimilarFile {
+    /// The file.
+    pub file: u32,
+    /// The figure of it and the reference; none: they are together by way of others.
+    pub score: Figure,
+    /// Of sif: so many fingerprints in common with the reference.
+    pub common: Option<u32>,
+}
+
+/// Says whether the second file may be in a group because of the first.
+pub type Accept<'a> = &'a dyn Fn(u32, u32) -> bool;
+
+/// The groups, in the order of their references' paths. `threshold` is for sif: of other methods the pairs have
+/// passed theirs. `most_members`: of sif, sets of more files are no evidence.
+pub fn groups(
+    grouping: &Grouping,
+    threshold: f64,
+    most_members: Option<u32>,
+    accept: Option<Accept<'_>>,
+) -> Vec<SimilarFiles> {
+    let Some(sets) = &grouping.sets else {
+        return linked(grouping, accept);
+    };
+    let query = GroupQuery {
+        threshold,
+        accept,
+        most_members,
+    };
+    let groups = sets.groups(&query).into_iter();
+    groups
+        .map(|group| SimilarFiles {
+            reference: group.reference,
+            members: group
+                .members
+                .into_iter()
+                .map(|member| SimilarFile {
+                    file: member.file,
+                    score: Figure::new(member.score),
+                    common: Some(member.common),
+                })
+                .collect(),
+        })
+        .collect()
+}
+
+/// The sets of files that all share at least `least` fingerprints, none part of another; of sif only.
+pub fn interesting_sets(
+    grouping: &Grouping,
+    least: u64,
+    most_members: Option<u32>,
+) -> Option<Interesting> {
+    let sets = grouping.sets.as_ref()?;
+    Some(interesting(sets, least, most_members, STEPS))
+}
+
+/// Files that hang together by pairs.
+fn linked(grouping: &Grouping, accept: Option<Accept<'_>>) -> Vec<SimilarFiles> {
+    // Clusters out of core have links by place instead, and may be of millions of files.
+    let places: HashMap<&[u8], u32> = if grouping.pairs.is_empty() {
+        HashMap::new()
+    } else {
+        let paths = grouping.files.iter().map(|file| file.path.as_bytes());
+        paths.zip(0..).collect()
+    };
+    let mut around: HashMap<u32, Vec<(u32, Figure)>> = HashMap::new();
+    let mut sets = UnionFind::new(grouping.files.len() as u32);
+    for pair in &grouping.pairs {
+        let place = |path: &[u8]| places.get(path).copied();
+        let (Some(a), Some(b)) = (place(pair.a.as_bytes()), place(pair.b.as_bytes())) else {
+            continue;
+        };
+        if accept.is_some_and(|accept| !accept(a, b)) {
+            continue;
+        }
+        around.entry(a).or_default().push((b, pair.score));
+        around.entry(b).or_default().push((a, pair.score));
+        sets.union(a, b);
+    }
+    let links = of_classes(grouping, accept.is_some());
+    for &(a, b, score) in &links {
+        if accept.is_some_and(|accept| !accept(a, b)) {
+            continue;
+        }
+        around.entry(a).or_default().push((b, score));
+        around.entry(b).or_default().push((a, score));
+        sets.union(a, b);
+    }
+    let mut together: HashMap<u32, Vec<u32>> = HashMap::new();
+    let mut files: Vec<u32> = around.keys().copied().collect();
+    files.sort_unstable();
+    for file in files {
+        together.entry(sets.find(file)).or_default().push(file);
+    }
+    let mut groups: Vec<SimilarFiles> = together
+        .into_values()
+        .map(|files| {
+            // Of as many links the least path: the last of those that `max_by_key` would take.
+            let most = files.iter().rev().max_by_key(|file| around[file].len());
+            let reference = most.copied().unwrap_or_default();
+            let scores: HashMap<u32, Figure> = around[&reference].iter().copied().collect();
+            let others = files.into_iter().filter(|&file| file != reference);
+            let mut members: Vec<SimilarFile> = others
+                .map(|file| SimilarFile {
+                    file,
+                    score: scores.get(&file).copied().unwrap_or_default(),
+                    common: None,
+                })
+                .collect();
+            members.sort_by(|a, b| b.score.cmp(&a.score).then(a.file.cmp(&b.file)));
+            SimilarFiles { reference, members }
+        })
+        .collect();
+    groups.sort_unstable_by_key(|group| group.reference);
+    groups
+}
+
+/// The links of clusters out of core between files. `every`: each file of a sketch with each of the other, which a rule may
+/// tell apart; else those that are needed, between the first of each sketch and from there to its others.
+fn of_classes(grouping: &Grouping, every: bool) -> Vec<(u32, u32, Figure)> {
+    let same: HashMap<u32, &[u32]> = grouping
+        .same
+        .iter()
+        .filter_map(|files| Some((*files.first()?, &files[..])))
+        .collect();
+    let one = Figure::new(1.0);
+    let mut all = Vec::new();
+    for files in same.values() {
+        let firsts = if every { files.len() } else { 1 };
+        for (at, &a) in files.iter().enumerate().take(firsts) {
+            all.extend(files[at + 1..].iter().map(|&b| (a, b, one)));
+        }
+    }
+    for link in &grouping.links {
+        let class = |first: &u32| match same.get(first) {
+            Some(files) if every => files.to_vec(),
+            _ => vec![*first],
+        };
+        for a in class(&link.a) {
+            all.extend(
+                class(&link.b)
+                    .into_iter()
+                    .map(|b| (a.min(b), a.max(b), link.score)),
+            );
+        }
+    }
+    all.sort_unstable_by_key(|&(a, b, _)| (a, b));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::question::{MethodFileRow, MethodPairRow};
+    use resemble_proto::number::Fraction;
+
+    fn grouping(files: &[&str], pairs: &[(&str, &str, f64)]) -> Grouping {
+        Grouping {
+            files: files
+                .iter()
+                .map(|path| MethodFileRow {
+                    path: (*path).into(),
+                    size: 1,
+                    text: true,
+                })
+                .collect(),
+            sets: None,
+            same: Vec::new(),
+            links: Vec::new(),
+            common: Vec::new(),
+            pairs: pairs
+                .iter()
+                .map(|&(a, b, score)| MethodPairRow {
+                    a: a.into(),
+                    b: b.into(),
+                    score: Figure::new(score),
+                    a_in_b: Fraction::NONE,
+                    b_in_a: Fraction::NONE,
+                    resemblance: Fraction::NONE,
+                    shared_bytes: None,
+                    identical: false,
+                })
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn pairs_hang_together_and_the_middle_is_the_reference() {
+        let grouping = grouping(
+            &["a", "b", "c", "d", "e", "f"],
+            &[("b", "c", 0.9), ("c", "d", 0.8), ("d", "f", 0.7)],
+        );
+        let found = groups(&grouping, 0.0, None, None);
+        let [group] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(group.reference, 2);
+        let members: Vec<(u32, Option<f64>)> = group
+            .members
+            .iter()
+            .map(|member| (member.file, member.score.value()))
+            .collect();
+        assert_eq!(members, [(1, Some(0.9)), (3, Some(0.8)), (5, None)]);
+        // A rule that parts c from d.
+        let apart = groups(&grouping, 0.0, None, Some(&|a, b| (a, b) != (2, 3)));
+        let sizes: Vec<(u32, usize)> = apart
+            .iter()
+            .map(|g| (g.reference, g.members.len()))
+            .collect();
+        assert_eq!(sizes, [(1, 1), (3, 1)]);
+    }
+}

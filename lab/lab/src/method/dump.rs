@@ -1,0 +1,60 @@
+//! `dump --method`: what is kept of each file.
+//!
+//! ```text
+//! path TAB entry entry …
+//! entry    16 hex digits; of a chunk :LENGTH; what counts more than once *TIMES
+//! ```
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use crate::question::MethodRow;
+use resemble_methods::{Method, MethodSignature};
+use resemble_proto::message::Answer;
+
+use super::Asked;
+use super::signed::Signed;
+use crate::error::LabError;
+use resemble_engine::dump::name_of;
+
+pub(super) fn dump(asked: &Asked<'_>) -> Result<Answer<MethodRow>, LabError> {
+    let signed = Signed::of(asked, &mut asked.cached())?;
+    let has_chunks = matches!(asked.params.method(), Method::Tttd | Method::Bsw);
+    let of: HashMap<_, _> = signed
+        .contents
+        .iter()
+        .map(|row| row.id)
+        .zip(&signed.signatures)
+        .collect();
+    let mut rows = Vec::new();
+    for member in &asked.members.files {
+        let mut line = name_of(&member.path);
+        match of.get(&member.content) {
+            Some(signature) => push(&mut line, signature, has_chunks),
+            // An empty file has a line, one that could not be read is among the errors.
+            None if member.size.0 == 0 => line.push('\t'),
+            None => continue,
+        }
+        line.push('\n');
+        rows.push(MethodRow::Text(line));
+    }
+    Ok(Answer::fresh(rows, asked.errors(signed.errors)))
+}
+
+fn push(line: &mut String, signature: &MethodSignature, has_chunks: bool) {
+    let mut before = '\t';
+    for entry in signature.entries() {
+        // Writing to a string does not fail.
+        let _ = write!(line, "{before}{:016x}", entry.value);
+        if has_chunks {
+            let _ = write!(line, ":{}", entry.len);
+        }
+        if entry.count > 1 {
+            let _ = write!(line, "*{}", entry.count);
+        }
+        before = ' ';
+    }
+    if before == '\t' {
+        line.push('\t');
+    }
+}

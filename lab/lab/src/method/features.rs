@@ -1,0 +1,42 @@
+//! `pairs --features`: sets of features that another program made, compared as signatures of files are.
+//!
+//! What a line is and what a feature is: [`resemble_methods::lines`].
+
+use crate::question::{MethodBar, MethodPairRow, MethodScore};
+use resemble_methods::lines::NamedFeatures;
+use resemble_methods::select::select;
+use resemble_methods::{MethodParams, MethodSignature};
+use resemble_proto::path::PathText;
+
+use super::all_pairs::all_pairs;
+use super::pairs::{named, sort};
+use super::{Bar, check_score};
+use crate::error::{LabError, MethodError};
+
+/// The pairs of sets that the bar lets through, best first, before `top` cuts them. Sets of the same features are
+/// compared like any others: nothing is known of bytes.
+///
+/// # Errors
+///
+/// If the method cannot tell the score.
+pub fn pairs(
+    params: &MethodParams,
+    sets: &[NamedFeatures],
+    score: MethodScore,
+    bar: MethodBar,
+) -> Result<Vec<MethodPairRow>, LabError> {
+    check_score(params, score).map_err(MethodError::from)?;
+    let signatures: Vec<MethodSignature> = sets
+        .iter()
+        .map(|set| select(params, &set.features))
+        .collect();
+    let bar = Bar::new(params.method().thresholds().pairs, score, bar);
+    let found = all_pairs(params, &signatures, &bar)?;
+    let name = |at: usize| PathText::from_bytes(sets[at].name.clone());
+    let mut rows: Vec<_> = found
+        .iter()
+        .map(|pair| named((name(pair.a), name(pair.b)), pair.told, score, false))
+        .collect();
+    sort(&mut rows, score);
+    Ok(rows.into_iter().map(|(_, row)| row).collect())
+}

@@ -1,0 +1,133 @@
+//! What groups are made of: the files and, of sif, the collated sets, kept; of other methods the similar pairs.
+//!
+//! Whoever asks has the rest to do ([`super::clusters`]): a threshold or a rule costs no question. The sets are found
+//! again under the ids of the contents of all files in the order of their paths. If anything of that changes they are
+//! made anew, from signatures that are kept as well.
+
+use std::collections::HashMap;
+
+use crate::question::{
+    MethodBar, MethodCommonRow, MethodFileRow, MethodLinkRow, MethodRow, MethodScore,
+};
+use resemble_core::hash::content::digest;
+use resemble_core::{ContentId, ContentKind};
+use resemble_methods::Method;
+use resemble_methods::collate::{Collated, Collator};
+use resemble_proto::message::{Answer, SoftError};
+use resemble_proto::path::PathText;
+
+use super::signed::Signed;
+use super::{Asked, pairs};
+use crate::error::LabError;
+use resemble_engine::members::Member;
+
+pub(super) fn groups(asked: &Asked<'_>, bar: MethodBar) -> Result<Answer<MethodRow>, LabError> {
+    let mut kinds: HashMap<ContentId, ContentKind> = HashMap::new();
+    for content in asked.members.contents() {
+        if let Some(row) = asked.snapshot.content(content)? {
+            kinds.insert(content, row.kind);
+        }
+    }
+    let files: Vec<&Member> = asked
+        .members
+        .files
+        .iter()
+        .filter(|member| {
+            let kind = kinds.get(&member.content);
+            kind.is_some_and(|&kind| kind != ContentKind::Empty)
+        })
+        .collect();
+    let mut rows: Vec<MethodRow> = files
+        .iter()
+        .map(|member| {
+            MethodRow::File(MethodFileRow {
+                path: PathText::from(member.path.as_path()),
+                size: member.size.0,
+                text: kinds.get(&member.content) == Some(&ContentKind::Text),
+            })
+        })
+        .collect();
+    let errors = match asked.params.method() {
+        Method::Sif | Method::SifAnchors => {
+            let (sets, errors) = collated(asked, &files)?;
+            rows.push(MethodRow::Sets(sets));
+            errors
+        }
+        _ => {
+            let (pairs, errors) = pairs::rows(asked, MethodScore::Paper, bar, false)?;
+            rows.extend(pairs.into_iter().map(MethodRow::Pair));
+            errors
+        }
+    };
+    Ok(Answer::fresh(rows, asked.errors(errors)))
+}
+
+/// The sets of these files, and the files that could not be read: these share nothing.
+fn collated(asked: &Asked<'_>, files: &[&Member]) -> Result<(Collated, Vec<SoftError>), LabError> {
+    let ids: Vec<u8> = files
+        .iter()
+        .flat_map(|member| member.content.0.to_le_bytes())
+        .collect();
+    let key = digest(&ids).0;
+    let mut cached = asked.cached();
+    // What is damaged is made again.
+    let known = cached.recall_sets(&key)?;
+    if let Some(Ok(sets)) = known.map(|sets| Collated::decode(&sets)) {
+        return Ok((sets, Vec::new()));
+    }
+    let signed = Signed::of(asked, &mut cached)?;
+    let of: HashMap<ContentId, usize> = (0..)
+        .zip(&signed.contents)
+        .map(|(at, row)| (row.id, at))
+        .collect();
+    let mut collator = Collator::default();
+    for member in files {
+        let signature = of.get(&member.content).map(|&at| &signed.signatures[at]);
+        collator.add(
+            signature
+                .map(resemble_methods::MethodSignature::keys)
+                .unwrap_or_default(),
+        );
+    }
+    let sets = collator.finish();
+    if signed.settled {
+        cached.store_sets(&key, &sets.encode());
+    }
+    Ok((sets, signed.errors))
+}
+
+/// What the answer to a question for groups holds.
+#[derive(Clone, Debug, Default)]
+pub struct Grouping {
+    /// The files, by path.
+    pub files: Vec<MethodFileRow>,
+    /// Of sif: which of them share fingerprints, by their places.
+    pub sets: Option<Collated>,
+    /// Of other methods: the similar ones.
+    pub pairs: Vec<crate::question::MethodPairRow>,
+    /// Of clusters out of core: files with one sketch, by their places.
+    pub same: Vec<Vec<u32>>,
+    /// Of clusters out of core: similar files, each for all of its sketch.
+    pub links: Vec<MethodLinkRow>,
+    /// Of clusters out of core: the commonest shingles of those that were ignored.
+    pub common: Vec<MethodCommonRow>,
+}
+
+impl Grouping {
+    /// Puts the rows together.
+    pub fn of_rows(rows: Vec<MethodRow>) -> Self {
+        let mut grouping = Self::default();
+        for row in rows {
+            match row {
+                MethodRow::File(file) => grouping.files.push(file),
+                MethodRow::Pair(pair) => grouping.pairs.push(pair),
+                MethodRow::Sets(sets) => grouping.sets = Some(sets),
+                MethodRow::Same(files) => grouping.same.push(files),
+                MethodRow::Link(link) => grouping.links.push(link),
+                MethodRow::Common(common) => grouping.common.push(common),
+                MethodRow::Find(_) | MethodRow::Text(_) => {}
+            }
+        }
+        grouping
+    }
+}

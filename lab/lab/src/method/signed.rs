@@ -1,0 +1,136 @@
+//! The signatures of the files of a question: those that are kept, and the others made now.
+
+use std::collections::HashSet;
+
+use resemble_core::ContentId;
+use resemble_index::ContentRow;
+use resemble_methods::MethodSignature;
+use resemble_proto::message::SoftError;
+
+use super::cache::{BLOCK, CachedSignatures, NewSignature};
+use super::{Asked, Signing};
+use resemble_engine::soft_error;
+
+use crate::error::LabError;
+use resemble_engine::parallel::in_parallel;
+
+/// Contents of so many ids are signed before the next are begun with.
+const TOGETHER: u32 = 1 << 16;
+const _: () = assert!(TOGETHER.is_multiple_of(BLOCK), "no two share a kept record");
+
+/// The signatures of the contents that take part, by content.
+#[derive(Debug, Default)]
+pub(super) struct Signed {
+    /// Ascending.
+    pub(super) contents: Vec<ContentRow>,
+    /// In the same order.
+    pub(super) signatures: Vec<MethodSignature>,
+    /// Files that could not be read.
+    pub(super) errors: Vec<SoftError>,
+    /// None failed, and each is that of the content that the index has: what is made of them can be kept as well.
+    pub(super) settled: bool,
+    /// Each is that of the content that the index has, as far as there are any.
+    pub(super) as_indexed: bool,
+    /// The contents whose signatures are of other bytes than the index knows.
+    pub(super) unsettled: HashSet<ContentId>,
+}
+
+impl Signed {
+    /// Of all members but the empty ones, which are counted and never grouped.
+    pub(super) fn of(
+        asked: &Asked<'_>,
+        cached: &mut CachedSignatures<'_>,
+    ) -> Result<Self, LabError> {
+        Self::of_rows(asked, cached, rows(asked, &asked.members.contents())?)
+    }
+
+    /// Of these contents, which ascend, so many together as may be in memory: `take` gets them in their order.
+    pub(super) fn in_blocks(
+        asked: &Asked<'_>,
+        contents: &[ContentId],
+        take: &mut dyn FnMut(Self) -> Result<(), LabError>,
+    ) -> Result<(), LabError> {
+        let mut cached = asked.cached();
+        for block in contents.chunk_by(|a, b| a.0 / TOGETHER == b.0 / TOGETHER) {
+            take(Self::of_rows(asked, &mut cached, rows(asked, block)?)?)?;
+        }
+        Ok(())
+    }
+
+    /// Of these contents, which ascend.
+    pub(super) fn of_rows(
+        asked: &Asked<'_>,
+        cached: &mut CachedSignatures<'_>,
+        rows: Vec<ContentRow>,
+    ) -> Result<Self, LabError> {
+        let wanted: Vec<ContentId> = rows.iter().map(|row| row.id).collect();
+        let mut known = cached.recall(&wanted)?;
+        let missing: Vec<usize> = (0..rows.len()).filter(|&at| known[at].is_none()).collect();
+        let start = || (Signing::new(asked.params), Vec::new(), Vec::new());
+        let made = in_parallel(missing.len(), start, |at, (signing, made, errors)| {
+            let row = &rows[missing[at]];
+            let mut failure = None;
+            for holder in asked.members.holders(row.id) {
+                match signing.file(&holder.path) {
+                    Ok(signed) => {
+                        let is_settled = signed.content == row.digest;
+                        made.push((missing[at], signed.signature, is_settled));
+                        return Ok(());
+                    }
+                    Err(error) => {
+                        failure.get_or_insert_with(|| soft_error(&holder.path, &error));
+                    }
+                }
+            }
+            errors.extend(failure);
+            Ok::<_, LabError>(())
+        })?;
+        let (mut errors, mut settled, mut new) = (Vec::new(), true, Vec::new());
+        let mut as_indexed = true;
+        let mut unsettled = HashSet::new();
+        for (_, made, failed) in made {
+            settled &= failed.is_empty();
+            errors.extend(failed);
+            for (at, signature, is_settled) in made {
+                if is_settled {
+                    new.push(NewSignature {
+                        content: rows[at].id,
+                        signature: signature.encode(),
+                    });
+                }
+                if !is_settled {
+                    unsettled.insert(rows[at].id);
+                }
+                settled &= is_settled;
+                as_indexed &= is_settled;
+                known[at] = Some(signature);
+            }
+        }
+        cached.store(new);
+        let (mut contents, mut signatures) = (Vec::new(), Vec::new());
+        for (row, signature) in rows.into_iter().zip(known) {
+            if let Some(signature) = signature {
+                contents.push(row);
+                signatures.push(signature);
+            }
+        }
+        Ok(Self {
+            contents,
+            signatures,
+            errors,
+            settled,
+            as_indexed,
+            unsettled,
+        })
+    }
+}
+
+/// Of these contents all but the empty ones.
+pub(super) fn rows(asked: &Asked<'_>, contents: &[ContentId]) -> Result<Vec<ContentRow>, LabError> {
+    let mut rows = Vec::new();
+    for &content in contents {
+        let row = asked.snapshot.content(content)?;
+        rows.extend(row.filter(|row| row.size.0 > 0));
+    }
+    Ok(rows)
+}

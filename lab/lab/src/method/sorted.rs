@@ -1,0 +1,406 @@
+//! sorted5: questions that the two arrays answer ([`crate::arrays`]).
+//!
+//! They hold every content that was asked about and that the index still has, whatever the scope of a question: a pair's figure
+//! depends on no third file, so what is out of scope is passed over. A question merges what is not in them yet, and what the
+//! index no longer has leaves in the same merge.
+//!
+//! 1. **A signature that is not that of the indexed content** (the file changed a moment ago) is in no arrays: it is compared by
+//!    itself.
+//! 2. **The arrays are never needed.** Without a folder for them, or if they cannot be written or are damaged, signatures are
+//!    compared as for every other method, and the answer is the same. Where nothing may stay (`--no-cache`), there are arrays only
+//!    if processes are to share the work or many documents are compared with each other: in a folder that goes with the answer.
+//! 3. **No signature of what they have.** The chunks of a document are read off the arrays, and how many there are stands in
+//!    their table: a question where nothing is new needs no signature.
+//! 4. **Whose keys.** Ids of contents are given out by one index; a record in it names it, and arrays made for another one are not
+//!    looked at.
+
+use std::collections::{HashMap, HashSet};
+
+use resemble_core::ContentId;
+use resemble_engine::bytes_of;
+use resemble_index::ContentRow;
+use resemble_methods::arrays::Counter;
+use resemble_methods::judged::Overlap;
+use resemble_methods::sorted5::{overlap, overlap_of_sorted};
+use resemble_methods::{Features, Method, MethodParams, MethodSignature, Scheme};
+use resemble_proto::message::SoftError;
+use tempfile::TempDir;
+
+use super::all_pairs::Found;
+use super::pairs::{Pairs, equal};
+use super::signed::{self, Signed};
+use super::{Asked, Bar, Told};
+use crate::arrays::{ArraysError, Common, Folder, Set, Update, pairs_in_shards};
+use crate::error::LabError;
+
+/// From so many files on arrays are worth making for one comparison of each with each.
+const MANY: usize = 1000;
+
+/// So often parts are looked for that another question has just replaced.
+const TRIES: usize = 3;
+
+/// Documents that are in arrays.
+struct Held {
+    set: Set,
+    /// The number and the chunks of each by its key.
+    numbers: HashMap<u32, (u32, u32)>,
+}
+
+impl Held {
+    fn of(set: Set) -> Result<Self, LabError> {
+        let parts = set.parts()?;
+        let documents = (0u32..).zip(parts.documents().iter());
+        let numbers = documents
+            .map(|(number, (key, chunks))| (key, (number, chunks)))
+            .collect();
+        drop(parts);
+        Ok(Self { set, numbers })
+    }
+}
+
+/// Where the arrays for a question are.
+struct Place {
+    folder: Folder,
+    /// They go with the answer.
+    _passing: Option<TempDir>,
+    /// There is to be no answer without them: they are what processes share that were asked for.
+    is_needed: bool,
+}
+
+impl Place {
+    /// There is an answer without the arrays, unless these are needed.
+    fn without<T>(&self, error: ArraysError) -> Result<Option<T>, LabError> {
+        if self.is_needed {
+            return Err(error.into());
+        }
+        tracing::warn!(%error, "sorted5 answers without its arrays");
+        if error.is_damage() {
+            self.folder.forget();
+        }
+        Ok(None)
+    }
+}
+
+/// Where the arrays for a question are; `None`: nowhere. Where nothing may stay there are arrays only if they are what
+/// processes are to share, or many documents are to be compared with each other.
+fn place(asked: &Asked<'_>, each_with_each: bool) -> Result<Option<Place>, LabError> {
+    if asked.params.method() != Method::Sorted5 {
+        return Ok(None);
+    }
+    let (folder, stays) = asked.cache.folder();
+    let params = asked.params.to_string();
+    if !stays {
+        let is_needed = asked.shards > 1;
+        let is_worth_it = each_with_each && asked.members.files.len() >= MANY;
+        if !is_needed && !is_worth_it {
+            return Ok(None);
+        }
+        let made = tempfile::Builder::new()
+            .prefix(".resemble-arrays-")
+            .tempdir_in(&folder);
+        let work = match made {
+            Ok(work) => work,
+            Err(error) if is_needed => return Err(ArraysError::io("make", &folder)(error).into()),
+            Err(_) => return Ok(None),
+        };
+        return Ok(Some(Place {
+            folder: Folder::new(work.path(), &params, "passing"),
+            _passing: Some(work),
+            is_needed,
+        }));
+    }
+    let name = asked.cache.name_of_index(asked.snapshot)?;
+    Ok(Some(Place {
+        folder: Folder::new(&folder.join("arrays"), &params, &name),
+        _passing: None,
+        is_needed: false,
+    }))
+}
+
+/// Those of these contents that the arrays have not: they have to be signed before [`hold`].
+fn unknown(folder: &Folder, contents: &[ContentRow]) -> HashSet<ContentId> {
+    let held = folder.open().and_then(|set| Held::of(set).ok());
+    let is_new = |content: &ContentId| {
+        held.as_ref()
+            .is_none_or(|held| !held.numbers.contains_key(&content.0))
+    };
+    let ids = contents.iter().map(|row| row.id);
+    ids.filter(is_new).collect()
+}
+
+/// The arrays with what was signed; `None`: they cannot be had.
+fn hold(asked: &Asked<'_>, place: &Place, signed: &Signed) -> Result<Option<Held>, LabError> {
+    let folder = &place.folder;
+    let Scheme::Sorted5(own) = &asked.params.scheme else {
+        return Ok(None);
+    };
+    let settled = || {
+        let all = signed.contents.iter().zip(&signed.signatures);
+        all.filter(|(row, _)| !signed.unsettled.contains(&row.id))
+    };
+    for _ in 0..TRIES {
+        let held = match folder.open() {
+            Some(set) => Some(Held::of(set)?),
+            None => None,
+        };
+        let is_new = |key: u32| {
+            held.as_ref()
+                .is_none_or(|held| !held.numbers.contains_key(&key))
+        };
+        let new: Vec<(u32, &MethodSignature)> = settled()
+            .filter(|(row, _)| is_new(row.id.0))
+            .map(|(row, signature)| (row.id.0, signature))
+            .collect();
+        let mut gone = HashSet::new();
+        for &key in held.iter().flat_map(|held| held.numbers.keys()) {
+            if asked.snapshot.content(ContentId(key))?.is_none() {
+                gone.insert(key);
+            }
+        }
+        if new.is_empty()
+            && gone.is_empty()
+            && let Some(held) = held
+        {
+            return Ok(Some(held));
+        }
+        let update = Update {
+            bits: own.bits as u8,
+            new: &new,
+            shards: asked.shards,
+        };
+        let merged = folder.update(&update, &|key| !gone.contains(&key));
+        let held = match merged {
+            Ok(set) => Held::of(set)?,
+            Err(error) => return place.without(error),
+        };
+        // Another question may have found the old state damaged meanwhile and begun anew.
+        if settled().all(|(row, _)| held.numbers.contains_key(&row.id.0)) {
+            return Ok(Some(held));
+        }
+    }
+    Ok(None)
+}
+
+/// The contents of a question, and the arrays that have them.
+pub(super) struct Arranged {
+    place: Place,
+    set: Set,
+    /// By content.
+    pub(super) documents: Vec<Document>,
+    /// Files that could not be read.
+    pub(super) errors: Vec<SoftError>,
+}
+
+/// A content of a question.
+pub(super) struct Document {
+    pub(super) content: ContentRow,
+    /// How many chunks it has.
+    pub(super) chunks: u64,
+    pub(super) values: Values,
+}
+
+/// Where the values of a document are.
+pub(super) enum Values {
+    /// In the arrays, which have it under this number.
+    Arrays(u32),
+    /// Here: it is not the content that the index has.
+    Here(MethodSignature),
+}
+
+/// Brings the arrays in line with the contents of a question. Only what is new is signed, and its signatures are in memory
+/// for no longer than that takes. `each_with_each`: they are to be compared with each other. `None`: there are no arrays.
+pub(super) fn arranged(
+    asked: &Asked<'_>,
+    each_with_each: bool,
+) -> Result<Option<Arranged>, LabError> {
+    let Some(place) = place(asked, each_with_each)? else {
+        return Ok(None);
+    };
+    let rows = signed::rows(asked, &asked.members.contents())?;
+    let unknown = unknown(&place.folder, &rows);
+    let (new, mut contents): (Vec<_>, Vec<_>) =
+        rows.into_iter().partition(|row| unknown.contains(&row.id));
+    let signed = Signed::of_rows(asked, &mut asked.cached(), new)?;
+    let Some(Held { set, numbers }) = hold(asked, &place, &signed)? else {
+        return Ok(None);
+    };
+    let mut documents = Vec::with_capacity(contents.len() + signed.contents.len());
+    for (content, signature) in signed.contents.into_iter().zip(signed.signatures) {
+        if signed.unsettled.contains(&content.id) {
+            documents.push(Document {
+                content,
+                chunks: signature.occurrences(),
+                values: Values::Here(signature),
+            });
+        } else {
+            contents.push(content);
+        }
+    }
+    for content in contents {
+        // Another question has begun anew meanwhile, with fewer documents.
+        let Some(&(number, chunks)) = numbers.get(&content.id.0) else {
+            return Ok(None);
+        };
+        documents.push(Document {
+            content,
+            chunks: chunks.into(),
+            values: Values::Arrays(number),
+        });
+    }
+    documents.sort_unstable_by_key(|document| document.content.id);
+    Ok(Some(Arranged {
+        place,
+        set,
+        documents,
+        errors: signed.errors,
+    }))
+}
+
+/// Pairs by the places of their documents, the lesser first, with the chunks of both.
+type Placed = Vec<(usize, usize, u64)>;
+
+impl Arranged {
+    /// What a signature has in common with each document that is in the arrays; `None`: they are damaged.
+    pub(super) fn common(
+        &self,
+        signature: &MethodSignature,
+    ) -> Result<Option<HashMap<u32, u64>>, LabError> {
+        let parts = self.set.parts()?;
+        let values = signature.entries().into_iter();
+        let values = values.map(|entry| (entry.value, entry.count));
+        let counted = Counter::new(parts.documents().len()).count(&parts, values);
+        let Ok(counted) = counted else {
+            self.place.folder.forget();
+            return Ok(None);
+        };
+        let counted = counted.into_iter().map(|one| (one.document, one.common));
+        Ok(Some(counted.collect()))
+    }
+
+    /// The pairs of at least this figure that are in the arrays, by the places of the documents; `None`: the arrays are damaged,
+    /// or processes failed.
+    fn pairs(&self, least: f64, shards: u32) -> Result<Option<Placed>, LabError> {
+        let (mut numbers, mut places) = (Vec::new(), Vec::new());
+        for (place, document) in self.documents.iter().enumerate() {
+            if let Values::Arrays(number) = document.values {
+                numbers.push(number);
+                places.push(place);
+            }
+        }
+        let folder = &self.place.folder;
+        let found = match pairs_in_shards(folder, &self.set, &numbers, least, shards) {
+            Ok(found) => found,
+            Err(error) => return self.place.without(error),
+        };
+        let place = |number: u32| {
+            let at = numbers.binary_search(&number).ok()?;
+            places.get(at).copied()
+        };
+        let placed = found
+            .into_iter()
+            .map(|Common { a, b, common }| Some((place(a)?, place(b)?, common.into())));
+        Ok(placed.collect())
+    }
+}
+
+/// The pairs that the bar lets through, without a signature of what the arrays have; `None`: there are no arrays.
+pub(super) fn pairs(asked: &Asked<'_>, bar: &Bar) -> Result<Option<Pairs>, LabError> {
+    let Some(arranged) = arranged(asked, true)? else {
+        return Ok(None);
+    };
+    let Some(mut common) = arranged.pairs(bar.least_figure(), asked.shards)? else {
+        return Ok(None);
+    };
+    let documents = &arranged.documents;
+    for (place, document) in documents.iter().enumerate() {
+        let Values::Here(signature) = &document.values else {
+            continue;
+        };
+        let Some(of_arrays) = arranged.common(signature)? else {
+            return Ok(None);
+        };
+        for (other, document) in documents.iter().enumerate() {
+            let common_of = match &document.values {
+                Values::Arrays(number) => of_arrays.get(number).copied().unwrap_or(0),
+                Values::Here(other) => common_of(signature, other),
+            };
+            // Two of these meet twice, and each itself.
+            let is_second = matches!(document.values, Values::Here(_)) && other >= place;
+            if common_of > 0 && !is_second {
+                common.push((place.min(other), place.max(other), common_of));
+            }
+        }
+    }
+    let told = |a: usize, b: usize, common: u64| {
+        Told::of_overlap_both_ways(Overlap {
+            common,
+            a: documents[a].chunks,
+            b: documents[b].chunks,
+        })
+    };
+    let all = common.into_iter().map(|(a, b, common)| Found {
+        a,
+        b,
+        told: told(a, b, common),
+    });
+    let mut found: Vec<Found> = all.filter(|pair| bar.lets_through(&pair.told)).collect();
+    found.sort_unstable_by_key(|pair| (pair.a, pair.b));
+    let contents: Vec<ContentRow> = documents.iter().map(|document| document.content).collect();
+    Ok(Some(Pairs {
+        equal: equal(asked, &contents, |at| told(at, at, documents[at].chunks)),
+        contents,
+        found,
+        errors: arranged.errors,
+    }))
+}
+
+/// Chunks that two documents have in common.
+fn common_of(a: &MethodSignature, b: &MethodSignature) -> u64 {
+    let values = |signature: &MethodSignature| -> Vec<(u64, u64)> {
+        let entries = signature.entries().into_iter();
+        entries.map(|entry| (entry.value, entry.count)).collect()
+    };
+    overlap(&values(a), &values(b)).common
+}
+
+/// Pairs again, from the texts themselves: "compute the exact similarities only for document pairs which are preselected"
+/// (section 4.2). A file that is too large to be in memory, or cannot be read now, keeps its estimate.
+pub(super) fn exactly(
+    asked: &Asked<'_>,
+    contents: &[ContentRow],
+    found: Vec<Found>,
+    bar: &Bar,
+) -> Vec<Found> {
+    let chunks = |place: usize| {
+        let mut holders = asked.members.holders(contents[place].id);
+        holders.find_map(|member| {
+            let small = member.size <= resemble_engine::LARGEST_READ;
+            let bytes = small.then(|| bytes_of(&member.path).ok())??;
+            Some(real_chunks(asked.params, &bytes))
+        })
+    };
+    let mut of_a: Option<(usize, Option<Vec<u64>>)> = None;
+    let mut exact = Vec::new();
+    for pair in found {
+        let of_a = match &mut of_a {
+            Some((place, chunks)) if *place == pair.a => &*chunks,
+            _ => &of_a.insert((pair.a, chunks(pair.a))).1,
+        };
+        let told = match (of_a, chunks(pair.b)) {
+            (Some(a), Some(b)) => Told::of_overlap_both_ways(overlap_of_sorted(a, &b)),
+            _ => pair.told,
+        };
+        if bar.lets_through(&told) {
+            exact.push(Found { told, ..pair });
+        }
+    }
+    exact
+}
+
+/// The distinct chunks of a text, by 64 bits of their hash.
+pub(crate) fn real_chunks(params: &MethodParams, bytes: &[u8]) -> Vec<u64> {
+    let mut chunks: Vec<u64> = Features::of(params, bytes).values().collect();
+    chunks.sort_unstable();
+    chunks.dedup();
+    chunks
+}

@@ -1,0 +1,512 @@
+//! Phases 1 to 3: documents that come, merged with what is kept.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use resemble_core::ContentDigest;
+use resemble_core::hash::content::{ContentHasher, digest};
+use resemble_engine::AskError;
+use resemble_methods::{MethodSignature, Scheme, shingle, super_shingle};
+
+use super::Plan;
+use super::cluster::Kept;
+use super::files::{
+    Generation, Header, Kind, Reader, Writer, clear, damaged, failed, make_folder, open,
+};
+use super::records::{Entry, Ignored, Row, Same, Triple, array_at};
+use super::sketches::{Sketches, framed};
+use crate::error::{LabError, PhaseError};
+use resemble_engine::groups::sort::{Merge, Record, Run, Sorter};
+
+/// A document that comes.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// The digest of its bytes.
+    pub content: ContentDigest,
+    /// What names its words, if that is known: lexically equivalent documents have one.
+    pub words: [u8; 16],
+    /// Its bytes.
+    pub size: u64,
+    /// Its sketch.
+    pub sketch: MethodSignature,
+}
+
+/// Documents that need not run because others stand for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Eliminated {
+    /// Of the same bytes as one before.
+    pub identical: u64,
+    /// Of the same words (0 where words were not named), the identical ones included.
+    pub lexical: u64,
+    /// Of the same sketch, all of the above included.
+    pub shingle: u64,
+}
+
+/// Documents on their way through the phases.
+#[derive(Debug)]
+pub struct Batch {
+    folder: PathBuf,
+    plan: Plan,
+    id: String,
+    /// Documents that are kept.
+    old: u32,
+    sketches: Option<Writer>,
+    rows: Option<Writer>,
+    documents: u64,
+    /// Names the documents so far.
+    names: ContentHasher,
+    /// For each document the one that stands for it.
+    classes: Vec<u32>,
+    /// For each document where its sketch begins, then how many of its shingles are ignored.
+    offsets: Vec<u64>,
+    ignored: Vec<u32>,
+    triples: Option<Sorter<Triple>>,
+    /// What the sorts of each phase wrote to disk.
+    scratch: Vec<u64>,
+}
+
+impl Batch {
+    /// Opens a work folder, which is made if it is not there, and reads what is kept in it.
+    ///
+    /// # Errors
+    ///
+    /// If it keeps clusters of other parameters, or of another seed; if what it keeps is damaged.
+    pub fn begin(folder: &Path, plan: &Plan) -> Result<Self, LabError> {
+        if !matches!(
+            plan.params.scheme,
+            Scheme::Shingle(_) | Scheme::SuperShingle(_)
+        ) {
+            return Err(PhaseError::NoShingles.into());
+        }
+        make_folder(folder)?;
+        let id = plan.id();
+        let mut batch = Self {
+            folder: folder.to_owned(),
+            plan: plan.clone(),
+            old: 0,
+            sketches: Some(Writer::new(folder, Kind::Sketches, &id)?),
+            rows: Some(Writer::new(folder, Kind::Documents, &id)?),
+            id,
+            documents: 0,
+            names: ContentHasher::new(),
+            classes: Vec::new(),
+            offsets: Vec::new(),
+            ignored: Vec::new(),
+            triples: None,
+            scratch: Vec::new(),
+        };
+        if kept_header(folder, &batch.id)?.is_some() {
+            batch.take_kept()?;
+        }
+        Ok(batch)
+    }
+
+    /// Forgets what a folder keeps.
+    pub fn forget(folder: &Path) -> Result<(), LabError> {
+        Ok(clear(folder)?)
+    }
+
+    /// The digests of the documents that a folder keeps, in the order of their numbers; none: it keeps nothing of this plan.
+    pub fn kept(folder: &Path, plan: &Plan) -> Result<Option<Vec<ContentDigest>>, LabError> {
+        if kept_header(folder, &plan.id())?.is_none() {
+            return Ok(None);
+        }
+        let mut rows = Reader::new(&Kind::Documents.path(folder), Kind::Documents)?;
+        let mut all = Vec::new();
+        while let Some(row) = rows.next::<Row>()? {
+            all.push(ContentDigest(row.digest));
+        }
+        Ok(Some(all))
+    }
+
+    fn take_kept(&mut self) -> Result<(), LabError> {
+        let mut rows = Reader::new(&Kind::Documents.path(&self.folder), Kind::Documents)?;
+        while let Some(row) = rows.next::<Row>()? {
+            self.row(&row)?;
+        }
+        self.old = self.documents as u32;
+        let path = Kind::Sketches.path(&self.folder);
+        let mut sketches = Reader::new(&path, Kind::Sketches)?;
+        let mut piece = vec![0; 1 << 18];
+        let mut left = sketches.header().bytes;
+        while left > 0 {
+            let now = left.min(piece.len() as u64) as usize;
+            sketches.read(&mut piece[..now])?;
+            part(&mut self.sketches)?.copy(&piece[..now])?;
+            left -= now as u64;
+        }
+        sketches.read(&mut [0])?;
+        part(&mut self.sketches)?.copied(sketches.header().records);
+        Ok(())
+    }
+
+    fn row(&mut self, row: &Row) -> Result<(), LabError> {
+        if self.documents >= u64::from(u32::MAX) {
+            return Err(PhaseError::TooMany.into());
+        }
+        part(&mut self.rows)?.push(row)?;
+        self.names.update(&row.digest);
+        self.offsets.push(row.at);
+        self.documents += 1;
+        Ok(())
+    }
+
+    /// Phase 1: takes a document.
+    pub fn add(&mut self, document: &Document) -> Result<(), LabError> {
+        let bytes = framed(&document.sketch);
+        let at = part(&mut self.sketches)?.put(&bytes)?;
+        let shingles = shingle::sketch(&document.sketch).map_or(0, |(_, values)| values.len());
+        let content = document.content.0;
+        let sketch = if shingles == 0 {
+            // Only what has its bytes equals it.
+            array_at(&content, 0)
+        } else {
+            array_at(&digest(&bytes).0, 0)
+        };
+        self.row(&Row {
+            digest: content,
+            words: document.words,
+            sketch,
+            size: document.size,
+            at,
+            shingles: shingles as u32,
+            ignored: 0,
+            class: 0,
+        })
+    }
+
+    /// Documents so far, those that were kept included.
+    pub const fn documents(&self) -> u64 {
+        self.documents
+    }
+
+    /// Bytes of all sketches so far.
+    pub fn sketch_bytes(&self) -> u64 {
+        self.sketches.as_ref().map_or(0, Writer::bytes)
+    }
+
+    /// Bytes that the sorts of the phases so far put on disk: elimination, shingles, pairs.
+    pub fn sorted_bytes(&self) -> &[u64] {
+        &self.scratch
+    }
+
+    fn room(&self) -> u64 {
+        (self.plan.memory / 2).max(1 << 14)
+    }
+
+    fn generation(&self) -> Generation {
+        array_at(&self.names.clone().finish().0, 0)
+    }
+
+    fn sorter<R: Record>(&self) -> Result<Sorter<R>, LabError> {
+        Ok(Sorter::new(Some(self.room()), &self.folder)?)
+    }
+
+    fn merge<R: Record>(&mut self, sorter: Sorter<R>) -> Result<Merge<R>, LabError> {
+        let runs: Vec<Run<R>> = sorter.finish()?;
+        self.scratch.push(runs.iter().map(Run::bytes).sum());
+        Ok(Merge::new(runs, Some(self.room()), &self.folder)?)
+    }
+
+    /// Ends phase 1 and finds the documents with equal sketches.
+    pub fn eliminate(&mut self) -> Result<Eliminated, LabError> {
+        let generation = self.generation();
+        for writer in [self.sketches.take(), self.rows.take()]
+            .into_iter()
+            .flatten()
+        {
+            writer.finish(generation)?;
+        }
+        let documents = self.documents as usize;
+        self.classes = (0..documents as u32).collect();
+        let mut eliminated = Eliminated::default();
+        if self.plan.eliminate {
+            eliminated.identical = self.same(|row| array_at(&row.digest, 0), false)?;
+            eliminated.lexical = self.same(|row| row.words, false)?;
+            eliminated.shingle = self.same(|row| row.sketch, true)?;
+        }
+        Ok(eliminated)
+    }
+
+    /// How many have a name that one before has; unnamed (zeros) are no two the same.
+    fn same(&mut self, name: impl Fn(&Row) -> [u8; 16], classes: bool) -> Result<u64, LabError> {
+        let mut sorter = self.sorter::<Same>()?;
+        let mut rows = Reader::new(&Kind::Documents.part(&self.folder), Kind::Documents)?;
+        for id in 0..self.documents as u32 {
+            if let Some(row) = rows.next::<Row>()? {
+                let name = name(&row);
+                if name != [0; 16] {
+                    sorter.push(Same { name, id })?;
+                }
+            }
+        }
+        let mut merge = self.merge(sorter)?;
+        let (mut found, mut first) = (0, None::<Same>);
+        while let Some(next) = merge.next()? {
+            match first {
+                Some(first) if first.name == next.name => {
+                    found += 1;
+                    if classes {
+                        self.classes[next.id as usize] = first.id;
+                    }
+                }
+                _ => first = Some(next),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Phase 2: <shingle, id>, sorted. Returns how many there are, and in how many different shingles.
+    pub fn merge_shingles(&mut self) -> Result<(u64, u64), LabError> {
+        match &self.plan.params.scheme {
+            Scheme::SuperShingle(params) => {
+                let length = params.length as usize;
+                self.entries::<8>(&|sketch| super_shingle::super_shingles(sketch, length))
+            }
+            _ => self.entries::<5>(&<[u64]>::to_vec),
+        }
+    }
+
+    fn entries<const KEY: usize>(
+        &mut self,
+        shingles: &dyn Fn(&[u64]) -> Vec<u64>,
+    ) -> Result<(u64, u64), LabError> {
+        let sketches = Sketches::open(&Kind::Sketches.part(&self.folder))?;
+        let mut sorter = self.sorter::<Entry<KEY>>()?;
+        for id in self.old..self.documents as u32 {
+            if self.classes[id as usize] != id {
+                continue;
+            }
+            let signature = sketches.at(self.offsets[id as usize])?;
+            let (_, sketch) = shingle::sketch(&signature).unwrap_or_default();
+            for shingle in shingles(sketch) {
+                sorter.push(Entry::<KEY> { shingle, id })?;
+            }
+        }
+        let mut new = self.merge(sorter)?;
+        let mut kept = self.kept_reader(Kind::Shingles)?;
+        let mut out = Writer::new(&self.folder, Kind::Shingles, &self.id)?;
+        let mut ahead = (next_of::<Entry<KEY>>(kept.as_mut())?, new.next()?);
+        let (mut distinct, mut last) = (0, None);
+        while let Some(entry) = match ahead {
+            (Some(old), Some(fresh)) => Some(old.min(fresh)),
+            (old, fresh) => old.or(fresh),
+        } {
+            if ahead.0 == Some(entry) {
+                ahead.0 = next_of(kept.as_mut())?;
+            } else {
+                ahead.1 = new.next()?;
+            }
+            out.push(&entry)?;
+            distinct += u64::from(last.replace(entry.shingle) != Some(entry.shingle));
+        }
+        let records = out.records();
+        out.finish(self.generation())?;
+        Ok((records, distinct))
+    }
+
+    fn kept_reader(&self, kind: Kind) -> Result<Option<Reader>, LabError> {
+        if self.old == 0 {
+            return Ok(None);
+        }
+        Ok(Some(Reader::new(&kind.path(&self.folder), kind)?))
+    }
+
+    /// Phase 3, first half: pairs of documents that share a shingle, one of the two new. Returns how many.
+    pub fn form_pairs(&mut self) -> Result<u64, LabError> {
+        match self.plan.params.scheme {
+            Scheme::SuperShingle(_) => self.pairs::<8>(false),
+            _ => self.pairs::<5>(true),
+        }
+    }
+
+    fn pairs<const KEY: usize>(&mut self, form: bool) -> Result<u64, LabError> {
+        let mut entries = Reader::new(&Kind::Shingles.part(&self.folder), Kind::Shingles)?;
+        let mut out = Writer::new(&self.folder, Kind::Ignored, &self.id)?;
+        let mut sorter = self.sorter::<Triple>()?;
+        let limit = self
+            .plan
+            .common
+            .map_or(usize::MAX, |common| common as usize);
+        self.ignored = vec![0; self.documents as usize];
+        let (mut formed, mut list, mut shingle) = (0, Vec::new(), None);
+        loop {
+            let entry = entries.next::<Entry<KEY>>()?;
+            if shingle != entry.map(|entry| entry.shingle) {
+                if let Some(shingle) = shingle {
+                    let mut push = |a, b, count| {
+                        formed += 1;
+                        sorter.push(Triple { a, b, count })
+                    };
+                    let old = list.partition_point(|&id| id < self.old);
+                    if list.len() > limit {
+                        for &id in &list {
+                            self.ignored[id as usize] += 1;
+                        }
+                        out.push(&Ignored {
+                            shingle,
+                            documents: list.len() as u32,
+                            id: list[0],
+                        })?;
+                        if form && old <= limit {
+                            each_pair(&list[..old], 0, &mut |a, b| push(a, b, -1))?;
+                        }
+                    } else if form {
+                        each_pair(&list, old, &mut |a, b| push(a, b, 1))?;
+                    }
+                }
+                list.clear();
+                shingle = entry.map(|entry| entry.shingle);
+            }
+            let Some(entry) = entry else { break };
+            if u64::from(entry.id) >= self.documents {
+                let path = Kind::Shingles.part(&self.folder);
+                return Err(damaged(&path, "a document that is none").into());
+            }
+            list.push(entry.id);
+        }
+        out.finish(self.generation())?;
+        self.triples = Some(sorter);
+        Ok(formed)
+    }
+
+    /// Phase 3, second half: counts added up and merged with the kept ones. Replaces what is kept; how many pairs there are.
+    pub fn merge_pairs(&mut self) -> Result<u64, LabError> {
+        let sorter = match self.triples.take() {
+            Some(sorter) => sorter,
+            None => self.sorter()?,
+        };
+        let mut new = self.merge(sorter)?;
+        let mut kept = self.kept_reader(Kind::Pairs)?;
+        let mut out = Writer::new(&self.folder, Kind::Pairs, &self.id)?;
+        let mut ahead = (next_of::<Triple>(kept.as_mut())?, new.next()?);
+        let pair = |triple: Triple| (triple.a, triple.b);
+        loop {
+            let triple = match ahead {
+                (Some(old), Some(fresh)) if pair(old) == pair(fresh) => {
+                    ahead = (next_of(kept.as_mut())?, new.next()?);
+                    Triple {
+                        count: old.count.saturating_add(fresh.count),
+                        ..old
+                    }
+                }
+                (Some(old), Some(fresh)) if pair(old) > pair(fresh) => {
+                    ahead.1 = new.next()?;
+                    fresh
+                }
+                (Some(old), _) => {
+                    ahead.0 = next_of(kept.as_mut())?;
+                    old
+                }
+                (None, Some(fresh)) => {
+                    ahead.1 = new.next()?;
+                    fresh
+                }
+                (None, None) => break,
+            };
+            if triple.count > 0 {
+                out.push(&triple)?;
+            }
+        }
+        let pairs = out.records();
+        out.finish(self.generation())?;
+        self.write_rows()?;
+        for kind in Kind::ALL {
+            let (from, to) = (kind.part(&self.folder), kind.path(&self.folder));
+            fs::rename(&from, &to).map_err(|error| failed(&to, error))?;
+        }
+        Ok(pairs)
+    }
+
+    /// The documents again, with what is known of them now.
+    fn write_rows(&mut self) -> Result<(), LabError> {
+        let path = Kind::Documents.part(&self.folder);
+        let mut rows = Reader::new(&path, Kind::Documents)?;
+        // The open file stays readable under no name.
+        let mut out = Writer::new(&self.folder, Kind::Documents, &self.id)?;
+        let mut id = 0;
+        while let Some(row) = rows.next::<Row>()? {
+            out.push(&Row {
+                class: self.classes[id],
+                ignored: self.ignored[id],
+                ..row
+            })?;
+            id += 1;
+        }
+        Ok(out.finish(self.generation())?)
+    }
+
+    /// Phases 2 and 3, and what they keep.
+    pub fn settle(mut self) -> Result<(Kept, Eliminated), LabError> {
+        let eliminated = self.eliminate()?;
+        self.merge_shingles()?;
+        self.form_pairs()?;
+        self.merge_pairs()?;
+        Ok((Kept::open(&self.folder, &self.plan)?, eliminated))
+    }
+}
+
+/// What is open until phase 1 ends.
+fn part(writer: &mut Option<Writer>) -> Result<&mut Writer, PhaseError> {
+    writer
+        .as_mut()
+        .ok_or_else(|| damaged(Path::new("."), "documents came after phase 1"))
+}
+
+fn next_of<R: Record>(reader: Option<&mut Reader>) -> Result<Option<R>, PhaseError> {
+    reader.map_or(Ok(None), Reader::next)
+}
+
+/// Every pair of an ascending list whose greater one stands at `from` or behind.
+fn each_pair(
+    list: &[u32],
+    from: usize,
+    push: &mut dyn FnMut(u32, u32) -> Result<(), AskError>,
+) -> Result<(), AskError> {
+    for (at, &b) in list.iter().enumerate().skip(from) {
+        for &a in &list[..at] {
+            push(a, b)?;
+        }
+    }
+    Ok(())
+}
+
+/// The header of the kept documents, if all kept files are there and of one generation.
+pub(super) fn kept_header(folder: &Path, id: &str) -> Result<Option<Header>, PhaseError> {
+    let mut first: Option<Header> = None;
+    for kind in Kind::ALL {
+        let path = kind.path(folder);
+        let header = match open(&path, kind) {
+            Ok((_, header)) => header,
+            Err(PhaseError::Folder { source, .. })
+                if source.kind() == std::io::ErrorKind::NotFound =>
+            {
+                // Nothing kept, or a batch that ended between two names.
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        if header.id != id {
+            return Err(other(folder, &header.id, id));
+        }
+        match &first {
+            Some(first) if first.generation != header.generation => return Ok(None),
+            Some(_) => {}
+            None => first = Some(header),
+        }
+    }
+    Ok(first)
+}
+
+fn other(folder: &Path, kept: &str, asked: &str) -> PhaseError {
+    let path = folder.to_owned();
+    if shingle::Seed::alone_differs(kept, asked) {
+        PhaseError::OtherSeed { path }
+    } else {
+        PhaseError::OtherParams {
+            path,
+            kept: kept.to_owned(),
+            asked: asked.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! Phase 4: links that a policy makes of the kept pairs, and what hangs together by them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::path::{Path, PathBuf};
+
+use resemble_core::ContentDigest;
+use resemble_core::cluster::UnionFind;
+use resemble_methods::judged::Overlap;
+use resemble_methods::shingle::{Estimate, Estimates, Sample, estimates, of_overlap};
+use resemble_methods::{Judged, MethodSignature, Scheme};
+
+use super::Plan;
+use super::batch::kept_header;
+use super::files::{Kind, Reader, damaged};
+use super::records::{Entry, Ignored, Pair, Row, Triple};
+use super::sketches::Sketches;
+use crate::error::{LabError, PhaseError};
+use resemble_engine::groups::sort::{Merge, Record, Sorter};
+
+/// What makes a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Policy {
+    /// From this resemblance on; 0: whatever is in common. Of super shingles a common one is enough, and this is the check
+    /// that follows, if it is above 0.
+    pub resemblance: f64,
+    /// Also from this containment on, of either in the other; `None`: containment is left out.
+    pub containment: Option<f64>,
+    /// Super shingles: all pairs of a list are links, and not only those with its first document. The clusters are the
+    /// same without a check; rules of a user may need every pair.
+    pub every: bool,
+}
+
+impl Policy {
+    /// The paper's: 50 % resemblance.
+    pub const PAPER: Self = Self {
+        resemblance: 0.5,
+        containment: None,
+        every: false,
+    };
+
+    fn lets_through(&self, told: &Estimates) -> bool {
+        let reaches = |estimate: &Estimate, least: f64| matches!(estimate.value, Judged::Value(value) if value > 0.0 && value >= least);
+        let contained = |least: f64| {
+            [&told.a_in_b, &told.b_in_a]
+                .into_iter()
+                .flatten()
+                .any(|estimate| reaches(estimate, least))
+        };
+        reaches(&told.resemblance, self.resemblance) || self.containment.is_some_and(contained)
+    }
+}
+
+/// Two documents that a policy links, each standing for all of its sketch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Link {
+    /// One.
+    pub a: u32,
+    /// The other.
+    pub b: u32,
+    /// What their sketches say of (a, b).
+    pub told: Estimates,
+}
+
+/// For each document the least of its cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Clusters(pub Vec<u32>);
+
+impl Clusters {
+    /// The clusters of two documents and more, by their least.
+    pub fn sets(&self) -> Vec<Vec<u32>> {
+        let mut order: Vec<(u32, u32)> = self.0.iter().copied().zip(0..).collect();
+        order.sort_unstable();
+        order
+            .chunk_by(|a, b| a.0 == b.0)
+            .filter(|set| set.len() > 1)
+            .map(|set| set.iter().map(|&(_, id)| id).collect())
+            .collect()
+    }
+}
+
+/// What a work folder keeps.
+#[derive(Debug)]
+pub struct Kept {
+    folder: PathBuf,
+    plan: Plan,
+    sketches: Sketches,
+    classes: Vec<u32>,
+    offsets: Vec<u64>,
+    /// Shingles of each document that are not ignored.
+    counts: Vec<u32>,
+    /// The shingles that are ignored, ascending.
+    ignored: Vec<u64>,
+}
+
+impl Kept {
+    /// Opens what a folder keeps of a plan.
+    pub fn open(folder: &Path, plan: &Plan) -> Result<Self, LabError> {
+        let path = Kind::Documents.path(folder);
+        if kept_header(folder, &plan.id())?.is_none() {
+            return Err(damaged(&path, "its files are not of one batch").into());
+        }
+        let (mut classes, mut offsets, mut counts) = (Vec::new(), Vec::new(), Vec::new());
+        let mut rows = Reader::new(&path, Kind::Documents)?;
+        while let Some(row) = rows.next::<Row>()? {
+            if row.class as usize > classes.len() {
+                return Err(damaged(&path, "a class that comes later").into());
+            }
+            classes.push(row.class);
+            offsets.push(row.at);
+            counts.push(row.shingles.saturating_sub(row.ignored));
+        }
+        let mut kept = Self {
+            sketches: Sketches::open(&Kind::Sketches.path(folder))?,
+            folder: folder.to_owned(),
+            plan: plan.clone(),
+            classes,
+            offsets,
+            counts,
+            ignored: Vec::new(),
+        };
+        kept.ignored = kept
+            .ignored()?
+            .iter()
+            .map(|&(shingle, ..)| shingle)
+            .collect();
+        Ok(kept)
+    }
+
+    /// How many documents there are.
+    pub fn documents(&self) -> u32 {
+        self.classes.len() as u32
+    }
+
+    /// For each document the first one with its sketch.
+    pub fn classes(&self) -> &[u32] {
+        &self.classes
+    }
+
+    /// The digests of the documents, by number.
+    pub fn digests(&self) -> Result<Vec<ContentDigest>, LabError> {
+        let mut rows = self.reader(Kind::Documents)?;
+        let mut all = Vec::with_capacity(self.classes.len());
+        while let Some(row) = rows.next::<Row>()? {
+            all.push(ContentDigest(row.digest));
+        }
+        Ok(all)
+    }
+
+    /// The ignored shingles, ascending: each with the number of documents that run and have it, and one of these.
+    pub fn ignored(&self) -> Result<Vec<(u64, u32, u32)>, LabError> {
+        let mut from = self.reader(Kind::Ignored)?;
+        let mut all = Vec::new();
+        while let Some(one) = from.next::<Ignored>()? {
+            all.push((one.shingle, one.documents, one.id));
+        }
+        Ok(all)
+    }
+
+    /// The shingles that most documents have, ignored or not, the commonest first: as [`Self::ignored`].
+    pub fn commonest(&self, most: usize) -> Result<Vec<(u64, u32, u32)>, LabError> {
+        let mut entries = self.reader(Kind::Shingles)?;
+        let mut best = BinaryHeap::new();
+        let mut list: Option<(Entry<5>, u32)> = None;
+        loop {
+            let entry = entries.next::<Entry<5>>()?;
+            match (&mut list, entry) {
+                (Some((first, count)), Some(entry)) if first.shingle == entry.shingle => {
+                    *count += 1;
+                }
+                _ => {
+                    if let Some((first, count)) = list.take() {
+                        best.push(Reverse((count, Reverse(first.shingle), first.id)));
+                        if best.len() > most {
+                            best.pop();
+                        }
+                    }
+                    list = entry.map(|entry| (entry, 1));
+                }
+            }
+            if entry.is_none() {
+                break;
+            }
+        }
+        let best = best.into_sorted_vec().into_iter();
+        Ok(best
+            .map(|Reverse((count, Reverse(shingle), id))| (shingle, count, id))
+            .collect())
+    }
+
+    /// Bytes of a kept file: documents, sketches, shingles, pairs, ignored.
+    pub fn bytes(&self) -> Result<[u64; 5], LabError> {
+        let mut bytes = [0; 5];
+        for (kind, bytes) in Kind::ALL.into_iter().zip(&mut bytes) {
+            *bytes = self.reader(kind)?.header().bytes;
+        }
+        Ok(bytes)
+    }
+
+    fn reader(&self, kind: Kind) -> Result<Reader, PhaseError> {
+        Reader::new(&kind.path(&self.folder), kind)
+    }
+
+    /// What the sketches of two documents say, ignored shingles left out.
+    pub fn estimates(&self, a: u32, b: u32) -> Result<Estimates, LabError> {
+        let (of_a, of_b) = (self.sketch(a)?, self.sketch(b)?);
+        let told = estimates(self.sample(), &of_a, &of_b, self.in_sketches());
+        Ok(told.unwrap_or_else(|| of_overlap(Overlap::default())))
+    }
+
+    /// The sketch of a document.
+    pub fn sketch(&self, id: u32) -> Result<MethodSignature, LabError> {
+        Ok(self.sketches.at(self.offsets[id as usize])?)
+    }
+
+    /// The documents by number: digest, name of the words, bytes.
+    pub fn each(
+        &self,
+        take: &mut dyn FnMut(ContentDigest, [u8; 16], u64) -> Result<(), LabError>,
+    ) -> Result<(), LabError> {
+        let mut rows = self.reader(Kind::Documents)?;
+        while let Some(row) = rows.next::<Row>()? {
+            take(ContentDigest(row.digest), row.words, row.size)?;
+        }
+        Ok(())
+    }
+
+    /// Those of the ignored that sketches hold: of super shingles none.
+    fn in_sketches(&self) -> &[u64] {
+        match self.plan.params.scheme {
+            Scheme::SuperShingle(_) => &[],
+            _ => &self.ignored,
+        }
+    }
+
+    fn sample(&self) -> Sample {
+        match &self.plan.params.scheme {
+            Scheme::Shingle(params) => params.sample,
+            _ => Sample::Mod(1),
+        }
+    }
+
+    /// The clusters by a policy; `link` gets each link, once, in an order that means nothing.
+    pub fn cluster(
+        &self,
+        policy: &Policy,
+        link: &mut dyn FnMut(Link),
+    ) -> Result<Clusters, LabError> {
+        let mut sets = UnionFind::new(self.documents());
+        let mut take = |found: Link| {
+            sets.union(found.a, found.b);
+            link(found);
+        };
+        match self.plan.params.scheme {
+            Scheme::SuperShingle(_) => self.by_lists(policy, &mut take)?,
+            _ => self.by_counts(policy, &mut take)?,
+        }
+        for (id, &class) in (0u32..).zip(&self.classes) {
+            sets.union(id, class);
+        }
+        Ok(Clusters(sets.into_least()))
+    }
+
+    /// The clusters by one common super shingle and nothing else: the lists alone are read.
+    pub fn cluster_by_one(&self) -> Result<Clusters, LabError> {
+        let mut sets = UnionFind::new(self.documents());
+        let mut entries = self.reader(Kind::Shingles)?;
+        let (mut first, mut is_common) = (None::<Entry<8>>, false);
+        while let Some(entry) = entries.next::<Entry<8>>()? {
+            self.check(entry.id)?;
+            match first.filter(|first| first.shingle == entry.shingle) {
+                Some(first) if !is_common => {
+                    sets.union(first.id, entry.id);
+                }
+                Some(_) => {}
+                None => {
+                    is_common = self.ignored.binary_search(&entry.shingle).is_ok();
+                    first = Some(entry);
+                }
+            }
+        }
+        for (id, &class) in (0u32..).zip(&self.classes) {
+            sets.union(id, class);
+        }
+        Ok(Clusters(sets.into_least()))
+    }
+
+    fn by_counts(&self, policy: &Policy, take: &mut dyn FnMut(Link)) -> Result<(), LabError> {
+        let mut pairs = self.reader(Kind::Pairs)?;
+        let is_counted = matches!(self.sample(), Sample::Mod(_));
+        while let Some(Triple { a, b, count }) = pairs.next()? {
+            self.check(b)?;
+            let told = if is_counted {
+                of_overlap(Overlap {
+                    common: u64::from(count.cast_unsigned()),
+                    a: self.counts[a as usize].into(),
+                    b: self.counts[b as usize].into(),
+                })
+            } else {
+                self.estimates(a, b)?
+            };
+            if policy.lets_through(&told) {
+                take(Link { a, b, told });
+            }
+        }
+        Ok(())
+    }
+
+    /// That a number is one of a document; the greater of a pair is asked about.
+    fn check(&self, id: u32) -> Result<(), PhaseError> {
+        if id < self.documents() {
+            Ok(())
+        } else {
+            Err(damaged(
+                &Kind::Pairs.path(&self.folder),
+                "a document that is none",
+            ))
+        }
+    }
+
+    /// "Any documents that share a super shingle resemble each other are added into the cluster. (If we want a higher
+    /// threshold we can compute their actual resemblance.)"
+    fn by_lists(&self, policy: &Policy, take: &mut dyn FnMut(Link)) -> Result<(), LabError> {
+        let room = Some((self.plan.memory / 2).max(1 << 14));
+        let mut sorter = Sorter::<Pair>::new(room, &self.folder)?;
+        let mut entries = self.reader(Kind::Shingles)?;
+        let every = policy.every || policy.resemblance > 0.0;
+        let digests = if every { Vec::new() } else { self.digests()? };
+        let (mut list, mut shingle) = (Vec::<u32>::new(), None);
+        loop {
+            let entry = entries.next::<Entry<8>>()?;
+            if shingle != entry.map(|entry| entry.shingle) {
+                let is_common = shingle.is_some_and(|one| self.ignored.binary_search(&one).is_ok());
+                if every && !is_common {
+                    for (at, &b) in list.iter().enumerate() {
+                        for &a in &list[..at] {
+                            sorter.push(Pair { a, b })?;
+                        }
+                    }
+                } else if !is_common {
+                    // The first by digest: numbers mean nothing.
+                    let first = list.iter().copied().min_by_key(|&id| digests[id as usize]);
+                    for (&id, first) in list.iter().zip(first.into_iter().cycle()) {
+                        if id != first {
+                            let (a, b) = (id.min(first), id.max(first));
+                            sorter.push(Pair { a, b })?;
+                        }
+                    }
+                }
+                list.clear();
+                shingle = entry.map(|entry| entry.shingle);
+            }
+            let Some(entry) = entry else { break };
+            self.check(entry.id)?;
+            list.push(entry.id);
+        }
+        let mut merge = Merge::new(sorter.finish()?, room, &self.folder)?;
+        // What super shingles cannot tell makes no link.
+        let policy = Policy {
+            containment: None,
+            ..*policy
+        };
+        let check = policy.resemblance > 0.0;
+        while let Some(Pair { a, b }) = merge.next()? {
+            let told = self.estimates(a, b)?;
+            if !check || policy.lets_through(&told) {
+                take(Link { a, b, told });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of a record of phase 2 and of phase 3, for reports.
+pub const RECORD_BYTES: (usize, usize) = (Entry::<5>::BYTES, Triple::BYTES);

@@ -1,0 +1,238 @@
+//! What is sorted: fixed sizes, as small as they go.
+
+use resemble_engine::groups::sort::Record;
+
+/// <shingle, id>: a shingle of `KEY` bytes (5 of shingles, 8 of super shingles) and the document that has it. 9 bytes on
+/// disk, as in the paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Entry<const KEY: usize> {
+    pub(super) shingle: u64,
+    pub(super) id: u32,
+}
+
+impl<const KEY: usize> Record for Entry<KEY> {
+    const BYTES: usize = KEY + 4;
+
+    fn put(&self, out: &mut [u8]) {
+        out[..KEY].copy_from_slice(&self.shingle.to_le_bytes()[..KEY]);
+        out[KEY..].copy_from_slice(&self.id.to_le_bytes());
+    }
+
+    fn take(bytes: &[u8]) -> Self {
+        let mut shingle = [0; 8];
+        shingle[..KEY].copy_from_slice(&bytes[..KEY]);
+        Self {
+            shingle: u64::from_le_bytes(shingle),
+            id: u32_at(bytes, KEY),
+        }
+    }
+}
+
+/// <id, id, count>: how many shingles two documents have in common, the lesser first. While they are formed a count may be
+/// -1: a shingle that is common now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Triple {
+    pub(super) a: u32,
+    pub(super) b: u32,
+    pub(super) count: i32,
+}
+
+impl Record for Triple {
+    const BYTES: usize = 12;
+
+    fn put(&self, out: &mut [u8]) {
+        out[..4].copy_from_slice(&self.a.to_le_bytes());
+        out[4..8].copy_from_slice(&self.b.to_le_bytes());
+        out[8..].copy_from_slice(&self.count.to_le_bytes());
+    }
+
+    fn take(bytes: &[u8]) -> Self {
+        Self {
+            a: u32_at(bytes, 0),
+            b: u32_at(bytes, 4),
+            count: u32_at(bytes, 8).cast_signed(),
+        }
+    }
+
+    fn absorb(&mut self, other: &Self) -> bool {
+        let same = (self.a, self.b) == (other.a, other.b);
+        if same {
+            self.count = self.count.saturating_add(other.count);
+        }
+        same
+    }
+}
+
+/// Two documents of one list of super shingles, the lesser first; each once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Pair {
+    pub(super) a: u32,
+    pub(super) b: u32,
+}
+
+impl Record for Pair {
+    const BYTES: usize = 8;
+
+    fn put(&self, out: &mut [u8]) {
+        out[..4].copy_from_slice(&self.a.to_le_bytes());
+        out[4..].copy_from_slice(&self.b.to_le_bytes());
+    }
+
+    fn take(bytes: &[u8]) -> Self {
+        Self {
+            a: u32_at(bytes, 0),
+            b: u32_at(bytes, 4),
+        }
+    }
+
+    fn absorb(&mut self, other: &Self) -> bool {
+        self == other
+    }
+}
+
+/// A name of 16 bytes and the document that has it: equal ones stand together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Same {
+    pub(super) name: [u8; 16],
+    pub(super) id: u32,
+}
+
+impl Record for Same {
+    const BYTES: usize = 20;
+
+    fn put(&self, out: &mut [u8]) {
+        out[..16].copy_from_slice(&self.name);
+        out[16..].copy_from_slice(&self.id.to_le_bytes());
+    }
+
+    fn take(bytes: &[u8]) -> Self {
+        Self {
+            name: array_at(bytes, 0),
+            id: u32_at(bytes, 16),
+        }
+    }
+}
+
+/// A shingle that is ignored, how many documents have it, and one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Ignored {
+    pub(super) shingle: u64,
+    pub(super) documents: u32,
+    pub(super) id: u32,
+}
+
+impl Record for Ignored {
+    const BYTES: usize = 16;
+
+    fn put(&self, out: &mut [u8]) {
+        out[..8].copy_from_slice(&self.shingle.to_le_bytes());
+        out[8..12].copy_from_slice(&self.documents.to_le_bytes());
+        out[12..].copy_from_slice(&self.id.to_le_bytes());
+    }
+
+    fn take(bytes: &[u8]) -> Self {
+        Self {
+            shingle: u64::from_le_bytes(array_at(bytes, 0)),
+            documents: u32_at(bytes, 8),
+            id: u32_at(bytes, 12),
+        }
+    }
+}
+
+/// What is known of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Row {
+    /// The digest of its bytes.
+    pub(super) digest: [u8; 32],
+    /// What names its words.
+    pub(super) words: [u8; 16],
+    /// What names its sketch; of one without shingles its bytes.
+    pub(super) sketch: [u8; 16],
+    /// Its bytes.
+    pub(super) size: u64,
+    /// Where its sketch begins.
+    pub(super) at: u64,
+    /// Shingles in its sketch.
+    pub(super) shingles: u32,
+    /// Of these, such as are ignored.
+    pub(super) ignored: u32,
+    /// What stands for it: the first document with this sketch.
+    pub(super) class: u32,
+}
+
+impl Record for Row {
+    const BYTES: usize = 92;
+
+    fn put(&self, out: &mut [u8]) {
+        out[..32].copy_from_slice(&self.digest);
+        out[32..48].copy_from_slice(&self.words);
+        out[48..64].copy_from_slice(&self.sketch);
+        out[64..72].copy_from_slice(&self.size.to_le_bytes());
+        out[72..80].copy_from_slice(&self.at.to_le_bytes());
+        out[80..84].copy_from_slice(&self.shingles.to_le_bytes());
+        out[84..88].copy_from_slice(&self.ignored.to_le_bytes());
+        out[88..].copy_from_slice(&self.class.to_le_bytes());
+    }
+
+    fn take(bytes: &[u8]) -> Self {
+        Self {
+            digest: array_at(bytes, 0),
+            words: array_at(bytes, 32),
+            sketch: array_at(bytes, 48),
+            size: u64::from_le_bytes(array_at(bytes, 64)),
+            at: u64::from_le_bytes(array_at(bytes, 72)),
+            shingles: u32_at(bytes, 80),
+            ignored: u32_at(bytes, 84),
+            class: u32_at(bytes, 88),
+        }
+    }
+}
+
+/// As many bytes as asked for; zeros where there are not so many.
+pub(super) fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    bytes
+        .get(at..)
+        .and_then(|rest| rest.first_chunk())
+        .copied()
+        .unwrap_or([0; N])
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(array_at(bytes, at))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn back<R: Record + std::fmt::Debug>(record: R) -> R {
+        let mut bytes = vec![0; R::BYTES];
+        record.put(&mut bytes);
+        R::take(&bytes)
+    }
+
+    proptest! {
+        #[test]
+        fn records_are_read_back(numbers in any::<[u32; 4]>(), long in any::<[u64; 3]>(), name in any::<[u8; 32]>()) {
+            let [a, b, c, d] = numbers;
+            let entry = Entry::<5> { shingle: long[0] & 0xff_ffff_ffff, id: a };
+            prop_assert_eq!(back(entry), entry);
+            let entry = Entry::<8> { shingle: long[0], id: a };
+            prop_assert_eq!(back(entry), entry);
+            let triple = Triple { a, b, count: c.cast_signed() };
+            prop_assert_eq!(back(triple), triple);
+            prop_assert_eq!(back(Pair { a, b }), Pair { a, b });
+            let ignored = Ignored { shingle: long[1], documents: a, id: b };
+            prop_assert_eq!(back(ignored), ignored);
+            let same = Same { name: array_at(&name, 0), id: d };
+            prop_assert_eq!(back(same), same);
+            let row = Row {
+                digest: name, words: array_at(&name, 3), sketch: array_at(&name, 9), size: long[0],
+                at: long[1], shingles: a, ignored: b, class: c,
+            };
+            prop_assert_eq!(back(row), row);
+        }
+    }
+}

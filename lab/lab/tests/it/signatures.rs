@@ -1,0 +1,310 @@
+//! Published methods on files: what is kept, what changes, what is left out.
+
+use crate::requests::method_request;
+use crate::scene::Scene;
+use resemble_engine::Snapshot;
+use resemble_lab::method::{SignatureCache, answer, sign_file};
+use resemble_lab::question::{
+    MethodBar, MethodPairRow, MethodPairs, MethodQuestion, MethodRequest, MethodRow,
+};
+use resemble_methods::{Method, MethodParams, sign};
+use resemble_proto::message::Answer;
+use resemble_report::figure::Figure;
+
+fn text(seed: u32, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(2_654_435_761).max(1);
+    let mut out = Vec::new();
+    while out.len() < len {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        // Words with anchors of sif in them.
+        out.extend_from_slice(format!("{state:08x} with ").as_bytes());
+    }
+    out.truncate(len);
+    out
+}
+
+fn request(scene: &Scene, method: Method, question: MethodQuestion) -> MethodRequest {
+    method_request(scene, "", &MethodParams::paper(method), question)
+}
+
+fn all_pairs() -> MethodQuestion {
+    MethodQuestion::Pairs(MethodPairs {
+        exact: false,
+        score: resemble_lab::question::MethodScore::Paper,
+        bar: MethodBar {
+            min: Figure::new(0.0),
+            ..MethodBar::default()
+        },
+    })
+}
+
+fn ask(
+    scene: &Scene,
+    method: Method,
+    question: MethodQuestion,
+    cache: SignatureCache<'_>,
+) -> Answer<MethodRow> {
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    answer(&snapshot, &request(scene, method, question), None, cache).expect("an answer")
+}
+
+fn names(answer: &Answer<MethodRow>) -> Vec<(String, String)> {
+    let pair = |row: &MethodRow| match row {
+        MethodRow::Pair(MethodPairRow { a, b, .. }) => {
+            let name = |path: &resemble_proto::path::PathText| {
+                path.as_path()
+                    .file_name()
+                    .expect("a name")
+                    .to_string_lossy()
+                    .into_owned()
+            };
+            Some((name(a), name(b)))
+        }
+        _ => None,
+    };
+    answer.rows.iter().filter_map(pair).collect()
+}
+
+#[test]
+fn what_was_signed_once_is_not_read_again() {
+    let mut scene = Scene::new();
+    let base = text(1, 60_000);
+    scene.write("a", &base);
+    scene.write("b", &base[..40_000]);
+    scene.write("c", text(2, 60_000));
+    scene.scan();
+    for method in Method::ALL {
+        let commits = || scene.index.snapshot().expect("a snapshot").generation();
+        let cache = SignatureCache::in_index(&scene.index);
+        let before = commits();
+        let first = ask(&scene, method, all_pairs(), cache);
+        // Fingerprints of sif have 22 bits: strangers may share one.
+        let best = ("a".to_owned(), "b".to_owned());
+        assert_eq!(names(&first).first(), Some(&best), "{method}");
+        assert_eq!(commits(), before + 1, "{method}");
+        // The files are gone, the index does not know yet: the answer is made of what was kept.
+        for name in ["a", "b", "c"] {
+            std::fs::rename(scene.root().join(name), scene.temp.path().join(name)).expect("moved");
+        }
+        let second = ask(&scene, method, all_pairs(), cache);
+        assert_eq!(
+            (second.rows, second.errors.len()),
+            (first.rows, 0),
+            "{method}"
+        );
+        assert_eq!(commits(), before + 1, "{method}");
+        // Kept nowhere: each is an error.
+        let params = MethodParams::parse("mod.bytes-20.n-7.v1", None).expect("params");
+        let other = MethodRequest {
+            params,
+            ..request(&scene, method, all_pairs())
+        };
+        let snapshot = scene.index.snapshot().expect("a snapshot");
+        let unreadable =
+            answer(&snapshot, &other, None, SignatureCache::nowhere()).expect("an answer");
+        assert_eq!(
+            (unreadable.rows.len(), unreadable.errors.len()),
+            (0, 3),
+            "{method}"
+        );
+        for name in ["a", "b", "c"] {
+            std::fs::rename(scene.temp.path().join(name), scene.root().join(name)).expect("moved");
+        }
+    }
+}
+
+/// Two questions that began on the same state of the index: what one of them has cached is not lost to
+/// the other, though both write to the same records.
+#[test]
+fn two_questions_at_a_time_cache_what_both_have_signed() {
+    let mut scene = Scene::new();
+    for folder in ["one", "other"] {
+        scene.write(&format!("{folder}/a"), text(1, 20_000));
+        scene.write(&format!("{folder}/b"), text(folder.len() as u32, 20_000));
+    }
+    scene.scan();
+    let cache = SignatureCache::in_index(&scene.index);
+    let request = |within: &str| {
+        method_request(
+            &scene,
+            within,
+            &MethodParams::paper(Method::Mod),
+            all_pairs(),
+        )
+    };
+    let ask = |snapshot: &Snapshot, within: &str| {
+        answer(snapshot, &request(within), None, cache).expect("an answer")
+    };
+    let before = scene.index.snapshot().expect("a snapshot");
+    ask(&before, "one");
+    ask(&before, "other");
+    let now = scene.index.snapshot().expect("a snapshot");
+    let nowhere = SignatureCache::nowhere();
+    let signed = answer(&now, &request(""), None, nowhere).expect("an answer");
+    std::fs::rename(scene.root(), scene.temp.path().join("away")).expect("moved");
+    let cached = ask(&now, "");
+    assert_eq!((cached.rows, cached.errors), (signed.rows, Vec::new()));
+    let kept = now.records("method.kept/").expect("records");
+    assert_eq!(kept.len(), 1, "one block");
+}
+
+#[test]
+fn a_file_that_changed_is_compared_as_it_is_and_not_kept_as_it_was() {
+    let mut scene = Scene::new();
+    let base = text(1, 60_000);
+    scene.write("a", &base);
+    scene.write("b", text(2, 60_000));
+    scene.scan();
+    // Behind the index's back.
+    scene.write("b", &base[..50_000]);
+    let changed = ask(
+        &scene,
+        Method::Mod,
+        all_pairs(),
+        SignatureCache::in_index(&scene.index),
+    );
+    assert_eq!(names(&changed).len(), 1);
+    scene.write("b", text(2, 60_000));
+    let restored = ask(
+        &scene,
+        Method::Mod,
+        all_pairs(),
+        SignatureCache::in_index(&scene.index),
+    );
+    assert_eq!(names(&restored).len(), 0);
+}
+
+#[test]
+fn signatures_go_with_their_contents() {
+    let mut scene = Scene::new();
+    for number in 0..20 {
+        scene.write(&format!("f{number}"), text(number, 9_000));
+    }
+    scene.scan();
+    ask(
+        &scene,
+        Method::Sif,
+        all_pairs(),
+        SignatureCache::in_index(&scene.index),
+    );
+    let kept = |scene: &Scene| {
+        let snapshot = scene.index.snapshot().expect("a snapshot");
+        let records = snapshot.records("method.kept/sif").expect("records");
+        records
+            .iter()
+            .map(|(_, record)| record.len())
+            .sum::<usize>()
+    };
+    let before = kept(&scene);
+    for number in 0..19 {
+        std::fs::remove_file(scene.root().join(format!("f{number}"))).expect("removed");
+    }
+    scene.write("new", text(99, 9_000));
+    scene.scan();
+    ask(
+        &scene,
+        Method::Sif,
+        all_pairs(),
+        SignatureCache::in_index(&scene.index),
+    );
+    assert!(kept(&scene) * 5 < before, "{} {before}", kept(&scene));
+}
+
+#[test]
+fn only_so_many_parameters_are_kept() {
+    let mut scene = Scene::new();
+    scene.write("a", text(1, 20_000));
+    scene.scan();
+    for n in 10..40 {
+        let request = MethodRequest {
+            params: MethodParams::parse(&format!("mod.bytes-20.n-{n}.v1"), None).expect("params"),
+            ..request(&scene, Method::Mod, all_pairs())
+        };
+        let snapshot = scene.index.snapshot().expect("a snapshot");
+        answer(
+            &snapshot,
+            &request,
+            None,
+            SignatureCache::in_index(&scene.index),
+        )
+        .expect("an answer");
+    }
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let kept = snapshot.records("method.kept/").expect("records");
+    assert_eq!(kept.len(), 8);
+    assert!(kept.iter().any(|(name, _)| name.contains("n-39")));
+}
+
+#[test]
+fn damaged_records_cost_time_and_nothing_else() {
+    let mut scene = Scene::new();
+    let base = text(1, 60_000);
+    scene.write("a", &base);
+    scene.write("b", &base[..40_000]);
+    scene.scan();
+    let groups = || MethodQuestion::Groups(MethodBar::default());
+    let pairs = ask(
+        &scene,
+        Method::Sif,
+        all_pairs(),
+        SignatureCache::in_index(&scene.index),
+    );
+    let sets = ask(
+        &scene,
+        Method::Sif,
+        groups(),
+        SignatureCache::in_index(&scene.index),
+    );
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let records = snapshot.records("method.").expect("records");
+    drop(snapshot);
+    for (name, value) in records {
+        for damage in [&b""[..], &[0xff; 40], &value[..value.len() / 2]] {
+            scene.index.put_record(&name, damage).expect("written");
+            assert_eq!(
+                ask(
+                    &scene,
+                    Method::Sif,
+                    all_pairs(),
+                    SignatureCache::in_index(&scene.index)
+                )
+                .rows,
+                pairs.rows,
+                "{name}"
+            );
+            let again = ask(&scene, Method::Sif, groups(), SignatureCache::nowhere());
+            assert_eq!(again.rows, sets.rows, "{name}");
+        }
+        scene.index.put_record(&name, &value).expect("written");
+    }
+}
+
+#[test]
+fn a_file_is_signed_as_its_bytes_are() {
+    let scene = Scene::new();
+    // More than one piece, with a hole.
+    let bytes = [text(1, 1_500_000), vec![0; 3 << 20], text(2, 100_000)].concat();
+    scene.write("plain", &bytes);
+    let sparse = scene.root().join("sparse");
+    {
+        use std::os::unix::fs::FileExt;
+        let file = std::fs::File::create(&sparse).expect("a file");
+        file.write_all_at(&bytes[..1_500_000], 0).expect("written");
+        let tail = bytes.len() - 100_000;
+        file.write_all_at(&bytes[tail..], tail as u64)
+            .expect("written");
+    }
+    for method in Method::ALL {
+        let params = MethodParams::paper(method);
+        let plain = sign_file(&scene.root().join("plain"), &params).expect("signed");
+        assert_eq!(plain.signature, sign(&params, &bytes), "{method}");
+        let holes = sign_file(&sparse, &params).expect("signed");
+        assert_eq!(
+            (holes.content, holes.size),
+            (plain.content, plain.size),
+            "{method}"
+        );
+    }
+}
