@@ -22,10 +22,10 @@ use std::time::{Duration, Instant};
 
 use resemble_core::Params;
 use resemble_core::params::SamplingParams;
-use resemble_engine::apart::{self, Formats, Limits, TakeApart};
-use resemble_engine::find::{Subject, listing};
-use resemble_engine::ingest::{Ingest, IngestOptions, Report, RootOptions, Target, Unobserved};
 use resemble_index::{Entry, Index, Options};
+use resemble_query::find::{Subject, listing};
+use resemble_scan::apart::{self, Formats, Limits, TakeApart};
+use resemble_scan::ingest::{Ingest, IngestOptions, Report, RootOptions, Target, Unobserved};
 
 /// Questions asked.
 const ASKED: usize = 2_000;

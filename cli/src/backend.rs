@@ -19,10 +19,6 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::params::ChunkParams;
 use resemble_core::{Digest, Params};
-use resemble_engine::AskError;
-use resemble_engine::apart::{Formats, Limits, TakeApart};
-use resemble_engine::aspects::{self, Aspect};
-use resemble_engine::find::{self, Incoming, Stream, holders};
 use resemble_proto::catalogued::{self, Source};
 use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::documents::SimilarFiles;
@@ -32,7 +28,11 @@ use resemble_proto::message::{
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
+use resemble_query::AskError;
+use resemble_query::aspects::{self, Aspect};
+use resemble_query::find::{self, Incoming, Stream, holders};
 use resemble_report::quote::quoted;
+use resemble_scan::apart::{Formats, Limits, TakeApart};
 
 use resemble_report::human::human_size;
 

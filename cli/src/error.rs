@@ -8,14 +8,14 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use resemble_engine::AskError;
-use resemble_engine::local::LocalError;
-use resemble_engine::portable::CatalogueError;
-use resemble_engine::templates::TemplateError;
 use resemble_proto::client::ClientError;
 use resemble_proto::message::{BadParams, reason};
 use resemble_proto::pattern::BadPattern;
 use resemble_proto::places::PlaceError;
+use resemble_query::AskError;
+use resemble_query::local::LocalError;
+use resemble_query::portable::CatalogueError;
+use resemble_query::templates::TemplateError;
 use resemble_report::quote::quoted;
 
 /// How a command that did its work ended.

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use resemble_core::Params;
-use resemble_engine::why::{self, Line, Side, Span, View, ViewOptions};
 use resemble_proto::message::reason;
 use resemble_proto::path::PathText;
+use resemble_query::why::{self, Line, Side, Span, View, ViewOptions};
 use resemble_report::evidence::{Half, SideBySide};
 use resemble_report::quote::harmless;
 

@@ -14,11 +14,11 @@ use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-use resemble_engine::aspects::{self, INTO};
-use resemble_engine::portable;
 use resemble_proto::catalogued;
 use resemble_proto::message::{SoftError, reason};
 use resemble_proto::path::PathText;
+use resemble_query::aspects::{self, INTO};
+use resemble_query::portable;
 use resemble_report::quote::quoted;
 
 use crate::error::{CliError, CliResult};

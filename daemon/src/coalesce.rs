@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use resemble_engine::ingest::Cause;
+use resemble_scan::ingest::Cause;
 
 use crate::watch::{Hint, Marks, Rename};
 

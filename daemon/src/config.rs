@@ -42,10 +42,10 @@ use std::time::Duration;
 use clap::{ArgAction, Parser, ValueEnum};
 use resemble_core::Params;
 use resemble_core::params::ChunkParams;
-use resemble_engine::apart::{Converter, Limits};
-use resemble_engine::ingest::RootOptions;
 use resemble_fs::{Show, View};
 use resemble_proto::places::{self, Env, PlaceError};
+use resemble_scan::apart::{Converter, Limits};
+use resemble_scan::ingest::RootOptions;
 use serde::Deserialize;
 
 /// How often the whole tree is compared with the index, changes or not.

@@ -22,7 +22,7 @@ pub struct Verbosity {
 /// The crates whose messages are ours.
 const OWN: [&str; 4] = [
     "resemble_daemon",
-    "resemble_engine",
+    "resemble_query",
     "resemble_fs",
     "resemble_index",
 ];

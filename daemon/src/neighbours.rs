@@ -8,16 +8,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use resemble_core::{Relation, Score};
-use resemble_engine::AskError;
-use resemble_engine::dirs;
-use resemble_engine::find::{self, FindOptions, LISTED, Similar, Subject};
-use resemble_engine::why;
 use resemble_fs::{Listing, Neighbour, Neighbours};
 use resemble_index::Snapshot;
 use resemble_proto::catalogued;
 use resemble_proto::message::{Answer, DirRow};
 use resemble_proto::path::PathText;
 use resemble_proto::report;
+use resemble_query::AskError;
+use resemble_query::dirs;
+use resemble_query::find::{self, FindOptions, LISTED, Similar, Subject};
+use resemble_query::why;
 
 use crate::questions;
 use crate::state::Shared;

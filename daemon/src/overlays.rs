@@ -333,9 +333,9 @@ mod tests {
     use super::*;
     use crossbeam_channel::Receiver;
     use resemble_core::Params;
-    use resemble_engine::ingest::RootOptions;
     use resemble_index::Index;
     use resemble_proto::message::{RootState, WatchOrigin};
+    use resemble_scan::ingest::RootOptions;
 
     use crate::state::Root;
 

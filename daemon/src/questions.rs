@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use resemble_engine::AskError;
-use resemble_engine::find::{self, Similar, Subject};
 use resemble_index::Snapshot;
 use resemble_proto::catalogued::is_catalogued;
+use resemble_query::AskError;
+use resemble_query::find::{self, Similar, Subject};
 
 /// The files that resemble the one at `path` as the index has it, best first: those that the
 /// overlay lists: a link to what only a catalogue has leads nowhere. Nothing if it is not indexed.

@@ -15,12 +15,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use parking_lot::{Condvar, Mutex};
 use resemble_core::Params;
 use resemble_core::similarity::Templates;
-use resemble_engine::apart::TakeApart;
-use resemble_engine::ingest::RootOptions;
-use resemble_engine::templates;
 use resemble_index::{Index, OpenError, ReadError, Snapshot};
 use resemble_proto::catalogued::is_catalogued;
 use resemble_proto::message::{Degraded, RootState, WatchOrigin, WatchStatus};
+use resemble_query::templates;
+use resemble_scan::apart::TakeApart;
+use resemble_scan::ingest::RootOptions;
 
 /// A root and how it is.
 #[derive(Clone, Debug, PartialEq)]

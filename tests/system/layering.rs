@@ -110,7 +110,7 @@ fn code(text: &str) -> String {
 }
 
 /// What each crate may know of the others. Everything else is forbidden.
-const MAY_USE: [(&str, &[&str]); 13] = [
+const MAY_USE: [(&str, &[&str]); 14] = [
     ("core", &[]),
     ("mapped", &[]),
     ("mounts", &[]),
@@ -120,16 +120,20 @@ const MAY_USE: [(&str, &[&str]); 13] = [
     ("report", &["core", "proto"]),
     ("index", &["core"]),
     ("fs", &["core", "mounts"]),
-    ("engine", &["core", "extract", "index", "mounts", "proto"]),
+    ("scan", &["core", "extract", "index", "mounts"]),
+    (
+        "query",
+        &["core", "extract", "index", "mounts", "proto", "scan"],
+    ),
     (
         "daemon",
-        &["core", "engine", "fs", "index", "mounts", "proto"],
+        &["core", "fs", "index", "mounts", "proto", "query", "scan"],
     ),
-    ("cli", &["core", "engine", "proto", "report"]),
+    ("cli", &["core", "proto", "query", "report", "scan"]),
     (
         "lab",
         &[
-            "cli", "core", "engine", "index", "mapped", "methods", "proto", "report",
+            "cli", "core", "index", "mapped", "methods", "proto", "query", "report", "scan",
         ],
     ),
 ];
@@ -232,7 +236,7 @@ fn watched_files_are_never_mapped() {
 }
 
 /// Crates that are on their way: the list only shrinks.
-const STILL_CYCLIC: [&str; 1] = ["crates/engine"];
+const STILL_CYCLIC: [&str; 1] = ["crates/query"];
 
 #[test]
 fn the_modules_of_a_crate_import_each_other_in_one_direction() {

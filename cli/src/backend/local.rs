@@ -13,12 +13,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use resemble_core::{ByteLen, Params};
-use resemble_engine::find::{self, Subject, holders};
-use resemble_engine::ingest::{Observer, Progress as Reading, Report};
-use resemble_engine::local::{LocalIndex, LocalOptions};
-use resemble_engine::pairs::{self, PairsOptions};
-use resemble_engine::templates::{self, Store};
-use resemble_engine::{AskError, Snapshot, answer, compare, covered, dirs, groups};
 use resemble_proto::documents::{SimilarDirs, SimilarFiles, SimilarPairs};
 use resemble_proto::message::{
     Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirsRequest, DumpForm,
@@ -28,6 +22,12 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env, PlaceError};
 use resemble_proto::question::{OrderRequest, Question};
+use resemble_query::find::{self, Subject, holders};
+use resemble_query::local::{LocalIndex, LocalOptions};
+use resemble_query::pairs::{self, PairsOptions};
+use resemble_query::templates::{self, Store};
+use resemble_query::{AskError, Snapshot, answer, compare, covered, dirs, groups};
+use resemble_scan::ingest::{Observer, Progress as Reading, Report};
 use rustix::fs::{Access, access};
 
 use super::{Sought, formats, read_now, subject_error};

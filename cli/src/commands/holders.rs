@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use resemble_core::Params;
-use resemble_engine::apart::TakeApart;
-use resemble_engine::find::holders::{Sought, prove};
 use resemble_proto::documents::Document;
 use resemble_proto::message::{Header, HolderRow, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::FindParameters;
+use resemble_query::find::holders::{Sought, prove};
 use resemble_report::document::Extras;
+use resemble_scan::apart::TakeApart;
 
 use crate::args::{Answering, FindArgs, Global, ListAs, RowOutput, Unit};
 use crate::backend::{Backend, formats, subject_error};

@@ -11,12 +11,12 @@ pub use summary::write_files;
 
 use std::path::{Component, Path, PathBuf};
 
-use resemble_engine::portable;
 use resemble_proto::catalogued;
 use resemble_proto::message::{FindRequest, FindRow, MeasureUnit, Scope, SoftError, WatchRow};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use resemble_proto::places::Env;
+use resemble_query::portable;
 use resemble_report::quote::quoted;
 use serde::Serialize;
 

@@ -7,11 +7,11 @@
 use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
-use resemble_engine::templates::Store;
 use resemble_proto::client::Client;
 use resemble_proto::message::{Answer, MarkRequest, Scope, TemplateRow};
 use resemble_proto::places::{self, Env};
 use resemble_proto::report::Head;
+use resemble_query::templates::Store;
 
 use crate::args::{Global, MarkArgs, RowOutput, TemplatesAction, TemplatesArgs};
 use crate::backend;

@@ -12,18 +12,18 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
-use resemble_engine::AskError;
-use resemble_engine::apart::TakeApart;
-use resemble_engine::why::{self, Comparison, SharedRange, Stretch, ViewOptions};
 use resemble_proto::documents::Document;
 use resemble_proto::message::{
     ChangedNumber, Differs, Explanation, Header, WhyParameters, WhyRange, WhyStretch, WhyTotals,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
+use resemble_query::AskError;
+use resemble_query::why::{self, Comparison, SharedRange, Stretch, ViewOptions};
 use resemble_report::human::human_count;
 use resemble_report::quote::quoted;
 use resemble_report::table::{Field, Style, write_row};
+use resemble_scan::apart::TakeApart;
 
 use crate::args::{RowFormat, WhyArgs};
 use crate::backend::formats;

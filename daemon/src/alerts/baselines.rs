@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use resemble_core::ContentId;
-use resemble_engine::AskError;
 use resemble_index::{ReadError, Snapshot};
+use resemble_query::AskError;
 
 use super::partners::{self, content_at};
 

@@ -365,8 +365,8 @@ mod tests {
     use std::fs;
 
     use resemble_core::{ByteLen, Params, Score};
-    use resemble_engine::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
     use resemble_index::{Index, Options};
+    use resemble_scan::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
 
     use super::*;
     use crate::journal;

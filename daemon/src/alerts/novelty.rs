@@ -28,10 +28,10 @@ use std::time::{Duration, SystemTime};
 
 use ignore::gitignore::Gitignore;
 use resemble_core::{ByteLen, ContentId, FileId, Relation, Score};
-use resemble_engine::AskError;
-use resemble_engine::ingest::gitignore_of;
 use resemble_index::{FileRow, ReadError, Snapshot};
 use resemble_proto::catalogued::is_catalogued;
+use resemble_query::AskError;
+use resemble_scan::ingest::gitignore_of;
 
 use super::baselines::{Baseline, Burst};
 use super::batching::Verdict;

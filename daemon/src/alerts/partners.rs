@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use resemble_core::{ByteLen, ContentId, Relation, Score};
-use resemble_engine::AskError;
 use resemble_index::{PartRole, ReadError, Snapshot};
+use resemble_query::AskError;
 
 use crate::questions::similar;
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Instant;
 
-use resemble_engine::ingest::IngestError;
 use resemble_index::{ApplyError, ReadError};
+use resemble_scan::ingest::IngestError;
 
 use super::{Indexer, Retry};
 use crate::state::Topic;

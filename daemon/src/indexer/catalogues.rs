@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use resemble_engine::portable::{self, CatalogueError};
 use resemble_index::Index;
 use resemble_proto::catalogued::{self, Source};
 use resemble_proto::message::{Failure, FailureKind};
+use resemble_query::portable::{self, CatalogueError};
 
 use super::Indexer;
 use crate::state::Topic;

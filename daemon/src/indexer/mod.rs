@@ -34,11 +34,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, after, never, select};
-use resemble_engine::apart::TakeApart;
-use resemble_engine::ingest::{Cause, Ingest, IngestOptions, RootOptions, Target};
-use resemble_engine::stop::StopFlag;
+use resemble_core::stop::StopFlag;
 use resemble_index::Index;
 use resemble_proto::message::{Failure, FailureKind};
+use resemble_scan::apart::TakeApart;
+use resemble_scan::ingest::{Cause, Ingest, IngestOptions, RootOptions, Target};
 use tokio::sync::oneshot;
 
 use crate::alerts;

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use crossbeam_channel::Sender;
-use resemble_engine::ingest::{Committed, Listing, Observer, Progress};
-use resemble_engine::stop::StopFlag;
+use resemble_core::stop::StopFlag;
 use resemble_index::Snapshot;
+use resemble_scan::ingest::{Committed, Listing, Observer, Progress};
 
 use super::watches::Watches;
 use crate::alerts;

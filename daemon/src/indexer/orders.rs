@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use resemble_engine::ingest::RootOptions;
 use resemble_proto::catalogued::is_catalogued;
 use resemble_proto::message::{Failure, FailureKind, RootState, WatchOrigin};
+use resemble_scan::ingest::RootOptions;
 
 use super::{Command, Indexer, PendingSync, internal, reply, roots};
 use crate::alerts;

@@ -8,10 +8,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use resemble_engine::ingest::{Cause, RootOptions, Target};
 use resemble_index::{ApplyError, Snapshot};
 use resemble_proto::message::WatchOrigin;
 use resemble_proto::path::PathText;
+use resemble_scan::ingest::{Cause, RootOptions, Target};
 use serde::{Deserialize, Serialize};
 
 use crate::state::{Root, Shared};

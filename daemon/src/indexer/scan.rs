@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-use resemble_engine::ingest::{Cause, Report, Scope, Target};
 use resemble_proto::message::RootState;
+use resemble_scan::ingest::{Cause, Report, Scope, Target};
 
 use super::observer::Watching;
 use super::watches::look;

@@ -6,9 +6,9 @@ use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 use resemble_core::Params;
-use resemble_engine::dump::dump;
-use resemble_engine::ingest::Unobserved;
 use resemble_index::{OpenError, Snapshot};
+use resemble_query::dump::dump;
+use resemble_scan::ingest::Unobserved;
 
 use resemble_proto::message::{RootState, WatchOrigin};
 

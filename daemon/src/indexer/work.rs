@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use resemble_engine::ingest::{Cause, Scope, Target};
+use resemble_scan::ingest::{Cause, Scope, Target};
 
 use super::watches::Polled;
 use super::{BREATH, GATHER, Indexer, POLL, POLL_SHARE, RECHECKS, roots};

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use resemble_core::StopFlag;
-use resemble_engine::ingest::RootOptions;
 use resemble_proto::catalogued;
 use resemble_proto::frame::{self, LineBuffer, MAX_ANSWER, encode};
 use resemble_proto::message::{
     AlertRow, Answer, End, Failure, FailureKind, Header, Hello, Reply, Request,
 };
+use resemble_scan::ingest::RootOptions;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
-use resemble_engine::compare::Recent;
 use resemble_proto::message::Unopened;
+use resemble_query::compare::Recent;
 use tokio::sync::Semaphore;
 
 use super::status::Figures;

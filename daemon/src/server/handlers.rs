@@ -8,13 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use resemble_core::{ByteLen, Digest, FileId, StopFlag};
-use resemble_engine::AskError;
-use resemble_engine::aspects::Aspect;
-use resemble_engine::find::{self, FindOptions};
-use resemble_engine::fsid::FsIds;
-use resemble_engine::ingest::RootOptions;
-use resemble_engine::pairs::{self, PairsOptions};
-use resemble_engine::{answer, compare, covered, dirs, groups};
 use resemble_fs::View;
 use resemble_index::Snapshot;
 use resemble_proto::catalogued::{is_catalogued, is_label};
@@ -25,6 +18,13 @@ use resemble_proto::message::{
     WatchOrigin, WatchRow, Whole, WireAspect,
 };
 use resemble_proto::path::PathText;
+use resemble_query::AskError;
+use resemble_query::aspects::Aspect;
+use resemble_query::find::{self, FindOptions};
+use resemble_query::pairs::{self, PairsOptions};
+use resemble_query::{answer, compare, covered, dirs, groups};
+use resemble_scan::fsid::FsIds;
+use resemble_scan::ingest::RootOptions;
 
 use super::context::Context;
 use super::out::{ClientGone, Out};

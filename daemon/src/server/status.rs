@@ -9,12 +9,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use resemble_core::ContentId;
-use resemble_engine::aspects;
-use resemble_engine::ingest::RootOptions;
 use resemble_index::{Entry, FileState, ReadError, Snapshot, Totals};
 use resemble_proto::message::{
     Degraded, IndexStatus, RootState, RootStatus, StatusAnswer, Unopened,
 };
+use resemble_query::aspects;
+use resemble_scan::ingest::RootOptions;
 
 use super::context::Context;
 use crate::state::{NoSnapshot, Root};

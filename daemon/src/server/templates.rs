@@ -1,8 +1,8 @@
 //! Marking templates, listing them and taking them back.
 
 use resemble_core::StopFlag;
-use resemble_engine::templates::{self, Store, TemplateError};
 use resemble_proto::message::{Answer, Failure, FailureKind, MarkRequest, TemplateRow};
+use resemble_query::templates::{self, Store, TemplateError};
 
 use super::context::Context;
 use super::handlers::{asked, or_roots, snapshot, watched, with_header};

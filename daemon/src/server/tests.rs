@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use resemble_core::Params;
-use resemble_engine::ingest::RootOptions;
 use resemble_fs::Show;
 use resemble_index::Index;
 use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::message::{FailureKind, RootState, WatchOrigin};
+use resemble_scan::ingest::RootOptions;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::watch;
 

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use resemble_core::Params;
-use resemble_engine::dump::dump;
-use resemble_engine::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
 use resemble_index::Index;
 use resemble_proto::client::{Client, Timeouts};
 use resemble_proto::message::{AlertRow, StatusAnswer};
 use resemble_proto::path::PathText;
+use resemble_query::dump::dump;
+use resemble_scan::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Nothing takes this long, however slow the machine.

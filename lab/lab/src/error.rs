@@ -3,12 +3,12 @@
 use std::io;
 use std::path::PathBuf;
 
-use resemble_engine::AskError;
 use resemble_index::ReadError;
 use resemble_methods::anchors::AnchorError;
 use resemble_methods::vocabulary::LemmaError;
 use resemble_methods::{ParamError, Refused};
 use resemble_proto::message::reason;
+use resemble_query::AskError;
 
 use crate::arrays::ArraysError;
 

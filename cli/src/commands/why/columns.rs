@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 use std::io;
 
 use anstyle::{Ansi256Color, Style};
-use resemble_engine::why::{Folded, Line, Placing, Row, Run, Side, View};
+use resemble_query::why::{Folded, Line, Placing, Row, Run, Side, View};
 use resemble_report::human::human_count;
 use unicode_width::UnicodeWidthChar as _;
 
@@ -468,7 +468,7 @@ mod tests {
 
     #[test]
     fn tabs_go_to_the_next_eighth_column() {
-        let span = |text: &str, run| resemble_engine::why::Span {
+        let span = |text: &str, run| resemble_query::why::Span {
             run,
             text: text.to_owned(),
         };

@@ -3,10 +3,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use resemble_core::Params;
-use resemble_engine::ingest::{
-    Cause, Ingest, IngestOptions, RootOptions, Scope, Target, Unobserved,
-};
 use resemble_index::Index;
+use resemble_scan::ingest::{Cause, Ingest, IngestOptions, RootOptions, Scope, Target, Unobserved};
 
 use super::*;
 use crate::alerts::baselines::Baselines;

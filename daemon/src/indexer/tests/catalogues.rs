@@ -1,8 +1,8 @@
 //! Catalogues that are imported over others.
 
 use resemble_core::hash::content::digest;
-use resemble_engine::portable::{self, Details};
 use resemble_proto::catalogued;
+use resemble_query::portable::{self, Details};
 
 use super::*;
 

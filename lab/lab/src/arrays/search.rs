@@ -8,7 +8,7 @@ use resemble_methods::judged::Overlap;
 
 use super::build::cut;
 use super::{ArraysError, Folder, Lists, Set, shards};
-use resemble_engine::parallel;
+use resemble_query::parallel;
 
 /// Values of documents that are in memory at a time: 64 MiB. All documents at once would be looked up in one pass over the
 /// arrays less, which is a tenth of a second at 24 bits.

@@ -15,12 +15,12 @@ use resemble_cli::lists;
 use resemble_cli::names;
 use resemble_cli::ui::Ui;
 use resemble_core::Params;
-use resemble_engine::AskError;
 use resemble_methods::{Method, MethodParams};
 use resemble_proto::message::{Header, SoftError};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
+use resemble_query::AskError;
 use resemble_report::quote::quoted;
 
 use super::args::FindArgs;

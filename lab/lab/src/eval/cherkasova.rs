@@ -12,7 +12,7 @@ use super::{
     sign_all, windowed,
 };
 use crate::error::LabError;
-use resemble_engine::parallel::in_parallel;
+use resemble_query::parallel::in_parallel;
 
 /// Documents of the research corpus: 100 reports of 9 to 540 KB.
 const DOCUMENTS: usize = 100;

@@ -8,7 +8,7 @@ use resemble_core::ContentKind;
 use resemble_core::hash::content::digest;
 
 use crate::error::LabError;
-use resemble_engine::{AskError, bytes_of};
+use resemble_query::{AskError, bytes_of};
 
 /// A text of the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use super::{Clock, Collection, Page, Section};
 use crate::arrays::{Folder, Lists, Set, Update};
 use crate::error::{LabError, MethodError};
 use crate::method::sorted::real_chunks;
-use resemble_engine::parallel::in_parallel;
+use resemble_query::parallel::in_parallel;
 
 /// Distinct chunks for each value of the hash in the paper: 445,000,000 over 2^24.
 const PAPERS_LOAD: f64 = 26.5;

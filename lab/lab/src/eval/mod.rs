@@ -24,7 +24,7 @@ pub use resemble_report::page::{Curve, Marks, Page, Plot, Section, Table};
 use resemble_methods::{Judged, Method, MethodParams, MethodSignature, Settings, Signer, score};
 
 use crate::error::{LabError, MethodError};
-use resemble_engine::parallel::in_parallel;
+use resemble_query::parallel::in_parallel;
 
 /// Seconds since some moment.
 pub type Clock<'a> = &'a (dyn Fn() -> f64 + Sync);

@@ -12,7 +12,7 @@ use resemble_methods::{Method, MethodParams, MethodSignature};
 use super::Told;
 use super::told::Bar;
 use crate::error::LabError;
-use resemble_engine::parallel::in_parallel;
+use resemble_query::parallel::in_parallel;
 
 /// A pair that was found, by places among the signatures, the lesser first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

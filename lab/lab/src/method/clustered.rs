@@ -17,11 +17,11 @@ use std::path::{Path, PathBuf};
 use crate::question::{MethodClusters, MethodCommonRow, MethodFileRow, MethodLinkRow, MethodRow};
 use resemble_core::hash::content::digest;
 use resemble_core::{ContentDigest, ContentId, ContentKind};
-use resemble_engine::bytes_of;
-use resemble_engine::members::Member;
 use resemble_methods::{Scheme, shingle};
 use resemble_proto::message::{Answer, SoftError};
 use resemble_proto::path::PathText;
+use resemble_query::bytes_of;
+use resemble_query::members::Member;
 use resemble_report::figure::Figure;
 
 use super::Asked;

@@ -15,7 +15,7 @@ use resemble_proto::message::Answer;
 use super::Asked;
 use super::signed::Signed;
 use crate::error::LabError;
-use resemble_engine::dump::name_of;
+use resemble_query::dump::name_of;
 
 pub(super) fn dump(asked: &Asked<'_>) -> Result<Answer<MethodRow>, LabError> {
     let signed = Signed::of(asked, &mut asked.cached())?;

@@ -9,7 +9,7 @@ use super::all_pairs::{Found, all_pairs};
 use super::signed::Signed;
 use super::{Asked, Bar, Told, sorted};
 use crate::error::LabError;
-use resemble_engine::members::Member;
+use resemble_query::members::Member;
 
 pub(super) fn pairs(
     asked: &Asked<'_>,

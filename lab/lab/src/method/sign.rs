@@ -6,8 +6,8 @@ use resemble_core::hash::content::ContentHasher;
 use resemble_core::{ByteLen, ContentDigest};
 use resemble_methods::{MethodParams, MethodSignature, Signer};
 
-use resemble_engine::read::bytes::{Bytes, Next};
-use resemble_engine::{AskError, anchor_of, unreadable};
+use resemble_query::{AskError, anchor_of, unreadable};
+use resemble_scan::read::bytes::{Bytes, Next};
 
 /// What a method keeps of a file, and what it was made of.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,10 +9,10 @@ use resemble_proto::message::SoftError;
 
 use super::cache::{BLOCK, CachedSignatures, NewSignature};
 use super::{Asked, Signing};
-use resemble_engine::soft_error;
+use resemble_query::soft_error;
 
 use crate::error::LabError;
-use resemble_engine::parallel::in_parallel;
+use resemble_query::parallel::in_parallel;
 
 /// Contents of so many ids are signed before the next are begun with.
 const TOGETHER: u32 = 1 << 16;

@@ -17,13 +17,13 @@
 use std::collections::{HashMap, HashSet};
 
 use resemble_core::ContentId;
-use resemble_engine::bytes_of;
 use resemble_index::ContentRow;
 use resemble_methods::arrays::Counter;
 use resemble_methods::judged::Overlap;
 use resemble_methods::sorted5::{overlap, overlap_of_sorted};
 use resemble_methods::{Features, Method, MethodParams, MethodSignature, Scheme};
 use resemble_proto::message::SoftError;
+use resemble_query::bytes_of;
 use tempfile::TempDir;
 
 use super::all_pairs::Found;
@@ -374,7 +374,7 @@ pub(super) fn exactly(
     let chunks = |place: usize| {
         let mut holders = asked.members.holders(contents[place].id);
         holders.find_map(|member| {
-            let small = member.size <= resemble_engine::LARGEST_READ;
+            let small = member.size <= resemble_query::LARGEST_READ;
             let bytes = small.then(|| bytes_of(&member.path).ok())??;
             Some(real_chunks(asked.params, &bytes))
         })

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::ContentDigest;
 use resemble_core::hash::content::{ContentHasher, digest};
-use resemble_engine::AskError;
 use resemble_methods::{MethodSignature, Scheme, shingle, super_shingle};
+use resemble_query::AskError;
 
 use super::Plan;
 use super::cluster::Kept;
@@ -16,7 +16,7 @@ use super::files::{
 use super::records::{Entry, Ignored, Row, Same, Triple, array_at};
 use super::sketches::{Sketches, framed};
 use crate::error::{LabError, PhaseError};
-use resemble_engine::groups::sort::{Merge, Record, Run, Sorter};
+use resemble_query::groups::sort::{Merge, Record, Run, Sorter};
 
 /// A document that comes.
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@ use super::files::{Kind, Reader, damaged};
 use super::records::{Entry, Ignored, Pair, Row, Triple};
 use super::sketches::Sketches;
 use crate::error::{LabError, PhaseError};
-use resemble_engine::groups::sort::{Merge, Record, Sorter};
+use resemble_query::groups::sort::{Merge, Record, Sorter};
 
 /// What makes a link.
 #[derive(Clone, Copy, Debug, PartialEq)]

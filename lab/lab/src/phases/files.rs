@@ -18,7 +18,7 @@ use resemble_core::hash::content::{ContentHasher, digest};
 
 use super::records::array_at;
 use crate::error::PhaseError;
-use resemble_engine::groups::sort::Record;
+use resemble_query::groups::sort::Record;
 
 const MAGIC: &[u8; 16] = b"resemble phases\n";
 const VERSION: u8 = 1;

@@ -1,6 +1,6 @@
 //! What is sorted: fixed sizes, as small as they go.
 
-use resemble_engine::groups::sort::Record;
+use resemble_query::groups::sort::Record;
 
 /// <shingle, id>: a shingle of `KEY` bytes (5 of shingles, 8 of super shingles) and the document that has it. 9 bytes on
 /// disk, as in the paper.

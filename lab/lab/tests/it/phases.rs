@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use crate::requests::method_request;
 use crate::scene::Scene;
-use resemble_engine::LARGEST_READ;
 use resemble_lab::error::{LabError, MethodError};
 use resemble_lab::method::clusters::groups;
 use resemble_lab::method::sets::Grouping;
@@ -16,6 +15,7 @@ use resemble_lab::question::{
 };
 use resemble_methods::{Method, MethodParams, sign};
 use resemble_proto::message::Answer;
+use resemble_query::LARGEST_READ;
 use resemble_report::figure::Figure;
 
 /// Words that repeat nothing.

@@ -2,13 +2,13 @@
 
 use crate::requests::method_request;
 use crate::scene::Scene;
-use resemble_engine::Snapshot;
 use resemble_lab::method::{SignatureCache, answer, sign_file};
 use resemble_lab::question::{
     MethodBar, MethodPairRow, MethodPairs, MethodQuestion, MethodRequest, MethodRow,
 };
 use resemble_methods::{Method, MethodParams, sign};
 use resemble_proto::message::Answer;
+use resemble_query::Snapshot;
 use resemble_report::figure::Figure;
 
 fn text(seed: u32, len: usize) -> Vec<u8> {

@@ -12,7 +12,7 @@ use super::status::{counted, megabytes};
 use super::{Meters, Stage, Whole, supers, timed};
 use crate::error::LabError;
 use crate::phases::{Batch, Clusters, Document, Kept, Plan, Policy};
-use resemble_engine::bytes_of;
+use resemble_query::bytes_of;
 
 /// Texts that come later.
 const LATER: usize = 1000;

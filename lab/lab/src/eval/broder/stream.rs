@@ -12,8 +12,8 @@ use resemble_methods::{MethodParams, Scheme, Selector};
 use crate::error::LabError;
 use crate::error::PhaseError;
 use crate::phases::Document;
-use resemble_engine::parallel::in_parallel;
-use resemble_engine::{AskError, bytes_of};
+use resemble_query::parallel::in_parallel;
+use resemble_query::{AskError, bytes_of};
 
 /// Files that are read before the next are listed.
 const BLOCK: usize = 1 << 12;

@@ -1,0 +1,248 @@
+//! Two trees looked at for one comparison, without an index of them.
+//!
+//! An index answers any question and costs accordingly: postings, rows by inode, transactions. Two trees that
+//! are to be compared once need less, and the answer is wanted in the time that reading them takes:
+//!
+//! 1. **Both trees are walked together** ([`scan`]), by all cores. Files of one path and size are read side by
+//!    side and compared to the byte; if they are equal, one of them is digested. Every file is read
+//!    once, and what is kept of it for comparing is packed at once: 650 bytes instead of objects.
+//! 2. **The comparison** is that of [`crate::compare`]; pieces of contents are unpacked only if something
+//!    is left over to look up.
+//! 3. **A catalogue of each tree is kept** ([`store`]) while the comparison goes on: paths, stats, digests, and
+//!    the packed pieces in pools that several catalogues share. The next comparison stats everything and reads
+//!    what changed; if nothing did, it also finds what both have in common (`findings`). Nothing depends on it but time: what does not decode is not there.
+//!
+//! A catalogue trusts a stat by the rule of [`resemble_scan::read`], number 5: what was changed less than
+//! 35 seconds before it was read is not recorded, and read again the next time.
+
+pub(crate) mod codec;
+mod findings;
+mod known;
+mod pair;
+mod scan;
+mod store;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use resemble_core::similarity::Templates;
+use resemble_core::{ChunkList, Signature};
+use resemble_index::{Index, ReadError, packed};
+use resemble_proto::message::{CompareRequest, Comparison, Whole};
+use resemble_scan::ingest::Observer;
+
+use self::known::{Catalogue, Names, Place};
+use self::scan::Scanned;
+use crate::ask::AskError;
+use crate::compare::sides::Pieces;
+use crate::compare::{Terms, of_sides};
+use crate::evidence::CHUNK;
+
+/// Where catalogues are kept, and how large they may become.
+pub(crate) struct Shelf<'a> {
+    pub(crate) index: &'a Arc<Index>,
+    /// Nothing is written beyond this size of the whole file; 0: nothing at all.
+    pub(crate) cache_bytes: u64,
+    /// Left out of every tree: the cache itself.
+    pub(crate) exclude: &'a [PathBuf],
+    /// A stat is trusted if the inode had not changed for so long when the file was read.
+    pub(crate) settle_window: Duration,
+}
+
+impl Shelf<'_> {
+    /// Whether there is a catalogue of the tree.
+    pub(crate) fn has(&self, root: &Path) -> Result<bool, ReadError> {
+        Ok(self
+            .index
+            .snapshot()?
+            .record(&store::head_name(root))?
+            .is_some())
+    }
+
+    /// Compares two trees as they are now.
+    pub(crate) fn compare(
+        &self,
+        request: &CompareRequest,
+        templates: &Templates,
+        observer: &mut dyn Observer,
+    ) -> Result<Whole<Comparison>, AskError> {
+        let roots = [request.a.as_path(), request.b.as_path()];
+        let snapshot = self.index.snapshot()?;
+        let names = Mutex::new(Names::default());
+        let params = self.index.params();
+        let known = std::thread::scope(|threads| {
+            let b = threads.spawn(|| Catalogue::load(&snapshot, params, roots[1], &names));
+            let a = Catalogue::load(&snapshot, params, roots[0], &names);
+            let b = b
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            [a, b]
+        });
+        let names = names.into_inner().unwrap_or_else(PoisonError::into_inner);
+        drop(snapshot);
+        let answer = self.look(request, templates, &known, names, observer);
+        match answer {
+            // A pool that is gone or damaged: the catalogues are worth nothing.
+            Err(Failure::Pool) => self
+                .look(
+                    request,
+                    templates,
+                    &[None, None],
+                    Names::default(),
+                    observer,
+                )
+                .map_err(Failure::into_ask),
+            other => other.map_err(Failure::into_ask),
+        }
+    }
+
+    fn look(
+        &self,
+        request: &CompareRequest,
+        templates: &Templates,
+        known: &[Option<Catalogue>; 2],
+        names: Names,
+        observer: &mut dyn Observer,
+    ) -> Result<Whole<Comparison>, Failure> {
+        let params = self.index.params();
+        let scanned = scan::scan(request, self, known, names, observer)?;
+        let pieces = Packed {
+            index: self.index,
+            scanned: &scanned,
+            pools: scanned.names.pools.iter().cloned().map(Pool::new).collect(),
+            damaged: AtomicBool::new(false),
+        };
+        let terms = Terms {
+            options: &request.options,
+            templates,
+            params,
+            limit: Terms::default_limit(),
+        };
+        let keeps = self.cache_bytes > 0;
+        std::thread::scope(|threads| {
+            let writing = keeps.then(|| {
+                let keep = store::Keep {
+                    shelf: self,
+                    request,
+                    scanned: &scanned,
+                    known,
+                    pieces: &pieces,
+                };
+                threads.spawn(move || keep.store())
+            });
+            let answer = of_sides(&scanned.sides, &pieces, &terms, keeps.then_some(self));
+            if let Some(Ok(Err(error))) = writing.map(std::thread::ScopedJoinHandle::join) {
+                tracing::debug!("the catalogues were not kept: {error}");
+            }
+            if pieces.failed() {
+                return Err(Failure::Pool);
+            }
+            Ok(answer?)
+        })
+    }
+}
+
+/// Why a look at two trees gave no answer.
+enum Failure {
+    Ask(AskError),
+    /// Packed pieces that a catalogue names are not there.
+    Pool,
+}
+
+impl Failure {
+    fn into_ask(self) -> AskError {
+        match self {
+            Self::Ask(error) => error,
+            // Only catalogues name pools; without them this is not reached.
+            Self::Pool => AskError::Unreadable {
+                path: PathBuf::from("cache.redb"),
+                source: std::io::Error::other("the cache changed under our eyes; ask again"),
+            },
+        }
+    }
+}
+
+impl From<AskError> for Failure {
+    fn from(error: AskError) -> Self {
+        Self::Ask(error)
+    }
+}
+
+/// A record of packed pieces, fetched when the first of them is needed.
+struct Pool {
+    name: String,
+    bytes: std::sync::OnceLock<Option<Vec<u8>>>,
+}
+
+impl Pool {
+    const fn new(name: String) -> Self {
+        Self {
+            name,
+            bytes: std::sync::OnceLock::new(),
+        }
+    }
+}
+
+/// The pieces of the contents that were looked at, wherever they lie.
+struct Packed<'a> {
+    index: &'a Index,
+    scanned: &'a Scanned,
+    pools: Vec<Pool>,
+    damaged: AtomicBool,
+}
+
+impl Packed<'_> {
+    fn bytes(&self, place: &Place) -> Option<&[u8]> {
+        let all = match place.pool {
+            known::Where::Arena(number) => &self.scanned.arenas.get(number as usize)?[..],
+            known::Where::Pool(number) => {
+                let pool = self.pools.get(number as usize)?;
+                let fetch = || {
+                    let snapshot = self.index.snapshot().ok()?;
+                    snapshot.record(&pool.name).ok().flatten()
+                };
+                pool.bytes.get_or_init(fetch).as_deref()?
+            }
+        };
+        let from = usize::try_from(place.from).ok()?;
+        all.get(from..from.checked_add(place.length as usize)?)
+    }
+
+    /// Whether pieces were asked for in vain: then the answer is none.
+    fn failed(&self) -> bool {
+        self.damaged.load(Ordering::Relaxed)
+    }
+}
+
+impl Pieces for Packed<'_> {
+    fn pieces(&self, content: u32) -> Result<(ChunkList, Signature), AskError> {
+        let place = &self.scanned.places[content as usize];
+        let unpacked = self.bytes(place).and_then(packed::unpack);
+        if unpacked.is_none() {
+            self.damaged.store(true, Ordering::Relaxed);
+        }
+        Ok(unpacked.unwrap_or_default())
+    }
+
+    fn keys(&self, content: u32, keys: &mut Vec<u64>) -> bool {
+        let Some(bytes) = self.bytes(&self.scanned.places[content as usize]) else {
+            return false;
+        };
+        keys.clear();
+        let mut fingerprints = Vec::with_capacity(128);
+        let told = packed::evidence(
+            bytes,
+            |key| keys.push(key | CHUNK),
+            |fingerprint| fingerprints.push(fingerprint),
+        );
+        keys.sort_unstable();
+        keys.dedup();
+        keys.extend(fingerprints);
+        told.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,413 @@
+//! One look at two trees: walked together, read by all cores.
+//!
+//! 1. **The unit of work is a directory of both sides**, then a handful of files of it. Work is taken from a stack, so
+//!    few directories are open at a time however many there are.
+//! 2. **Files are opened by name in their open directory**, with all the care of [`resemble_scan::read`].
+//! 3. **Nothing is decided here.** Threads note what is at a path; the notes are sorted afterwards, so who did
+//!    what when shows nowhere.
+//! 4. What cannot be listed or read is an error beside the rest; what is gone when it is opened was never
+//!    there; what keeps changing is used as it was read and counted as moving.
+//! 5. Left out, before any stat: our own cache, and what is mounted from a process or made up by the kernel.
+
+mod worker;
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use resemble_core::{ContentDigest, ContentId};
+use resemble_mounts::MountTable;
+use resemble_proto::message::{CompareRequest, SoftError};
+use resemble_scan::fsid::FsIds;
+use resemble_scan::ingest::{Observer, Progress};
+use resemble_scan::read::{Contents, Lookup};
+use resemble_scan::walk::{Anchor, OpenDir, Stat};
+use rustix::io::Errno;
+
+use self::worker::Worker;
+use super::Shelf;
+use super::known::{Catalogue, Names, Place, Stamp};
+use crate::ask::AskError;
+use crate::compare::sides::{Content, Entry, Numbering, Side, Sides, inner_of};
+use crate::members::Rules;
+use crate::parallel::threads;
+
+/// Files handed out at a time.
+const FILES: usize = 64;
+
+/// Bytes handed out at a time, unless it is one file.
+const BYTES: u64 = 8 << 20;
+
+/// Between two reports of progress.
+const TELL: Duration = Duration::from_millis(200);
+
+/// What a look found.
+pub(super) struct Scanned {
+    pub(super) sides: Sides,
+    /// Where each content's packed pieces lie.
+    pub(super) places: Vec<Place>,
+    /// What the threads packed.
+    pub(super) arenas: Vec<Vec<u8>>,
+    /// What a catalogue may trust, for each entry of each side.
+    pub(super) stamps: [Vec<Option<Stamp>>; 2],
+    pub(super) names: Names,
+}
+
+/// Looks at both trees.
+pub(super) fn scan(
+    request: &CompareRequest,
+    shelf: &Shelf<'_>,
+    known: &[Option<Catalogue>; 2],
+    names: Names,
+    observer: &mut dyn Observer,
+) -> Result<Scanned, AskError> {
+    let roots = [request.a.as_path(), request.b.as_path()];
+    let shared = Shared::new(request, shelf, known, names, roots)?;
+    let workers = threads();
+    let params = shelf.index.params();
+    let mut notes = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers)
+            .map(|number| {
+                let shared = &shared;
+                scope.spawn(move || Worker::new(shared, params, number as u32).work())
+            })
+            .collect();
+        while shared.wait(TELL) {
+            observer.progress(&shared.progress());
+        }
+        workers
+            .into_iter()
+            .map(|worker| {
+                worker
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+            .collect::<Vec<Notes>>()
+    });
+    observer.progress(&shared.progress());
+    let mut sides = Sides {
+        skipped: notes.iter().map(|notes| notes.skipped).sum(),
+        moving: notes.iter().map(|notes| notes.moving).sum(),
+        ..Sides::default()
+    };
+    for notes in &mut notes {
+        sides.errors.append(&mut notes.errors);
+    }
+    let mut items = [0, 1].map(|side| {
+        let all = notes.iter_mut();
+        all.flat_map(|notes| std::mem::take(&mut notes.items[side]))
+            .collect::<Vec<Item>>()
+    });
+    std::thread::scope(|scope| {
+        for side in &mut items {
+            scope.spawn(|| side.sort_unstable_by(|a, b| a.entry.path.cmp(&b.entry.path)));
+        }
+    });
+    let mut stamps: [Vec<Option<Stamp>>; 2] = Default::default();
+    for (side, items) in items.into_iter().enumerate() {
+        let mut of = Side {
+            root: roots[side].to_owned(),
+            single: shared.roots[side].single,
+            entries: Vec::with_capacity(items.len()),
+        };
+        for item in items {
+            of.entries.push(item.entry);
+            stamps[side].push(item.stamp);
+        }
+        *[&mut sides.a, &mut sides.b][side] = of;
+    }
+    let (_, names) = shared
+        .file_systems
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    let Table { numbers, places } = shared
+        .table
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    sides.contents = numbers.contents;
+    let old = sides.put_in_order();
+    Ok(Scanned {
+        sides,
+        places: old.iter().map(|&old| places[old as usize]).collect(),
+        arenas: notes.into_iter().map(|notes| notes.arena).collect(),
+        stamps,
+        names,
+    })
+}
+
+/// A path of a side, with what a catalogue may trust of it.
+struct Item {
+    entry: Entry,
+    stamp: Option<Stamp>,
+}
+
+/// What a thread noted.
+#[derive(Default)]
+struct Notes {
+    items: [Vec<Item>; 2],
+    errors: Vec<SoftError>,
+    skipped: u64,
+    moving: u64,
+    arena: Vec<u8>,
+}
+
+/// The content of an inode with several names, and when it was read.
+type Linked = HashMap<(u64, u64), (u32, Option<Stamp>)>;
+
+/// Contents by number, and where their pieces lie.
+#[derive(Default)]
+struct Table {
+    numbers: Numbering,
+    places: Vec<Place>,
+}
+
+impl Table {
+    fn number(&mut self, content: Content, place: impl FnOnce() -> Place) -> u32 {
+        let (number, new) = self.numbers.number(content);
+        if new {
+            self.places.push(place());
+        }
+        number
+    }
+}
+
+/// One of the trees.
+struct Root {
+    path: PathBuf,
+    single: bool,
+    anchor: Anchor,
+    rules: Rules,
+    /// The other tree, if it lies in this one: left out.
+    inner: Option<PathBuf>,
+}
+
+/// What all threads share.
+struct Shared<'a> {
+    roots: [Root; 2],
+    known: &'a [Option<Catalogue>; 2],
+    filtered: bool,
+    min_size: u64,
+    exclude: &'a [PathBuf],
+    /// Nanoseconds.
+    settle_window: i128,
+    mounts: MountTable,
+    file_systems: Mutex<(FsIds, Names)>,
+    table: Mutex<Table>,
+    /// Contents of files with several names, by inode.
+    linked: Mutex<Linked>,
+    queue: Mutex<Queue>,
+    changed: Condvar,
+    files: AtomicU64,
+    files_read: AtomicU64,
+    bytes_read: AtomicU64,
+    dirs: AtomicU64,
+}
+
+#[derive(Default)]
+struct Queue {
+    stack: Vec<Task>,
+    busy: usize,
+}
+
+impl Queue {
+    const fn is_done(&self) -> bool {
+        self.stack.is_empty() && self.busy == 0
+    }
+}
+
+/// Identities of the directories from the root down: a bind mount may show a directory inside itself.
+struct Chain {
+    inode: (u64, u64),
+    above: Option<Arc<Chain>>,
+}
+
+impl Chain {
+    fn has(&self, inode: (u64, u64)) -> bool {
+        let mut at = Some(self);
+        while let Some(chain) = at {
+            if chain.inode == inode {
+                return true;
+            }
+            at = chain.above.as_deref();
+        }
+        false
+    }
+}
+
+#[allow(clippy::option_option)] // outside: whether the side has it; inside: whether it is below another
+enum Task {
+    /// A directory, on the sides that have it, below the chain of directories above it.
+    Dir {
+        below: Vec<u8>,
+        sides: [Option<Option<Arc<Chain>>>; 2],
+    },
+    Files {
+        dirs: Arc<Dirs>,
+        files: Vec<Twins>,
+    },
+    /// A root that is no directory.
+    Single(usize),
+}
+
+/// A directory, open on the sides that have it.
+struct Dirs {
+    below: Vec<u8>,
+    open: [Option<(OpenDir, u32)>; 2],
+}
+
+/// A name of regular files.
+struct Twins {
+    name: OsString,
+    stats: [Option<Stat>; 2],
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a> Shared<'a> {
+    fn new(
+        request: &CompareRequest,
+        shelf: &Shelf<'a>,
+        known: &'a [Option<Catalogue>; 2],
+        names: Names,
+        roots: [&Path; 2],
+    ) -> Result<Self, AskError> {
+        let scope = &request.options.scope;
+        let root = |side: usize| -> Result<Root, AskError> {
+            let path = roots[side];
+            let fail = |errno: Errno| AskError::Unreadable {
+                path: path.to_owned(),
+                source: errno.into(),
+            };
+            let (anchor, single) = match Anchor::open(path) {
+                Ok(anchor) => (anchor, false),
+                Err(Errno::NOTDIR | Errno::LOOP) => {
+                    let parent = path.parent().unwrap_or(Path::new("/"));
+                    let anchor = Anchor::open(parent).map_err(fail)?;
+                    anchor.stat_at(path).map_err(fail)?;
+                    (anchor, true)
+                }
+                Err(errno) => return Err(fail(errno)),
+            };
+            Ok(Root {
+                path: path.to_owned(),
+                single,
+                anchor,
+                rules: Rules::new(path, scope)?,
+                inner: inner_of(path, roots[1 - side]),
+            })
+        };
+        let roots = [root(0)?, root(1)?];
+        let mut stack = Vec::new();
+        let dirs = [0, 1].map(|side| (!roots[side].single).then_some(None));
+        if dirs.iter().any(Option::is_some) {
+            stack.push(Task::Dir {
+                below: Vec::new(),
+                sides: dirs,
+            });
+        }
+        stack.extend((0..2).filter(|&side| roots[side].single).map(Task::Single));
+        Ok(Self {
+            roots,
+            known,
+            filtered: !scope.include.is_empty() || !scope.exclude.is_empty(),
+            min_size: scope.min_size,
+            exclude: shelf.exclude,
+            settle_window: shelf.settle_window.as_nanos() as i128,
+            mounts: MountTable::load(),
+            file_systems: Mutex::new((FsIds::default(), names)),
+            table: Mutex::default(),
+            linked: Mutex::default(),
+            queue: Mutex::new(Queue { stack, busy: 0 }),
+            changed: Condvar::new(),
+            files: AtomicU64::new(0),
+            files_read: AtomicU64::new(0),
+            bytes_read: AtomicU64::new(0),
+            dirs: AtomicU64::new(0),
+        })
+    }
+
+    /// Waits; `false` when there is nothing left to do.
+    fn wait(&self, at_most: Duration) -> bool {
+        let queue = lock(&self.queue);
+        if queue.is_done() {
+            return false;
+        }
+        let (queue, _) = self
+            .changed
+            .wait_timeout_while(queue, at_most, |queue| !queue.is_done())
+            .unwrap_or_else(PoisonError::into_inner);
+        !queue.is_done()
+    }
+
+    /// The next task; `None` when all is done.
+    fn take(&self) -> Option<Taken<'_, 'a>> {
+        let mut queue = lock(&self.queue);
+        loop {
+            if let Some(task) = queue.stack.pop() {
+                queue.busy += 1;
+                return Some(Taken {
+                    task: Some(task),
+                    shared: self,
+                });
+            }
+            if queue.busy == 0 {
+                return None;
+            }
+            queue = self
+                .changed
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn give(&self, tasks: impl IntoIterator<Item = Task>) {
+        lock(&self.queue).stack.extend(tasks);
+        self.changed.notify_all();
+    }
+
+    fn progress(&self) -> Progress {
+        let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Progress {
+            dirs: get(&self.dirs),
+            files: get(&self.files),
+            files_read: get(&self.files_read),
+            bytes_read: get(&self.bytes_read),
+            ..Progress::default()
+        }
+    }
+
+    fn path(&self, side: usize, below: &[u8]) -> PathBuf {
+        let root = &self.roots[side].path;
+        if below.is_empty() {
+            root.clone()
+        } else {
+            root.join(OsStr::from_bytes(below))
+        }
+    }
+}
+
+impl Contents for Shared<'_> {
+    fn look_up(&self, digest: &ContentDigest) -> Lookup {
+        let known = lock(&self.table).numbers.get(digest);
+        known.map_or(Lookup::New, |number| Lookup::Known(ContentId(number)))
+    }
+}
+
+/// A task in work. Whatever becomes of its thread, the others learn that it is done.
+struct Taken<'s, 'a> {
+    task: Option<Task>,
+    shared: &'s Shared<'a>,
+}
+
+impl Drop for Taken<'_, '_> {
+    fn drop(&mut self) {
+        lock(&self.shared.queue).busy -= 1;
+        self.shared.changed.notify_all();
+    }
+}

@@ -1,0 +1,516 @@
+//! One thread of a look: lists directories, reads files, notes what is there.
+
+use std::cmp::Ordering as CmpOrdering;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::SystemTime;
+
+use resemble_core::{ByteLen, Digest, Digester, Params, StopFlag};
+use resemble_index::packed;
+use resemble_mounts::{FsClass, class_of};
+use resemble_proto::message::SoftError;
+use resemble_proto::path::PathText;
+use resemble_scan::read::{
+    self, FileRead, ReadFailure, Reader, age, open_regular, open_regular_in,
+};
+use resemble_scan::walk::{Found, Kind, OpenDir, Stat, means_absent};
+
+use super::{BYTES, Chain, Dirs, FILES, Item, Notes, Shared, Task, Twins, lock};
+use crate::catalogue::known::{Place, Stamp, Where};
+use crate::catalogue::pair::{Opened, Pair, PairReader};
+use crate::compare::sides::{Content, Entry, What};
+
+/// What is at a path of a side, by its components.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    side: usize,
+    path: &'a [u8],
+    fs: Option<u32>,
+}
+
+pub(super) struct Worker<'s, 'a> {
+    shared: &'s Shared<'a>,
+    reader: Reader,
+    digester: Digester,
+    pairs: PairReader,
+    number: u32,
+    notes: Notes,
+}
+
+impl<'s, 'a> Worker<'s, 'a> {
+    pub(super) fn new(shared: &'s Shared<'a>, params: &Params, number: u32) -> Self {
+        Self {
+            shared,
+            reader: Reader::new(params, StopFlag::default()),
+            digester: Digester::new(params),
+            pairs: PairReader::new(),
+            number,
+            notes: Notes::default(),
+        }
+    }
+
+    pub(super) fn work(mut self) -> Notes {
+        while let Some(mut taken) = self.shared.take() {
+            match taken.task.take() {
+                Some(Task::Dir { below, sides }) => self.dir(&below, sides),
+                Some(Task::Files { dirs, files }) => self.files(&dirs, &files),
+                Some(Task::Single(side)) => self.single(side),
+                None => {}
+            }
+        }
+        self.notes
+    }
+
+    fn error(&mut self, side: usize, below: &[u8], errno: i32) {
+        let source = std::io::Error::from_raw_os_error(errno);
+        let path = self.shared.path(side, below);
+        let error = SoftError::of_io(PathText::from(path.as_path()), &source);
+        self.notes.errors.push(error);
+    }
+
+    // ---- walking ----
+
+    #[allow(clippy::option_option)] // as in `Task::Dir`
+    fn dir(&mut self, below: &[u8], sides: [Option<Option<Arc<Chain>>>; 2]) {
+        let mut chains = [None, None];
+        let mut open = [None, None];
+        let mut listings = [Vec::new(), Vec::new()];
+        for (side, above) in sides.into_iter().enumerate() {
+            let Some(above) = above else { continue };
+            let Some((dir, found)) = self.list(side, below, above.as_deref()) else {
+                continue;
+            };
+            let inode = (dir.stat.dev, dir.stat.ino);
+            chains[side] = Some(Arc::new(Chain { inode, above }));
+            let fs = {
+                let mut known = lock(&self.shared.file_systems);
+                let id = known.0.id_of(dir.as_fd(), dir.stat.dev);
+                known.1.file_system(id)
+            };
+            open[side] = Some((dir, fs));
+            listings[side] = found;
+        }
+        let dirs = Arc::new(Dirs {
+            below: below.to_vec(),
+            open,
+        });
+        let mut below_tasks = Vec::new();
+        let mut files: Vec<Twins> = Vec::new();
+        let [a, b] = listings.map(|found| found.into_iter().peekable());
+        let (mut a, mut b) = (a, b);
+        loop {
+            let order = match (a.peek(), b.peek()) {
+                (Some(a), Some(b)) => a.name.cmp(&b.name),
+                (Some(_), None) => CmpOrdering::Less,
+                (None, Some(_)) => CmpOrdering::Greater,
+                (None, None) => break,
+            };
+            let found = [a.next_if(|_| order.is_le()), b.next_if(|_| order.is_ge())];
+            let mut name = OsString::new();
+            let found = found.map(|found| {
+                let found = found?;
+                name = found.name;
+                Some(found.stat)
+            });
+            let path = joined(below, &name);
+            let mut down = [None, None];
+            let mut stats = [None, None];
+            for (side, found) in found.into_iter().enumerate() {
+                let Some(found) = found else { continue };
+                if self.left_out(side, &path) {
+                    continue;
+                }
+                match found {
+                    Err(errno) => self.error(side, &path, errno.raw_os_error()),
+                    Ok(stat) if stat.kind == Kind::Dir => {
+                        down[side] = Some(chains[side].clone());
+                        self.note(side, &path, What::Dir);
+                    }
+                    Ok(stat) if !self.admits(side, &path, &stat) => {
+                        self.notes.skipped += u64::from(stat.kind == Kind::File);
+                    }
+                    Ok(stat) if stat.kind == Kind::File => stats[side] = Some(stat),
+                    Ok(stat) => {
+                        if let Some((dir, _)) = &dirs.open[side] {
+                            let target = || dir.read_link(&name);
+                            self.other(side, &path, stat.kind, target);
+                        }
+                    }
+                }
+            }
+            if down.iter().any(Option::is_some) {
+                below_tasks.push(Task::Dir {
+                    below: path,
+                    sides: down,
+                });
+            }
+            if stats.iter().any(Option::is_some) {
+                files.push(Twins { name, stats });
+            }
+        }
+        // Files go on top: their directory is open.
+        let mut tasks = below_tasks;
+        let mut batches = batches(files);
+        let own = batches.pop();
+        tasks.extend(batches.into_iter().map(|files| Task::Files {
+            dirs: Arc::clone(&dirs),
+            files,
+        }));
+        self.shared.give(tasks);
+        if let Some(files) = own {
+            self.files(&dirs, &files);
+        }
+    }
+
+    /// Opens and lists a directory, unless it is not to be entered.
+    fn list(
+        &mut self,
+        side: usize,
+        below: &[u8],
+        above: Option<&Chain>,
+    ) -> Option<(OpenDir, Vec<Found>)> {
+        let root = &self.shared.roots[side];
+        let path = self.shared.path(side, below);
+        let dir = match root.anchor.dir(&path) {
+            Ok(dir) => dir,
+            Err(errno) => {
+                if !means_absent(errno) {
+                    self.error(side, below, errno.raw_os_error());
+                }
+                return None;
+            }
+        };
+        let inode = (dir.stat.dev, dir.stat.ino);
+        let elsewhere = above.is_some_and(|above| above.inode.0 != inode.0);
+        let looped = above.is_some_and(|above| above.has(inode));
+        let real = || class_of(dir.as_fd()).is_ok_and(|class| class == FsClass::Real);
+        if looped || (elsewhere && !real()) {
+            self.notes.skipped += 1;
+            return None;
+        }
+        let mounted = self.shared.mounts.left_out_in(&path);
+        let own = |name: &OsStr| {
+            let excluded = self.shared.exclude.iter();
+            let mut here = excluded.filter(|path_| path_.parent() == Some(&path));
+            here.any(|path| path.file_name() == Some(name))
+        };
+        let found =
+            dir.list(&|name| mounted.is_some_and(|names| names.contains(name)) || own(name));
+        match found {
+            Ok(found) => {
+                self.shared.dirs.fetch_add(1, Ordering::Relaxed);
+                Some((dir, found))
+            }
+            Err(errno) => {
+                self.error(side, below, errno.raw_os_error());
+                None
+            }
+        }
+    }
+
+    fn left_out(&self, side: usize, path: &[u8]) -> bool {
+        let inner = self.shared.roots[side].inner.as_deref();
+        inner.is_some_and(|inner| inner.as_os_str().as_bytes() == path)
+    }
+
+    fn admits(&self, side: usize, path: &[u8], stat: &Stat) -> bool {
+        let shared = self.shared;
+        let large = stat.kind != Kind::File || stat.size >= shared.min_size;
+        large && (!shared.filtered || shared.roots[side].rules.admit(&shared.path(side, path)))
+    }
+
+    fn note(&mut self, side: usize, path: &[u8], what: What) {
+        self.notes.items[side].push(Item {
+            entry: Entry {
+                path: path.into(),
+                what,
+                inode: (0, 0),
+            },
+            stamp: None,
+        });
+    }
+
+    fn other(
+        &mut self,
+        side: usize,
+        path: &[u8],
+        kind: Kind,
+        target: impl FnOnce() -> rustix::io::Result<Vec<u8>>,
+    ) {
+        let what = match kind {
+            Kind::Symlink => match target() {
+                Ok(target) => What::Link(target),
+                // It was another thing a moment ago.
+                Err(_) => return,
+            },
+            Kind::Special(kind) => What::Special(kind),
+            Kind::Dir | Kind::File => return,
+        };
+        self.note(side, path, what);
+    }
+
+    /// A root that is no directory.
+    fn single(&mut self, side: usize) {
+        let root = &self.shared.roots[side];
+        let path = root.path.clone();
+        let name = path.file_name().unwrap_or_default().as_bytes().to_vec();
+        let stat = match root.anchor.stat_at(&path) {
+            Ok(stat) => stat,
+            Err(errno) => return self.error(side, b"", errno.raw_os_error()),
+        };
+        if !self.admits(side, b"", &stat) {
+            self.notes.skipped += u64::from(stat.kind == Kind::File);
+        } else if stat.kind == Kind::File {
+            self.shared.files.fetch_add(1, Ordering::Relaxed);
+            let at = At {
+                side,
+                path: &name,
+                fs: None,
+            };
+            let opened = open_regular(&root.anchor, &path);
+            self.read_one(at, &stat, opened);
+        } else {
+            self.other(side, &name, stat.kind, || root.anchor.read_link(&path));
+        }
+    }
+
+    // ---- reading ----
+
+    fn files(&mut self, dirs: &Dirs, files: &[Twins]) {
+        for Twins { name, stats } in files {
+            let path = joined(&dirs.below, name);
+            let mut unknown = [None, None];
+            for side in 0..2 {
+                let (Some(stat), Some((dir, fs))) = (&stats[side], &dirs.open[side]) else {
+                    continue;
+                };
+                self.shared.files.fetch_add(1, Ordering::Relaxed);
+                // Overlayfs shows files of several devices in one directory.
+                let at = At {
+                    side,
+                    path: &path,
+                    fs: (stat.dev == dir.stat.dev).then_some(*fs),
+                };
+                if !self.is_known(at, stat) {
+                    unknown[side] = Some((at, stat, dir));
+                }
+            }
+            match unknown {
+                [Some((a, stat_a, dir_a)), Some((b, stat_b, dir_b))]
+                    if stat_a.size == stat_b.size =>
+                {
+                    let opened = [open_regular_in(dir_a, name), open_regular_in(dir_b, name)];
+                    self.read_both([(a, stat_a), (b, stat_b)], opened);
+                }
+                unknown => {
+                    for (at, stat, dir) in unknown.into_iter().flatten() {
+                        self.read_one(at, stat, open_regular_in(dir, name));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether an earlier look has the file, or another name of it was read in this one.
+    fn is_known(&mut self, at: At<'_>, stat: &Stat) -> bool {
+        let catalogue = self.shared.known[at.side].as_ref();
+        if let (Some(catalogue), Some(fs)) = (catalogue, at.fs)
+            && let Some((content, place)) = catalogue.content_of(at.path, stat, fs)
+        {
+            let number = lock(&self.shared.table).number(*content, || *place);
+            self.file(at, stat, What::File(number), Some(Stamp::of(stat, fs)));
+            return true;
+        }
+        if stat.nlink > 1 {
+            let linked = lock(&self.shared.linked)
+                .get(&(stat.dev, stat.ino))
+                .copied();
+            if let Some((number, stamp)) = linked {
+                self.file(at, stat, What::File(number), stamp);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn file(&mut self, at: At<'_>, stat: &Stat, what: What, stamp: Option<Stamp>) {
+        self.notes.items[at.side].push(Item {
+            entry: Entry {
+                path: at.path.into(),
+                what,
+                inode: (stat.dev, stat.ino),
+            },
+            stamp,
+        });
+    }
+
+    fn read_both(&mut self, files: [(At<'_>, &Stat); 2], opened: [Result<Opened, ReadFailure>; 2]) {
+        let [a, b] = opened;
+        let (a, b) = match (a, b) {
+            (Ok(a), Ok(b)) if a.1.size == b.1.size => (a, b),
+            (a, b) => {
+                self.read_one(files[0].0, files[0].1, a);
+                self.read_one(files[1].0, files[1].1, b);
+                return;
+            }
+        };
+        if (a.1.dev, a.1.ino) == (b.1.dev, b.1.ino) {
+            // One file under both paths.
+            let stat_b = b.1;
+            if let Some((number, stamp)) = self.read_one(files[0].0, files[0].1, Ok(a)) {
+                self.file(files[1].0, &stat_b, What::File(number), stamp);
+            } else {
+                self.read_one(files[1].0, files[1].1, Ok(b));
+            }
+            return;
+        }
+        let before = self.pairs.bytes;
+        let pair = self.pairs.read([&a, &b], &mut self.digester);
+        self.shared
+            .bytes_read
+            .fetch_add(self.pairs.bytes - before, Ordering::Relaxed);
+        let numbers = match pair {
+            Ok(Pair::Equal { digest, at }) => {
+                let number = self.keep(&digest);
+                [(number, at); 2]
+            }
+            Ok(Pair::Unequal { digests, at }) => [0, 1].map(|side| (self.keep(&digests[side]), at)),
+            // A failure of one of them: each tells its own.
+            Ok(Pair::Apart) | Err(_) => {
+                self.read_one(files[0].0, files[0].1, Ok(a));
+                self.read_one(files[1].0, files[1].1, Ok(b));
+                return;
+            }
+        };
+        self.shared.files_read.fetch_add(2, Ordering::Relaxed);
+        for (((at, _), (_, stat)), (number, read_at)) in files.into_iter().zip([a, b]).zip(numbers)
+        {
+            self.settle(at, &stat, number, read_at, false);
+        }
+    }
+
+    /// Reads one file; returns its content's number and stamp.
+    fn read_one(
+        &mut self,
+        at: At<'_>,
+        seen: &Stat,
+        opened: Result<Opened, ReadFailure>,
+    ) -> Option<(u32, Option<Stamp>)> {
+        let read = opened.and_then(|opened| {
+            let size = Some(ByteLen(opened.1.size));
+            self.reader.read_open(opened, size, self.shared)
+        });
+        let FileRead {
+            stat,
+            content,
+            moving,
+            at: when,
+            bytes,
+            ..
+        } = match read {
+            Ok(read) => read,
+            Err(ReadFailure::Errno(errno)) => {
+                let below = if self.shared.roots[at.side].single {
+                    &[][..]
+                } else {
+                    at.path
+                };
+                self.error(at.side, below, errno);
+                self.file(at, seen, What::Unread, None);
+                return None;
+            }
+            // It was never there, or is something else by now.
+            Err(ReadFailure::Gone | ReadFailure::NotRegular | ReadFailure::Stopped) => return None,
+        };
+        self.shared.files_read.fetch_add(1, Ordering::Relaxed);
+        self.shared.bytes_read.fetch_add(bytes, Ordering::Relaxed);
+        let number = match content {
+            read::Content::Known(id) => id.0,
+            read::Content::New(digest) => self.keep(&digest),
+            // Nothing is in flight here; were it, the file would be of a content that is known by now.
+            read::Content::InFlight(digest) => lock(&self.shared.table).numbers.get(&digest)?,
+        };
+        Some((number, self.settle(at, &stat, number, when, moving)))
+    }
+
+    /// Notes a file that was read.
+    fn settle(
+        &mut self,
+        at: At<'_>,
+        stat: &Stat,
+        number: u32,
+        read_at: SystemTime,
+        moving: bool,
+    ) -> Option<Stamp> {
+        let old = age(stat.ctime, read_at) >= self.shared.settle_window;
+        let fs = at.fs.filter(|_| old && !moving);
+        let stamp = fs.map(|fs| Stamp::of(stat, fs));
+        self.notes.moving += u64::from(moving);
+        if stat.nlink > 1 && !moving {
+            lock(&self.shared.linked).insert((stat.dev, stat.ino), (number, stamp));
+        }
+        self.file(at, stat, What::File(number), stamp);
+        stamp
+    }
+
+    /// Packs a content, unless it is known.
+    fn keep(&mut self, digest: &Digest) -> u32 {
+        let content = Content {
+            digest: digest.content,
+            size: digest.size,
+            kind: digest.kind,
+        };
+        if let Some(number) = lock(&self.shared.table).numbers.get(&content.digest) {
+            return number;
+        }
+        let (arena, thread) = (&mut self.notes.arena, self.number);
+        let from = arena.len();
+        packed::pack(&digest.chunks, &digest.signature, arena);
+        let length = (arena.len() - from) as u32;
+        let mut new = false;
+        let number = lock(&self.shared.table).number(content, || {
+            new = true;
+            Place {
+                pool: Where::Arena(thread),
+                from: from as u64,
+                length,
+            }
+        });
+        if !new {
+            // Another thread was faster.
+            arena.truncate(from);
+        }
+        number
+    }
+}
+
+fn joined(below: &[u8], name: &OsStr) -> Vec<u8> {
+    let mut path = Vec::with_capacity(below.len() + 1 + name.len());
+    if !below.is_empty() {
+        path.extend_from_slice(below);
+        path.push(b'/');
+    }
+    path.extend_from_slice(name.as_bytes());
+    path
+}
+
+/// Files in handfuls.
+fn batches(files: Vec<Twins>) -> Vec<Vec<Twins>> {
+    let mut batches: Vec<Vec<Twins>> = Vec::new();
+    let mut bytes = 0;
+    for file in files {
+        let size: u64 = file.stats.iter().flatten().map(|stat| stat.size).sum();
+        match batches.last_mut() {
+            Some(batch) if batch.len() < FILES && bytes + size <= BYTES => batch.push(file),
+            _ => {
+                bytes = 0;
+                batches.push(vec![file]);
+            }
+        }
+        bytes += size;
+    }
+    batches
+}

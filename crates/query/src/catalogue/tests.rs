@@ -1,0 +1,390 @@
+//! Catalogues on a real tree: what is read again, what is kept, and that it makes no difference.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use resemble_core::{ByteLen, ContentDigest, ContentKind, Params};
+use resemble_index::{FsId, Options, Timestamp};
+use resemble_proto::path::PathText;
+use resemble_scan::ingest::Progress;
+
+use super::codec::{Head, decode_files, encode, encode_files};
+use super::known::Stamp;
+use super::*;
+use crate::compare::sides::Content;
+
+struct Scene {
+    temp: tempfile::TempDir,
+    index: Arc<Index>,
+    cache_bytes: u64,
+}
+
+/// Counts what is read.
+#[derive(Default)]
+struct Reads(u64);
+
+impl Observer for Reads {
+    fn progress(&mut self, progress: &Progress) {
+        self.0 = progress.files_read;
+    }
+}
+
+impl Scene {
+    fn new() -> Self {
+        let temp = tempfile::tempdir().expect("a folder");
+        let path = temp.path().join("cache.redb");
+        let (index, _) =
+            Index::open(&path, &Params::default(), &Options::default()).expect("an index");
+        let scene = Self {
+            temp,
+            index: Arc::new(index),
+            cache_bytes: 1 << 30,
+        };
+        for tree in ["a", "b", "c"] {
+            for n in 0..20u8 {
+                scene.write(&format!("{tree}/dir/{n}"), &noise(n.into(), 5000));
+            }
+        }
+        scene.write("a/dir/0", &edited(&noise(0, 5000)));
+        scene.write("a/only", &noise(100, 3000));
+        scene
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.temp
+            .path()
+            .canonicalize()
+            .expect("a folder")
+            .join(name)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+        fs::write(path, bytes).expect("a file");
+    }
+
+    fn request(&self, a: &str, b: &str) -> CompareRequest {
+        CompareRequest {
+            a: PathText::from(self.path(a).as_path()),
+            b: PathText::from(self.path(b).as_path()),
+            ..CompareRequest::default()
+        }
+    }
+
+    fn ask(&self, request: &CompareRequest) -> (Whole<Comparison>, u64) {
+        let shelf = Shelf {
+            index: &self.index,
+            cache_bytes: self.cache_bytes,
+            exclude: &[],
+            settle_window: Duration::ZERO,
+        };
+        let mut reads = Reads::default();
+        let answer = shelf
+            .compare(request, &Templates::default(), &mut reads)
+            .expect("an answer");
+        (answer, reads.0)
+    }
+
+    fn compare(&self, a: &str, b: &str) -> (Whole<Comparison>, u64) {
+        self.ask(&self.request(a, b))
+    }
+
+    /// The answer of somebody who knows nothing.
+    fn fresh(&self, a: &str, b: &str) -> Whole<Comparison> {
+        let index = Arc::new(Index::in_memory(&Params::default()).expect("an index"));
+        let shelf = Shelf {
+            index: &index,
+            cache_bytes: 0,
+            exclude: &[],
+            settle_window: Duration::ZERO,
+        };
+        shelf
+            .compare(
+                &self.request(a, b),
+                &Templates::default(),
+                &mut Reads::default(),
+            )
+            .expect("an answer")
+    }
+
+    fn records(&self, prefix: &str) -> BTreeMap<String, usize> {
+        let snapshot = self.index.snapshot().expect("a snapshot");
+        let records = snapshot.records(prefix).expect("readable");
+        records
+            .into_iter()
+            .map(|(name, value)| (name, value.len()))
+            .collect()
+    }
+}
+
+fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        b'a' + (state >> 33) as u8 % 26
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+fn edited(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes[1000..1010].copy_from_slice(b"0123456789");
+    bytes
+}
+
+#[test]
+fn a_second_look_reads_what_changed_and_says_the_same() {
+    let scene = Scene::new();
+    let (first, read) = scene.compare("a", "b");
+    assert_eq!(read, 41);
+    assert_eq!(first, scene.fresh("a", "b"));
+    assert_eq!(
+        (first.body.summary.same, first.body.summary.edited),
+        (19, 1)
+    );
+    let (second, read) = scene.compare("a", "b");
+    assert_eq!((second, read), (first, 0));
+
+    scene.write("b/dir/3", &edited(&noise(3, 5000)));
+    scene.write("b/new", &noise(100, 3000));
+    fs::remove_file(scene.path("a/dir/7")).expect("a file");
+    let (third, read) = scene.compare("a", "b");
+    assert_eq!(read, 2);
+    assert_eq!(third, scene.fresh("a", "b"));
+    assert_eq!(third.body.summary.moved, 1);
+    assert_eq!(scene.compare("a", "b"), (third, 0));
+}
+
+#[test]
+fn what_was_found_out_is_kept_for_the_same_contents() {
+    let scene = Scene::new();
+    let (first, _) = scene.compare("a", "b");
+    let kept = scene.records("comparison/");
+    assert_eq!(kept.len(), 1);
+    assert_eq!(scene.compare("a", "b").0, first);
+    assert_eq!(scene.records("comparison/"), kept);
+
+    // Damaged or of other contents: found out anew.
+    for name in kept.keys() {
+        let damaged = Some(&[7u8; 40][..]);
+        scene
+            .index
+            .put_records(&[(name, damaged)])
+            .expect("written");
+    }
+    assert_eq!(scene.compare("a", "b").0, first);
+    assert_eq!(scene.records("comparison/"), kept);
+    scene.write("b/dir/3", &edited(&noise(3, 5000)));
+    let (changed, _) = scene.compare("a", "b");
+    assert_eq!(changed, scene.fresh("a", "b"));
+    assert_eq!(scene.records("comparison/").len(), 2);
+
+    // The same contents at other paths: another pair may stand in a row.
+    fs::rename(scene.path("b/dir/3"), scene.path("b/dir/3-new")).expect("renamed");
+    assert_eq!(scene.compare("a", "b").0, scene.fresh("a", "b"));
+    for n in 0..20u64 {
+        scene.write("b/dir/4", &noise(700 + n, 3000));
+        scene.compare("a", "b");
+    }
+    assert!(scene.records("comparison/").len() <= 8);
+}
+
+#[test]
+fn trees_share_their_pools_and_an_unnamed_pool_goes() {
+    let scene = Scene::new();
+    scene.compare("a", "b");
+    let pools = scene.records("catalogue.pieces/");
+    assert!(!pools.is_empty());
+    // C holds nothing that B does not.
+    let (answer, read) = scene.compare("b", "c");
+    assert!(answer.body.summary.is_same());
+    assert_eq!(read, 20);
+    assert_eq!(scene.records("catalogue.pieces/"), pools);
+    assert_eq!(scene.records("catalogue.head/").len(), 3);
+
+    // Everything of A and B is other bytes now: what only C still has keeps its pool.
+    for n in 0..20u8 {
+        for tree in ["a", "b", "c"] {
+            scene.write(
+                &format!("{tree}/dir/{n}"),
+                &noise(1000 + u64::from(n), 4000),
+            );
+        }
+    }
+    fs::remove_file(scene.path("a/only")).expect("a file");
+    scene.compare("a", "b");
+    // Each thread has a pool: one may have held nothing that C has.
+    assert!(
+        pools
+            .keys()
+            .any(|pool| scene.records("catalogue.pieces/").contains_key(pool))
+    );
+    scene.compare("b", "c");
+    assert!(
+        !pools
+            .keys()
+            .any(|pool| scene.records("catalogue.pieces/").contains_key(pool))
+    );
+    assert_eq!(scene.compare("a", "c").0, scene.fresh("a", "c"));
+}
+
+#[test]
+fn many_looks_do_not_make_many_pools() {
+    let scene = Scene::new();
+    for round in 0..40u64 {
+        scene.write(&format!("a/dir/{}", round % 20), &noise(500 + round, 4000));
+        scene.compare("a", "b");
+    }
+    let threads = crate::parallel::threads();
+    assert!(scene.records("catalogue.pieces/").len() <= 24 + threads);
+    let (answer, read) = scene.compare("a", "b");
+    assert_eq!(read, 0);
+    assert_eq!(answer, scene.fresh("a", "b"));
+}
+
+#[test]
+fn whatever_is_damaged_is_read_again() {
+    for damaged in ["catalogue.head/", "catalogue.files/", "catalogue.pieces/"] {
+        for how in [None, Some(&b""[..]), Some(&[0xff; 5000][..])] {
+            let scene = Scene::new();
+            let (first, _) = scene.compare("a", "b");
+            for name in scene.records(damaged).into_keys() {
+                scene.index.put_records(&[(&name, how)]).expect("written");
+            }
+            let (second, _) = scene.compare("a", "b");
+            assert_eq!(second, first, "{damaged} {how:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_kept_beyond_the_limit_or_without_a_cache() {
+    let mut scene = Scene::new();
+    scene.cache_bytes = 0;
+    scene.compare("a", "b");
+    assert!(scene.records("catalogue").is_empty());
+    scene.cache_bytes = 1000;
+    scene.compare("a", "b");
+    assert!(scene.records("catalogue.pieces/").is_empty());
+    scene.cache_bytes = 1 << 30;
+    scene.compare("a", "b");
+    assert_eq!(scene.compare("a", "b").1, 0);
+    // Room for one pair of trees: that which is asked about now.
+    for n in 0..20u8 {
+        scene.write(&format!("c/dir/{n}"), &noise(2000 + u64::from(n), 5000));
+    }
+    let needed: usize = scene.records("catalogue").values().sum();
+    scene.cache_bytes = needed as u64 * 2;
+    scene.compare("c", "c");
+    assert_eq!(scene.records("catalogue.head/").len(), 1);
+    assert_eq!(scene.compare("c", "c").1, 0);
+}
+
+#[test]
+fn a_look_at_some_files_forgets_none_of_the_others() {
+    let scene = Scene::new();
+    scene.compare("a", "b");
+    scene.write("a/dir/5", &noise(50, 5000));
+    let mut request = scene.request("a", "b");
+    request.options.scope.include = vec!["5".to_owned()];
+    let (answer, read) = scene.ask(&request);
+    assert_eq!((answer.body.summary.files_a, read), (1, 1));
+    let (answer, read) = scene.compare("a", "b");
+    assert_eq!((answer, read), (scene.fresh("a", "b"), 0));
+}
+
+#[test]
+fn what_changed_a_moment_ago_is_not_trusted() {
+    let scene = Scene::new();
+    let shelf = Shelf {
+        index: &scene.index,
+        cache_bytes: 1 << 30,
+        exclude: &[],
+        settle_window: Duration::from_secs(3600),
+    };
+    let request = scene.request("a", "b");
+    for _ in 0..2 {
+        let mut reads = Reads::default();
+        shelf
+            .compare(&request, &Templates::default(), &mut reads)
+            .expect("an answer");
+        assert_eq!(reads.0, 41);
+    }
+    assert!(scene.records("catalogue").is_empty());
+}
+
+fn time() -> impl Strategy<Value = Timestamp> {
+    (any::<i64>(), 0u32..1_000_000_000).prop_map(|(secs, nanos)| Timestamp { secs, nanos })
+}
+
+proptest! {
+    #[test]
+    fn catalogues_come_back(
+        files in prop::collection::btree_map(
+            prop::collection::vec(any::<u8>(), 0..12),
+            (0u32..2, any::<u64>(), time(), time(), 0u32..3),
+            0..30,
+        ),
+        sizes in prop::array::uniform3(any::<u64>()),
+    ) {
+        let kinds = [ContentKind::Empty, ContentKind::Text, ContentKind::Binary];
+        let contents: Vec<(Content, u32, Place)> = (0..3u8)
+            .map(|n| {
+                let content = Content {
+                    digest: ContentDigest([n; 32]),
+                    size: ByteLen(sizes[usize::from(n)]),
+                    kind: kinds[usize::from(n)],
+                };
+                let place = Place {
+                    pool: known::Where::Pool(u32::from(n % 2)),
+                    from: u64::from(n) << 40,
+                    length: u32::from(n) << 20,
+                };
+                (content, u32::from(n % 2), place)
+            })
+            .collect();
+        let systems = ["x", "y"].map(|name| FsId(name.to_owned()));
+        let bytes = encode_files(
+            &systems,
+            &contents,
+            files.iter().map(|(path, &(fs, ino, mtime, ctime, content))| {
+                (path.as_slice(), Stamp { fs, ino, mtime, ctime }, content)
+            }),
+        );
+        let names = Mutex::new(Names::default());
+        let back = decode_files(&bytes, &[0, 1], &names).expect("decoded");
+        prop_assert_eq!(back.files.len(), files.len());
+        for (path, &(fs, ino, mtime, ctime, content)) in &files {
+            let file = &back.files[path.as_slice()];
+            prop_assert_eq!(file.stamp, Stamp { fs, ino, mtime, ctime });
+            prop_assert_eq!(file.content, content);
+        }
+        let expected: Vec<(Content, Place)> = contents.iter().map(|&(c, _, p)| (c, p)).collect();
+        prop_assert_eq!(back.contents, expected);
+        for cut in 0..bytes.len() {
+            prop_assert!(decode_files(&bytes[..cut], &[0, 1], &names).is_none());
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_refused_or_decode(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _files = decode_files(&bytes, &[0], &Mutex::new(Names::default()));
+        let _head = Head::decode(&bytes);
+    }
+
+    #[test]
+    fn heads_come_back(root in "/[a-z]{0,9}", pools in prop::collection::vec("[a-z]{0,9}", 0..5)) {
+        let root = Path::new(&root);
+        let head = Head::new(root, &Params::default(), pools);
+        let back = Head::decode(&encode(&head)).expect("decoded");
+        prop_assert!(back.is_of(root, &Params::default()));
+        prop_assert!(!back.is_of(Path::new("/elsewhere/entirely"), &Params::default()));
+        prop_assert_eq!(back, head);
+    }
+}

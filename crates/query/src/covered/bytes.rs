@@ -1,0 +1,243 @@
+//! What the bytes say, now.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use resemble_core::hash::content::ContentHasher;
+use resemble_core::{ContentDigest, StopFlag};
+use resemble_mounts::{FsClass, class_of};
+use resemble_proto::message::{SoftError, SoftErrorKind};
+use resemble_proto::path::PathText;
+use resemble_scan::read::{ReadFailure, data_at, open_regular, read_fully_at};
+use resemble_scan::walk::{Anchor, Stat};
+use rustix::fs::Advice;
+use rustix::io::Errno;
+
+use super::Verdict;
+use super::entries::{Listed, Listing};
+use super::equals::Outside;
+
+/// Files are read in pieces of this many bytes.
+const PIECE: usize = 1 << 18;
+
+/// Reads and compares files with the same buffers.
+#[derive(Debug)]
+pub(super) struct Verifier {
+    /// Once it is set, what is said of a file is of no use.
+    stop: StopFlag,
+    ours: Vec<u8>,
+    theirs: Vec<u8>,
+}
+
+/// An open file and its stat.
+type Opened = (OwnedFd, Stat);
+
+/// What became of a candidate.
+enum Tried {
+    Equal,
+    /// Another name of the same file.
+    Link,
+    /// The index took it for equal, and it is not, or cannot be read any more.
+    Changed,
+    /// It lies in the directory after all, or where nothing counts.
+    DoesNotCount,
+    /// Our own file changed meanwhile.
+    Moving,
+}
+
+impl Verifier {
+    pub(super) fn new(stop: &StopFlag) -> Self {
+        Self {
+            stop: stop.clone(),
+            ours: Vec::new(),
+            theirs: Vec::new(),
+        }
+    }
+
+    /// The digest of a file as it is; nothing if it cannot be read or does not stand still.
+    pub(super) fn digest(&mut self, listing: &Listing, file: &Listed) -> Option<ContentDigest> {
+        let (opened, before) = open_regular(&listing.anchor, &file.path).ok()?;
+        let mut hasher = ContentHasher::new();
+        let mut at = 0;
+        while at < before.size {
+            self.stop.go_on().ok()?;
+            let data = stretch(&opened, &before, at);
+            if data.start > at {
+                hasher.update_zeros(data.start - at);
+                at = data.start;
+                continue;
+            }
+            let piece = fill(&opened, &mut self.ours, at, data.end).ok()?;
+            if piece.is_empty() {
+                return None;
+            }
+            hasher.update(piece);
+            at += piece.len() as u64;
+        }
+        let after = Stat::of(opened.as_fd()).ok()?;
+        after.unchanged_since(&before).then(|| hasher.finish())
+    }
+
+    /// Whether one of the candidates covers the file: the first that does.
+    pub(super) fn verdict(
+        &mut self,
+        listing: &Listing,
+        file: &Listed,
+        outside: &Outside<'_>,
+        candidates: &[&Path],
+    ) -> Verdict {
+        let ours = match open_regular(&listing.anchor, &file.path) {
+            Ok(ours) => ours,
+            Err(failure) => return unreadable(&file.path, failure),
+        };
+        // Some file systems let one open what they will not let one read.
+        if ours.1.size > 0
+            && let Err(errno) = fill(&ours.0, &mut self.ours, 0, 1)
+        {
+            return unreadable(&file.path, ReadFailure::Errno(errno.raw_os_error()));
+        }
+        let (mut linked, mut changed) = (None, false);
+        for &path in candidates {
+            let Some(root) = outside.root_of(path) else {
+                continue;
+            };
+            match self.try_one(&file.path, &ours, outside, root, path) {
+                Ok(Tried::Equal) => return Verdict::Copy(path.to_owned()),
+                Ok(Tried::Link) => {
+                    linked.get_or_insert(path);
+                }
+                Ok(Tried::Changed) => changed = true,
+                Ok(Tried::DoesNotCount) => {}
+                Ok(Tried::Moving) => {
+                    return Verdict::Missing("changed while it was compared".to_owned());
+                }
+                Err(errno) => {
+                    return unreadable(&file.path, ReadFailure::Errno(errno.raw_os_error()));
+                }
+            }
+        }
+        match (linked, changed) {
+            (Some(path), _) => Verdict::Linked(path.to_owned()),
+            (None, true) => Verdict::Missing("its equal changed".to_owned()),
+            (None, false) => Verdict::Missing("no equal file".to_owned()),
+        }
+    }
+
+    /// Fails if our own file cannot be read.
+    fn try_one(
+        &mut self,
+        path: &Path,
+        ours: &Opened,
+        outside: &Outside<'_>,
+        root: &Anchor,
+        candidate: &Path,
+    ) -> rustix::io::Result<Tried> {
+        let (Ok(inside), Ok(theirs)) = (
+            outside.is_really_inside(root, candidate),
+            open_regular(root, candidate),
+        ) else {
+            return Ok(Tried::Changed);
+        };
+        // A file that a mount of ours hands through is the file itself.
+        let real = theirs.1.dev == root.stat().dev
+            || class_of(theirs.0.as_fd()).is_ok_and(|class| class == FsClass::Real);
+        if inside || !real {
+            return Ok(Tried::DoesNotCount);
+        }
+        if (theirs.1.dev, theirs.1.ino) == (ours.1.dev, ours.1.ino) {
+            // With one name it is our file by another way.
+            let other = theirs.1.nlink > 1 && candidate != path;
+            return Ok(if other {
+                Tried::Link
+            } else {
+                Tried::DoesNotCount
+            });
+        }
+        if theirs.1.size != ours.1.size {
+            return Ok(Tried::Changed);
+        }
+        let equal = self.equal(ours, &theirs)?;
+        let still = |opened: &Opened| {
+            Stat::of(opened.0.as_fd()).is_ok_and(|after| after.unchanged_since(&opened.1))
+        };
+        Ok(match (equal, still(ours), still(&theirs)) {
+            (_, false, _) => Tried::Moving,
+            (true, true, true) => Tried::Equal,
+            _ => Tried::Changed,
+        })
+    }
+
+    /// Whether two files of one size hold the same bytes. Where both have a hole nothing is read.
+    /// A failure to read theirs makes them unequal, one to read ours is returned.
+    fn equal(&mut self, ours: &Opened, theirs: &Opened) -> rustix::io::Result<bool> {
+        let size = ours.1.size;
+        if size > PIECE as u64 {
+            for opened in [ours, theirs] {
+                // A hint only.
+                rustix::fs::fadvise(&opened.0, 0, None, Advice::Sequential).ok();
+            }
+        }
+        let mut at = 0;
+        while at < size {
+            if self.stop.is_set() {
+                return Ok(false);
+            }
+            let next = stretch(&ours.0, &ours.1, at)
+                .start
+                .min(stretch(&theirs.0, &theirs.1, at).start);
+            if next > at {
+                at = next;
+                continue;
+            }
+            let ours = fill(&ours.0, &mut self.ours, at, size)?;
+            let Ok(theirs) = fill(&theirs.0, &mut self.theirs, at, size) else {
+                return Ok(false);
+            };
+            if ours.is_empty() || ours != theirs {
+                return Ok(false);
+            }
+            at += ours.len() as u64;
+        }
+        Ok(true)
+    }
+}
+
+/// The next data of a file at or after a place: of one without holes, all that is left.
+fn stretch(file: &OwnedFd, stat: &Stat, at: u64) -> std::ops::Range<u64> {
+    if stat.allocated < stat.size {
+        data_at(file, at, stat.size)
+    } else {
+        at..stat.size
+    }
+}
+
+/// The bytes from `at` on, at most a piece and none at or after `end`; fewer only where the file
+/// ends.
+fn fill<'a>(
+    file: &OwnedFd,
+    buffer: &'a mut Vec<u8>,
+    at: u64,
+    end: u64,
+) -> rustix::io::Result<&'a [u8]> {
+    let room = usize::try_from(end - at).unwrap_or(PIECE).min(PIECE);
+    if buffer.len() < room {
+        buffer.resize(room, 0);
+    }
+    let filled = read_fully_at(file, &mut buffer[..room], at)?;
+    Ok(&buffer[..filled])
+}
+
+fn unreadable(path: &Path, failure: ReadFailure) -> Verdict {
+    let errno = match failure {
+        ReadFailure::Gone => Errno::NOENT,
+        ReadFailure::Errno(errno) => Errno::from_raw_os_error(errno),
+        ReadFailure::NotRegular | ReadFailure::Stopped => {
+            return Verdict::Unreadable(SoftError {
+                path: PathText::from(path),
+                kind: SoftErrorKind::Changing,
+                message: failure.to_string(),
+            });
+        }
+    };
+    Verdict::Unreadable(SoftError::of_io(PathText::from(path), &errno.into()))
+}

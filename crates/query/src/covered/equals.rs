@@ -1,0 +1,178 @@
+//! Files that the index takes for equal, outside of the directory.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use resemble_core::{ContentId, FileId};
+use resemble_index::{ReadError, Snapshot};
+use resemble_proto::message::{SoftError, SoftErrorKind};
+use resemble_proto::path::PathText;
+use resemble_scan::walk::{Anchor, Stat};
+use rustix::fs::OFlags;
+
+use super::entries::{Listed, Listing};
+
+/// Equal files tried for one file, hard links aside. Each but the last had other bytes by now.
+const TRIES: usize = 64;
+
+/// The roots, less the directory.
+#[derive(Debug)]
+pub(super) struct Outside<'a> {
+    listing: &'a Listing,
+    /// By raw path.
+    pub(super) roots: Vec<Anchor>,
+}
+
+impl<'a> Outside<'a> {
+    /// Opens the roots. One that cannot be opened, or lies in the directory, is said and does not count.
+    pub(super) fn of(listing: &'a Listing, by: &[PathText], errors: &mut Vec<SoftError>) -> Self {
+        let mut by: Vec<&PathText> = by.iter().collect();
+        by.sort_unstable_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
+        by.dedup();
+        let mut roots = Vec::new();
+        for root in by {
+            match Anchor::open(root.as_path()) {
+                Ok(anchor) => {
+                    let stat = anchor.stat();
+                    let is_inside = listing.inside.contains(&(stat.dev, stat.ino))
+                        || root.as_path().starts_with(&listing.dir);
+                    if is_inside {
+                        errors.push(SoftError {
+                            path: root.clone(),
+                            kind: SoftErrorKind::Other,
+                            message: "lies in the directory that is to go: its files do not count"
+                                .to_owned(),
+                        });
+                    } else {
+                        roots.push(anchor);
+                    }
+                }
+                Err(errno) => errors.push(SoftError::of_io(root.clone(), &errno.into())),
+            }
+        }
+        Self { listing, roots }
+    }
+
+    /// The root that a path lies under, if the path does not lie in the directory.
+    pub(super) fn root_of(&self, path: &Path) -> Option<&Anchor> {
+        if path.starts_with(&self.listing.dir) {
+            return None;
+        }
+        self.roots.iter().find(|root| path.starts_with(root.path()))
+    }
+
+    /// Whether the folder of a path, whatever it is called, is one of the directory's own.
+    pub(super) fn is_really_inside(&self, root: &Anchor, path: &Path) -> rustix::io::Result<bool> {
+        let folder = path.parent().unwrap_or(path);
+        let folder = root.open_at(folder, OFlags::PATH | OFlags::DIRECTORY)?;
+        let stat = Stat::of(folder.as_fd())?;
+        let identity = (stat.dev, stat.ino);
+        let is_it = |(above, name): &(_, OsString)| {
+            *above == identity && Some(name.as_os_str()) == path.file_name()
+        };
+        Ok(self.listing.inside.contains(&identity)
+            || self.listing.single.as_ref().is_some_and(is_it))
+    }
+}
+
+/// A path that the index knows a content at.
+#[derive(Debug)]
+struct Place {
+    path: PathBuf,
+    file: FileId,
+}
+
+/// The places of one content, by raw path.
+#[derive(Debug, Default)]
+struct Holders {
+    places: Vec<Place>,
+    by_name: HashMap<OsString, Vec<usize>>,
+}
+
+/// The places of all contents in question that lie under a root and outside of the directory.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    by_content: HashMap<ContentId, Holders>,
+}
+
+impl Places {
+    pub(super) fn of(
+        snapshot: &Snapshot,
+        outside: &Outside<'_>,
+        contents: impl Iterator<Item = ContentId>,
+    ) -> Result<Self, ReadError> {
+        let mut by_content: HashMap<ContentId, Holders> = HashMap::new();
+        for content in contents {
+            if by_content.contains_key(&content) {
+                continue;
+            }
+            let mut places = Vec::new();
+            for file in snapshot.files_of(content)? {
+                let paths = snapshot.paths(file)?.into_iter();
+                let outside = paths.filter(|path| outside.root_of(path).is_some());
+                places.extend(outside.map(|path| Place { path, file }));
+            }
+            places.sort_unstable_by(|a, b| raw(&a.path).cmp(raw(&b.path)));
+            let mut by_name: HashMap<OsString, Vec<usize>> = HashMap::new();
+            for (at, place) in places.iter().enumerate() {
+                let name = place.path.file_name().unwrap_or_default();
+                by_name.entry(name.to_owned()).or_default().push(at);
+            }
+            by_content.insert(content, Holders { places, by_name });
+        }
+        Ok(Self { by_content })
+    }
+
+    /// The places to try for a file, best first: those of other files, at most [`TRIES`], then other
+    /// names of this one (`own`).
+    pub(super) fn in_order(
+        &self,
+        outside: &Outside<'_>,
+        content: Option<ContentId>,
+        file: &Listed,
+        own: Option<FileId>,
+    ) -> Vec<&Path> {
+        let Some(holders) = content.and_then(|content| self.by_content.get(&content)) else {
+            return Vec::new();
+        };
+        let below = file.path.strip_prefix(&outside.listing.dir).ok();
+        let below = below.filter(|below| !below.as_os_str().is_empty());
+        let same_path = outside.roots.iter().filter_map(|root| {
+            let path = root.path().join(below?);
+            let found = holders
+                .places
+                .binary_search_by(|place| raw(&place.path).cmp(raw(&path)));
+            found.ok()
+        });
+        let name = file.path.file_name().unwrap_or_default();
+        let same_name = holders.by_name.get(name).into_iter().flatten().copied();
+        let all = 0..holders.places.len();
+        let mut seen = HashSet::new();
+        let mut others = Vec::new();
+        let mut links = Vec::new();
+        for at in same_path.chain(same_name).chain(all) {
+            if !seen.insert(at) {
+                continue;
+            }
+            let place = &holders.places[at];
+            if Some(place.file) == own {
+                if links.len() < TRIES {
+                    links.push(place.path.as_path());
+                }
+            } else {
+                others.push(place.path.as_path());
+                if others.len() == TRIES {
+                    break;
+                }
+            }
+        }
+        others.extend(links);
+        others
+    }
+}
+
+fn raw(path: &Path) -> &[u8] {
+    path.as_os_str().as_encoded_bytes()
+}

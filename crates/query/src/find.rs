@@ -1,0 +1,565 @@
+//! `find`: which files are similar to one.
+//!
+//! 1. **Subject.** An indexed file is compared by what the index keeps of it if its `stat` is still
+//!    the one in the index; one that changed a moment ago is read now, so the answer is about the
+//!    bytes that are there. Other files and standard input come as a digest.
+//! 2. **Nomination** by posting lists (`evidence`).
+//! 3. **A cheap bound.** A nominee whose common pieces could not reach the threshold under any
+//!    distribution of edits is dropped before its signature is fetched: thousands share a phrase,
+//!    few share a file.
+//! 4. **Measures** from both full signatures, then the relation, then a row for each file that holds
+//!    the content. No file is opened for this (unless exact measures are asked for).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use resemble_core::StopFlag;
+use resemble_core::similarity::{Sketch, Unit};
+use resemble_core::{
+    ByteLen, ChunkList, ContentId, Digest, FileId, Measures, Params, Relation, Score, Signature,
+};
+use resemble_index::{ContentRow, FileRow, ReadError, Snapshot};
+use resemble_proto::message::{
+    Answer, Differs, Discount, FindRow, Layer, Looked, Scope, SoftError,
+};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
+use resemble_scan::apart::TakeApart;
+use resemble_scan::read::{Content, Reader};
+
+use crate::ask::{AskError, anchor_of, bytes_of, unreadable};
+use crate::aspects::{self, Aspect, Located, Place};
+use crate::evidence::{self, Counts, Nominee};
+use crate::members::Members;
+
+mod exact;
+pub mod holders;
+mod read;
+mod search;
+
+pub use read::{Incoming, Stream, read_apart, read_member};
+
+use search::search_in;
+
+/// The most entries of one `.similar` listing.
+pub const LISTED: usize = 100;
+
+/// The file or the bytes that others are compared with.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    digest: Arc<Digest>,
+    file: Option<FileId>,
+    path: Option<PathBuf>,
+    /// Where the index has it as it is now.
+    place: Option<Place>,
+    /// It is a member of `path`: the names that lead to it.
+    member: Option<Vec<u8>>,
+    /// What stands for it besides its bytes, where the index has it not.
+    others: Vec<(Aspect, Arc<Digest>)>,
+}
+
+impl Subject {
+    /// Bytes that are no indexed file: standard input, or a file outside the index.
+    pub fn of_digest(digest: Digest) -> Self {
+        Self {
+            digest: Arc::new(digest),
+            file: None,
+            path: None,
+            place: None,
+            member: None,
+            others: Vec::new(),
+        }
+    }
+
+    /// The same, read from a file, so that exact measures can be asked for.
+    pub fn of_file(digest: Digest, path: PathBuf) -> Self {
+        Self::of_digest(digest).at(path)
+    }
+
+    /// The same, of the file at this path.
+    #[must_use]
+    pub fn at(self, path: PathBuf) -> Self {
+        Self {
+            path: Some(path),
+            ..self
+        }
+    }
+
+    /// What was read just now.
+    pub fn of_incoming(incoming: Incoming) -> Self {
+        Self::of_digest(incoming.digest).with_others(incoming.others)
+    }
+
+    /// What stands for it besides its bytes.
+    #[must_use]
+    pub fn with_others(self, others: Vec<(Aspect, Digest)>) -> Self {
+        let others = others.into_iter();
+        Self {
+            others: others
+                .map(|(aspect, digest)| (aspect, Arc::new(digest)))
+                .collect(),
+            ..self
+        }
+    }
+
+    /// Leaves this file out of the answer: the digest was made of it.
+    #[must_use]
+    pub fn is_file(self, file: FileId) -> Self {
+        Self {
+            file: Some(file),
+            ..self
+        }
+    }
+
+    /// The indexed file at `path`, as it is now; `None` if the index has no such file. A path that leads to a file up to
+    /// some `!` names a member in it, as the index has that.
+    pub fn indexed(
+        snapshot: &Snapshot,
+        path: &Path,
+        params: &Params,
+    ) -> Result<Option<Self>, AskError> {
+        let Some(found) = aspects::locate(snapshot, path)? else {
+            return Ok(None);
+        };
+        let stored = match found.row.state.content() {
+            Some(content) if is_current(&found.path, &found.row) => {
+                Self::stored(snapshot, &found, content)?
+            }
+            _ => None,
+        };
+        match stored {
+            Some(subject) => Ok(Some(subject)),
+            None if found.member.is_some() => Ok(None),
+            None => {
+                let digest = read_until(path, params, snapshot.stop())?;
+                let subject = Self::of_file(digest, found.path);
+                Ok(Some(subject.is_file(found.row.id)))
+            }
+        }
+    }
+
+    /// The indexed file at `path` as the index has it, whatever happened since; `None` if it has not
+    /// been read.
+    pub fn remembered(snapshot: &Snapshot, path: &Path) -> Result<Option<Self>, ReadError> {
+        let Some(found) = aspects::locate(snapshot, path)? else {
+            return Ok(None);
+        };
+        match found.row.state.content() {
+            Some(content) => Self::stored(snapshot, &found, content),
+            None => Ok(None),
+        }
+    }
+
+    /// A file or member as the index has it.
+    fn stored(
+        snapshot: &Snapshot,
+        found: &Located,
+        content: ContentId,
+    ) -> Result<Option<Self>, ReadError> {
+        let own = found.member.map_or(content, |(_, own)| own);
+        let Some(digest) = stored(snapshot, own)? else {
+            return Ok(None);
+        };
+        let member = match found.member {
+            Some((number, _)) => {
+                let member = Some(number);
+                Some(aspects::names(snapshot, Place { content, member })?)
+            }
+            None => None,
+        };
+        Ok(Some(Self {
+            file: found.member.is_none().then_some(found.row.id),
+            place: Some(Place {
+                content,
+                member: found.member.map(|(number, _)| number),
+            }),
+            member,
+            path: Some(found.path.clone()),
+            ..Self::of_digest(digest)
+        }))
+    }
+
+    /// What stands for it besides its bytes.
+    fn others(&self, snapshot: &Snapshot) -> Result<Vec<(Aspect, Arc<Digest>)>, ReadError> {
+        let Some(place) = self.place else {
+            return Ok(self.others.clone());
+        };
+        let mut others = Vec::new();
+        for (aspect, content) in aspects::aspects(snapshot, place)? {
+            others.extend(stored(snapshot, content)?.map(|digest| (aspect, Arc::new(digest))));
+        }
+        Ok(others)
+    }
+}
+
+/// Whether the file is still what the index says.
+fn is_current(path: &Path, row: &FileRow) -> bool {
+    let Ok(anchor) = anchor_of(path) else {
+        return false;
+    };
+    anchor.stat_at(path).is_ok_and(|now| {
+        let then = &row.stat;
+        (now.ino, now.size, now.mtime, now.ctime) == (then.ino, then.size.0, then.mtime, then.ctime)
+    })
+}
+
+/// The digest of a file, read for a question.
+pub fn read_now(path: &Path, params: &Params) -> Result<Digest, AskError> {
+    read_until(path, params, &StopFlag::default())
+}
+
+/// The same, for a question that may be cancelled.
+fn read_until(path: &Path, params: &Params, stop: &StopFlag) -> Result<Digest, AskError> {
+    let anchor = anchor_of(path)?;
+    let read = Reader::new(params, stop.clone())
+        .digest(&anchor, path)
+        .map_err(|failure| unreadable(path, failure))?;
+    match read.content {
+        Content::New(digest) => Ok(*digest),
+        // Nothing is known to a reader without an index.
+        Content::Known(_) | Content::InFlight(_) => Ok(Digest::of(&bytes_of(path)?, params)),
+    }
+}
+
+/// What the index keeps of a content.
+fn stored(snapshot: &Snapshot, content: ContentId) -> Result<Option<Digest>, ReadError> {
+    let Some(row) = snapshot.content(content)? else {
+        return Ok(None);
+    };
+    Ok(Some(Digest {
+        content: row.digest,
+        size: row.size,
+        kind: row.kind,
+        chunks: snapshot.chunks(content)?,
+        signature: snapshot.signature(content)?,
+        words: row.words,
+    }))
+}
+
+/// Which rows an answer has.
+#[derive(Clone, Debug, Default)]
+pub struct FindOptions {
+    /// The files that take part; without a path: the whole index.
+    pub scope: Scope,
+    /// Only rows whose larger containment is at least this; `None`: those with a relation.
+    pub min: Option<Score>,
+    /// The least number of shared bytes of a row, identical files aside.
+    pub min_shared: Option<ByteLen>,
+    /// Only the first so many rows.
+    pub top: Option<u64>,
+    /// Measure on the bytes of both files where they can be read.
+    pub exact: bool,
+    /// What the measures are about.
+    pub unit: Unit,
+    /// Compare by texts and by what is in archives, too.
+    pub text: bool,
+    /// Makes texts of documents again, where measures on them are to be exact; `None`: those stay estimates.
+    pub apart: Option<Arc<dyn TakeApart>>,
+}
+
+/// One similar file before it is a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Similar {
+    /// The least path of the file.
+    pub path: PathBuf,
+    /// The names that lead to the member in it; empty: it is the file itself.
+    pub names: Vec<u8>,
+    /// Both as one path: `mail.eml!report.zip!a.txt`.
+    pub shown: PathBuf,
+    /// How it relates; `None` below every threshold.
+    pub relation: Option<Relation>,
+    /// Which layer says so.
+    pub layer: Layer,
+    /// a is the subject.
+    pub measures: Measures,
+    /// What is left of its score without common text; of listings nothing is said.
+    pub discount: Discount,
+    /// Where the larger containment lies in 19 cases of 20, if it is an estimate.
+    pub interval: Option<(Score, Score)>,
+    /// Both are texts that differ in so many numbers and in nothing else, as far as that was looked at.
+    pub numbers: Option<u64>,
+}
+
+impl Similar {
+    fn score(&self) -> Score {
+        self.measures.containment().unwrap_or(Score::ZERO)
+    }
+
+    /// What its place in an answer depends on.
+    fn place(&self) -> (Score, &Measures, &[u8]) {
+        (
+            self.score(),
+            &self.measures,
+            self.shown.as_os_str().as_encoded_bytes(),
+        )
+    }
+
+    /// Whether the overlay lists it: identical or of the same text, or a quarter of the subject lies in it, or most of
+    /// it lies in the subject.
+    pub fn is_listed(&self) -> bool {
+        let share = |score: Option<Score>| score.map_or(0.0, Score::get);
+        self.relation.is_some_and(|relation| {
+            matches!(relation, Relation::Identical | Relation::SameText)
+                || share(self.measures.a_in_b) >= Relation::PARTLY
+                || share(self.measures.b_in_a) >= Relation::MOSTLY
+        })
+    }
+}
+
+/// What a question about the whole index looks at: from sums that are kept, so it costs nothing.
+fn everything(snapshot: &Snapshot) -> Result<Looked, ReadError> {
+    let totals = snapshot.totals()?;
+    Ok(Looked {
+        files: totals.files,
+        bytes: totals.file_bytes,
+        unreadable: totals.unreadable_files,
+        skipped: totals.skipped_files,
+        small: 0,
+        least_run: u64::from(snapshot.params().chunk.max) * 2,
+    })
+}
+
+/// The files similar to `subject`, best first, as rows that name the subject `name`.
+pub fn find(
+    snapshot: &Snapshot,
+    subject: &Subject,
+    name: &PathText,
+    options: &FindOptions,
+) -> Result<Answer<FindRow>, AskError> {
+    let (similar, errors, looked) = search(snapshot, subject, options, Wanted::Everything)?;
+    let rows = similar.into_iter().map(|similar| FindRow {
+        file: name.clone(),
+        path: PathText::from(similar.shown),
+        relation: similar.relation,
+        layer: similar.layer,
+        a_in_b: Fraction::from(similar.measures.a_in_b),
+        b_in_a: Fraction::from(similar.measures.b_in_a),
+        resemblance: Fraction::from(similar.measures.resemblance),
+        shared_bytes: similar.measures.shared_bytes.0,
+        discount: similar.discount,
+        interval: similar
+            .interval
+            .map(|(low, high)| [Fraction::from(low), Fraction::from(high)]),
+        differs: similar.numbers.map(|_| Differs::OnlyInNumbers),
+        numbers: similar.numbers,
+    });
+    let mut answer = Answer::fresh(rows.collect(), errors).cut(options.top);
+    // Said of nothing found alone: it is what the answer was made of.
+    answer.header.looked = match looked {
+        None if answer.rows.is_empty() => Some(everything(snapshot)?),
+        looked => looked,
+    };
+    Ok(answer)
+}
+
+/// The listing of the overlay: at most [`LISTED`] of the listed files, best first, and how many
+/// there are. `text`: by texts and by what is in archives, too.
+pub fn listing(
+    snapshot: &Snapshot,
+    subject: &Subject,
+    text: bool,
+) -> Result<(Vec<Similar>, usize), AskError> {
+    let options = FindOptions {
+        text,
+        ..FindOptions::default()
+    };
+    let (mut similar, ..) = search(snapshot, subject, &options, Wanted::Scores)?;
+    similar.retain(Similar::is_listed);
+    let total = similar.len();
+    similar.truncate(LISTED);
+    Ok((similar, total))
+}
+
+/// What a search is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// Rows with everything that is known of them.
+    Everything,
+    /// No discounts: a listing has no place for them.
+    Scores,
+}
+
+/// The files of `members` that relate to the subject, best first: for a question with many subjects
+/// among the same files.
+pub(crate) fn among(
+    snapshot: &Snapshot,
+    subject: &Subject,
+    members: &Members,
+) -> Result<Vec<Similar>, AskError> {
+    let options = FindOptions::default();
+    let (similar, _) = search_in(snapshot, subject, Some(members), &options, Wanted::Scores)?;
+    Ok(similar)
+}
+
+/// What was found, what could not be read, and what was looked at if that was less than everything.
+type Sought = (Vec<Similar>, Vec<SoftError>, Option<Looked>);
+
+fn search(
+    snapshot: &Snapshot,
+    subject: &Subject,
+    options: &FindOptions,
+    wanted: Wanted,
+) -> Result<Sought, AskError> {
+    if options.scope.within.is_empty() {
+        let (found, errors) = search_in(snapshot, subject, None, options, wanted)?;
+        return Ok((found, errors, None));
+    }
+    let mut members = Members::of(snapshot, &options.scope)?;
+    if options.text {
+        members.know_parts(snapshot)?;
+    }
+    let looked = members.looked(snapshot);
+    let mut errors = std::mem::take(&mut members.errors);
+    let (found, further) = search_in(snapshot, subject, Some(&members), options, wanted)?;
+    errors.extend(further);
+    Ok((found, errors, Some(looked)))
+}
+
+/// What the subject is compared by: without what is template.
+enum Own {
+    /// No templates: the digest itself.
+    Whole,
+    Payload {
+        size: ByteLen,
+        chunks: ChunkList,
+        signature: Signature,
+    },
+}
+
+impl Own {
+    fn of(digest: &Digest, snapshot: &Snapshot) -> Self {
+        let templates = snapshot.templates();
+        if templates.is_empty() {
+            return Self::Whole;
+        }
+        let (mut chunks, mut signature) = (digest.chunks.clone(), digest.signature.clone());
+        let size = templates.strip(digest.size, &mut chunks, &mut signature);
+        Self::Payload {
+            size,
+            chunks,
+            signature,
+        }
+    }
+
+    fn sketch<'a>(&'a self, digest: &'a Digest) -> Sketch<'a> {
+        match self {
+            Self::Whole => digest.sketch(),
+            Self::Payload {
+                size,
+                chunks,
+                signature,
+            } => Sketch {
+                size: *size,
+                chunks,
+                signature,
+            },
+        }
+    }
+}
+
+/// The nominees, with the subject's own content among them: identical files need no evidence.
+fn nominated(
+    snapshot: &Snapshot,
+    sketch: &Sketch<'_>,
+    digest: &Digest,
+    members: Option<&Members>,
+) -> Result<(Vec<Nominee>, Counts), ReadError> {
+    let (mut nominees, counts) = evidence::nominate(snapshot, sketch, members)?;
+    if let Some(own) = snapshot.content_by_digest(&digest.content)?
+        && let Err(at) = nominees.binary_search_by_key(&own, |nominee| nominee.content)
+    {
+        nominees.insert(
+            at,
+            Nominee {
+                content: own,
+                fingerprints: 0,
+                chunks: 0,
+            },
+        );
+    }
+    Ok((nominees, counts))
+}
+
+/// The least path of each file that holds the content and takes part.
+fn holders(
+    snapshot: &Snapshot,
+    content: ContentId,
+    members: Option<&Members>,
+    leave_out: Option<FileId>,
+) -> Result<Vec<PathBuf>, ReadError> {
+    if let Some(members) = members {
+        let holders = members
+            .holders(content)
+            .filter(|member| Some(member.file) != leave_out);
+        return Ok(holders.map(|member| member.path.clone()).collect());
+    }
+    let mut paths = Vec::new();
+    for file in snapshot.files_of(content)? {
+        if Some(file) != leave_out {
+            paths.extend(snapshot.paths(file)?.into_iter().next());
+        }
+    }
+    Ok(paths)
+}
+
+/// What a nominee's common pieces can come to at most.
+struct Bound {
+    /// Distinct fingerprints of the subject at each level: `at_least[k]` have level ≥ k.
+    at_least: [u32; 64],
+    level: u8,
+    size: ByteLen,
+    /// Bytes of the subject's longest chunk.
+    longest_chunk: f64,
+    /// The least share of windows in common with which the threshold can be reached.
+    least: f64,
+    /// The most fingerprints of any content that are template.
+    template: u32,
+}
+
+/// Scattered edits spoil 64 windows each but one byte: with a share p of the windows in common the
+/// containment is at most about p·(1 − ln p), which is below 6·p for every p ≥ 0.007. The factor
+/// 8 leaves room for the error of small samples.
+const MOST_PER_WINDOW: f64 = 8.0;
+
+impl Bound {
+    fn new(sketch: &Sketch<'_>, options: &FindOptions, template: usize) -> Self {
+        let mut at_least = [0; 64];
+        for fingerprint in &sketch.signature.fingerprints {
+            for count in &mut at_least[..=usize::from(fingerprint.level()).min(63)] {
+                *count += 1;
+            }
+        }
+        let threshold = options.min.map_or(Relation::PARTLY, Score::get);
+        let least = if options.exact {
+            0.0
+        } else {
+            threshold / MOST_PER_WINDOW
+        };
+        let longest_chunk = sketch.chunks.0.iter().map(|run| run.len).max().unwrap_or(0);
+        Self {
+            at_least,
+            level: sketch.signature.level,
+            size: sketch.size,
+            longest_chunk: f64::from(longest_chunk),
+            least,
+            template: u32::try_from(template).unwrap_or(u32::MAX),
+        }
+    }
+
+    fn could_pass(&self, nominee: &Nominee, row: &ContentRow) -> bool {
+        // A chunk may prove what few samples hide.
+        let chunks = f64::from(nominee.chunks) * self.longest_chunk;
+        let smaller = self.size.0.min(row.size.0).max(1) as f64;
+        if nominee.chunks > 0 && (chunks / smaller >= self.least || self.template > 0) {
+            return true;
+        }
+        if nominee.fingerprints < 2 {
+            return nominee.chunks > 0 && self.least <= 0.0;
+        }
+        let level = self.level.max(row.level);
+        let a = f64::from(self.at_least[usize::from(level).min(63)]);
+        let fingerprints = row.fingerprints.saturating_sub(self.template);
+        let b = f64::from(fingerprints) / 2f64.powi(i32::from(level - row.level));
+        f64::from(nominee.fingerprints) / a.min(b).max(1.0) >= self.least
+    }
+}

@@ -1,0 +1,411 @@
+//! `find --holders`: **every** file that holds a part of one, for who has to find them all.
+//!
+//! Other questions rank, cut and leave out what is common. This one is asked by somebody who must purge a text, as
+//! Forman, Eshghi and Chiocchetti (2005, section 6) would: "despite having been copied into other documents without
+//! linking metadata". So nothing is discounted and nothing is boilerplate:
+//!
+//! 1. **Candidates** ([`candidates`]) are all contents with one chunk or one fingerprint of the file, however many they
+//!    are. The file is sampled more finely than the index samples ([`fine`]): a note of half a page that holds a
+//!    paragraph of a long document has kept one of its shingles in eight, so the document must offer them all.
+//! 2. **Where a content stands** is told: files by every path of theirs, members of archives, documents by their text.
+//! 3. **The proof** ([`prove`]) is made by who asks, from the bytes: runs of at least 64 bytes that both have. What cannot
+//!    be read (a catalogue, a file too large) is proven by common chunks as far as these go, and says so.
+//!
+//! By candidates alone a part can be missed that holds no whole chunk, in a file so large that none of the part's samples was
+//! kept; a run of twice the largest chunk never is. So every file is a candidate (`all`) unless who asks is in a hurry.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use resemble_core::params::SamplingParams;
+use resemble_core::similarity::runs::common_runs;
+use resemble_core::{ByteLen, ChunkHash, ContentId, Digest, FileId, Params, Relation};
+use resemble_index::{PartRole, PostingKind, ReadError, Snapshot};
+use resemble_proto::catalogued;
+use resemble_proto::message::{Answer, HolderRow, Layer, Proof, Scope, SoftError};
+use resemble_proto::path::PathText;
+use resemble_scan::apart::TakeApart;
+
+use crate::ask::{AskError, LARGEST_READ, bytes_of, soft_error};
+use crate::aspects::{INTO, Place, names, shown, standings};
+use crate::members::Members;
+use crate::parallel::{on_threads, threads};
+use crate::said::{Said, said, said_all};
+
+/// Samples of the file that are looked up, at most.
+const SAMPLES: u32 = 1 << 14;
+
+/// The parameters that the file asked about is digested with: chunks as the index has them, and as many samples as can
+/// be looked up.
+pub const fn fine(params: &Params) -> Params {
+    Params {
+        chunk: params.chunk,
+        sampling: SamplingParams {
+            cap: SAMPLES,
+            least_level: params.sampling.least_level,
+        },
+        shingles: SamplingParams {
+            cap: SAMPLES,
+            least_level: params.shingles.least_level,
+        },
+    }
+}
+
+/// What is to be found in others.
+#[derive(Clone, Debug)]
+pub struct Sought {
+    said: Said,
+    /// All of it was read.
+    whole: bool,
+    /// Of the bytes, and of the text that stands for them.
+    pub digests: Vec<Digest>,
+}
+
+impl Sought {
+    /// Reads a file, and its text if documents are taken apart.
+    pub fn read(
+        path: &Path,
+        params: &Params,
+        apart: Option<&dyn TakeApart>,
+    ) -> Result<Self, AskError> {
+        let params = fine(params);
+        let read = apart.map(|apart| said(path, apart)).transpose()?.flatten();
+        let (said, whole) = if let Some(said) = read {
+            (said, true)
+        } else {
+            let own = bytes_of(path)?;
+            let whole = (own.len() as u64) < LARGEST_READ.0;
+            (Said { own, text: None }, whole)
+        };
+        let mut digests = vec![if whole {
+            Digest::of(&said.own, &params)
+        } else {
+            super::read_now(path, &params)?
+        }];
+        if said.speaks() {
+            digests.extend(said.text.as_ref().map(|text| Digest::of(text, &params)));
+        }
+        Ok(Self {
+            said,
+            whole,
+            digests,
+        })
+    }
+}
+
+/// The places that have a chunk or a sample of the file, in the order of their paths; each with the ranges of common
+/// chunks. `roots`: what a path can lie under where the scope names nothing. `all`: every place, whatever the index knows
+/// of it.
+pub fn candidates(
+    snapshot: &Snapshot,
+    digests: &[Digest],
+    own: Option<FileId>,
+    scope: &Scope,
+    roots: &[PathBuf],
+    all: bool,
+) -> Result<Answer<HolderRow>, AskError> {
+    let everywhere = Scope {
+        within: roots.iter().map(|root| root.as_path().into()).collect(),
+        ..scope.clone()
+    };
+    let scope = if all && scope.within.is_empty() {
+        &everywhere
+    } else {
+        scope
+    };
+    let mut members = if scope.within.is_empty() {
+        None
+    } else {
+        Some(Members::of(snapshot, scope)?)
+    };
+    let errors = members
+        .as_mut()
+        .map(|members| std::mem::take(&mut members.errors));
+    let mut places: BTreeMap<Place, Vec<Held>> = BTreeMap::new();
+    for (digest, layer) in digests.iter().zip([Layer::Bytes, Layer::Text]) {
+        for content in nominees(snapshot, digest)? {
+            let Some(row) = snapshot.content(content)? else {
+                continue;
+            };
+            let held = Held {
+                layer,
+                ranges: common_chunks(digest, &snapshot.chunks(content)?.0),
+            };
+            for standing in standings(snapshot, &row, true)? {
+                let content = standing.place.content;
+                let is_here = members
+                    .as_ref()
+                    .is_none_or(|members| members.has_file_of(content));
+                if !standing.aspect.is_whole() && is_here {
+                    places.entry(standing.place).or_default().push(held.clone());
+                }
+            }
+        }
+    }
+    if let Some(members) = members.as_ref().filter(|_| all) {
+        for content in members.contents() {
+            places.entry(Place::file(content)).or_default();
+            for (number, part) in (0..).zip(snapshot.parts(content)?) {
+                if part.role == PartRole::Member && part.content.is_some() {
+                    let member = Some(number);
+                    places.entry(Place { content, member }).or_default();
+                }
+            }
+        }
+    }
+    let within: Vec<&Path> = if scope.within.is_empty() {
+        roots.iter().map(PathBuf::as_path).collect()
+    } else {
+        scope.within.iter().map(PathText::as_path).collect()
+    };
+    let mut rows = Vec::new();
+    for (place, held) in places {
+        let names = names(snapshot, place)?;
+        let best = held
+            .into_iter()
+            .max_by_key(|held| (held.layer == Layer::Bytes, sum(&held.ranges)));
+        let best = best.unwrap_or_default();
+        for path in paths(snapshot, place.content, members.as_ref(), own)? {
+            let root = within.iter().filter(|root| path.starts_with(root));
+            let root = root.max_by_key(|root| root.as_os_str().len());
+            rows.push(HolderRow {
+                file: PathText::NOTHING,
+                path: shown(&path, &names).into(),
+                bytes: sum(&best.ranges),
+                ranges: best.ranges.clone(),
+                layer: best.layer,
+                proof: Proof::Chunks,
+                owner: None,
+                root: root.map_or(PathText::NOTHING, |root| PathText::from(*root)),
+                container: path.into(),
+            });
+        }
+    }
+    rows.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
+    // An archive may have several members of one name: the one that has most speaks for them.
+    rows.dedup_by(|next, kept| {
+        let same = next.path == kept.path;
+        if same && next.bytes > kept.bytes {
+            std::mem::swap(next, kept);
+        }
+        same
+    });
+    Ok(Answer::fresh(rows, errors.unwrap_or_default()))
+}
+
+/// What a place has in common chunks.
+#[derive(Clone, Default)]
+struct Held {
+    layer: Layer,
+    ranges: Vec<[u64; 2]>,
+}
+
+/// All contents with a chunk or a fingerprint of the digest, or with its bytes.
+fn nominees(snapshot: &Snapshot, digest: &Digest) -> Result<BTreeSet<ContentId>, ReadError> {
+    let mut found: BTreeSet<ContentId> = BTreeSet::new();
+    found.extend(snapshot.content_by_digest(&digest.content)?);
+    let runs = digest.chunks.0.iter().filter(|run| run.is_evidence());
+    let chunks: BTreeSet<u64> = runs.map(|run| run.hash.posting_key()).collect();
+    let samples = digest.signature.fingerprints.iter();
+    let samples: BTreeSet<u64> = samples.map(|fingerprint| fingerprint.0).collect();
+    for (kind, keys) in [
+        (PostingKind::Chunk, chunks),
+        (PostingKind::Fingerprint, samples),
+    ] {
+        let keys: Vec<u64> = keys.into_iter().collect();
+        snapshot.postings(kind, &keys, &mut |_, contents| found.extend(contents))?;
+    }
+    Ok(found)
+}
+
+/// The ranges of the digest's chunks that are among these.
+fn common_chunks(digest: &Digest, theirs: &[resemble_core::ChunkRun]) -> Vec<[u64; 2]> {
+    let theirs: HashSet<(ChunkHash, u32)> = theirs
+        .iter()
+        .filter(|run| run.is_evidence())
+        .map(|run| (run.hash, run.len))
+        .collect();
+    let mut ranges: Vec<[u64; 2]> = Vec::new();
+    for (from, run) in digest.chunks.positions() {
+        if theirs.contains(&(run.hash, run.len)) {
+            push(&mut ranges, from, from + u64::from(run.len) * run.count);
+        }
+    }
+    ranges
+}
+
+/// Appends a range, joined with the last one if they touch.
+fn push(ranges: &mut Vec<[u64; 2]>, from: u64, to: u64) {
+    match ranges.last_mut() {
+        Some(last) if last[1] >= from => last[1] = last[1].max(to),
+        _ => ranges.push([from, to]),
+    }
+}
+
+fn sum(ranges: &[[u64; 2]]) -> u64 {
+    ranges.iter().map(|[from, to]| to - from).sum()
+}
+
+/// Every path of the files with this content but `own`.
+fn paths(
+    snapshot: &Snapshot,
+    content: ContentId,
+    members: Option<&Members>,
+    own: Option<FileId>,
+) -> Result<Vec<PathBuf>, ReadError> {
+    if let Some(members) = members {
+        let others = members
+            .holders(content)
+            .filter(|member| Some(member.file) != own);
+        let paths = others.flat_map(|member| members.paths(member));
+        return Ok(paths.map(Path::to_owned).collect());
+    }
+    let mut paths = Vec::new();
+    for file in snapshot.files_of(content)? {
+        if Some(file) != own {
+            paths.extend(snapshot.paths(file)?);
+        }
+    }
+    Ok(paths)
+}
+
+/// Members of one archive that are read together.
+const TOGETHER: usize = 64;
+
+/// The candidates that hold at least `least` bytes, proven by the bytes where they can be read; those that hold most
+/// first. `looked_at` hears how many were just read.
+pub fn prove(
+    sought: &Sought,
+    mut candidates: Vec<HolderRow>,
+    least: Option<u64>,
+    apart: Option<&dyn TakeApart>,
+    looked_at: &(dyn Fn(usize) + Sync),
+) -> (Vec<HolderRow>, Vec<SoftError>) {
+    let size = ByteLen(sought.said.own.len() as u64);
+    // Of a smaller file nobody holds more than the whole.
+    let least = least.unwrap_or_else(|| Relation::MIN_SHARED.min(size).0);
+    let key = |row: &HolderRow| (row.container.clone(), row.path.clone());
+    candidates.sort_by_cached_key(key);
+    let mut files: Vec<Vec<HolderRow>> = Vec::new();
+    for row in candidates {
+        match files.last_mut() {
+            Some(file) if file.len() < TOGETHER && file[0].container == row.container => {
+                file.push(row);
+            }
+            _ => files.push(vec![row]),
+        }
+    }
+    let next = AtomicUsize::new(0);
+    let proven = on_threads(threads().min(files.len()), || {
+        let (mut rows, mut errors) = (Vec::new(), Vec::new());
+        while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let is_here = !catalogued::is_catalogued(file[0].container.as_path());
+            let said = if sought.whole && is_here {
+                theirs(file, apart).unwrap_or_else(|error| {
+                    errors.push(soft_error(file[0].container.as_path(), &error));
+                    vec![None; file.len()]
+                })
+            } else {
+                vec![None; file.len()]
+            };
+            for (row, said) in file.iter().zip(said) {
+                let mut row = row.clone();
+                if let Some(said) = said {
+                    let (layer, ranges) = in_common(&sought.said, &said, least);
+                    row.bytes = sum(&ranges);
+                    (row.layer, row.ranges, row.proof) = (layer, ranges, Proof::Bytes);
+                }
+                if row.bytes >= least.max(1) {
+                    rows.push(row);
+                }
+            }
+            looked_at(file.len());
+        }
+        Ok::<_, Infallible>((rows, errors))
+    });
+    let (rows, errors): (Vec<_>, Vec<_>) = proven.into_iter().flatten().unzip();
+    let mut rows = rows.concat();
+    let mut errors = errors.concat();
+    let_members_speak(&mut rows);
+    rows.sort_by(|a, b| {
+        let bytes = b.bytes.cmp(&a.bytes);
+        bytes.then_with(|| a.path.as_bytes().cmp(b.path.as_bytes()))
+    });
+    errors.sort();
+    errors.dedup();
+    (rows, errors)
+}
+
+/// Leaves out archives that hold no more in their own bytes than their members do: those that pack nothing have the bytes of
+/// their members.
+fn let_members_speak(rows: &mut Vec<HolderRow>) {
+    let is_member = |row: &HolderRow| row.path != row.container;
+    let mut members: HashMap<PathText, Vec<[u64; 2]>> = HashMap::new();
+    for row in rows.iter().filter(|row| is_member(row)) {
+        let all = members.entry(row.container.clone()).or_default();
+        all.extend_from_slice(&row.ranges);
+    }
+    rows.retain(|row| {
+        let Some(all) = members.get(&row.container).filter(|_| !is_member(row)) else {
+            return true;
+        };
+        let mut sorted = all.clone();
+        sorted.sort_unstable();
+        let mut union = Vec::new();
+        for [from, to] in sorted {
+            push(&mut union, from, to);
+        }
+        // What stands beside a member may happen to be the same.
+        row.bytes > sum(&union) + Relation::MIN_SHARED.0
+    });
+}
+
+/// What candidates in one file say, as far as they can be read whole.
+fn theirs(
+    rows: &[HolderRow],
+    apart: Option<&dyn TakeApart>,
+) -> Result<Vec<Option<Said>>, AskError> {
+    let file = rows[0].container.as_path();
+    if let Some(apart) = apart {
+        let wanted = rows.iter().map(|row| {
+            let below = row.path.as_bytes().strip_prefix(row.container.as_bytes());
+            below.and_then(|below| below.strip_prefix(&[INTO]))
+        });
+        return said_all(file, &wanted.collect::<Vec<_>>(), apart);
+    }
+    let own = bytes_of(file)?;
+    let whole = (own.len() as u64) < LARGEST_READ.0;
+    let said = |row: &HolderRow| {
+        let itself = whole && row.path == row.container;
+        itself.then(|| Said {
+            own: own.clone(),
+            text: None,
+        })
+    };
+    Ok(rows.iter().map(said).collect())
+}
+
+/// What both have in common: ranges of the bytes asked about; of their text if that says more than too little.
+fn in_common(ours: &Said, theirs: &Said, least: u64) -> (Layer, Vec<[u64; 2]>) {
+    let of = |ours: &[u8]| {
+        let texts = std::iter::once(&theirs.own).chain(&theirs.text);
+        let found = texts.map(|theirs| {
+            let mut ranges = Vec::new();
+            for run in common_runs(ours, theirs) {
+                push(&mut ranges, run.a.start, run.a.end);
+            }
+            ranges
+        });
+        found.max_by_key(|ranges| sum(ranges)).unwrap_or_default()
+    };
+    let own = of(&ours.own);
+    if sum(&own) >= least {
+        return (Layer::Bytes, own);
+    }
+    match ours.text.as_ref().filter(|_| ours.speaks()) {
+        Some(text) => (Layer::Text, of(text)),
+        None => (Layer::Bytes, own),
+    }
+}

@@ -1,0 +1,222 @@
+//! Reading what no index has, for a question.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use resemble_core::{Digest, Digester, Params, StopFlag};
+use resemble_index::{ContentRef, NewLook, NewPart};
+use resemble_scan::apart::{HEAD, Piece, Pieces, TakeApart};
+use resemble_scan::read::{Content, NoContents, Reader};
+use rustix::fs::MemfdFlags;
+use rustix::io::Errno;
+
+use super::read_now;
+use crate::ask::{AskError, anchor_of, unreadable};
+use crate::aspects::{Aspect, members_at, stand_for};
+
+/// A file, or a member in one, that was read.
+#[derive(Clone, Debug)]
+pub struct Incoming {
+    /// Its bytes.
+    pub digest: Digest,
+    /// What stands for it besides.
+    pub others: Vec<(Aspect, Digest)>,
+}
+
+impl Incoming {
+    /// Its bytes alone.
+    fn plain(digest: Digest) -> Self {
+        Self {
+            digest,
+            others: Vec::new(),
+        }
+    }
+
+    /// With its parts.
+    fn with(digest: Digest, pieces: Vec<Piece>, member: Option<u32>) -> Self {
+        let rows = pieces.iter().map(|piece| (piece.role, piece.parent));
+        let standing = stand_for(rows, member);
+        let mut pieces = pieces;
+        let mut take = |number: usize| Some(*pieces.get_mut(number)?.digest.take()?);
+        Self {
+            others: standing
+                .into_iter()
+                .filter_map(|(aspect, number)| Some((aspect, take(number)?)))
+                .collect(),
+            digest,
+        }
+    }
+}
+
+/// Reads a file for a question, and takes it apart.
+pub fn read_apart(
+    path: &Path,
+    params: &Params,
+    apart: Option<&dyn TakeApart>,
+) -> Result<Incoming, AskError> {
+    let Some(apart) = apart else {
+        return Ok(Incoming::plain(read_now(path, params)?));
+    };
+    let (digest, pieces) = read(path, params, apart)?;
+    Ok(Incoming::with(digest, pieces, None))
+}
+
+/// Reads a member of a file for a question; `None`: there is no such member.
+pub fn read_member(
+    path: &Path,
+    names: &[u8],
+    params: &Params,
+    apart: &dyn TakeApart,
+) -> Result<Option<Incoming>, AskError> {
+    let (_, mut pieces) = read(path, params, apart)?;
+    let rows = pieces
+        .iter()
+        .map(|piece| (piece.role, piece.parent, &piece.name[..]));
+    for number in members_at(rows, names) {
+        if let Some(digest) = pieces[number as usize].digest.take() {
+            return Ok(Some(Incoming::with(*digest, pieces, Some(number))));
+        }
+    }
+    Ok(None)
+}
+
+fn read(
+    path: &Path,
+    params: &Params,
+    apart: &dyn TakeApart,
+) -> Result<(Digest, Vec<Piece>), AskError> {
+    let anchor = anchor_of(path)?;
+    let read = Reader::new(params, StopFlag::default())
+        .read_apart(&anchor, path, None, &NoContents, apart)
+        .map_err(|failure| unreadable(path, failure))?;
+    let digest = match read.content {
+        Content::New(digest) => *digest,
+        // Nothing is known to a reader without an index.
+        Content::Known(_) | Content::InFlight(_) => read_now(path, params)?,
+    };
+    let pieces = match read.look {
+        Some(NewLook::Apart { parts, .. }) => parts.into_iter().map(piece).collect(),
+        _ => Vec::new(),
+    };
+    Ok((digest, pieces))
+}
+
+fn piece(part: NewPart) -> Piece {
+    Piece {
+        role: part.role,
+        parent: part.parent,
+        name: part.name,
+        digest: match part.content {
+            Some(ContentRef::New(digest)) => Some(digest),
+            Some(ContentRef::Known(_)) | None => None,
+        },
+    }
+}
+
+/// Takes what a pipe holds, piece by piece.
+#[derive(Debug)]
+pub struct Stream<'a> {
+    params: Params,
+    digester: Digester,
+    apart: Option<&'a dyn TakeApart>,
+    head: Vec<u8>,
+    /// All of it, if it can be taken apart and is not too long.
+    kept: Option<OwnedFd>,
+    bytes: usize,
+}
+
+impl<'a> Stream<'a> {
+    /// More than this of a pipe is not kept: it is its bytes then. 256 MiB, in memory.
+    const MOST: usize = 256 << 20;
+
+    /// Nothing yet.
+    pub fn new(params: &Params, apart: Option<&'a dyn TakeApart>) -> Self {
+        Self {
+            params: *params,
+            digester: Digester::new(params),
+            apart,
+            head: Vec::new(),
+            kept: None,
+            bytes: 0,
+        }
+    }
+
+    /// The next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.digester.update(bytes);
+        let Some(apart) = self.apart else { return };
+        let before = self.bytes;
+        self.bytes += bytes.len();
+        if self.bytes > Self::MOST {
+            self.apart = None;
+            self.kept = None;
+            return;
+        }
+        let kept = if self.kept.is_some() {
+            self.keep(bytes)
+        } else {
+            self.head.extend_from_slice(bytes);
+            if self.head.len() < HEAD {
+                return;
+            }
+            if before < HEAD && apart.applies(b"", &self.head[..HEAD]) {
+                self.begin()
+            } else {
+                self.apart = None;
+                Ok(())
+            }
+        };
+        if kept.is_err() {
+            // Without memory it is its bytes.
+            self.apart = None;
+            self.kept = None;
+        }
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        self.kept = Some(rustix::fs::memfd_create("resemble", MemfdFlags::CLOEXEC)?);
+        let head = std::mem::take(&mut self.head);
+        self.keep(&head)?;
+        self.head = head;
+        self.head.truncate(HEAD);
+        Ok(())
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some(kept) = &self.kept else {
+            return Ok(());
+        };
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match rustix::io::write(kept, rest) {
+                Ok(written) => rest = &rest[written..],
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// What it was.
+    pub fn finish(mut self) -> Incoming {
+        let digest = self.digester.finish();
+        if let (Some(apart), None) = (self.apart, &self.kept)
+            && (!apart.applies(b"", &self.head) || self.begin().is_err())
+        {
+            self.apart = None;
+        }
+        let (Some(apart), Some(kept)) = (self.apart, &self.kept) else {
+            return Incoming::plain(digest);
+        };
+        let pieces = Pieces::of(
+            apart,
+            b"",
+            &self.head,
+            kept.as_fd(),
+            &mut self.digester,
+            &self.params,
+        );
+        Incoming::with(digest, pieces.pieces, None)
+    }
+}

@@ -1,0 +1,39 @@
+//! `resemble-query`: one function for each question, over a snapshot of the index.
+//!
+//! ```text
+//!            find, pairs, why, dump …  ◄── snapshot ── index
+//! ```
+//!
+//! Each builds the answer types of `resemble-proto`; the daemon and the command line call the same
+//! ones. Where a question is about bytes, both files are read by `resemble-scan`, with all its care.
+#![forbid(unsafe_code)]
+
+pub mod answer;
+mod ask;
+pub mod aspects;
+mod candidates;
+mod catalogue;
+pub mod compare;
+pub mod covered;
+pub mod dirs;
+pub mod dump;
+mod estimate;
+mod evidence;
+pub mod find;
+pub mod groups;
+pub mod local;
+pub mod members;
+mod met;
+pub mod pairs;
+pub mod parallel;
+pub mod portable;
+mod said;
+mod stands;
+pub mod templates;
+mod texts;
+pub mod why;
+mod worded;
+
+pub use ask::{AskError, LARGEST_READ, anchor_of, bytes_of, soft_error, unreadable};
+/// What every question is asked of.
+pub use resemble_index::Snapshot;

@@ -1,0 +1,556 @@
+//! The command line's own index: the paths it is asked about, remembered between questions.
+//!
+//! Every named path is looked at anew before an answer, so the answer is as right as a daemon's; what
+//! the cache saves is reading files whose stat has not changed. The cache may be missing, in use by
+//! another command, damaged or on a full disk: then the index is made in memory for this one question
+//! ([`LocalIndex::note`] says so). Nothing ever depends on the cache but time.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use resemble_core::Params;
+use resemble_core::similarity::Templates;
+use resemble_index::{ApplyError, Index, OpenError, Options, ReadError, Snapshot};
+use resemble_proto::catalogued;
+use resemble_proto::message::{CompareRequest, Comparison, Whole, reason};
+use resemble_scan::apart::TakeApart;
+use resemble_scan::ingest::{
+    Ingest, IngestError, IngestOptions, Observer, Report, RootOptions, Target,
+};
+
+use crate::ask::AskError;
+use crate::aspects;
+use crate::catalogue::Shelf;
+use crate::compare::Memo;
+use crate::portable::{self, CatalogueError};
+
+/// How a local index is opened.
+#[derive(Clone, Debug)]
+pub struct LocalOptions {
+    /// The cache file; `None`: in memory.
+    pub cache: Option<PathBuf>,
+    /// A cache file of more bytes than this is begun anew.
+    pub cache_bytes: u64,
+    /// Parameters of chunking and sampling.
+    pub params: Params,
+    /// Where imported catalogues lie: see [`crate::portable`].
+    pub catalogues: Option<PathBuf>,
+    /// Folders of ours, besides that of the cache: nothing in them takes part.
+    pub own: Vec<PathBuf>,
+    /// What takes documents and archives apart; `None`: every file is its bytes.
+    pub apart: Option<Arc<dyn TakeApart>>,
+}
+
+impl LocalOptions {
+    /// A cache is begun anew beyond this size unless the user says otherwise: 4 GiB, some three million small files.
+    pub const CACHE_BYTES: u64 = 4 << 30;
+}
+
+/// Why there is no local answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LocalError {
+    /// Not even an index in memory can be made.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The index cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The files could not be brought into the index.
+    #[error(transparent)]
+    Ingest(#[from] IngestError),
+    /// The question could not be answered.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// A catalogue that was named cannot be used.
+    #[error(transparent)]
+    Catalogue(#[from] CatalogueError),
+    /// A named path is not there or cannot be looked at.
+    #[error("cannot look at {}: {}", path.display(), reason(source))]
+    Path {
+        /// As it was named, made absolute.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+/// An index for one command.
+#[derive(Debug)]
+pub struct LocalIndex {
+    ingest: Ingest,
+    cache: Option<PathBuf>,
+    note: Option<String>,
+    outgrown: bool,
+    changes: u64,
+    /// Where catalogues stand in the index for this question.
+    attached: Vec<PathBuf>,
+    options: LocalOptions,
+}
+
+impl LocalIndex {
+    /// Opens the cache, or an index in memory if that is asked for or the cache cannot be had.
+    pub fn open(options: LocalOptions) -> Result<Self, LocalError> {
+        let mut note = None;
+        let mut outgrown = false;
+        let cached = options
+            .cache
+            .as_ref()
+            .and_then(|path| match open_cache(path, &options) {
+                Ok((index, begun_anew)) => {
+                    outgrown = begun_anew;
+                    Some(index)
+                }
+                Err(reason) => {
+                    note = Some(format!("the cache is not used: {reason}"));
+                    None
+                }
+            });
+        let cache = cached.as_ref().and(options.cache.clone());
+        let index = match cached {
+            Some(index) => index,
+            None => Index::in_memory(&options.params)?,
+        };
+        // What a killed command has left is of no catalogue that anybody named now.
+        portable::unload_stray(&index, &[])?;
+        let ingest = Ingest::new(Arc::new(index), ingest_options(&options, &[]));
+        Ok(Self {
+            ingest,
+            cache,
+            note,
+            outgrown,
+            changes: 0,
+            attached: Vec::new(),
+            options,
+        })
+    }
+
+    /// Whether the cache had outgrown its limit and was begun anew: every file is read again.
+    pub const fn is_outgrown(&self) -> bool {
+        self.outgrown
+    }
+
+    /// Why the cache is not used, if it should have been.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// Parameters of chunking and sampling.
+    pub fn params(&self) -> &Params {
+        self.ingest.index().params()
+    }
+
+    /// Brings the index in line with everything at and below `paths`, which are absolute and without
+    /// symbolic links. What the index has of other paths is left as it is. Where a path is of a
+    /// catalogue ([`resemble_proto::catalogued`]), that takes part until [`Self::close`].
+    ///
+    /// If the cache fails half-way (a full disk), it is given up and the work is done in memory.
+    pub fn refresh(
+        &mut self,
+        paths: &[PathBuf],
+        observer: &mut dyn Observer,
+    ) -> Result<Report, LocalError> {
+        let (recorded, live): (Vec<PathBuf>, Vec<PathBuf>) = paths
+            .iter()
+            .cloned()
+            .partition(|path| catalogued::is_catalogued(path));
+        for path in &live {
+            fs::symlink_metadata(path).map_err(|source| LocalError::Path {
+                path: path.clone(),
+                source,
+            })?;
+        }
+        match self.look(&live, &recorded, observer) {
+            Err(
+                LocalError::Ingest(IngestError::Apply(e))
+                | LocalError::Catalogue(CatalogueError::Apply(e)),
+            ) if self.cache.is_some() => {
+                self.give_up_cache(&e)?;
+                self.look(&live, &recorded, observer)
+            }
+            done => done,
+        }
+    }
+
+    /// Live files first: what they hold is theirs, and catalogues add to it.
+    fn look(
+        &mut self,
+        live: &[PathBuf],
+        recorded: &[PathBuf],
+        observer: &mut dyn Observer,
+    ) -> Result<Report, LocalError> {
+        let report = if live.is_empty() {
+            Report::default()
+        } else {
+            self.reconcile(live, observer)?
+        };
+        for path in recorded {
+            self.attach(path)?;
+        }
+        Ok(report)
+    }
+
+    /// Puts the catalogue that a path is of into the index, and sees to it that the path is in it.
+    fn attach(&mut self, path: &Path) -> Result<(), LocalError> {
+        let root = catalogued::source_of(path).map(|(_, root, _)| root);
+        let root = root.unwrap_or_else(|| path.to_owned());
+        if !self.attached.contains(&root) {
+            let file = portable::file_of(&root, self.options.catalogues.as_deref())?;
+            let catalogue = portable::open(&file)?;
+            self.attached.push(root.clone());
+            let loaded = portable::load(self.ingest.index(), &root, catalogue)?;
+            self.changes += loaded.changes;
+        }
+        let snapshot = self.snapshot()?;
+        if snapshot.entry(path)?.is_none() && aspects::locate(&snapshot, path)?.is_none() {
+            return Err(LocalError::Path {
+                path: catalogued::shown(path).unwrap_or_default(),
+                source: rustix::io::Errno::NOENT.into(),
+            });
+        }
+        Ok(())
+    }
+
+    fn reconcile(
+        &mut self,
+        paths: &[PathBuf],
+        observer: &mut dyn Observer,
+    ) -> Result<Report, LocalError> {
+        let outermost = outermost(paths);
+        self.ingest.know_parts()?;
+        self.ingest
+            .set_roots(outermost.iter().map(|path| self.root(path)).collect());
+        let targets: Vec<Target> = outermost.iter().map(Target::subtree).collect();
+        let report = self.ingest.reconcile(&targets, observer)?;
+        self.changes += report.changes;
+        if !report.stopped {
+            self.remember(&outermost)?;
+        }
+        Ok(report)
+    }
+
+    fn root(&self, path: &Path) -> RootOptions {
+        RootOptions {
+            text: self.options.apart.is_some(),
+            ..RootOptions::new(path)
+        }
+    }
+
+    fn give_up_cache(&mut self, why: &ApplyError) -> Result<(), LocalError> {
+        self.note = Some(format!("the cache is not used: {why}"));
+        self.cache = None;
+        self.attached.clear();
+        let index = Index::in_memory(&self.options.params)?;
+        self.ingest = Ingest::new(Arc::new(index), ingest_options(&self.options, &[]));
+        Ok(())
+    }
+
+    /// Whether a comparison of these trees is best asked of the index: it has been brought in line with both
+    /// before, and there is no catalogue of both from an earlier comparison.
+    ///
+    /// The other way is [`Self::compare`]. The answers are the same; this is about time.
+    pub fn prefers_index(&self, trees: &[PathBuf; 2]) -> bool {
+        if trees.iter().any(|tree| catalogued::is_catalogued(tree)) {
+            return true;
+        }
+        let Ok(snapshot) = self.snapshot() else {
+            return false;
+        };
+        let known = known_trees(&snapshot);
+        let is_known = |tree: &PathBuf| known.iter().any(|known| tree.starts_with(known));
+        let shelf = self.shelf();
+        let has = |tree: &PathBuf| shelf.has(tree).unwrap_or(false);
+        trees.iter().all(is_known) && !trees.iter().all(has)
+    }
+
+    fn shelf(&self) -> Shelf<'_> {
+        Shelf {
+            index: self.ingest.index(),
+            cache_bytes: self.cache.as_ref().map_or(0, |_| self.options.cache_bytes),
+            exclude: &self.ingest.options().exclude,
+            settle_window: self.ingest.options().settle_window,
+        }
+    }
+
+    /// Remembers that the index has been brought in line with these trees.
+    fn remember(&self, trees: &[PathBuf]) -> Result<(), LocalError> {
+        /// More of them are forgotten: it costs reading them once more.
+        const MOST: usize = 256;
+        let mut known = known_trees(&self.snapshot()?);
+        let before = known.len();
+        for tree in trees.iter().filter(|tree| tree.is_dir()) {
+            if known.len() < MOST && !known.iter().any(|known| tree.starts_with(known)) {
+                known.push(tree.clone());
+            }
+        }
+        if self.cache.is_some() && known.len() > before {
+            let record: Vec<&[u8]> = known
+                .iter()
+                .map(|tree| tree.as_os_str().as_bytes())
+                .collect();
+            let record = record.join(&0u8);
+            let index = self.ingest.index();
+            index
+                .put_record(TREES, &record)
+                .map_err(|error| LocalError::Ingest(IngestError::Apply(error)))?;
+        }
+        Ok(())
+    }
+
+    /// Compares two trees as they are now without an index of them: they are looked at for this one
+    /// question, and catalogues of them are kept in the cache for the next.
+    pub fn compare(
+        &mut self,
+        request: &CompareRequest,
+        templates: &Templates,
+        observer: &mut dyn Observer,
+    ) -> Result<Whole<Comparison>, LocalError> {
+        let roots = [request.a.as_path(), request.b.as_path()];
+        for path in roots {
+            fs::symlink_metadata(path).map_err(|source| LocalError::Path {
+                path: path.to_owned(),
+                source,
+            })?;
+        }
+        Ok(self.shelf().compare(request, templates, observer)?)
+    }
+
+    /// Where comparisons of what is known keep what they found out.
+    pub fn memo(&self) -> impl Memo {
+        self.shelf()
+    }
+
+    /// Whether anything is remembered: there is a cache.
+    pub const fn is_cached(&self) -> bool {
+        self.cache.is_some()
+    }
+
+    /// The index itself: whoever asks may keep records of its own in it.
+    pub fn index(&self) -> &Index {
+        self.ingest.index()
+    }
+
+    /// What is known now.
+    pub fn snapshot(&self) -> Result<Snapshot, ReadError> {
+        self.ingest.index().snapshot()
+    }
+
+    /// Takes catalogues out of the cache and closes it; compacts it if much was written to it. No snapshot may be alive.
+    ///
+    /// Everything is durable before this; a failure only leaves the file larger than it could be.
+    pub fn close(self) {
+        /// Fewer changes than this are not worth compacting for.
+        const MANY: u64 = 1000;
+        for root in &self.attached {
+            if let Err(e) = portable::unload(self.ingest.index(), root) {
+                tracing::debug!("a catalogue stays in the cache until the next command: {e}");
+            }
+        }
+        if self.cache.is_none() || self.changes < MANY {
+            return;
+        }
+        let index = Arc::clone(self.ingest.index());
+        drop(self.ingest);
+        if let Some(Err(e)) = Arc::into_inner(index).map(Index::close) {
+            tracing::debug!("the cache was not compacted: {e}");
+        }
+    }
+}
+
+/// The rules for reading: nothing but our own folders is left out, and no stat is trusted that is too
+/// young, since nobody will tell of a later change.
+fn ingest_options(options: &LocalOptions, roots: &[RootOptions]) -> IngestOptions {
+    let cache = options.cache.as_deref().and_then(Path::parent);
+    let own = options.own.iter().map(PathBuf::as_path).chain(cache);
+    IngestOptions {
+        roots: roots.to_vec(),
+        exclude: own.filter_map(real).collect(),
+        distrust_unsettled: true,
+        apart: options.apart.clone(),
+        ..IngestOptions::default()
+    }
+}
+
+/// The folder as a scan meets it: absolute and without symbolic links, as far as there is something. A
+/// relative one must not stay so: every path begins with the empty path.
+fn real(folder: &Path) -> Option<PathBuf> {
+    let here = Path::new(".");
+    let folder = if folder.as_os_str().is_empty() {
+        here
+    } else {
+        folder
+    };
+    let absolute = std::path::absolute(folder).ok()?;
+    let met = fs::canonicalize(&absolute).or_else(|error| {
+        match (absolute.parent(), absolute.file_name()) {
+            (Some(parent), Some(name)) => Ok(fs::canonicalize(parent)?.join(name)),
+            _ => Err(error),
+        }
+    });
+    Some(met.unwrap_or(absolute))
+}
+
+/// The cache, and whether it had outgrown its limit and was begun anew.
+fn open_cache(path: &Path, options: &LocalOptions) -> Result<(Index, bool), String> {
+    use std::os::unix::fs::DirBuilderExt;
+    let folder = path.parent().ok_or("it has no folder")?;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(|e| format!("{}: {e}", folder.display()))?;
+    let outgrown = fs::metadata(path).is_ok_and(|meta| meta.len() > options.cache_bytes);
+    if outgrown {
+        // Removing the file of a running command is harmless to it: it keeps its own.
+        fs::remove_file(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
+    match Index::open(path, &options.params, &Options::default()) {
+        Ok((index, set_aside)) => {
+            if let Some(set_aside) = set_aside {
+                tracing::debug!(reason = %set_aside.reason, "the cache was begun anew");
+            }
+            Ok((index, outgrown))
+        }
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+/// The record of the trees that the index has been brought in line with, separated by NUL.
+const TREES: &str = "local.trees";
+
+fn known_trees(snapshot: &Snapshot) -> Vec<PathBuf> {
+    let record = snapshot.record(TREES).ok().flatten().unwrap_or_default();
+    let trees = record
+        .split(|&byte| byte == 0)
+        .filter(|tree| !tree.is_empty());
+    trees
+        .map(|tree| PathBuf::from(OsStr::from_bytes(tree)))
+        .collect()
+}
+
+/// The paths that lie in no other.
+fn outermost(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let mut sorted: Vec<PathBuf> = paths.to_vec();
+    sorted.sort();
+    sorted.dedup_by(|next, kept| next.starts_with(kept.as_path()));
+    sorted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use resemble_scan::ingest::Unobserved;
+
+    fn options(cache: Option<PathBuf>) -> LocalOptions {
+        LocalOptions {
+            cache,
+            cache_bytes: LocalOptions::CACHE_BYTES,
+            params: Params::default(),
+            own: Vec::new(),
+            apart: None,
+            catalogues: None,
+        }
+    }
+
+    /// Our own folders by whatever name take no part; a relative one leaves out itself and not the world.
+    #[test]
+    fn our_own_folders_are_left_out() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let tree = temp.path().canonicalize().expect("a folder").join("tree");
+        for folder in ["docs", "cache", "state/deep"] {
+            fs::create_dir_all(tree.join(folder)).expect("a folder");
+            fs::write(tree.join(folder).join("file"), folder).expect("a file");
+        }
+        let link = temp.path().join("link");
+        std::os::unix::fs::symlink(tree.join("state"), &link).expect("a link");
+        let files = |cache: Option<PathBuf>, own: &[PathBuf]| {
+            let options = LocalOptions {
+                own: own.to_vec(),
+                ..options(cache)
+            };
+            let mut local = LocalIndex::open(options).expect("open");
+            let paths = [tree.clone()];
+            local.refresh(&paths, &mut Unobserved).expect("looked at");
+            let snapshot = local.snapshot().expect("a snapshot");
+            snapshot.totals().expect("totals").files
+        };
+        assert_eq!(files(None, &[]), 3);
+        assert_eq!(files(None, &[tree.join("state")]), 2);
+        assert_eq!(files(None, std::slice::from_ref(&link)), 2);
+        assert_eq!(files(None, &[tree.join("cache"), link]), 1);
+        assert_eq!(files(Some(tree.join("cache/cache.redb")), &[]), 2);
+        // These lie in the working directory; the cache is a file by now.
+        assert_eq!(files(None, &["state".into(), "a/b".into(), "".into()]), 4);
+        let met = real(Path::new("relative")).expect("a path");
+        assert!(met.is_absolute() && met.ends_with("relative"), "{met:?}");
+    }
+
+    #[test]
+    fn paths_within_others_are_looked_at_once() {
+        let paths = ["/b", "/a/x", "/a", "/ab", "/a"].map(PathBuf::from);
+        assert_eq!(outermost(&paths), ["/a", "/ab", "/b"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_second_command_reads_nothing_that_has_not_changed() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let (tree, cache) = (
+            temp.path().join("tree"),
+            temp.path().join("cache/cache.redb"),
+        );
+        fs::create_dir(&tree).expect("a folder");
+        for n in 0..20 {
+            let path = tree.join(format!("{n}.txt"));
+            fs::write(&path, vec![n; 5000]).expect("a file");
+            let old = fs::File::options().write(true).open(&path).expect("a file");
+            old.set_modified(std::time::SystemTime::UNIX_EPOCH)
+                .expect("an old file");
+        }
+        let read = |paths: &[PathBuf]| {
+            let mut local = LocalIndex::open(options(Some(cache.clone()))).expect("open");
+            assert_eq!(local.note(), None);
+            let report = local.refresh(paths, &mut Unobserved).expect("looked at");
+            let files = local
+                .snapshot()
+                .expect("a snapshot")
+                .totals()
+                .expect("totals")
+                .files;
+            local.close();
+            (report.progress.files_read, files)
+        };
+        let tree = [tree];
+        assert_eq!(read(&tree).0, 20);
+        // Files changed a moment ago are not trusted; nothing is new all the same.
+        assert_eq!(read(&tree).1, 20);
+    }
+
+    #[test]
+    fn a_cache_in_use_or_without_a_place_is_done_without() {
+        let temp = tempfile::tempdir().expect("a folder");
+        let cache = temp.path().join("cache.redb");
+        let first = LocalIndex::open(options(Some(cache.clone()))).expect("open");
+        let second = LocalIndex::open(options(Some(cache))).expect("open all the same");
+        assert!(first.note().is_none());
+        assert!(
+            second.note().is_some_and(|note| note.contains("in use")),
+            "{:?}",
+            second.note()
+        );
+        let nowhere = PathBuf::from("/dev/null/cache.redb");
+        let third = LocalIndex::open(options(Some(nowhere))).expect("open all the same");
+        assert!(third.note().is_some());
+    }
+
+    #[test]
+    fn a_missing_path_is_named() {
+        let mut local = LocalIndex::open(options(None)).expect("open");
+        let failure = local.refresh(&["/no/such/path".into()], &mut Unobserved);
+        let said = failure.expect_err("missing").to_string();
+        assert!(said.contains("/no/such/path"), "{said}");
+    }
+}

@@ -1,0 +1,269 @@
+//! What a file says: its bytes, and the text that stands for them.
+//!
+//! A question about two documents is a question about their texts, so both are taken apart for it and the texts kept, as
+//! far as files are read whole ([`LARGEST_READ`]). Of what a compressed file holds the same is true. An archive says
+//! nothing by itself: its members do, and each can be named.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use resemble_core::{ContentKind, similarity};
+use resemble_extract::{Part, Role, Sink};
+use resemble_scan::apart::{HEAD, TakeApart};
+use resemble_scan::read::{open_regular, read_prefix};
+
+use crate::ask::{AskError, LARGEST_READ, anchor_of, bytes_of, unreadable};
+use crate::aspects::{INTO, ways_into};
+
+/// A file, or a member in one, for a comparison of two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Said {
+    /// Its bytes.
+    pub(crate) own: Vec<u8>,
+    /// The text that stands for them, or what is packed in them.
+    pub(crate) text: Option<Vec<u8>>,
+}
+
+impl Said {
+    /// What it says to somebody: its text, or its bytes if they are one.
+    pub(crate) fn text(&self) -> Option<&[u8]> {
+        let own = (ContentKind::of(&self.own) == ContentKind::Text).then_some(&self.own[..]);
+        self.text.as_deref().or(own)
+    }
+
+    /// Whether a text that was made of it can be compared.
+    pub(crate) fn speaks(&self) -> bool {
+        let size = |text: &Vec<u8>| resemble_core::ByteLen(text.len() as u64);
+        self.text
+            .as_ref()
+            .is_some_and(|text| !similarity::too_small(size(text)))
+    }
+}
+
+/// What the file at a path says, or the member that it leads to from some `!` on; `None`: what is there is not taken
+/// apart, or too large to be read whole.
+pub(crate) fn said(path: &Path, apart: &dyn TakeApart) -> Result<Option<Said>, AskError> {
+    let (file, names) = way(path);
+    let mut all = said_all(file, &[names], apart)?;
+    Ok(all.pop().flatten())
+}
+
+/// What several members of one file say, or the file itself (`None`), as [`said`] would tell of each. It is taken apart
+/// once, and again for those that were too much at a time.
+pub(crate) fn said_all(
+    file: &Path,
+    wanted: &[Option<&[u8]>],
+    apart: &dyn TakeApart,
+) -> Result<Vec<Option<Said>>, AskError> {
+    let anchor = anchor_of(file)?;
+    let (fd, stat) = open_regular(&anchor, file).map_err(|failure| unreadable(file, failure))?;
+    if stat.size > LARGEST_READ.0 && wanted.iter().all(Option::is_none) {
+        return Ok(vec![None; wanted.len()]);
+    }
+    let head = read_prefix(&fd, HEAD).map_err(|errno| AskError::Unreadable {
+        path: file.to_owned(),
+        source: errno.into(),
+    })?;
+    let name = std::os::unix::ffi::OsStrExt::as_bytes(file.file_name().unwrap_or_default());
+    let mut listeners = Listeners::new(wanted);
+    let understood = apart.applies(name, &head)
+        && apart
+            .take_apart(name, &head, fd.as_fd(), &mut listeners)
+            .is_ok();
+    let mut all = Vec::with_capacity(wanted.len());
+    for (listener, &names) in listeners.all.into_iter().zip(wanted) {
+        all.push(match names {
+            Some(_) if listener.passed_over && wanted.len() > 1 => {
+                said_all(file, &[names], apart)?.pop().flatten()
+            }
+            Some(_) => {
+                let own = listener.own.filter(|_| understood);
+                let text = listener.text;
+                own.map(|own| Said { own, text })
+            }
+            None if stat.size > LARGEST_READ.0 => None,
+            None => Some(Said {
+                own: bytes_of(file)?,
+                text: listener.text.filter(|_| understood),
+            }),
+        });
+    }
+    Ok(all)
+}
+
+/// The file that a path leads to, and the names from there on if it leads into one.
+pub(crate) fn way(path: &Path) -> (&Path, Option<&[u8]>) {
+    let is_file = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
+    if is_file(path) {
+        return (path, None);
+    }
+    let into = ways_into(path).find(|(file, _)| is_file(file));
+    into.map_or((path, None), |(file, names)| (file, Some(names)))
+}
+
+/// What is known of each part while parts come.
+#[derive(Clone, Copy)]
+enum Heard<'n> {
+    /// It is what is asked about, or stands for that.
+    Stands,
+    /// These names lead on from it.
+    Leads(&'n [u8]),
+    /// Something else.
+    Beside,
+}
+
+/// Keeps what is asked about of the parts of a file.
+struct Listener<'n> {
+    names: Option<&'n [u8]>,
+    parts: Vec<Heard<'n>>,
+    /// The part under way: whether it is a text, the thing asked about, or what is packed.
+    under_way: Option<Kept>,
+    bytes: Vec<u8>,
+    own: Option<Vec<u8>>,
+    text: Option<Vec<u8>>,
+    /// The text is one that a reader made.
+    is_text: bool,
+    /// Something that was asked about was not kept, because others took the room.
+    passed_over: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Own,
+    Text,
+    Unpacked,
+}
+
+impl<'n> Listener<'n> {
+    fn new(names: Option<&'n [u8]>) -> Self {
+        Self {
+            names,
+            parts: Vec::new(),
+            under_way: None,
+            bytes: Vec::new(),
+            own: None,
+            text: None,
+            is_text: false,
+            passed_over: false,
+        }
+    }
+
+    /// Bytes that it keeps.
+    fn room(&self) -> usize {
+        let kept = [&self.own, &self.text];
+        let kept = kept.into_iter().flatten().map(Vec::len).sum::<usize>();
+        kept + self.bytes.len()
+    }
+}
+
+/// Several that listen to one file being taken apart.
+struct Listeners<'n> {
+    all: Vec<Listener<'n>>,
+}
+
+impl<'n> Listeners<'n> {
+    fn new(wanted: &[Option<&'n [u8]>]) -> Self {
+        Self {
+            all: wanted.iter().map(|names| Listener::new(*names)).collect(),
+        }
+    }
+}
+
+impl Sink for Listeners<'_> {
+    fn begin(&mut self, part: Part) {
+        let kept: usize = self.all.iter().map(Listener::room).sum();
+        let is_full = self.all.len() > 1 && kept as u64 > LARGEST_READ.0;
+        for listener in &mut self.all {
+            listener.begin(part.clone());
+            if is_full && listener.under_way.is_some() {
+                listener.passed_over = true;
+                listener.drop_part();
+            }
+        }
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        for listener in &mut self.all {
+            listener.bytes(bytes);
+        }
+    }
+
+    fn end(&mut self) {
+        self.all.iter_mut().for_each(Sink::end);
+    }
+
+    fn drop_part(&mut self) {
+        self.all.iter_mut().for_each(Sink::drop_part);
+    }
+}
+
+impl Sink for Listener<'_> {
+    fn begin(&mut self, part: Part) {
+        self.bytes.clear();
+        self.under_way = None;
+        let above = match part.parent {
+            None => self.names.map_or(Heard::Stands, Heard::Leads),
+            Some(parent) => {
+                let above = self.parts.get(parent as usize);
+                above.copied().unwrap_or(Heard::Beside)
+            }
+        };
+        let heard = match (above, part.role) {
+            (Heard::Stands, Role::Text | Role::Unpacked) => {
+                self.under_way = Some(if part.role == Role::Text {
+                    Kept::Text
+                } else {
+                    Kept::Unpacked
+                });
+                Heard::Stands
+            }
+            (Heard::Leads(names), Role::Unpacked) => Heard::Leads(names),
+            (Heard::Leads(names), Role::Member) => match names.strip_prefix(&part.name[..]) {
+                // Of several of one name the first that is there.
+                Some([]) if self.own.is_none() => {
+                    self.under_way = Some(Kept::Own);
+                    Heard::Stands
+                }
+                Some([INTO, rest @ ..]) => Heard::Leads(rest),
+                _ => Heard::Beside,
+            },
+            _ => Heard::Beside,
+        };
+        self.parts.push(heard);
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        if self.under_way.is_none() {
+            return;
+        }
+        self.bytes.extend_from_slice(bytes);
+        if self.bytes.len() as u64 > LARGEST_READ.0 {
+            self.drop_part();
+        }
+    }
+
+    fn end(&mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        match self.under_way.take() {
+            Some(Kept::Own) => self.own = Some(bytes),
+            Some(Kept::Text) if !self.is_text => {
+                self.is_text = true;
+                self.text = Some(bytes);
+            }
+            Some(Kept::Unpacked) if !self.is_text => self.text = Some(bytes),
+            Some(Kept::Text | Kept::Unpacked) | None => {}
+        }
+    }
+
+    fn drop_part(&mut self) {
+        self.under_way = None;
+        self.bytes = Vec::new();
+        if let Some(last) = self.parts.last_mut() {
+            // What is in it is of nothing that can be shown.
+            *last = match *last {
+                Heard::Stands => Heard::Beside,
+                other => other,
+            };
+        }
+    }
+}

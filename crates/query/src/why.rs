@@ -1,0 +1,487 @@
+//! Where two files agree, and where they differ.
+//!
+//! Both are read (never more than [`LARGEST_READ`] each) and compared to the byte; of
+//! larger files the common chunks are shown, whose ranges end at cut points rather than at the first
+//! differing byte. Which of the two it was is said.
+//!
+//! ```text
+//! compare ─► Shared    ranges in the order of a, placed (in order, moved, again), what differs
+//!              │
+//!              ├► layout   the same as coloured stripes of both files that leave nothing out
+//!              │    └► view     rows of two columns, folded and bounded, for a screen or a page
+//!              └► explain  a few lines of text, for the overlay
+//! ```
+//!
+//! * **Shared is what the measures mean**: runs of at least 64 bytes that the other file has too, so that
+//!   the differing bytes of a are exactly what `a_in_b` lacks, and those of b what `b_in_a` lacks. A word
+//!   that happens to stand in both texts is not shared.
+//! * **Documents are compared by what they say**, if they are taken apart: their texts, then, and of a compressed file
+//!   what it holds. What is shown are lines of these texts.
+//! * **Nothing comes from an index.** Two files have no statistics; the answer is the same whoever gives it.
+//! * **Every output has a bound** that does not grow with the files ([`ViewOptions`]).
+
+mod cells;
+mod decode;
+mod explain;
+mod layout;
+mod lines;
+mod order;
+mod rows;
+mod view;
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+
+use resemble_core::numbers::{OnlyNumbers, only_numbers};
+use resemble_core::similarity::Unit;
+use resemble_core::similarity::runs::{self, CommonRun};
+use resemble_core::{
+    ByteLen, ChunkHash, ChunkList, ContentKind, Measures, Params, Relation, Score, similarity,
+};
+
+use resemble_proto::message::Layer;
+use resemble_scan::apart::TakeApart;
+
+use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_measures};
+use crate::estimate::estimate;
+use crate::find::read_now;
+use crate::said::{said, way};
+use crate::worded::worded;
+
+pub use explain::explain;
+pub use layout::{Block, BlockKind};
+pub use order::Placing;
+pub use view::{Fold, Folded, Line, Rest, Row, Run, Side, Span, View, ViewOptions};
+
+use lines::Lines;
+
+/// From this gain in what is shared on, documents are shown with new lines instead of their own.
+const WORTH_NEW_LINES: f64 = 0.02;
+
+/// Of numbers that differ so many are named.
+const MOST_NUMBERS: usize = 20;
+
+/// A stretch of a and the equal stretch of b.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedRange {
+    /// Bytes of a.
+    pub a: Range<u64>,
+    /// Bytes of b, as many.
+    pub b: Range<u64>,
+    /// First and last line of a, from 1, if both files are text and were read.
+    pub lines_a: Option<(u64, u64)>,
+    /// First and last line of b.
+    pub lines_b: Option<(u64, u64)>,
+    /// How it stands among the others.
+    pub placing: Placing,
+}
+
+impl SharedRange {
+    /// Its length in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.a.end - self.a.start
+    }
+}
+
+/// A stretch of one file that the other has nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Bytes.
+    pub range: Range<u64>,
+    /// First and last line, from 1, if both files are text and were read.
+    pub lines: Option<(u64, u64)>,
+}
+
+/// Where two files agree, and how much.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shared {
+    /// In the order of a; no byte of a twice.
+    pub ranges: Vec<SharedRange>,
+    /// Further stretches of b that a has too, in the order of b: copies of what [`Self::ranges`] names.
+    pub repeats: Vec<SharedRange>,
+    /// What of a is nowhere in b: the bytes that no range names.
+    pub differs_a: Vec<Stretch>,
+    /// What of b is nowhere in a: the bytes that neither a range nor a repeat names.
+    pub differs_b: Vec<Stretch>,
+    /// The ranges are exact to the byte; otherwise they are those of common chunks.
+    pub exact: bool,
+    /// Both files have the same bytes.
+    pub identical: bool,
+    /// Both are text: no NUL in the first 8 KiB.
+    pub text: bool,
+    /// The files' own bytes, or the texts that stand for them: what all ranges, sizes and measures are of.
+    pub layer: Layer,
+    /// How two texts differ that differ only in numbers.
+    pub numbers: Option<OnlyNumbers>,
+    /// What the two share as words, whatever their markup, capitals and line ends, if that comes to a stronger relation
+    /// than the bytes: then [`Self::relation`] is that one.
+    pub words: Option<Measures>,
+    /// The relation, `None` if they have none worth a word.
+    pub relation: Option<Relation>,
+    /// Sizes of a and b.
+    pub sizes: (ByteLen, ByteLen),
+    /// The measures that belong to the ranges.
+    pub measures: Measures,
+}
+
+impl Shared {
+    /// Bytes of all differing stretches of a and of b.
+    pub fn differing_bytes(&self) -> (u64, u64) {
+        let sum = |stretches: &[Stretch]| -> u64 {
+            stretches
+                .iter()
+                .map(|stretch| stretch.range.end - stretch.range.start)
+                .sum()
+        };
+        (sum(&self.differs_a), sum(&self.differs_b))
+    }
+
+    /// Bytes of a in ranges.
+    pub fn range_bytes(&self) -> u64 {
+        self.ranges.iter().map(SharedRange::bytes).sum()
+    }
+}
+
+/// Two files that were compared.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// Where they agree and differ.
+    pub shared: Shared,
+    /// The bytes of both, if they were read whole.
+    bytes: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Comparison {
+    /// Two contents in memory.
+    pub fn of_bytes(a: Vec<u8>, b: Vec<u8>) -> Self {
+        let mut shared = by_bytes(&a, &b);
+        if shared.text && !shared.identical {
+            shared.numbers = only_numbers(&a, &b, MOST_NUMBERS);
+            let least = Relation::MIN_SHARED;
+            if let Some(worded) = worded(&a, &b, Unit::Bytes, shared.relation, least) {
+                shared.relation = Some(worded.relation);
+                shared.words = Some(worded.measures);
+            }
+        }
+        Self {
+            shared,
+            bytes: Some((a, b)),
+        }
+    }
+
+    /// Two texts that stand for files: equal ones are no equal files.
+    ///
+    /// Where their lines end is the business of whoever wrote or read the files. If that hides what they have in
+    /// common, both get new lines, one for each sentence.
+    fn of_texts(a: Vec<u8>, b: Vec<u8>) -> Self {
+        let mut comparison = Self::of_bytes(a, b);
+        let share = |comparison: &Self| comparison.shared.measures.containment();
+        if !comparison.shared.identical
+            && let Some((a, b)) = comparison.bytes()
+        {
+            let anew = Self::of_bytes(by_sentences(a), by_sentences(b));
+            let gain =
+                share(&anew).map_or(0.0, Score::get) - share(&comparison).map_or(0.0, Score::get);
+            if anew.shared.identical || gain >= WORTH_NEW_LINES {
+                comparison = anew;
+            }
+        }
+        let shared = &mut comparison.shared;
+        shared.layer = Layer::Text;
+        if std::mem::take(&mut shared.identical) {
+            shared.relation = Some(Relation::SameText);
+        }
+        comparison
+    }
+
+    /// The bytes of a and b, if they were read whole.
+    pub fn bytes(&self) -> Option<(&[u8], &[u8])> {
+        self.bytes.as_ref().map(|(a, b)| (&a[..], &b[..]))
+    }
+
+    /// Line numbers of both, if both are text that was read whole.
+    fn lines(&self) -> Option<(Lines<'_>, Lines<'_>)> {
+        let (a, b) = self.bytes().filter(|_| self.shared.text)?;
+        Some((Lines::of(a), Lines::of(b)))
+    }
+
+    /// Shared runs and what stands between them, in the order of display.
+    pub fn blocks(&self) -> Vec<Block> {
+        layout::Layout::of(&self.shared).blocks()
+    }
+
+    /// Both files in two columns.
+    pub fn view(&self, options: &ViewOptions) -> View {
+        view::view(self, options)
+    }
+
+    /// The shared ranges alone, with what they hold: each row has a line of a and the same line of b.
+    /// Ranges longer than twice [`ViewOptions::context`] are folded.
+    pub fn matches(&self, options: &ViewOptions) -> View {
+        view::matches(self, options)
+    }
+}
+
+/// The same words with one blank between them, and a new line behind each sentence.
+fn by_sentences(text: &[u8]) -> Vec<u8> {
+    let mut lines = Vec::with_capacity(text.len());
+    let mut words = text
+        .split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty())
+        .peekable();
+    while let Some(word) = words.next() {
+        lines.extend_from_slice(word);
+        let ends = word.ends_with(b".") || word.ends_with(b"!") || word.ends_with(b"?");
+        lines.push(if ends || words.peek().is_none() {
+            b'\n'
+        } else {
+            b' '
+        });
+    }
+    lines
+}
+
+/// As [`compare`]; documents are compared by their texts, and a path may lead into an archive.
+pub fn compare_apart(
+    a: &Path,
+    b: &Path,
+    params: &Params,
+    apart: Option<&dyn TakeApart>,
+) -> Result<Comparison, AskError> {
+    let Some(apart) = apart else {
+        return compare(a, b, params);
+    };
+    let into = [a, b].map(|path| way(path).1.is_some());
+    let (of_a, of_b) = (said(a, apart)?, said(b, apart)?);
+    let missing = |path: &Path| AskError::Unreadable {
+        path: path.to_owned(),
+        source: std::io::ErrorKind::NotFound.into(),
+    };
+    match (of_a, of_b) {
+        (None, _) if into[0] => Err(missing(a)),
+        (_, None) if into[1] => Err(missing(b)),
+        (Some(a), Some(b)) if a.own != b.own && (a.speaks() || b.speaks()) => {
+            match (a.text(), b.text()) {
+                (Some(one), Some(other)) => Ok(Comparison::of_texts(one.to_vec(), other.to_vec())),
+                _ => Ok(Comparison::of_bytes(a.own, b.own)),
+            }
+        }
+        (Some(a), Some(b)) => Ok(Comparison::of_bytes(a.own, b.own)),
+        // A file that is too large beside a member: as much of it as is read anywhere.
+        (Some(a), None) if into[0] => Ok(Comparison::of_bytes(a.own, bytes_of(b)?)),
+        (None, Some(b)) if into[1] => Ok(Comparison::of_bytes(bytes_of(a)?, b.own)),
+        _ => compare(a, b, params),
+    }
+}
+
+/// Compares two files as they are now. The paths are real ones: a symbolic link is not followed.
+pub fn compare(a: &Path, b: &Path, params: &Params) -> Result<Comparison, AskError> {
+    let size = |path: &Path| -> Result<ByteLen, AskError> {
+        std::fs::symlink_metadata(path)
+            .map(|meta| ByteLen(meta.len()))
+            .map_err(|source| AskError::Unreadable {
+                path: path.to_owned(),
+                source,
+            })
+    };
+    if size(a)?.max(size(b)?) <= LARGEST_READ {
+        return Ok(Comparison::of_bytes(bytes_of(a)?, bytes_of(b)?));
+    }
+    let (a, b) = (read_now(a, params)?, read_now(b, params)?);
+    let identical = a.content == b.content;
+    let sizes = (a.size, b.size);
+    let measures = if identical {
+        Measures::identical(a.size)
+    } else {
+        estimate(
+            (&a.sketch(), a.kind),
+            (&b.sketch(), b.kind),
+            &similarity::NoBoilerplate,
+        )
+    };
+    let (of_a, of_b) = if identical {
+        (whole(sizes.0), Vec::new())
+    } else {
+        (
+            by_chunks(&a.chunks, &b.chunks),
+            by_chunks(&b.chunks, &a.chunks),
+        )
+    };
+    let shared = Found {
+        of_a,
+        of_b,
+        exact: false,
+        identical,
+        text: (a.kind, b.kind) == (ContentKind::Text, ContentKind::Text),
+        sizes,
+        measures,
+    };
+    Ok(Comparison {
+        shared: shared.placed(None),
+        bytes: None,
+    })
+}
+
+/// The shared ranges of two files as they are now.
+pub fn shared_ranges(a: &Path, b: &Path, params: &Params) -> Result<Shared, AskError> {
+    Ok(compare(a, b, params)?.shared)
+}
+
+fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
+    let identical = a == b;
+    let sizes = (ByteLen(a.len() as u64), ByteLen(b.len() as u64));
+    let (of_a, of_b, measures) = if identical {
+        (whole(sizes.0), Vec::new(), Measures::identical(sizes.0))
+    } else {
+        // Three passes over both that need nothing of each other.
+        std::thread::scope(|scope| {
+            let of_b = scope.spawn(|| runs::common_runs(b, a));
+            let measures = scope.spawn(|| exact_measures(a, b));
+            let of_a = runs::common_runs(a, b);
+            (of_a, joined(of_b), joined(measures))
+        })
+    };
+    Found {
+        of_a,
+        of_b,
+        exact: true,
+        identical,
+        text: (ContentKind::of(a), ContentKind::of(b)) == (ContentKind::Text, ContentKind::Text),
+        sizes,
+        measures,
+    }
+    .placed(Some((a, b)))
+}
+
+/// What a thread computed; a panic of it goes on here.
+fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
+    thread
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// The one run of equal files.
+fn whole(size: ByteLen) -> Vec<CommonRun> {
+    let all = 0..size.0;
+    let run = CommonRun {
+        a: all.clone(),
+        b: all,
+    };
+    (size.0 > 0).then_some(run).into_iter().collect()
+}
+
+/// Runs of both files, not yet placed.
+struct Found {
+    of_a: Vec<CommonRun>,
+    /// Runs of b in a: their `a` is in b.
+    of_b: Vec<CommonRun>,
+    exact: bool,
+    identical: bool,
+    text: bool,
+    sizes: (ByteLen, ByteLen),
+    measures: Measures,
+}
+
+impl Found {
+    fn placed(self, bytes: Option<(&[u8], &[u8])>) -> Shared {
+        let placed = order::place(self.of_a, bytes);
+        let repeats = order::repeats(&placed, &self.of_b);
+        drop(self.of_b);
+        let counted = bytes.filter(|_| self.text);
+        let (lines_a, lines_b) = (
+            counted.map(|(a, _)| Lines::of(a)),
+            counted.map(|(_, b)| Lines::of(b)),
+        );
+        let holding = |lines: &Option<Lines<'_>>, range: &Range<u64>| {
+            lines.as_ref().map(|lines| lines.holding(range))
+        };
+        let stretches = |taken: Vec<Range<u64>>, size: ByteLen, lines: &Option<Lines<'_>>| {
+            order::without(&(0..size.0), &order::union(taken))
+                .into_iter()
+                .map(|range| Stretch {
+                    lines: holding(lines, &range),
+                    range,
+                })
+                .collect()
+        };
+        let in_b = placed.iter().map(|(run, _)| run.b.clone());
+        let in_b = in_b
+            .chain(repeats.iter().map(|run| run.b.clone()))
+            .collect();
+        let in_a = placed.iter().map(|(run, _)| run.a.clone()).collect();
+        let differs_a = stretches(in_a, self.sizes.0, &lines_a);
+        let differs_b = stretches(in_b, self.sizes.1, &lines_b);
+        let range = |(run, placing): (CommonRun, Placing)| SharedRange {
+            lines_a: holding(&lines_a, &run.a),
+            lines_b: holding(&lines_b, &run.b),
+            a: run.a,
+            b: run.b,
+            placing,
+        };
+        Shared {
+            ranges: placed.into_iter().map(range).collect(),
+            repeats: repeats
+                .into_iter()
+                .map(|run| range((run, Placing::Again)))
+                .collect(),
+            differs_a,
+            differs_b,
+            exact: self.exact,
+            identical: self.identical,
+            text: self.text,
+            layer: Layer::Bytes,
+            numbers: None,
+            words: None,
+            relation: similarity::relation(
+                self.identical,
+                self.sizes.0,
+                self.sizes.1,
+                &self.measures,
+                Relation::MIN_SHARED,
+            ),
+            sizes: self.sizes,
+            measures: self.measures,
+        }
+    }
+}
+
+/// Common chunks, neighbours joined. Each chunk of a is matched with the one that continues the
+/// range before it, else with its first occurrence in b. Of a chunk that follows itself more often in a
+/// than in b, only so many are named; padding (all bytes equal) is no evidence and never named.
+fn by_chunks(a: &ChunkList, b: &ChunkList) -> Vec<CommonRun> {
+    /// A chunk, how often it follows itself.
+    type Repeated = ((ChunkHash, u32), u64);
+    let mut first: HashMap<(ChunkHash, u32), (u64, u64)> = HashMap::new();
+    let mut at_place: HashMap<u64, Repeated> = HashMap::new();
+    for (at, run) in b.positions() {
+        let chunk = (run.hash, run.len);
+        first.entry(chunk).or_insert((at, run.count));
+        at_place.insert(at, (chunk, run.count));
+    }
+    let mut ranges: Vec<CommonRun> = Vec::new();
+    for (at, run) in a.positions() {
+        let chunk = (run.hash, run.len);
+        if run.constant {
+            continue;
+        }
+        let len = |count: u64| u64::from(run.len) * count.min(run.count);
+        if let Some(last) = ranges.last_mut()
+            && last.a.end == at
+            && let Some(&(next, count)) = at_place.get(&last.b.end)
+            && next == chunk
+        {
+            last.a.end += len(count);
+            last.b.end += len(count);
+        } else if let Some(&(place, count)) = first.get(&chunk) {
+            ranges.push(CommonRun {
+                a: at..at + len(count),
+                b: place..place + len(count),
+            });
+        }
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests;

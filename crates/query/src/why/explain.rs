@@ -1,0 +1,252 @@
+//! The text of `.similar/.why/NAME`, and of the command where nobody looks.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::path::Path;
+
+use resemble_core::printable::is_printable;
+use resemble_core::similarity::Boilerplate;
+use resemble_core::{Params, Relation, Score};
+use resemble_index::{PostingKind, Snapshot};
+use resemble_proto::message::Layer;
+use resemble_scan::apart::TakeApart;
+
+use crate::ask::AskError;
+use crate::why::layout::{Block, BlockKind};
+use crate::why::view::grouped;
+use crate::why::{Comparison, Placing, Shared, compare_apart};
+
+/// The lines shown in one explanation; the rest is counted.
+const SHOWN: usize = 200;
+
+/// The text of `.similar/.why/NAME`: relation, scores, shared ranges, what differs.
+///
+/// `snapshot` gives the scores that the listing showed, if both files are indexed.
+pub fn explain(
+    snapshot: &Snapshot,
+    a: &Path,
+    b: &Path,
+    params: &Params,
+    apart: Option<&dyn TakeApart>,
+) -> Result<String, AskError> {
+    let comparison = compare_apart(a, b, params, apart)?;
+    let mut text = String::new();
+    for (name, value) in comparison.shared.summary() {
+        // The names come where the sizes are.
+        let of = match name {
+            "a" => format!("{}, {value}", printable(a)),
+            "b" => format!("{}, {value}", printable(b)),
+            _ => value,
+        };
+        let _ = writeln!(text, "{name:<9} {of}");
+    }
+    if let Some(limit) = boilerplate_note(snapshot, a, b) {
+        text.push_str(&limit);
+    }
+    text.push('\n');
+    let (lines, left) = comparison.listed(SHOWN);
+    for line in lines {
+        text.push_str(&line);
+        text.push('\n');
+    }
+    if left > 0 {
+        let _ = writeln!(text, "… and {} more", grouped(left as u64));
+    }
+    Ok(text)
+}
+
+impl Shared {
+    /// What there is to say of the whole, as pairs of a name and a sentence; `a` and `b` have the sizes.
+    pub fn summary(&self) -> Vec<(&'static str, String)> {
+        let percent = |score: Option<Score>| match score {
+            Some(score) => format!("{}%", score.percent(self.identical)),
+            None => "too small to judge".to_owned(),
+        };
+        let (only_a, only_b) = self.differing_bytes();
+        let many = |count: usize, unit: &str| {
+            let s = if count == 1 { "" } else { "s" };
+            format!("{} {unit}{s}", grouped(count as u64))
+        };
+        let moved = self
+            .ranges
+            .iter()
+            .filter(|range| range.placing == Placing::Moved)
+            .count();
+        let mut shared = format!(
+            "{} of {} bytes of a in {}",
+            grouped(self.range_bytes()),
+            grouped(self.sizes.0.get()),
+            many(self.ranges.len(), "range"),
+        );
+        if moved > 0 {
+            let _ = write!(shared, ", {} moved", grouped(moved as u64));
+        }
+        shared.push_str(if self.exact {
+            " (compared to the byte)"
+        } else {
+            " (common chunks; the files are too large to compare to the byte)"
+        });
+        let mut pairs = vec![
+            ("a", format!("{} bytes", grouped(self.sizes.0.get()))),
+            ("b", format!("{} bytes", grouped(self.sizes.1.get()))),
+            (
+                "relation",
+                self.relation.map_or("none", Relation::word).to_owned()
+                    + match self.layer {
+                        Layer::Bytes => "",
+                        Layer::Text => ", by text: what follows is of the texts",
+                    },
+            ),
+            ("a in b", percent(self.measures.a_in_b)),
+            ("b in a", percent(self.measures.b_in_a)),
+            ("alike", percent(self.measures.resemblance)),
+            ("shared", shared),
+        ];
+        if let Some(words) = &self.words {
+            pairs.push((
+                "words",
+                format!(
+                    "{} of a in b, {} of b in a: the rest is markup, capitals, blanks and line ends",
+                    percent(words.a_in_b),
+                    percent(words.b_in_a),
+                ),
+            ));
+        }
+        if let Some(numbers) = &self.numbers {
+            let named: Vec<String> = numbers
+                .first
+                .iter()
+                .map(|(a, b)| format!("{a} → {b}"))
+                .collect();
+            let more = numbers.count - named.len() as u64;
+            let more = match more {
+                0 => String::new(),
+                more => format!(" and {} more", grouped(more)),
+            };
+            pairs.push((
+                "numbers",
+                format!("they differ only in numbers: {}{more}", named.join(", ")),
+            ));
+        }
+        if !self.identical {
+            pairs.push((
+                "differs",
+                format!(
+                    "{} bytes of a in {}, {} bytes of b in {}",
+                    grouped(only_a),
+                    many(self.differs_a.len(), "place"),
+                    grouped(only_b),
+                    many(self.differs_b.len(), "place"),
+                ),
+            ));
+        }
+        pairs
+    }
+}
+
+impl Comparison {
+    /// Shared ranges and what differs, a line each, in the order of display: at most `most` lines, and how
+    /// many more there are.
+    ///
+    /// `=` shared in order, `~` shared with another place (moved, or here once more), `-` only in
+    /// a, `+` only in b.
+    pub fn listed(&self, most: usize) -> (Vec<String>, usize) {
+        let layout = super::layout::Layout::of(&self.shared);
+        let blocks = layout.blocks();
+        let lines = self.lines();
+        let place = |side: usize, range: &Range<u64>| -> String {
+            match &lines {
+                Some(lines) => {
+                    let (first, last) = [&lines.0, &lines.1][side].holding(range);
+                    if first == last {
+                        format!("line {first}")
+                    } else {
+                        format!("lines {first}-{last}")
+                    }
+                }
+                None => format!("{}-{}", range.start, range.end),
+            }
+        };
+        let line = |block: &Block| -> String {
+            let bytes = |range: &Range<u64>| {
+                let len = range.end - range.start;
+                format!("{} byte{}", grouped(len), if len == 1 { "" } else { "s" })
+            };
+            let elsewhere = |run: u32, here: usize, range: &Range<u64>| {
+                let how = match layout.runs[run as usize - 1].range.placing {
+                    Placing::Moved => "moved",
+                    Placing::InOrder | Placing::Again => "again",
+                };
+                let other = ["b", "a"][here];
+                let at = block.elsewhere.as_ref().map(|at| place(1 - here, at));
+                let at = at.unwrap_or_default();
+                format!("({}; {how}: {other} {at})", bytes(range))
+            };
+            match (block.kind, &block.a, &block.b) {
+                (BlockKind::Shared(_), Some(a), Some(b)) => {
+                    format!(
+                        "= a {:<18} b {:<18} ({})",
+                        place(0, a),
+                        place(1, b),
+                        bytes(a)
+                    )
+                }
+                (BlockKind::Shared(run), Some(a), None) => {
+                    format!("~ a {:<39} {}", place(0, a), elsewhere(run, 0, a))
+                }
+                (BlockKind::Shared(run), None, Some(b)) => {
+                    format!(
+                        "~ {:<20} b {:<18} {}",
+                        "",
+                        place(1, b),
+                        elsewhere(run, 1, b)
+                    )
+                }
+                (_, Some(a), _) => format!("- a {:<39} ({})", place(0, a), bytes(a)),
+                (_, None, Some(b)) => format!("+ {:<20} b {:<18} ({})", "", place(1, b), bytes(b)),
+                (_, None, None) => String::new(),
+            }
+        };
+        let shown = blocks.iter().take(most).map(line).collect();
+        (shown, blocks.len().saturating_sub(most))
+    }
+}
+
+/// A sentence for a pair whose listed score leaves boilerplate aside.
+fn boilerplate_note(snapshot: &Snapshot, a: &Path, b: &Path) -> Option<String> {
+    let limit = snapshot.boilerplate_limit();
+    let signature = |path: &Path| {
+        let content = snapshot.file_at(path).ok()??.state.content()?;
+        snapshot.signature(content).ok()
+    };
+    let (a, b) = (signature(a)?, signature(b)?);
+    let templates = snapshot.templates();
+    let mut all = a.fingerprints.iter().chain(&b.fingerprints);
+    if all.any(|&f| templates.fingerprint(f)) {
+        return Some("note      text marked as template is left out of listed scores\n".to_owned());
+    }
+    let is = |f: &resemble_core::Fingerprint| {
+        snapshot
+            .is_boilerplate(PostingKind::Fingerprint, f.0)
+            .unwrap_or(false)
+    };
+    let common = a
+        .fingerprints
+        .iter()
+        .chain(&b.fingerprints)
+        .filter(|f| is(f))
+        .count();
+    (common > 0).then(|| {
+        format!(
+            "note      text that more than {limit} contents have is left out of listed scores\n"
+        )
+    })
+}
+
+/// A path on one line, whatever its bytes.
+fn printable(path: &Path) -> String {
+    path.to_string_lossy()
+        .chars()
+        .map(|c| if is_printable(c) { c } else { '\u{fffd}' })
+        .collect()
+}

@@ -1,0 +1,467 @@
+//! `dirs`: similar directories, and the listing of one.
+
+mod scene;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use resemble_core::Relation;
+use resemble_proto::message::{Answer, DirRow, DirsRequest, Scope};
+use resemble_proto::number::Fraction;
+use resemble_query::dirs::{dirs, listing, relation};
+use resemble_scan::ingest::{RootOptions, Target};
+use scene::{Scene, in_a_process_of_its_own, text};
+
+fn ask(scene: &Scene, request: DirsRequest) -> Answer<DirRow> {
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let mut request = request;
+    if request.scope.within.is_empty() {
+        request.scope.within.push(scene.root().as_path().into());
+    }
+    dirs(&snapshot, &request).expect("an answer")
+}
+
+fn all(scene: &Scene) -> Vec<DirRow> {
+    let answer = ask(scene, DirsRequest::default());
+    assert_eq!(answer.errors, []);
+    for row in &answer.rows {
+        let (a, b) = (row.a.as_path(), row.b.as_path());
+        assert!(!a.starts_with(b) && !b.starts_with(a), "{row:?}");
+    }
+    answer.rows
+}
+
+fn listed(scene: &Scene, dir: &str) -> Vec<DirRow> {
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let (rows, total) = listing(&snapshot, &scene.path(dir)).expect("a listing");
+    assert_eq!(rows.len(), total.min(100));
+    rows
+}
+
+/// Both names below the root, and both shares in percent.
+fn shown(scene: &Scene, rows: &[DirRow]) -> Vec<(String, String, u32, u32)> {
+    let name = |path: &Path| {
+        let below = path.strip_prefix(scene.root()).expect("in the tree");
+        below.display().to_string()
+    };
+    let percent = |share: Fraction| share.millionths().expect("a share") / 10_000;
+    rows.iter()
+        .map(|row| {
+            let (a, b) = (name(row.a.as_path()), name(row.b.as_path()));
+            (a, b, percent(row.a_in_b), percent(row.b_in_a))
+        })
+        .collect()
+}
+
+fn one(a: &str, b: &str, a_in_b: u32, b_in_a: u32) -> (String, String, u32, u32) {
+    (a.to_owned(), b.to_owned(), a_in_b, b_in_a)
+}
+
+/// A project of ten files in four directories.
+const PROJECT: [&str; 10] = [
+    "readme",
+    "src/main",
+    "src/part",
+    "src/io/read",
+    "src/io/write",
+    "doc/one",
+    "doc/two",
+    "doc/three",
+    "doc/four",
+    "licence",
+];
+
+fn project(scene: &Scene, at: &str) {
+    for (n, name) in (1..).zip(PROJECT) {
+        scene.write(&format!("{at}/{name}"), text(n, 1000));
+    }
+}
+
+/// Something that resembles nothing.
+fn noise(scene: &Scene, at: &str, files: u64) {
+    for n in 0..files {
+        let seed = at.bytes().fold(1000 + n, |seed, byte| {
+            seed.wrapping_mul(31) + u64::from(byte)
+        });
+        scene.write(&format!("{at}/other-{n}"), text(seed, 1000));
+    }
+}
+
+#[test]
+fn a_copy_is_one_row_whatever_its_names_and_its_layout() {
+    let mut scene = Scene::new();
+    project(&scene, "work/project");
+    noise(&scene, "work/else", 5);
+    // Flattened and renamed, nested deeper, and as it was.
+    for (n, _) in (1..).zip(PROJECT) {
+        scene.write(&format!("flat/f{n}"), text(n, 1000));
+        scene.write(&format!("deep/er/{}/{n}/x{n}", n % 2), text(n, 1000));
+    }
+    noise(&scene, "deep/beside", 7);
+    scene.scan();
+    let rows = all(&scene);
+    assert_eq!(
+        shown(&scene, &rows),
+        [
+            one("deep/er", "flat", 100, 100),
+            one("deep/er", "work/project", 100, 100),
+            one("flat", "work/project", 100, 100),
+        ]
+    );
+    for row in &rows {
+        assert!(row.identical);
+        assert_eq!(
+            (row.shared_bytes, row.bytes_a, row.bytes_b),
+            (10_000, 10_000, 10_000)
+        );
+        assert_eq!((row.files_a, row.files_b), (10, 10));
+    }
+}
+
+/// Ten copies have an equal in a directory with one of them; that one does not hold ten times as much.
+#[test]
+fn shared_bytes_are_no_more_than_either_directory_has() {
+    let mut scene = Scene::new();
+    for n in 0..10 {
+        scene.write(&format!("many/copy-{n}"), text(1, 1000));
+    }
+    scene.write("one/copy", text(1, 1000));
+    scene.write("one/other", text(2, 600));
+    scene.scan();
+    let rows = all(&scene);
+    assert_eq!(shown(&scene, &rows), [one("many", "one", 100, 62)]);
+    let row = &rows[0];
+    assert_eq!((row.bytes_a, row.bytes_b), (10_000, 1600));
+    assert_eq!(row.shared_bytes, 1000);
+    let seen_from = |dir| listed(&scene, dir)[0].shared_bytes;
+    assert_eq!((seen_from("many"), seen_from("one")), (1000, 1000));
+}
+
+#[test]
+fn part_of_a_directory_and_the_larger_one_around_it() {
+    let mut scene = Scene::new();
+    project(&scene, "project");
+    // Six of ten in a directory with six more.
+    for (n, name) in (1..).zip(&PROJECT[..6]) {
+        scene.write(&format!("part/{name}"), text(n, 1000));
+    }
+    noise(&scene, "part/more", 6);
+    scene.scan();
+    let rows = all(&scene);
+    // The six alone are better than the whole with what else is there.
+    assert_eq!(
+        shown(&scene, &rows)[0],
+        one("part", "project", 50, 60),
+        "{rows:?}"
+    );
+    assert!(!rows[0].identical);
+    assert_eq!(rows[0].shared_bytes, 6000);
+    // Of what lies wholly in the other and is clearly better, the topmost.
+    let lower = shown(&scene, &rows)[1..].to_vec();
+    assert_eq!(
+        lower,
+        [
+            one("part/src", "project/src", 100, 100),
+            one("part/doc", "project/doc", 100, 25)
+        ]
+    );
+    let answer = |min: u32| {
+        let min = Fraction::from_millionths(min);
+        let request = DirsRequest {
+            min,
+            ..DirsRequest::default()
+        };
+        ask(&scene, request).rows.len()
+    };
+    assert_eq!((answer(600_000), answer(600_001)), (3, 2));
+}
+
+#[test]
+fn near_files_count_with_their_share() {
+    let mut scene = Scene::new();
+    for n in 0..8_u64 {
+        let bytes = text(n, 20_000);
+        scene.write(&format!("a/{n}"), &bytes);
+        // Every second one lost its last quarter.
+        let kept = if n % 2 == 0 { 20_000 } else { 15_000 };
+        scene.write(&format!("b/x/{n}"), &bytes[..kept]);
+    }
+    scene.scan();
+    let rows = all(&scene);
+    let (_, _, a_in_b, b_in_a) = shown(&scene, &rows)[0];
+    assert_eq!(rows.len(), 1);
+    assert!((84..=92).contains(&a_in_b), "{a_in_b}");
+    assert!(b_in_a >= 97, "{b_in_a}");
+    assert!(!rows[0].identical);
+    assert_eq!(relation(&rows[0]), Relation::Near);
+}
+
+#[test]
+fn small_files_count_by_identity_alone() {
+    let mut scene = Scene::new();
+    for n in 0..30_u64 {
+        let mut bytes = text(n, 250);
+        scene.write(&format!("a/{n}"), &bytes);
+        if n % 3 == 0 {
+            bytes[10] = b'!';
+        }
+        scene.write(&format!("b/{n}"), &bytes);
+    }
+    scene.write("a/empty", "");
+    scene.scan();
+    let rows = all(&scene);
+    assert_eq!(shown(&scene, &rows), [one("a", "b", 66, 66)]);
+    // An empty file has no bytes, and is a file that the other lacks.
+    for n in (0..30).step_by(3) {
+        fs::copy(scene.path(&format!("a/{n}")), scene.path(&format!("b/{n}"))).expect("a copy");
+    }
+    scene.scan();
+    let rows = all(&scene);
+    assert_eq!(shown(&scene, &rows), [one("a", "b", 100, 100)]);
+    assert!(!rows[0].identical);
+    scene.write("b/sub/nothing", "");
+    scene.scan();
+    assert!(all(&scene)[0].identical);
+}
+
+#[test]
+fn a_hard_link_is_one_file_in_two_directories() {
+    let mut scene = Scene::new();
+    scene.write("a/f", text(1, 4000));
+    scene.write("a/g", text(2, 4000));
+    fs::create_dir(scene.path("b")).expect("a folder");
+    for (from, to) in [("a/f", "b/f"), ("a/g", "b/h"), ("a/f", "a/f too")] {
+        fs::hard_link(scene.path(from), scene.path(to)).expect("a link");
+    }
+    scene.scan();
+    let rows = all(&scene);
+    assert_eq!(shown(&scene, &rows), [one("a", "b", 100, 100)]);
+    assert!(rows[0].identical);
+    let row = &rows[0];
+    assert_eq!((row.files_a, row.bytes_a), (2, 8000));
+}
+
+#[test]
+fn the_question_decides_which_files_and_rows() {
+    let mut scene = Scene::new();
+    project(&scene, "one");
+    project(&scene, "two");
+    project(&scene, "three/copy");
+    scene.scan();
+    let within = |names: &[&str]| Scope {
+        within: names
+            .iter()
+            .map(|name| scene.path(name).as_path().into())
+            .collect(),
+        ..Scope::default()
+    };
+    let rows = |request: DirsRequest| {
+        let answer = ask(&scene, request);
+        assert_eq!(answer.header.shown, answer.rows.len() as u64);
+        (shown(&scene, &answer.rows), answer.header.total)
+    };
+    let scope = within(&["one", "three"]);
+    let request = DirsRequest {
+        scope,
+        ..DirsRequest::default()
+    };
+    assert_eq!(rows(request.clone()).0, [one("one", "three", 100, 100)]);
+    let looked = ask(&scene, request).header.looked.expect("looked");
+    assert_eq!(
+        (looked.files, looked.bytes, looked.unreadable),
+        (20, 20_000, 0)
+    );
+    let request = DirsRequest {
+        top: Some(1),
+        ..DirsRequest::default()
+    };
+    assert_eq!(rows(request), (vec![one("one", "three", 100, 100)], 3));
+    let request = DirsRequest {
+        min_shared: Some(10_001),
+        ..DirsRequest::default()
+    };
+    assert_eq!(rows(request).1, 0);
+    let scope = Scope {
+        exclude: vec!["src".to_owned()],
+        ..within(&["one", "two"])
+    };
+    let request = DirsRequest {
+        scope,
+        ..DirsRequest::default()
+    };
+    assert_eq!(ask(&scene, request).rows[0].bytes_a, 6000);
+    // Of one directory: it is a, whatever its name, and nothing above it takes its rows.
+    let of = |dir: &str| Some(scene.path(dir).as_path().into());
+    let request = DirsRequest {
+        of: of("two/src"),
+        ..DirsRequest::default()
+    };
+    assert_eq!(
+        rows(request).0,
+        [
+            one("two/src", "one/src", 100, 100),
+            one("two/src", "three/copy/src", 100, 100)
+        ]
+    );
+    let scope = within(&["one"]);
+    let request = DirsRequest {
+        of: of("two/src"),
+        scope,
+        ..DirsRequest::default()
+    };
+    assert_eq!(rows(request).0, [one("two/src", "one/src", 100, 100)]);
+    for nothing in ["none", "two/readme"] {
+        let request = DirsRequest {
+            of: of(nothing),
+            ..DirsRequest::default()
+        };
+        assert_eq!(rows(request).1, 0, "{nothing}");
+    }
+}
+
+#[test]
+fn a_listing_says_what_the_question_about_one_directory_says() {
+    let mut scene = Scene::new();
+    for at in ["one", "two/inner", "three/a/b"] {
+        project(&scene, at);
+    }
+    noise(&scene, "two/inner/own", 3);
+    noise(&scene, "three/a/beside", 40);
+    noise(&scene, "far/away", 40);
+    for n in 0..6_u64 {
+        let mut bytes = text(500 + n, 9000);
+        scene.write(&format!("near/x/{n}"), &bytes);
+        bytes[4000] = b'!';
+        scene.write(&format!("close/{n}"), &bytes);
+    }
+    scene.scan();
+    let mut rows_seen = 0;
+    for dir in [
+        "one",
+        "one/src",
+        "one/src/io",
+        "two",
+        "two/inner",
+        "three",
+        "three/a",
+        "near",
+        "near/x",
+        "close",
+        "far",
+    ] {
+        let answer = ask(
+            &scene,
+            DirsRequest {
+                of: Some(scene.path(dir).as_path().into()),
+                min: Fraction::from_millionths(250_000),
+                ..DirsRequest::default()
+            },
+        );
+        assert_eq!(listed(&scene, dir), answer.rows, "{dir}");
+        rows_seen += answer.rows.len();
+    }
+    assert!(rows_seen > 12, "{rows_seen}");
+    assert_eq!(
+        shown(&scene, &listed(&scene, "one")),
+        [
+            one("one", "three/a/b", 100, 100),
+            one("one", "two", 100, 76)
+        ]
+    );
+}
+
+#[test]
+fn a_listing_follows_the_tree() {
+    let mut scene = Scene::new();
+    project(&scene, "one");
+    project(&scene, "two");
+    scene.scan();
+    assert!(listed(&scene, "one")[0].identical);
+    scene.write("two/src/main", text(77, 1000));
+    scene.scan();
+    assert_eq!(
+        shown(&scene, &listed(&scene, "one")),
+        [one("one", "two", 90, 90)]
+    );
+    fs::rename(scene.path("two"), scene.path("three")).expect("renamed");
+    scene.scan();
+    assert_eq!(
+        shown(&scene, &listed(&scene, "one")),
+        [one("one", "three", 90, 90)]
+    );
+    fs::remove_dir_all(scene.path("three")).expect("gone");
+    scene.scan();
+    assert!(listed(&scene, "one").is_empty());
+    assert!(listed(&scene, "three").is_empty());
+    assert!(listed(&scene, "one/readme").is_empty(), "a file has none");
+}
+
+#[test]
+fn hostile_names_and_depths() {
+    let mut scene = Scene::new();
+    let names: [&[u8]; 4] = [b"a\nb", b"\xff\xfe", b" ", b"~"];
+    for side in ["x", "y"] {
+        for (n, name) in (0..).zip(names) {
+            let folder = scene.path(side).join(OsStr::from_bytes(name));
+            fs::create_dir_all(&folder).expect("a folder");
+            fs::write(folder.join(OsStr::from_bytes(name)), text(n, 700)).expect("a file");
+        }
+        // Deeper than the levels that are told apart.
+        let deep = (0..90).map(|_| "d").collect::<PathBuf>();
+        scene.write(&format!("{side}/{}/file", deep.display()), text(9, 5000));
+    }
+    scene.scan();
+    assert_eq!(shown(&scene, &all(&scene)), [one("x", "y", 100, 100)]);
+    let name = Path::new("x").join(OsStr::from_bytes(b"\xff\xfe"));
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let (rows, _) = listing(&snapshot, &scene.root().join(name)).expect("a listing");
+    assert!(rows[0].b.as_bytes().ends_with(b"y/\xff\xfe"), "{rows:?}");
+}
+
+#[test]
+fn what_could_not_be_read_is_not_identical() {
+    if in_a_process_of_its_own("what_could_not_be_read_is_not_identical", true) {
+        return;
+    }
+    let mut scene = Scene::new();
+    project(&scene, "one");
+    project(&scene, "two");
+    scene.write("two/src/secret", text(50, 10));
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o000);
+    fs::set_permissions(scene.path("two/src/secret"), mode).expect("set");
+    scene.scan();
+    let answer = ask(&scene, DirsRequest::default());
+    assert_eq!(answer.errors.len(), 1);
+    assert_eq!(shown(&scene, &answer.rows), [one("one", "two", 100, 100)]);
+    assert!(!answer.rows[0].identical);
+    assert!(listed(&scene, "one/doc")[0].identical);
+    assert!(!listed(&scene, "one/src")[0].identical);
+}
+
+#[test]
+fn answers_do_not_depend_on_the_order_of_coming() {
+    let mut scene = Scene::new();
+    for n in 0..60_u64 {
+        let mut bytes = text(n % 11, 3000);
+        bytes[(n * 37) as usize % 3000] = b'!';
+        scene.write(&format!("{}/{}/{n}", n % 4, n % 3), bytes);
+    }
+    project(&scene, "p/one");
+    project(&scene, "p/two");
+    scene.scan();
+    let first = ask(&scene, DirsRequest::default());
+    assert!(first.rows.len() > 3);
+    let mut other = Scene::new();
+    std::mem::swap(&mut other.temp, &mut scene.temp);
+    let root = other.root();
+    other.ingest.set_roots(vec![RootOptions::new(&root)]);
+    for part in ["p/two", "3/1", "2", ""] {
+        other.look(&[Target::subtree(root.join(part))]);
+    }
+    assert_eq!(first, ask(&other, DirsRequest::default()));
+    for _ in 0..3 {
+        assert_eq!(first, ask(&other, DirsRequest::default()));
+    }
+}

@@ -1,0 +1,748 @@
+//! Groups: identical sets, clusters that cannot chain, families, and the order for an archive.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use proptest::prelude::*;
+use resemble_core::{ByteLen, Digest, Params};
+use resemble_index::{Change, ContentRef, FileStat, FsId, Index, NewState, Snapshot, Timestamp};
+use resemble_proto::message::{
+    Cluster, ClusterKind, Degree, Groups, GroupsRequest, Scope, SoftErrorKind, Whole,
+};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
+use resemble_query::AskError;
+use resemble_query::groups::{groups, order};
+use resemble_query::pairs::{PairsOptions, pairs};
+
+mod scene;
+use scene::Scene;
+
+fn text(seed: u64, len: usize) -> Vec<u8> {
+    scene::text(seed, len)
+}
+
+/// A text with one byte in `every` changed.
+fn edited(text: &[u8], every: usize) -> Vec<u8> {
+    let mut text = text.to_vec();
+    for at in (every / 2..text.len()).step_by(every) {
+        text[at] = b'#';
+    }
+    text
+}
+
+fn everything(root: &Path) -> GroupsRequest {
+    GroupsRequest {
+        scope: Scope {
+            within: vec![PathText::from(root)],
+            ..Scope::default()
+        },
+        ..GroupsRequest::default()
+    }
+}
+
+/// A tree that was scanned.
+struct Asked {
+    scene: Scene,
+    snapshot: Snapshot,
+}
+
+impl Asked {
+    fn of(mut scene: Scene) -> Self {
+        scene.scan();
+        let snapshot = scene.index.snapshot().expect("a snapshot");
+        Self { scene, snapshot }
+    }
+
+    fn request(&self) -> GroupsRequest {
+        everything(&self.scene.root())
+    }
+
+    fn groups(&self, request: &GroupsRequest) -> Groups {
+        self.whole(request).body
+    }
+
+    fn whole(&self, request: &GroupsRequest) -> Whole<Groups> {
+        groups(&self.snapshot, request, self.scene.temp.path()).expect("an answer")
+    }
+
+    /// Paths below the root.
+    fn names(&self, cluster: &Cluster) -> Vec<String> {
+        cluster
+            .members
+            .iter()
+            .map(|member| self.name(&member.path))
+            .collect()
+    }
+
+    fn name(&self, path: &PathText) -> String {
+        let below = path.as_path().strip_prefix(self.scene.root());
+        below
+            .expect("below the root")
+            .to_string_lossy()
+            .into_owned()
+    }
+
+    fn about(&self, name: &str, family: bool) -> GroupsRequest {
+        GroupsRequest {
+            of: Some(PathText::from(self.scene.path(name).as_path())),
+            family,
+            ..self.request()
+        }
+    }
+}
+
+fn age(scene: &Scene, name: &str, days: u64) {
+    let file = fs::File::options()
+        .write(true)
+        .open(scene.path(name))
+        .expect("a file");
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(86_400 * (10_000 + days));
+    file.set_modified(time).expect("a time");
+}
+
+/// Figure 7 of Forman, Eshghi & Chiocchetti 2005.
+#[test]
+fn copies_do_not_multiply_links() {
+    let scene = Scene::new();
+    let (first, second) = (text(1, 9000), text(2, 9000));
+    let files = [
+        ("a", first.clone()),
+        ("b", edited(&first, 3000)),
+        ("c", edited(&first, 2500)),
+        ("d", second.clone()),
+        ("e", edited(&second, 3000)),
+    ];
+    for (name, bytes) in &files {
+        scene.write(&format!("one/{name}"), bytes);
+        scene.write(&format!("two/{name}"), bytes);
+    }
+    let asked = Asked::of(scene);
+    let answer = asked.groups(&asked.request());
+    let summary = &answer.summary;
+    assert_eq!(
+        (summary.links, summary.clusters, summary.components),
+        (4, 2, 2)
+    );
+    assert_eq!(
+        (summary.sets, summary.set_files, summary.overhead),
+        (5, 10, 45_000)
+    );
+    assert_eq!((summary.cluster_files, summary.cluster_bytes), (5, 45_000));
+    assert_eq!(asked.names(&answer.clusters[0]).len(), 3);
+    for cluster in &answer.clusters {
+        for member in &cluster.members {
+            assert_eq!(member.copies, 2);
+            assert!(asked.name(&member.path).starts_with("one/"));
+        }
+    }
+    // What it would be without: every pair of files.
+    let options = PairsOptions {
+        scope: asked.request().scope,
+        ..PairsOptions::default()
+    };
+    let all = pairs(&asked.snapshot, &options).expect("an answer");
+    assert_eq!(all.rows.len(), 21);
+}
+
+#[test]
+fn identical_sets_are_apart_with_their_overhead() {
+    let scene = Scene::new();
+    for name in ["a", "b", "c"] {
+        scene.write(&format!("small/{name}"), text(1, 300));
+    }
+    scene.write("large/a", text(2, 5000));
+    scene.write("large/b", text(2, 5000));
+    fs::hard_link(scene.path("large/b"), scene.path("large/link")).expect("a link");
+    scene.write("only/file", text(3, 700));
+    fs::hard_link(scene.path("only/file"), scene.path("only/link")).expect("a link");
+    for name in ["x", "y"] {
+        scene.write(&format!("empty/{name}"), b"");
+        scene.write(&format!("tiny/{name}"), b"tiny");
+    }
+    let asked = Asked::of(scene);
+    let whole = asked.whole(&asked.request());
+    let sets: Vec<(u64, Vec<String>)> = whole
+        .body
+        .identical
+        .iter()
+        .map(|set| {
+            (
+                set.size,
+                set.paths.iter().map(|path| asked.name(path)).collect(),
+            )
+        })
+        .collect();
+    let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(
+        sets,
+        [
+            (5000, names(&["large/a", "large/b"])),
+            (300, names(&["small/a", "small/b", "small/c"])),
+            (4, names(&["tiny/x", "tiny/y"])),
+        ]
+    );
+    let summary = &whole.body.summary;
+    assert_eq!(
+        (summary.sets, summary.set_files, summary.overhead),
+        (3, 7, 5604)
+    );
+    assert_eq!(
+        (summary.files, summary.bytes),
+        (10, 300 * 3 + 5000 * 2 + 700 + 8)
+    );
+    assert_eq!(summary.clusters, 0);
+    let looked = whole.header.looked.expect("told");
+    assert_eq!((looked.files, looked.small), (10, 4));
+    assert_eq!((whole.header.total, whole.header.shown), (3, 3));
+    assert!(
+        whole
+            .body
+            .identical
+            .iter()
+            .all(|set| set.mtimes.len() == set.paths.len())
+    );
+}
+
+/// Versions that drift: each keeps three quarters of the one before.
+fn drifting(count: usize) -> Vec<Vec<u8>> {
+    let pages: Vec<Vec<u8>> = (0..count as u64 + 8)
+        .map(|page| text(100 + page, 2000))
+        .collect();
+    (0..count)
+        .map(|from| pages[from..from + 8].concat())
+        .collect()
+}
+
+fn chain(scene: &Scene) {
+    for (at, version) in drifting(14).into_iter().enumerate() {
+        let name = format!("v{at:02}");
+        scene.write(&name, version);
+        age(scene, &name, at as u64);
+    }
+}
+
+#[test]
+fn a_chain_is_cut_into_groups_around_a_centre() {
+    let scene = Scene::new();
+    chain(&scene);
+    let asked = Asked::of(scene);
+    let answer = asked.groups(&asked.request());
+    assert_eq!(answer.summary.components, 1);
+    assert!(answer.clusters.len() > 1);
+    let mut seen = BTreeSet::new();
+    let components: BTreeSet<&str> = answer
+        .clusters
+        .iter()
+        .map(|cluster| cluster.component.as_str())
+        .collect();
+    assert_eq!(components.len(), 1);
+    for cluster in &answer.clusters {
+        for member in &cluster.members {
+            assert!(seen.insert(member.path.clone()), "in one group only");
+            let linked = cluster.links.iter().any(|link| {
+                let ends = [&link.a, &link.b];
+                ends.contains(&&member.path) && ends.contains(&&cluster.center)
+            });
+            assert!(linked || member.path == cluster.center);
+        }
+        let least = cluster
+            .links
+            .iter()
+            .map(|link| link.a_in_b.max(link.b_in_a))
+            .min();
+        assert!(Some(cluster.worst) <= least);
+    }
+}
+
+#[test]
+fn a_family_follows_the_chain_by_time() {
+    let scene = Scene::new();
+    chain(&scene);
+    scene.write("stranger", text(7777, 20_000));
+    let asked = Asked::of(scene);
+    let answer = asked.groups(&asked.about("v05", true));
+    let [family] = &answer.clusters[..] else {
+        panic!("one family: {answer:?}");
+    };
+    let expected: Vec<String> = (0..14).map(|at| format!("v{at:02}")).collect();
+    assert_eq!(asked.names(family), expected);
+    assert_eq!(family.kind, ClusterKind::Family);
+    assert_eq!(asked.name(&family.center), "v05");
+    // Each step leads from the version before.
+    let steps: Vec<(String, String)> = family
+        .links
+        .iter()
+        .map(|link| (asked.name(&link.a), asked.name(&link.b)))
+        .collect();
+    let pairs: Vec<_> = expected
+        .windows(2)
+        .map(|pair| (pair[0].clone(), pair[1].clone()))
+        .collect();
+    assert_eq!(steps, pairs);
+    assert!(
+        family
+            .links
+            .iter()
+            .all(|link| link.a_in_b > Fraction::from_millionths(700_000))
+    );
+    // The ends of the chain have nothing in common.
+    assert_eq!(family.worst, Fraction::ZERO);
+    let newest: Vec<bool> = family.members.iter().map(|member| member.newest).collect();
+    assert_eq!(newest.iter().position(|&newest| newest), Some(13));
+    assert_eq!(newest.iter().filter(|&&newest| newest).count(), 1);
+    let own = family
+        .members
+        .iter()
+        .find(|member| member.path == family.center);
+    assert_eq!(own.map(|own| own.a_in_b), Some(Fraction::ONE));
+
+    let alone = asked.groups(&asked.about("stranger", true));
+    assert!(alone.clusters.is_empty() && alone.identical.is_empty());
+}
+
+#[test]
+fn one_file_has_the_cluster_it_has_in_the_whole_answer() {
+    let scene = Scene::new();
+    chain(&scene);
+    scene.write("copy-of-v03", drifting(14).swap_remove(3));
+    scene.write("other/a", text(900, 6000));
+    scene.write("other/b", edited(&text(900, 6000), 900));
+    let asked = Asked::of(scene);
+    let all = asked.groups(&asked.request());
+    for cluster in &all.clusters {
+        for member in &cluster.members {
+            let one = asked.groups(&asked.about(&asked.name(&member.path), false));
+            assert_eq!(one.clusters, std::slice::from_ref(cluster));
+        }
+    }
+    let one = asked.groups(&asked.about("v03", false));
+    assert_eq!(one.identical.len(), 1);
+    assert_eq!((one.summary.sets, one.summary.set_files), (1, 2));
+    let missing = asked.whole(&asked.about("no/such", false));
+    assert_eq!(missing.errors[0].kind, SoftErrorKind::NotFound);
+    assert!(missing.body.clusters.is_empty());
+}
+
+#[test]
+fn what_no_centre_takes_is_counted_and_found_by_name() {
+    let scene = Scene::new();
+    let (base, extra) = (text(1, 12_000), text(2, 3000));
+    scene.write("a", edited(&base, 6000));
+    scene.write("b", [edited(&base, 400), extra.clone()].concat());
+    scene.write("c", edited(&base, 5000));
+    scene.write("d", [extra, text(3, 7000)].concat());
+    let asked = Asked::of(scene);
+    let all = asked.groups(&asked.request());
+    let [versions] = &all.clusters[..] else {
+        panic!("one cluster: {:?}", all.summary);
+    };
+    assert_eq!(
+        (versions.kind, versions.members.len()),
+        (ClusterKind::Versions, 3)
+    );
+    let summary = &all.summary;
+    assert_eq!(
+        (summary.loose, summary.links, summary.components),
+        (1, 4, 1)
+    );
+    let one = asked.groups(&asked.about("d", false));
+    assert_eq!(asked.names(&one.clusters[0]), ["d", "b"]);
+    assert_eq!(one.clusters[0].component, versions.component);
+}
+
+#[test]
+fn versions_come_by_time_and_the_newest_is_marked() {
+    let scene = Scene::new();
+    let base = text(5, 12_000);
+    let names = ["c", "a", "d", "b"];
+    for (at, name) in names.into_iter().enumerate() {
+        scene.write(name, edited(&base, 5000 - 700 * at));
+        age(&scene, name, at as u64);
+    }
+    let asked = Asked::of(scene);
+    let answer = asked.groups(&asked.request());
+    let cluster = &answer.clusters[0];
+    assert_eq!(cluster.kind, ClusterKind::Versions);
+    assert_eq!(asked.names(cluster), names);
+    let newest: Vec<bool> = cluster.members.iter().map(|member| member.newest).collect();
+    assert_eq!(newest, [false, false, false, true]);
+    assert_eq!(cluster.bytes, 48_000);
+    assert_eq!((cluster.links.len(), answer.summary.links), (6, 6));
+    assert!(
+        cluster
+            .links
+            .is_sorted_by(|a, b| a.a_in_b.max(a.b_in_a) >= b.a_in_b.max(b.b_in_a))
+    );
+    assert!(cluster.members.is_sorted_by_key(|member| member.mtime));
+
+    // Nothing is newest where two are as young.
+    let scene = asked.scene;
+    age(&scene, "d", 3);
+    let asked = Asked::of(scene);
+    let answer = asked.groups(&asked.request());
+    assert!(
+        answer.clusters[0]
+            .members
+            .iter()
+            .all(|member| !member.newest)
+    );
+}
+
+#[test]
+fn kinds_and_order() {
+    let scene = Scene::new();
+    let parts: Vec<Vec<u8>> = (0..6).map(|part| text(40 + part, 5000)).collect();
+    scene.write(
+        "archive/all.mbox",
+        [parts.concat(), text(50, 5000)].concat(),
+    );
+    for (at, part) in parts.iter().enumerate() {
+        scene.write(&format!("archive/{at}.eml"), part);
+    }
+    let page = text(60, 9000);
+    scene.write("contains/whole", [page.clone(), text(61, 9000)].concat());
+    scene.write("contains/page", &page);
+    let half = text(70, 3000);
+    scene.write("pair/a", [half.clone(), text(71, 4000)].concat());
+    scene.write("pair/b", [half, text(72, 4000)].concat());
+    let asked = Asked::of(scene);
+    let answer = asked.groups(&asked.request());
+    let kinds: Vec<_> = answer
+        .clusters
+        .iter()
+        .map(|cluster| (cluster.kind, cluster.members.len()))
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            (ClusterKind::Archive, 7),
+            (ClusterKind::Contains, 2),
+            (ClusterKind::Pair, 2)
+        ]
+    );
+    let archive = &answer.clusters[0];
+    assert_eq!(asked.name(&archive.center), "archive/all.mbox");
+    assert_eq!(asked.name(&archive.members[0].path), "archive/all.mbox");
+    assert!(
+        archive.members[1..]
+            .iter()
+            .all(|part| part.a_in_b > part.b_in_a)
+    );
+    assert_eq!(archive.worst, Fraction::ZERO, "two letters share nothing");
+    // Cut after sorting.
+    let top = asked.whole(&GroupsRequest {
+        top: Some(1),
+        ..asked.request()
+    });
+    assert_eq!(top.body.clusters, answer.clusters[..1]);
+    assert_eq!(top.body.summary.clusters, 3);
+    assert_eq!((top.header.total, top.header.shown), (3, 1));
+    // A bound on the score.
+    let min = asked.groups(&GroupsRequest {
+        min: Fraction::from_millionths(700_000),
+        ..asked.request()
+    });
+    assert_eq!(min.clusters.len(), 2);
+    let much = asked.groups(&GroupsRequest {
+        min_shared: Some(8000),
+        ..asked.request()
+    });
+    assert_eq!(much.clusters.len(), 1);
+}
+
+#[test]
+fn what_too_many_have_is_ignored_and_counted() {
+    let scene = Scene::new();
+    let header = text(1, 1800);
+    for at in 0..6 {
+        scene.write(
+            &format!("{at}"),
+            [header.clone(), text(10 + at, 1800)].concat(),
+        );
+    }
+    let asked = Asked::of(scene);
+    let usual = asked.groups(&asked.request()).summary;
+    assert_eq!((usual.links, usual.ignored), (15, 0));
+    for degree in [Degree::Half, Degree::Over(5)] {
+        let summary = asked
+            .groups(&GroupsRequest {
+                degree,
+                ..asked.request()
+            })
+            .summary;
+        assert_eq!((summary.links, summary.clusters), (0, 0), "{degree:?}");
+        assert!(summary.ignored > 20, "{degree:?}: {}", summary.ignored);
+    }
+    let six = asked.groups(&GroupsRequest {
+        degree: Degree::Over(6),
+        ..asked.request()
+    });
+    assert_eq!((six.summary.links, six.summary.ignored), (15, 0));
+}
+
+#[test]
+fn a_licence_makes_no_family() {
+    let scene = Scene::new();
+    let licence = text(1, 1500);
+    scene.write(
+        "stub.h",
+        [licence.clone(), b"#define X 1\n".to_vec()].concat(),
+    );
+    for at in 0..200 {
+        scene.write(
+            &format!("src/{at}.c"),
+            [licence.clone(), text(10 + at, 4000)].concat(),
+        );
+    }
+    // True kin under the same licence.
+    scene.write(
+        "src/7-old.c",
+        [licence.clone(), edited(&text(17, 4000), 1500)].concat(),
+    );
+    let asked = Asked::of(scene);
+    let answer = asked.groups(&asked.request());
+    let [kin] = &answer.clusters[..] else {
+        panic!("only those: {:?}", answer.summary);
+    };
+    assert_eq!(kin.kind, ClusterKind::Pair);
+    let names: BTreeSet<String> = asked.names(kin).into_iter().collect();
+    assert_eq!(names, ["src/7-old.c", "src/7.c"].map(String::from).into());
+    assert!(
+        kin.links[0]
+            .discount
+            .reason
+            .as_ref()
+            .is_some_and(|why| why.contains("202 files"))
+    );
+}
+
+#[test]
+fn names_and_strangers_leave_ids_alone() {
+    let build = |prefix: &str, more: bool| {
+        let scene = Scene::new();
+        for at in 0..4 {
+            scene.write(
+                &format!("{prefix}{}", 9 - at),
+                edited(&text(5, 8000), 1000 + 500 * at),
+            );
+        }
+        if more {
+            scene.write("zzz/stranger", text(99, 30_000));
+            scene.write("aaa/copy", edited(&text(5, 8000), 1500));
+        }
+        let asked = Asked::of(scene);
+        let answer = asked.groups(&asked.request());
+        let [cluster] = &answer.clusters[..] else {
+            panic!("one cluster: {answer:?}");
+        };
+        (cluster.id.clone(), cluster.component.clone())
+    };
+    let id = build("a/", false);
+    assert_eq!(id, build("renamed/deep/b-", false));
+    assert_eq!(id, build("c", true));
+    assert!(id.0.len() == 12 && id.0.bytes().all(|byte| byte.is_ascii_hexdigit()));
+}
+
+#[test]
+fn the_order_has_every_path_once_and_kin_side_by_side() {
+    let scene = Scene::new();
+    for family in 0..6 {
+        let base = text(300 + family, 6000);
+        for member in 0..4 {
+            let folder = (family + member) % 5;
+            scene.write(
+                &format!("{folder}/{member}-{family}.txt"),
+                edited(&base, 900 + 100 * member as usize),
+            );
+        }
+    }
+    scene.write("4/copy.dat", edited(&text(300, 6000), 900));
+    scene.write("0/empty.txt", b"");
+    scene.write("0/alone.txt", text(1, 3000));
+    fs::hard_link(scene.path("0/alone.txt"), scene.path("9-linked")).expect("a link");
+    let asked = Asked::of(scene);
+    let answer =
+        order(&asked.snapshot, &asked.request(), Path::new("/nowhere")).expect("an answer");
+    let rows: Vec<String> = answer
+        .rows
+        .iter()
+        .map(|row| asked.name(&row.path))
+        .collect();
+    assert_eq!(rows.len(), 28);
+    assert_eq!(rows.iter().collect::<BTreeSet<_>>().len(), 28);
+    assert_eq!(answer.header.total, 28);
+    let family = |name: &str| match name {
+        "4/copy.dat" => Some("0".to_owned()),
+        name => name
+            .split_once('-')
+            .and_then(|(_, rest)| Some(rest.strip_suffix(".txt")?.to_owned())),
+    };
+    let mut runs: Vec<Option<String>> = rows.iter().map(|name| family(name)).collect();
+    runs.dedup();
+    runs.retain(Option::is_some);
+    assert_eq!(runs.len(), 6, "each family is one run: {rows:?}");
+    let at = |name: &str| rows.iter().position(|row| row == name).expect("listed");
+    assert_eq!(at("9-linked"), at("0/alone.txt") + 1);
+}
+
+#[test]
+fn without_a_place_to_work_the_answer_is_one_sentence() {
+    let scene = Scene::new();
+    scene.write("a", text(1, 5000));
+    let asked = Asked::of(scene);
+    let nowhere = Path::new("/no/such/folder");
+    let bounded = GroupsRequest {
+        memory: Some(1 << 20),
+        ..asked.request()
+    };
+    let failed = groups(&asked.snapshot, &bounded, nowhere).expect_err("no folder");
+    assert!(matches!(failed, AskError::Scratch { .. }), "{failed}");
+    // In memory nothing is written.
+    groups(&asked.snapshot, &asked.request(), nowhere).expect("an answer");
+}
+
+// ---- more data than memory, and every order ------------------------------------------------------
+
+/// An index of files that were never on a disk, put in by this order.
+fn index(files: &BTreeMap<String, Vec<u8>>, order: &[usize]) -> Snapshot {
+    let index = Index::in_memory(&Params::default()).expect("an index in memory");
+    let files: Vec<_> = files.iter().collect();
+    let change = |&at: &usize| {
+        let (path, bytes) = files[at];
+        Change::File {
+            path: PathBuf::from(path),
+            stat: FileStat {
+                fs: FsId("test".into()),
+                ino: at as u64 + 1,
+                size: ByteLen(bytes.len() as u64),
+                mtime: Timestamp {
+                    secs: (at as i64 * 7919) % 1000,
+                    nanos: 0,
+                },
+                ctime: Timestamp::default(),
+                nlink: 1,
+            },
+            state: NewState::Settled(ContentRef::New(Box::new(Digest::of(
+                bytes,
+                &Params::default(),
+            )))),
+        }
+    };
+    index
+        .apply(order.iter().map(change).collect())
+        .expect("a batch");
+    index.snapshot().expect("a snapshot")
+}
+
+/// Families of versions, quotations between families, a header of many, copies and strangers.
+fn collection(seed: u64, files: usize) -> BTreeMap<String, Vec<u8>> {
+    let mut state = seed | 1;
+    let mut random = |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let header = text(seed ^ 1, 900);
+    let mut all: Vec<Vec<u8>> = Vec::new();
+    for at in 0..files {
+        let fresh = text(seed.wrapping_mul(31) + at as u64, 1500 + random(4000));
+        let bytes = match random(10) {
+            0 | 1 => fresh,
+            2 => [header.clone(), fresh].concat(),
+            3 if at > 0 => all[random(at)].clone(),
+            4 if at > 0 => {
+                let quoted = &all[random(at)];
+                [fresh, quoted[..quoted.len() / 2].to_vec()].concat()
+            }
+            _ if at > 0 => {
+                let from = &all[random(at)];
+                edited(from, 300 + random(3000))
+            }
+            _ => fresh,
+        };
+        all.push(bytes);
+    }
+    (0..files)
+        .map(|at| {
+            (
+                format!("/r/{}/{at}", random(7)),
+                std::mem::take(&mut all[at]),
+            )
+        })
+        .collect()
+}
+
+fn answer(snapshot: &Snapshot, request: &GroupsRequest) -> (String, Vec<String>) {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let mut whole = groups(snapshot, request, scratch.path()).expect("an answer");
+    assert_eq!(
+        fs::read_dir(scratch.path()).expect("a folder").count(),
+        0,
+        "nothing is left"
+    );
+    // How it was done may be said, what was found must be the same.
+    let notes = std::mem::take(&mut whole.body.summary.notes);
+    let header = serde_json::to_string(&whole.header).expect("JSON");
+    let rows: Vec<String> = whole
+        .into_answer()
+        .rows
+        .iter()
+        .map(|row| serde_json::to_string(row).expect("JSON"))
+        .collect();
+    (header + &rows.join("\n"), notes)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    #[test]
+    fn memory_and_order_change_nothing(seed in any::<u64>(), min in prop_oneof![Just(None), Just(Some(0u32)), Just(Some(600_000))]) {
+        let files = collection(seed, 260);
+        let forward: Vec<usize> = (0..files.len()).collect();
+        let mut shuffled = forward.clone();
+        shuffled.sort_by_key(|&at| (at as u64 + 1).wrapping_mul(seed | 1).rotate_left(23));
+        let snapshot = index(&files, &forward);
+        let request = GroupsRequest {
+            min: min.map_or(Fraction::NONE, Fraction::from_millionths),
+            ..everything(Path::new("/r"))
+        };
+        let (expected, _) = answer(&snapshot, &request);
+        prop_assert_eq!(&answer(&index(&files, &shuffled), &request).0, &expected);
+        for memory in [1, 1 << 20, 64 << 20] {
+            let bounded = GroupsRequest { memory: Some(memory), ..request.clone() };
+            prop_assert!(answer(&snapshot, &bounded).0 == expected, "{memory} bytes");
+        }
+    }
+}
+
+#[test]
+fn a_component_larger_than_memory_is_solved_in_pieces_and_said_so() {
+    // All of one text: one component whatever is done.
+    let base = text(1, 6000);
+    let files: BTreeMap<String, Vec<u8>> = (0..400)
+        .map(|at| (format!("/r/{at:03}"), edited(&base, 400 + 13 * at)))
+        .collect();
+    let order: Vec<usize> = (0..files.len()).collect();
+    let snapshot = index(&files, &order);
+    let request = everything(Path::new("/r"));
+    let (expected, notes) = answer(&snapshot, &request);
+    assert!(
+        notes.iter().all(|note| !note.contains("on disk")),
+        "{notes:?}"
+    );
+    let bounded = GroupsRequest {
+        memory: Some(1 << 20),
+        ..request
+    };
+    let (pieced, notes) = answer(&snapshot, &bounded);
+    assert!(pieced == expected, "the same answer");
+    let said = notes.iter().find(|note| note.contains("on disk"));
+    assert!(
+        said.is_some_and(|note| note.contains("pieces")),
+        "{notes:?}"
+    );
+}

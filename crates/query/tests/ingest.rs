@@ -1,0 +1,326 @@
+//! Reconciling real trees: what is read, what is kept, what is left out.
+
+mod scene;
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use resemble_core::ByteLen;
+use resemble_index::{Entry, FileState};
+use resemble_scan::ingest::{Cause, Target};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use scene::{Scene, text};
+
+#[test]
+fn a_second_look_reads_nothing() {
+    let mut scene = Scene::new();
+    for n in 0..50 {
+        scene.write(&format!("{}/{n}.txt", n % 5), text(n, 3000));
+    }
+    let first = scene.scan();
+    assert_eq!((first.progress.files, first.progress.files_read), (50, 50));
+    assert_eq!(first.progress.bytes_read, 150_000);
+    let second = scene.scan();
+    assert_eq!((second.progress.files, second.progress.files_read), (50, 0));
+    assert_eq!(second.changes, 0);
+}
+
+#[test]
+fn renames_links_and_modes_read_nothing_and_copies_add_nothing() {
+    let mut scene = Scene::new();
+    scene.write("a/one.txt", text(1, 40_000));
+    scene.scan();
+    let before = scene
+        .index
+        .snapshot()
+        .expect("a snapshot")
+        .totals()
+        .expect("totals");
+    fs::rename(scene.path("a/one.txt"), scene.path("two.txt")).expect("rename");
+    fs::rename(scene.path("a"), scene.path("b")).expect("rename");
+    let report = scene.scan();
+    // A rename dates the inode anew; without an event that says so it is read to be sure.
+    assert!(report.progress.files_read <= 1);
+    fs::hard_link(scene.path("two.txt"), scene.path("b/three.txt")).expect("link");
+    let from = scene.path("two.txt");
+    let targets = [
+        Target::entry(scene.path("b/three.txt"), Cause::Unknown),
+        Target::entry(from, Cause::AttributesOnly),
+    ];
+    assert_eq!(scene.look(&targets).progress.files_read, 0);
+    let mode = fs::Permissions::from_mode(0o600);
+    fs::set_permissions(scene.path("two.txt"), mode).expect("chmod");
+    let targets = [Target::entry(scene.path("two.txt"), Cause::AttributesOnly)];
+    assert_eq!(scene.look(&targets).progress.files_read, 0);
+    let rename = Target::Renamed {
+        from: scene.path("b"),
+        to: scene.path("c"),
+        modified: false,
+    };
+    fs::rename(scene.path("b"), scene.path("c")).expect("rename");
+    assert_eq!(scene.look(&[rename]).progress.files_read, 0);
+    fs::copy(scene.path("two.txt"), scene.path("copy.txt")).expect("copy");
+    scene.scan();
+    let after = scene
+        .index
+        .snapshot()
+        .expect("a snapshot")
+        .totals()
+        .expect("totals");
+    assert_eq!(
+        (after.contents, after.chunks),
+        (before.contents, before.chunks)
+    );
+    assert_eq!(after.files, 2, "two inodes, three names");
+    assert_eq!(scene.dump(), scene.fresh_dump());
+}
+
+#[test]
+fn what_is_no_file_is_named_and_never_opened() {
+    let mut scene = Scene::new();
+    scene.write("file", b"x");
+    // Opening a pipe nobody writes to would block for ever.
+    mknodat(
+        CWD,
+        scene.path("pipe"),
+        FileType::Fifo,
+        Mode::RUSR | Mode::WUSR,
+        0,
+    )
+    .expect("a pipe");
+    drop(std::os::unix::net::UnixListener::bind(scene.path("socket")).expect("a socket"));
+    symlink("/etc", scene.path("link")).expect("a link");
+    symlink("link", scene.path("self")).expect("a link");
+    let report = scene.scan();
+    assert_eq!(report.progress.files_read, 1);
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let entry = |name: &str| snapshot.entry(&scene.path(name)).expect("readable");
+    assert!(matches!(entry("pipe"), Some(Entry::Special(_))));
+    assert!(matches!(entry("socket"), Some(Entry::Special(_))));
+    assert_eq!(entry("link"), Some(Entry::Symlink(b"/etc".to_vec())));
+    assert_eq!(entry("link/passwd"), None);
+}
+
+#[test]
+fn a_tebibyte_of_holes_costs_nothing() {
+    let mut scene = Scene::new();
+    let file = fs::File::create(scene.path("sparse")).expect("a file");
+    if file.set_len(1 << 40).is_err() {
+        eprintln!("*** SKIPPED, NOT TESTED: this file system has no files of 1 TiB ***");
+        return;
+    }
+    std::os::unix::fs::FileExt::write_all_at(&file, &text(1, 10_000), 1 << 39).expect("an island");
+    let report = scene.scan();
+    assert!(
+        report.progress.bytes_read < 10 << 20,
+        "{} bytes",
+        report.progress.bytes_read
+    );
+    let Some(FileState::Settled(content) | FileState::Unsettled(content)) = scene.state("sparse")
+    else {
+        panic!("not read");
+    };
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    assert_eq!(
+        snapshot.chunks(content).expect("chunks").total_len(),
+        ByteLen(1 << 40)
+    );
+    assert!(snapshot.chunks(content).expect("chunks").0.len() < 100);
+}
+
+#[test]
+fn a_root_that_vanishes_keeps_its_entries_until_it_is_back() {
+    let mut scene = Scene::new();
+    for n in 0..20 {
+        scene.write(&format!("{n}.txt"), text(n, 2000));
+    }
+    scene.scan();
+    let before = scene.dump();
+    let (here, away) = (
+        scene.temp.path().join("tree"),
+        scene.temp.path().join("away"),
+    );
+    fs::rename(&here, &away).expect("the disk is unplugged");
+    let report = scene.scan();
+    assert_eq!(report.unavailable, std::slice::from_ref(&here));
+    assert_eq!(scene.dump(), before, "nothing is forgotten");
+    fs::rename(&away, &here).expect("and plugged in again");
+    let report = scene.scan();
+    assert_eq!(report.progress.files_read, 0);
+    assert_eq!(scene.dump(), before);
+}
+
+#[test]
+fn ignore_rules_leave_out_what_they_name_and_git() {
+    let mut scene = Scene::with_ignore_rules();
+    scene.write(".gitignore", b"*.o\nbuild/\n");
+    scene.write("a.c", text(1, 500));
+    scene.write("a.o", text(2, 500));
+    scene.write("build/x", text(3, 500));
+    scene.write(".git/config", text(4, 500));
+    scene.write("sub/.gitignore", b"!keep.o\n");
+    scene.write("sub/keep.o", text(5, 500));
+    scene.scan();
+    let there = |name: &str| {
+        scene
+            .state(name)
+            .is_some_and(|state| state.content().is_some())
+    };
+    assert!(there("a.c") && there("sub/keep.o") && there(".gitignore"));
+    assert!(!there("a.o") && !there("build/x") && !there(".git/config"));
+}
+
+#[test]
+fn ignore_files_that_are_links_or_too_long_rule_nothing_and_are_told() {
+    let mut scene = Scene::with_ignore_rules();
+    scene.write("rules", b"*.o\n");
+    scene.write("linked/a.o", text(1, 500));
+    symlink(scene.path("rules"), scene.path("linked/.gitignore")).expect("a link");
+    scene.write("long/a.o", text(2, 500));
+    scene.write("long/.gitignore", b"*.o\n".repeat(300_000));
+    let report = scene.scan();
+    let mut told: Vec<_> = report
+        .errors
+        .iter()
+        .map(|error| (error.path.clone(), error.errno))
+        .collect();
+    told.sort();
+    let told_of = |name: &str, errno: rustix::io::Errno| (scene.path(name), errno.raw_os_error());
+    assert_eq!(
+        told,
+        [
+            told_of("linked/.gitignore", rustix::io::Errno::LOOP),
+            told_of("long/.gitignore", rustix::io::Errno::FBIG)
+        ]
+    );
+    for name in ["linked/a.o", "long/a.o"] {
+        assert!(scene.state(name).is_some(), "{name} is not ruled out");
+    }
+}
+
+#[test]
+fn a_file_may_become_anything_else() {
+    let mut scene = Scene::new();
+    scene.write("x", text(1, 3000));
+    scene.scan();
+    fs::remove_file(scene.path("x")).expect("gone");
+    scene.write("x/y", text(2, 3000));
+    scene.scan();
+    assert_eq!(scene.dump(), scene.fresh_dump());
+    fs::remove_dir_all(scene.path("x")).expect("gone");
+    symlink("nowhere", scene.path("x")).expect("a link");
+    scene.scan();
+    assert_eq!(scene.dump(), scene.fresh_dump());
+    fs::remove_file(scene.path("x")).expect("gone");
+    scene.write("x", text(3, 3000));
+    scene.scan();
+    assert_eq!(scene.dump(), scene.fresh_dump());
+}
+
+/// Random changes between two looks, many times: the index is that of a fresh scan.
+#[test]
+fn after_any_changes_a_look_gives_the_index_of_a_fresh_scan() {
+    let mut scene = Scene::new();
+    let mut state = 7u64;
+    let mut below = |n: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 20) % n
+    };
+    for round in 0..40 {
+        for _ in 0..30 {
+            let mut name = || format!("{}/{}/{}", below(3), below(3), below(6));
+            let (one, other) = (name(), name());
+            let (from, to) = (scene.path(&one), scene.path(&other));
+            let folder = to.parent().expect("a folder");
+            let what = below(8);
+            let seed = below(12);
+            let done = match what {
+                0..=2 => fs::create_dir_all(folder)
+                    .and_then(|()| fs::write(&to, text(seed, 700 + 300 * seed as usize))),
+                3 => fs::rename(&from, &to),
+                4 => fs::rename(from.parent().expect("a folder"), folder.join("moved")),
+                5 => fs::remove_file(&from),
+                6 => fs::hard_link(&from, &to),
+                _ => fs::remove_dir_all(folder),
+            };
+            drop(done);
+        }
+        scene.scan();
+        assert_eq!(scene.dump(), scene.fresh_dump(), "round {round}");
+    }
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    assert_eq!(snapshot.check().expect("readable"), Vec::<String>::new());
+}
+
+/// A disk that a process serves (NTFS, exFAT: type `fuseblk`) is a disk; other FUSE mounts are left
+/// out.
+#[test]
+fn a_disk_that_a_process_serves_is_indexed() {
+    let mut scene = Scene::new();
+    let disk = match Disk::mounted(&scene.path("usb")) {
+        Ok(disk) => disk,
+        Err(why) => {
+            assert!(
+                std::env::var_os("RESEMBLE_REQUIRE_FUSE").is_none_or(|v| v != "1"),
+                "RESEMBLE_REQUIRE_FUSE=1 and no NTFS disk can be mounted: {why}"
+            );
+            return scene::skipped(&format!("no NTFS disk can be mounted: {why}"));
+        }
+    };
+    scene.write("usb/letter.txt", text(1, 3000));
+    scene.write("copy.txt", text(1, 3000));
+    let report = scene.scan();
+    assert_eq!(report.mounts_skipped, [] as [PathBuf; 0]);
+    let content = |name: &str| scene.state(name).and_then(|state| state.content());
+    assert!(content("usb/letter.txt").is_some(), "not indexed");
+    assert_eq!(content("usb/letter.txt"), content("copy.txt"));
+    drop(disk);
+}
+
+/// A small NTFS disk in a file, mounted by `ntfs-3g` until it is dropped.
+struct Disk {
+    _image: tempfile::NamedTempFile,
+    _mounted: scene::Mounted,
+    device: String,
+}
+
+impl Disk {
+    fn mounted(at: &Path) -> Result<Self, String> {
+        let run = |program: &str, args: &[&std::ffi::OsStr]| {
+            let done = Command::new(program).args(args).output();
+            let done = done.map_err(|error| format!("{program}: {error}"))?;
+            let said = String::from_utf8_lossy(&done.stderr).into_owned();
+            done.status
+                .success()
+                .then(|| String::from_utf8_lossy(&done.stdout).trim().to_owned())
+                .ok_or(format!("{program}: {said}"))
+        };
+        let image = tempfile::NamedTempFile::new().expect("a file");
+        image.as_file().set_len(8 << 20).expect("room");
+        let path = image.path().as_os_str();
+        run("mkntfs", &["-q".as_ref(), "-F".as_ref(), path])?;
+        let device = run("losetup", &["--find".as_ref(), "--show".as_ref(), path])?;
+        fs::create_dir(at).expect("a folder");
+        let mounted = run("ntfs-3g", &[device.as_ref(), at.as_os_str()]);
+        let disk = Self {
+            _image: image,
+            _mounted: scene::Mounted(at.to_owned()),
+            device,
+        };
+        mounted.map(|_| disk)
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // It goes when the mount does.
+        Command::new("losetup")
+            .args(["--detach", &self.device])
+            .status()
+            .ok();
+    }
+}

@@ -1,0 +1,392 @@
+//! The questions against their definitions, on an index filled without a tree.
+
+use std::path::{Path, PathBuf};
+
+use resemble_core::similarity::runs;
+use resemble_core::{ByteLen, ContentKind, Digest, Params, Relation, Score};
+use resemble_index::{Change, ContentRef, FileStat, FsId, Index, NewState, Timestamp};
+use resemble_proto::message::{Answer, FindRow, Scope};
+use resemble_proto::path::PathText;
+use resemble_query::AskError;
+use resemble_query::find::{FindOptions, Subject, find, listing};
+use resemble_query::pairs::{PairsOptions, pairs};
+
+/// Files of an index that were never on a disk.
+struct Collection {
+    index: Index,
+    files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+impl Collection {
+    fn new(files: Vec<(&str, Vec<u8>)>) -> Self {
+        let index = Index::in_memory(&Params::default()).expect("an index in memory");
+        let mut ino = 0;
+        let changes = files.iter().map(|(path, bytes)| {
+            ino += 1;
+            Change::File {
+                path: PathBuf::from(path),
+                stat: FileStat {
+                    fs: FsId("test".into()),
+                    ino,
+                    size: ByteLen(bytes.len() as u64),
+                    mtime: Timestamp::default(),
+                    ctime: Timestamp::default(),
+                    nlink: 1,
+                },
+                state: NewState::Settled(ContentRef::New(Box::new(Digest::of(
+                    bytes,
+                    &Params::default(),
+                )))),
+            }
+        });
+        index.apply(changes.collect()).expect("a batch");
+        let files = files
+            .into_iter()
+            .map(|(path, bytes)| (PathBuf::from(path), bytes))
+            .collect();
+        Self { index, files }
+    }
+
+    fn find(&self, path: &str, options: &FindOptions) -> Answer<FindRow> {
+        self.try_find(path, options).expect("an answer")
+    }
+
+    fn try_find(&self, path: &str, options: &FindOptions) -> Result<Answer<FindRow>, AskError> {
+        let snapshot = self.index.snapshot().expect("a snapshot");
+        let subject = Subject::remembered(&snapshot, Path::new(path)).expect("readable");
+        let subject = subject.expect("indexed");
+        find(&snapshot, &subject, &PathText::from(path), options)
+    }
+
+    fn paths(&self, path: &str, options: &FindOptions) -> Vec<String> {
+        let rows = self.find(path, options).rows;
+        rows.iter()
+            .map(|row| row.path.lossy().into_owned())
+            .collect()
+    }
+}
+
+fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut byte = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        b'a' + ((state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 40) % 26) as u8
+    };
+    let mut text: Vec<u8> = (0..len).map(|_| byte()).collect();
+    for at in (6..len).step_by(7) {
+        text[at] = b' ';
+    }
+    text
+}
+
+fn edited(text: &[u8], every: usize) -> Vec<u8> {
+    let mut text = text.to_vec();
+    for at in (every / 2..text.len()).step_by(every) {
+        text[at] = b'#';
+    }
+    text
+}
+
+/// Versions, parts, a header that many share, and strangers.
+fn family() -> Collection {
+    let base = noise(1, 20_000);
+    let header = noise(2, 1_500);
+    let with_header = |seed| [header.clone(), noise(seed, 12_000)].concat();
+    Collection::new(vec![
+        ("/docs/base.txt", base.clone()),
+        ("/docs/copy.txt", base.clone()),
+        ("/docs/v2.txt", edited(&base, 4_000)),
+        ("/docs/v3.txt", edited(&base, 700)),
+        ("/docs/part.txt", base[4_000..9_000].to_vec()),
+        (
+            "/mail/quoting.eml",
+            [noise(3, 30_000), base[..9_000].to_vec()].concat(),
+        ),
+        ("/src/a.c", with_header(10)),
+        ("/src/b.c", with_header(11)),
+        ("/src/c.c", with_header(12)),
+        ("/src/tiny", b"tiny".to_vec()),
+        ("/src/tiny2", b"tiny".to_vec()),
+        ("/src/empty", Vec::new()),
+        ("/src/empty2", Vec::new()),
+        ("/other/stranger", noise(99, 25_000)),
+    ])
+}
+
+#[test]
+fn find_ranks_versions_parts_and_copies_by_their_relation() {
+    let family = family();
+    let answer = family.find("/docs/base.txt", &FindOptions::default());
+    let words: Vec<(String, &str)> = answer
+        .rows
+        .iter()
+        .map(|row| {
+            (
+                row.path.lossy().into_owned(),
+                row.relation.map_or("-", Relation::word),
+            )
+        })
+        .collect();
+    assert_eq!(words[0], ("/docs/copy.txt".into(), "identical"));
+    assert!(
+        words.contains(&("/docs/v2.txt".into(), "near")),
+        "{words:?}"
+    );
+    assert!(
+        words.contains(&("/docs/v3.txt".into(), "near")),
+        "{words:?}"
+    );
+    assert!(
+        words.contains(&("/docs/part.txt".into(), "contains")),
+        "{words:?}"
+    );
+    assert!(
+        words.contains(&("/mail/quoting.eml".into(), "shares")),
+        "{words:?}"
+    );
+    assert_eq!(words.len(), 5, "{words:?}");
+    assert_eq!((answer.header.total, answer.header.shown), (5, 5));
+}
+
+#[test]
+fn find_agrees_with_the_definitions() {
+    let family = family();
+    for (path, bytes) in &family.files {
+        let answer = family.find(&path.to_string_lossy(), &FindOptions::default());
+        for row in &answer.rows {
+            let other = &family
+                .files
+                .iter()
+                .find(|(p, _)| p == row.path.as_path())
+                .expect("known")
+                .1;
+            let kinds = (ContentKind::of(bytes), ContentKind::of(other));
+            let truth = runs::exact(bytes, other, kinds);
+            if row.is_identical() {
+                assert_eq!(bytes, other);
+                continue;
+            }
+            for (estimate, truth) in [(row.a_in_b, truth.a_in_b), (row.b_in_a, truth.b_in_a)] {
+                let (estimate, truth) = (estimate.score().expect("judged"), truth.expect("judged"));
+                let error = (estimate.get() - truth.get()).abs();
+                assert!(
+                    error < 0.2,
+                    "{} {row:?}: {estimate:?} {truth:?}",
+                    path.display()
+                );
+            }
+            let proven = row.shared_bytes as f64;
+            assert!(proven <= truth.a_in_b.expect("judged").get() * bytes.len() as f64 + 0.5);
+            assert!(proven <= truth.b_in_a.expect("judged").get() * other.len() as f64 + 0.5);
+        }
+    }
+}
+
+#[test]
+fn tiny_files_have_identical_neighbours_only_and_empty_ones_none() {
+    let family = family();
+    assert_eq!(
+        family.paths("/src/tiny", &FindOptions::default()),
+        ["/src/tiny2"]
+    );
+    assert!(
+        family
+            .paths("/src/empty", &FindOptions::default())
+            .is_empty()
+    );
+}
+
+#[test]
+fn thresholds_scope_and_top() {
+    let family = family();
+    let min = |share| FindOptions {
+        min: Some(Score::new(share)),
+        ..FindOptions::default()
+    };
+    // Under a quarter there is no relation, but a lower threshold shows the row.
+    assert!(family.paths("/src/a.c", &FindOptions::default()).is_empty());
+    let mut low = family.paths("/src/a.c", &min(0.05));
+    low.sort();
+    assert_eq!(low, ["/src/b.c", "/src/c.c"]);
+    let answer = family.find("/docs/base.txt", &min(0.9));
+    // The copy, the part that lies in it whole, and two versions whose edits are single bytes.
+    assert_eq!(answer.rows.len(), 4);
+    let scope = Scope {
+        within: vec!["/mail".into(), "/docs/v2.txt".into()],
+        ..Scope::default()
+    };
+    let within = FindOptions {
+        scope,
+        ..FindOptions::default()
+    };
+    assert_eq!(
+        family.paths("/docs/base.txt", &within),
+        ["/docs/v2.txt", "/mail/quoting.eml"]
+    );
+    let top = FindOptions {
+        top: Some(1),
+        ..FindOptions::default()
+    };
+    let answer = family.find("/docs/base.txt", &top);
+    assert_eq!(
+        (answer.rows.len(), answer.header.total, answer.header.shown),
+        (1, 5, 1)
+    );
+    let scope = Scope {
+        within: vec!["/docs".into(), "/mail".into()],
+        include: vec!["*.txt".into()],
+        exclude: vec!["v*".into()],
+        min_size: 6_000,
+    };
+    let filtered = FindOptions {
+        scope,
+        ..FindOptions::default()
+    };
+    assert_eq!(
+        family.paths("/docs/base.txt", &filtered),
+        ["/docs/copy.txt"]
+    );
+}
+
+/// Whoever speaks the protocol may send anything: it is told, and not answered by silence.
+#[test]
+fn a_pattern_that_is_none_is_an_error() {
+    let family = family();
+    for (include, exclude) in [("[a", "*"), ("*", "[a"), ("", "*"), ("#", "*")] {
+        let scope = Scope {
+            within: vec!["/docs".into()],
+            include: vec![include.into()],
+            exclude: vec![exclude.into()],
+            min_size: 0,
+        };
+        let options = FindOptions {
+            scope,
+            ..FindOptions::default()
+        };
+        let answer = family.try_find("/docs/base.txt", &options);
+        assert!(matches!(answer, Err(AskError::Pattern(_))), "{answer:?}");
+    }
+}
+
+#[test]
+fn a_header_in_more_files_than_the_limit_nominates_nobody_but_a_family_stays_whole() {
+    let header = noise(7, 2_000);
+    let base = noise(8, 9_000);
+    let mut files: Vec<(String, Vec<u8>)> = (0..1_100)
+        .map(|n| {
+            (
+                format!("/kernel/{n}.c"),
+                [header.clone(), noise(1_000 + n, 1_500)].concat(),
+            )
+        })
+        .collect();
+    files.extend((0..126).map(|n| {
+        let mut version = [header.clone(), base.clone()].concat();
+        version.splice(5_000..5_001, format!("<{n}>").into_bytes());
+        (format!("/versions/{n}.txt"), version)
+    }));
+    let files = files
+        .iter()
+        .map(|(path, bytes)| (path.as_str(), bytes.clone()))
+        .collect();
+    let collection = Collection::new(files);
+    collection.index.finish_bulk().expect("counted");
+    let alone = collection.find("/kernel/5.c", &FindOptions::default());
+    assert!(
+        alone.rows.is_empty(),
+        "the header is no evidence: {:?}",
+        alone.rows.first()
+    );
+    assert_eq!(
+        collection
+            .find("/versions/9.txt", &FindOptions::default())
+            .rows
+            .len(),
+        125
+    );
+    let snapshot = collection.index.snapshot().expect("a snapshot");
+    let subject = Subject::remembered(&snapshot, Path::new("/versions/9.txt"));
+    let (shown, total) = listing(
+        &snapshot,
+        &subject.expect("readable").expect("indexed"),
+        true,
+    )
+    .expect("an answer");
+    assert_eq!((shown.len(), total), (100, 125));
+    // Among the members of a question that names directories, boilerplate is counted anew.
+    let scope = Scope {
+        within: vec!["/versions".into()],
+        ..Scope::default()
+    };
+    let answer = pairs(
+        &snapshot,
+        &PairsOptions {
+            scope,
+            ..PairsOptions::default()
+        },
+    )
+    .expect("an answer");
+    assert_eq!(answer.rows.len(), 126 * 125 / 2);
+}
+
+#[test]
+fn pairs_are_all_pairs_with_evidence_and_both_directions_agree() {
+    let family = family();
+    let snapshot = family.index.snapshot().expect("a snapshot");
+    let scope = Scope {
+        within: vec!["/".into()],
+        ..Scope::default()
+    };
+    let answer = pairs(
+        &snapshot,
+        &PairsOptions {
+            scope,
+            ..PairsOptions::default()
+        },
+    )
+    .expect("an answer");
+    let mut found: Vec<(String, String)> = Vec::new();
+    for row in &answer.rows {
+        assert!(row.a.as_bytes() < row.b.as_bytes());
+        found.push((row.a.lossy().into_owned(), row.b.lossy().into_owned()));
+        let from_a = family.find(
+            &row.a.lossy(),
+            &FindOptions {
+                min: Some(Score::ZERO),
+                ..FindOptions::default()
+            },
+        );
+        let same = from_a
+            .rows
+            .iter()
+            .find(|find| find.path == row.b)
+            .expect("find knows the pair");
+        assert_eq!(
+            (same.a_in_b, same.b_in_a),
+            (row.a_in_b, row.b_in_a),
+            "{row:?}"
+        );
+        assert_eq!(same.shared_bytes, row.shared_bytes);
+    }
+    found.sort();
+    found.dedup();
+    assert_eq!(found.len(), answer.rows.len(), "no pair twice");
+    for (i, (a, a_bytes)) in family.files.iter().enumerate() {
+        for (b, b_bytes) in &family.files[i + 1..] {
+            let (in_a, in_b) = runs::cover(a_bytes, b_bytes);
+            let much = in_a.max(in_b).get() >= 0.1 && a_bytes.len().min(b_bytes.len()) >= 256;
+            let key = |x: &PathBuf, y: &PathBuf| {
+                let (x, y) = (x.min(y), x.max(y));
+                (
+                    x.to_string_lossy().into_owned(),
+                    y.to_string_lossy().into_owned(),
+                )
+            };
+            if much {
+                assert!(found.contains(&key(a, b)), "{a:?} {b:?} {in_a:?} {in_b:?}");
+            }
+        }
+    }
+}

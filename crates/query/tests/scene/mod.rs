@@ -1,0 +1,227 @@
+//! A tree on disk, the index of it, and the oracle: the dump of a fresh scan.
+
+#![allow(dead_code)] // each test binary uses its part
+
+pub(crate) mod fake;
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use resemble_core::Params;
+use resemble_index::{FileState, Index, Totals};
+use resemble_query::dump::dump;
+use resemble_scan::ingest::{
+    Ingest, IngestOptions, Observer, Report, RootOptions, Target, Unobserved,
+};
+use rustix::mount::{MountFlags, UnmountFlags};
+
+/// A tree on disk and the index of it.
+pub(crate) struct Scene {
+    pub(crate) temp: tempfile::TempDir,
+    pub(crate) index: Arc<Index>,
+    pub(crate) ingest: Ingest,
+}
+
+impl Scene {
+    pub(crate) fn new() -> Self {
+        Self::with(|options| options)
+    }
+
+    /// A root with other rules, or other options; its path is filled in.
+    pub(crate) fn with(change: impl FnOnce(IngestOptions) -> IngestOptions) -> Self {
+        let temp = tempfile::tempdir().expect("a folder");
+        let root = temp.path().join("tree");
+        fs::create_dir(&root).expect("a folder");
+        let index = Arc::new(Index::in_memory(&Params::default()).expect("an index"));
+        let options = change(IngestOptions {
+            roots: vec![RootOptions::new(root)],
+            ..IngestOptions::default()
+        });
+        let ingest = Ingest::new(Arc::clone(&index), options);
+        Self {
+            temp,
+            index,
+            ingest,
+        }
+    }
+
+    pub(crate) fn with_ignore_rules() -> Self {
+        Self::with(|mut options| {
+            options.roots[0].ignore = true;
+            options
+        })
+    }
+
+    /// A root in which made-up documents are taken apart.
+    pub(crate) fn with_parts() -> Self {
+        Self::with(|mut options| {
+            options.roots[0].text = true;
+            options.apart = Some(Arc::new(fake::Fake));
+            options
+        })
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.temp.path().join("tree")
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+        fs::write(path, bytes).expect("a file");
+    }
+
+    pub(crate) fn look(&mut self, targets: &[Target]) -> Report {
+        self.observed(targets, &mut Unobserved)
+    }
+
+    pub(crate) fn observed(&mut self, targets: &[Target], observer: &mut dyn Observer) -> Report {
+        self.ingest
+            .reconcile(targets, observer)
+            .expect("reconciled")
+    }
+
+    pub(crate) fn scan(&mut self) -> Report {
+        let root = self.root();
+        self.look(&[Target::subtree(root)])
+    }
+
+    /// Another writer of the same index, for which every file has settled.
+    pub(crate) fn later(&self) -> Ingest {
+        let options = IngestOptions {
+            settle_window: Duration::ZERO,
+            ..self.ingest.options().clone()
+        };
+        Ingest::new(Arc::clone(&self.index), options)
+    }
+
+    pub(crate) fn dump(&self) -> String {
+        dump_of(&self.index, &self.root())
+    }
+
+    /// The dump of an index that never knew anything else.
+    pub(crate) fn fresh_dump(&self) -> String {
+        let index = Arc::new(Index::in_memory(&Params::default()).expect("an index"));
+        let mut ingest = Ingest::new(Arc::clone(&index), self.ingest.options().clone());
+        let root = self.root();
+        ingest
+            .reconcile(&[Target::subtree(&root)], &mut Unobserved)
+            .expect("scanned");
+        dump_of(&index, &root)
+    }
+
+    #[track_caller]
+    pub(crate) fn assert_as_fresh(&self, what: &str) {
+        let (live, fresh) = (self.dump(), self.fresh_dump());
+        let lines = |of: &str, other: &str| -> String {
+            let lines: Vec<&str> = other.lines().collect();
+            let only = of.lines().filter(|line| !lines.contains(line));
+            only.flat_map(|line| [line, "\n"]).collect()
+        };
+        assert!(
+            live == fresh,
+            "{what}: the index differs from a fresh scan\nonly live:\n{}only fresh:\n{}",
+            lines(&live, &fresh),
+            lines(&fresh, &live)
+        );
+        let snapshot = self.index.snapshot().expect("a snapshot");
+        assert_eq!(snapshot.check().expect("readable"), Vec::<String>::new());
+    }
+
+    pub(crate) fn state(&self, name: &str) -> Option<FileState> {
+        let snapshot = self.index.snapshot().expect("a snapshot");
+        snapshot
+            .file_at(&self.path(name))
+            .expect("readable")
+            .map(|row| row.state)
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        let snapshot = self.index.snapshot().expect("a snapshot");
+        snapshot.totals().expect("totals")
+    }
+}
+
+fn dump_of(index: &Index, root: &Path) -> String {
+    let mut text = String::new();
+    dump(
+        &index.snapshot().expect("a snapshot"),
+        &[root.to_path_buf()],
+        &mut |line| {
+            text.push_str(&line);
+            text.push('\n');
+            ControlFlow::Continue(())
+        },
+    )
+    .expect("dumped");
+    text
+}
+
+pub(crate) fn text(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    (0..len)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            b'a' + (state >> 33) as u8 % 26
+        })
+        .collect()
+}
+
+/// Runs the test of this name in a process of its own, as `nobody` if that is asked for. False in
+/// that process: there the test goes on.
+pub(crate) fn in_a_process_of_its_own(name: &str, as_nobody: bool) -> bool {
+    const INNER: &str = "RESEMBLE_TEST_INNER";
+    if std::env::var_os(INNER).is_some_and(|inner| inner == name) {
+        return false;
+    }
+    let program = std::env::current_exe().expect("a program");
+    let mut command = Command::new(program);
+    command
+        .args(["--exact", name, "--nocapture"])
+        .env(INNER, name);
+    if as_nobody && rustix::process::geteuid().is_root() {
+        const NOBODY: u32 = 65534;
+        command
+            .uid(NOBODY)
+            .gid(NOBODY)
+            .current_dir("/")
+            .env("TMPDIR", "/tmp");
+    }
+    match command.status() {
+        Ok(status) => assert!(status.success(), "{name} failed inside: {status}"),
+        Err(e) => skipped(&format!("cannot run {name} as another user: {e}")),
+    }
+    true
+}
+
+/// Says that a test could not be done here.
+#[allow(clippy::print_stderr)]
+pub(crate) fn skipped(why: &str) {
+    eprintln!("*** SKIPPED, NOT TESTED: {why} ***");
+}
+
+/// A mount that ends with the test.
+pub(crate) struct Mounted(pub(crate) PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        rustix::mount::unmount(&self.0, UnmountFlags::DETACH).ok();
+    }
+}
+
+pub(crate) fn mount(kind: &str, at: PathBuf) -> Option<Mounted> {
+    fs::create_dir_all(&at).expect("a folder");
+    let done = rustix::mount::mount(kind, &at, kind, MountFlags::empty(), None);
+    done.ok().map(|()| Mounted(at))
+}

@@ -1,0 +1,342 @@
+//! The answers against the truth, by a second way to compute it: what `docs/accuracy.md` shows on large corpora, on a small
+//! one in every run.
+//!
+//! * Soundness: what chunks prove is never more than what is shared, on any row.
+//! * `exact` is the definition to four digits, in bytes and in words.
+//! * Related texts are found and strangers are not; case, line width and markup hide nothing.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use resemble_core::similarity::Unit;
+use resemble_proto::message::{Answer, PairRow, PairScore, Scope};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
+use resemble_query::pairs::{PairsOptions, pairs};
+
+mod scene;
+use scene::Scene;
+
+/// Prose of an author: words of a vocabulary of his own, few of them frequent.
+fn prose(author: u64, from: usize, words: usize) -> String {
+    let mut text = String::new();
+    for at in from..from + words {
+        let mut n = mixed(author << 32 | at as u64);
+        let rank = (n % 70) * (n / 70 % 70);
+        n = mixed(author << 20 | rank);
+        for _ in 0..2 + n % 8 {
+            n = mixed(n);
+            text.push(char::from(b'a' + (n % 26) as u8));
+        }
+        text.push(if at % 11 == 10 { '\n' } else { ' ' });
+    }
+    text
+}
+
+fn mixed(n: u64) -> u64 {
+    let mut z = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Texts of five authors, and what was made of the first three: (name, bytes, author).
+fn corpus() -> Vec<(String, Vec<u8>, u64)> {
+    let mut all = Vec::new();
+    let mut add = |name: String, text: String, author| all.push((name, text.into_bytes(), author));
+    for author in 1..=5u64 {
+        add(format!("{author}-base.txt"), prose(author, 0, 1500), author);
+    }
+    for author in 1..=3u64 {
+        let base = prose(author, 0, 1500);
+        let other = |words| prose(author + 10, 0, words);
+        let words: Vec<&str> = base.split_whitespace().collect();
+        let mut changes = vec![
+            ("append", format!("{base}{}", other(150))),
+            ("cut", base[..base.len() * 3 / 10].to_owned()),
+            (
+                "block",
+                format!("{}{}{}", other(900), &base[4000..4500], other(30)),
+            ),
+            (
+                "reorder",
+                words
+                    .chunks(60)
+                    .rev()
+                    .map(|part| part.join(" "))
+                    .collect::<Vec<_>>()
+                    .join("\n"),
+            ),
+            ("case", base.to_uppercase()),
+            (
+                "wrapped",
+                words
+                    .chunks(7)
+                    .map(|line| line.join("  "))
+                    .collect::<Vec<_>>()
+                    .join("\n\t"),
+            ),
+            (
+                "html",
+                format!(
+                    "<!DOCTYPE html><html><body><p class=\"x\">{}</p></body></html>",
+                    words.join("</b> <b>")
+                ),
+            ),
+        ];
+        let noisy: Vec<String> = words
+            .iter()
+            .enumerate()
+            .map(|(at, word)| {
+                if at % 40 == 17 {
+                    "changed".to_owned()
+                } else {
+                    (*word).to_owned()
+                }
+            })
+            .collect();
+        changes.push(("noise", noisy.join(" ")));
+        for (change, text) in changes {
+            add(format!("{author}-{change}.txt"), text, author);
+        }
+    }
+    // Two that share nothing but a phrase, and a scrap.
+    add(
+        "phrase-1.txt".into(),
+        format!(
+            "{} permission is hereby granted free of charge",
+            prose(21, 0, 300)
+        ),
+        21,
+    );
+    add(
+        "phrase-2.txt".into(),
+        format!(
+            "permission is hereby granted free of charge {}",
+            prose(22, 0, 300)
+        ),
+        22,
+    );
+    add("scrap.txt".into(), prose(1, 700, 30), 1);
+    all
+}
+
+struct Asked {
+    scene: Scene,
+    files: Vec<(String, Vec<u8>, u64)>,
+}
+
+impl Asked {
+    fn new() -> Self {
+        let mut scene = Scene::new();
+        let files = corpus();
+        for (name, bytes, _) in &files {
+            scene.write(name, bytes);
+        }
+        scene.scan();
+        Self { scene, files }
+    }
+
+    fn pairs(&self, change: impl FnOnce(&mut PairsOptions)) -> Answer<PairRow> {
+        let mut options = PairsOptions {
+            scope: Scope {
+                within: vec![PathText::from(self.scene.root())],
+                ..Scope::default()
+            },
+            ..PairsOptions::default()
+        };
+        change(&mut options);
+        let snapshot = self.scene.index.snapshot().expect("a snapshot");
+        pairs(&snapshot, &options).expect("an answer")
+    }
+
+    fn file(&self, path: &PathText) -> &(String, Vec<u8>, u64) {
+        let path = PathBuf::from(path.as_path());
+        let name = path.file_name().expect("a name").to_string_lossy();
+        self.files
+            .iter()
+            .find(|file| file.0 == name)
+            .expect("a file of the corpus")
+    }
+}
+
+/// The share of a's bytes in runs of at least 64 that b has too.
+fn cover(a: &[u8], b: &[u8]) -> f64 {
+    let windows: HashSet<&[u8]> = b.windows(64).collect();
+    let (mut covered, mut end) = (0, 0);
+    for (at, window) in a.windows(64).enumerate() {
+        if windows.contains(window) {
+            covered += at + 64 - at.max(end);
+            end = at + 64;
+        }
+    }
+    covered as f64 / a.len() as f64
+}
+
+/// The set of word-5-shingles: words are `[A-Za-z0-9_]+` in lower case.
+fn shingles(text: &[u8]) -> HashSet<Vec<String>> {
+    let text = String::from_utf8_lossy(text).to_ascii_lowercase();
+    let words: Vec<String> = text
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty())
+        .map(ToOwned::to_owned)
+        .collect();
+    words
+        .windows(5.min(words.len().max(1)))
+        .map(<[String]>::to_vec)
+        .collect()
+}
+
+/// Resemblance, containment of a in b and of b in a.
+fn broder(a: &[u8], b: &[u8]) -> [f64; 3] {
+    let (a, b) = (shingles(a), shingles(b));
+    let shared = a.intersection(&b).count() as f64;
+    [
+        shared / a.union(&b).count() as f64,
+        shared / a.len() as f64,
+        shared / b.len() as f64,
+    ]
+}
+
+fn value(share: Fraction) -> Option<f64> {
+    share.millionths().map(|n| f64::from(n) / 1e6)
+}
+
+#[track_caller]
+fn agrees(share: Fraction, truth: f64, what: &str) {
+    let Some(share) = value(share) else { return };
+    assert!(
+        (share - truth).abs() < 0.000_051,
+        "{what}: {share}, and in truth {truth}"
+    );
+}
+
+#[test]
+fn what_chunks_prove_is_never_more_than_the_truth() {
+    let asked = Asked::new();
+    let mut proven = 0;
+    for row in asked.pairs(|_| ()).rows {
+        let (a, b) = (asked.file(&row.a), asked.file(&row.b));
+        let shared = row.shared_bytes as f64;
+        assert!(
+            shared / a.1.len() as f64 <= cover(&a.1, &b.1) + 1e-9,
+            "{} in {}",
+            a.0,
+            b.0
+        );
+        assert!(
+            shared / b.1.len() as f64 <= cover(&b.1, &a.1) + 1e-9,
+            "{} in {}",
+            b.0,
+            a.0
+        );
+        proven += usize::from(row.shared_bytes > 0);
+    }
+    assert!(proven > 5, "{proven} rows with common chunks");
+}
+
+#[test]
+fn exact_is_the_definition_in_bytes_and_in_words() {
+    let asked = Asked::new();
+    for unit in [Unit::Bytes, Unit::Words] {
+        let answer = asked.pairs(|options| (options.exact, options.unit) = (true, unit));
+        assert!(answer.rows.len() > 60, "{} rows", answer.rows.len());
+        for row in answer.rows {
+            let (a, b) = (asked.file(&row.a), asked.file(&row.b));
+            let what = format!("{} and {} in {unit:?}", a.0, b.0);
+            let [resemblance, a_in_b, b_in_a] = broder(&a.1, &b.1);
+            agrees(row.resemblance, resemblance, &what);
+            let (a_in_b, b_in_a) = match unit {
+                Unit::Bytes => (cover(&a.1, &b.1), cover(&b.1, &a.1)),
+                Unit::Words => (a_in_b, b_in_a),
+            };
+            agrees(row.a_in_b, a_in_b, &what);
+            agrees(row.b_in_a, b_in_a, &what);
+        }
+    }
+}
+
+#[test]
+fn related_texts_are_found_and_strangers_are_not() {
+    let asked = Asked::new();
+    let rows = asked.pairs(|_| ()).rows;
+    for row in &rows {
+        let (a, b) = (asked.file(&row.a), asked.file(&row.b));
+        // What was appended and put around a block is of an author of its own.
+        assert_eq!(a.2, b.2, "{} and {} are strangers: {row:?}", a.0, b.0);
+        agrees(
+            row.resemblance,
+            broder(&a.1, &b.1)[0],
+            &format!("{} and {}", a.0, b.0),
+        );
+    }
+    let score = |a: &str, b: &str| {
+        let both = [a, b];
+        let is = |row: &&PairRow| {
+            let names = [&asked.file(&row.a).0[..], &asked.file(&row.b).0[..]];
+            names == both || names == [b, a]
+        };
+        rows.iter().find(is).and_then(|row| value(row.score))
+    };
+    for author in 1..=3 {
+        let base = format!("{author}-base.txt");
+        for change in [
+            "append", "cut", "reorder", "case", "wrapped", "html", "noise", "block",
+        ] {
+            let found = score(&base, &format!("{author}-{change}.txt"));
+            let least = match change {
+                "case" | "wrapped" | "html" => 0.999,
+                "append" | "cut" => 0.98,
+                "reorder" | "noise" => 0.8,
+                _ => 0.03,
+            };
+            assert!(
+                found.is_some_and(|found| found >= least),
+                "{author}-{change}: {found:?}"
+            );
+        }
+    }
+    // Too small to judge, and yet it was read: it lies in the other.
+    let scrap = rows
+        .iter()
+        .find(|row| asked.file(&row.b).0 == "scrap.txt" && asked.file(&row.a).0 == "1-base.txt");
+    let scrap = scrap.expect("the scrap is found");
+    assert!(asked.file(&scrap.b).1.len() < 256);
+    assert_eq!(
+        (value(scrap.b_in_a), value(scrap.resemblance)),
+        (None, None)
+    );
+    assert!(
+        value(scrap.score).is_some_and(|score| score > 0.9),
+        "{scrap:?}"
+    );
+}
+
+#[test]
+fn rare_text_sorts_before_frames() {
+    let mut scene = Scene::new();
+    // Pages of one frame; two of them are versions of each other.
+    let frame = prose(40, 0, 300);
+    for page in 0..20 {
+        scene.write(
+            &format!("page-{page:02}.txt"),
+            format!("{frame}{}", prose(50 + page, 0, 100)),
+        );
+    }
+    let own = prose(50, 0, 90) + &prose(90, 0, 12);
+    scene.write("page-00-old.txt", format!("{frame}{own}"));
+    scene.scan();
+    let asked = Asked {
+        scene,
+        files: Vec::new(),
+    };
+    let answer = asked.pairs(|options| options.score = PairScore::Discounted);
+    let first = &answer.rows[0];
+    let name = |path: &PathText| path.lossy().into_owned();
+    assert!(name(&first.a).ends_with("page-00-old.txt") && name(&first.b).ends_with("page-00.txt"));
+    let second = value(answer.rows[1].score).unwrap_or(0.0);
+    assert!(
+        value(first.score).is_some_and(|score| score > 2.0 * second),
+        "{first:?}, then {second}"
+    );
+}

@@ -1,0 +1,256 @@
+//! Texts that are equal, or nearly, as words: said as such, and measured.
+
+mod scene;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use resemble_core::similarity::Unit;
+use resemble_core::{Params, Relation, Score};
+use resemble_proto::message::{Differs, FindRow, Layer, Scope};
+use resemble_proto::number::Fraction;
+use resemble_proto::path::PathText;
+use resemble_query::find::{self, FindOptions, Subject};
+use resemble_query::pairs::{PairsOptions, pairs};
+use resemble_query::why::compare_apart;
+
+use scene::Scene;
+use scene::fake::{Fake, fake, text_of};
+
+/// Sentences of their own for each seed.
+fn prose(seed: u64, sentences: usize) -> String {
+    let word = |at: u64| {
+        format!(
+            "w{:x} ",
+            (seed * 7919 + at).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44
+        )
+    };
+    let sentence = |at: u64| (0..12).map(|of| word(12 * at + of)).collect::<String>() + "end.\n";
+    (0..sentences as u64).map(sentence).collect()
+}
+
+/// The same in capitals, on lines of their own, as a page.
+fn page(text: &str) -> String {
+    let lines = text.to_uppercase().replace(' ', "\n<p>");
+    format!("<!DOCTYPE html><html><body><p>{lines}</body></html>")
+}
+
+fn rows(scene: &Scene, name: &str, exact: bool, text: bool) -> Vec<FindRow> {
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let path = scene.path(name);
+    let subject = Subject::indexed(&snapshot, &path, &Params::default());
+    let subject = subject.expect("readable").expect("indexed");
+    let options = FindOptions {
+        exact,
+        text,
+        apart: Some(Arc::new(Fake)),
+        ..FindOptions::default()
+    };
+    let name = PathText::from("asked");
+    let answer = find::find(&snapshot, &subject, &name, &options).expect("an answer");
+    assert_eq!(answer.errors, []);
+    answer.rows
+}
+
+fn only(rows: &[FindRow]) -> &FindRow {
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    &rows[0]
+}
+
+#[test]
+fn texts_that_differ_in_layout_alone_are_the_same_text() {
+    let mut scene = Scene::with_parts();
+    let text = prose(1, 40);
+    scene.write("plain.txt", &text);
+    scene.write("page.html", page(&text));
+    scene.write("other.txt", prose(2, 40));
+    scene.scan();
+    for exact in [false, true] {
+        for name in ["plain.txt", "page.html"] {
+            let rows = rows(&scene, name, exact, true);
+            let row = only(&rows);
+            assert_eq!(row.relation, Some(Relation::SameText), "{name} {exact}");
+            assert_eq!(row.layer, Layer::Text);
+            // Equal bytes would come first.
+            let all = Fraction::from_millionths(999_999);
+            assert_eq!((row.a_in_b, row.b_in_a), (all, all));
+            assert_eq!(row.interval, None, "it is known");
+        }
+    }
+    // Of their bytes they have nothing in common, and without the layer that is what is said.
+    assert_eq!(rows(&scene, "plain.txt", true, false).len(), 0);
+    let relation = only(&rows(&scene, "plain.txt", false, false)).relation;
+    assert_eq!(relation, Some(Relation::Near));
+}
+
+#[test]
+fn one_word_makes_another_text() {
+    let mut scene = Scene::with_parts();
+    let text = prose(1, 40);
+    scene.write("a.txt", &text);
+    scene.write("b.txt", text.replacen("end", "fin", 1));
+    // Fewer words than are judged, however large the files.
+    let few = "a few words alone and nothing else";
+    scene.write(
+        "c.html",
+        format!("<html><style>{}</style>{few}", prose(6, 40)),
+    );
+    scene.write(
+        "d.html",
+        format!("<html><style>{}</style>{few}", prose(7, 40)),
+    );
+    scene.scan();
+    let near = rows(&scene, "a.txt", false, true);
+    assert_eq!(only(&near).relation, Some(Relation::Near));
+    let small = rows(&scene, "c.html", false, true);
+    assert!(
+        small
+            .iter()
+            .all(|row| row.relation != Some(Relation::SameText)),
+        "{small:?}"
+    );
+}
+
+#[test]
+fn exact_figures_of_documents_are_those_of_their_words() {
+    let mut scene = Scene::with_parts();
+    let (text, more) = (prose(1, 60), prose(2, 20));
+    scene.write("a.docx", fake(1, &[text_of(&text)]));
+    // A quarter of it is new, and no line ends where it did.
+    scene.write(
+        "b.pdf",
+        fake(
+            2,
+            &[text_of(format!("{}{}", text.replace(' ', "\n"), more))],
+        ),
+    );
+    scene.scan();
+    let estimated = rows(&scene, "a.docx", false, true);
+    assert!(only(&estimated).interval.is_some());
+    let exact = rows(&scene, "a.docx", true, true);
+    let row = only(&exact);
+    assert_eq!((row.layer, row.interval), (Layer::Text, None));
+    assert_eq!(row.a_in_b, Fraction::ONE);
+    let share = row.b_in_a.score().expect("judged").get();
+    assert!((share - 0.75).abs() < 0.02, "{share}");
+    // What explains it says the same.
+    let comparison = compare_apart(
+        &scene.path("a.docx"),
+        &scene.path("b.pdf"),
+        &Params::default(),
+        Some(&Fake),
+    )
+    .expect("read");
+    let of_lines = comparison.shared.measures.b_in_a.expect("judged").get();
+    assert!((of_lines - share).abs() < 0.02, "{of_lines} {share}");
+    assert_eq!(comparison.shared.relation, row.relation);
+}
+
+#[test]
+fn what_differs_only_in_numbers_is_said_to() {
+    let mut scene = Scene::with_parts();
+    let bill = |number: u32, sum: &str| {
+        format!(
+            "Bill no. {number} of the firm.\n{}In all {sum} are due.\n",
+            prose(4, 30)
+        )
+    };
+    scene.write("may.txt", bill(17, "1,204.50"));
+    scene.write("june.txt", bill(18, "973.00"));
+    scene.write("may.pdf", fake(1, &[text_of(bill(17, "1,204.50"))]));
+    scene.scan();
+    let rows = rows(&scene, "june.txt", true, true);
+    assert_eq!(rows.len(), 2);
+    for row in &rows {
+        assert_eq!(row.differs, Some(Differs::OnlyInNumbers), "{row:?}");
+        assert_eq!(row.numbers, Some(2));
+    }
+}
+
+#[test]
+fn the_explanation_says_what_layout_hides() {
+    let scene = Scene::with_parts();
+    let text = prose(1, 40);
+    scene.write("plain.txt", &text);
+    scene.write("page.html", page(&text));
+    let at = |name: &str| scene.path(name);
+    let compare =
+        |a: &Path, b: &Path| compare_apart(a, b, &Params::default(), Some(&Fake)).expect("read");
+    let shared = compare(&at("plain.txt"), &at("page.html")).shared;
+    assert_eq!(shared.relation, Some(Relation::SameText));
+    assert_eq!(shared.measures.a_in_b, Some(Score::ZERO));
+    let words = shared.words.expect("they share all words");
+    assert_eq!(words.a_in_b, Some(Score::new(1.0)));
+    let line = shared
+        .summary()
+        .into_iter()
+        .find(|(name, _)| *name == "words");
+    assert!(line.is_some_and(|(_, line)| line.starts_with("99% of a in b")));
+}
+
+/// Pairs of the words of a tree: the names and the larger containment.
+fn pairs_of_words(scene: &Scene) -> Vec<(String, String, f64)> {
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let options = PairsOptions {
+        scope: Scope {
+            within: vec![PathText::from(scene.root())],
+            ..Scope::default()
+        },
+        unit: Unit::Words,
+        ..PairsOptions::default()
+    };
+    let name = |path: &PathText| {
+        let name = path.as_path().file_name().expect("a name");
+        name.to_string_lossy().into_owned()
+    };
+    let rows = pairs(&snapshot, &options).expect("an answer").rows;
+    let score = |share: Fraction| share.score().map_or(0.0, Score::get);
+    rows.iter()
+        .map(|row| (name(&row.a), name(&row.b), score(row.score)))
+        .collect()
+}
+
+#[test]
+fn a_few_words_in_common_are_found_in_small_texts_whether_sampled_or_not() {
+    let mut scene = Scene::new();
+    // Two sentences of each small text are in the large one: six words of them are sampled, or five, or none.
+    let large = prose(1, 12);
+    let sentences: Vec<&str> = large.lines().collect();
+    for at in 0..11 {
+        let shared = sentences[at..at + 2].join("\n");
+        scene.write(
+            &format!("small-{at:02}"),
+            format!("{}{shared}\n", prose(100 + at as u64, 2)),
+        );
+    }
+    scene.write("large", &large);
+    scene.scan();
+    let found = pairs_of_words(&scene);
+    let with_large = found.iter().filter(|(a, _, _)| a == "large");
+    for (_, small, share) in with_large.clone() {
+        // One more where the word before is the same.
+        let shared = (share * 48.0).round();
+        assert!([22, 23].contains(&(shared as u32)), "{small}: {share}");
+    }
+    assert_eq!(with_large.count(), 11, "{found:?}");
+}
+
+#[test]
+fn pairs_know_the_same_text() {
+    let mut scene = Scene::with_parts();
+    let text = prose(1, 40);
+    scene.write("plain.txt", &text);
+    scene.write("page.html", page(&text));
+    scene.scan();
+    let snapshot = scene.index.snapshot().expect("a snapshot");
+    let options = PairsOptions {
+        scope: Scope {
+            within: vec![PathText::from(scene.root())],
+            ..Scope::default()
+        },
+        ..PairsOptions::default()
+    };
+    let answer = pairs(&snapshot, &options).expect("an answer");
+    assert_eq!(answer.rows.len(), 1, "{:?}", answer.rows);
+    assert_eq!(answer.rows[0].a_in_b, Fraction::ONE);
+}

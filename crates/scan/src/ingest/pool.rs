@@ -1,0 +1,323 @@
+//! The reading threads.
+//!
+//! The thread that reconciles hands out jobs and takes results; it never waits for a job to be
+//! taken, because the number (and the bytes) of files under way are bounded by itself. So
+//! there is no way for the two sides to wait for each other: results always find room.
+//!
+//! A thread that panics on a file (a fault of ours; the bytes are somebody else's) must not take the
+//! reconcile with it: the panic is caught, the file is recorded as unreadable, the next one gets a
+//! fresh reader.
+
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use resemble_core::{ByteLen, ContentDigest, ContentId, Params, StopFlag};
+use resemble_index::{FsId, Look, Snapshot};
+use rustix::io::Errno;
+
+use crate::apart::TakeApart;
+use crate::read::{Contents, FileRead, Lookup, ReadFailure, Reader};
+use crate::walk::{Anchor, Stat};
+
+/// A file to read.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) anchor: Arc<Anchor>,
+    pub(super) path: PathBuf,
+    /// The file system the file was seen on.
+    pub(super) fs: FsId,
+    /// What it was when it was seen.
+    pub(super) seen: Stat,
+    /// The size of what the index has of the file, if it has anything.
+    pub(super) known_size: Option<ByteLen>,
+    /// The index has this very file as unsettled with the same stat: a second look.
+    pub(super) second_look: bool,
+    /// It is to be taken apart, if it can be.
+    pub(super) apart: bool,
+}
+
+/// A job and what came of it.
+#[derive(Debug)]
+pub(super) struct Done {
+    pub(super) job: Job,
+    pub(super) result: Result<FileRead, ReadFailure>,
+}
+
+/// What all readers know of contents.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    snapshot: Mutex<Option<Snapshot>>,
+    in_flight: Mutex<HashSet<ContentDigest>>,
+}
+
+impl Known {
+    /// Looks contents up in this snapshot from now on; `None`: in none, so that none is held.
+    pub(super) fn set_snapshot(&self, snapshot: Option<Snapshot>) {
+        *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
+    }
+
+    fn snapshot(&self) -> Option<Snapshot> {
+        self.snapshot
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// These contents are in the index now, or will not come.
+    pub(super) fn landed<'a>(&self, digests: impl Iterator<Item = &'a ContentDigest>) {
+        let mut in_flight = self
+            .in_flight
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        digests.for_each(|digest| {
+            in_flight.remove(digest);
+        });
+    }
+
+    /// Nothing is under way any more.
+    pub(super) fn clear(&self) {
+        self.in_flight
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+    }
+}
+
+impl Contents for Known {
+    fn look_up(&self, digest: &ContentDigest) -> Lookup {
+        if let Some(id) = self.part(digest) {
+            return Lookup::Known(id);
+        }
+        let mut in_flight = self
+            .in_flight
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if in_flight.insert(*digest) {
+            Lookup::New
+        } else {
+            Lookup::InFlight
+        }
+    }
+
+    // A failing index fails the next question of the reconciling thread too, and there it can be told.
+
+    fn part(&self, digest: &ContentDigest) -> Option<ContentId> {
+        self.snapshot()?.content_by_digest(digest).ok().flatten()
+    }
+
+    fn look(&self, content: ContentId) -> Look {
+        let row = self.snapshot().and_then(|s| s.content(content).ok()?);
+        row.map_or(Look::Unseen, |row| row.look)
+    }
+}
+
+/// Most files under way at once.
+const MOST_JOBS: usize = 4096;
+
+/// Most bytes under way at once, unless it is one file.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// The threads, started with the first job.
+#[derive(Debug)]
+pub(super) struct Pool {
+    params: Params,
+    threads: usize,
+    pub(super) stop: StopFlag,
+    pub(super) known: Arc<Known>,
+    apart: Option<Arc<dyn TakeApart>>,
+    running: Option<Running>,
+    jobs: usize,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct Running {
+    jobs: Sender<Job>,
+    done: Receiver<Done>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Pool {
+    pub(super) fn new(
+        params: Params,
+        threads: usize,
+        stop: StopFlag,
+        apart: Option<Arc<dyn TakeApart>>,
+    ) -> Self {
+        let threads = match threads {
+            0 => std::thread::available_parallelism().map_or(2, usize::from),
+            n => n,
+        };
+        Self {
+            params,
+            threads,
+            stop,
+            known: Arc::default(),
+            apart,
+            running: None,
+            jobs: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Files under way.
+    pub(super) const fn under_way(&self) -> usize {
+        self.jobs
+    }
+
+    /// Whether a result should be taken before the next job is given.
+    pub(super) const fn is_full(&self) -> bool {
+        self.jobs >= MOST_JOBS || (self.jobs > 0 && self.bytes >= MOST_BYTES)
+    }
+
+    pub(super) fn give(&mut self, job: Job) -> std::io::Result<()> {
+        let running = match &self.running {
+            Some(running) => running,
+            None => self.running.insert(Running::start(
+                self.params,
+                self.threads,
+                &self.stop,
+                &self.known,
+                self.apart.as_ref(),
+            )?),
+        };
+        self.jobs += 1;
+        self.bytes += job.seen.size;
+        // The threads hold the other end as long as we hold this one.
+        running
+            .jobs
+            .send(job)
+            .map_err(|_| std::io::ErrorKind::BrokenPipe.into())
+    }
+
+    /// A result that is there already.
+    pub(super) fn take_ready(&mut self) -> Option<Done> {
+        let done = self.running.as_ref()?.done.try_recv().ok()?;
+        Some(self.taken(done))
+    }
+
+    /// Waits for a result, not longer than this; `None` also if nothing is under way.
+    pub(super) fn take(&mut self, wait: Duration) -> Option<Done> {
+        if self.jobs == 0 {
+            return None;
+        }
+        let done = self.running.as_ref()?.done.recv_timeout(wait).ok()?;
+        Some(self.taken(done))
+    }
+
+    fn taken(&mut self, done: Done) -> Done {
+        self.jobs -= 1;
+        self.bytes -= done.job.seen.size;
+        done
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let Some(Running {
+            jobs,
+            done,
+            threads,
+        }) = self.running.take()
+        else {
+            return;
+        };
+        drop(jobs);
+        // Jobs not begun are dropped by taking what is left; a read under way ends with its file
+        // or with the stop flag.
+        drop(done);
+        for thread in threads {
+            // Panics were caught where they happened.
+            thread.join().ok();
+        }
+    }
+}
+
+impl Running {
+    fn start(
+        params: Params,
+        count: usize,
+        stop: &StopFlag,
+        known: &Arc<Known>,
+        apart: Option<&Arc<dyn TakeApart>>,
+    ) -> std::io::Result<Self> {
+        let (jobs, jobs_of_threads) = unbounded::<Job>();
+        let (results, done) = unbounded();
+        let mut threads = Vec::with_capacity(count);
+        for number in 0..count {
+            let (jobs, results) = (jobs_of_threads.clone(), results.clone());
+            let (stop, known) = (stop.clone(), Arc::clone(known));
+            let apart = apart.map(Arc::clone);
+            let started = std::thread::Builder::new()
+                .name(format!("read-{number}"))
+                .spawn(move || work(&params, &stop, (&known, apart.as_deref()), &jobs, &results));
+            match started {
+                Ok(thread) => threads.push(thread),
+                // Fewer threads are slower, not wrong.
+                Err(_) if !threads.is_empty() => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Self {
+            jobs,
+            done,
+            threads,
+        })
+    }
+}
+
+fn work(
+    params: &Params,
+    stop: &StopFlag,
+    (known, apart): (&Known, Option<&dyn TakeApart>),
+    jobs: &Receiver<Job>,
+    results: &Sender<Done>,
+) {
+    let mut reader = Reader::new(params, stop.clone());
+    for job in jobs {
+        let result = if stop.is_set() {
+            Err(ReadFailure::Stopped)
+        } else {
+            let attempt = AssertUnwindSafe(|| read_patiently(&mut reader, &job, known, apart));
+            catch_unwind(attempt).unwrap_or_else(|_| {
+                tracing::error!(path = ?job.path, "reading this file failed inside; please report it");
+                reader = Reader::new(params, stop.clone());
+                Err(ReadFailure::Errno(Errno::IO.raw_os_error()))
+            })
+        };
+        if results.send(Done { job, result }).is_err() {
+            return;
+        }
+    }
+}
+
+/// Waits a little when the system is out of something that comes back.
+fn read_patiently(
+    reader: &mut Reader,
+    job: &Job,
+    known: &Known,
+    apart: Option<&dyn TakeApart>,
+) -> Result<FileRead, ReadFailure> {
+    let scarce = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::AGAIN].map(Errno::raw_os_error);
+    let mut wait = Duration::from_millis(10);
+    loop {
+        let result = match apart.filter(|_| job.apart) {
+            Some(apart) => reader.read_apart(&job.anchor, &job.path, job.known_size, known, apart),
+            None => reader.read(&job.anchor, &job.path, job.known_size, known),
+        };
+        match result {
+            Err(ReadFailure::Errno(errno))
+                if scarce.contains(&errno) && wait < Duration::from_secs(2) =>
+            {
+                std::thread::sleep(wait);
+                wait *= 2;
+            }
+            result => return result,
+        }
+    }
+}

@@ -1,0 +1,598 @@
+//! Reading one file, without ever opening what is no file, and knowing what the result is worth.
+//!
+//! 1. **A readable open may block or have effects** (a FIFO, a tape, `/dev/watchdog`), and the type
+//!    may change between a `stat` and an `open`. So the name is opened with `O_PATH` first, which
+//!    touches nothing; the type is checked on that descriptor; and the same inode is then opened
+//!    through `/proc/self/fd`. `O_NONBLOCK` and `O_NOCTTY` stay on for file systems that are odd in
+//!    other ways, `O_NOATIME` where we own the file, since looking should leave no trace.
+//! 2. **Never `mmap`**: a file that is truncated under a mapping kills the process.
+//! 3. **No more than the size seen at the start is read**, so a file that grows as fast as we read
+//!    ends, and a pseudo file that says 0 is empty. One byte more is asked for, to notice growth.
+//! 4. **Before and after.** If size, times or identity differ between the two looks, the bytes may
+//!    belong to no state that the file ever had: it is read again at once, a few times if it is
+//!    small. A file that will not stand still is handed over as it is, marked *moving*, with the
+//!    stat of *before*, so that any later look sees a difference.
+//! 5. **Settling.** Equal times are no proof: a store through `mmap` is dated when the page is
+//!    written back (measured: up to 35 s later on ext4, never on tmpfs), and a kernel without
+//!    multigrain timestamps gives two writes within a tick (up to 10 ms; 2 s on FAT) one time.
+//!    One rule covers both: a file whose inode changed less than [`SETTLE_WINDOW`] before the read
+//!    is *unsettled* and is read once more after the window, for its digest only (one BLAKE3 pass,
+//!    no chunking, nothing written if it is the same). A first scan of files that nobody touched
+//!    in the last half minute reads each exactly once. Re-checking by `stat` would be cheaper and
+//!    worthless: what it would have to find is a change without a changed stat. What stays
+//!    invisible is a store through a long-lived mapping on tmpfs, or a writeback later than the window.
+//! 6. **A known content costs one BLAKE3 pass.** Small files are hashed before anything else; of
+//!    a large one that the index knows under another time (a touch, a copy over itself) the digest
+//!    alone is made first. Only what is new is chunked. Two equal files in flight are chunked once.
+//! 7. **Holes cost nothing**: `SEEK_DATA` and `SEEK_HOLE`, and arithmetic for the zeros between.
+//! 8. Advice to the kernel is `SEQUENTIAL` for large files. Dropping pages behind us would
+//!    also drop those that the user's own programs had cached; the kernel's use-once list does it
+//!    better.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use resemble_core::hash::content::ContentHasher;
+use resemble_core::{ByteLen, ContentDigest, ContentId, Digest, Digester, Params, StopFlag};
+use resemble_index::{Look, NewLook, Timestamp};
+use rustix::fs::{Advice, Mode, OFlags, SeekFrom};
+use rustix::io::Errno;
+
+use crate::apart::{HEAD, Pieces, TakeApart};
+use crate::walk::{self, Anchor, Kind, OpenDir, Stat};
+
+/// A file whose inode changed less than this before it was read may have changed again without a
+/// trace in its times: 30 s (`dirty_expire`) and 5 s (the writeback interval) for writers through
+/// `mmap`, whose stores the kernel dates at writeback.
+pub const SETTLE_WINDOW: Duration = Duration::from_secs(35);
+
+/// Up to this size a file is read whole, in bytes.
+const SMALL: u64 = 1 << 20;
+
+/// Larger files are read in pieces of this many bytes.
+const PIECE: usize = 1 << 20;
+
+/// Reads before a file is given up as moving.
+const ATTEMPTS: u32 = 3;
+
+/// A file larger than this is not read again at once, in bytes: it would be the same race.
+const LARGEST_AT_ONCE: u64 = 64 << 20;
+
+/// What is known of a digest before its content is chunked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// The index has it.
+    Known(ContentId),
+    /// Somebody else is digesting an equal file just now.
+    InFlight,
+    /// It is new, and it is now the asker's to digest.
+    New,
+}
+
+/// Knows contents by digest.
+pub trait Contents {
+    /// Whether this content is known.
+    fn look_up(&self, digest: &ContentDigest) -> Lookup;
+
+    /// The content that a part has, if it is known. Asking claims nothing.
+    fn part(&self, digest: &ContentDigest) -> Option<ContentId> {
+        let _ = digest;
+        None
+    }
+
+    /// Whether a known content was taken apart.
+    fn look(&self, content: ContentId) -> Look {
+        let _ = content;
+        Look::Unseen
+    }
+}
+
+/// Every content is new: for reading outside an index.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoContents;
+
+impl Contents for NoContents {
+    fn look_up(&self, _digest: &ContentDigest) -> Lookup {
+        Lookup::New
+    }
+}
+
+/// What a file holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A content of the index.
+    Known(ContentId),
+    /// An equal file is on its way into the index.
+    InFlight(ContentDigest),
+    /// A new one.
+    New(Box<Digest>),
+}
+
+impl Content {
+    /// Whether it is new and has this digest.
+    fn is_new(&self, digest: &ContentDigest) -> bool {
+        matches!(self, Self::New(new) if new.content == *digest)
+    }
+}
+
+/// A file that was read.
+#[derive(Clone, Debug)]
+pub struct FileRead {
+    /// The stat before the (last) reading.
+    pub stat: Stat,
+    /// What it holds.
+    pub content: Content,
+    /// It changed while it was read, each time.
+    pub moving: bool,
+    /// When reading began.
+    pub at: SystemTime,
+    /// Bytes read in all attempts.
+    pub bytes: u64,
+    /// It is of a kind that is taken apart.
+    pub applies: bool,
+    /// What looking into it came to, if that was asked for and is news.
+    pub look: Option<NewLook>,
+}
+
+impl FileRead {
+    /// How long before the reading the inode changed; negative if that lies in the future.
+    pub fn age(&self) -> i128 {
+        age(self.stat.ctime, self.at)
+    }
+}
+
+/// Nanoseconds from a file's time to ours; negative if the file is ahead.
+pub fn age(time: Timestamp, now: SystemTime) -> i128 {
+    let since_1970 = match now.duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(after) => after.as_nanos() as i128,
+        Err(before) => -(before.duration().as_nanos() as i128),
+    };
+    since_1970 - (i128::from(time.secs) * 1_000_000_000 + i128::from(time.nanos))
+}
+
+/// Why a file was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadFailure {
+    /// There is nothing at the path (any more), or something is in the way.
+    #[error("the file is gone")]
+    Gone,
+    /// It is no regular file (any more).
+    #[error("not a regular file")]
+    NotRegular,
+    /// The system refused, now or for good.
+    #[error("{}", std::io::Error::from_raw_os_error(*.0))]
+    Errno(i32),
+    /// The stop flag was set.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl From<Errno> for ReadFailure {
+    fn from(errno: Errno) -> Self {
+        if walk::means_absent(errno) {
+            Self::Gone
+        } else {
+            Self::Errno(errno.raw_os_error())
+        }
+    }
+}
+
+/// Opens a regular file below the anchor for reading; the stat is that of the open file.
+pub fn open_regular(anchor: &Anchor, path: &Path) -> Result<(OwnedFd, Stat), ReadFailure> {
+    open_checked(&|flags| anchor.open_at(path, flags))
+}
+
+/// The same for a name of an open directory: one look-up however deep it lies.
+pub fn open_regular_in(dir: &OpenDir, name: &OsStr) -> Result<(OwnedFd, Stat), ReadFailure> {
+    open_checked(&|flags| dir.open_at(name, flags))
+}
+
+fn open_checked(
+    open_at: &dyn Fn(OFlags) -> rustix::io::Result<OwnedFd>,
+) -> Result<(OwnedFd, Stat), ReadFailure> {
+    // A handle that went stale may be found anew once.
+    let handle = match open_at(OFlags::PATH) {
+        Err(Errno::STALE) => open_at(OFlags::PATH),
+        other => other,
+    }?;
+    let stat = Stat::of(handle.as_fd())?;
+    if stat.kind != Kind::File {
+        return Err(ReadFailure::NotRegular);
+    }
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let link = format!("/proc/self/fd/{}", handle.as_raw_fd());
+    let open = |flags| rustix::fs::open(&*link, flags, Mode::empty());
+    let file = match open(flags | OFlags::NOATIME) {
+        Err(Errno::PERM) => open(flags),
+        other => other,
+    };
+    let file = match file {
+        // No /proc: by name, and the inode is compared.
+        Err(Errno::NOENT | Errno::NOTDIR) => open_at(flags)?,
+        other => other?,
+    };
+    let now = Stat::of(file.as_fd())?;
+    if (now.dev, now.ino, now.kind) != (stat.dev, stat.ino, stat.kind) {
+        return Err(ReadFailure::Gone);
+    }
+    Ok((file, now))
+}
+
+/// Reads files one after the other with the same buffers.
+#[derive(Debug)]
+pub struct Reader {
+    digester: Digester,
+    params: Params,
+    pieces: InPieces,
+}
+
+/// Hands out a file's bytes through one buffer.
+#[derive(Debug)]
+struct InPieces {
+    buffer: Vec<u8>,
+    stop: StopFlag,
+}
+
+/// One pass over a file.
+struct Pass {
+    content: Content,
+    bytes: u64,
+    /// The file had more bytes than it should, or fewer.
+    other_size: bool,
+}
+
+impl Reader {
+    /// A reader for an index with these parameters.
+    pub fn new(params: &Params, stop: StopFlag) -> Self {
+        Self {
+            digester: Digester::new(params),
+            params: *params,
+            pieces: InPieces {
+                buffer: Vec::new(),
+                stop,
+            },
+        }
+    }
+
+    /// Reads the file at a path below the anchor. `known_size` is the size that the index has of
+    /// it, if it has one: with the same size its digest alone is made first.
+    pub fn read(
+        &mut self,
+        anchor: &Anchor,
+        path: &Path,
+        known_size: Option<ByteLen>,
+        contents: &dyn Contents,
+    ) -> Result<FileRead, ReadFailure> {
+        self.read_open(open_regular(anchor, path)?, known_size, contents)
+    }
+
+    /// As [`Self::read`]; a content that has not been looked into is taken apart as well.
+    ///
+    /// Only a file that stands still is worth it: one that changes will be read again.
+    pub fn read_apart(
+        &mut self,
+        anchor: &Anchor,
+        path: &Path,
+        known_size: Option<ByteLen>,
+        contents: &dyn Contents,
+        apart: &dyn TakeApart,
+    ) -> Result<FileRead, ReadFailure> {
+        let (file, mut stat) = open_regular(anchor, path)?;
+        let name = path.file_name().unwrap_or_default().as_bytes();
+        let mut earlier: Option<FileRead> = None;
+        let mut attempt = 1;
+        loop {
+            let mut read = self.read_from(&file, stat, known_size, contents)?;
+            match (&read.content, earlier.take()) {
+                // Only the times moved: what is in flight is our own claim of the last attempt.
+                (Content::InFlight(now), Some(was)) if was.content.is_new(now) => {
+                    (read.content, read.applies, read.look) = (was.content, was.applies, was.look);
+                }
+                _ if read.moving => return Ok(read),
+                _ => self.look(&file, name, &mut read, contents, apart)?,
+            }
+            let after = Stat::of(file.as_fd())?;
+            if after.unchanged_since(&read.stat) {
+                return Ok(read);
+            }
+            if attempt >= ATTEMPTS || after.size > LARGEST_AT_ONCE {
+                read.moving = true;
+                read.look = None;
+                return Ok(read);
+            }
+            earlier = Some(read);
+            stat = after;
+            attempt += 1;
+        }
+    }
+
+    /// Looks into a file that was read.
+    fn look(
+        &mut self,
+        file: &OwnedFd,
+        name: &[u8],
+        read: &mut FileRead,
+        contents: &dyn Contents,
+        apart: &dyn TakeApart,
+    ) -> Result<(), ReadFailure> {
+        let head = read_prefix(file, HEAD)?;
+        read.applies = apart.applies(name, &head);
+        let look = match &read.content {
+            Content::Known(id) => contents.look(*id),
+            Content::New(_) => Look::Unseen,
+            // Whoever brings it looks into it.
+            Content::InFlight(_) => return Ok(()),
+        };
+        read.look = match (read.applies, look) {
+            (true, Look::Unseen | Look::Plain) => {
+                let Self {
+                    digester, params, ..
+                } = self;
+                let pieces = Pieces::of(apart, name, &head, file.as_fd(), digester, params);
+                Some(pieces.into_look(|digest| contents.part(&digest.content)))
+            }
+            (false, Look::Unseen) => Some(NewLook::Plain),
+            (true, Look::Apart) | (false, Look::Plain | Look::Apart) => None,
+        };
+        Ok(())
+    }
+
+    /// Reads a file that is open, as [`Self::read`]; the stat is that of [`open_regular`].
+    pub fn read_open(
+        &mut self,
+        (file, before): (OwnedFd, Stat),
+        known_size: Option<ByteLen>,
+        contents: &dyn Contents,
+    ) -> Result<FileRead, ReadFailure> {
+        self.read_from(&file, before, known_size, contents)
+    }
+
+    fn read_from(
+        &mut self,
+        file: &OwnedFd,
+        mut before: Stat,
+        known_size: Option<ByteLen>,
+        contents: &dyn Contents,
+    ) -> Result<FileRead, ReadFailure> {
+        let mut bytes = 0;
+        let mut earlier = None;
+        let mut attempt = 1;
+        loop {
+            let at = SystemTime::now();
+            let digest_first = known_size == Some(ByteLen(before.size));
+            let pass = self.pass(file, &before, digest_first, contents)?;
+            bytes += pass.bytes;
+            let content = match (pass.content, earlier.take()) {
+                // Only the times moved: what is in flight is our own claim of the last attempt.
+                (Content::InFlight(now), Some(Content::New(digest))) if digest.content == now => {
+                    Content::New(digest)
+                }
+                (content, _) => content,
+            };
+            let after = Stat::of(file.as_fd())?;
+            let moving = pass.other_size || !after.unchanged_since(&before);
+            if !moving || attempt >= ATTEMPTS || after.size > LARGEST_AT_ONCE {
+                return Ok(FileRead {
+                    stat: before,
+                    content,
+                    moving,
+                    at,
+                    bytes,
+                    applies: false,
+                    look: None,
+                });
+            }
+            earlier = Some(content);
+            before = after;
+            attempt += 1;
+        }
+    }
+
+    /// The digest of a file in one pass, for a question rather than for an index.
+    pub fn digest(&mut self, anchor: &Anchor, path: &Path) -> Result<FileRead, ReadFailure> {
+        self.read(anchor, path, None, &NoContents)
+    }
+
+    fn pass(
+        &mut self,
+        file: &OwnedFd,
+        stat: &Stat,
+        digest_first: bool,
+        contents: &dyn Contents,
+    ) -> Result<Pass, ReadFailure> {
+        if stat.size <= SMALL {
+            return self.small(file, stat.size, contents);
+        }
+        let mut bytes = 0;
+        // A hint only.
+        rustix::fs::fadvise(file, 0, None, Advice::Sequential).ok();
+        if digest_first {
+            let mut hasher = ContentHasher::new();
+            let read = self.pieces.stream(file, stat, &mut |piece| match piece {
+                Piece::Bytes(bytes) => hasher.update(bytes),
+                Piece::Zeros(count) => hasher.update_zeros(count),
+            })?;
+            bytes += read.bytes;
+            let digest = hasher.finish();
+            let content = match contents.look_up(&digest) {
+                Lookup::Known(id) => Some(Content::Known(id)),
+                Lookup::InFlight => Some(Content::InFlight(digest)),
+                Lookup::New => None,
+            };
+            if let Some(content) = content {
+                return Ok(Pass {
+                    content,
+                    bytes,
+                    other_size: read.other_size,
+                });
+            }
+        }
+        let Self {
+            digester, pieces, ..
+        } = self;
+        digester.reset();
+        let read = pieces.stream(file, stat, &mut |piece| match piece {
+            Piece::Bytes(bytes) => digester.update(bytes),
+            Piece::Zeros(count) => digester.update_zeros(count),
+        })?;
+        let digest = digester.finish();
+        bytes += read.bytes;
+        let content = match contents.look_up(&digest.content) {
+            Lookup::Known(id) => Content::Known(id),
+            // Whoever claimed the digest first brings it too; it is stored once all the same.
+            Lookup::InFlight | Lookup::New => Content::New(Box::new(digest)),
+        };
+        Ok(Pass {
+            content,
+            bytes,
+            other_size: read.other_size,
+        })
+    }
+
+    fn small(
+        &mut self,
+        file: &OwnedFd,
+        size: u64,
+        contents: &dyn Contents,
+    ) -> Result<Pass, ReadFailure> {
+        let size = size as usize;
+        let filled = self.pieces.fill(file, size)?;
+        let other_size = filled != size;
+        let bytes = &self.pieces.buffer[..filled.min(size)];
+        let digest = resemble_core::hash::content::digest(bytes);
+        let content = match contents.look_up(&digest) {
+            Lookup::Known(id) => Content::Known(id),
+            Lookup::InFlight => Content::InFlight(digest),
+            Lookup::New => Content::New(Box::new(self.digester.digest(bytes))),
+        };
+        Ok(Pass {
+            content,
+            bytes: filled as u64,
+            other_size,
+        })
+    }
+}
+
+impl InPieces {
+    /// Reads up to `size` bytes and one more into the buffer; returns how many there were.
+    fn fill(&mut self, file: &OwnedFd, size: usize) -> Result<usize, ReadFailure> {
+        self.buffer.resize(self.buffer.len().max(size + 1), 0);
+        Ok(read_fully_at(file, &mut self.buffer[..=size], 0)?)
+    }
+
+    /// Hands over the first `stat.size` bytes, holes as counts.
+    fn stream(
+        &mut self,
+        file: &OwnedFd,
+        stat: &Stat,
+        take: &mut dyn FnMut(Piece<'_>),
+    ) -> Result<Streamed, ReadFailure> {
+        self.buffer.resize(self.buffer.len().max(PIECE), 0);
+        let sparse = stat.allocated < stat.size;
+        let (mut at, mut bytes) = (0, 0);
+        while at < stat.size {
+            let data = if sparse {
+                data_at(file, at, stat.size)
+            } else {
+                at..stat.size
+            };
+            if data.start > at {
+                take(Piece::Zeros(data.start - at));
+                at = data.start;
+            }
+            while at < data.end {
+                if self.stop.is_set() {
+                    return Err(ReadFailure::Stopped);
+                }
+                let room = usize::try_from(data.end - at).unwrap_or(PIECE).min(PIECE);
+                match read_at(file, &mut self.buffer[..room], at)? {
+                    0 => {
+                        return Ok(Streamed {
+                            bytes,
+                            other_size: true,
+                        });
+                    }
+                    read => {
+                        take(Piece::Bytes(&self.buffer[..read]));
+                        at += read as u64;
+                        bytes += read as u64;
+                    }
+                }
+            }
+            if self.stop.is_set() {
+                return Err(ReadFailure::Stopped);
+            }
+        }
+        // A hole at the end may have been filled or cut off: the stat afterwards tells.
+        Ok(Streamed {
+            bytes,
+            other_size: false,
+        })
+    }
+}
+
+enum Piece<'a> {
+    Bytes(&'a [u8]),
+    Zeros(u64),
+}
+
+struct Streamed {
+    bytes: u64,
+    other_size: bool,
+}
+
+pub(crate) fn read_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {
+    loop {
+        match rustix::io::pread(file, &mut *buffer, at) {
+            Err(Errno::INTR) => {}
+            result => return result,
+        }
+    }
+}
+
+/// Fills the buffer from `at` on; returns how many bytes there were, fewer only where the file ends.
+pub fn read_fully_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match read_at(file, &mut buffer[filled..], at + filled as u64)? {
+            0 => break,
+            read => filled += read,
+        }
+    }
+    Ok(filled)
+}
+
+/// The first bytes of an open file, at most `most` of them.
+pub fn read_prefix(file: &OwnedFd, most: usize) -> rustix::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut piece = vec![0; most.min(PIECE)];
+    while bytes.len() < most {
+        let room = (most - bytes.len()).min(piece.len());
+        match read_at(file, &mut piece[..room], bytes.len() as u64)? {
+            0 => break,
+            read => bytes.extend_from_slice(&piece[..read]),
+        }
+    }
+    Ok(bytes)
+}
+
+/// The next stretch of data at or after `at`, within `size`. Where the file system cannot tell,
+/// everything is data.
+pub fn data_at(file: &OwnedFd, at: u64, size: u64) -> std::ops::Range<u64> {
+    let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
+        Ok(start) => start.clamp(at, size),
+        // Only holes are left (or the file got shorter, which the stat afterwards tells).
+        Err(Errno::NXIO) => return size..size,
+        Err(_) => return at..size,
+    };
+    let end = rustix::fs::seek(file, SeekFrom::Hole(start)).unwrap_or(size);
+    // A file that shrinks may answer with an end before the start: then read, and see.
+    start..if end > start { end.min(size) } else { size }
+}
+
+pub mod bytes;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,415 @@
+//! Looking at directories without being led anywhere else.
+//!
+//! Whoever may write in a watched tree may swap a directory for a symbolic link between two of
+//! our calls. So nothing is ever looked up by an absolute path: an [`Anchor`] is one open root,
+//! and everything below is reached with `openat2` from it, which refuses symbolic links, magic
+//! links and `..` out of the root in the kernel, in one call, whatever is swapped meanwhile. A
+//! path that is too long for one call (`PATH_MAX` is 4096, paths may be longer) is walked in
+//! pieces of whole components, each from the directory before. Without `openat2` (a kernel before
+//! 5.6, a strict seccomp filter) the pieces are single components opened with `O_NOFOLLOW`.
+//!
+//! 1. Directories are opened for reading only to list them; entries are looked at with `fstatat`
+//!    that does not follow; only [`crate::read`] opens files, and only regular ones.
+//! 2. A name that is excluded is dropped between `getdents` and `fstatat`: a `stat` of our own
+//!    mount point would wait for ourselves, one of a hung server for ever.
+//! 3. `.snapshot` and `.zfs` directories are dropped the same way: they hold the tree many times
+//!    over.
+//! 4. A name that is gone before its `stat` was never there. Any other failure stays with the
+//!    entry, so that the caller can tell "not there" from "not now".
+//! 5. Nothing recurses; the caller keeps the stack.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use resemble_core::ByteLen;
+use resemble_index::{FileStat, FsId, SpecialKind, Timestamp};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
+use rustix::io::Errno;
+
+/// The type of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A directory.
+    Dir,
+    /// A regular file.
+    File,
+    /// A symbolic link.
+    Symlink,
+    /// A pipe, socket or device.
+    Special(SpecialKind),
+}
+
+impl From<FileType> for Kind {
+    fn from(kind: FileType) -> Self {
+        match kind {
+            FileType::Directory => Self::Dir,
+            FileType::RegularFile => Self::File,
+            FileType::Symlink => Self::Symlink,
+            FileType::Fifo => Self::Special(SpecialKind::Fifo),
+            FileType::Socket => Self::Special(SpecialKind::Socket),
+            FileType::BlockDevice => Self::Special(SpecialKind::Block),
+            FileType::CharacterDevice => Self::Special(SpecialKind::Character),
+            FileType::Unknown => Self::Special(SpecialKind::Other),
+        }
+    }
+}
+
+/// What `stat` says of an entry, as far as it matters here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// `st_dev`: only good for comparing within one run.
+    pub dev: u64,
+    /// Inode number.
+    pub ino: u64,
+    /// Type.
+    pub kind: Kind,
+    /// Size in bytes.
+    pub size: u64,
+    /// Bytes that take up space; less than the size when there are holes.
+    pub allocated: u64,
+    /// Last change of the bytes.
+    pub mtime: Timestamp,
+    /// Last change of the inode.
+    pub ctime: Timestamp,
+    /// Number of names.
+    pub nlink: u32,
+}
+
+impl Stat {
+    #[allow(
+        clippy::useless_conversion,
+        clippy::unnecessary_cast,
+        clippy::cast_lossless
+    )]
+    fn new(stat: &rustix::fs::Stat) -> Self {
+        let time = |secs: i64, nanos: u64| Timestamp {
+            secs,
+            nanos: nanos as u32,
+        };
+        Self {
+            dev: stat.st_dev as u64,
+            ino: stat.st_ino as u64,
+            kind: FileType::from_raw_mode(stat.st_mode).into(),
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            allocated: u64::try_from(stat.st_blocks)
+                .unwrap_or(0)
+                .saturating_mul(512),
+            mtime: time(stat.st_mtime as i64, stat.st_mtime_nsec as u64),
+            ctime: time(stat.st_ctime as i64, stat.st_ctime_nsec as u64),
+            nlink: u32::try_from(stat.st_nlink).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Of an open file or directory.
+    pub fn of(fd: BorrowedFd<'_>) -> rustix::io::Result<Self> {
+        rustix::fs::fstat(fd).map(|stat| Self::new(&stat))
+    }
+
+    /// The row that goes into the index.
+    pub fn row(&self, fs: FsId) -> FileStat {
+        FileStat {
+            fs,
+            ino: self.ino,
+            size: ByteLen(self.size),
+            mtime: self.mtime,
+            ctime: self.ctime,
+            nlink: self.nlink,
+        }
+    }
+
+    /// Whether the bytes behind two looks at one inode are, as far as `stat` can tell, the same.
+    pub fn unchanged_since(&self, earlier: &Self) -> bool {
+        (
+            self.dev, self.ino, self.kind, self.size, self.mtime, self.ctime,
+        ) == (
+            earlier.dev,
+            earlier.ino,
+            earlier.kind,
+            earlier.size,
+            earlier.mtime,
+            earlier.ctime,
+        )
+    }
+}
+
+/// A directory that stays open; everything below it is reached from here.
+#[derive(Debug)]
+pub struct Anchor {
+    fd: OwnedFd,
+    path: PathBuf,
+    stat: Stat,
+}
+
+/// Longest path given to one call, in bytes: `PATH_MAX` less some room.
+const LONGEST_PIECE: usize = 4000;
+
+/// Set once `openat2` was refused as unknown.
+static NO_OPENAT2: AtomicBool = AtomicBool::new(false);
+
+impl Anchor {
+    /// Opens the directory at an absolute path. The path's own components are trusted (they are
+    /// the user's choice); the last one may not be a symbolic link.
+    pub fn open(path: &Path) -> rustix::io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = if path.as_os_str().len() <= LONGEST_PIECE {
+            rustix::fs::open(path, flags, Mode::empty())?
+        } else {
+            let slash = rustix::fs::open("/", flags, Mode::empty())?;
+            open_below(slash.as_fd(), path.strip_prefix("/").unwrap_or(path), flags)?
+        };
+        let stat = Stat::of(fd.as_fd())?;
+        Ok(Self {
+            fd,
+            path: path.to_owned(),
+            stat,
+        })
+    }
+
+    /// Where it was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it was when it was opened.
+    pub const fn stat(&self) -> &Stat {
+        &self.stat
+    }
+
+    /// Whether another directory (or none) is at the path by now.
+    pub fn was_replaced(&self) -> bool {
+        Self::open(&self.path).map_or(true, |now| {
+            (now.stat.dev, now.stat.ino) != (self.stat.dev, self.stat.ino)
+        })
+    }
+
+    /// Opens a path at or below the anchor; the flags gain `O_NOFOLLOW` and `O_CLOEXEC`.
+    pub fn open_at(&self, path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        let below = path.strip_prefix(&self.path).map_err(|_| Errno::XDEV)?;
+        open_below(
+            self.fd.as_fd(),
+            below,
+            flags | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        )
+    }
+
+    /// `lstat` of a path at or below the anchor.
+    pub fn stat_at(&self, path: &Path) -> rustix::io::Result<Stat> {
+        if path == self.path {
+            return Stat::of(self.fd.as_fd());
+        }
+        Stat::of(self.open_at(path, OFlags::PATH)?.as_fd())
+    }
+
+    /// The target of a symbolic link at or below the anchor, raw.
+    pub fn read_link(&self, path: &Path) -> rustix::io::Result<Vec<u8>> {
+        let link = self.open_at(path, OFlags::PATH)?;
+        Ok(rustix::fs::readlinkat(&link, "", Vec::new())?.into_bytes())
+    }
+
+    /// Opens a directory to list it.
+    pub fn dir(&self, path: &Path) -> rustix::io::Result<OpenDir> {
+        let fd = self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK)?;
+        let stat = Stat::of(fd.as_fd())?;
+        Ok(OpenDir { fd, stat })
+    }
+}
+
+/// Opens `below` (relative, possibly empty or longer than `PATH_MAX`) beneath `start`.
+fn open_below(start: BorrowedFd<'_>, below: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    let bytes = below.as_os_str().as_bytes();
+    if bytes.is_empty() {
+        return open_piece(start, OsStr::new("."), flags);
+    }
+    let step = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut here: Option<OwnedFd> = None;
+    let mut rest = bytes;
+    loop {
+        let at = here.as_ref().map_or(start, AsFd::as_fd);
+        let one_by_one = NO_OPENAT2.load(Ordering::Relaxed);
+        let limit = if one_by_one { 1 } else { LONGEST_PIECE };
+        let Some(end) = piece_end(rest, limit) else {
+            return match open_piece(at, OsStr::from_bytes(rest), flags) {
+                // Refused just now: once more, by single components.
+                Err(_) if !one_by_one && NO_OPENAT2.load(Ordering::Relaxed) => continue,
+                other => other,
+            };
+        };
+        match open_piece(at, OsStr::from_bytes(&rest[..end]), step) {
+            Ok(fd) => {
+                here = Some(fd);
+                rest = &rest[end + 1..];
+            }
+            Err(_) if !one_by_one && NO_OPENAT2.load(Ordering::Relaxed) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+/// Where to cut a path so that the piece before is at most `limit` bytes, or one component if
+/// that is longer; `None` if no cut is needed.
+fn piece_end(path: &[u8], limit: usize) -> Option<usize> {
+    if path.len() <= limit {
+        return None;
+    }
+    let slash = |range: &[u8]| range.iter().rposition(|&byte| byte == b'/');
+    slash(&path[..limit]).or_else(|| path.iter().position(|&byte| byte == b'/'))
+}
+
+fn open_piece(at: BorrowedFd<'_>, piece: &OsStr, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    if NO_OPENAT2.load(Ordering::Relaxed) {
+        return rustix::fs::openat(at, piece, flags, Mode::empty());
+    }
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    // EAGAIN: a rename somewhere in the system raced with the check of `..`; EINTR: a slow server.
+    for _ in 0..100 {
+        match rustix::fs::openat2(at, piece, flags, Mode::empty(), resolve) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(Errno::NOSYS) => {
+                NO_OPENAT2.store(true, Ordering::Relaxed);
+                return Err(Errno::NOSYS);
+            }
+            result => return result,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+impl AsFd for Anchor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// A directory open for listing.
+#[derive(Debug)]
+pub struct OpenDir {
+    fd: OwnedFd,
+    /// What it is.
+    pub stat: Stat,
+}
+
+/// One name of a listing.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The name, any bytes but `/` and NUL.
+    pub name: OsString,
+    /// What it is, or why that could not be found out.
+    pub stat: rustix::io::Result<Stat>,
+}
+
+impl AsFd for OpenDir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Bytes of names read by one call.
+const LISTING_BUFFER: usize = 64 << 10;
+
+impl OpenDir {
+    /// Whether it has no names at all; `false` if that cannot be told. For a directory that is not
+    /// listed otherwise: a listing begins where this ended.
+    pub fn is_empty(&self) -> bool {
+        let mut buffer = Vec::with_capacity(1 << 10);
+        let mut entries = RawDir::new(&self.fd, buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            match entry {
+                Ok(entry) if matches!(entry.file_name().to_bytes(), b"." | b"..") => {}
+                Err(Errno::INTR) => {}
+                Ok(_) | Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    /// All names but `.`, `..`, snapshot directories and those that `skip` says, sorted by raw
+    /// bytes. Any failure of the listing itself fails it as a whole: half a listing would look
+    /// like deletions.
+    pub fn list(&self, skip: &dyn Fn(&OsStr) -> bool) -> rustix::io::Result<Vec<Found>> {
+        self.listed(false, skip)
+    }
+
+    /// The same with snapshot directories among the names: for whoever must account for all.
+    pub fn list_all(&self, skip: &dyn Fn(&OsStr) -> bool) -> rustix::io::Result<Vec<Found>> {
+        self.listed(true, skip)
+    }
+
+    fn listed(
+        &self,
+        with_snapshots: bool,
+        skip: &dyn Fn(&OsStr) -> bool,
+    ) -> rustix::io::Result<Vec<Found>> {
+        let mut buffer = Vec::with_capacity(LISTING_BUFFER);
+        let mut found = Vec::new();
+        let mut entries = RawDir::new(&self.fd, buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            let entry = match entry {
+                Err(Errno::INTR) => continue,
+                // The directory was removed while open: it has no names.
+                Err(Errno::NOENT) => break,
+                other => other?,
+            };
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            let snapshots = !with_snapshots
+                && is_snapshots(name)
+                && matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
+            if matches!(name.as_bytes(), b"." | b"..") || snapshots || skip(name) {
+                continue;
+            }
+            let stat = rustix::fs::statat(&self.fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW);
+            if matches!(stat, Err(Errno::NOENT)) {
+                continue;
+            }
+            let name = OsString::from_vec(name.as_bytes().to_vec());
+            found.push(Found {
+                name,
+                stat: stat.map(|stat| Stat::new(&stat)),
+            });
+        }
+        found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        // A directory that changes while it is listed may give a name twice.
+        found.dedup_by(|b, a| a.name == b.name);
+        Ok(found)
+    }
+
+    /// Opens a name of this directory; the flags gain `O_NOFOLLOW` and `O_CLOEXEC`. Nothing that is
+    /// mounted or swapped meanwhile leads out of it: a name is one component.
+    pub fn open_at(&self, name: &OsStr, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        if name.as_bytes().contains(&b'/') {
+            return Err(Errno::XDEV);
+        }
+        open_below(
+            self.fd.as_fd(),
+            Path::new(name),
+            flags | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        )
+    }
+
+    /// The target of a symbolic link in this directory, raw.
+    pub fn read_link(&self, name: &OsStr) -> rustix::io::Result<Vec<u8>> {
+        Ok(rustix::fs::readlinkat(&self.fd, name, Vec::new())?.into_bytes())
+    }
+}
+
+/// Whether a directory of this name holds snapshots: the tree many times over.
+pub fn is_snapshots(name: &OsStr) -> bool {
+    matches!(name.as_bytes(), b".snapshot" | b".zfs")
+}
+
+/// Whether a failure says that there is nothing (or nothing we may see) at a path. Everything
+/// else (no descriptors left, a disk error, a stale handle) says nothing about the path, and must
+/// never be taken for a deletion.
+pub fn means_absent(errno: Errno) -> bool {
+    matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP)
+}
+
+/// Whether a failure says that we may not look.
+pub fn means_denied(errno: Errno) -> bool {
+    matches!(errno, Errno::ACCESS | Errno::PERM)
+}
+
+#[cfg(test)]
+mod tests;
