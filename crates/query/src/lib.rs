@@ -12,7 +12,6 @@ pub mod answer;
 mod ask;
 pub mod aspects;
 mod candidates;
-mod catalogue;
 pub mod compare;
 pub mod covered;
 pub mod dirs;

@@ -24,8 +24,8 @@ use resemble_scan::ingest::{
 
 use crate::ask::AskError;
 use crate::aspects;
-use crate::catalogue::Shelf;
 use crate::compare::Memo;
+use crate::compare::cache::Shelf;
 use crate::portable::{self, CatalogueError};
 
 /// How a local index is opened.

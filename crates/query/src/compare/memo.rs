@@ -22,7 +22,7 @@ use super::Terms;
 use super::discounts::Discounts;
 use super::partners::{Partners, Question};
 use super::sides::{Holders, Sides};
-use crate::catalogue::codec;
+use crate::compare::cache::codec;
 
 /// Another version is another name: to be raised with the layout below.
 const VERSION: u64 = 2;

@@ -14,7 +14,7 @@
 //!    other. Of a file with several partners the common pieces are united, so what two partners both have counts
 //!    once.
 //!
-//! Both suppliers (`indexed` and `crate::catalogue`) fill one model (`sides`), and candidates and
+//! Both suppliers (`indexed` and `crate::compare::cache`) fill one model (`sides`), and candidates and
 //! boilerplate are counted over the contents of these two trees alone; so a daemon that knows a million other
 //! files and a command that has just read these give the same bytes.
 //!
@@ -23,6 +23,7 @@
 //! The trees are the scope: no ignore rule applies, whatever a daemon's root says about ignore files. If one
 //! lies in the other, it is no part of that other one.
 
+pub(crate) mod cache;
 mod classes;
 mod common;
 mod discounts;

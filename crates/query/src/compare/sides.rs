@@ -1,7 +1,7 @@
 //! The two sides of a comparison in memory, wherever they were learnt.
 //!
 //! Two suppliers fill this model, an index ([`super::indexed`]) and a look at the disk
-//! ([`crate::catalogue`]), and everything that is decided is decided here and after. So that both give
+//! ([`crate::compare::cache`]), and everything that is decided is decided here and after. So that both give
 //! the same bytes of answer, nothing of the supplier shows: contents are numbered in the order of the paths
 //! that hold them ([`Sides::put_in_order`]), and what is kept of a content is fetched by that number
 //! ([`Pieces`]), only where it is needed, which between two equal trees is never.

@@ -19,8 +19,8 @@ use resemble_scan::read::{
 use resemble_scan::walk::{Found, Kind, OpenDir, Stat, means_absent};
 
 use super::{BYTES, Chain, Dirs, FILES, Item, Notes, Shared, Task, Twins, lock};
-use crate::catalogue::known::{Place, Stamp, Where};
-use crate::catalogue::pair::{Opened, Pair, PairReader};
+use crate::compare::cache::known::{Place, Stamp, Where};
+use crate::compare::cache::pair::{Opened, Pair, PairReader};
 use crate::compare::sides::{Content, Entry, What};
 
 /// What is at a path of a side, by its components.
