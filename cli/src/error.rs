@@ -13,8 +13,8 @@ use resemble_proto::message::{BadParams, reason};
 use resemble_proto::pattern::BadPattern;
 use resemble_proto::places::PlaceError;
 use resemble_query::AskError;
+use resemble_query::catalogue::CatalogueError;
 use resemble_query::local::LocalError;
-use resemble_query::portable::CatalogueError;
 use resemble_query::templates::TemplateError;
 use resemble_report::quote::quoted;
 

@@ -18,7 +18,7 @@ use resemble_proto::catalogued;
 use resemble_proto::message::{SoftError, reason};
 use resemble_proto::path::PathText;
 use resemble_query::aspects::{self, INTO};
-use resemble_query::portable;
+use resemble_query::catalogue;
 use resemble_report::quote::quoted;
 
 use crate::error::{CliError, CliResult};
@@ -48,7 +48,7 @@ impl Named {
     fn of(shown: &Path) -> io::Result<Self> {
         let named = |shown: PathBuf, real| Self { shown, real };
         match fs::canonicalize(shown) {
-            Ok(real) if portable::is_catalogue(&real) => {
+            Ok(real) if catalogue::is_catalogue(&real) => {
                 Ok(named(with_colon(shown), catalogued::of_file(&real)))
             }
             Ok(real) => Ok(named(shown.to_owned(), real)),
@@ -59,7 +59,7 @@ impl Named {
                     return Err(error);
                 };
                 let real = match fs::canonicalize(name) {
-                    Ok(file) if portable::is_catalogue(&file) => catalogued::of_file(&file),
+                    Ok(file) if catalogue::is_catalogue(&file) => catalogued::of_file(&file),
                     _ => {
                         let label = name.to_str().filter(|label| catalogued::is_label(label));
                         catalogued::of_label(label.ok_or(error)?)

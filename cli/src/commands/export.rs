@@ -14,7 +14,7 @@ use resemble_proto::catalogued::{LABEL, is_label};
 use resemble_proto::message::{CatalogueForm, DumpForm};
 use resemble_proto::number::Fraction;
 use resemble_proto::places::Env;
-use resemble_query::portable::{self, Details, Samples, Totals};
+use resemble_query::catalogue::{self, Details, Samples, Totals};
 use resemble_report::human::counted;
 use resemble_report::human::human_size;
 use resemble_report::quote::quoted;
@@ -172,7 +172,7 @@ impl NewFile {
         done.map_err(failed("write", &self.target))?;
         let bytes = self.file.get_ref().metadata().map(|meta| meta.len());
         let bytes = bytes.map_err(failed("write", &self.target))?;
-        let catalogue = portable::open(&self.path)?;
+        let catalogue = catalogue::open(&self.path)?;
         let details = catalogue.head().details.clone();
         let totals = catalogue.totals()?;
         fs::rename(&self.path, &self.target).map_err(failed("write", &self.target))?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use resemble_proto::catalogued::is_label;
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
-use resemble_query::portable;
+use resemble_query::catalogue;
 use resemble_report::human::counted;
 use resemble_report::human::human_size;
 use resemble_report::quote::quoted;
@@ -28,7 +28,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ImportArgs) ->
         return Err(bad_label(label));
     }
     for file in &args.files {
-        let catalogue = portable::open(file)?;
+        let catalogue = catalogue::open(file)?;
         let own = &catalogue.head().details.label;
         let label = args.label.clone().unwrap_or_else(|| own.clone());
         let totals = catalogue.totals()?;
@@ -60,7 +60,7 @@ fn keep(ui: &mut Ui, env: &Env, global: &Global, file: &Path, label: &str) -> Cl
             Err(error) => ui.detail(&error.to_string()),
         }
     }
-    let received = portable::receive(&folder(env, global)?, file, label)?;
+    let received = catalogue::receive(&folder(env, global)?, file, label)?;
     Ok(received.keep()?)
 }
 

@@ -16,7 +16,7 @@ use resemble_proto::message::{FindRequest, FindRow, MeasureUnit, Scope, SoftErro
 use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use resemble_proto::places::Env;
-use resemble_query::portable;
+use resemble_query::catalogue;
 use resemble_report::quote::quoted;
 use serde::Serialize;
 
@@ -70,8 +70,8 @@ fn sweeps(
     let (mut all, mut now): (Vec<Sweep>, Vec<Named>) = (Vec::new(), Vec::new());
     for one in &named {
         if one.is_catalogued() {
-            let file = portable::file_of(&one.real, folder.as_deref())?;
-            let date = portable::open(&file)?.head().details.created;
+            let file = catalogue::file_of(&one.real, folder.as_deref())?;
+            let date = catalogue::open(&file)?.head().details.created;
             all.push(Sweep {
                 roots: vec![one.clone()],
                 date: Some(date),

@@ -7,7 +7,7 @@ use resemble_proto::message::{Answer, WatchOrigin, WatchRow};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
-use resemble_query::portable::{self, CatalogueError};
+use resemble_query::catalogue::{self, CatalogueError};
 
 use crate::args::{Global, WatchAction, WatchArgs};
 use crate::backend;
@@ -73,7 +73,7 @@ fn forget(env: &Env, global: &Global, label: &str) -> CliResult {
         Err(error) if global.socket.is_some() => return Err(error),
         Err(_) => {
             let folder = super::import::folder(env, global)?;
-            if !portable::forget(&folder, label)? {
+            if !catalogue::forget(&folder, label)? {
                 let label = label.to_owned();
                 return Err(CatalogueError::Unknown { label }.into());
             }
@@ -92,7 +92,7 @@ pub(super) fn kept(env: &Env, global: &Global) -> Vec<WatchRow> {
         one_file_system: false,
         text: true,
     };
-    portable::kept(&folder).into_iter().map(row).collect()
+    catalogue::kept(&folder).into_iter().map(row).collect()
 }
 
 fn real(dir: &Path) -> CliResult<PathText> {

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use resemble_index::{ReadError, Snapshot};
 use resemble_proto::message::DumpForm;
 
+use crate::catalogue;
 use crate::dump::{self, chunks, files};
-use crate::portable;
 
 /// Hands a dump of any form to `sink`, in pieces, until it breaks.
 pub fn dump(
@@ -25,7 +25,7 @@ pub fn dump(
         DumpForm::Chunks => chunks(snapshot, roots, &mut line),
         DumpForm::Files => files(snapshot, roots, &mut line),
         DumpForm::Catalogue(details) => {
-            portable::write(snapshot, roots, &details.into(), sink).map(drop)
+            catalogue::write(snapshot, roots, &details.into(), sink).map(drop)
         }
     }
 }

@@ -24,9 +24,9 @@ use resemble_scan::ingest::{
 
 use crate::ask::AskError;
 use crate::aspects;
+use crate::catalogue::{self, CatalogueError};
 use crate::compare::Memo;
 use crate::compare::cache::Shelf;
-use crate::portable::{self, CatalogueError};
 
 /// How a local index is opened.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ pub struct LocalOptions {
     pub cache_bytes: u64,
     /// Parameters of chunking and sampling.
     pub params: Params,
-    /// Where imported catalogues lie: see [`crate::portable`].
+    /// Where imported catalogues lie: see [`crate::catalogue`].
     pub catalogues: Option<PathBuf>,
     /// Folders of ours, besides that of the cache: nothing in them takes part.
     pub own: Vec<PathBuf>,
@@ -116,7 +116,7 @@ impl LocalIndex {
             None => Index::in_memory(&options.params)?,
         };
         // What a killed command has left is of no catalogue that anybody named now.
-        portable::unload_stray(&index, &[])?;
+        catalogue::unload_stray(&index, &[])?;
         let ingest = Ingest::new(Arc::new(index), ingest_options(&options, &[]));
         Ok(Self {
             ingest,
@@ -199,10 +199,10 @@ impl LocalIndex {
         let root = catalogued::source_of(path).map(|(_, root, _)| root);
         let root = root.unwrap_or_else(|| path.to_owned());
         if !self.attached.contains(&root) {
-            let file = portable::file_of(&root, self.options.catalogues.as_deref())?;
-            let catalogue = portable::open(&file)?;
+            let file = catalogue::file_of(&root, self.options.catalogues.as_deref())?;
+            let catalogue = catalogue::open(&file)?;
             self.attached.push(root.clone());
-            let loaded = portable::load(self.ingest.index(), &root, catalogue)?;
+            let loaded = catalogue::load(self.ingest.index(), &root, catalogue)?;
             self.changes += loaded.changes;
         }
         let snapshot = self.snapshot()?;
@@ -346,7 +346,7 @@ impl LocalIndex {
         /// Fewer changes than this are not worth compacting for.
         const MANY: u64 = 1000;
         for root in &self.attached {
-            if let Err(e) = portable::unload(self.ingest.index(), root) {
+            if let Err(e) = catalogue::unload(self.ingest.index(), root) {
                 tracing::debug!("a catalogue stays in the cache until the next command: {e}");
             }
         }

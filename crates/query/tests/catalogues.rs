@@ -11,8 +11,8 @@ use resemble_index::{Index, Look, Snapshot};
 use resemble_proto::catalogued;
 use resemble_proto::message::{FindRow, Scope};
 use resemble_proto::number::Fraction;
+use resemble_query::catalogue::{self, CatalogueError, Details, Samples};
 use resemble_query::find::{FindOptions, Subject, find};
-use resemble_query::portable::{self, CatalogueError, Details, Samples};
 
 mod scene;
 use scene::fake::{fake, member, packed, text_of};
@@ -31,7 +31,7 @@ fn with_samples(snapshot: &Snapshot, roots: &[PathBuf], text: bool, samples: Sam
         samples,
     };
     let mut bytes = Vec::new();
-    portable::write(snapshot, roots, &details, &mut |piece| {
+    catalogue::write(snapshot, roots, &details, &mut |piece| {
         bytes.extend_from_slice(piece);
         ControlFlow::Continue(())
     })
@@ -43,7 +43,7 @@ fn load(index: &Index, root: &Path, bytes: &[u8]) -> Result<(), CatalogueError> 
     let temp = tempfile::tempdir().expect("a folder");
     let file = temp.path().join("tree.cat");
     fs::write(&file, bytes).expect("a file");
-    portable::load(index, root, portable::open(&file)?).map(drop)
+    catalogue::load(index, root, catalogue::open(&file)?).map(drop)
 }
 
 fn rows(snapshot: &Snapshot, subject: &Path, within: &Path) -> Vec<FindRow> {
@@ -164,7 +164,7 @@ fn a_catalogue_changes_nothing_of_what_is_here() {
     load(&scene.index, &at, &lie).expect("well-formed");
     assert_eq!(scene.dump(), before);
     drop(live);
-    portable::unload_stray(&scene.index, &[]).expect("gone");
+    catalogue::unload_stray(&scene.index, &[]).expect("gone");
     scene.assert_as_fresh("after the catalogue went");
     let totals = scene
         .index

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use resemble_index::Index;
 use resemble_proto::catalogued::{self, Source};
 use resemble_proto::message::{Failure, FailureKind};
-use resemble_query::portable::{self, CatalogueError};
+use resemble_query::catalogue::{self, CatalogueError};
 
 use super::Indexer;
 use crate::state::Topic;
@@ -43,7 +43,7 @@ impl Indexer {
             return;
         };
         self.shared.mended(Topic::Catalogues);
-        let labels = portable::kept(&folder);
+        let labels = catalogue::kept(&folder);
         let roots: Vec<PathBuf> = labels
             .iter()
             .map(|label| catalogued::of_label(label))
@@ -52,12 +52,12 @@ impl Indexer {
         let mut known = before.clone();
         known.retain(|label, _| labels.contains(label));
         let mut there = Vec::with_capacity(roots.len());
-        let stray = portable::unload_stray(&index, &roots);
+        let stray = catalogue::unload_stray(&index, &roots);
         if let Err(error) = stray {
             tracing::warn!(%error, "a catalogue that was forgotten is still in the index");
         }
         for (label, root) in labels.iter().zip(roots) {
-            let file = portable::file_of_label(&folder, label);
+            let file = catalogue::file_of_label(&folder, label);
             match attach(&index, label, &root, &file, &mut known) {
                 Ok(()) => there.push(root),
                 Err(error) => {
@@ -91,10 +91,10 @@ impl Indexer {
             ));
         }
         // Before anything is replaced by it.
-        let catalogue = portable::open(file).map_err(refused)?;
-        portable::fits(&catalogue, index.params()).map_err(refused)?;
+        let catalogue = catalogue::open(file).map_err(refused)?;
+        catalogue::fits(&catalogue, index.params()).map_err(refused)?;
         drop(catalogue);
-        let received = portable::receive(&folder, file, label).map_err(refused)?;
+        let received = catalogue::receive(&folder, file, label).map_err(refused)?;
         let mut known = known(&index);
         let root = catalogued::of_label(label);
         let attached = attach(&index, label, &root, received.path(), &mut known);
@@ -126,7 +126,7 @@ impl Indexer {
             return Err(Failure::new(FailureKind::Refused, "no such catalogue"));
         };
         let folder = self.options.catalogues.clone().unwrap_or_default();
-        if !portable::forget(&folder, &label).map_err(refused)? {
+        if !catalogue::forget(&folder, &label).map_err(refused)? {
             let text =
                 format!("no catalogue {label:?} was imported; `resemble watch list` names them");
             return Err(Failure::new(FailureKind::Refused, text));
@@ -145,17 +145,17 @@ fn attach(
     file: &Path,
     known: &mut Known,
 ) -> Result<(), CatalogueError> {
-    let claimed = portable::claimed_checksum(file).map(|checksum| checksum.to_string());
+    let claimed = catalogue::claimed_checksum(file).map(|checksum| checksum.to_string());
     let is_there = index.snapshot()?.entry(root)?.is_some();
     if is_there && claimed.is_some() && known.get(label) == claimed.as_ref() {
         return Ok(());
     }
-    let catalogue = portable::open(file)?;
+    let catalogue = catalogue::open(file)?;
     let checksum = catalogue.checksum().to_string();
     // Said before: half a catalogue is not taken for a whole one after a crash.
     known.remove(label);
     remember(index, known)?;
-    portable::load(index, root, catalogue)?;
+    catalogue::load(index, root, catalogue)?;
     known.insert(label.to_owned(), checksum);
     Ok(())
 }

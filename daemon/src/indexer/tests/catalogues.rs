@@ -2,7 +2,7 @@
 
 use resemble_core::hash::content::digest;
 use resemble_proto::catalogued;
-use resemble_query::portable::{self, Details};
+use resemble_query::catalogue::{self, Details};
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn catalogue(files: &[&str]) -> Vec<u8> {
     };
     let mut bytes = Vec::new();
     let snapshot = running.shared.snapshot().unwrap();
-    portable::write(&snapshot, &[root], &details, &mut |piece| {
+    catalogue::write(&snapshot, &[root], &details, &mut |piece| {
         bytes.extend_from_slice(piece);
         ControlFlow::Continue(())
     })
@@ -45,8 +45,8 @@ fn forged(bytes: &[u8], folder: &Path) -> Vec<u8> {
         fs::write(&file, bytes).unwrap();
         let index = Index::in_memory(&Params::default()).unwrap();
         let root = catalogued::of_label("disk");
-        portable::open(&file)
-            .is_ok_and(|catalogue| portable::load(&index, &root, catalogue).is_err())
+        catalogue::open(&file)
+            .is_ok_and(|catalogue| catalogue::load(&index, &root, catalogue).is_err())
     });
     refused.next().unwrap()
 }
