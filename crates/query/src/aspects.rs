@@ -100,6 +100,13 @@ pub(crate) fn layer(a: Aspect, b: Aspect) -> Layer {
     }
 }
 
+/// All texts that an archive holds as one content, or all else in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WholeDigest {
+    pub(crate) digest: ContentDigest,
+    pub(crate) size: ByteLen,
+}
+
 /// What tells whether two contents are equal, and whether they are one text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Named {

@@ -5,17 +5,10 @@
 //! bytes.
 
 use resemble_core::similarity::{self, LEAST_JUDGED, too_small};
-use resemble_core::{ByteLen, ContentDigest, Measures, Relation, Score, rank};
+use resemble_core::{ByteLen, Measures, Relation, Score, rank};
 use resemble_proto::message::{Discount, Layer};
 
-use crate::aspects::{Aspect, Named, layer, same_text};
-
-/// One of the wholes of an archive.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Side {
-    pub(crate) digest: ContentDigest,
-    pub(crate) size: ByteLen,
-}
+use crate::aspects::{Aspect, Named, WholeDigest, layer, same_text};
 
 /// A pair of aspects, measured.
 #[derive(Clone, Debug)]
@@ -83,24 +76,24 @@ impl Met {
 ///
 /// What is too small to judge has no say; what one of them has nothing of is not shared.
 pub(crate) fn together(
-    ours: [Option<Side>; 2],
-    theirs: [Option<Side>; 2],
+    ours: [Option<WholeDigest>; 2],
+    theirs: [Option<WholeDigest>; 2],
     measures: [Option<Measures>; 2],
     min_shared: ByteLen,
 ) -> Option<Met> {
-    let digests = |sides: [Option<Side>; 2]| sides.map(|side| side.map(|side| side.digest));
-    let size = |sides: [Option<Side>; 2]| sides.iter().flatten().map(|side| side.size).sum();
+    let digests = |sides: [Option<WholeDigest>; 2]| sides.map(|side| side.map(|side| side.digest));
+    let size = |sides: [Option<WholeDigest>; 2]| sides.iter().flatten().map(|side| side.size).sum();
     let sizes: (ByteLen, ByteLen) = (size(ours), size(theirs));
     if digests(ours) == digests(theirs) {
         let measures = Measures::identical(sizes.0);
         let same = Some(Relation::SameText);
         return (!too_small(sizes.0)).then(|| Met::new(same, Layer::Text, measures, sizes));
     }
-    let bytes = |side: Option<Side>| side.map_or(0.0, |side| side.size.0 as f64);
+    let bytes = |side: Option<WholeDigest>| side.map_or(0.0, |side| side.size.0 as f64);
     let mut judged = [(0.0, 0.0); 3];
     for at in 0..2 {
         let (a, b) = (ours[at], theirs[at]);
-        let small = |side: Option<Side>| side.is_some_and(|side| side.size < LEAST_JUDGED);
+        let small = |side: Option<WholeDigest>| side.is_some_and(|side| side.size < LEAST_JUDGED);
         if small(a) || small(b) {
             continue;
         }

@@ -8,9 +8,8 @@ use std::collections::{BTreeSet, HashMap};
 use resemble_core::ContentId;
 use resemble_index::{ReadError, Snapshot};
 
-use crate::aspects::{Aspect, Place, aspects};
+use crate::aspects::{Aspect, Place, WholeDigest, aspects};
 use crate::members::Members;
-use crate::met::Side;
 
 /// The stand-ins of the files of a question.
 #[derive(Debug, Default)]
@@ -18,7 +17,7 @@ pub(crate) struct Stands {
     /// By stand-in: the contents that it stands for, ascending, and as what.
     owners: HashMap<ContentId, Vec<(ContentId, Aspect)>>,
     /// By owner: all texts and all else that it holds.
-    wholes: HashMap<ContentId, [Option<Side>; 2]>,
+    wholes: HashMap<ContentId, [Option<WholeDigest>; 2]>,
 }
 
 impl Stands {
@@ -40,7 +39,7 @@ impl Stands {
                 if aspect.is_whole()
                     && let Some(row) = snapshot.content(content)?
                 {
-                    let side = Side {
+                    let side = WholeDigest {
                         digest: row.digest,
                         size: row.size,
                     };
@@ -63,7 +62,7 @@ impl Stands {
     }
 
     /// All texts and all else that a file holds.
-    pub(crate) fn wholes(&self, owner: ContentId) -> [Option<Side>; 2] {
+    pub(crate) fn wholes(&self, owner: ContentId) -> [Option<WholeDigest>; 2] {
         self.wholes.get(&owner).copied().unwrap_or_default()
     }
 }

@@ -15,12 +15,12 @@ use super::exact::Exact;
 use super::{Bound, FindOptions, Own, Similar, Subject, Wanted, holders, nominated};
 use crate::ask::AskError;
 use crate::aspects::{
-    self, Aspect, Named, Place, Standing, lies_in, names, same_words, shown, standings,
+    self, Aspect, Named, Place, Standing, WholeDigest, lies_in, names, same_words, shown, standings,
 };
 use crate::estimate::{enough_shared, estimate_in};
 use crate::evidence::{Counts, Kept, Known};
 use crate::members::Members;
-use crate::met::{Met, Side, relate, together};
+use crate::met::{Met, relate, together};
 
 /// Among these files, or in the whole index.
 pub(super) fn search_in(
@@ -71,7 +71,7 @@ fn own_place(snapshot: &Snapshot, subject: &Subject) -> Result<Option<Place>, As
 #[derive(Default)]
 struct Wholes {
     /// Of texts, of all else: the measures and the other's size, or nothing in common.
-    found: [Option<(Measures, Side)>; 2],
+    found: [Option<(Measures, WholeDigest)>; 2],
     /// One that was found, by its place among the parts.
     number: u32,
 }
@@ -176,7 +176,7 @@ impl Search<'_> {
 
     fn pair(&mut self, pair: &Pair<'_>, standings: &[Standing]) -> Result<(), AskError> {
         if pair.aspect.is_whole() {
-            let side = Side {
+            let side = WholeDigest {
                 digest: pair.row.digest,
                 size: pair.row.size,
             };
@@ -250,7 +250,7 @@ impl Search<'_> {
     fn combine(&mut self, others: &[(Aspect, Arc<Digest>)]) -> Result<(), AskError> {
         let of = |aspect| {
             let mut digests = others.iter().filter(|(other, _)| *other == aspect);
-            digests.next().map(|(_, digest)| Side {
+            digests.next().map(|(_, digest)| WholeDigest {
                 digest: digest.content,
                 size: digest.size,
             })
@@ -263,7 +263,7 @@ impl Search<'_> {
                     aspects::other_whole(self.snapshot, place.content, wholes.number)?
                 && let Some(row) = self.snapshot.content(other)?
             {
-                let side = Side {
+                let side = WholeDigest {
                     digest: row.digest,
                     size: row.size,
                 };

@@ -12,9 +12,8 @@ use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentDigest, ContentId};
 use resemble_index::{ReadError, Snapshot};
 
-use crate::aspects::Aspect;
+use crate::aspects::{Aspect, WholeDigest};
 use crate::members::{Member, Members};
-use crate::met::Side;
 use crate::stands::Stands;
 
 /// The contents that can be compared: not the empty one.
@@ -32,7 +31,7 @@ pub(super) struct Table {
     /// The contents of files, by place, that enough text stands for.
     speaking: HashSet<u32>,
     /// By owner: all texts and all else that it holds.
-    wholes: HashMap<u32, [Option<Side>; 2]>,
+    wholes: HashMap<u32, [Option<WholeDigest>; 2]>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -179,7 +178,7 @@ impl Table {
     }
 
     /// All texts and all else that a file holds.
-    pub(super) fn wholes(&self, owner: u32) -> [Option<Side>; 2] {
+    pub(super) fn wholes(&self, owner: u32) -> [Option<WholeDigest>; 2] {
         self.wholes.get(&owner).copied().unwrap_or_default()
     }
 
