@@ -29,8 +29,8 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
 use resemble_query::AskError;
-use resemble_query::aspects::{self, Aspect};
 use resemble_query::find::{self, Incoming, Stream, holders};
+use resemble_query::renditions::{self, Aspect};
 use resemble_report::quote::quoted;
 use resemble_scan::apart::{Formats, Limits, TakeApart};
 
@@ -416,7 +416,7 @@ pub(crate) fn read_now(
 /// The soft error of a subject that is no member of its file.
 fn no_member(sought: &Sought) -> SoftError {
     let path = match sought {
-        Sought::Member(member) => aspects::shown(&member.file.shown, &member.names),
+        Sought::Member(member) => renditions::shown(&member.file.shown, &member.names),
         Sought::File(file) => file.shown.clone(),
         Sought::Stdin(_) => PathBuf::from("-"),
     };

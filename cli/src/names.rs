@@ -17,8 +17,8 @@ use std::path::{Component, Path, PathBuf};
 use resemble_proto::catalogued;
 use resemble_proto::message::{SoftError, reason};
 use resemble_proto::path::PathText;
-use resemble_query::aspects::{self, INTO};
 use resemble_query::catalogue;
+use resemble_query::renditions::{self, INTO};
 use resemble_report::quote::quoted;
 
 use crate::error::{CliError, CliResult};
@@ -182,7 +182,7 @@ fn member_shown(archive: &Named, member: &Path) -> Option<PathBuf> {
     let rest = member.as_os_str().as_bytes();
     let rest = rest.strip_prefix(archive.real.as_os_str().as_bytes())?;
     let rest = rest.strip_prefix(&[INTO])?;
-    Some(aspects::shown(&archive.shown, rest))
+    Some(renditions::shown(&archive.shown, rest))
 }
 
 /// A member of an archive or a mail, as it was named.
@@ -197,13 +197,13 @@ pub struct NamedMember {
 impl NamedMember {
     /// The real path of the file, and the names.
     pub fn real(&self) -> PathBuf {
-        aspects::shown(&self.file.real, &self.names)
+        renditions::shown(&self.file.real, &self.names)
     }
 }
 
 /// What a path that leads nowhere names if it leads to a file up to some `!`.
 pub fn member_of(path: &Path) -> Option<NamedMember> {
-    aspects::ways_into(path).find_map(|(file, names)| {
+    renditions::ways_into(path).find_map(|(file, names)| {
         let real = fs::canonicalize(file).ok().filter(|real| real.is_file())?;
         Some(NamedMember {
             file: Named {

@@ -28,9 +28,9 @@ use resemble_scan::apart::TakeApart;
 use resemble_scan::read::{Content, Reader};
 
 use crate::ask::{AskError, anchor_of, bytes_of, unreadable};
-use crate::aspects::{self, Aspect, Located, Place};
-use crate::evidence::{self, Counts, Nominee};
-use crate::members::Members;
+use crate::nominate::evidence::{self, Counts, Nominee};
+use crate::renditions::{self, Aspect, Located, Place};
+use crate::scope::Members;
 
 mod exact;
 pub mod holders;
@@ -118,7 +118,7 @@ impl Subject {
         path: &Path,
         params: &Params,
     ) -> Result<Option<Self>, AskError> {
-        let Some(found) = aspects::locate(snapshot, path)? else {
+        let Some(found) = renditions::locate(snapshot, path)? else {
             return Ok(None);
         };
         let stored = match found.row.state.content() {
@@ -141,7 +141,7 @@ impl Subject {
     /// The indexed file at `path` as the index has it, whatever happened since; `None` if it has not
     /// been read.
     pub fn remembered(snapshot: &Snapshot, path: &Path) -> Result<Option<Self>, ReadError> {
-        let Some(found) = aspects::locate(snapshot, path)? else {
+        let Some(found) = renditions::locate(snapshot, path)? else {
             return Ok(None);
         };
         match found.row.state.content() {
@@ -163,7 +163,7 @@ impl Subject {
         let member = match found.member {
             Some((number, _)) => {
                 let member = Some(number);
-                Some(aspects::names(snapshot, Place { content, member })?)
+                Some(renditions::names(snapshot, Place { content, member })?)
             }
             None => None,
         };
@@ -185,7 +185,7 @@ impl Subject {
             return Ok(self.others.clone());
         };
         let mut others = Vec::new();
-        for (aspect, content) in aspects::aspects(snapshot, place)? {
+        for (aspect, content) in renditions::aspects(snapshot, place)? {
             others.extend(stored(snapshot, content)?.map(|digest| (aspect, Arc::new(digest))));
         }
         Ok(others)

@@ -10,28 +10,23 @@
 
 pub mod answer;
 mod ask;
-pub mod aspects;
-mod candidates;
 pub mod catalogue;
 pub mod compare;
 pub mod covered;
 pub mod dirs;
 pub mod dump;
-mod estimate;
-mod evidence;
 pub mod find;
 pub mod groups;
+mod judge;
 pub mod local;
-pub mod members;
-mod met;
+mod nominate;
 pub mod pairs;
 pub mod parallel;
-mod said;
-mod stands;
+mod prove;
+pub mod renditions;
+pub mod scope;
 pub mod templates;
-mod texts;
 pub mod why;
-mod worded;
 
 pub use ask::{AskError, LARGEST_READ, anchor_of, bytes_of, soft_error, unreadable};
 /// What every question is asked of.

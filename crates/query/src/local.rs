@@ -23,10 +23,10 @@ use resemble_scan::ingest::{
 };
 
 use crate::ask::AskError;
-use crate::aspects;
 use crate::catalogue::{self, CatalogueError};
 use crate::compare::Memo;
 use crate::compare::cache::Shelf;
+use crate::renditions;
 
 /// How a local index is opened.
 #[derive(Clone, Debug)]
@@ -206,7 +206,7 @@ impl LocalIndex {
             self.changes += loaded.changes;
         }
         let snapshot = self.snapshot()?;
-        if snapshot.entry(path)?.is_none() && aspects::locate(&snapshot, path)?.is_none() {
+        if snapshot.entry(path)?.is_none() && renditions::locate(&snapshot, path)?.is_none() {
             return Err(LocalError::Path {
                 path: catalogued::shown(path).unwrap_or_default(),
                 source: rustix::io::Errno::NOENT.into(),

@@ -21,15 +21,15 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
-use crate::aspects::{Aspect, is_same_text, layer, same_words};
-use crate::candidates::{Block, Common};
-use crate::estimate::{enough_shared, estimate_in};
-use crate::evidence::{Counts, Kept};
-use crate::members::{Member, Members};
-use crate::met::{Met, together};
+use crate::judge::estimate::{enough_shared, estimate_in};
+use crate::judge::matched::{Met, together};
+use crate::nominate::block::{Block, Common};
+use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::threads;
-use crate::stands::Stands;
-use crate::texts::{Compared, Texts};
+use crate::prove::texts::{Compared, Texts};
+use crate::renditions::owners::Stands;
+use crate::renditions::{Aspect, is_same_text, layer, same_words};
+use crate::scope::{Member, Members};
 
 /// Which pairs an answer has.
 #[derive(Clone, Debug, Default)]

@@ -44,10 +44,10 @@ use resemble_proto::message::Layer;
 use resemble_scan::apart::TakeApart;
 
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_measures};
-use crate::estimate::estimate;
 use crate::find::read_now;
-use crate::said::{said, way};
-use crate::worded::worded;
+use crate::judge::estimate::estimate;
+use crate::prove::extracted::{said, way};
+use crate::prove::words::worded;
 
 pub use explain::explain;
 pub use layout::{Block, BlockKind};

@@ -19,9 +19,9 @@ use resemble_proto::message::{
 };
 use resemble_proto::path::PathText;
 use resemble_query::AskError;
-use resemble_query::aspects::Aspect;
 use resemble_query::find::{self, FindOptions};
 use resemble_query::pairs::{self, PairsOptions};
+use resemble_query::renditions::Aspect;
 use resemble_query::{answer, compare, covered, dirs, groups};
 use resemble_scan::fsid::FsIds;
 use resemble_scan::ingest::RootOptions;

@@ -13,7 +13,7 @@ use resemble_index::{Entry, FileState, ReadError, Snapshot, Totals};
 use resemble_proto::message::{
     Degraded, IndexStatus, RootState, RootStatus, StatusAnswer, Unopened,
 };
-use resemble_query::aspects;
+use resemble_query::renditions;
 use resemble_scan::ingest::RootOptions;
 
 use super::context::Context;
@@ -200,7 +200,7 @@ fn skipped_parts(
     for skipped in snapshot.skipped_parts(content)? {
         if unopened.len() < StatusAnswer::MOST_UNOPENED {
             unopened.push(Unopened {
-                path: aspects::shown(path, &skipped.path).into(),
+                path: renditions::shown(path, &skipped.path).into(),
                 reason: skipped.reason,
             });
         }

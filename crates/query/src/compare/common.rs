@@ -12,7 +12,7 @@ use resemble_core::Fingerprint;
 use resemble_core::similarity::Boilerplate;
 
 use super::wanted::spread;
-use crate::evidence::CHUNK;
+use crate::nominate::evidence::CHUNK;
 
 /// Bits of a bucket's number: 16 MiB of counters.
 const BUCKETS: u32 = 22;

@@ -10,7 +10,7 @@ use super::classes::Row;
 use super::partners::Question;
 use super::sides::Sides;
 use crate::ask::AskError;
-use crate::evidence::Counts;
+use crate::nominate::evidence::Counts;
 use crate::parallel::in_parallel;
 
 /// Of each pair in a row the discounted score, and how many contents have what is discounted; `None`:

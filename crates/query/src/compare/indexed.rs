@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::sides::{Content, Entry, Numbering, Pieces, Side, Sides, What, inner_of};
 use crate::ask::AskError;
-use crate::members::Rules;
+use crate::scope::Rules;
 
 /// What an index keeps of contents, by their number in the comparison.
 pub(super) struct Indexed<'a> {

@@ -30,8 +30,8 @@ use super::common::Common;
 use super::sides::{Content, Holders, Pieces, Sides};
 use super::wanted::evidence_keys;
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
-use crate::estimate::{enough_shared, estimate_prepared};
-use crate::evidence::{Counts, Kept};
+use crate::judge::estimate::{enough_shared, estimate_prepared};
+use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::in_parallel;
 
 /// Subjects looked up in one scan.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use resemble_core::similarity::Sketch;
 
-use crate::evidence::{CHUNK, chunk_keys};
+use crate::nominate::evidence::{CHUNK, chunk_keys};
 use crate::parallel::threads;
 
 /// Fills `keys` with the distinct evidence of a content: fingerprints as they are, chunks with

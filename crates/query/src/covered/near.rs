@@ -17,7 +17,7 @@ use super::entries::{Listed, Listing};
 use super::equals::Outside;
 use crate::ask::AskError;
 use crate::find::{Similar, Subject, among};
-use crate::members::Members;
+use crate::scope::Members;
 
 /// The row of each file that has a quarter of its bytes in a file under a root: with the file that has most
 /// of them.

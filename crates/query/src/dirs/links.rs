@@ -12,9 +12,9 @@ use resemble_core::{ChunkList, ContentId, Relation, Signature};
 use resemble_index::{ContentRow, ReadError, Snapshot};
 use resemble_proto::number::Fraction;
 
-use crate::candidates::{Block, Common};
-use crate::estimate::{enough_shared, estimate_prepared};
-use crate::evidence::Kept;
+use crate::judge::estimate::{enough_shared, estimate_prepared};
+use crate::nominate::block::{Block, Common};
+use crate::nominate::evidence::Kept;
 use crate::parallel::threads;
 
 /// Links kept of one content.

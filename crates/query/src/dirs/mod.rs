@@ -27,7 +27,7 @@ use resemble_proto::path::PathText;
 
 use crate::ask::AskError;
 use crate::find::LISTED;
-use crate::members::Members;
+use crate::scope::Members;
 use links::Side;
 use trees::Trees;
 

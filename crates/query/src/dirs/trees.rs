@@ -7,7 +7,7 @@ use resemble_core::tree::{Forest, Held, Holdings, Limits, Link, Node};
 use resemble_core::{ByteLen, ContentId};
 use resemble_index::{ReadError, Snapshot};
 
-use crate::members::Members;
+use crate::scope::Members;
 
 /// Levels of directories below a path of the question. What lies deeper counts with the directory at
 /// this depth: a chain of thousands of directories is an accident or an attack, and each level of two such

@@ -2,7 +2,7 @@
 //!
 //! Every pair of aspects but wholes can be measured exactly: what stands for a file is made of it anew, and counts only if
 //! it still is what the index has. Texts that somebody made of documents are measured as words
-//! ([`crate::worded`]): where their lines end is of no meaning. Two files are measured on their bytes, and
+//! ([`crate::prove::words`]): where their lines end is of no meaning. Two files are measured on their bytes, and
 //! as words where that is more to say.
 
 use std::collections::HashMap;
@@ -16,11 +16,11 @@ use resemble_proto::message::{Layer, SoftError};
 
 use super::{FindOptions, Subject, holders};
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
-use crate::aspects::{Aspect, Standing, names, shown};
-use crate::members::Members;
-use crate::met::{Met, all_words};
-use crate::said::said;
-use crate::worded::{measured, worded};
+use crate::judge::matched::{Met, all_words};
+use crate::prove::extracted::said;
+use crate::prove::words::{measured, worded};
+use crate::renditions::{Aspect, Standing, names, shown};
+use crate::scope::Members;
 
 /// Reads what exact measures need.
 pub(super) struct Exact<'a> {

@@ -29,10 +29,10 @@ use resemble_proto::path::PathText;
 use resemble_scan::apart::TakeApart;
 
 use crate::ask::{AskError, LARGEST_READ, bytes_of, soft_error};
-use crate::aspects::{INTO, Place, names, shown, standings};
-use crate::members::Members;
 use crate::parallel::{on_threads, threads};
-use crate::said::{Said, said, said_all};
+use crate::prove::extracted::{Said, said, said_all};
+use crate::renditions::{INTO, Place, names, shown, standings};
+use crate::scope::Members;
 
 /// Samples of the file that are looked up, at most.
 const SAMPLES: u32 = 1 << 14;

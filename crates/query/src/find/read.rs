@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::read_now;
 use crate::ask::{AskError, anchor_of, unreadable};
-use crate::aspects::{Aspect, members_at, stand_for};
+use crate::renditions::{Aspect, members_at, stand_for};
 
 /// A file, or a member in one, that was read.
 #[derive(Clone, Debug)]

@@ -14,13 +14,13 @@ use resemble_proto::message::{Discount, SoftError};
 use super::exact::Exact;
 use super::{Bound, FindOptions, Own, Similar, Subject, Wanted, holders, nominated};
 use crate::ask::AskError;
-use crate::aspects::{
+use crate::judge::estimate::{enough_shared, estimate_in};
+use crate::judge::matched::{Met, relate, together};
+use crate::nominate::evidence::{Counts, Kept, Known};
+use crate::renditions::{
     self, Aspect, Named, Place, Standing, WholeDigest, lies_in, names, same_words, shown, standings,
 };
-use crate::estimate::{enough_shared, estimate_in};
-use crate::evidence::{Counts, Kept, Known};
-use crate::members::Members;
-use crate::met::{Met, relate, together};
+use crate::scope::Members;
 
 /// Among these files, or in the whole index.
 pub(super) fn search_in(
@@ -260,7 +260,7 @@ impl Search<'_> {
             let mut theirs = wholes.found.map(|found| found.map(|(_, side)| side));
             if theirs.iter().any(Option::is_none)
                 && let Some(other) =
-                    aspects::other_whole(self.snapshot, place.content, wholes.number)?
+                    renditions::other_whole(self.snapshot, place.content, wholes.number)?
                 && let Some(row) = self.snapshot.content(other)?
             {
                 let side = WholeDigest {

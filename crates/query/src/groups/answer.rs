@@ -19,11 +19,11 @@ use super::links::{By, HalfLink};
 use super::solve::{Ignored, stripped};
 use super::{About, Collection};
 use crate::ask::AskError;
-use crate::aspects::{Aspect, Place, aspects, is_same_text};
-use crate::estimate::estimate;
-use crate::evidence::Kept;
-use crate::met::together;
+use crate::judge::estimate::estimate;
+use crate::judge::matched::together;
+use crate::nominate::evidence::Kept;
 use crate::parallel::{on_threads, threads};
+use crate::renditions::{Aspect, Place, aspects, is_same_text};
 
 /// All pairs of so many members are measured for the worst of them: those furthest from the
 /// centre. Of a group of a thousand all pairs are half a million.

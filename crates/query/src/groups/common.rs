@@ -19,7 +19,7 @@ use super::Room;
 use super::sort::{Merge, Record, Sorter};
 use super::table::Table;
 use crate::ask::AskError;
-use crate::evidence::{CHUNK, Counts, Kept, chunk_keys, fingerprint_keys};
+use crate::nominate::evidence::{CHUNK, Counts, Kept, chunk_keys, fingerprint_keys};
 use crate::parallel::{on_threads, threads};
 
 /// A piece of a content: the kind in the top bit, then the key, then the content's place.

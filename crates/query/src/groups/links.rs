@@ -17,7 +17,7 @@ use super::scratch::Scratch;
 use super::sort::{Merge, Record, Run};
 use super::table::Table;
 use crate::ask::AskError;
-use crate::evidence::Counts;
+use crate::nominate::evidence::Counts;
 
 /// A link as one of its ends sees it. Shares are in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -37,8 +37,8 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 
 use crate::ask::AskError;
-use crate::members::Members;
-use crate::stands::Stands;
+use crate::renditions::owners::Stands;
+use crate::scope::Members;
 
 mod answer;
 mod common;
@@ -89,7 +89,7 @@ struct Collection {
     members: Members,
     looked: Looked,
     table: Table,
-    counts: crate::evidence::Counts,
+    counts: crate::nominate::evidence::Counts,
     links: Links,
     ignored: u64,
     notes: Vec<String>,

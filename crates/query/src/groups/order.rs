@@ -15,7 +15,7 @@ use resemble_proto::path::PathText;
 
 use super::Collection;
 use crate::ask::AskError;
-use crate::members::Member;
+use crate::scope::Member;
 
 /// Every path of the collection once.
 pub(super) fn rows(collection: &Collection) -> Result<Vec<OrderRow>, AskError> {

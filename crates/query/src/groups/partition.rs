@@ -13,7 +13,7 @@ use resemble_index::varint::{self, Reader};
 
 use super::scratch::{Extent, Scratch};
 use crate::ask::AskError;
-use crate::evidence::Kept;
+use crate::nominate::evidence::Kept;
 
 /// What sub-problems are about, on disk.
 #[derive(Debug)]

@@ -27,12 +27,12 @@ use super::partition::Partition;
 use super::sort::{Run, Sorter};
 use super::table::Table;
 use crate::ask::AskError;
-use crate::aspects::{Aspect, is_same_text, layer, same_words};
-use crate::candidates::{Block, Common, Tally};
-use crate::estimate::{enough_shared, estimate};
-use crate::evidence::{Counts, Kept};
-use crate::met::together;
+use crate::judge::estimate::{enough_shared, estimate};
+use crate::judge::matched::together;
+use crate::nominate::block::{Block, Common, Tally};
+use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::{on_threads, threads};
+use crate::renditions::{Aspect, is_same_text, layer, same_words};
 
 /// Which pairs are links.
 #[derive(Clone, Copy, Debug)]

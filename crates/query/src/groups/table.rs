@@ -12,9 +12,9 @@ use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentDigest, ContentId};
 use resemble_index::{ReadError, Snapshot};
 
-use crate::aspects::{Aspect, WholeDigest};
-use crate::members::{Member, Members};
-use crate::stands::Stands;
+use crate::renditions::owners::Stands;
+use crate::renditions::{Aspect, WholeDigest};
+use crate::scope::{Member, Members};
 
 /// The contents that can be compared: not the empty one.
 #[derive(Debug, Default)]

@@ -11,8 +11,8 @@ use resemble_proto::number::Fraction;
 
 use super::file::{Record, TemplateError};
 use super::store::Store;
-use crate::evidence::Kept;
 use crate::groups;
+use crate::nominate::evidence::Kept;
 
 /// Records what the files of the request have in common as a template of `store`. A content that
 /// several files have counts once. `scratch` as in [`groups::groups`].

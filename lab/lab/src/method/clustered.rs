@@ -21,7 +21,7 @@ use resemble_methods::{Scheme, shingle};
 use resemble_proto::message::{Answer, SoftError};
 use resemble_proto::path::PathText;
 use resemble_query::bytes_of;
-use resemble_query::members::Member;
+use resemble_query::scope::Member;
 use resemble_report::figure::Figure;
 
 use super::Asked;

@@ -44,7 +44,7 @@ use resemble_proto::message::{Answer, Scope, SoftError};
 use resemble_proto::path::PathText;
 
 use crate::error::{LabError, MethodError};
-use resemble_query::members::Members;
+use resemble_query::scope::Members;
 
 use cache::CachedSignatures;
 pub use cache::SignatureCache;

@@ -9,7 +9,7 @@ use super::all_pairs::{Found, all_pairs};
 use super::signed::Signed;
 use super::{Asked, Bar, Told, sorted};
 use crate::error::LabError;
-use resemble_query::members::Member;
+use resemble_query::scope::Member;
 
 pub(super) fn pairs(
     asked: &Asked<'_>,

@@ -19,7 +19,7 @@ use resemble_proto::path::PathText;
 use super::signed::Signed;
 use super::{Asked, pairs};
 use crate::error::LabError;
-use resemble_query::members::Member;
+use resemble_query::scope::Member;
 
 pub(super) fn groups(asked: &Asked<'_>, bar: MethodBar) -> Result<Answer<MethodRow>, LabError> {
     let mut kinds: HashMap<ContentId, ContentKind> = HashMap::new();

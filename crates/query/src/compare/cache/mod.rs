@@ -38,7 +38,7 @@ use self::scan::Scanned;
 use crate::ask::AskError;
 use crate::compare::sides::Pieces;
 use crate::compare::{Terms, of_sides};
-use crate::evidence::CHUNK;
+use crate::nominate::evidence::CHUNK;
 
 /// Where catalogues are kept, and how large they may become.
 pub(crate) struct Shelf<'a> {

@@ -33,8 +33,8 @@ use super::Shelf;
 use super::known::{Catalogue, Names, Place, Stamp};
 use crate::ask::AskError;
 use crate::compare::sides::{Content, Entry, Numbering, Side, Sides, inner_of};
-use crate::members::Rules;
 use crate::parallel::threads;
+use crate::scope::Rules;
 
 /// Files handed out at a time.
 const FILES: usize = 64;

@@ -24,7 +24,7 @@ use super::known::{Catalogue, Place, Where};
 use super::scan::Scanned;
 use super::{Packed, Shelf};
 use crate::compare::sides::{Content, Side};
-use crate::members::Rules;
+use crate::scope::Rules;
 
 /// More pools in one catalogue are made into one.
 const MOST_POOLS: usize = 24;

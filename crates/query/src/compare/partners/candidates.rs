@@ -13,7 +13,7 @@ use super::Question;
 use crate::ask::AskError;
 use crate::compare::common::{Buckets, Common};
 use crate::compare::wanted::Wanted;
-use crate::evidence::{CHUNK, Counts, Kept};
+use crate::nominate::evidence::{CHUNK, Counts, Kept};
 use crate::parallel::in_parallel;
 
 /// What is found for all batches.

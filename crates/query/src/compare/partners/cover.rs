@@ -7,8 +7,8 @@ use resemble_core::similarity::{Boilerplate, Sketch};
 use resemble_core::{ChunkList, ContentKind, Score, Signature};
 
 use super::Ready;
-use crate::estimate::estimate;
-use crate::evidence::Kept;
+use crate::judge::estimate::estimate;
+use crate::nominate::evidence::Kept;
 
 /// Which pieces of a subject any of its partners has.
 #[derive(Default)]

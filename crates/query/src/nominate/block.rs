@@ -18,7 +18,7 @@ use resemble_core::similarity::discount;
 use resemble_core::{Fingerprint, StopFlag, Stopped};
 use resemble_index::PostingKind;
 
-use crate::evidence::{Counts, Kept, chunk_keys, fingerprint_keys};
+use crate::nominate::evidence::{Counts, Kept, chunk_keys, fingerprint_keys};
 use crate::parallel::on_threads;
 
 /// How much two contents have in common.

@@ -8,8 +8,8 @@ use std::collections::{BTreeSet, HashMap};
 use resemble_core::ContentId;
 use resemble_index::{ReadError, Snapshot};
 
-use crate::aspects::{Aspect, Place, WholeDigest, aspects};
-use crate::members::Members;
+use crate::renditions::{Aspect, Place, WholeDigest, aspects};
+use crate::scope::Members;
 
 /// The stand-ins of the files of a question.
 #[derive(Debug, Default)]

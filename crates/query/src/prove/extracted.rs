@@ -13,7 +13,7 @@ use resemble_scan::apart::{HEAD, TakeApart};
 use resemble_scan::read::{open_regular, read_prefix};
 
 use crate::ask::{AskError, LARGEST_READ, anchor_of, bytes_of, unreadable};
-use crate::aspects::{INTO, ways_into};
+use crate::renditions::{INTO, ways_into};
 
 /// A file, or a member in one, for a comparison of two.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use resemble_index::{ContentRow, PostingKind, ReadError, Snapshot};
 use resemble_proto::message::Discount;
 use resemble_proto::number::Fraction;
 
-use crate::members::Members;
+use crate::scope::Members;
 
 /// A content that has something in common with the subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

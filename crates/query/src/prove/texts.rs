@@ -15,10 +15,10 @@ use resemble_core::{ByteLen, ContentKind, StopFlag, Stopped};
 use resemble_index::Snapshot;
 
 use crate::ask::{AskError, LARGEST_READ, bytes_of};
-use crate::candidates::Common;
-use crate::evidence::Kept;
-use crate::members::Members;
+use crate::nominate::block::Common;
+use crate::nominate::evidence::Kept;
 use crate::parallel::{in_parallel, on_threads, threads};
+use crate::scope::Members;
 
 /// The most bytes of text that are read for one question; they take some three times that in memory.
 const BUDGET: ByteLen = ByteLen(256 << 20);

@@ -18,6 +18,8 @@ use resemble_core::{ByteLen, ContentDigest, ContentId, Digest, WordsDigest};
 use resemble_index::{ContentRow, FileRow, PartRole, ReadError, Snapshot};
 use resemble_proto::message::{Layer, StandsAs};
 
+pub(crate) mod owners;
+
 /// What separates the names on the way to a member, and a file from the members in it.
 pub const INTO: u8 = b'!';
 

@@ -8,7 +8,7 @@ use resemble_core::similarity::{self, LEAST_JUDGED, too_small};
 use resemble_core::{ByteLen, Measures, Relation, Score, rank};
 use resemble_proto::message::{Discount, Layer};
 
-use crate::aspects::{Aspect, Named, WholeDigest, layer, same_text};
+use crate::renditions::{Aspect, Named, WholeDigest, layer, same_text};
 
 /// A pair of aspects, measured.
 #[derive(Clone, Debug)]

@@ -1,0 +1,4 @@
+//! What is said of a pair: its measures, its relation, and which of several matches stands.
+
+pub(crate) mod estimate;
+pub(crate) mod matched;

@@ -1,0 +1,4 @@
+//! Candidates from postings: the one place that says who may resemble whom.
+
+pub(crate) mod block;
+pub(crate) mod evidence;

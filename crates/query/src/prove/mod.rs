@@ -1,0 +1,5 @@
+//! The two files decide: what they say is read, and compared as it is.
+
+pub(crate) mod extracted;
+pub(crate) mod texts;
+pub(crate) mod words;
