@@ -1,18 +1,16 @@
 //! `dirs`: similar directories, and the listing of one.
 
-mod scene;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::scene::{Scene, in_a_process_of_its_own, text};
 use resemble_core::Relation;
 use resemble_proto::message::{Answer, DirRow, DirsRequest, Scope};
 use resemble_proto::number::Fraction;
 use resemble_query::dirs::{dirs, listing, relation};
 use resemble_scan::ingest::{RootOptions, Target};
-use scene::{Scene, in_a_process_of_its_own, text};
 
 fn ask(scene: &Scene, request: DirsRequest) -> Answer<DirRow> {
     let snapshot = scene.index.snapshot().expect("a snapshot");
@@ -422,7 +420,7 @@ fn hostile_names_and_depths() {
 
 #[test]
 fn what_could_not_be_read_is_not_identical() {
-    if in_a_process_of_its_own("what_could_not_be_read_is_not_identical", true) {
+    if in_a_process_of_its_own("dirs::what_could_not_be_read_is_not_identical", true) {
         return;
     }
     let mut scene = Scene::new();

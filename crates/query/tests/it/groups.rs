@@ -17,8 +17,8 @@ use resemble_query::AskError;
 use resemble_query::groups::{groups, order};
 use resemble_query::pairs::{PairsOptions, pairs};
 
-mod scene;
-use scene::Scene;
+use crate::scene;
+use crate::scene::Scene;
 
 fn text(seed: u64, len: usize) -> Vec<u8> {
     scene::text(seed, len)

@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 use resemble_proto::message::{CoverPair, Coverage, CoveredRequest, SoftError, Whole};
 use resemble_query::covered::covered;
 
-mod scene;
-use scene::{Mounted, Scene, in_a_process_of_its_own, skipped, text};
+use crate::scene::{Mounted, Scene, in_a_process_of_its_own, skipped, text};
 
 fn ask(scene: &Scene, dir: &Path, by: &[PathBuf]) -> Whole<Coverage> {
     let snapshot = scene.index.snapshot().expect("a snapshot");
@@ -311,7 +310,7 @@ fn what_is_no_regular_file_is_not_covered() {
 
 #[test]
 fn what_cannot_be_read_is_not_covered() {
-    if in_a_process_of_its_own("what_cannot_be_read_is_not_covered", true) {
+    if in_a_process_of_its_own("covered::what_cannot_be_read_is_not_covered", true) {
         return;
     }
     let mut scene = Scene::new();

@@ -1,7 +1,5 @@
 //! Texts that are equal, or nearly, as words: said as such, and measured.
 
-mod scene;
-
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,8 +12,8 @@ use resemble_query::find::{self, FindOptions, Subject};
 use resemble_query::pairs::{PairsOptions, pairs};
 use resemble_query::why::compare_apart;
 
-use scene::Scene;
-use scene::fake::{Fake, fake, text_of};
+use crate::scene::Scene;
+use crate::scene::fake::{Fake, fake, text_of};
 
 /// Sentences of their own for each seed.
 fn prose(seed: u64, sentences: usize) -> String {

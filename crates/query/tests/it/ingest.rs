@@ -1,17 +1,16 @@
 //! Reconciling real trees: what is read, what is kept, what is left out.
 
-mod scene;
-
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::scene;
+use crate::scene::{Scene, text};
 use resemble_core::ByteLen;
 use resemble_index::{Entry, FileState};
 use resemble_scan::ingest::{Cause, Target};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use scene::{Scene, text};
 
 #[test]
 fn a_second_look_reads_nothing() {

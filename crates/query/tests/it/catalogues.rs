@@ -14,9 +14,8 @@ use resemble_proto::number::Fraction;
 use resemble_query::catalogue::{self, CatalogueError, Details, Samples};
 use resemble_query::find::{FindOptions, Subject, find};
 
-mod scene;
-use scene::fake::{fake, member, packed, text_of};
-use scene::{Scene, text};
+use crate::scene::fake::{fake, member, packed, text_of};
+use crate::scene::{Scene, text};
 
 fn written(snapshot: &Snapshot, roots: &[PathBuf], text: bool) -> Vec<u8> {
     with_samples(snapshot, roots, text, Samples::All)

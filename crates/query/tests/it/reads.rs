@@ -1,16 +1,14 @@
 //! What is read, how often, and what is told of it.
 
-mod scene;
-
 use std::fs::{self, File, FileTimes};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use crate::scene::{Scene, text};
 use resemble_index::FileState;
 use resemble_scan::ingest::{
     Cause, Committed, Listing, Observer, Report, Scope, Target, Unobserved,
 };
-use scene::{Scene, text};
 
 /// Writes down all that it is told.
 #[derive(Default)]

@@ -14,8 +14,7 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::pairs::{PairsOptions, pairs};
 
-mod scene;
-use scene::Scene;
+use crate::scene::Scene;
 
 /// Prose of an author: words of a vocabulary of his own, few of them frequent.
 fn prose(author: u64, from: usize, words: usize) -> String {

@@ -1,7 +1,5 @@
 //! Trees that nobody would make on purpose, or only on purpose.
 
-mod scene;
-
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};
 use std::os::unix::ffi::OsStrExt;
@@ -9,12 +7,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::scene::{Mounted, Scene, in_a_process_of_its_own, mount, skipped, text};
 use resemble_index::{Entry, FileState, SpecialKind};
 use resemble_scan::ingest::{Cause, Target};
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use rustix::io::Errno;
 use rustix::process::Resource;
-use scene::{Mounted, Scene, in_a_process_of_its_own, mount, skipped, text};
 
 fn errors(report: &resemble_scan::ingest::Report) -> Vec<(PathBuf, i32)> {
     let errors = report.errors.iter();
@@ -25,7 +23,7 @@ fn errors(report: &resemble_scan::ingest::Report) -> Vec<(PathBuf, i32)> {
 
 #[test]
 fn what_may_not_be_read_is_said_and_not_shown() {
-    if in_a_process_of_its_own("what_may_not_be_read_is_said_and_not_shown", true) {
+    if in_a_process_of_its_own("hostile::what_may_not_be_read_is_said_and_not_shown", true) {
         return;
     }
     let denied = Errno::ACCESS.raw_os_error();
@@ -82,7 +80,7 @@ fn what_may_not_be_read_is_said_and_not_shown() {
 
 #[test]
 fn a_root_that_may_not_be_read_is_unavailable() {
-    if in_a_process_of_its_own("a_root_that_may_not_be_read_is_unavailable", true) {
+    if in_a_process_of_its_own("hostile::a_root_that_may_not_be_read_is_unavailable", true) {
         return;
     }
     let mut scene = Scene::new();
@@ -101,7 +99,7 @@ fn a_root_that_may_not_be_read_is_unavailable() {
 
 #[test]
 fn running_out_of_descriptors_is_no_deletion() {
-    if in_a_process_of_its_own("running_out_of_descriptors_is_no_deletion", false) {
+    if in_a_process_of_its_own("hostile::running_out_of_descriptors_is_no_deletion", false) {
         return;
     }
     let mut scene = Scene::new();

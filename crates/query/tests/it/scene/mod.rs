@@ -1,7 +1,5 @@
 //! A tree on disk, the index of it, and the oracle: the dump of a fresh scan.
 
-#![allow(dead_code)] // each test binary uses its part
-
 pub(crate) mod fake;
 
 use std::fs;

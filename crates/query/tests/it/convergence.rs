@@ -6,16 +6,14 @@
 //! hard-linked file hears anything. What a watcher adds (it may tell more, in any order, or only of
 //! the directory) is drawn at random, so a failure shrinks to the few operations that matter.
 
-mod scene;
-
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use crate::scene::{Scene, text};
 use proptest::prelude::*;
 use resemble_scan::ingest::{Cause, Target};
-use scene::{Scene, text};
 
 /// One operation; the numbers pick among few names, so that they meet.
 #[derive(Clone, Debug)]

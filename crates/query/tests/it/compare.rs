@@ -1,8 +1,6 @@
 //! `compare` on real trees: the classes of the contract, case by case, against a naive reference, and the same
 //! bytes of answer from an index and from the disk.
 
-mod scene;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
@@ -10,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
+use crate::scene::{Scene, text};
 use proptest::prelude::*;
 use resemble_core::similarity::{NoBoilerplate, Templates, estimate_texts, relation};
 use resemble_core::{Digest, Params, Relation};
@@ -22,7 +21,6 @@ use resemble_proto::path::PathText;
 use resemble_query::compare::{Recent, compare};
 use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_scan::ingest::Unobserved;
-use scene::{Scene, text};
 
 fn request(scene: &Scene, a: &str, b: &str, options: CompareOptions) -> CompareRequest {
     CompareRequest {

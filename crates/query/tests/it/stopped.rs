@@ -15,8 +15,7 @@ use resemble_query::pairs::PairsOptions;
 use resemble_query::templates::{Store, TemplateError};
 use resemble_query::{AskError, Snapshot, compare, covered, dirs, dump, groups, pairs, templates};
 
-mod scene;
-use scene::Scene;
+use crate::scene::Scene;
 
 /// Two folders with versions of each other's files.
 fn two_versions() -> Scene {

@@ -1,7 +1,5 @@
 //! Documents and archives: what stands for them, from the file to the answer.
 
-mod scene;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,8 +14,9 @@ use resemble_query::groups;
 use resemble_query::pairs::{PairsOptions, pairs};
 use resemble_scan::ingest::{Cause, Ingest, Target, Unobserved};
 
-use scene::Scene;
-use scene::fake::{Fake, Record, fake, member, packed, part, text_of};
+use crate::scene;
+use crate::scene::Scene;
+use crate::scene::fake::{Fake, Record, fake, member, packed, part, text_of};
 
 /// Sentences of their own for each seed.
 fn prose(seed: u64, sentences: usize) -> String {
