@@ -1,6 +1,6 @@
 //! Two trees compared, from nothing and again, with the time of each.
 //!
-//!     cargo run --release -p resemble-engine --example compare -- A B [CACHE]
+//!     cargo run --release -p resemble-query --example compare -- A B [CACHE]
 //!
 //! Prints the rows (class, path of A, path of B, the larger containment, tab-separated) and, on standard error,
 //! the totals and times. With CACHE a catalogue is kept there, and used.

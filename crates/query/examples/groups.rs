@@ -1,7 +1,7 @@
 //! Groups of a directory with the time and memory they take.
 //!
 //! ```text
-//! cargo run --release -p resemble-engine --example groups -- DIR… [--cache FILE] [--memory BYTES]
+//! cargo run --release -p resemble-query --example groups -- DIR… [--cache FILE] [--memory BYTES]
 //!     [--top N] [--of FILE] [--family] [--min MILLIONTHS] [--order] [--scratch DIR]
 //! ```
 #![allow(clippy::print_stdout, clippy::print_stderr, missing_docs)]
