@@ -236,7 +236,7 @@ fn watched_files_are_never_mapped() {
 }
 
 /// Crates that are on their way: the list only shrinks.
-const STILL_CYCLIC: [&str; 1] = ["crates/query"];
+const STILL_CYCLIC: [&str; 0] = [];
 
 #[test]
 fn the_modules_of_a_crate_import_each_other_in_one_direction() {
@@ -332,10 +332,9 @@ fn rooms_know_no_more_than_they_must() {
 
 /// Names that several types of one crate have, between blanks: the list only shrinks.
 const STILL_AMBIGUOUS: &str = "\
-    Batch Block Bound Catalogue Common Content Contents Document Errors Found Head Holders \
-    Item Kept Known Link Listed Listing Lists Loaded Opened Own Pair Pairs Part Piece \
-    Pieces Place Pool Question Record Rest Row Rules Run Shared Side Similar Sought Source \
-    Stamp State Subject Table Taken Tally Terms Totals Twins Visit Wanted What Written \
+    Block Bound Catalogue Common Document Errors Found Head Holders Item Kept Known Listed Lists \
+    Loaded Opened Own Pair Pairs Part Piece Place Question Record Rest Row Run Shared Side \
+    Similar Sought Source Stamp State Subject Table Tally Terms Totals Twins Wanted What Written \
 ";
 
 #[test]
