@@ -62,8 +62,9 @@ fn every_promise_names_a_test_that_repeats_it() {
     let mut tests = BTreeMap::new();
     tests_below(&here.join("src"), &mut tests);
     tests_below(&here.join("tests"), &mut tests);
-    // Where the view lies is the daemon's affair.
+    // Where the view lies, and what it answers with, is the daemon's affair.
     tests_below(&here.join("../tests/system"), &mut tests);
+    tests_below(&here.join("../daemon/tests"), &mut tests);
     let page = fs::read_to_string(here.join("../docs/semantics.md")).unwrap();
     let promises = promises_in(&page);
     assert!(promises.len() > 40, "the page was read: {}", promises.len());

@@ -108,6 +108,8 @@ fn the_overlay_lives_and_dies_with_the_daemon() {
     assert!(!point.exists(), "it was made by the daemon");
 }
 
+/// The report has no more rows than a listing has entries: `shown` says how many, `total` how many
+/// there are.
 #[test]
 fn a_report_shows_no_more_than_a_listing() {
     if !can_mount() {
