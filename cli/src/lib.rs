@@ -15,9 +15,9 @@
 //! * [`args`] is every option, with the help texts; parsing touches nothing of the system.
 //! * [`commands`] has one file per verb; what all verbs that ask do is in [`question`].
 //! * [`backend`] knows who answers, and hides who it was.
-//! * [`lists`] prints answers that are lists; [`mod@print`] and [`plans`] print the documents of the
-//!   questions about whole collections. What they print is made by `resemble_report`, which opens
-//!   no file: [`evidence`] and [`plans`] read for it.
+//! * [`lists`] prints answers that are lists; [`mod@print`] and [`plans`] print the documents of
+//!   the questions about whole collections. What they print is made by `resemble_report`, which
+//!   opens no file: [`evidence`] and [`plans`] read for it.
 //! * [`ui`] is the only place that prints; [`error`] the only one that knows exit codes.
 #![forbid(unsafe_code)]
 

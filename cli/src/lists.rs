@@ -46,8 +46,8 @@ impl ListBody for SimilarPairs {
     }
 }
 
-/// A body of one list, for an answer that no saved report is made of: the verb, its parameters, the name
-/// of the list, its rows.
+/// A body of one list, for an answer that no saved report is made of: the verb, its parameters, the
+/// name of the list, its rows.
 macro_rules! list_body {
     ($(#[$doc:meta])* $body:ident($verb:literal, $parameters:ty): $list:ident, $row:ty;) => {
         $(#[$doc])*

@@ -1,10 +1,10 @@
 //! One way for every question.
 //!
-//! A verb says what it names, what it asks and how the answer is printed ([`Verb`]). The rest is the same
-//! for all of them, and is here:
+//! A verb says what it names, what it asks and how the answer is printed ([`Verb`]). The rest is
+//! the same for all of them, and is here:
 //!
-//! 1. What is named and is not there is a soft error. If that was everything, the answer is empty: a
-//!    question about nothing is not one about all that the daemon watches.
+//! 1. What is named and is not there is a soft error. If that was everything, the answer is empty:
+//!    a question about nothing is not one about all that the daemon watches.
 //! 2. Whoever answers is chosen by what is named, and looks at it anew ([`Backend`]).
 //! 3. Rows and errors name files as the arguments lead to them.
 //! 4. The output is opened after the answer is there: a question that fails leaves no empty file.

@@ -284,7 +284,7 @@ fn rooms_know_no_more_than_they_must() {
         (
             "query",
             &[
-                "redb",
+                "redb::",
                 "std::os::unix::net",
                 "UnixStream",
                 "UnixListener",
@@ -382,7 +382,7 @@ fn type_defined(line: &str) -> Option<String> {
 }
 
 /// Lines of more than 100 columns in all sources: the number only shrinks.
-const STILL_TOO_LONG: usize = 895;
+const STILL_TOO_LONG: usize = 650;
 
 #[test]
 fn no_line_is_longer_than_a_hundred_columns() {

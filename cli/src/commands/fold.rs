@@ -1,8 +1,8 @@
 //! `resemble groups --files-from LIST`: a list of hits, a line a cluster.
 //!
-//! What `grep -l` finds is often one text in thirty versions. Here the first of them stands for all, in
-//! the order of the list, so what was ranked stays ranked (Broder et al. 1997, section 6, fold search
-//! results so).
+//! What `grep -l` finds is often one text in thirty versions. Here the first of them stands for
+//! all, in the order of the list, so what was ranked stays ranked (Broder et al. 1997, section 6,
+//! fold search results so).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

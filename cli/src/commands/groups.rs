@@ -102,8 +102,8 @@ impl Verb for Grouping<'_> {
         parameters(self.args, params)
     }
 
-    /// The similar directories of the same files, which a page or a workbook shows first, and the best
-    /// pairs side by side, for a page.
+    /// The similar directories of the same files, which a page or a workbook shows first, and the
+    /// best pairs side by side, for a page.
     fn adorn(
         &self,
         ui: &mut Ui,

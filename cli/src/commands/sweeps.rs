@@ -1,7 +1,8 @@
 //! What sweeps know: the part that `lost` and `history` share.
 //!
-//! A sweep is a catalogue with its date; the directories that are named besides are one more, which is
-//! now. Every step is a question that other commands ask, so the daemon and this process give one answer.
+//! A sweep is a catalogue with its date; the directories that are named besides are one more, which
+//! is now. Every step is a question that other commands ask, so the daemon and this process give
+//! one answer.
 
 pub(super) mod history;
 pub(super) mod lost;
@@ -162,8 +163,8 @@ impl Search<'_> {
         Ok(self.similar(&real, scope, Some(0))?.map(|_| real))
     }
 
-    /// The sweep and the place of a file that is named in a catalogue, or is here, or was somewhere once:
-    /// then the sweep that knows the longest end of its path, the latest of several.
+    /// The sweep and the place of a file that is named in a catalogue, or is here, or was somewhere
+    /// once: then the sweep that knows the longest end of its path, the latest of several.
     fn follow(&mut self, path: &Path) -> CliResult<Option<Followed>> {
         if let Ok(named) = names::required(path) {
             if named.real.is_dir() {

@@ -7,8 +7,8 @@ use crate::environment::{Environment, prose};
 const JANUARY: &str = "1767225600";
 const FEBRUARY: &str = "1769904000";
 
-/// `docs` in January, in February, and now: a plan that is edited and moved twice, one that stays, one that dies, one that is
-/// new.
+/// `docs` in January, in February, and now: a plan that is edited and moved twice, one that stays,
+/// one that dies, one that is new.
 fn sweeps() -> Environment {
     let env = Environment::new();
     let plan = prose(1, 300);

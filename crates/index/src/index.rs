@@ -116,8 +116,8 @@ impl Index {
         self.transact(|writing| writing.apply(changes))
     }
 
-    /// Makes every content unseen ([`crate::Look::Unseen`]): what takes files apart does it in another way from
-    /// now on. Parts stay until their containers are read again.
+    /// Makes every content unseen ([`crate::Look::Unseen`]): what takes files apart does it in
+    /// another way from now on. Parts stay until their containers are read again.
     pub fn forget_looks(&self) -> Result<(), ApplyError> {
         // The method by itself is not general enough in its lifetime.
         #[allow(clippy::redundant_closure_for_method_calls)]

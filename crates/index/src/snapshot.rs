@@ -148,8 +148,8 @@ impl Snapshot {
 
     /// The same view for questions that take these templates for no evidence.
     ///
-    /// The index itself answers as before: templates are the user's decisions about what to make of it.
-    /// They travel with the view because every question has one, and all of them must agree.
+    /// The index itself answers as before: templates are the user's decisions about what to make of
+    /// it. They travel with the view because every question has one, and all of them must agree.
     #[must_use]
     pub fn with_templates(self, templates: Arc<Templates>) -> Self {
         Self { templates, ..self }

@@ -1,4 +1,5 @@
-//! The documents of reports: what `compare`, `covered`, `dirs`, `groups`, `find` and `pairs` print as JSON.
+//! The documents of reports: what `compare`, `covered`, `dirs`, `groups`, `find` and `pairs` print
+//! as JSON.
 //!
 //! A [`Document`] is the whole of a report: what was asked, how far the answer holds, the answer,
 //! and what could not be looked at. It is written as JSON and read back from it, and what is read
@@ -9,8 +10,9 @@
 //! 1. Documents are written by hand, not by a derived `Serialize`: each row stands on a line of its
 //!    own (see [`crate::report`]), totals come before the lists, errors last. The same walk over
 //!    the lists ([`Body::lists`]) serves `json` and `jsonl`.
-//! 2. A line of `jsonl` must say which list it is of: `covered` has rows with the same fields in two
-//!    of them. In documents of more than one list the first field of a line is therefore `"row"`.
+//! 2. A line of `jsonl` must say which list it is of: `covered` has rows with the same fields in
+//!    two of them. In documents of more than one list the first field of a line is therefore
+//!    `"row"`.
 //! 3. Reading is derived, tolerant of unknown fields and of absent ones that have a default, so
 //!    that an older program reads a newer report of the same schema.
 
@@ -217,8 +219,8 @@ pub struct CoveredParameters {
     pub filter: CoveredFilter,
 }
 
-/// What the lists of a saved covered report were filtered by: never what is covered, and so absent in an
-/// answer about files.
+/// What the lists of a saved covered report were filtered by: never what is covered, and so absent
+/// in an answer about files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CoveredFilter {
     /// Globs of files that are listed.

@@ -1,10 +1,11 @@
 //! What the discount by frequency does to pairs that share a frame and to pairs that share a text.
 //!
-//! `cargo run --release -p resemble-query --example discount DIR [EVERY]`: indexes DIR in memory, takes every EVERY-th
-//! content and all partners with which it has a relation by the raw score, and judges each pair by its bytes: the comment
-//! at the head of both files is cut off, and what is left is compared exactly. A pair *has a common text* if a quarter
-//! of either rest lies in the other, and *shares a frame* if less than a twentieth does. Printed is which part of both
-//! kinds keeps a relation (25 %) after the discount, for several ways to weigh.
+//! `cargo run --release -p resemble-query --example discount DIR [EVERY]`: indexes DIR in memory,
+//! takes every EVERY-th content and all partners with which it has a relation by the raw score, and
+//! judges each pair by its bytes: the comment at the head of both files is cut off, and what is
+//! left is compared exactly. A pair *has a common text* if a quarter of either rest lies in the
+//! other, and *shares a frame* if less than a twentieth does. Printed is which part of both kinds
+//! keeps a relation (25 %) after the discount, for several ways to weigh.
 
 #![allow(clippy::print_stdout)]
 

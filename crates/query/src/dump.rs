@@ -1,9 +1,9 @@
 //! `dump --canonical`: what the index knows of a tree, in a form that two states of one tree share.
 //!
 //! One line for each path (each hard link has its own), in the order of the paths' raw bytes,
-//! fields separated by tabs: path, type, size, content digest, chunks, link target. Nothing in it depends on ids, times,
-//! devices, inodes or on when a file was read, so that the dump of a live index can be compared with
-//! that of a fresh scan: the oracle of the tests.
+//! fields separated by tabs: path, type, size, content digest, chunks, link target. Nothing in it
+//! depends on ids, times, devices, inodes or on when a file was read, so that the dump of a live
+//! index can be compared with that of a fresh scan: the oracle of the tests.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -34,7 +34,8 @@ pub fn dump(
 
 type Visit<'a> = dyn FnMut(&Path, &Entry) -> Result<ControlFlow<()>, ReadError> + 'a;
 
-/// Visits everything at and below `roots`, each path once, in the order of raw bytes, until `visit` breaks.
+/// Visits everything at and below `roots`, each path once, in the order of raw bytes, until `visit`
+/// breaks.
 fn each(snapshot: &Snapshot, roots: &[PathBuf], visit: &mut Visit<'_>) -> Result<(), ReadError> {
     // In the order of paths, what lies below a root follows it at once; raw bytes are the order of
     // the lines.

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Each builds the answer types of `resemble-proto`; the daemon and the command line call the same
-//! ones. Where a question is about bytes, both files are read by `resemble-scan`, with all its care.
+//! ones. Where a question is about bytes, both files are read by `resemble-scan`, with all its
+//! care.
 #![forbid(unsafe_code)]
 
 pub mod answer;

@@ -39,10 +39,11 @@ pub fn on_threads<S: Send, E: Send>(
     })
 }
 
-/// Calls `work` once for each of `0..count`, in no order, with a state of each thread's own, and returns
-/// the states. The first failure ends it.
+/// Calls `work` once for each of `0..count`, in no order, with a state of each thread's own, and
+/// returns the states. The first failure ends it.
 ///
-/// Whoever needs an order sorts what comes out: nothing of an answer may depend on who worked on what.
+/// Whoever needs an order sorts what comes out: nothing of an answer may depend on who worked on
+/// what.
 pub fn in_parallel<S: Send, E: Send>(
     count: usize,
     state: impl Fn() -> S + Sync,

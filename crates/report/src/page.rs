@@ -65,7 +65,8 @@ pub struct Page {
 const SHOWN: usize = 60;
 
 impl Page {
-    /// All files of the report: the page, a CSV file for each table and plot, an SVG file for each plot.
+    /// All files of the report: the page, a CSV file for each table and plot, an SVG file for each
+    /// plot.
     pub fn into_files(mut self) -> Vec<(String, Vec<u8>)> {
         let page = (format!("{}.md", self.name), self.page(1, "").into_bytes());
         let mut files = std::mem::take(&mut self.files);
@@ -83,8 +84,8 @@ impl Page {
         files
     }
 
-    /// The page as Markdown, its title a heading of this level; `folder`: where the other files are, seen from the page, with a
-    /// slash at its end.
+    /// The page as Markdown, its title a heading of this level; `folder`: where the other files
+    /// are, seen from the page, with a slash at its end.
     pub fn page(&self, level: usize, folder: &str) -> String {
         let mark = "#".repeat(level);
         let mut page = format!("{mark} {}\n\n{}\n", self.title, self.about);

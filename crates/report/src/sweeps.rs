@@ -1,8 +1,8 @@
 //! How files change from sweep to sweep: `resemble history --summary`.
 //!
-//! Broder et al. 1997 (section 6) name it as a use of their clusters: how often and how much documents change, how they
-//! move, how long they live. Each sweep is compared with the next; a file is followed through edits and moves, so its
-//! life goes on under another name.
+//! Broder et al. 1997 (section 6) name it as a use of their clusters: how often and how much
+//! documents change, how they move, how long they live. Each sweep is compared with the next; a
+//! file is followed through edits and moves, so its life goes on under another name.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -422,7 +422,8 @@ mod tests {
         table.expect("a table").to_csv()
     }
 
-    /// A file that moves and is edited is one file; a copy of it is another, and what dies has the age of its first day.
+    /// A file that moves and is edited is one file; a copy of it is another, and what dies has the
+    /// age of its first day.
     #[test]
     fn lives_go_on_under_other_names() {
         use CompareClass::{Contained, Edited, Moved, MovedEdited, OnlyA, OnlyB, Same};

@@ -1,14 +1,16 @@
 //! Files taken apart: what they say and hold, digested like any file.
 //!
-//! The bytes of a document say little about its text, those of an archive nothing about what it holds. So a file is
-//! taken apart (`resemble-extract`, in a process of its own), and each part is a content like any other: digested in
-//! the same way, stored once, found by the same postings. From here on nothing knows formats.
+//! The bytes of a document say little about its text, those of an archive nothing about what it
+//! holds. So a file is taken apart (`resemble-extract`, in a process of its own), and each part is
+//! a content like any other: digested in the same way, stored once, found by the same postings.
+//! From here on nothing knows formats.
 //!
-//! Two more contents stand for an archive or a mail as a **whole**: one of all texts in it and one of all else.
-//! Nothing is read for them. Samples nest, so the sample of all leaves together is the union of their samples, cut to a
-//! common level: the same windows that one pass over all bytes would have kept, but for those across the seams. It does
-//! not depend on the order of the leaves but in the order it keeps, and neither does the name of a whole: it is made of
-//! the leaves' digests. A whole has no chunks: they would be those of its leaves once more.
+//! Two more contents stand for an archive or a mail as a **whole**: one of all texts in it and one
+//! of all else. Nothing is read for them. Samples nest, so the sample of all leaves together is the
+//! union of their samples, cut to a common level: the same windows that one pass over all bytes
+//! would have kept, but for those across the seams. It does not depend on the order of the leaves
+//! but in the order it keeps, and neither does the name of a whole: it is made of the leaves'
+//! digests. A whole has no chunks: they would be those of its leaves once more.
 
 use std::fmt;
 use std::os::fd::BorrowedFd;
@@ -31,8 +33,8 @@ const MOST_SKIPPED: usize = 64;
 
 /// Takes files apart. Can be used by several threads.
 pub trait TakeApart: fmt::Debug + Send + Sync {
-    /// Whether a file with this name and these first bytes (up to [`HEAD`]) can be taken apart. Cheap: asked of every
-    /// file that is read.
+    /// Whether a file with this name and these first bytes (up to [`HEAD`]) can be taken apart.
+    /// Cheap: asked of every file that is read.
     fn applies(&self, name: &[u8], head: &[u8]) -> bool;
 
     /// Takes an open file apart that [`Self::applies`] to; see [`Extractor::extract`].
@@ -69,7 +71,8 @@ impl Formats {
     /// Within these limits, and with these commands for what no library reads.
     pub fn new(limits: Limits, converters: Vec<Converter>) -> Self {
         let id = format!("{FORMATS} {limits:?} {converters:?}");
-        // Not by its name: an installation that replaces the program while it runs does not replace this one.
+        // Not by its name: an installation that replaces the program while it runs does not replace
+        // this one.
         let program = vec![PathBuf::from("/proc/self/exe"), PathBuf::from(WORKER)];
         Self {
             extractor: Extractor::new(program, limits, converters),
@@ -364,7 +367,8 @@ mod tests {
     }
 
     proptest! {
-        /// The sample of a whole is that of its leaves' bytes one after the other, but for the seams.
+        /// The sample of a whole is that of its leaves' bytes one after the other, but for the
+        /// seams.
         #[test]
         fn a_whole_is_sampled_as_if_it_were_read(
             sizes in prop::collection::vec(1usize..20_000, 1..8),
@@ -385,7 +389,8 @@ mod tests {
             let level = whole.signature.level.max(read.signature.level);
             let whole_at: Vec<_> = whole.signature.at_level(level).collect();
             let read_at: Vec<_> = read.signature.at_level(level).collect();
-            // What is in no leaf lies across a seam: 63 windows or 4 shingles each, one in 2^level of them sampled.
+            // What is in no leaf lies across a seam: 63 windows or 4 shingles each, one in 2^level
+            // of them sampled.
             prop_assert!(whole_at.iter().all(|print| read_at.contains(print)));
             let seams = (leaves.len() - 1) * if is_text { 4 } else { 63 };
             prop_assert!(read_at.len() - whole_at.len() <= seams);

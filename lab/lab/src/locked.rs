@@ -1,8 +1,8 @@
 //! Folders in which one at a time works.
 //!
-//! Who works in a folder holds the lock of the file `lock` in it. A folder that is to go is taken out of the
-//! way under another name **while its lock is held**: nobody begins to work in a folder that is half gone,
-//! and who has waited for the lock of one that went makes a new one.
+//! Who works in a folder holds the lock of the file `lock` in it. A folder that is to go is taken
+//! out of the way under another name **while its lock is held**: nobody begins to work in a folder
+//! that is half gone, and who has waited for the lock of one that went makes a new one.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -75,8 +75,9 @@ impl LockedFolder {
     }
 }
 
-/// Removes folders of `parent` in which nobody works until `most` of them are left, those first that were
-/// used longest ago, and never `own`. `used` tells when that was; what it knows nothing of goes first.
+/// Removes folders of `parent` in which nobody works until `most` of them are left, those first
+/// that were used longest ago, and never `own`. `used` tells when that was; what it knows nothing
+/// of goes first.
 pub(crate) fn forget_oldest<T: Ord>(
     parent: &Path,
     own: &Path,

@@ -1,18 +1,19 @@
 //! Files of our own, mapped for reading.
 //!
-//! A mapped file that is cut short under the reader ends the process with SIGBUS, and one that is written to changes under a
-//! shared reference. **Watched files are therefore never mapped.** What may be mapped is narrow, and [`Mapped::open`] checks
-//! what of it can be checked:
+//! A mapped file that is cut short under the reader ends the process with SIGBUS, and one that is
+//! written to changes under a shared reference. **Watched files are therefore never mapped.** What
+//! may be mapped is narrow, and [`Mapped::open`] checks what of it can be checked:
 //!
-//! 1. the file lies in a folder of our own that nobody else may enter (mode 0700), and is ours, a regular file that only we may
-//!    write;
+//! 1. the file lies in a folder of our own that nobody else may enter (mode 0700), and is ours, a
+//!    regular file that only we may write;
 //! 2. it is opened for reading, without following a link;
-//! 3. by the rule of the one module that makes such files, it came there by a rename when it was complete and synced, and is never
-//!    changed in place or cut: a new state is a new file. A file that was replaced or removed stays as it was for whoever has it
-//!    mapped.
+//! 3. by the rule of the one module that makes such files, it came there by a rename when it was
+//!    complete and synced, and is never changed in place or cut: a new state is a new file. A file
+//!    that was replaced or removed stays as it was for whoever has it mapped.
 //!
-//! The third is a promise of this program to itself, and the reason why this crate has one function and nothing else: whoever is
-//! able to break it runs as the same user and could as well write into our memory.
+//! The third is a promise of this program to itself, and the reason why this crate has one function
+//! and nothing else: whoever is able to break it runs as the same user and could as well write into
+//! our memory.
 
 use std::fs::{self, File};
 use std::io;
@@ -84,9 +85,10 @@ impl Mapped {
             return Ok(Self { map: None });
         }
         let file = File::from(file);
-        // SAFETY: the file is regular, ours, and in a folder that only we can enter; this program makes such files whole, puts
-        // them there by a rename and never writes to or truncates one that is there. So nothing changes the bytes or the length
-        // for as long as they are mapped; removing the name does neither.
+        // SAFETY: the file is regular, ours, and in a folder that only we can enter; this program
+        // makes such files whole, puts them there by a rename and never writes to or truncates one
+        // that is there. So nothing changes the bytes or the length for as long as they are mapped;
+        // removing the name does neither.
         #[allow(unsafe_code)]
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
         Ok(Self { map: Some(map) })

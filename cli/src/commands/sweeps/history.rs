@@ -122,7 +122,8 @@ fn places(
             None => None,
         };
     }
-    // From the known one outwards: what has no file at the path has the next of kin of the version beside.
+    // From the known one outwards: what has no file at the path has the next of kin of the version
+    // beside.
     let forward = (known.sweep + 1..count).map(|sweep| (sweep, sweep - 1));
     let backward = (0..known.sweep).rev().map(|sweep| (sweep, sweep + 1));
     for (sweep, beside) in forward.chain(backward) {
@@ -207,7 +208,8 @@ fn versions(search: &mut Search<'_>, places: &[Option<PathBuf>]) -> CliResult<Ve
     Ok(rows)
 }
 
-/// Whether two places are one path of two sweeps: what a catalogue calls the file is the end of the other.
+/// Whether two places are one path of two sweeps: what a catalogue calls the file is the end of the
+/// other.
 fn same_name(a: &Path, b: &Path) -> bool {
     let below = |path: &Path| -> PathBuf {
         use resemble_proto::catalogued::source_of;

@@ -1,7 +1,7 @@
 //! `resemble lost`: where the content of a vanished path is now.
 //!
-//! Broder et al. 1997, section 6: "lost and found". The cluster is collected from the lost file outwards:
-//! what resembles it, what resembles that, and so on.
+//! Broder et al. 1997, section 6: "lost and found". The cluster is collected from the lost file
+//! outwards: what resembles it, what resembles that, and so on.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};

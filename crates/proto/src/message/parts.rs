@@ -1,8 +1,8 @@
 //! Answers of several lists.
 //!
-//! `compare`, `covered` and `groups` answer with totals and more than one list. On the wire such an answer is
-//! a stream of tagged rows ([`Parts::Part`]), so that no line grows with the collection; in memory it is the
-//! struct itself, which is also what the JSON document shows.
+//! `compare`, `covered` and `groups` answer with totals and more than one list. On the wire such an
+//! answer is a stream of tagged rows ([`Parts::Part`]), so that no line grows with the collection;
+//! in memory it is the struct itself, which is also what the JSON document shows.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

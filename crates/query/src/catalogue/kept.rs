@@ -1,7 +1,7 @@
 //! Catalogues that were imported: files in a folder of ours, one a label.
 //!
-//! The folder is the truth. An index that has them can be built anew at any time, and whoever answers without the
-//! daemon reads the same files.
+//! The folder is the truth. An index that has them can be built anew at any time, and whoever
+//! answers without the daemon reads the same files.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -99,7 +99,8 @@ pub fn forget(folder: &Path, label: &str) -> Result<bool, CatalogueError> {
     }
 }
 
-/// The digest that a catalogue ends with, unchecked: enough to tell whether it is the one that an index has.
+/// The digest that a catalogue ends with, unchecked: enough to tell whether it is the one that an
+/// index has.
 pub fn claimed_checksum(file: &Path) -> Option<ContentDigest> {
     let mut file: File = read::opened(file).ok()?;
     let mut checksum = [0; CHECKSUM];

@@ -1,27 +1,32 @@
 //! Portable catalogues: what is known of a tree, in one file, without the tree.
 //!
-//! A disk in a drawer, another machine, an archive that was shipped: what they hold can be asked about without
-//! them. Forman, Eshghi and Chiocchetti (2005, section 4) share "only the file-chunk metadata" between sites; a
-//! catalogue is that, and everything else that a question needs: names, digests, chunks, samples, and what archives
-//! held.
+//! A disk in a drawer, another machine, an archive that was shipped: what they hold can be asked
+//! about without them. Forman, Eshghi and Chiocchetti (2005, section 4) share "only the file-chunk
+//! metadata" between sites; a catalogue is that, and everything else that a question needs: names,
+//! digests, chunks, samples, and what archives held.
 //!
 //! ```text
 //! Snapshot ── write ──► FILE ── read ──► records ── load ──► index, under a path that no file has
 //! ```
 //!
-//! 1. **A catalogue becomes a tree of the index** ([`load()`]), so every question takes it like any other root and
-//!    none knows of catalogues. The path of that tree ([`resemble_proto::catalogued`]) leads nowhere on a file
-//!    system: what wants bytes is refused by the kernel, and says so ([`crate::AskError::Elsewhere`]).
-//! 2. **The format is a stream of records** (`format`): written and read in one pass, contents before what refers
-//!    to them, and a digest of everything at the end. It is checked whole before the first record is believed.
-//! 3. **Nothing in it is trusted to be well-formed**: a digest of all bytes is no signature, anybody can make one.
-//!    Lengths are checked before anything is allocated, names before they are joined, sums before they are added.
-//!    What it says of contents is believed, as one believes whoever made it: no bytes are here to check it.
-//! 4. **What the index has already stays**: a content that live files have is theirs, and a catalogue that is only
-//!    asked about is taken out again after the answer. So no catalogue changes what is known of live files.
-//! 5. **Samples are thinned to fit** ([`Samples`]): they nest, so a coarser one is a good one, and chunks, which prove, stay.
-//! 6. **The same state of a tree gives the same bytes**, whoever writes them: no ids, inodes, device numbers, hosts or
-//!    times of reading. The one date in it is told by the caller.
+//! 1. **A catalogue becomes a tree of the index** ([`load()`]), so every question takes it like any
+//!    other root and none knows of catalogues. The path of that tree
+//!    ([`resemble_proto::catalogued`]) leads nowhere on a file system: what wants bytes is refused
+//!    by the kernel, and says so ([`crate::AskError::Elsewhere`]).
+//! 2. **The format is a stream of records** (`format`): written and read in one pass, contents
+//!    before what refers to them, and a digest of everything at the end. It is checked whole before
+//!    the first record is believed.
+//! 3. **Nothing in it is trusted to be well-formed**: a digest of all bytes is no signature,
+//!    anybody can make one. Lengths are checked before anything is allocated, names before they are
+//!    joined, sums before they are added. What it says of contents is believed, as one believes
+//!    whoever made it: no bytes are here to check it.
+//! 4. **What the index has already stays**: a content that live files have is theirs, and a
+//!    catalogue that is only asked about is taken out again after the answer. So no catalogue
+//!    changes what is known of live files.
+//! 5. **Samples are thinned to fit** ([`Samples`]): they nest, so a coarser one is a good one, and
+//!    chunks, which prove, stay.
+//! 6. **The same state of a tree gives the same bytes**, whoever writes them: no ids, inodes,
+//!    device numbers, hosts or times of reading. The one date in it is told by the caller.
 
 mod format;
 mod kept;
@@ -54,8 +59,8 @@ pub struct Details {
     pub label: String,
     /// When it was made, in seconds since 1970.
     pub created: i64,
-    /// Names, times of change, directories and links are in it. Without, files are numbered in the order of their
-    /// digests.
+    /// Names, times of change, directories and links are in it. Without, files are numbered in the
+    /// order of their digests.
     pub names: bool,
     /// What documents say and archives hold is in it.
     pub text: bool,
@@ -71,8 +76,9 @@ pub enum Samples {
     All,
     /// At most so many fingerprints of a content.
     AtMost(u32),
-    /// So many that the catalogue takes this part of the bytes of its files, if 16 of a content are few enough. What is
-    /// written says how many these were: [`Self::AtMost`], or [`Self::All`] if that was within.
+    /// So many that the catalogue takes this part of the bytes of its files, if 16 of a content are
+    /// few enough. What is written says how many these were: [`Self::AtMost`], or [`Self::All`] if
+    /// that was within.
     Within {
         /// That part.
         part: Fraction,

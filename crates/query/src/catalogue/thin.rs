@@ -6,7 +6,8 @@ use resemble_proto::number::Fraction;
 
 use super::Samples;
 
-/// What may be left of the sample of a content. Fewer than the last find copies and edits of whole files and little else.
+/// What may be left of the sample of a content. Fewer than the last find copies and edits of whole
+/// files and little else.
 const MOST: [u32; 5] = [64, 48, 32, 24, 16];
 
 /// What thinning to each of [`MOST`] would save.
@@ -35,8 +36,8 @@ impl Thinning {
         }
     }
 
-    /// The most that takes this part of the bytes of the files, where all samples would take `catalogue` bytes; the least of
-    /// all if none does.
+    /// The most that takes this part of the bytes of the files, where all samples would take
+    /// `catalogue` bytes; the least of all if none does.
     pub(super) fn fitting(&self, catalogue: u64, files: u64, part: Fraction) -> Samples {
         let part = u128::from(part.millionths().unwrap_or(u32::MAX));
         let fits = |bytes: u64| u128::from(bytes) * 1_000_000 <= u128::from(files) * part;

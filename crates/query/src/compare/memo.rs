@@ -1,13 +1,14 @@
 //! What was found out about two sets of contents, for the next time it is asked.
 //!
-//! Whoever compares two trees asks again: for the table after the text, for one class, for the page. What the contents
-//! of both have in common is the same then, and finding it is most of the work. So the findings are kept under a
-//! name made of everything that they follow from: the contents in their order, who holds them, which were looked up, and
-//! the options that count for partners. If anything of it changes they are not found, so they need not be
-//! trusted to be up to date, only to be what was written.
+//! Whoever compares two trees asks again: for the table after the text, for one class, for the
+//! page. What the contents of both have in common is the same then, and finding it is most of the
+//! work. So the findings are kept under a name made of everything that they follow from: the
+//! contents in their order, who holds them, which were looked up, and the options that count for
+//! partners. If anything of it changes they are not found, so they need not be trusted to be up to
+//! date, only to be what was written.
 //!
-//! Not kept are findings that rest on more than that: measures on the bytes of files (`--exact`), and
-//! payloads without templates.
+//! Not kept are findings that rest on more than that: measures on the bytes of files (`--exact`),
+//! and payloads without templates.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,10 +1,11 @@
 //! The two sides of a comparison in memory, wherever they were learnt.
 //!
 //! Two suppliers fill this model, an index ([`super::indexed`]) and a look at the disk
-//! ([`crate::compare::cache`]), and everything that is decided is decided here and after. So that both give
-//! the same bytes of answer, nothing of the supplier shows: contents are numbered in the order of the paths
-//! that hold them ([`Sides::put_in_order`]), and what is kept of a content is fetched by that number
-//! ([`Pieces`]), only where it is needed, which between two equal trees is never.
+//! ([`crate::compare::cache`]), and everything that is decided is decided here and after. So that
+//! both give the same bytes of answer, nothing of the supplier shows: contents are numbered in the
+//! order of the paths that hold them ([`Sides::put_in_order`]), and what is kept of a content is
+//! fetched by that number ([`Pieces`]), only where it is needed, which between two equal trees is
+//! never.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -102,8 +103,8 @@ pub(crate) trait Pieces: Sync {
     /// The chunks and the signature of a content, by its number.
     fn pieces(&self, content: u32) -> Result<(ChunkList, Signature), AskError>;
 
-    /// The evidence keys of a content as [`super::wanted::evidence_keys`] gives them, where that takes less
-    /// than its pieces; `false` if it does not.
+    /// The evidence keys of a content as [`super::wanted::evidence_keys`] gives them, where that
+    /// takes less than its pieces; `false` if it does not.
     fn keys(&self, content: u32, keys: &mut Vec<u64>) -> bool {
         let (_, _) = (content, keys);
         false
@@ -131,8 +132,8 @@ pub(crate) struct Sides {
 }
 
 impl Sides {
-    /// Sorts the entries, numbers the contents by the first path that holds them (all of A before B) and
-    /// drops those that nobody holds. Returns the old number of each new one.
+    /// Sorts the entries, numbers the contents by the first path that holds them (all of A before
+    /// B) and drops those that nobody holds. Returns the old number of each new one.
     pub(crate) fn put_in_order(&mut self) -> Vec<u32> {
         const NONE: u32 = u32::MAX;
         let mut new_of = vec![NONE; self.contents.len()];
@@ -257,8 +258,8 @@ impl Numbering {
 
 /// The part of the question about the trees: which paths of a side are left out.
 ///
-/// If one tree lies in the other, its files would find themselves there. So the inner one is no part of the
-/// outer: the question is then whether the rest has what the inner one has.
+/// If one tree lies in the other, its files would find themselves there. So the inner one is no
+/// part of the outer: the question is then whether the rest has what the inner one has.
 pub(crate) fn inner_of(outer: &Path, inner: &Path) -> Option<PathBuf> {
     let below = inner.strip_prefix(outer).ok()?;
     (!below.as_os_str().is_empty()).then(|| below.to_path_buf())

@@ -3,24 +3,27 @@
 //! Whoever asks is about to delete, so everything here errs to one side: what is not proven is not
 //! covered.
 //!
-//! 1. **The directory is listed now** (`entries`), not taken from the index: a file that came a moment
-//!    ago counts. Every path must be covered; what is no regular file, or cannot be read or entered,
-//!    never is. No rule of ignoring applies, and mount points below are named rather than passed over.
-//! 2. **The index nominates** (`equals`): files with the same content, under a root and outside of the
-//!    directory. The content is the one that the index has if the file has still the stat that goes with
-//!    it, and is digested now otherwise, so a stale index costs time and no truth.
-//! 3. **The bytes decide** (`bytes`): both files are opened as carefully as everywhere, compared to the
-//!    last byte, and looked at again: neither may have changed meanwhile.
-//! 4. **Outside means outside.** A root may lie around the directory; one inside of it does not count, and
-//!    that is said. Bind mounts and the like are seen through by device and inode: a candidate whose
-//!    folder is one of the directory's own folders is in it, whatever its path says. A file that *is* the
-//!    file (one inode) is a hard link if it has another name, and nothing otherwise.
-//! 5. **A catalogue proves nothing.** Its files are not here, so an equal one that only a catalogue has is told apart, and
-//!    counts only for who says that a digest is enough.
+//! 1. **The directory is listed now** (`entries`), not taken from the index: a file that came a
+//!    moment ago counts. Every path must be covered; what is no regular file, or cannot be read or
+//!    entered, never is. No rule of ignoring applies, and mount points below are named rather than
+//!    passed over.
+//! 2. **The index nominates** (`equals`): files with the same content, under a root and outside of
+//!    the directory. The content is the one that the index has if the file has still the stat that
+//!    goes with it, and is digested now otherwise, so a stale index costs time and no truth.
+//! 3. **The bytes decide** (`bytes`): both files are opened as carefully as everywhere, compared to
+//!    the last byte, and looked at again: neither may have changed meanwhile.
+//! 4. **Outside means outside.** A root may lie around the directory; one inside of it does not
+//!    count, and that is said. Bind mounts and the like are seen through by device and inode: a
+//!    candidate whose folder is one of the directory's own folders is in it, whatever its path
+//!    says. A file that *is* the file (one inode) is a hard link if it has another name, and
+//!    nothing otherwise.
+//! 5. **A catalogue proves nothing.** Its files are not here, so an equal one that only a catalogue
+//!    has is told apart, and counts only for who says that a digest is enough.
 //! 6. **Near copies are not safe** (`near`). They are listed apart, of files that are missing.
 //!
-//! Which equal is named does not depend on chance: that of the same relative path below a root, then of
-//! the same name, then the one with the least path, other files before further names of this one.
+//! Which equal is named does not depend on chance: that of the same relative path below a root,
+//! then of the same name, then the one with the least path, other files before further names of
+//! this one.
 
 mod bytes;
 mod entries;
@@ -172,8 +175,8 @@ pub fn covered(snapshot: &Snapshot, request: &CoveredRequest) -> Result<Whole<Co
     })
 }
 
-/// The least path at which a catalogue has a content. What a catalogue says is no proof, so nothing is covered
-/// by it unless that was asked for.
+/// The least path at which a catalogue has a content. What a catalogue says is no proof, so nothing
+/// is covered by it unless that was asked for.
 fn recorded_at(
     snapshot: &Snapshot,
     recorded: &[PathText],

@@ -1,12 +1,15 @@
-//! `dump --chunks` and `dump --files`: the metadata that Forman, Eshghi and Chiocchetti sort (2005, section 2.5, step 1).
+//! `dump --chunks` and `dump --files`: the metadata that Forman, Eshghi and Chiocchetti sort (2005,
+//! section 2.5, step 1).
 //!
-//! One chunk a line: its length in bytes, its MD5, and the number of the file it is in, separated by blanks, repeats
-//! and all ("we record multiple forward edges"). `sort -k2,2` puts the files that share a chunk next to each other,
-//! in as little memory as `sort` takes. Paths would make the lines long, so they are in a table of their own:
-//! the number, a tab, and the path as the canonical dump writes it.
+//! One chunk a line: its length in bytes, its MD5, and the number of the file it is in, separated
+//! by blanks, repeats and all ("we record multiple forward edges"). `sort -k2,2` puts the files
+//! that share a chunk next to each other, in as little memory as `sort` takes. Paths would make the
+//! lines long, so they are in a table of their own: the number, a tab, and the path as the
+//! canonical dump writes it.
 //!
-//! Files are numbered from 1 in the order of their paths' raw bytes, by the first of them: hard links are one file and
-//! have a line each in the table. Both forms number the same tree alike, and nothing but regular files.
+//! Files are numbered from 1 in the order of their paths' raw bytes, by the first of them: hard
+//! links are one file and have a line each in the table. Both forms number the same tree alike, and
+//! nothing but regular files.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -31,8 +34,8 @@ impl Numbers {
     }
 }
 
-/// A line for each chunk of each file: `LENGTH MD5 FILE`. More than [`LONGEST_RUN`] equal chunks in a row, which is a
-/// hole, are one line with `*COUNT` behind.
+/// A line for each chunk of each file: `LENGTH MD5 FILE`. More than [`LONGEST_RUN`] equal chunks in
+/// a row, which is a hole, are one line with `*COUNT` behind.
 pub(crate) fn chunks(
     snapshot: &Snapshot,
     roots: &[PathBuf],

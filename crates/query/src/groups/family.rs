@@ -1,10 +1,10 @@
 //! One file's family: everything that is reached from it by links, in order.
 //!
-//! Groups cannot chain; a family is the chain. A text that was edited for years shares nothing with its
-//! first version any more, but each version with the one before, and that is what somebody wants who asks for
-//! all versions. The members come by time, and the links are the steps: one for each member but
-//! the first, from the member it resembles most on the way (the maximum spanning tree). Which is the newest is
-//! an offer: times are what they are.
+//! Groups cannot chain; a family is the chain. A text that was edited for years shares nothing with
+//! its first version any more, but each version with the one before, and that is what somebody
+//! wants who asks for all versions. The members come by time, and the links are the steps: one for
+//! each member but the first, from the member it resembles most on the way (the maximum spanning
+//! tree). Which is the newest is an offer: times are what they are.
 
 use std::collections::HashMap;
 

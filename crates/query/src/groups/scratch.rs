@@ -1,9 +1,9 @@
 //! Room on a disk for what does not fit into memory.
 //!
-//! A scratch file has no name: it is made without one where the file system can (`O_TMPFILE`), else it is
-//! unlinked as soon as it is open. So nothing is left behind however the process ends, and nobody else can open
-//! it; it is readable by its owner alone all the same. It is only ever appended to and read by position, and so
-//! can be shared between threads.
+//! A scratch file has no name: it is made without one where the file system can (`O_TMPFILE`), else
+//! it is unlinked as soon as it is open. So nothing is left behind however the process ends, and
+//! nobody else can open it; it is readable by its owner alone all the same. It is only ever
+//! appended to and read by position, and so can be shared between threads.
 
 use std::fs::File;
 use std::io;

@@ -1,13 +1,13 @@
 //! Both files as stripes: every byte of each belongs to one shared run or to none.
 //!
-//! Ranges are made for accounting: they may overlap in b, a repeat may cross several of them. A picture needs
-//! the opposite, stripes that leave nothing out and never overlap, with equal stripes of one colour.
-//! Overlaps go to the range in order, whose two sides then stand beside each other (a *step*); between the
-//! steps lie what is only here, what was moved, and what is here once more.
+//! Ranges are made for accounting: they may overlap in b, a repeat may cross several of them. A
+//! picture needs the opposite, stripes that leave nothing out and never overlap, with equal stripes
+//! of one colour. Overlaps go to the range in order, whose two sides then stand beside each other
+//! (a *step*); between the steps lie what is only here, what was moved, and what is here once more.
 //!
 //! A piece of less than 64 bytes that does not stand beside its equal is drawn as only here: a run
-//! that was cut where another had taken its bytes, often a single `}`. It belongs to a shared run and counts as
-//! shared, but by itself it says nothing.
+//! that was cut where another had taken its bytes, often a single `}`. It belongs to a shared run
+//! and counts as shared, but by itself it says nothing.
 
 use std::ops::Range;
 
@@ -204,7 +204,8 @@ impl Layout {
             })
     }
 
-    /// Everything, in the order of display: between two steps first what is in a, then what is in b.
+    /// Everything, in the order of display: between two steps first what is in a, then what is in
+    /// b.
     pub(super) fn blocks(&self) -> Vec<Block> {
         let mut blocks = Vec::with_capacity(self.a.len() + self.b.len());
         let (mut at_a, mut at_b) = (0, 0);

@@ -1,19 +1,22 @@
 //! Which shared runs stand in the same order in both files, and which were moved.
 //!
-//! [`common_runs`](resemble_core::similarity::runs::common_runs) says *where* the bytes of a occur in b and
-//! does not mind the order. For a person the order matters: a block that went elsewhere is the news.
+//! [`common_runs`](resemble_core::similarity::runs::common_runs) says *where* the bytes of a occur
+//! in b and does not mind the order. For a person the order matters: a block that went elsewhere is
+//! the news.
 //!
-//! 1. **The backbone** is the heaviest chain of runs that rise in both files (the longest increasing
-//!    subsequence, weighted by bytes): what a reader who goes through both texts in parallel meets
-//!    in step. Neighbours may overlap in b by a few bytes, because an insertion rarely begins and
-//!    ends on bytes of its own; the overlap is paid for once and cut off when the runs are laid out.
-//! 2. **What is off the backbone is looked for on it.** A run was matched with the place that agrees
-//!    furthest, which for a line that occurs thirty times may be any of them. So between neighbours of the
-//!    backbone the two gaps are compared once more on their own; what they share stands in order after
-//!    all. The gaps are disjoint: the second look costs no more than the first.
-//! 3. **The rest is moved**, or, if b has it only inside a run that is already taken, **again**: a holds
-//!    twice what b holds once. The mirror image, what b holds twice, is not among the runs of a at
-//!    all (each byte of a is matched once) and comes from the runs of b in a.
+//! 1. **The backbone** is the heaviest chain of runs that rise in both files (the longest
+//!    increasing subsequence, weighted by bytes): what a reader who goes through both texts in
+//!    parallel meets in step. Neighbours may overlap in b by a few bytes, because an insertion
+//!    rarely begins and ends on bytes of its own; the overlap is paid for once and cut off when the
+//!    runs are laid out.
+//! 2. **What is off the backbone is looked for on it.** A run was matched with the place that
+//!    agrees furthest, which for a line that occurs thirty times may be any of them. So between
+//!    neighbours of the backbone the two gaps are compared once more on their own; what they share
+//!    stands in order after all. The gaps are disjoint: the second look costs no more than the
+//!    first.
+//! 3. **The rest is moved**, or, if b has it only inside a run that is already taken, **again**: a
+//!    holds twice what b holds once. The mirror image, what b holds twice, is not among the runs of
+//!    a at all (each byte of a is matched once) and comes from the runs of b in a.
 
 use std::ops::Range;
 
@@ -223,8 +226,8 @@ fn in_gap(a: &[u8], b: &[u8], of_a: &Range<u64>, of_b: &Range<u64>) -> Vec<Commo
         .collect()
 }
 
-/// The parts of the runs of b (`of_b`: runs of b in a, so their `a` is in b) that no range names yet:
-/// what b has more often than a. Each has its place in a in `a` and is in the order of b.
+/// The parts of the runs of b (`of_b`: runs of b in a, so their `a` is in b) that no range names
+/// yet: what b has more often than a. Each has its place in a in `a` and is in the order of b.
 pub(super) fn repeats(ranges: &[(CommonRun, Placing)], of_b: &[CommonRun]) -> Vec<CommonRun> {
     let named = union(ranges.iter().map(|(run, _)| run.b.clone()).collect());
     let mut rest = Vec::new();

@@ -1,4 +1,5 @@
-//! Catalogues of whole trees, archives and documents among them: what an index says of one is what it said of the tree.
+//! Catalogues of whole trees, archives and documents among them: what an index says of one is what
+//! it said of the tree.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -206,7 +207,8 @@ fn what_was_not_looked_into_is_looked_into_later() {
     assert!(!rows(&snapshot, &second.join("sub/b.txt"), &second).is_empty());
 }
 
-/// Files that are edited everywhere have no chunk in common: what is left of the samples finds them.
+/// Files that are edited everywhere have no chunk in common: what is left of the samples finds
+/// them.
 #[test]
 fn samples_are_thinned_until_the_catalogue_is_small_enough() {
     let mut scene = Scene::new();

@@ -118,7 +118,8 @@ fn a_copy_is_one_row_whatever_its_names_and_its_layout() {
     }
 }
 
-/// Ten copies have an equal in a directory with one of them; that one does not hold ten times as much.
+/// Ten copies have an equal in a directory with one of them; that one does not hold ten times as
+/// much.
 #[test]
 fn shared_bytes_are_no_more_than_either_directory_has() {
     let mut scene = Scene::new();

@@ -604,7 +604,8 @@ fn without_a_place_to_work_the_answer_is_one_sentence() {
     groups(&asked.snapshot, &asked.request(), nowhere).expect("an answer");
 }
 
-// ---- more data than memory, and every order ------------------------------------------------------
+// ---- more data than memory, and every order
+// ------------------------------------------------------
 
 /// An index of files that were never on a disk, put in by this order.
 fn index(files: &BTreeMap<String, Vec<u8>>, order: &[usize]) -> Snapshot {

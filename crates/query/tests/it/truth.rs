@@ -1,5 +1,5 @@
-//! The answers against the truth, by a second way to compute it: what `docs/accuracy.md` shows on large corpora, on a small
-//! one in every run.
+//! The answers against the truth, by a second way to compute it: what `docs/accuracy.md` shows on
+//! large corpora, on a small one in every run.
 //!
 //! * Soundness: what chunks prove is never more than what is shared, on any row.
 //! * `exact` is the definition to four digits, in bytes and in words.

@@ -1,4 +1,5 @@
-//! Plots as SVG: axes, a legend, curves or points. Nothing in them depends on a font, a locale or a time.
+//! Plots as SVG: axes, a legend, curves or points. Nothing in them depends on a font, a locale or a
+//! time.
 
 use std::fmt::Write as _;
 

@@ -36,8 +36,9 @@ impl Bytes {
         })
     }
 
-    /// Hands over the file at a path below the anchor, no more of it than it had when it was opened; how many bytes
-    /// that was. What changes meanwhile is handed over as it is: whoever must know compares the digest.
+    /// Hands over the file at a path below the anchor, no more of it than it had when it was
+    /// opened; how many bytes that was. What changes meanwhile is handed over as it is: whoever
+    /// must know compares the digest.
     pub fn of(
         &mut self,
         anchor: &Anchor,

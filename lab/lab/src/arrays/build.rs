@@ -60,8 +60,8 @@ pub(super) fn cut(from: u64, to: u64, count: u64) -> Vec<Range> {
         .collect()
 }
 
-/// Step 1: writes the postings of new documents into buckets of values, in the order of the documents. Parts begin their
-/// names with `names`.
+/// Step 1: writes the postings of new documents into buckets of values, in the order of the
+/// documents. Parts begin their names with `names`.
 pub(super) fn prepare(
     work: &Path,
     params: &str,

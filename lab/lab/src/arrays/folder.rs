@@ -85,7 +85,8 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// In `folder`, for signatures of these parameters; `of` tells whose keys they are: those of another index are others.
+    /// In `folder`, for signatures of these parameters; `of` tells whose keys they are: those of
+    /// another index are others.
     pub fn new(folder: &Path, params: &str, of: &str) -> Self {
         let name = blake3::hash(format!("{of}\n{params}").as_bytes()).to_hex();
         Self {
@@ -142,8 +143,8 @@ impl Folder {
             .map_err(ArraysError::io("make a folder in", &self.path))
     }
 
-    /// Merges new documents into the state, whichever there is by now, without the documents that do not stay; the new
-    /// state. Two of these take turns.
+    /// Merges new documents into the state, whichever there is by now, without the documents that
+    /// do not stay; the new state. Two of these take turns.
     pub fn update(
         &self,
         update: &Update<'_>,
@@ -153,7 +154,8 @@ impl Folder {
         let _turn = LockedFolder::alone(&self.path).map_err(ArraysError::io("lock", &self.path))?;
         let merged = self.merge(self.open().as_ref(), update, stays);
         match merged {
-            // What was there is no good: from nothing. Documents that only it had come back when they are asked about.
+            // What was there is no good: from nothing. Documents that only it had come back when
+            // they are asked about.
             Err(error) if error.is_damage() => {
                 tracing::warn!(%error, "arrays are made anew");
                 self.merge(None, update, stays)

@@ -10,7 +10,8 @@ pub struct Lists {
     pub(super) numbers: Vec<u32>,
     /// Behind the last value of each.
     ends: Vec<u64>,
-    /// The first document whose values are here, and these; a value comes as often as the document has chunks of it.
+    /// The first document whose values are here, and these; a value comes as often as the document
+    /// has chunks of it.
     first: usize,
     values: Vec<u32>,
 }
@@ -56,9 +57,10 @@ impl Lists {
         runs.map(|run| (u64::from(run[0]), run.len() as u64))
     }
 
-    /// Of these documents of the arrays, by their numbers, which ascend; the values are there of those at the places
-    /// `from..to`. It is the arrays read the other way round: each list adds its value to the documents in it. Time: a
-    /// pass over all of the arrays; memory: four bytes a value and eight a document.
+    /// Of these documents of the arrays, by their numbers, which ascend; the values are there of
+    /// those at the places `from..to`. It is the arrays read the other way round: each list adds
+    /// its value to the documents in it. Time: a pass over all of the arrays; memory: four bytes a
+    /// value and eight a document.
     pub(super) fn of_arrays(
         parts: &Parts<'_>,
         numbers: &[u32],

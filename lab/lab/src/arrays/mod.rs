@@ -1,6 +1,7 @@
 //! The two arrays of Kasprzak et al. 2008 as files: made, merged, mapped and searched.
 //!
-//! What they are and how they stand in a file: [`resemble_methods::arrays`]; `docs/inverted-index.md` is the page.
+//! What they are and how they stand in a file: [`resemble_methods::arrays`];
+//! `docs/inverted-index.md` is the page.
 //!
 //! ```text
 //! new documents ─► postings in buckets by value ─► sorted, a bucket at a time ─┐
@@ -9,15 +10,17 @@
 //! documents to be looked up, read off the mapped parts ─► searched in the mapped parts ─► pairs   (step 4)
 //! ```
 //!
-//! 1. **A state is a set of parts** that a file named `current` lists. Parts are written whole, synced and never changed again; a
-//!    new state has new parts, and `current` is replaced by a rename. So parts can be mapped ([`resemble_mapped`]), and whoever
-//!    has the old state keeps it.
-//! 2. **Memory.** Building holds one bucket; merging reads old lists from the mapped parts, which the kernel may forget at any
-//!    time, and writes through two buffers. What grows with the collection is eight bytes a document.
+//! 1. **A state is a set of parts** that a file named `current` lists. Parts are written whole,
+//!    synced and never changed again; a new state has new parts, and `current` is replaced by a
+//!    rename. So parts can be mapped ([`resemble_mapped`]), and whoever has the old state keeps it.
+//! 2. **Memory.** Building holds one bucket; merging reads old lists from the mapped parts, which
+//!    the kernel may forget at any time, and writes through two buffers. What grows with the
+//!    collection is eight bytes a document.
 //! 3. **A first run is a merge into nothing**, and a document that leaves, leaves in a merge.
-//! 4. **Shards.** Values are cut into ranges for building and documents into ranges for searching, for each a process of the
-//!    running program that is told where its work lies (`shards`). One process does the same for the whole range: the
-//!    bytes are the same, because nothing depends on where a range ends.
+//! 4. **Shards.** Values are cut into ranges for building and documents into ranges for searching,
+//!    for each a process of the running program that is told where its work lies (`shards`). One
+//!    process does the same for the whole range: the bytes are the same, because nothing depends on
+//!    where a range ends.
 
 mod build;
 mod folder;

@@ -10,8 +10,8 @@ use super::build::cut;
 use super::{ArraysError, Folder, Lists, Set, shards};
 use resemble_query::parallel;
 
-/// Values of documents that are in memory at a time: 64 MiB. All documents at once would be looked up in one pass over the
-/// arrays less, which is a tenth of a second at 24 bits.
+/// Values of documents that are in memory at a time: 64 MiB. All documents at once would be looked
+/// up in one pass over the arrays less, which is a tenth of a second at 24 bits.
 pub(super) const MOST_VALUES: u64 = 1 << 24;
 
 /// Two documents and what they have in common.
@@ -91,8 +91,8 @@ impl Sieve {
     }
 }
 
-/// All pairs of the documents of the lists whose similarity in one of the directions is at least `least`, by their
-/// numbers. Spread over threads.
+/// All pairs of the documents of the lists whose similarity in one of the directions is at least
+/// `least`, by their numbers. Spread over threads.
 pub fn pairs(set: &Set, lists: &Lists, least: f64) -> Result<Vec<Common>, ArraysError> {
     pairs_on(set, lists, least, parallel::threads())
 }
@@ -112,7 +112,8 @@ pub fn pairs_on(
     Ok(found)
 }
 
-/// The pairs of the documents at these places of the lists with those of lesser numbers, in no order.
+/// The pairs of the documents at these places of the lists with those of lesser numbers, in no
+/// order.
 fn look_up(
     parts: &Parts<'_>,
     sieve: &Sieve,
@@ -136,8 +137,9 @@ fn look_up(
     Ok(made.into_iter().flatten().collect())
 }
 
-/// The pairs of documents that the arrays have, by their numbers, which ascend, as [`pairs_on`] finds them. What is looked
-/// up is read off the arrays, so many documents at a time as fit into memory.
+/// The pairs of documents that the arrays have, by their numbers, which ascend, as [`pairs_on`]
+/// finds them. What is looked up is read off the arrays, so many documents at a time as fit into
+/// memory.
 pub fn pairs_among(
     set: &Set,
     numbers: &[u32],
@@ -149,8 +151,8 @@ pub fn pairs_among(
     Ok(found)
 }
 
-/// The pairs of the documents at these places of `numbers` with those of lesser numbers, in no order. At most so many values
-/// are in memory, or those of one document.
+/// The pairs of the documents at these places of `numbers` with those of lesser numbers, in no
+/// order. At most so many values are in memory, or those of one document.
 pub(super) fn pairs_of_places(
     set: &Set,
     numbers: &[u32],
@@ -180,8 +182,8 @@ pub(super) fn pairs_of_places(
     Ok(found)
 }
 
-/// What [`pairs_among`] finds, by so many processes, each for a range of the documents; one is this process and all its
-/// threads.
+/// What [`pairs_among`] finds, by so many processes, each for a range of the documents; one is this
+/// process and all its threads.
 pub fn pairs_in_shards(
     folder: &Folder,
     set: &Set,

@@ -1,10 +1,11 @@
 //! Work for processes of the running program.
 //!
-//! A process is told a folder to work in and its number. What is to be done stands in a file there; what it makes are files as
-//! well. That is how machines of a cluster would divide the work: values by range for building, documents by range for
-//! searching (section 4.5), with the same files.
+//! A process is told a folder to work in and its number. What is to be done stands in a file there;
+//! what it makes are files as well. That is how machines of a cluster would divide the work: values
+//! by range for building, documents by range for searching (section 4.5), with the same files.
 //!
-//! A process that fails ends the whole; what it said on its standard error is the reason. It dies with whoever started it.
+//! A process that fails ends the whole; what it said on its standard error is the reason. It dies
+//! with whoever started it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -114,7 +115,8 @@ fn run(what: &str, work: &Path, folder: &Path, count: usize) -> Result<(), Array
     let failed = |error: std::io::Error| ArraysError::Worker(error.to_string());
     let mut children = Children(Vec::new());
     for at in 0..count {
-        // Not by its name: an installation that replaces the program while it runs does not replace this one.
+        // Not by its name: an installation that replaces the program while it runs does not replace
+        // this one.
         let mut command = Command::new("/proc/self/exe");
         command
             .arg(WORKER)
@@ -139,8 +141,8 @@ fn run(what: &str, work: &Path, folder: &Path, count: usize) -> Result<(), Array
     Ok(())
 }
 
-/// To be asked first thing by every program that answers questions: if it was started as a worker for arrays, it does that work
-/// and ends with this status.
+/// To be asked first thing by every program that answers questions: if it was started as a worker
+/// for arrays, it does that work and ends with this status.
 pub fn worker() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != WORKER {

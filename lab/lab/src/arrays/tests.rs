@@ -64,8 +64,8 @@ fn figures(signature: &MethodSignature) -> Vec<(u64, u64)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Merged batch by batch, with some leaving: the very bytes of arrays built from nothing, and the pairs of each two
-    /// signatures by themselves.
+    /// Merged batch by batch, with some leaving: the very bytes of arrays built from nothing, and
+    /// the pairs of each two signatures by themselves.
     #[test]
     fn merging_is_building_from_nothing(batches in prop::collection::vec(documents(), 1..4), gone in 0u32..5) {
         let temp = tempfile::tempdir().expect("a folder");
@@ -102,7 +102,8 @@ proptest! {
         }
     }
 
-    /// What is read off the arrays is what was put into them, whichever documents and places are asked for.
+    /// What is read off the arrays is what was put into them, whichever documents and places are
+    /// asked for.
     #[test]
     fn the_values_of_documents_are_read_off_the_arrays(
         documents in documents(),
@@ -155,7 +156,8 @@ fn damaged_and_missing_parts_are_made_anew() {
     assert_eq!(state(), Some(whole.clone()));
     let part = || folder.open().expect("the state").paths()[0].clone();
 
-    // A hole in the arrays themselves is noticed when they are merged: everything that is at hand is made anew.
+    // A hole in the arrays themselves is noticed when they are merged: everything that is at hand
+    // is made anew.
     let at = part();
     let mut damaged = whole[0].clone();
     let last = damaged.len() - 1;

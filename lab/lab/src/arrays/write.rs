@@ -1,4 +1,5 @@
-//! Writing a part: lists come in the order of their values, offsets and ids go to their two places in the file.
+//! Writing a part: lists come in the order of their values, offsets and ids go to their two places
+//! in the file.
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};

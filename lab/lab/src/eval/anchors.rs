@@ -1,5 +1,5 @@
-//! Anchors for a folder (Manber 1994, section 2): strings that are "quite common but not too common", one hit in about
-//! 200 bytes. The file is for `--method sif-anchors --anchors FILE`.
+//! Anchors for a folder (Manber 1994, section 2): strings that are "quite common but not too
+//! common", one hit in about 200 bytes. The file is for `--method sif-anchors --anchors FILE`.
 
 use std::sync::Arc;
 

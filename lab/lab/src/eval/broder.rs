@@ -1,7 +1,9 @@
-//! Broder, Glassman, Manasse & Zweig 1997, *Syntactic clustering of the Web*: "Status", on any folder.
+//! Broder, Glassman, Manasse & Zweig 1997, *Syntactic clustering of the Web*: "Status", on any
+//! folder.
 //!
-//! The folder is streamed: names, sketches and pairs are in files of the work folder, and of a document some 100 bytes are in
-//! memory. Experiments that need texts take those of a bounded [`Collection`].
+//! The folder is streamed: names, sketches and pairs are in files of the work folder, and of a
+//! document some 100 bytes are in memory. Experiments that need texts take those of a bounded
+//! [`Collection`].
 
 mod estimates;
 mod further;
@@ -127,7 +129,8 @@ fn failed(path: &Path, source: std::io::Error) -> LabError {
     PhaseError::Folder { path, source }.into()
 }
 
-/// The whole of it; none of a folder without texts. `work` is a folder for what does not fit into `memory` bytes; nothing stays there.
+/// The whole of it; none of a folder without texts. `work` is a folder for what does not fit into
+/// `memory` bytes; nothing stays there.
 ///
 /// # Errors
 ///

@@ -1,8 +1,9 @@
-//! Cherkasova et al. 2009, *Applying syntactic similarity algorithms for enterprise information management*: sections 3
-//! to 6 and 8, figures 1 to 8 and 11, table 1. Figures 9 and 10 and table 2: [`super::short_texts`].
+//! Cherkasova et al. 2009, *Applying syntactic similarity algorithms for enterprise information
+//! management*: sections 3 to 6 and 8, figures 1 to 8 and 11, table 1. Figures 9 and 10 and table
+//! 2: [`super::short_texts`].
 //!
-//! The corpus with known changes is made by [`resemble_methods::changes`]: the places of i changes are among
-//! those of i + 1, so a curve is about one text that is edited on and on.
+//! The corpus with known changes is made by [`resemble_methods::changes`]: the places of i changes
+//! are among those of i + 1, so a curve is about one text that is edited on and on.
 
 use resemble_methods::changes::{Edit, Spread, edited};
 use resemble_methods::{Method, MethodParams, MethodSignature, Signer, score};
@@ -127,7 +128,8 @@ fn table_1(documents: &[&Text]) -> Result<Section, LabError> {
     Ok(Section::new("Table 1: what can be told", text).table(table))
 }
 
-/// For each method the similarity of each document after each number of changes: `[method][change][document]`.
+/// For each method the similarity of each document after each number of changes:
+/// `[method][change][document]`.
 fn after_changes(
     documents: &[&Text],
     methods: &[MethodParams],
@@ -515,8 +517,8 @@ fn figure_11(documents: &[&Text], clock: Clock<'_>) -> Result<Section, LabError>
         .table(table))
 }
 
-/// "Traditional Basic Sliding Window algorithm might be a more promising approach for longer files … and is worth future
-/// investigation."
+/// "Traditional Basic Sliding Window algorithm might be a more promising approach for longer files
+/// … and is worth future investigation."
 fn section_8(documents: &[&Text], rate: u32) -> Result<Section, LabError> {
     let long: Vec<&Text> = documents.iter().rev().take(25).rev().copied().collect();
     let (bsw, bsw_n, mod_n) = (

@@ -28,7 +28,8 @@ impl AsRef<[u8]> for Text {
 /// The texts of a folder, each content once.
 #[derive(Clone, Debug, Default)]
 pub struct Collection {
-    /// In the order of the digests of their names: any first so many are a sample, the same on every run.
+    /// In the order of the digests of their names: any first so many are a sample, the same on
+    /// every run.
     pub texts: Vec<Text>,
     /// Files that are no text, or empty.
     pub others: u64,

@@ -1,5 +1,6 @@
-//! Forman, Eshghi & Chiocchetti 2005, *Finding similar files in large document repositories*: the table of section 3 at
-//! chunks of 5000, 1000 and 100 bytes, TTTD beside the sliding window, and footnote 2.
+//! Forman, Eshghi & Chiocchetti 2005, *Finding similar files in large document repositories*: the
+//! table of section 3 at chunks of 5000, 1000 and 100 bytes, TTTD beside the sliding window, and
+//! footnote 2.
 
 use std::collections::{BTreeSet, HashMap};
 

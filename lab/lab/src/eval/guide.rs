@@ -1,7 +1,8 @@
-//! What window and what rate to take for a folder: the reasoning of Cherkasova et al. 2009 on its own figures.
+//! What window and what rate to take for a folder: the reasoning of Cherkasova et al. 2009 on its
+//! own figures.
 //!
-//! The formulas are in [`resemble_methods::guide`]; here is what goes into them: sizes, and how much unrelated
-//! pairs of the folder's texts overlap at each window, by `Mod_n` with a small n.
+//! The formulas are in [`resemble_methods::guide`]; here is what goes into them: sizes, and how
+//! much unrelated pairs of the folder's texts overlap at each window, by `Mod_n` with a small n.
 
 use resemble_methods::guide::{FEW, Strangers, TOLERATED, WANTED, advise, resemblance_after};
 use resemble_methods::{Method, MethodSignature, Signer};

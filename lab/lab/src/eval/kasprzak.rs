@@ -1,7 +1,8 @@
 //! Kasprzak, Brandejs, Křipač & Šmerk 2008, *Distributed system for discovering similar documents*.
 //!
-//! What the figures are held against is the exact similarity: chunks known by 64 bits, each pair counted in lists in memory.
-//! Arrays are files in a folder of their own that goes when the experiment is over.
+//! What the figures are held against is the exact similarity: chunks known by 64 bits, each pair
+//! counted in lists in memory. Arrays are files in a folder of their own that goes when the
+//! experiment is over.
 
 mod errors;
 mod stages;

@@ -4,9 +4,10 @@
 //! folder ─► collection ─► experiment (texts in, figures out) ─► Page ─► tables (CSV), plots (SVG), one page
 //! ```
 //!
-//! Experiments read nothing and write nothing (that of Kasprzak et al., who measure files, writes into a folder of its own); what they draw at random they draw from a fixed seed, so that all but
-//! the times of a report are the same on every run and machine. Times come from a [`Clock`] that is handed in; the
-//! tables that hold them say so.
+//! Experiments read nothing and write nothing (that of Kasprzak et al., who measure files, writes
+//! into a folder of its own); what they draw at random they draw from a fixed seed, so that all but
+//! the times of a report are the same on every run and machine. Times come from a [`Clock`] that is
+//! handed in; the tables that hold them say so.
 
 pub mod anchors;
 pub mod broder;

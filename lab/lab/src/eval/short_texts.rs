@@ -1,8 +1,8 @@
 //! Cherkasova et al. 2009, section 5: two collections of short texts, figures 9 and 10 and table 2.
 //!
-//! The oracle is what the paper's authors did by eye with `diff`: the words of both texts are aligned (longest common
-//! subsequence), and a pair is correct if that holds 70 % of the words of both together. It knows nothing of windows
-//! or samples.
+//! The oracle is what the paper's authors did by eye with `diff`: the words of both texts are
+//! aligned (longest common subsequence), and a pair is correct if that holds 70 % of the words of
+//! both together. It knows nothing of windows or samples.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -208,7 +208,8 @@ fn section(number: &str, texts: &[&Text], papers: &str) -> Result<Section, LabEr
     .table(equal.table(&format!("table-2-{number}-equal"), texts)))
 }
 
-/// The words that both have in one order, twice, over all words of both. Time: the product of their numbers.
+/// The words that both have in one order, twice, over all words of both. Time: the product of their
+/// numbers.
 fn alike(a: &[u8], b: &[u8]) -> f64 {
     let mut numbers: HashMap<&[u8], u32> = HashMap::new();
     let mut words = |text| -> Vec<u32> {

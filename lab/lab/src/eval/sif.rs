@@ -63,7 +63,8 @@ fn query(collection: &Collection, params: &MethodParams) -> Result<Section, LabE
         all.add(number, occurrences(signature));
     }
     let all = all.sorted();
-    // The C file nearest to 30 KB that has no relatives: a file that others resemble is found with them.
+    // The C file nearest to 30 KB that has no relatives: a file that others resemble is found with
+    // them.
     let is_c = |text: &Text| std::path::Path::new(&text.name).extension() == Some("c".as_ref());
     let mut order: Vec<usize> = (0..among.len()).collect();
     order.sort_by_key(|&at| (!is_c(among[at]), among[at].bytes.len().abs_diff(30_000), at));

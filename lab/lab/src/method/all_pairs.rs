@@ -1,11 +1,12 @@
 //! All pairs of signatures that a bar lets through.
 //!
-//! An inverted index of the keys nominates: a pair without a common key has nothing in common for any method. While the
-//! lists of a signature's keys are walked through, common keys are counted, and where a figure is a share of keys the
-//! count already bounds it: at 70 % the many pairs that share a licence header are dropped without being scored.
+//! An inverted index of the keys nominates: a pair without a common key has nothing in common for
+//! any method. While the lists of a signature's keys are walked through, common keys are counted,
+//! and where a figure is a share of keys the count already bounds it: at 70 % the many pairs that
+//! share a licence header are dropped without being scored.
 //!
-//! **Cost.** The lengths of all lists, squared where very many signatures share a key; memory: the keys twice. No list is
-//! left out: the papers' figures are of everything in common.
+//! **Cost.** The lengths of all lists, squared where very many signatures share a key; memory: the
+//! keys twice. No list is left out: the papers' figures are of everything in common.
 
 use resemble_methods::{Method, MethodParams, MethodSignature};
 
@@ -39,7 +40,8 @@ pub fn all_pairs(
     let least = match params.method() {
         // Shares of distinct keys: at most the common ones over those of the larger side.
         Method::BswMin | Method::Mod | Method::Min | Method::Sketch => bar.least_figure(),
-        // The samples of two V_i are compared at one modulus, and super shingles are not what the score counts.
+        // The samples of two V_i are compared at one modulus, and super shingles are not what the
+        // score counts.
         Method::Tttd
         | Method::Bsw
         | Method::Sif

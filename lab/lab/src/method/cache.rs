@@ -1,8 +1,8 @@
 //! Signatures that are cached in the index: a second question reads no file.
 //!
-//! They stand under (params id, content id), `BLOCK` contents to a record, because a record a signature
-//! would be mostly names. Ids of contents are given out once, so a signature can only ever be found
-//! under the content that it is of.
+//! They stand under (params id, content id), `BLOCK` contents to a record, because a record a
+//! signature would be mostly names. Ids of contents are given out once, so a signature can only
+//! ever be found under the content that it is of.
 //!
 //! ```text
 //! method.register            for each params id, the one used last in front: which blocks there are
@@ -11,14 +11,14 @@
 //! method.arrays              names the index: whose ids the arrays of sorted5 have ([`super::sorted`])
 //! ```
 //!
-//! 1. **With the content they go.** Whenever anything is written, the blocks of that params id lose what
-//!    is of no content any more.
-//! 2. **Bounded.** Signatures of `MOST_IDS` params ids are cached; who tries out parameters pushes out the
-//!    oldest.
+//! 1. **With the content they go.** Whenever anything is written, the blocks of that params id lose
+//!    what is of no content any more.
+//! 2. **Bounded.** Signatures of `MOST_IDS` params ids are cached; who tries out parameters pushes
+//!    out the oldest.
 //! 3. **Never needed.** A record that is damaged or missing costs time; one that cannot be written,
 //!    nothing more.
-//! 4. **A record changes in one transaction** that reads what it replaces: two questions at a time lose
-//!    nothing of what the other has written.
+//! 4. **A record changes in one transaction** that reads what it replaces: two questions at a time
+//!    lose nothing of what the other has written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -76,8 +76,8 @@ impl<'a> SignatureCache<'a> {
         }
     }
 
-    /// A folder for what is no record, and whether anything may stay there. Without one it is the folder
-    /// of temporary files, where nothing may.
+    /// A folder for what is no record, and whether anything may stay there. Without one it is the
+    /// folder of temporary files, where nothing may.
     #[must_use]
     pub const fn with_folder(self, folder: &'a Path, stays: bool) -> Self {
         Self {
@@ -112,7 +112,8 @@ impl<'a> SignatureCache<'a> {
         Ok(name)
     }
 
-    /// Writes what `change` makes of the records as they are, or does not: nothing depends on it but time.
+    /// Writes what `change` makes of the records as they are, or does not: nothing depends on it
+    /// but time.
     fn update(&self, change: impl FnOnce(&Snapshot) -> Result<Records, ReadError>) {
         if let Some(index) = self.index
             && let Err(error) = index.update_records(change)
@@ -235,7 +236,8 @@ impl<'a> CachedSignatures<'a> {
     }
 }
 
-/// The register with this params id in front; the records of the ids that are too many are to be forgotten.
+/// The register with this params id in front; the records of the ids that are too many are to be
+/// forgotten.
 fn touched(now: &Snapshot, id: &str) -> Result<(Register, Records), ReadError> {
     let record = now.record(REGISTER)?;
     let mut register: Register = record

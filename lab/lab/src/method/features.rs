@@ -1,4 +1,5 @@
-//! `pairs --features`: sets of features that another program made, compared as signatures of files are.
+//! `pairs --features`: sets of features that another program made, compared as signatures of files
+//! are.
 //!
 //! What a line is and what a feature is: [`resemble_methods::lines`].
 
@@ -13,8 +14,8 @@ use super::pairs::{named, sort};
 use super::{Bar, check_score};
 use crate::error::{LabError, MethodError};
 
-/// The pairs of sets that the bar lets through, best first, before `top` cuts them. Sets of the same features are
-/// compared like any others: nothing is known of bytes.
+/// The pairs of sets that the bar lets through, best first, before `top` cuts them. Sets of the
+/// same features are compared like any others: nothing is known of bytes.
 ///
 /// # Errors
 ///

@@ -1,7 +1,8 @@
-//! Rules of what may be in a group together: sizes, suffixes, types, and what a user says (Manber 1994, section 4: "files
-//! that fall under some other rules specified by the user").
+//! Rules of what may be in a group together: sizes, suffixes, types, and what a user says (Manber
+//! 1994, section 4: "files that fall under some other rules specified by the user").
 //!
-//! `--where` takes an expression about a file `a`, with which others are compared, and one of these, `b`:
+//! `--where` takes an expression about a file `a`, with which others are compared, and one of
+//! these, `b`:
 //!
 //! ```text
 //! rule     and-rule { "or" and-rule }
@@ -12,7 +13,8 @@
 //! FIELD    a.size b.size a.suffix … a.name a.dir a.path a.type;  type: text binary compressed
 //! ```
 //!
-//! `size` and the others without a file are of both: `suffix = "c"` holds if it does of `a` and of `b`.
+//! `size` and the others without a file are of both: `suffix = "c"` holds if it does of `a` and of
+//! `b`.
 //!
 //! Nothing here looks at a file: what a rule can ask is known of every file that was indexed.
 
@@ -51,8 +53,8 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// `text`, `binary` or `compressed`: the three of the paper. Compressed is what is no text and has the suffix of
-    /// something compressed.
+    /// `text`, `binary` or `compressed`: the three of the paper. Compressed is what is no text and
+    /// has the suffix of something compressed.
     pub fn kind(&self) -> &'static str {
         const COMPRESSED: [&str; 28] = [
             "gz", "tgz", "bz2", "tbz2", "xz", "txz", "zst", "lz", "lz4", "lzma", "br", "z", "zip",

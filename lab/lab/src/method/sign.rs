@@ -56,7 +56,8 @@ impl Signing {
         }
     }
 
-    /// Reads a file as carefully as an indexed one. Memory does not grow with it; holes cost nothing.
+    /// Reads a file as carefully as an indexed one. Memory does not grow with it; holes cost
+    /// nothing.
     pub fn file(&mut self, path: &Path) -> Result<SignedFile, AskError> {
         let anchor = anchor_of(path)?;
         let Self {

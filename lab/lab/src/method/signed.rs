@@ -27,7 +27,8 @@ pub(super) struct Signed {
     pub(super) signatures: Vec<MethodSignature>,
     /// Files that could not be read.
     pub(super) errors: Vec<SoftError>,
-    /// None failed, and each is that of the content that the index has: what is made of them can be kept as well.
+    /// None failed, and each is that of the content that the index has: what is made of them can be
+    /// kept as well.
     pub(super) settled: bool,
     /// Each is that of the content that the index has, as far as there are any.
     pub(super) as_indexed: bool,
@@ -44,7 +45,8 @@ impl Signed {
         Self::of_rows(asked, cached, rows(asked, &asked.members.contents())?)
     }
 
-    /// Of these contents, which ascend, so many together as may be in memory: `take` gets them in their order.
+    /// Of these contents, which ascend, so many together as may be in memory: `take` gets them in
+    /// their order.
     pub(super) fn in_blocks(
         asked: &Asked<'_>,
         contents: &[ContentId],

@@ -1,18 +1,20 @@
 //! sorted5: questions that the two arrays answer ([`crate::arrays`]).
 //!
-//! They hold every content that was asked about and that the index still has, whatever the scope of a question: a pair's figure
-//! depends on no third file, so what is out of scope is passed over. A question merges what is not in them yet, and what the
-//! index no longer has leaves in the same merge.
+//! They hold every content that was asked about and that the index still has, whatever the scope of
+//! a question: a pair's figure depends on no third file, so what is out of scope is passed over. A
+//! question merges what is not in them yet, and what the index no longer has leaves in the same
+//! merge.
 //!
-//! 1. **A signature that is not that of the indexed content** (the file changed a moment ago) is in no arrays: it is compared by
-//!    itself.
-//! 2. **The arrays are never needed.** Without a folder for them, or if they cannot be written or are damaged, signatures are
-//!    compared as for every other method, and the answer is the same. Where nothing may stay (`--no-cache`), there are arrays only
-//!    if processes are to share the work or many documents are compared with each other: in a folder that goes with the answer.
-//! 3. **No signature of what they have.** The chunks of a document are read off the arrays, and how many there are stands in
-//!    their table: a question where nothing is new needs no signature.
-//! 4. **Whose keys.** Ids of contents are given out by one index; a record in it names it, and arrays made for another one are not
-//!    looked at.
+//! 1. **A signature that is not that of the indexed content** (the file changed a moment ago) is in
+//!    no arrays: it is compared by itself.
+//! 2. **The arrays are never needed.** Without a folder for them, or if they cannot be written or
+//!    are damaged, signatures are compared as for every other method, and the answer is the same.
+//!    Where nothing may stay (`--no-cache`), there are arrays only if processes are to share the
+//!    work or many documents are compared with each other: in a folder that goes with the answer.
+//! 3. **No signature of what they have.** The chunks of a document are read off the arrays, and how
+//!    many there are stands in their table: a question where nothing is new needs no signature.
+//! 4. **Whose keys.** Ids of contents are given out by one index; a record in it names it, and
+//!    arrays made for another one are not looked at.
 
 use std::collections::{HashMap, HashSet};
 
@@ -81,8 +83,9 @@ impl Place {
     }
 }
 
-/// Where the arrays for a question are; `None`: nowhere. Where nothing may stay there are arrays only if they are what
-/// processes are to share, or many documents are to be compared with each other.
+/// Where the arrays for a question are; `None`: nowhere. Where nothing may stay there are arrays
+/// only if they are what processes are to share, or many documents are to be compared with each
+/// other.
 fn place(asked: &Asked<'_>, each_with_each: bool) -> Result<Option<Place>, LabError> {
     if asked.params.method() != Method::Sorted5 {
         return Ok(None);
@@ -207,8 +210,9 @@ pub(super) enum Values {
     Here(MethodSignature),
 }
 
-/// Brings the arrays in line with the contents of a question. Only what is new is signed, and its signatures are in memory
-/// for no longer than that takes. `each_with_each`: they are to be compared with each other. `None`: there are no arrays.
+/// Brings the arrays in line with the contents of a question. Only what is new is signed, and its
+/// signatures are in memory for no longer than that takes. `each_with_each`: they are to be
+/// compared with each other. `None`: there are no arrays.
 pub(super) fn arranged(
     asked: &Asked<'_>,
     each_with_each: bool,
@@ -260,7 +264,8 @@ pub(super) fn arranged(
 type Placed = Vec<(usize, usize, u64)>;
 
 impl Arranged {
-    /// What a signature has in common with each document that is in the arrays; `None`: they are damaged.
+    /// What a signature has in common with each document that is in the arrays; `None`: they are
+    /// damaged.
     pub(super) fn common(
         &self,
         signature: &MethodSignature,
@@ -277,8 +282,8 @@ impl Arranged {
         Ok(Some(counted.collect()))
     }
 
-    /// The pairs of at least this figure that are in the arrays, by the places of the documents; `None`: the arrays are damaged,
-    /// or processes failed.
+    /// The pairs of at least this figure that are in the arrays, by the places of the documents;
+    /// `None`: the arrays are damaged, or processes failed.
     fn pairs(&self, least: f64, shards: u32) -> Result<Option<Placed>, LabError> {
         let (mut numbers, mut places) = (Vec::new(), Vec::new());
         for (place, document) in self.documents.iter().enumerate() {
@@ -303,7 +308,8 @@ impl Arranged {
     }
 }
 
-/// The pairs that the bar lets through, without a signature of what the arrays have; `None`: there are no arrays.
+/// The pairs that the bar lets through, without a signature of what the arrays have; `None`: there
+/// are no arrays.
 pub(super) fn pairs(asked: &Asked<'_>, bar: &Bar) -> Result<Option<Pairs>, LabError> {
     let Some(arranged) = arranged(asked, true)? else {
         return Ok(None);
@@ -363,8 +369,9 @@ fn common_of(a: &MethodSignature, b: &MethodSignature) -> u64 {
     overlap(&values(a), &values(b)).common
 }
 
-/// Pairs again, from the texts themselves: "compute the exact similarities only for document pairs which are preselected"
-/// (section 4.2). A file that is too large to be in memory, or cannot be read now, keeps its estimate.
+/// Pairs again, from the texts themselves: "compute the exact similarities only for document pairs
+/// which are preselected" (section 4.2). A file that is too large to be in memory, or cannot be
+/// read now, keeps its estimate.
 pub(super) fn exactly(
     asked: &Asked<'_>,
     contents: &[ContentRow],

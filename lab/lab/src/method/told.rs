@@ -59,7 +59,8 @@ impl Told {
         }
     }
 
-    /// Of two files of which neither is asked about: where the figure depends on that, the larger one.
+    /// Of two files of which neither is asked about: where the figure depends on that, the larger
+    /// one.
     pub fn both_ways(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> Self {
         let told = Self::of(params, a, b);
         if params.method().is_symmetric() {
@@ -92,7 +93,8 @@ impl Told {
         }
     }
 
-    /// The order of answers: score down, then `a_in_b`, then resemblance; paths decide what is left.
+    /// The order of answers: score down, then `a_in_b`, then resemblance; paths decide what is
+    /// left.
     pub fn compare(&self, other: &Self, score: MethodScore) -> Ordering {
         let key = |told: &Self| (told.score(score), told.a_in_b, told.resemblance);
         key(other).cmp(&key(self))

@@ -21,13 +21,13 @@ use resemble_query::groups::sort::{Merge, Record, Sorter};
 /// What makes a link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
-    /// From this resemblance on; 0: whatever is in common. Of super shingles a common one is enough, and this is the check
-    /// that follows, if it is above 0.
+    /// From this resemblance on; 0: whatever is in common. Of super shingles a common one is
+    /// enough, and this is the check that follows, if it is above 0.
     pub resemblance: f64,
     /// Also from this containment on, of either in the other; `None`: containment is left out.
     pub containment: Option<f64>,
-    /// Super shingles: all pairs of a list are links, and not only those with its first document. The clusters are the
-    /// same without a check; rules of a user may need every pair.
+    /// Super shingles: all pairs of a list are links, and not only those with its first document.
+    /// The clusters are the same without a check; rules of a user may need every pair.
     pub every: bool,
 }
 
@@ -147,7 +147,8 @@ impl Kept {
         Ok(all)
     }
 
-    /// The ignored shingles, ascending: each with the number of documents that run and have it, and one of these.
+    /// The ignored shingles, ascending: each with the number of documents that run and have it, and
+    /// one of these.
     pub fn ignored(&self) -> Result<Vec<(u64, u32, u32)>, LabError> {
         let mut from = self.reader(Kind::Ignored)?;
         let mut all = Vec::new();
@@ -157,7 +158,8 @@ impl Kept {
         Ok(all)
     }
 
-    /// The shingles that most documents have, ignored or not, the commonest first: as [`Self::ignored`].
+    /// The shingles that most documents have, ignored or not, the commonest first: as
+    /// [`Self::ignored`].
     pub fn commonest(&self, most: usize) -> Result<Vec<(u64, u32, u32)>, LabError> {
         let mut entries = self.reader(Kind::Shingles)?;
         let mut best = BinaryHeap::new();
@@ -318,8 +320,8 @@ impl Kept {
         }
     }
 
-    /// "Any documents that share a super shingle resemble each other are added into the cluster. (If we want a higher
-    /// threshold we can compute their actual resemblance.)"
+    /// "Any documents that share a super shingle resemble each other are added into the cluster.
+    /// (If we want a higher threshold we can compute their actual resemblance.)"
     fn by_lists(&self, policy: &Policy, take: &mut dyn FnMut(Link)) -> Result<(), LabError> {
         let room = Some((self.plan.memory / 2).max(1 << 14));
         let mut sorter = Sorter::<Pair>::new(room, &self.folder)?;

@@ -5,9 +5,9 @@
 //! length of the id u16 │ id (params, common) │ digest of all this 32 │ body
 //! ```
 //!
-//! A file is written under another name, the header last; it takes its name when all files of its generation are whole.
-//! The body's digest is checked by whoever has read it to the end, before anything of it is answered. Files are 0600, their
-//! folder 0700.
+//! A file is written under another name, the header last; it takes its name when all files of its
+//! generation are whole. The body's digest is checked by whoever has read it to the end, before
+//! anything of it is answered. Files are 0600, their folder 0700.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};

@@ -2,8 +2,8 @@
 
 use resemble_query::groups::sort::Record;
 
-/// <shingle, id>: a shingle of `KEY` bytes (5 of shingles, 8 of super shingles) and the document that has it. 9 bytes on
-/// disk, as in the paper.
+/// <shingle, id>: a shingle of `KEY` bytes (5 of shingles, 8 of super shingles) and the document
+/// that has it. 9 bytes on disk, as in the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Entry<const KEY: usize> {
     pub(super) shingle: u64,
@@ -28,8 +28,8 @@ impl<const KEY: usize> Record for Entry<KEY> {
     }
 }
 
-/// <id, id, count>: how many shingles two documents have in common, the lesser first. While they are formed a count may be
-/// -1: a shingle that is common now.
+/// <id, id, count>: how many shingles two documents have in common, the lesser first. While they
+/// are formed a count may be -1: a shingle that is common now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Triple {
     pub(super) a: u32,

@@ -202,7 +202,8 @@ fn schemes() -> impl Strategy<Value = MethodParams> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// The four phases find what every pair compared would find, whatever is ignored and whatever the policy.
+    /// The four phases find what every pair compared would find, whatever is ignored and whatever
+    /// the policy.
     #[test]
     fn phases_are_every_pair_compared(
         made in collections(),
@@ -214,7 +215,8 @@ proptest! {
         prop_assert_eq!(fresh(&plan, &made, &policy), naive(&plan, &made, &policy));
     }
 
-    /// One of each sketch runs and the others are put back: with the cut-off disabled as if all had run.
+    /// One of each sketch runs and the others are put back: with the cut-off disabled as if all had
+    /// run.
     #[test]
     fn elimination_changes_nothing_without_a_cut_off(
         made in collections(),

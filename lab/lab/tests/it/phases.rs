@@ -322,7 +322,8 @@ fn common_shingles_are_ignored_and_listed_with_their_words() {
     assert_eq!(ask(12).links.len(), 66);
 }
 
-/// "The input can be any document; … whether it was part of the initial clustering or not; whether it has changed or not."
+/// "The input can be any document; … whether it was part of the initial clustering or not; whether
+/// it has changed or not."
 #[test]
 fn any_text_is_looked_up_on_the_fly() {
     let mut scene = Scene::new();
@@ -401,7 +402,8 @@ fn what_cannot_be_told_is_refused_before_any_file_is_read() {
     }
 }
 
-/// Phase 4 costs a fraction of the others, whatever the policy; figures of the paper's own table are made by `eval broder`.
+/// Phase 4 costs a fraction of the others, whatever the policy; figures of the paper's own table
+/// are made by `eval broder`.
 #[test]
 fn documents_of_any_source_go_through_the_phases() {
     let folder = tempfile::tempdir().expect("a folder");

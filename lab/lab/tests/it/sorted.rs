@@ -192,7 +192,8 @@ fn damage_and_a_folder_that_cannot_be_written_cost_time_only() {
     same_answers(&scene, with_arrays(&scene, &blocked));
 }
 
-/// Files of equal bytes, also too short for a chunk; scopes; kept arrays after kept signatures are gone.
+/// Files of equal bytes, also too short for a chunk; scopes; kept arrays after kept signatures are
+/// gone.
 #[test]
 fn copies_need_no_signatures() {
     let mut scene = Scene::new();
@@ -235,8 +236,8 @@ fn copies_need_no_signatures() {
     std::fs::rename(folder.path().join("away"), scene.root()).expect("renamed back");
 }
 
-/// Processes that cannot do their work are told of where arrays are for them alone, and nothing stays. (A process of this
-/// program is the test harness, which ends without having made anything.)
+/// Processes that cannot do their work are told of where arrays are for them alone, and nothing
+/// stays. (A process of this program is the test harness, which ends without having made anything.)
 #[test]
 fn a_passing_folder_goes_also_after_a_failure() {
     let mut scene = Scene::new();
@@ -259,7 +260,8 @@ fn a_passing_folder_goes_also_after_a_failure() {
     ask(2, &folder.path().join("none")).expect_err("no folder");
 }
 
-/// Of many documents each is looked up in arrays that go with the answer, unless there is no place for them.
+/// Of many documents each is looked up in arrays that go with the answer, unless there is no place
+/// for them.
 #[test]
 fn many_documents_are_compared_by_passing_arrays() {
     let folder = tempfile::tempdir().expect("a folder");

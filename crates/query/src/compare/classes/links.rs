@@ -41,8 +41,8 @@ impl Known<'_> {
         shares.max().unwrap_or(Score::ZERO)
     }
 
-    /// The further partners of a file, best first: the file of the other side, and the measures with the
-    /// file as a (`None`: equal). At most `most`.
+    /// The further partners of a file, best first: the file of the other side, and the measures
+    /// with the file as a (`None`: equal). At most `most`.
     pub(in crate::compare) fn further(
         &self,
         side: usize,

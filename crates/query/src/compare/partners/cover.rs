@@ -1,7 +1,8 @@
 //! How much of a content lies in all its partners together.
 //!
-//! Of two partners the greater share is not the sum: what both have counts once. So it is noted which pieces of
-//! the content any of them has, and the content is measured against these as if they were one file.
+//! Of two partners the greater share is not the sum: what both have counts once. So it is noted
+//! which pieces of the content any of them has, and the content is measured against these as if
+//! they were one file.
 
 use resemble_core::similarity::{Boilerplate, Sketch};
 use resemble_core::{ChunkList, ContentKind, Score, Signature};

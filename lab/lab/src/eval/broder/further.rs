@@ -1,4 +1,5 @@
-//! What the paper says without a figure: other policies, common shingles, super shingles, later batches.
+//! What the paper says without a figure: other policies, common shingles, super shingles, later
+//! batches.
 
 use std::path::Path;
 

@@ -15,7 +15,8 @@ const STAGES: [(&str, f64); 6] = [
     ("Cluster Formation", 0.5),
 ];
 
-/// Sizes of clusters: how many, and how many documents in them; all, and those of identical documents alone.
+/// Sizes of clusters: how many, and how many documents in them; all, and those of identical
+/// documents alone.
 pub(super) fn counted(kept: &Kept, clusters: &Clusters) -> Result<[(u64, u64); 2], LabError> {
     let digests = kept.digests()?;
     let (mut all, mut identical) = ((0, 0), (0, 0));

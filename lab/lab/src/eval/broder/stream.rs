@@ -1,4 +1,5 @@
-//! A folder of any number of texts, one after another: never more than a few hundred of them are in memory.
+//! A folder of any number of texts, one after another: never more than a few hundred of them are in
+//! memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +32,8 @@ pub(super) struct Found {
     pub(super) others: u64,
 }
 
-/// Sketches the texts below a folder, in the order of their paths, and hands them over with the paths.
+/// Sketches the texts below a folder, in the order of their paths, and hands them over with the
+/// paths.
 pub(super) fn documents(
     folder: &Path,
     params: &MethodParams,

@@ -26,7 +26,8 @@ pub(super) fn params() -> Result<MethodParams, LabError> {
     Ok(MethodParams::new(Method::SuperShingle, &settings).map_err(MethodError::from)?)
 }
 
-/// Puts the sketches that are kept through phases 2 and 4 as super shingles; the folder is another one.
+/// Puts the sketches that are kept through phases 2 and 4 as super shingles; the folder is another
+/// one.
 pub(super) fn batch(kept: &Kept, folder: &std::path::Path, plan: &Plan) -> Result<Batch, LabError> {
     let mut batch = Batch::begin(folder, plan)?;
     let mut id = 0;
@@ -44,7 +45,8 @@ pub(super) fn batch(kept: &Kept, folder: &std::path::Path, plan: &Plan) -> Resul
     Ok(batch)
 }
 
-/// Of similar documents, how many share a super shingle: by length of the document and of the super shingle.
+/// Of similar documents, how many share a super shingle: by length of the document and of the super
+/// shingle.
 pub(super) fn recall(kept: &Kept, pairs: u64) -> Result<Section, LabError> {
     // Of very many links every so manieth, by a hash of the pair.
     let every = (pairs / LINKS).max(1);

@@ -9,7 +9,8 @@ use super::{Corpus, THRESHOLD, arrays, lists, params, signatures};
 use crate::arrays::{Common, pairs};
 use crate::error::LabError;
 
-/// (chunk, document) pairs of the texts that few bits are tried on: with 12 every list holds nearly every document.
+/// (chunk, document) pairs of the texts that few bits are tried on: with 12 every list holds nearly
+/// every document.
 const FEW: u64 = 400_000;
 
 /// Values that a document may fill before its accidents are counted apart: 1 % of 2^n.
@@ -270,7 +271,8 @@ pub(super) fn small(corpus: &Corpus<'_>) -> Result<Section, LabError> {
         .table(table))
 }
 
-/// The paper's bits on the whole folder, and those that give as many chunks for each value as the paper has.
+/// The paper's bits on the whole folder, and those that give as many chunks for each value as the
+/// paper has.
 pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, LabError> {
     let exact = exact_pairs(&corpus.chunks);
     let mut table = table("errors");

@@ -1,4 +1,5 @@
-//! Sections 2.3, 4.3 to 4.6 and 5: the data, times by stage, sizes, shards, increments, exact figures, smaller offsets.
+//! Sections 2.3, 4.3 to 4.6 and 5: the data, times by stage, sizes, shards, increments, exact
+//! figures, smaller offsets.
 
 use std::fs;
 
@@ -135,7 +136,8 @@ pub(super) fn sizes(corpus: &Corpus<'_>) -> Result<Section, LabError> {
     Ok(Section::new("Sizes (section 4.3)", text).table(table))
 }
 
-/// All bytes of the parts but their headers, lists put together: equal for equal arrays however they are cut.
+/// All bytes of the parts but their headers, lists put together: equal for equal arrays however
+/// they are cut.
 fn contents(set: &Set) -> Result<Vec<u8>, ArraysError> {
     let (parts, mut ids) = (set.parts()?, Vec::new());
     ids.extend_from_slice(parts.documents().bytes());
