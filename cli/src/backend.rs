@@ -24,13 +24,13 @@ use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::documents::SimilarFiles;
 use resemble_proto::message::{
     DumpForm, FailureKind, FindRequest, HolderRow, HoldersRequest, Inode, Scope, SoftError,
-    Subject, Whole, WireAspect, WireDigest,
+    Subject, Whole, WireDigest, WireRendition,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
 use resemble_query::AskError;
 use resemble_query::find::{self, Incoming, Stream, holders};
-use resemble_query::renditions::{self, Aspect};
+use resemble_query::renditions::{self, Rendition};
 use resemble_report::quote::quoted;
 use resemble_scan::apart::{Formats, Limits, TakeApart};
 
@@ -370,14 +370,14 @@ fn content(read: &Incoming, name: &PathText, inode: Option<Inode>) -> Subject {
         digest: WireDigest::from(&read.digest),
         name: name.clone(),
         inode,
-        others: read.others.iter().filter_map(aspect_of).collect(),
+        others: read.others.iter().filter_map(rendition_of).collect(),
     }
 }
 
 /// What stands for a file besides its bytes, for the wire.
-fn aspect_of((aspect, digest): &(Aspect, Digest)) -> Option<WireAspect> {
-    Some(WireAspect {
-        stands: aspect.stands_as()?,
+fn rendition_of((rendition, digest): &(Rendition, Digest)) -> Option<WireRendition> {
+    Some(WireRendition {
+        stands: rendition.stands_as()?,
         digest: WireDigest::from(digest),
     })
 }

@@ -29,7 +29,7 @@ use resemble_scan::read::{Content, Reader};
 
 use crate::ask::{AskError, anchor_of, bytes_of, unreadable};
 use crate::nominate::evidence::{self, Counts, Nominee};
-use crate::renditions::{self, Aspect, Located, Place};
+use crate::renditions::{self, Located, Place, Rendition};
 use crate::scope::Members;
 
 mod exact;
@@ -55,7 +55,7 @@ pub struct Subject {
     /// It is a member of `path`: the names that lead to it.
     member: Option<Vec<u8>>,
     /// What stands for it besides its bytes, where the index has it not.
-    others: Vec<(Aspect, Arc<Digest>)>,
+    others: Vec<(Rendition, Arc<Digest>)>,
 }
 
 impl Subject {
@@ -92,11 +92,11 @@ impl Subject {
 
     /// What stands for it besides its bytes.
     #[must_use]
-    pub fn with_others(self, others: Vec<(Aspect, Digest)>) -> Self {
+    pub fn with_others(self, others: Vec<(Rendition, Digest)>) -> Self {
         let others = others.into_iter();
         Self {
             others: others
-                .map(|(aspect, digest)| (aspect, Arc::new(digest)))
+                .map(|(rendition, digest)| (rendition, Arc::new(digest)))
                 .collect(),
             ..self
         }
@@ -180,13 +180,13 @@ impl Subject {
     }
 
     /// What stands for it besides its bytes.
-    fn others(&self, snapshot: &Snapshot) -> Result<Vec<(Aspect, Arc<Digest>)>, ReadError> {
+    fn others(&self, snapshot: &Snapshot) -> Result<Vec<(Rendition, Arc<Digest>)>, ReadError> {
         let Some(place) = self.place else {
             return Ok(self.others.clone());
         };
         let mut others = Vec::new();
-        for (aspect, content) in renditions::aspects(snapshot, place)? {
-            others.extend(stored(snapshot, content)?.map(|digest| (aspect, Arc::new(digest))));
+        for (rendition, content) in renditions::renditions(snapshot, place)? {
+            others.extend(stored(snapshot, content)?.map(|digest| (rendition, Arc::new(digest))));
         }
         Ok(others)
     }

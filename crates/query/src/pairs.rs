@@ -8,7 +8,7 @@
 //! 3. Of texts one common fingerprint is enough to look: each text is read once (`texts`), and what two
 //!    of them really have in common decides whether there is a row, and is its score. Of everything else, and where
 //!    there is too much to read, pairs with a chunk or two fingerprints in common are estimated.
-//! 4. What stands for files (`stands`) is among the contents. Whatever two files are met by, the best of it is
+//! 4. What stands for files (`renditions`) is among the contents. Whatever two files are met by, the best of it is
 //!    their row (`met`).
 
 use std::path::Path;
@@ -27,8 +27,8 @@ use crate::nominate::block::{Block, Common};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::threads;
 use crate::prove::texts::{Compared, Texts};
-use crate::renditions::owners::Stands;
-use crate::renditions::{Aspect, is_same_text, layer, same_words};
+use crate::renditions::owners::RenditionOwners;
+use crate::renditions::{Rendition, is_same_text, layer, same_words};
 use crate::scope::{Member, Members};
 
 /// Which pairs an answer has.
@@ -55,19 +55,19 @@ pub struct PairsOptions {
 /// The pairs of the files in `options.scope`, best first.
 pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairRow>, AskError> {
     let members = Members::of(snapshot, &options.scope)?;
-    let stands = if options.text {
-        Stands::of(snapshot, &members)?
+    let renditions = if options.text {
+        RenditionOwners::of(snapshot, &members)?
     } else {
-        Stands::default()
+        RenditionOwners::default()
     };
-    let kept = keep(snapshot, &members, &stands)?;
+    let kept = keep(snapshot, &members, &renditions)?;
     let (block, counts) = Block::counting(kept, snapshot.boilerplate_limit());
     let block = block.with_stop(snapshot.stop());
     let texts = Texts::read(snapshot, &members, &block.kept)?;
     let question = Question {
         snapshot,
         members: &members,
-        stands: &stands,
+        renditions: &renditions,
         options,
         counts: &counts,
     };
@@ -132,8 +132,12 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
 
 /// The contents that can be compared, by id: those of the members and what stands for these. Empty files are
 /// counted, not grouped.
-fn keep(snapshot: &Snapshot, members: &Members, stands: &Stands) -> Result<Vec<Kept>, ReadError> {
-    let mut contents = stands.contents();
+fn keep(
+    snapshot: &Snapshot,
+    members: &Members,
+    renditions: &RenditionOwners,
+) -> Result<Vec<Kept>, ReadError> {
+    let mut contents = renditions.contents();
     contents.extend(members.contents());
     let mut kept = Vec::new();
     for id in contents {
@@ -211,7 +215,7 @@ enum Way {
 struct Question<'a> {
     snapshot: &'a Snapshot,
     members: &'a Members,
-    stands: &'a Stands,
+    renditions: &'a RenditionOwners,
     options: &'a PairsOptions,
     counts: &'a Counts,
 }
@@ -222,10 +226,10 @@ impl<'a> Question<'a> {
     }
 
     /// The files that a content stands for, and as what, by their contents.
-    fn owners(&self, content: ContentId) -> impl Iterator<Item = (ContentId, Aspect)> {
+    fn owners(&self, content: ContentId) -> impl Iterator<Item = (ContentId, Rendition)> {
         let own = self.members.has_file_of(content);
-        let own = own.then_some((content, Aspect::Own)).into_iter();
-        own.chain(self.stands.owners(content).iter().copied())
+        let own = own.then_some((content, Rendition::Own)).into_iter();
+        own.chain(self.renditions.owners(content).iter().copied())
     }
 
     /// What sorts, if anything is known of it.
@@ -276,7 +280,10 @@ impl<'a> Question<'a> {
                 next = ways.next_if(|other| other.0 == owners).map(|other| other.1);
             }
             if parts.iter().any(Option::is_some) {
-                let (a, b) = (self.stands.wholes(owners.0), self.stands.wholes(owners.1));
+                let (a, b) = (
+                    self.renditions.wholes(owners.0),
+                    self.renditions.wholes(owners.1),
+                );
                 let whole = together(a, b, parts, self.min_shared());
                 found = match (found, whole) {
                     (Some(found), Some(whole)) if whole.is_better_than(&found) => Some(whole),
@@ -377,7 +384,7 @@ impl Found {
                     continue;
                 }
                 let (mut measures, mut sizes) = (measures, sizes);
-                let own = (one.1, other.1) == (Aspect::Own, Aspect::Own);
+                let own = (one.1, other.1) == (Rendition::Own, Rendition::Own);
                 let small = a.whole <= LARGEST_READ && b.whole <= LARGEST_READ;
                 if own && question.options.exact && small {
                     let Some((one, other)) = self.read_both(question.members, a, b) else {
@@ -391,7 +398,7 @@ impl Found {
                     }
                 }
                 if one.1.is_whole() {
-                    let at = usize::from(one.1 == Aspect::WholeBytes);
+                    let at = usize::from(one.1 == Rendition::WholeBytes);
                     self.keep(one.0, other.0, Way::Part(at, measures));
                     continue;
                 }
@@ -430,12 +437,12 @@ impl Found {
 
     /// The files that one and the same content stands for.
     fn same_content(&mut self, question: &Question<'_>, content: &Kept) {
-        let owners: Vec<(ContentId, Aspect)> = question.owners(content.id).collect();
+        let owners: Vec<(ContentId, Rendition)> = question.owners(content.id).collect();
         let measures = Measures::identical(content.whole);
         let sizes = (content.whole, content.whole);
         let met = |relation, layer| Met::new(Some(relation), layer, measures, sizes);
         for (at, one) in owners.iter().enumerate() {
-            if one.1 == Aspect::Own {
+            if one.1 == Rendition::Own {
                 let identical = met(Relation::Identical, Layer::Bytes);
                 self.met.push(((one.0, one.0), Way::Whole(identical)));
             }
@@ -444,7 +451,7 @@ impl Found {
                     continue;
                 }
                 let way = if one.1.is_whole() {
-                    Way::Part(usize::from(one.1 == Aspect::WholeBytes), measures)
+                    Way::Part(usize::from(one.1 == Rendition::WholeBytes), measures)
                 } else if is_same_text(one.1, other.1, content.whole) {
                     Way::Whole(met(Relation::SameText, layer(one.1, other.1)))
                 } else {

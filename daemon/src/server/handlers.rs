@@ -15,13 +15,13 @@ use resemble_proto::message::{
     Answer, CoverRow, DirRow, DirsRequest, DumpForm, DumpRow, End, Failure, FailureKind,
     FindRequest, FindRow, GroupsRequest, Header, HolderRow, HoldersRequest, Inode, MountRow,
     MountView, OrderRow, PairRow, PairsRequest, Parts, Reply, Request, RootState, Scope, Subject,
-    WatchOrigin, WatchRow, Whole, WireAspect,
+    WatchOrigin, WatchRow, Whole, WireRendition,
 };
 use resemble_proto::path::PathText;
 use resemble_query::AskError;
 use resemble_query::find::{self, FindOptions};
 use resemble_query::pairs::{self, PairsOptions};
-use resemble_query::renditions::Aspect;
+use resemble_query::renditions::Rendition;
 use resemble_query::{answer, compare, covered, dirs, groups};
 use resemble_scan::fsid::FsIds;
 use resemble_scan::ingest::RootOptions;
@@ -153,7 +153,7 @@ fn find(
         } => {
             let digest = Digest::try_from(digest)
                 .map_err(|error| Failure::new(FailureKind::BadRequest, error.to_string()))?;
-            let mut subject = find::Subject::of_digest(digest).with_others(aspects(others)?);
+            let mut subject = find::Subject::of_digest(digest).with_others(renditions(others)?);
             if let Some(file) = inode.and_then(|inode| file_of(context, &snapshot, inode)) {
                 subject = subject.is_file(file);
             }
@@ -197,7 +197,7 @@ fn holders(
 }
 
 /// What stands for a subject besides its bytes, as a client sent it.
-fn aspects(others: &[WireAspect]) -> Result<Vec<(Aspect, Digest)>, Failure> {
+fn renditions(others: &[WireRendition]) -> Result<Vec<(Rendition, Digest)>, Failure> {
     /// One of each kind, and what is packed several times over.
     const MOST: usize = 16;
     if others.len() > MOST {
@@ -205,13 +205,13 @@ fn aspects(others: &[WireAspect]) -> Result<Vec<(Aspect, Digest)>, Failure> {
         return Err(Failure::new(FailureKind::BadRequest, text));
     }
     let decoded = others.iter().map(|other| {
-        let aspect = Aspect::from(other.stands);
-        let digest = if aspect.is_whole() {
+        let rendition = Rendition::from(other.stands);
+        let digest = if rendition.is_whole() {
             other.digest.sample()
         } else {
             Digest::try_from(&other.digest)
         };
-        digest.map(|digest| (aspect, digest))
+        digest.map(|digest| (rendition, digest))
     });
     decoded
         .collect::<Result<_, _>>()

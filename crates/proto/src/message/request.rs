@@ -254,13 +254,13 @@ pub enum Subject {
         inode: Option<Inode>,
         /// What stands for them besides: the text of a document, what an archive holds.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        others: Vec<WireAspect>,
+        others: Vec<WireRendition>,
     },
 }
 
 /// A content that stands for a file besides its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WireAspect {
+pub struct WireRendition {
     /// What it is to the file.
     pub stands: StandsAs,
     /// The content. Of a whole there are no chunks.

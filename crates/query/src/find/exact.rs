@@ -1,6 +1,6 @@
 //! Measures on what the files say, instead of on samples.
 //!
-//! Every pair of aspects but wholes can be measured exactly: what stands for a file is made of it anew, and counts only if
+//! Every pair of renditions but wholes can be measured exactly: what stands for a file is made of it anew, and counts only if
 //! it still is what the index has. Texts that somebody made of documents are measured as words
 //! ([`crate::prove::words`]): where their lines end is of no meaning. Two files are measured on their bytes, and
 //! as words where that is more to say.
@@ -19,7 +19,7 @@ use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
 use crate::judge::matched::{Met, all_words};
 use crate::prove::extracted::said;
 use crate::prove::words::{measured, worded};
-use crate::renditions::{Aspect, Standing, names, shown};
+use crate::renditions::{Occurrence, Rendition, names, shown};
 use crate::scope::Members;
 
 /// Reads what exact measures need.
@@ -30,7 +30,7 @@ pub(super) struct Exact<'a> {
     options: &'a FindOptions,
     min_shared: ByteLen,
     /// What was read of the subject.
-    subjects: HashMap<Aspect, Option<Vec<u8>>>,
+    subjects: HashMap<Rendition, Option<Vec<u8>>>,
     pub(super) errors: Vec<SoftError>,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Exact<'a> {
         if subject.member.is_none() {
             let small = subject.digest.size <= LARGEST_READ;
             let bytes = small.then(|| bytes_of(path)).transpose()?;
-            subjects.insert(Aspect::Own, bytes);
+            subjects.insert(Rendition::Own, bytes);
         }
         Ok(Some(Self {
             snapshot,
@@ -63,33 +63,33 @@ impl<'a> Exact<'a> {
         }))
     }
 
-    /// Measures an aspect of the subject against a content that stands for another place; `None`: it is an estimate's
+    /// Measures a rendition of the subject against a content that stands for another place; `None`: it is an estimate's
     /// business.
     pub(super) fn measure(
         &mut self,
-        (aspect, digest): (Aspect, &ContentDigest),
-        (standing, row): (&Standing, &ContentRow),
+        (rendition, digest): (Rendition, &ContentDigest),
+        (occurrence, row): (&Occurrence, &ContentRow),
     ) -> Result<Option<Met>, AskError> {
         if row.size > LARGEST_READ {
             return Ok(None);
         }
-        if !self.subjects.contains_key(&aspect) {
+        if !self.subjects.contains_key(&rendition) {
             let names = self.subject.member.as_deref().unwrap_or_default();
             let path = self.subject.path.as_deref();
-            let read = path.and_then(|path| self.say(&shown(path, names), aspect, digest));
-            self.subjects.insert(aspect, read);
+            let read = path.and_then(|path| self.say(&shown(path, names), rendition, digest));
+            self.subjects.insert(rendition, read);
         }
         // Nothing of the other file is read for a subject that is not here.
-        if self.subjects.get(&aspect).is_none_or(Option::is_none) {
+        if self.subjects.get(&rendition).is_none_or(Option::is_none) {
             return Ok(None);
         }
-        let Some(other) = self.other(standing, row)? else {
+        let Some(other) = self.other(occurrence, row)? else {
             return Ok(None);
         };
-        let Some(Some(own)) = self.subjects.get(&aspect) else {
+        let Some(Some(own)) = self.subjects.get(&rendition) else {
             return Ok(None);
         };
-        let files = (aspect, standing.aspect) == (Aspect::Own, Aspect::Own);
+        let files = (rendition, occurrence.rendition) == (Rendition::Own, Rendition::Own);
         Ok(Some(self.compare(own, &other, files)))
     }
 
@@ -132,10 +132,10 @@ impl<'a> Exact<'a> {
     /// The bytes of a content where it stands.
     fn other(
         &mut self,
-        standing: &Standing,
+        occurrence: &Occurrence,
         row: &ContentRow,
     ) -> Result<Option<Vec<u8>>, AskError> {
-        let place = standing.place;
+        let place = occurrence.place;
         let holders = holders(
             self.snapshot,
             place.content,
@@ -145,25 +145,30 @@ impl<'a> Exact<'a> {
         let Some(first) = holders.first() else {
             return Ok(None);
         };
-        if standing.aspect == Aspect::Own && place.member.is_none() {
+        if occurrence.rendition == Rendition::Own && place.member.is_none() {
             return Ok(bytes_of(first)
                 .map_err(|error| self.errors.push(soft_error(first, &error)))
                 .ok());
         }
         let path = shown(first, &names(self.snapshot, place)?);
-        Ok(self.say(&path, standing.aspect, &row.digest))
+        Ok(self.say(&path, occurrence.rendition, &row.digest))
     }
 
     /// What stands for the file or member at a path, if it is this content.
-    fn say(&mut self, path: &Path, aspect: Aspect, digest: &ContentDigest) -> Option<Vec<u8>> {
+    fn say(
+        &mut self,
+        path: &Path,
+        rendition: Rendition,
+        digest: &ContentDigest,
+    ) -> Option<Vec<u8>> {
         let apart = self.options.apart.as_deref()?;
         let said = said(path, apart)
             .map_err(|error| self.errors.push(soft_error(path, &error)))
             .ok()??;
-        let bytes = match aspect {
-            Aspect::Own => Some(said.own),
-            Aspect::Text | Aspect::Unpacked => said.text,
-            Aspect::WholeText | Aspect::WholeBytes => None,
+        let bytes = match rendition {
+            Rendition::Own => Some(said.own),
+            Rendition::Text | Rendition::Unpacked => said.text,
+            Rendition::WholeText | Rendition::WholeBytes => None,
         };
         bytes.filter(|bytes| content::digest(bytes) == *digest)
     }

@@ -31,7 +31,7 @@ use resemble_scan::apart::TakeApart;
 use crate::ask::{AskError, LARGEST_READ, bytes_of, soft_error};
 use crate::parallel::{on_threads, threads};
 use crate::prove::extracted::{Said, said, said_all};
-use crate::renditions::{INTO, Place, names, shown, standings};
+use crate::renditions::{INTO, Place, names, occurrences, shown};
 use crate::scope::Members;
 
 /// Samples of the file that are looked up, at most.
@@ -133,13 +133,16 @@ pub fn candidates(
                 layer,
                 ranges: common_chunks(digest, &snapshot.chunks(content)?.0),
             };
-            for standing in standings(snapshot, &row, true)? {
-                let content = standing.place.content;
+            for occurrence in occurrences(snapshot, &row, true)? {
+                let content = occurrence.place.content;
                 let is_here = members
                     .as_ref()
                     .is_none_or(|members| members.has_file_of(content));
-                if !standing.aspect.is_whole() && is_here {
-                    places.entry(standing.place).or_default().push(held.clone());
+                if !occurrence.rendition.is_whole() && is_here {
+                    places
+                        .entry(occurrence.place)
+                        .or_default()
+                        .push(held.clone());
                 }
             }
         }

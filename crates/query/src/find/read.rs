@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::read_now;
 use crate::ask::{AskError, anchor_of, unreadable};
-use crate::renditions::{Aspect, members_at, stand_for};
+use crate::renditions::{Rendition, members_at, renditions_among};
 
 /// A file, or a member in one, that was read.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct Incoming {
     /// Its bytes.
     pub digest: Digest,
     /// What stands for it besides.
-    pub others: Vec<(Aspect, Digest)>,
+    pub others: Vec<(Rendition, Digest)>,
 }
 
 impl Incoming {
@@ -36,13 +36,13 @@ impl Incoming {
     /// With its parts.
     fn with(digest: Digest, pieces: Vec<Piece>, member: Option<u32>) -> Self {
         let rows = pieces.iter().map(|piece| (piece.role, piece.parent));
-        let standing = stand_for(rows, member);
+        let renditions = renditions_among(rows, member);
         let mut pieces = pieces;
         let mut take = |number: usize| Some(*pieces.get_mut(number)?.digest.take()?);
         Self {
-            others: standing
+            others: renditions
                 .into_iter()
-                .filter_map(|(aspect, number)| Some((aspect, take(number)?)))
+                .filter_map(|(rendition, number)| Some((rendition, take(number)?)))
                 .collect(),
             digest,
         }

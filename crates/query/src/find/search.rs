@@ -1,6 +1,6 @@
-//! The search itself: every aspect of the subject against whatever has something in common with it.
+//! The search itself: every rendition of the subject against whatever has something in common with it.
 //!
-//! A place (a file, or a member in one) can be met by several pairs of aspects: a scan of a letter by its bytes, the
+//! A place (a file, or a member in one) can be met by several pairs of renditions: a scan of a letter by its bytes, the
 //! letter itself by its text. The best pair makes its row. The two wholes of an archive make one pair together.
 
 use std::collections::{HashMap, HashSet};
@@ -18,7 +18,8 @@ use crate::judge::estimate::{enough_shared, estimate_in};
 use crate::judge::matched::{Met, relate, together};
 use crate::nominate::evidence::{Counts, Kept, Known};
 use crate::renditions::{
-    self, Aspect, Named, Place, Standing, WholeDigest, lies_in, names, same_words, shown, standings,
+    self, Named, Occurrence, Place, Rendition, WholeDigest, lies_in, names, occurrences,
+    same_words, shown,
 };
 use crate::scope::Members;
 
@@ -47,11 +48,11 @@ pub(super) fn search_in(
         rows: HashMap::new(),
         wholes: HashMap::new(),
     };
-    search.aspect(Aspect::Own, &subject.digest)?;
+    search.rendition(Rendition::Own, &subject.digest)?;
     if options.text {
         let others = subject.others(snapshot)?;
-        for (aspect, digest) in &others {
-            search.aspect(*aspect, digest)?;
+        for (rendition, digest) in &others {
+            search.rendition(*rendition, digest)?;
         }
         search.combine(&others)?;
     }
@@ -91,8 +92,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Compares one aspect of the subject with all that it meets.
-    fn aspect(&mut self, aspect: Aspect, digest: &Digest) -> Result<(), AskError> {
+    /// Compares one rendition of the subject with all that it meets.
+    fn rendition(&mut self, rendition: Rendition, digest: &Digest) -> Result<(), AskError> {
         let snapshot = self.snapshot;
         let known = Known::new(snapshot, self.members);
         let own = Own::of(digest, snapshot);
@@ -106,11 +107,11 @@ impl Search<'_> {
             let equal = row.digest == digest.content;
             let same = equal || same_words(row.words, digest.words);
             // Of the two wholes one alone says little: what it comes to is decided with the other.
-            if !same && !aspect.is_whole() && !bound.could_pass(&nominee, &row) {
+            if !same && !rendition.is_whole() && !bound.could_pass(&nominee, &row) {
                 continue;
             }
-            let standings = self.standings(aspect, &row)?;
-            if standings.is_empty() {
+            let occurrences = self.occurrences(rendition, &row)?;
+            if occurrences.is_empty() {
                 continue;
             }
             let other = if equal {
@@ -132,7 +133,7 @@ impl Search<'_> {
                 ),
             };
             let pair = Pair {
-                aspect,
+                rendition,
                 digest,
                 row: &row,
                 sketch: &sketch,
@@ -140,23 +141,27 @@ impl Search<'_> {
                 measures,
                 counts: &counts,
             };
-            self.pair(&pair, &standings)?;
+            self.pair(&pair, &occurrences)?;
         }
         Ok(known.failure()?)
     }
 
-    /// Where a content stands that an aspect of the subject meets: not in the subject itself.
-    fn standings(&self, aspect: Aspect, row: &ContentRow) -> Result<Vec<Standing>, AskError> {
-        let mut standings = standings(self.snapshot, row, self.options.text)?;
-        standings.retain(|standing| aspect.meets(standing.aspect));
-        let mut kept = Vec::with_capacity(standings.len());
-        for standing in standings {
-            let place = standing.place;
+    /// Where a content stands that a rendition of the subject meets: not in the subject itself.
+    fn occurrences(
+        &self,
+        rendition: Rendition,
+        row: &ContentRow,
+    ) -> Result<Vec<Occurrence>, AskError> {
+        let mut occurrences = occurrences(self.snapshot, row, self.options.text)?;
+        occurrences.retain(|occurrence| rendition.meets(occurrence.rendition));
+        let mut kept = Vec::with_capacity(occurrences.len());
+        for occurrence in occurrences {
+            let place = occurrence.place;
             let is_here = self
                 .members
                 .is_none_or(|members| members.has_file_of(place.content));
             if is_here && !self.is_of_subject(place)? {
-                kept.push(standing);
+                kept.push(occurrence);
             }
         }
         Ok(kept)
@@ -174,28 +179,29 @@ impl Search<'_> {
         Ok(lies_in(self.snapshot, place, own)? || lies_in(self.snapshot, own, place)?)
     }
 
-    fn pair(&mut self, pair: &Pair<'_>, standings: &[Standing]) -> Result<(), AskError> {
-        if pair.aspect.is_whole() {
+    fn pair(&mut self, pair: &Pair<'_>, occurrences: &[Occurrence]) -> Result<(), AskError> {
+        if pair.rendition.is_whole() {
             let side = WholeDigest {
                 digest: pair.row.digest,
                 size: pair.row.size,
             };
-            for standing in standings {
-                let wholes = self.wholes.entry(standing.place).or_default();
-                wholes.found[usize::from(pair.aspect == Aspect::WholeBytes)] =
+            for occurrence in occurrences {
+                let wholes = self.wholes.entry(occurrence.place).or_default();
+                wholes.found[usize::from(pair.rendition == Rendition::WholeBytes)] =
                     Some((pair.measures, side));
-                wholes.number = standing.number.unwrap_or(0);
+                wholes.number = occurrence.number.unwrap_or(0);
             }
             return Ok(());
         }
-        for standing in standings {
+        for occurrence in occurrences {
             let exactly = match &mut self.exact {
-                Some(exact) if pair.other.is_some() => {
-                    exact.measure((pair.aspect, &pair.digest.content), (standing, pair.row))?
-                }
+                Some(exact) if pair.other.is_some() => exact.measure(
+                    (pair.rendition, &pair.digest.content),
+                    (occurrence, pair.row),
+                )?,
                 _ => None,
             };
-            let Some(found) = exactly.or_else(|| self.estimated(pair, standing)) else {
+            let Some(found) = exactly.or_else(|| self.estimated(pair, occurrence)) else {
                 continue;
             };
             let discount = match pair.other {
@@ -206,19 +212,19 @@ impl Search<'_> {
                 }
                 _ => Discount::default(),
             };
-            self.offer(standing.place, Met { discount, ..found });
+            self.offer(occurrence.place, Met { discount, ..found });
         }
         Ok(())
     }
 
     /// How a pair meets at a place by what the index has; `None`: nothing can be said.
-    fn estimated(&self, pair: &Pair<'_>, standing: &Standing) -> Option<Met> {
+    fn estimated(&self, pair: &Pair<'_>, occurrence: &Occurrence) -> Option<Met> {
         let named = |named: Named| Named {
             words: named.words.filter(|_| self.options.text),
             ..named
         };
-        let a = (pair.aspect, named(Named::of(pair.digest)));
-        let b = (standing.aspect, named(Named::row(pair.row)));
+        let a = (pair.rendition, named(Named::of(pair.digest)));
+        let b = (occurrence.rendition, named(Named::row(pair.row)));
         let sketch = pair.other.map(Kept::sketch);
         let sizes = (
             pair.sketch.size,
@@ -247,15 +253,15 @@ impl Search<'_> {
     }
 
     /// Turns what was found of wholes into rows.
-    fn combine(&mut self, others: &[(Aspect, Arc<Digest>)]) -> Result<(), AskError> {
-        let of = |aspect| {
-            let mut digests = others.iter().filter(|(other, _)| *other == aspect);
+    fn combine(&mut self, others: &[(Rendition, Arc<Digest>)]) -> Result<(), AskError> {
+        let of = |rendition| {
+            let mut digests = others.iter().filter(|(other, _)| *other == rendition);
             digests.next().map(|(_, digest)| WholeDigest {
                 digest: digest.content,
                 size: digest.size,
             })
         };
-        let ours = [of(Aspect::WholeText), of(Aspect::WholeBytes)];
+        let ours = [of(Rendition::WholeText), of(Rendition::WholeBytes)];
         for (place, wholes) in std::mem::take(&mut self.wholes) {
             let mut theirs = wholes.found.map(|found| found.map(|(_, side)| side));
             if theirs.iter().any(Option::is_none)
@@ -386,7 +392,7 @@ impl Boilerplate for Either<'_> {
 
 /// A pair of contents.
 struct Pair<'a> {
-    aspect: Aspect,
+    rendition: Rendition,
     digest: &'a Digest,
     row: &'a ContentRow,
     sketch: &'a Sketch<'a>,

@@ -23,7 +23,7 @@ use crate::judge::estimate::estimate;
 use crate::judge::matched::together;
 use crate::nominate::evidence::Kept;
 use crate::parallel::{on_threads, threads};
-use crate::renditions::{Aspect, Place, aspects, is_same_text};
+use crate::renditions::{Place, Rendition, is_same_text, renditions};
 
 /// All pairs of so many members are measured for the worst of them: those furthest from the
 /// centre. Of a group of a thousand all pairs are half a million.
@@ -346,17 +346,17 @@ pub(super) fn kept_of(
     snapshot: &Snapshot,
     collection: &Collection,
     place: u32,
-) -> Result<Vec<(Aspect, Kept)>, AskError> {
+) -> Result<Vec<(Rendition, Kept)>, AskError> {
     let id = collection.table.id(place);
-    let mut contents = vec![(Aspect::Own, id)];
+    let mut contents = vec![(Rendition::Own, id)];
     if collection.text {
-        contents.extend(aspects(snapshot, Place::file(id))?);
+        contents.extend(renditions(snapshot, Place::file(id))?);
     }
     let mut kept = Vec::new();
-    for (aspect, content) in contents {
+    for (rendition, content) in contents {
         if let Some(row) = snapshot.content(content)? {
             let content = Kept::of(snapshot, &row)?;
-            kept.push((aspect, stripped(&collection.counts, content)));
+            kept.push((rendition, stripped(&collection.counts, content)));
         }
     }
     Ok(kept)
@@ -365,8 +365,8 @@ pub(super) fn kept_of(
 /// How much of a is in b, and of b in a: by whatever says most.
 pub(super) fn containment(
     collection: &Collection,
-    (a, of_a): (u32, &[(Aspect, Kept)]),
-    (b, of_b): (u32, &[(Aspect, Kept)]),
+    (a, of_a): (u32, &[(Rendition, Kept)]),
+    (b, of_b): (u32, &[(Rendition, Kept)]),
 ) -> (Option<Score>, Option<Score>) {
     let mut best = (None, None);
     let mut offer = |measures: &Measures| {
@@ -378,7 +378,8 @@ pub(super) fn containment(
     let mut parts = [None, None];
     let of = (a, b);
     for (one, a) in of_a {
-        let is_meeting = |other: Aspect| collection.table.is_meeting((of.0, *one), (of.1, other));
+        let is_meeting =
+            |other: Rendition| collection.table.is_meeting((of.0, *one), (of.1, other));
         for (other, b) in of_b.iter().filter(|(other, _)| is_meeting(*other)) {
             let measures = if a.id == b.id {
                 Measures::identical(a.whole)
@@ -387,7 +388,7 @@ pub(super) fn containment(
                 estimate((&a.sketch(), a.kind), (&b.sketch(), b.kind), &ignored)
             };
             if one.is_whole() {
-                parts[usize::from(*one == Aspect::WholeBytes)] = Some(measures);
+                parts[usize::from(*one == Rendition::WholeBytes)] = Some(measures);
             } else if a.id != b.id || is_same_text(*one, *other, a.whole) {
                 offer(&measures);
             }

@@ -130,7 +130,7 @@ pub(super) fn common_pieces(
     };
     let mut sets = UnionFind::new(table.all());
     // What stands for a file hangs together with it.
-    for place in table.standing() {
+    for place in table.stand_ins() {
         for (owner, _) in table.owners(place) {
             sets.union(owner, place);
         }

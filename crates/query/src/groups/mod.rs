@@ -17,7 +17,7 @@
 //!    common text makes of its score is not all of it.
 //! 4. `resemble_core::cluster` cuts the network of links into groups that cannot chain; the connected
 //!    components are what `--family` and `order` follow.
-//! 5. What stands for files (`stands`) is among the contents; a link of such a one is a link of the files that
+//! 5. What stands for files (`renditions`) is among the contents; a link of such a one is a link of the files that
 //!    it stands for, and of several links of two files the best counts.
 //! 6. `answer` puts into words the groups that are shown, and only those.
 //!
@@ -37,7 +37,7 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 
 use crate::ask::AskError;
-use crate::renditions::owners::Stands;
+use crate::renditions::owners::RenditionOwners;
 use crate::scope::Members;
 
 mod answer;
@@ -104,13 +104,13 @@ impl Collection {
     fn of(snapshot: &Snapshot, request: &GroupsRequest, dir: &Path) -> Result<Self, AskError> {
         let members = Members::of(snapshot, &request.scope)?;
         let looked = members.looked(snapshot);
-        let stands = if request.text {
-            Stands::of(snapshot, &members)?
+        let renditions = if request.text {
+            RenditionOwners::of(snapshot, &members)?
         } else {
-            Stands::default()
+            RenditionOwners::default()
         };
-        let table = Table::of(snapshot, &members, &stands)?;
-        drop(stands);
+        let table = Table::of(snapshot, &members, &renditions)?;
+        drop(renditions);
         let room = Room::of(request);
         let limit = match request.degree {
             Degree::Usual => snapshot.boilerplate_limit(),

@@ -32,7 +32,7 @@ use crate::judge::matched::together;
 use crate::nominate::block::{Block, Common, Tally};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::{on_threads, threads};
-use crate::renditions::{Aspect, is_same_text, layer, same_words};
+use crate::renditions::{Rendition, is_same_text, layer, same_words};
 
 /// Which pairs are links.
 #[derive(Clone, Copy, Debug)]
@@ -244,11 +244,11 @@ impl Solver<'_> {
     /// Links the files that one and the same content stands for.
     fn same_texts(&self, sets: &[u32], only: Option<u32>, sinks: &Sinks) -> Result<(), AskError> {
         let mut sink = None;
-        for place in self.table.standing() {
+        for place in self.table.stand_ins() {
             if only.is_some_and(|only| sets[place as usize] != only) {
                 continue;
             }
-            let owners: Vec<(u32, Aspect)> = self.table.owners(place).collect();
+            let owners: Vec<(u32, Rendition)> = self.table.owners(place).collect();
             let size = ByteLen(self.table.size(place));
             self.snapshot.stop().go_on()?;
             for (at, &one) in owners.iter().enumerate() {
@@ -279,7 +279,7 @@ impl Solver<'_> {
     fn meet(
         &self,
         (sinks, sink): (&Sinks, &mut Option<Sink>),
-        (one, other): ((u32, Aspect), (u32, Aspect)),
+        (one, other): ((u32, Rendition), (u32, Rendition)),
         link: impl FnOnce((u32, u32)) -> Option<(HalfLink, Measures)>,
     ) -> Result<(), AskError> {
         let ends = (one.0, other.0);
@@ -290,7 +290,7 @@ impl Solver<'_> {
             return Ok(());
         };
         let link = if one.1.is_whole() {
-            let at = usize::from(one.1 == Aspect::WholeBytes);
+            let at = usize::from(one.1 == Rendition::WholeBytes);
             HalfLink::new(ends, &measures, 0, None).by(By::Whole(at))
         } else {
             match layer(one.1, other.1) {
@@ -355,7 +355,7 @@ impl Solver<'_> {
         common: Common,
     ) -> Result<(), AskError> {
         let (a, b) = places;
-        let own = |place| (place, Aspect::Own);
+        let own = |place| (place, Rendition::Own);
         let plain = self.table.is_plain(a) && self.table.is_plain(b);
         if !plain || !self.table.is_meeting(own(a), own(b)) {
             return self.stand_ins((sinks, sink), places, pair, common);

@@ -12,8 +12,8 @@ use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentDigest, ContentId};
 use resemble_index::{ReadError, Snapshot};
 
-use crate::renditions::owners::Stands;
-use crate::renditions::{Aspect, WholeDigest};
+use crate::renditions::owners::RenditionOwners;
+use crate::renditions::{Rendition, WholeDigest};
 use crate::scope::{Member, Members};
 
 /// The contents that can be compared: not the empty one.
@@ -27,7 +27,7 @@ pub(super) struct Table {
     /// How many of the rows are contents of files. Those that follow only stand for files.
     owners: u32,
     /// The files, by their contents' places, that a content stands for besides its own.
-    stands: HashMap<u32, Vec<(u32, Aspect)>>,
+    stand_ins: HashMap<u32, Vec<(u32, Rendition)>>,
     /// The contents of files, by place, that enough text stands for.
     speaking: HashSet<u32>,
     /// By owner: all texts and all else that it holds.
@@ -50,7 +50,7 @@ impl Table {
     pub(super) fn of(
         snapshot: &Snapshot,
         members: &Members,
-        stands: &Stands,
+        renditions: &RenditionOwners,
     ) -> Result<Self, ReadError> {
         let mut holders: Vec<(ContentId, u32)> = (0u32..)
             .zip(&members.files)
@@ -83,11 +83,11 @@ impl Table {
         rows.sort_unstable_by_key(|row| row.0);
         table.owners = rows.len() as u32;
         table.rows = rows.into_iter().map(|(_, row)| row).collect();
-        table.add_stand_ins(snapshot, members, stands)?;
+        table.add_stand_ins(snapshot, members, renditions)?;
         let mut by_id: Vec<u32> = (0..table.all()).collect();
         by_id.sort_unstable_by_key(|&place| table.id(place));
         table.by_id = by_id;
-        table.know_owners(stands);
+        table.know_owners(renditions);
         Ok(table)
     }
 
@@ -96,10 +96,10 @@ impl Table {
         &mut self,
         snapshot: &Snapshot,
         members: &Members,
-        stands: &Stands,
+        renditions: &RenditionOwners,
     ) -> Result<(), ReadError> {
         let mut rows = Vec::new();
-        for id in stands.contents() {
+        for id in renditions.contents() {
             if members.has_file_of(id) {
                 continue;
             }
@@ -119,22 +119,23 @@ impl Table {
         Ok(())
     }
 
-    fn know_owners(&mut self, stands: &Stands) {
+    fn know_owners(&mut self, renditions: &RenditionOwners) {
         for place in 0..self.all() {
-            let owners = stands.owners(self.id(place)).iter();
-            let owners = owners.filter_map(|&(owner, aspect)| Some((self.place(owner)?, aspect)));
-            let mut owners: Vec<(u32, Aspect)> = owners.collect();
+            let owners = renditions.owners(self.id(place)).iter();
+            let owners =
+                owners.filter_map(|&(owner, rendition)| Some((self.place(owner)?, rendition)));
+            let mut owners: Vec<(u32, Rendition)> = owners.collect();
             owners.sort_unstable();
             if !too_small(ByteLen(self.size(place))) {
-                let texts = owners.iter().filter(|(_, aspect)| aspect.is_text());
+                let texts = owners.iter().filter(|(_, rendition)| rendition.is_text());
                 self.speaking.extend(texts.map(|&(owner, _)| owner));
             }
             if !owners.is_empty() {
-                self.stands.insert(place, owners);
+                self.stand_ins.insert(place, owners);
             }
         }
         for place in 0..self.len() {
-            let wholes = stands.wholes(self.id(place));
+            let wholes = renditions.wholes(self.id(place));
             if wholes.iter().any(Option::is_some) {
                 self.wholes.insert(place, wholes);
             }
@@ -153,28 +154,29 @@ impl Table {
 
     /// Whether a content stands for nothing but itself.
     pub(super) fn is_plain(&self, place: u32) -> bool {
-        place < self.owners && !self.stands.contains_key(&place)
+        place < self.owners && !self.stand_ins.contains_key(&place)
     }
 
     /// Whether two ways in which files can meet say something of them. Of two that have texts the bytes around those do
     /// not: headers of two mails on one list, fonts of two PDFs, styles of two documents are alike whatever these say.
-    pub(super) fn is_meeting(&self, one: (u32, Aspect), other: (u32, Aspect)) -> bool {
-        let wrapped = |end: (u32, Aspect)| end.1 == Aspect::Own && self.speaking.contains(&end.0);
+    pub(super) fn is_meeting(&self, one: (u32, Rendition), other: (u32, Rendition)) -> bool {
+        let wrapped =
+            |end: (u32, Rendition)| end.1 == Rendition::Own && self.speaking.contains(&end.0);
         one.0 != other.0 && one.1.meets(other.1) && !(wrapped(one) && wrapped(other))
     }
 
     /// What a content stands for: itself, if it is that of a file, and others.
-    pub(super) fn owners(&self, place: u32) -> impl Iterator<Item = (u32, Aspect)> {
-        let own = (place < self.owners).then_some((place, Aspect::Own));
-        let others = self.stands.get(&place).into_iter().flatten();
+    pub(super) fn owners(&self, place: u32) -> impl Iterator<Item = (u32, Rendition)> {
+        let own = (place < self.owners).then_some((place, Rendition::Own));
+        let others = self.stand_ins.get(&place).into_iter().flatten();
         own.into_iter().chain(others.copied())
     }
 
     /// The contents that stand for others, ascending.
-    pub(super) fn standing(&self) -> Vec<u32> {
-        let mut standing: Vec<u32> = self.stands.keys().copied().collect();
-        standing.sort_unstable();
-        standing
+    pub(super) fn stand_ins(&self) -> Vec<u32> {
+        let mut stand_ins: Vec<u32> = self.stand_ins.keys().copied().collect();
+        stand_ins.sort_unstable();
+        stand_ins
     }
 
     /// All texts and all else that a file holds.

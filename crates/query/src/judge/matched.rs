@@ -8,9 +8,9 @@ use resemble_core::similarity::{self, LEAST_JUDGED, too_small};
 use resemble_core::{ByteLen, Measures, Relation, Score, rank};
 use resemble_proto::message::{Discount, Layer};
 
-use crate::renditions::{Aspect, Named, WholeDigest, layer, same_text};
+use crate::renditions::{Named, Rendition, WholeDigest, layer, same_text};
 
-/// A pair of aspects, measured.
+/// A pair of renditions, measured.
 #[derive(Clone, Debug)]
 pub(crate) struct Met {
     pub(crate) relation: Option<Relation>,
@@ -135,11 +135,11 @@ pub(crate) fn all_words(measures: &Measures) -> Measures {
     }
 }
 
-/// How two contents relate as aspects of two files, and by which measures; `None`: equal, and too few words to say
+/// How two contents relate as renditions of two files, and by which measures; `None`: equal, and too few words to say
 /// anything. Of the same text all is shared, whatever the bytes say.
 pub(crate) fn relate(
-    a: (Aspect, Named),
-    b: (Aspect, Named),
+    a: (Rendition, Named),
+    b: (Rendition, Named),
     sizes: (ByteLen, ByteLen),
     measures: Measures,
     min_shared: ByteLen,

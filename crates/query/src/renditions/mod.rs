@@ -1,6 +1,6 @@
 //! What stands for a file, and where a content stands.
 //!
-//! A file is compared by several contents, its **aspects**: its own bytes; the text of a document; the one thing that a
+//! A file is compared by several contents, its **renditions**: its own bytes; the text of a document; the one thing that a
 //! compressed file holds, and what stands for that; and of an archive or a mail all that it holds, as a whole. So has
 //! each member of an archive. A file and the members in it are **places**: a content of a file, and one of the
 //! parts of that or none. Whatever archive lies in another, all its parts are in one list under the file's content, so
@@ -25,7 +25,7 @@ pub const INTO: u8 = b'!';
 
 /// What a content is to the file or member that it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Aspect {
+pub enum Rendition {
     /// Its own bytes.
     Own,
     /// The only thing in it.
@@ -38,7 +38,7 @@ pub enum Aspect {
     WholeBytes,
 }
 
-impl Aspect {
+impl Rendition {
     const fn of(role: PartRole) -> Self {
         match role {
             PartRole::Member => Self::Own,
@@ -69,7 +69,7 @@ impl Aspect {
     }
 }
 
-impl From<StandsAs> for Aspect {
+impl From<StandsAs> for Rendition {
     fn from(stands: StandsAs) -> Self {
         match stands {
             StandsAs::Unpacked => Self::Unpacked,
@@ -80,7 +80,7 @@ impl From<StandsAs> for Aspect {
     }
 }
 
-impl Aspect {
+impl Rendition {
     /// How it is written; `None`: its own bytes, which need no word.
     pub const fn stands_as(self) -> Option<StandsAs> {
         match self {
@@ -94,8 +94,8 @@ impl Aspect {
 }
 
 /// Which layer the figures of such a pair are from.
-pub(crate) fn layer(a: Aspect, b: Aspect) -> Layer {
-    if (a, b) == (Aspect::Own, Aspect::Own) {
+pub(crate) fn layer(a: Rendition, b: Rendition) -> Layer {
+    if (a, b) == (Rendition::Own, Rendition::Own) {
         Layer::Bytes
     } else {
         Layer::Text
@@ -136,7 +136,7 @@ impl Named {
 ///
 /// Equal bytes are equal however few they are, packed or not. A few words that a reader made of something are not
 /// enough: of pictures and empty forms it makes the same few.
-pub(crate) fn same_text(a: (Aspect, Named), b: (Aspect, Named), size: ByteLen) -> bool {
+pub(crate) fn same_text(a: (Rendition, Named), b: (Rendition, Named), size: ByteLen) -> bool {
     if a.1.content == b.1.content {
         is_same_text(a.0, b.0, size)
     } else {
@@ -150,8 +150,8 @@ pub(crate) fn same_words(a: Option<WordsDigest>, b: Option<WordsDigest>) -> bool
 }
 
 /// [`same_text`] of one and the same content.
-pub(crate) fn is_same_text(a: Aspect, b: Aspect, size: ByteLen) -> bool {
-    let exact = |aspect| matches!(aspect, Aspect::Own | Aspect::Unpacked);
+pub(crate) fn is_same_text(a: Rendition, b: Rendition, size: ByteLen) -> bool {
+    let exact = |rendition| matches!(rendition, Rendition::Own | Rendition::Unpacked);
     (exact(a) && exact(b)) || !too_small(size)
 }
 
@@ -176,24 +176,24 @@ impl Place {
 
 /// Where a content stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct Occurrence {
     pub(crate) place: Place,
-    pub(crate) aspect: Aspect,
+    pub(crate) rendition: Rendition,
     /// Its place among the parts, if it is one.
     pub(crate) number: Option<u32>,
 }
 
 /// Where a content stands, files first; in no archive or document if `parts` have no say.
-pub(crate) fn standings(
+pub(crate) fn occurrences(
     snapshot: &Snapshot,
     row: &ContentRow,
     parts: bool,
-) -> Result<Vec<Standing>, ReadError> {
+) -> Result<Vec<Occurrence>, ReadError> {
     let mut found = Vec::new();
     if row.files > 0 {
-        found.push(Standing {
+        found.push(Occurrence {
             place: Place::file(row.id),
-            aspect: Aspect::Own,
+            rendition: Rendition::Own,
             number: None,
         });
     }
@@ -204,15 +204,15 @@ pub(crate) fn standings(
         let Some(part) = snapshot.part(content, number)? else {
             continue;
         };
-        let aspect = Aspect::of(part.role);
+        let rendition = Rendition::of(part.role);
         let member = if part.role == PartRole::Member {
             Some(number)
         } else {
             stands_for(snapshot, content, part.parent)?
         };
-        found.push(Standing {
+        found.push(Occurrence {
             place: Place { content, member },
-            aspect,
+            rendition,
             number: Some(number),
         });
     }
@@ -236,25 +236,25 @@ fn stands_for(
 }
 
 /// The contents that stand for a place besides its own bytes.
-pub(crate) fn aspects(
+pub(crate) fn renditions(
     snapshot: &Snapshot,
     place: Place,
-) -> Result<Vec<(Aspect, ContentId)>, ReadError> {
+) -> Result<Vec<(Rendition, ContentId)>, ReadError> {
     let parts = snapshot.parts(place.content)?;
     let rows = parts.iter().map(|part| (part.role, part.parent));
-    let standing = stand_for(rows, place.member);
-    let contents = standing.into_iter();
+    let occurrence = renditions_among(rows, place.member);
+    let contents = occurrence.into_iter();
     Ok(contents
-        .filter_map(|(aspect, number)| Some((aspect, parts[number].content?)))
+        .filter_map(|(rendition, number)| Some((rendition, parts[number].content?)))
         .collect())
 }
 
 /// The parts that stand for a member, or for the file: what they are to it, and their places. Of each part its role
 /// and what it was found in.
-pub(crate) fn stand_for(
+pub(crate) fn renditions_among(
     parts: impl Iterator<Item = (PartRole, Option<u32>)>,
     member: Option<u32>,
-) -> Vec<(Aspect, usize)> {
+) -> Vec<(Rendition, usize)> {
     // Whether a part is the place or stands for it; a part comes after what it was found in.
     let mut stands = Vec::new();
     let mut found = Vec::new();
@@ -267,7 +267,7 @@ pub(crate) fn stand_for(
         let stands_for = of_place && role != PartRole::Member;
         stands.push(is_place || stands_for);
         if stands_for && !is_place {
-            found.push((Aspect::of(role), number));
+            found.push((Rendition::of(role), number));
         }
     }
     found

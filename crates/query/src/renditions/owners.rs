@@ -8,47 +8,47 @@ use std::collections::{BTreeSet, HashMap};
 use resemble_core::ContentId;
 use resemble_index::{ReadError, Snapshot};
 
-use crate::renditions::{Aspect, Place, WholeDigest, aspects};
+use crate::renditions::{Place, Rendition, WholeDigest, renditions};
 use crate::scope::Members;
 
 /// The stand-ins of the files of a question.
 #[derive(Debug, Default)]
-pub(crate) struct Stands {
+pub(crate) struct RenditionOwners {
     /// By stand-in: the contents that it stands for, ascending, and as what.
-    owners: HashMap<ContentId, Vec<(ContentId, Aspect)>>,
+    owners: HashMap<ContentId, Vec<(ContentId, Rendition)>>,
     /// By owner: all texts and all else that it holds.
     wholes: HashMap<ContentId, [Option<WholeDigest>; 2]>,
 }
 
-impl Stands {
+impl RenditionOwners {
     /// Of all files of a question.
     pub(crate) fn of(snapshot: &Snapshot, members: &Members) -> Result<Self, ReadError> {
-        let mut stands = Self::default();
+        let mut found = Self::default();
         for owner in members.contents() {
             let row = snapshot.content(owner)?;
             if row.is_none_or(|row| row.parts == 0) {
                 continue;
             }
-            for (aspect, content) in aspects(snapshot, Place::file(owner))? {
-                let owners = stands.owners.entry(content).or_default();
+            for (rendition, content) in renditions(snapshot, Place::file(owner))? {
+                let owners = found.owners.entry(content).or_default();
                 // One text may be in two places of a file.
-                if owners.contains(&(owner, aspect)) {
+                if owners.contains(&(owner, rendition)) {
                     continue;
                 }
-                owners.push((owner, aspect));
-                if aspect.is_whole()
+                owners.push((owner, rendition));
+                if rendition.is_whole()
                     && let Some(row) = snapshot.content(content)?
                 {
                     let side = WholeDigest {
                         digest: row.digest,
                         size: row.size,
                     };
-                    stands.wholes.entry(owner).or_default()
-                        [usize::from(aspect == Aspect::WholeBytes)] = Some(side);
+                    found.wholes.entry(owner).or_default()
+                        [usize::from(rendition == Rendition::WholeBytes)] = Some(side);
                 }
             }
         }
-        Ok(stands)
+        Ok(found)
     }
 
     /// The stand-ins, ascending.
@@ -57,7 +57,7 @@ impl Stands {
     }
 
     /// What a content stands for, itself not counted.
-    pub(crate) fn owners(&self, content: ContentId) -> &[(ContentId, Aspect)] {
+    pub(crate) fn owners(&self, content: ContentId) -> &[(ContentId, Rendition)] {
         self.owners.get(&content).map_or(&[], Vec::as_slice)
     }
 
