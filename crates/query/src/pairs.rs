@@ -22,7 +22,7 @@ use resemble_proto::path::PathText;
 
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
 use crate::judge::estimate::{enough_shared, estimate_in};
-use crate::judge::matched::{Met, together};
+use crate::judge::matched::{Match, match_of_wholes};
 use crate::nominate::block::{Block, Common};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::threads;
@@ -111,17 +111,17 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
     found.push(equal);
 
     let mut errors = members.errors.clone();
-    let mut met = Vec::new();
+    let mut matched = Vec::new();
     for part in found {
-        met.extend(part.met);
+        matched.extend(part.matched);
         errors.extend(part.errors);
     }
     errors.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
     errors.dedup();
     let mut rows = Vec::new();
-    let met = question.best_of(met);
-    for (owners, met) in &met {
-        question.rows(*owners, met, &mut rows);
+    let matched = question.best_of(matched);
+    for (owners, matched) in &matched {
+        question.rows(*owners, matched, &mut rows);
     }
     rows.sort_by(Row::compare);
     let rows = rows.iter().map(Row::to_answer).collect();
@@ -205,7 +205,7 @@ type Pair = ((ContentId, ContentId), Way);
 
 /// One way in which two files meet.
 enum Way {
-    Whole(Met),
+    Whole(Match),
     /// By one of the wholes of both: of texts or of all else.
     Part(usize, Measures),
 }
@@ -233,16 +233,16 @@ impl<'a> Question<'a> {
     }
 
     /// What sorts, if anything is known of it.
-    fn score(&self, met: &Met) -> Option<Score> {
-        let measures = &met.measures;
+    fn score(&self, matched: &Match) -> Option<Score> {
+        let measures = &matched.measures;
         let told = match self.options.score {
             PairScore::Containment => measures.containment(),
             PairScore::Resemblance => measures.resemblance,
-            PairScore::Discounted => met.rare.or(measures.containment()),
+            PairScore::Discounted => matched.rare.or(measures.containment()),
         };
         // What is too small to judge by a sample is not when it was read.
         told.or_else(|| {
-            let (containment, resemblance) = met.read?;
+            let (containment, resemblance) = matched.read?;
             Some(match self.options.score {
                 PairScore::Resemblance => resemblance,
                 PairScore::Containment | PairScore::Discounted => containment,
@@ -251,29 +251,35 @@ impl<'a> Question<'a> {
     }
 
     /// Whether a pair is shown.
-    fn passes(&self, met: &Met) -> bool {
-        let equal = matches!(met.relation, Some(Relation::Identical | Relation::SameText));
-        let score = self.score(met);
+    fn passes(&self, matched: &Match) -> bool {
+        let equal = matches!(
+            matched.relation,
+            Some(Relation::Identical | Relation::SameText)
+        );
+        let score = self.score(matched);
         score.is_some_and(|score| self.options.min.is_none_or(|min| score >= min))
             && (equal
-                || (met.read.is_some() && self.options.min_shared.is_none())
-                || enough_shared(met.sizes, &met.measures, self.min_shared()))
+                || (matched.read.is_some() && self.options.min_shared.is_none())
+                || enough_shared(matched.sizes, &matched.measures, self.min_shared()))
     }
 
     /// The best way in which each pair of files meets, of those that are shown.
-    fn best_of(&self, mut met: Vec<Pair>) -> Vec<((ContentId, ContentId), Met)> {
-        met.sort_by_key(|&(owners, _)| owners);
+    fn best_of(&self, mut matched: Vec<Pair>) -> Vec<((ContentId, ContentId), Match)> {
+        matched.sort_by_key(|&(owners, _)| owners);
         let mut best = Vec::new();
-        let mut ways = met.into_iter().peekable();
+        let mut ways = matched.into_iter().peekable();
         while let Some((owners, way)) = ways.next() {
-            let (mut found, mut parts) = (None::<Met>, [None, None]);
+            let (mut found, mut parts) = (None::<Match>, [None, None]);
             let mut next = Some(way);
             while let Some(way) = next {
                 match way {
                     Way::Part(at, measures) => parts[at] = Some(measures),
-                    Way::Whole(met) => {
-                        if found.as_ref().is_none_or(|found| met.is_better_than(found)) {
-                            found = Some(met);
+                    Way::Whole(matched) => {
+                        if found
+                            .as_ref()
+                            .is_none_or(|found| matched.is_better_than(found))
+                        {
+                            found = Some(matched);
                         }
                     }
                 }
@@ -284,7 +290,7 @@ impl<'a> Question<'a> {
                     self.renditions.wholes(owners.0),
                     self.renditions.wholes(owners.1),
                 );
-                let whole = together(a, b, parts, self.min_shared());
+                let whole = match_of_wholes(a, b, parts, self.min_shared());
                 found = match (found, whole) {
                     (Some(found), Some(whole)) if whole.is_better_than(&found) => Some(whole),
                     (None, whole) => whole,
@@ -293,19 +299,19 @@ impl<'a> Question<'a> {
             }
             best.extend(
                 found
-                    .filter(|met| self.passes(met))
-                    .map(|met| (owners, met)),
+                    .filter(|matched| self.passes(matched))
+                    .map(|matched| (owners, matched)),
             );
         }
         best
     }
 
     /// A row for each two files.
-    fn rows<'m>(&self, (a, b): (ContentId, ContentId), met: &'m Met, rows: &mut Vec<Row<'m>>)
+    fn rows<'m>(&self, (a, b): (ContentId, ContentId), matched: &'m Match, rows: &mut Vec<Row<'m>>)
     where
         'a: 'm,
     {
-        let Some(score) = self.score(met) else {
+        let Some(score) = self.score(matched) else {
             return;
         };
         let members: &'m Members = self.members;
@@ -314,7 +320,7 @@ impl<'a> Question<'a> {
         for (at, &one) in ones.iter().enumerate() {
             let others = if a == b { &ones[at + 1..] } else { &others[..] };
             for &other in others {
-                rows.push(row((one, other), score, met));
+                rows.push(row((one, other), score, matched));
             }
         }
     }
@@ -348,7 +354,7 @@ fn proven(
 /// What one worker found.
 #[derive(Default)]
 struct Found {
-    met: Vec<Pair>,
+    matched: Vec<Pair>,
     errors: Vec<SoftError>,
 }
 
@@ -408,18 +414,25 @@ impl Found {
                     let least = question.min_shared();
                     similarity::relation(false, sizes.0, sizes.1, &measures, least)
                 };
-                let met = Met {
+                let matched = Match {
                     read,
                     rare,
-                    ..Met::new(relation, layer(one.1, other.1), measures, sizes)
+                    ..Match::new(relation, layer(one.1, other.1), measures, sizes)
                 };
                 // What is shown nowhere needs no memory.
-                if question.passes(&met) {
-                    let score = question.score(&met);
+                if question.passes(&matched) {
+                    let score = question.score(&matched);
                     let discount = discount
                         .get_or_insert_with(|| counts.discount(&a.sketch(), &b.sketch(), score));
                     let discount = discount.clone();
-                    self.keep(one.0, other.0, Way::Whole(Met { discount, ..met }));
+                    self.keep(
+                        one.0,
+                        other.0,
+                        Way::Whole(Match {
+                            discount,
+                            ..matched
+                        }),
+                    );
                 }
             }
         }
@@ -432,7 +445,7 @@ impl Found {
         } else {
             ((b, a), way.swapped())
         };
-        self.met.push(pair);
+        self.matched.push(pair);
     }
 
     /// The files that one and the same content stands for.
@@ -440,11 +453,11 @@ impl Found {
         let owners: Vec<(ContentId, Rendition)> = question.owners(content.id).collect();
         let measures = Measures::identical(content.whole);
         let sizes = (content.whole, content.whole);
-        let met = |relation, layer| Met::new(Some(relation), layer, measures, sizes);
+        let matched = |relation, layer| Match::new(Some(relation), layer, measures, sizes);
         for (at, one) in owners.iter().enumerate() {
             if one.1 == Rendition::Own {
-                let identical = met(Relation::Identical, Layer::Bytes);
-                self.met.push(((one.0, one.0), Way::Whole(identical)));
+                let identical = matched(Relation::Identical, Layer::Bytes);
+                self.matched.push(((one.0, one.0), Way::Whole(identical)));
             }
             for other in &owners[at + 1..] {
                 if one.0 == other.0 || !one.1.meets(other.1) {
@@ -453,7 +466,7 @@ impl Found {
                 let way = if one.1.is_whole() {
                     Way::Part(usize::from(one.1 == Rendition::WholeBytes), measures)
                 } else if is_same_text(one.1, other.1, content.whole) {
-                    Way::Whole(met(Relation::SameText, layer(one.1, other.1)))
+                    Way::Whole(matched(Relation::SameText, layer(one.1, other.1)))
                 } else {
                     continue;
                 };
@@ -478,31 +491,31 @@ impl Way {
     fn swapped(self) -> Self {
         match self {
             Self::Part(at, measures) => Self::Part(at, measures.swapped()),
-            Self::Whole(met) => Self::Whole(Met {
-                measures: met.measures.swapped(),
-                sizes: (met.sizes.1, met.sizes.0),
-                ..met
+            Self::Whole(matched) => Self::Whole(Match {
+                measures: matched.measures.swapped(),
+                sizes: (matched.sizes.1, matched.sizes.0),
+                ..matched
             }),
         }
     }
 }
 
 /// The row of two files; the measures are those of (one, other).
-fn row<'a>((one, other): (&'a Member, &'a Member), score: Score, met: &'a Met) -> Row<'a> {
+fn row<'a>((one, other): (&'a Member, &'a Member), score: Score, matched: &'a Match) -> Row<'a> {
     let raw = |member: &'a Member| member.path.as_os_str().as_encoded_bytes();
     let swapped = raw(one) > raw(other);
     let (one, other) = if swapped { (other, one) } else { (one, other) };
     Row {
         a: &one.path,
         b: &other.path,
-        identical: met.relation == Some(Relation::Identical),
-        layer: met.layer,
+        identical: matched.relation == Some(Relation::Identical),
+        layer: matched.layer,
         score,
         measures: if swapped {
-            met.measures.swapped()
+            matched.measures.swapped()
         } else {
-            met.measures
+            matched.measures
         },
-        discount: &met.discount,
+        discount: &matched.discount,
     }
 }

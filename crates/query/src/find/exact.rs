@@ -16,7 +16,7 @@ use resemble_proto::message::{Layer, SoftError};
 
 use super::{FindOptions, Subject, holders};
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
-use crate::judge::matched::{Met, all_words};
+use crate::judge::matched::{Match, all_words};
 use crate::prove::extracted::said;
 use crate::prove::words::{measured, worded};
 use crate::renditions::{Occurrence, Rendition, names, shown};
@@ -69,7 +69,7 @@ impl<'a> Exact<'a> {
         &mut self,
         (rendition, digest): (Rendition, &ContentDigest),
         (occurrence, row): (&Occurrence, &ContentRow),
-    ) -> Result<Option<Met>, AskError> {
+    ) -> Result<Option<Match>, AskError> {
         if row.size > LARGEST_READ {
             return Ok(None);
         }
@@ -93,7 +93,7 @@ impl<'a> Exact<'a> {
         Ok(Some(self.compare(own, &other, files)))
     }
 
-    fn compare(&self, a: &[u8], b: &[u8], files: bool) -> Met {
+    fn compare(&self, a: &[u8], b: &[u8], files: bool) -> Match {
         let kinds = (ContentKind::of(a), ContentKind::of(b));
         let texts = kinds == (ContentKind::Text, ContentKind::Text);
         let templates = self.snapshot.templates();
@@ -103,9 +103,9 @@ impl<'a> Exact<'a> {
             let (a, b) = (templates.payload(a), templates.payload(b));
             let (relation, measures, sizes) = measured(&a, &b, self.options.unit, self.min_shared);
             let measures = told(relation, measures);
-            return Met {
+            return Match {
                 numbers,
-                ..Met::new(relation, Layer::Text, measures, sizes)
+                ..Match::new(relation, Layer::Text, measures, sizes)
             };
         }
         let (measures, sizes) = exact_payload(templates, a, b, self.options.unit);
@@ -116,16 +116,16 @@ impl<'a> Exact<'a> {
             if let Some(worded) = as_words {
                 let relation = Some(worded.relation);
                 let measures = told(relation, worded.measures);
-                return Met {
+                return Match {
                     numbers,
-                    ..Met::new(relation, Layer::Text, measures, worded.sizes)
+                    ..Match::new(relation, Layer::Text, measures, worded.sizes)
                 };
             }
         }
         let layer = if files { Layer::Bytes } else { Layer::Text };
-        Met {
+        Match {
             numbers,
-            ..Met::new(relation, layer, measures, sizes)
+            ..Match::new(relation, layer, measures, sizes)
         }
     }
 

@@ -15,7 +15,7 @@ use super::exact::Exact;
 use super::{Bound, FindOptions, Own, Similar, Subject, Wanted, holders, nominated};
 use crate::ask::AskError;
 use crate::judge::estimate::{enough_shared, estimate_in};
-use crate::judge::matched::{Met, relate, together};
+use crate::judge::matched::{Match, match_of_wholes, relate};
 use crate::nominate::evidence::{Counts, Kept, Known};
 use crate::renditions::{
     self, Named, Occurrence, Place, Rendition, WholeDigest, lies_in, names, occurrences,
@@ -87,7 +87,7 @@ struct Search<'a> {
     /// If measures are to be exact.
     exact: Option<Exact<'a>>,
     own_place: Option<Place>,
-    rows: HashMap<Place, Met>,
+    rows: HashMap<Place, Match>,
     wholes: HashMap<Place, Wholes>,
 }
 
@@ -212,13 +212,13 @@ impl Search<'_> {
                 }
                 _ => Discount::default(),
             };
-            self.offer(occurrence.place, Met { discount, ..found });
+            self.offer(occurrence.place, Match { discount, ..found });
         }
         Ok(())
     }
 
     /// How a pair meets at a place by what the index has; `None`: nothing can be said.
-    fn estimated(&self, pair: &Pair<'_>, occurrence: &Occurrence) -> Option<Met> {
+    fn estimated(&self, pair: &Pair<'_>, occurrence: &Occurrence) -> Option<Match> {
         let named = |named: Named| Named {
             words: named.words.filter(|_| self.options.text),
             ..named
@@ -232,17 +232,17 @@ impl Search<'_> {
         );
         let related = relate(a, b, sizes, pair.measures, self.min_shared)?;
         let (relation, layer, measures) = related;
-        let mut met = Met::new(relation, layer, measures, sizes);
+        let mut matched = Match::new(relation, layer, measures, sizes);
         if let Some(other) = sketch
-            && met.relation != Some(Relation::SameText)
+            && matched.relation != Some(Relation::SameText)
         {
-            met.interval = interval_of(pair.sketch, &other, &met.measures);
+            matched.interval = interval_of(pair.sketch, &other, &matched.measures);
         }
-        Some(met)
+        Some(matched)
     }
 
     /// Keeps what was found of a place if it is the best.
-    fn offer(&mut self, place: Place, found: Met) {
+    fn offer(&mut self, place: Place, found: Match) {
         match self.rows.get_mut(&place) {
             Some(best) if !found.is_better_than(best) => {}
             Some(best) => *best = found,
@@ -281,7 +281,7 @@ impl Search<'_> {
             let measures = wholes
                 .found
                 .map(|found| found.map(|(measures, _)| measures));
-            if let Some(found) = together(ours, theirs, measures, self.min_shared) {
+            if let Some(found) = match_of_wholes(ours, theirs, measures, self.min_shared) {
                 self.offer(place, found);
             }
         }

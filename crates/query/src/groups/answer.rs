@@ -20,7 +20,7 @@ use super::solve::{Ignored, stripped};
 use super::{About, Collection};
 use crate::ask::AskError;
 use crate::judge::estimate::estimate;
-use crate::judge::matched::together;
+use crate::judge::matched::match_of_wholes;
 use crate::nominate::evidence::Kept;
 use crate::parallel::{on_threads, threads};
 use crate::renditions::{Place, Rendition, is_same_text, renditions};
@@ -396,8 +396,8 @@ pub(super) fn containment(
     }
     if parts.iter().any(Option::is_some) {
         let wholes = (collection.table.wholes(a), collection.table.wholes(b));
-        if let Some(met) = together(wholes.0, wholes.1, parts, Relation::MIN_SHARED) {
-            offer(&met.measures);
+        if let Some(matched) = match_of_wholes(wholes.0, wholes.1, parts, Relation::MIN_SHARED) {
+            offer(&matched.measures);
         }
     }
     best

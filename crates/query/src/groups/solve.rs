@@ -28,7 +28,7 @@ use super::sort::{Run, Sorter};
 use super::table::Table;
 use crate::ask::AskError;
 use crate::judge::estimate::{enough_shared, estimate};
-use crate::judge::matched::together;
+use crate::judge::matched::match_of_wholes;
 use crate::nominate::block::{Block, Common, Tally};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::{on_threads, threads};
@@ -144,11 +144,11 @@ impl Terms {
         let whole = parts
             .iter()
             .any(Option::is_some)
-            .then(|| together(wholes.0, wholes.1, parts, self.min_shared))
+            .then(|| match_of_wholes(wholes.0, wholes.1, parts, self.min_shared))
             .flatten()
-            .and_then(|met| {
-                let same = met.relation == Some(Relation::SameText);
-                self.link_of(ends, met.sizes, &met.measures, same, || None)
+            .and_then(|matched| {
+                let same = matched.relation == Some(Relation::SameText);
+                self.link_of(ends, matched.sizes, &matched.measures, same, || None)
             })
             .map(|half| half.by(By::Text));
         match (best, whole) {

@@ -12,7 +12,7 @@ use crate::renditions::{Named, Rendition, WholeDigest, layer, same_text};
 
 /// A pair of renditions, measured.
 #[derive(Clone, Debug)]
-pub(crate) struct Met {
+pub(crate) struct Match {
     pub(crate) relation: Option<Relation>,
     pub(crate) layer: Layer,
     /// a is the first of the two.
@@ -29,7 +29,7 @@ pub(crate) struct Met {
     pub(crate) rare: Option<Score>,
 }
 
-impl Met {
+impl Match {
     /// A pair of which no more is known.
     pub(crate) fn new(
         relation: Option<Relation>,
@@ -75,19 +75,19 @@ impl Met {
 /// The wholes of two places as one pair: shares of all bytes in them.
 ///
 /// What is too small to judge has no say; what one of them has nothing of is not shared.
-pub(crate) fn together(
+pub(crate) fn match_of_wholes(
     ours: [Option<WholeDigest>; 2],
     theirs: [Option<WholeDigest>; 2],
     measures: [Option<Measures>; 2],
     min_shared: ByteLen,
-) -> Option<Met> {
+) -> Option<Match> {
     let digests = |sides: [Option<WholeDigest>; 2]| sides.map(|side| side.map(|side| side.digest));
     let size = |sides: [Option<WholeDigest>; 2]| sides.iter().flatten().map(|side| side.size).sum();
     let sizes: (ByteLen, ByteLen) = (size(ours), size(theirs));
     if digests(ours) == digests(theirs) {
         let measures = Measures::identical(sizes.0);
         let same = Some(Relation::SameText);
-        return (!too_small(sizes.0)).then(|| Met::new(same, Layer::Text, measures, sizes));
+        return (!too_small(sizes.0)).then(|| Match::new(same, Layer::Text, measures, sizes));
     }
     let bytes = |side: Option<WholeDigest>| side.map_or(0.0, |side| side.size.0 as f64);
     let mut judged = [(0.0, 0.0); 3];
@@ -120,7 +120,7 @@ pub(crate) fn together(
         shared_bytes: measures.iter().flatten().map(|m| m.shared_bytes).sum(),
     };
     let relation = similarity::relation(false, sizes.0, sizes.1, &measures, min_shared);
-    Some(Met::new(relation, Layer::Text, measures, sizes))
+    Some(Match::new(relation, Layer::Text, measures, sizes))
 }
 
 /// The measures of two texts that have all words in common and not all bytes: just below 1, so that equal bytes come
