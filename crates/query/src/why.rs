@@ -46,8 +46,8 @@ use resemble_scan::apart::TakeApart;
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_measures};
 use crate::find::read_now;
 use crate::judge::estimate::estimate;
-use crate::prove::extracted::{said, way};
-use crate::prove::words::worded;
+use crate::prove::extracted::{extract, way};
+use crate::prove::words::as_words;
 
 pub use explain::explain;
 pub use layout::{Block, BlockKind};
@@ -159,9 +159,9 @@ impl Comparison {
         if shared.text && !shared.identical {
             shared.numbers = only_numbers(&a, &b, MOST_NUMBERS);
             let least = Relation::MIN_SHARED;
-            if let Some(worded) = worded(&a, &b, Unit::Bytes, shared.relation, least) {
-                shared.relation = Some(worded.relation);
-                shared.words = Some(worded.measures);
+            if let Some(words) = as_words(&a, &b, Unit::Bytes, shared.relation, least) {
+                shared.relation = Some(words.relation);
+                shared.words = Some(words.measures);
             }
         }
         Self {
@@ -253,7 +253,7 @@ pub fn compare_apart(
         return compare(a, b, params);
     };
     let into = [a, b].map(|path| way(path).1.is_some());
-    let (of_a, of_b) = (said(a, apart)?, said(b, apart)?);
+    let (of_a, of_b) = (extract(a, apart)?, extract(b, apart)?);
     let missing = |path: &Path| AskError::Unreadable {
         path: path.to_owned(),
         source: std::io::ErrorKind::NotFound.into(),
@@ -261,7 +261,7 @@ pub fn compare_apart(
     match (of_a, of_b) {
         (None, _) if into[0] => Err(missing(a)),
         (_, None) if into[1] => Err(missing(b)),
-        (Some(a), Some(b)) if a.own != b.own && (a.speaks() || b.speaks()) => {
+        (Some(a), Some(b)) if a.own != b.own && (a.has_text() || b.has_text()) => {
             match (a.text(), b.text()) {
                 (Some(one), Some(other)) => Ok(Comparison::of_texts(one.to_vec(), other.to_vec())),
                 _ => Ok(Comparison::of_bytes(a.own, b.own)),

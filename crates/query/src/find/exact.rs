@@ -17,8 +17,8 @@ use resemble_proto::message::{Layer, SoftError};
 use super::{FindOptions, Subject, holders};
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
 use crate::judge::matched::{Match, all_words};
-use crate::prove::extracted::said;
-use crate::prove::words::{measured, worded};
+use crate::prove::extracted::extract;
+use crate::prove::words::{as_words, measure_words};
 use crate::renditions::{Occurrence, Rendition, names, shown};
 use crate::scope::Members;
 
@@ -101,7 +101,8 @@ impl<'a> Exact<'a> {
         let numbers = numbers.map(|numbers| numbers.count);
         if texts && !files {
             let (a, b) = (templates.payload(a), templates.payload(b));
-            let (relation, measures, sizes) = measured(&a, &b, self.options.unit, self.min_shared);
+            let (relation, measures, sizes) =
+                measure_words(&a, &b, self.options.unit, self.min_shared);
             let measures = told(relation, measures);
             return Match {
                 numbers,
@@ -112,13 +113,13 @@ impl<'a> Exact<'a> {
         let relation = similarity::relation(false, sizes.0, sizes.1, &measures, self.min_shared);
         if files && self.options.text {
             let (a, b) = (templates.payload(a), templates.payload(b));
-            let as_words = worded(&a, &b, self.options.unit, relation, self.min_shared);
-            if let Some(worded) = as_words {
-                let relation = Some(worded.relation);
-                let measures = told(relation, worded.measures);
+            let as_words = as_words(&a, &b, self.options.unit, relation, self.min_shared);
+            if let Some(words) = as_words {
+                let relation = Some(words.relation);
+                let measures = told(relation, words.measures);
                 return Match {
                     numbers,
-                    ..Match::new(relation, Layer::Text, measures, worded.sizes)
+                    ..Match::new(relation, Layer::Text, measures, words.sizes)
                 };
             }
         }
@@ -162,12 +163,12 @@ impl<'a> Exact<'a> {
         digest: &ContentDigest,
     ) -> Option<Vec<u8>> {
         let apart = self.options.apart.as_deref()?;
-        let said = said(path, apart)
+        let extracted = extract(path, apart)
             .map_err(|error| self.errors.push(soft_error(path, &error)))
             .ok()??;
         let bytes = match rendition {
-            Rendition::Own => Some(said.own),
-            Rendition::Text | Rendition::Unpacked => said.text,
+            Rendition::Own => Some(extracted.own),
+            Rendition::Text | Rendition::Unpacked => extracted.text,
             Rendition::WholeText | Rendition::WholeBytes => None,
         };
         bytes.filter(|bytes| content::digest(bytes) == *digest)

@@ -30,7 +30,7 @@ use resemble_scan::apart::TakeApart;
 
 use crate::ask::{AskError, LARGEST_READ, bytes_of, soft_error};
 use crate::parallel::{on_threads, threads};
-use crate::prove::extracted::{Said, said, said_all};
+use crate::prove::extracted::{Extracted, extract, extract_all};
 use crate::renditions::{INTO, Place, names, occurrences, shown};
 use crate::scope::Members;
 
@@ -56,7 +56,7 @@ pub const fn fine(params: &Params) -> Params {
 /// What is to be found in others.
 #[derive(Clone, Debug)]
 pub struct Sought {
-    said: Said,
+    extracted: Extracted,
     /// All of it was read.
     whole: bool,
     /// Of the bytes, and of the text that stands for them.
@@ -71,24 +71,32 @@ impl Sought {
         apart: Option<&dyn TakeApart>,
     ) -> Result<Self, AskError> {
         let params = fine(params);
-        let read = apart.map(|apart| said(path, apart)).transpose()?.flatten();
-        let (said, whole) = if let Some(said) = read {
-            (said, true)
+        let read = apart
+            .map(|apart| extract(path, apart))
+            .transpose()?
+            .flatten();
+        let (extracted, whole) = if let Some(extracted) = read {
+            (extracted, true)
         } else {
             let own = bytes_of(path)?;
             let whole = (own.len() as u64) < LARGEST_READ.0;
-            (Said { own, text: None }, whole)
+            (Extracted { own, text: None }, whole)
         };
         let mut digests = vec![if whole {
-            Digest::of(&said.own, &params)
+            Digest::of(&extracted.own, &params)
         } else {
             super::read_now(path, &params)?
         }];
-        if said.speaks() {
-            digests.extend(said.text.as_ref().map(|text| Digest::of(text, &params)));
+        if extracted.has_text() {
+            digests.extend(
+                extracted
+                    .text
+                    .as_ref()
+                    .map(|text| Digest::of(text, &params)),
+            );
         }
         Ok(Self {
-            said,
+            extracted,
             whole,
             digests,
         })
@@ -286,7 +294,7 @@ pub fn prove(
     apart: Option<&dyn TakeApart>,
     looked_at: &(dyn Fn(usize) + Sync),
 ) -> (Vec<HolderRow>, Vec<SoftError>) {
-    let size = ByteLen(sought.said.own.len() as u64);
+    let size = ByteLen(sought.extracted.own.len() as u64);
     // Of a smaller file nobody holds more than the whole.
     let least = least.unwrap_or_else(|| Relation::MIN_SHARED.min(size).0);
     let key = |row: &HolderRow| (row.container.clone(), row.path.clone());
@@ -305,7 +313,7 @@ pub fn prove(
         let (mut rows, mut errors) = (Vec::new(), Vec::new());
         while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
             let is_here = !catalogued::is_catalogued(file[0].container.as_path());
-            let said = if sought.whole && is_here {
+            let extracted = if sought.whole && is_here {
                 theirs(file, apart).unwrap_or_else(|error| {
                     errors.push(soft_error(file[0].container.as_path(), &error));
                     vec![None; file.len()]
@@ -313,10 +321,10 @@ pub fn prove(
             } else {
                 vec![None; file.len()]
             };
-            for (row, said) in file.iter().zip(said) {
+            for (row, extracted) in file.iter().zip(extracted) {
                 let mut row = row.clone();
-                if let Some(said) = said {
-                    let (layer, ranges) = in_common(&sought.said, &said, least);
+                if let Some(extracted) = extracted {
+                    let (layer, ranges) = in_common(&sought.extracted, &extracted, least);
                     row.bytes = sum(&ranges);
                     (row.layer, row.ranges, row.proof) = (layer, ranges, Proof::Bytes);
                 }
@@ -369,29 +377,29 @@ fn let_members_speak(rows: &mut Vec<HolderRow>) {
 fn theirs(
     rows: &[HolderRow],
     apart: Option<&dyn TakeApart>,
-) -> Result<Vec<Option<Said>>, AskError> {
+) -> Result<Vec<Option<Extracted>>, AskError> {
     let file = rows[0].container.as_path();
     if let Some(apart) = apart {
         let wanted = rows.iter().map(|row| {
             let below = row.path.as_bytes().strip_prefix(row.container.as_bytes());
             below.and_then(|below| below.strip_prefix(&[INTO]))
         });
-        return said_all(file, &wanted.collect::<Vec<_>>(), apart);
+        return extract_all(file, &wanted.collect::<Vec<_>>(), apart);
     }
     let own = bytes_of(file)?;
     let whole = (own.len() as u64) < LARGEST_READ.0;
-    let said = |row: &HolderRow| {
+    let extracted = |row: &HolderRow| {
         let itself = whole && row.path == row.container;
-        itself.then(|| Said {
+        itself.then(|| Extracted {
             own: own.clone(),
             text: None,
         })
     };
-    Ok(rows.iter().map(said).collect())
+    Ok(rows.iter().map(extracted).collect())
 }
 
 /// What both have in common: ranges of the bytes asked about; of their text if that says more than too little.
-fn in_common(ours: &Said, theirs: &Said, least: u64) -> (Layer, Vec<[u64; 2]>) {
+fn in_common(ours: &Extracted, theirs: &Extracted, least: u64) -> (Layer, Vec<[u64; 2]>) {
     let of = |ours: &[u8]| {
         let texts = std::iter::once(&theirs.own).chain(&theirs.text);
         let found = texts.map(|theirs| {
@@ -407,7 +415,7 @@ fn in_common(ours: &Said, theirs: &Said, least: u64) -> (Layer, Vec<[u64; 2]>) {
     if sum(&own) >= least {
         return (Layer::Bytes, own);
     }
-    match ours.text.as_ref().filter(|_| ours.speaks()) {
+    match ours.text.as_ref().filter(|_| ours.has_text()) {
         Some(text) => (Layer::Text, of(text)),
         None => (Layer::Bytes, own),
     }

@@ -17,14 +17,14 @@ use crate::renditions::{INTO, ways_into};
 
 /// A file, or a member in one, for a comparison of two.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct Extracted {
     /// Its bytes.
     pub(crate) own: Vec<u8>,
     /// The text that stands for them, or what is packed in them.
     pub(crate) text: Option<Vec<u8>>,
 }
 
-impl Said {
+impl Extracted {
     /// What it says to somebody: its text, or its bytes if they are one.
     pub(crate) fn text(&self) -> Option<&[u8]> {
         let own = (ContentKind::of(&self.own) == ContentKind::Text).then_some(&self.own[..]);
@@ -32,7 +32,7 @@ impl Said {
     }
 
     /// Whether a text that was made of it can be compared.
-    pub(crate) fn speaks(&self) -> bool {
+    pub(crate) fn has_text(&self) -> bool {
         let size = |text: &Vec<u8>| resemble_core::ByteLen(text.len() as u64);
         self.text
             .as_ref()
@@ -42,19 +42,19 @@ impl Said {
 
 /// What the file at a path says, or the member that it leads to from some `!` on; `None`: what is there is not taken
 /// apart, or too large to be read whole.
-pub(crate) fn said(path: &Path, apart: &dyn TakeApart) -> Result<Option<Said>, AskError> {
+pub(crate) fn extract(path: &Path, apart: &dyn TakeApart) -> Result<Option<Extracted>, AskError> {
     let (file, names) = way(path);
-    let mut all = said_all(file, &[names], apart)?;
+    let mut all = extract_all(file, &[names], apart)?;
     Ok(all.pop().flatten())
 }
 
-/// What several members of one file say, or the file itself (`None`), as [`said`] would tell of each. It is taken apart
+/// What several members of one file say, or the file itself (`None`), as [`extract`] would tell of each. It is taken apart
 /// once, and again for those that were too much at a time.
-pub(crate) fn said_all(
+pub(crate) fn extract_all(
     file: &Path,
     wanted: &[Option<&[u8]>],
     apart: &dyn TakeApart,
-) -> Result<Vec<Option<Said>>, AskError> {
+) -> Result<Vec<Option<Extracted>>, AskError> {
     let anchor = anchor_of(file)?;
     let (fd, stat) = open_regular(&anchor, file).map_err(|failure| unreadable(file, failure))?;
     if stat.size > LARGEST_READ.0 && wanted.iter().all(Option::is_none) {
@@ -74,15 +74,15 @@ pub(crate) fn said_all(
     for (listener, &names) in listeners.all.into_iter().zip(wanted) {
         all.push(match names {
             Some(_) if listener.passed_over && wanted.len() > 1 => {
-                said_all(file, &[names], apart)?.pop().flatten()
+                extract_all(file, &[names], apart)?.pop().flatten()
             }
             Some(_) => {
                 let own = listener.own.filter(|_| understood);
                 let text = listener.text;
-                own.map(|own| Said { own, text })
+                own.map(|own| Extracted { own, text })
             }
             None if stat.size > LARGEST_READ.0 => None,
-            None => Some(Said {
+            None => Some(Extracted {
                 own: bytes_of(file)?,
                 text: listener.text.filter(|_| understood),
             }),

@@ -11,7 +11,7 @@ use resemble_core::{ByteLen, ContentKind, Measures, Relation};
 
 /// Two texts, compared as words.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Worded {
+pub(crate) struct AsWords {
     pub(crate) relation: Relation,
     pub(crate) measures: Measures,
     /// Of the canonical texts.
@@ -19,13 +19,13 @@ pub(crate) struct Worded {
 }
 
 /// What two texts are as words, if that is more than the relation of their bytes.
-pub(crate) fn worded(
+pub(crate) fn as_words(
     a: &[u8],
     b: &[u8],
     unit: Unit,
     bytes: Option<Relation>,
     min_shared: ByteLen,
-) -> Option<Worded> {
+) -> Option<AsWords> {
     let is_text = |bytes| ContentKind::of(bytes) == ContentKind::Text;
     if strength(bytes) >= strength(Some(Relation::SameText)) || !is_text(a) || !is_text(b) {
         return None;
@@ -36,7 +36,7 @@ pub(crate) fn worded(
     }
     let (relation, measures, sizes) = of_canonical(&a, &b, unit, min_shared);
     let relation = relation.filter(|_| strength(relation) > strength(bytes))?;
-    Some(Worded {
+    Some(AsWords {
         relation,
         measures,
         sizes,
@@ -44,7 +44,7 @@ pub(crate) fn worded(
 }
 
 /// What two texts are as words, and what they share; the sizes are those of the canonical texts.
-pub(crate) fn measured(
+pub(crate) fn measure_words(
     a: &[u8],
     b: &[u8],
     unit: Unit,
@@ -96,7 +96,7 @@ mod tests {
 
     fn of(a: &str, b: &str, bytes: Option<Relation>) -> Option<Relation> {
         let (a, b) = (a.as_bytes(), b.as_bytes());
-        let found = worded(a, b, Unit::Bytes, bytes, Relation::MIN_SHARED);
+        let found = as_words(a, b, Unit::Bytes, bytes, Relation::MIN_SHARED);
         found.map(|found| found.relation)
     }
 
