@@ -24,15 +24,15 @@ use resemble_core::Params;
 use resemble_core::params::SamplingParams;
 use resemble_index::{Entry, Index, Options};
 use resemble_query::find::{Subject, listing};
-use resemble_scan::apart::{self, Formats, Limits, TakeApart};
 use resemble_scan::ingest::{Ingest, IngestOptions, Report, RootOptions, Target, Unobserved};
+use resemble_scan::parts::{self, Formats, Limits, PartReader};
 
 /// Questions asked.
 const ASKED: usize = 2_000;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
     // Started as the worker that takes files apart.
-    if let Some(code) = apart::worker() {
+    if let Some(code) = parts::worker() {
         return Ok(code);
     }
     let tree = std::env::var_os("RESEMBLE_BENCH_TREE").unwrap_or(OsString::from("/usr/share/doc"));
@@ -71,7 +71,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         ..Params::default()
     };
     first_scan("chunks alone", &tree, &file, &chunks_alone, None)?;
-    let formats: Arc<dyn TakeApart> = Arc::new(Formats::new(Limits::default(), Vec::new()));
+    let formats: Arc<dyn PartReader> = Arc::new(Formats::new(Limits::default(), Vec::new()));
     first_scan(
         "first scan",
         &tree,
@@ -105,7 +105,7 @@ fn first_scan(
     tree: &Path,
     file: &Path,
     params: &Params,
-    apart: Option<&Arc<dyn TakeApart>>,
+    part_reader: Option<&Arc<dyn PartReader>>,
 ) -> Result<(), Box<dyn Error>> {
     let mut last = None;
     for _ in 0..2 {
@@ -113,7 +113,7 @@ fn first_scan(
         let (begin, before) = (Instant::now(), cpu_seconds()?);
         let (index, _) = Index::open(file, params, &Options::default())?;
         let index = Arc::new(index);
-        let report = scan(&index, tree, apart.cloned())?;
+        let report = scan(&index, tree, part_reader.cloned())?;
         let scanned = (begin.elapsed(), cpu_seconds()? - before);
         let begin = Instant::now();
         close(index)?;
@@ -167,14 +167,14 @@ fn close(index: Arc<Index>) -> Result<(), Box<dyn Error>> {
 fn scan(
     index: &Arc<Index>,
     tree: &Path,
-    apart: Option<Arc<dyn TakeApart>>,
+    part_reader: Option<Arc<dyn PartReader>>,
 ) -> Result<Report, Box<dyn Error>> {
     let options = IngestOptions {
         roots: vec![RootOptions {
-            text: apart.is_some(),
+            text: part_reader.is_some(),
             ..RootOptions::new(tree)
         }],
-        apart,
+        part_reader,
         ..IngestOptions::default()
     };
     let mut ingest = Ingest::new(Arc::clone(index), options);

@@ -32,7 +32,7 @@ use resemble_query::AskError;
 use resemble_query::find::{self, Incoming, Stream, holders};
 use resemble_query::renditions::{self, Rendition};
 use resemble_report::quote::quoted;
-use resemble_scan::apart::{Formats, Limits, TakeApart};
+use resemble_scan::parts::{Formats, Limits, PartReader};
 
 use resemble_report::human::human_size;
 
@@ -394,16 +394,17 @@ pub(crate) fn read_now(
     text: bool,
 ) -> Result<Incoming, SoftError> {
     let formats = formats(text);
-    let apart = formats.as_ref().map(|formats| formats as &dyn TakeApart);
-    let (file, read) = match (sought, apart) {
+    let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
+    let (file, read) = match (sought, part_reader) {
         (Sought::Stdin(read), _) => return Ok((**read).clone()),
-        (Sought::File(file), apart) => {
-            let read = find::read_apart(&file.real, params, apart);
+        (Sought::File(file), part_reader) => {
+            let read = find::read_with_parts(&file.real, params, part_reader);
             (file, read.map(Some))
         }
-        (Sought::Member(NamedMember { file, names }), Some(apart)) => {
-            (file, find::read_member(&file.real, names, params, apart))
-        }
+        (Sought::Member(NamedMember { file, names }), Some(part_reader)) => (
+            file,
+            find::read_member(&file.real, names, params, part_reader),
+        ),
         (Sought::Member(member), None) => (&member.file, Ok(None)),
     };
     match read {
@@ -449,8 +450,8 @@ pub fn digest_stdin(params: &Params, text: bool) -> CliResult<Incoming> {
         source,
     };
     let formats = formats(text);
-    let apart = formats.as_ref().map(|formats| formats as &dyn TakeApart);
-    let mut stream = Stream::new(params, apart);
+    let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
+    let mut stream = Stream::new(params, part_reader);
     let mut stdin = io::stdin().lock();
     let mut piece = vec![0; 1 << 18];
     loop {

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if let Some(ended) = resemble_scan::apart::worker() {
+    if let Some(ended) = resemble_scan::parts::worker() {
         return ended;
     }
     let uid = rustix::process::geteuid().as_raw();

@@ -44,8 +44,8 @@ use resemble_core::Params;
 use resemble_core::params::ChunkParams;
 use resemble_fs::{Show, View};
 use resemble_proto::places::{self, Env, PlaceError};
-use resemble_scan::apart::{Converter, Limits};
 use resemble_scan::ingest::RootOptions;
+use resemble_scan::parts::{Converter, Limits};
 use serde::Deserialize;
 
 /// How often the whole tree is compared with the index, changes or not.

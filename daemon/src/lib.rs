@@ -33,8 +33,8 @@ use resemble_index::{Index, OpenError, Options as IndexOptions, ReadError};
 use resemble_proto::message::{RootState, WatchOrigin};
 use resemble_proto::places::{self, PlaceError};
 use resemble_query::templates::Store;
-use resemble_scan::apart::{Formats, TakeApart};
 use resemble_scan::ingest::RootOptions;
+use resemble_scan::parts::{Formats, PartReader};
 use tokio::net::UnixListener;
 use tokio::runtime::Runtime;
 use tokio::sync::{oneshot, watch as signal};
@@ -185,11 +185,11 @@ impl Daemon {
             .map_err(StartError::Thread)?;
 
         let store = Store::new(&config.state, &config.params);
-        let apart: Arc<dyn TakeApart> =
+        let part_reader: Arc<dyn PartReader> =
             Arc::new(Formats::new(config.limits, config.converters.clone()));
         let shared = Shared::new(index)
             .with_templates(store)
-            .with_apart(Arc::clone(&apart));
+            .with_part_reader(Arc::clone(&part_reader));
         let shared = Arc::new(shared);
         shared.set_roots(roots);
         let log = Arc::new(Mutex::new(AlertLog::open(&config.state.join(ALERTS_FILE))));
@@ -227,7 +227,7 @@ impl Daemon {
                     .chain(config.mount.as_deref().map(overlays::resolved))
                     .collect(),
                 catalogues: Some(places::catalogues_dir(&config.state)),
-                apart: Some(apart),
+                part_reader: Some(part_reader),
                 stop: stop.clone(),
             },
         );

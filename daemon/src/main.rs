@@ -14,7 +14,7 @@ const TROUBLE: u8 = 2;
 const BROKEN: u8 = 1;
 
 fn main() -> ExitCode {
-    if let Some(ended) = resemble_scan::apart::worker() {
+    if let Some(ended) = resemble_scan::parts::worker() {
         return ended;
     }
     let args = Args::parse();

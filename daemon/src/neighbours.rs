@@ -102,8 +102,12 @@ impl Neighbours for IndexNeighbours {
                 .shared
                 .root_of(file)
                 .is_some_and(|root| root.options.text);
-            let apart = self.shared.apart().filter(|_| text).map(|apart| &**apart);
-            why::explain(snapshot, file, neighbour, &self.shared.params, apart)
+            let part_reader = self
+                .shared
+                .part_reader()
+                .filter(|_| text)
+                .map(|part_reader| &**part_reader);
+            why::explain(snapshot, file, neighbour, &self.shared.params, part_reader)
                 .map(String::into_bytes)
         })
     }

@@ -19,8 +19,8 @@ use resemble_index::{Index, OpenError, ReadError, Snapshot};
 use resemble_proto::catalogued::is_catalogued;
 use resemble_proto::message::{Degraded, RootState, WatchOrigin, WatchStatus};
 use resemble_query::templates;
-use resemble_scan::apart::TakeApart;
 use resemble_scan::ingest::RootOptions;
+use resemble_scan::parts::PartReader;
 
 /// A root and how it is.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,7 +60,7 @@ pub struct Shared {
     pub params: Params,
     index: Mutex<Slot>,
     templates: Option<templates::Store>,
-    apart: Option<Arc<dyn TakeApart>>,
+    part_reader: Option<Arc<dyn PartReader>>,
     roots: Mutex<Vec<Root>>,
     /// Told when a root came or went.
     follower: OnceLock<RootsFollower>,
@@ -133,7 +133,7 @@ impl Shared {
             params: *index.params(),
             index: Mutex::new(Slot::Open(index)),
             templates: None,
-            apart: None,
+            part_reader: None,
             roots: Mutex::default(),
             follower: OnceLock::new(),
             catalogues: Mutex::default(),
@@ -160,14 +160,14 @@ impl Shared {
 
     /// What takes documents and archives apart.
     #[must_use]
-    pub fn with_apart(mut self, apart: Arc<dyn TakeApart>) -> Self {
-        self.apart = Some(apart);
+    pub fn with_part_reader(mut self, part_reader: Arc<dyn PartReader>) -> Self {
+        self.part_reader = Some(part_reader);
         self
     }
 
     /// See [`Self::with_apart`].
-    pub fn apart(&self) -> Option<&Arc<dyn TakeApart>> {
-        self.apart.as_ref()
+    pub fn part_reader(&self) -> Option<&Arc<dyn PartReader>> {
+        self.part_reader.as_ref()
     }
 
     /// The store of the templates.

@@ -75,7 +75,7 @@ impl Local {
                 .ok()
                 .map(|state| places::catalogues_dir(&state)),
             own: own_folders(env, global, named),
-            apart: formats(answering.text).map(|formats| Arc::new(formats) as _),
+            part_reader: formats(answering.text).map(|formats| Arc::new(formats) as _),
         };
         let index = LocalIndex::open(options)?;
         if let Some(note) = index.note() {
@@ -187,7 +187,7 @@ impl Local {
             exact: request.exact,
             unit: request.unit.into(),
             text: request.text,
-            apart: formats(request.text).map(|formats| Arc::new(formats) as _),
+            part_reader: formats(request.text).map(|formats| Arc::new(formats) as _),
         };
         let answer = find::find(&snapshot, &subject, name, &options)?;
         Ok(Ok(self.with_own(&snapshot, Whole::from_answer(answer))))

@@ -16,7 +16,7 @@ use resemble_proto::places::Env;
 use resemble_proto::report::FindParameters;
 use resemble_query::find::holders::{Sought, prove};
 use resemble_report::document::Extras;
-use resemble_scan::apart::TakeApart;
+use resemble_scan::parts::PartReader;
 
 use crate::args::{Answering, FindArgs, Global, ListAs, RowOutput, Unit};
 use crate::backend::{Backend, formats, subject_error};
@@ -79,11 +79,11 @@ impl Verb for Holding<'_> {
     ) -> CliResult<Whole<Holders>> {
         let selection = &self.args.selection;
         let formats = formats(!self.args.layer.no_text);
-        let apart = formats.as_ref().map(|formats| formats as &dyn TakeApart);
+        let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
         let scope = selection.scope(asked.scope());
         let mut found = Whole::<Holders>::fresh();
         for file in &self.files {
-            let sought = match Sought::read(&file.real, backend.params(), apart) {
+            let sought = match Sought::read(&file.real, backend.params(), part_reader) {
                 Ok(sought) => sought,
                 Err(error) => {
                     found.errors.push(subject_error(file, error));
@@ -93,14 +93,19 @@ impl Verb for Holding<'_> {
             let answer = backend.holders(&sought, &file.real, &scope, !self.args.quick)?;
             found.errors.extend(answer.errors);
             let progress = Mutex::new((ui.progress("reading the candidates"), 0));
-            let (mut rows, unread) =
-                prove(&sought, answer.body, selection.min_shared, apart, &|read| {
+            let (mut rows, unread) = prove(
+                &sought,
+                answer.body,
+                selection.min_shared,
+                part_reader,
+                &|read| {
                     if let Ok(mut progress) = progress.lock() {
                         let (shown, count) = &mut *progress;
                         *count += read as u64;
                         shown.update(*count, *count, 0);
                     }
-                });
+                },
+            );
             drop(progress);
             found.errors.extend(unread);
             let total = rows.len() as u64;

@@ -23,7 +23,7 @@ use resemble_query::why::{self, Comparison, SharedRange, Stretch, ViewOptions};
 use resemble_report::human::human_count;
 use resemble_report::quote::quoted;
 use resemble_report::table::{Field, Style, write_row};
-use resemble_scan::apart::TakeApart;
+use resemble_scan::parts::PartReader;
 
 use crate::args::{RowFormat, WhyArgs};
 use crate::backend::formats;
@@ -57,8 +57,8 @@ pub(super) fn run(ui: &mut Ui, args: &WhyArgs) -> CliResult {
     }
     let progress = ui.progress("comparing");
     let formats = formats(!args.no_text);
-    let apart = formats.as_ref().map(|formats| formats as &dyn TakeApart);
-    let comparison = why::compare_apart(&a.real, &b.real, &Params::default(), apart)
+    let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
+    let comparison = why::compare_with_parts(&a.real, &b.real, &Params::default(), part_reader)
         .map_err(|error| as_named(error, &[(&a.real, &args.a), (&b.real, &args.b)]))?;
     drop(progress);
     let outcome = Outcome::of(comparison.shared.relation.is_some());

@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let begin = Instant::now();
     let mut local = LocalIndex::open(LocalOptions {
         catalogues: None,
-        apart: None,
+        part_reader: None,
         cache,
         cache_bytes: LocalOptions::CACHE_BYTES,
         params: Params::default(),

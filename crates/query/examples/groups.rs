@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let begun = Instant::now();
     let mut local = LocalIndex::open(LocalOptions {
         catalogues: None,
-        apart: None,
+        part_reader: None,
         cache,
         cache_bytes: u64::MAX,
         params: Params::default(),

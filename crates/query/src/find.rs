@@ -24,7 +24,7 @@ use resemble_proto::message::{
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
-use resemble_scan::apart::TakeApart;
+use resemble_scan::parts::PartReader;
 use resemble_scan::read::{Content, Reader};
 
 use crate::ask::{AskError, anchor_of, bytes_of, unreadable};
@@ -37,7 +37,7 @@ pub mod holders;
 mod read;
 mod search;
 
-pub use read::{Incoming, Stream, read_apart, read_member};
+pub use read::{Incoming, Stream, read_member, read_with_parts};
 
 use search::search_in;
 
@@ -254,7 +254,7 @@ pub struct FindOptions {
     /// Compare by texts and by what is in archives, too.
     pub text: bool,
     /// Makes texts of documents again, where measures on them are to be exact; `None`: those stay estimates.
-    pub apart: Option<Arc<dyn TakeApart>>,
+    pub part_reader: Option<Arc<dyn PartReader>>,
 }
 
 /// One similar file before it is a row.

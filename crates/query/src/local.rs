@@ -17,10 +17,10 @@ use resemble_core::similarity::Templates;
 use resemble_index::{ApplyError, Index, OpenError, Options, ReadError, Snapshot};
 use resemble_proto::catalogued;
 use resemble_proto::message::{CompareRequest, Comparison, Whole, reason};
-use resemble_scan::apart::TakeApart;
 use resemble_scan::ingest::{
     Ingest, IngestError, IngestOptions, Observer, Report, RootOptions, Target,
 };
+use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
 use crate::catalogue::{self, CatalogueError};
@@ -42,7 +42,7 @@ pub struct LocalOptions {
     /// Folders of ours, besides that of the cache: nothing in them takes part.
     pub own: Vec<PathBuf>,
     /// What takes documents and archives apart; `None`: every file is its bytes.
-    pub apart: Option<Arc<dyn TakeApart>>,
+    pub part_reader: Option<Arc<dyn PartReader>>,
 }
 
 impl LocalOptions {
@@ -235,7 +235,7 @@ impl LocalIndex {
 
     fn root(&self, path: &Path) -> RootOptions {
         RootOptions {
-            text: self.options.apart.is_some(),
+            text: self.options.part_reader.is_some(),
             ..RootOptions::new(path)
         }
     }
@@ -370,7 +370,7 @@ fn ingest_options(options: &LocalOptions, roots: &[RootOptions]) -> IngestOption
         roots: roots.to_vec(),
         exclude: own.filter_map(real).collect(),
         distrust_unsettled: true,
-        apart: options.apart.clone(),
+        part_reader: options.part_reader.clone(),
         ..IngestOptions::default()
     }
 }
@@ -451,7 +451,7 @@ mod tests {
             cache_bytes: LocalOptions::CACHE_BYTES,
             params: Params::default(),
             own: Vec::new(),
-            apart: None,
+            part_reader: None,
             catalogues: None,
         }
     }

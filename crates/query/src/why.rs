@@ -41,7 +41,7 @@ use resemble_core::{
 };
 
 use resemble_proto::message::Layer;
-use resemble_scan::apart::TakeApart;
+use resemble_scan::parts::PartReader;
 
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_measures};
 use crate::find::read_now;
@@ -243,17 +243,17 @@ fn by_sentences(text: &[u8]) -> Vec<u8> {
 }
 
 /// As [`compare`]; documents are compared by their texts, and a path may lead into an archive.
-pub fn compare_apart(
+pub fn compare_with_parts(
     a: &Path,
     b: &Path,
     params: &Params,
-    apart: Option<&dyn TakeApart>,
+    part_reader: Option<&dyn PartReader>,
 ) -> Result<Comparison, AskError> {
-    let Some(apart) = apart else {
+    let Some(part_reader) = part_reader else {
         return compare(a, b, params);
     };
     let into = [a, b].map(|path| way(path).1.is_some());
-    let (of_a, of_b) = (extract(a, apart)?, extract(b, apart)?);
+    let (of_a, of_b) = (extract(a, part_reader)?, extract(b, part_reader)?);
     let missing = |path: &Path| AskError::Unreadable {
         path: path.to_owned(),
         source: std::io::ErrorKind::NotFound.into(),

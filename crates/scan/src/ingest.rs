@@ -67,7 +67,7 @@ impl Ingest {
             *index.params(),
             options.threads,
             options.stop.child(),
-            options.apart.clone(),
+            options.part_reader.clone(),
         );
         Self {
             index,
@@ -81,10 +81,10 @@ impl Ingest {
     pub fn know_parts(&self) -> Result<(), IngestError> {
         /// The record of what took the contents of an index apart.
         const RECORD: &str = "parts.by";
-        let Some(apart) = &self.options.apart else {
+        let Some(part_reader) = &self.options.part_reader else {
             return Ok(());
         };
-        let id = apart.id();
+        let id = part_reader.id();
         let by = self.index.snapshot()?.record(RECORD)?;
         if by.as_deref() != Some(id.as_bytes()) {
             if by.is_some() {

@@ -41,7 +41,7 @@ use resemble_index::{Look, NewLook, Timestamp};
 use rustix::fs::{Advice, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
-use crate::apart::{HEAD, Pieces, TakeApart};
+use crate::parts::{DigestedParts, HEAD, PartReader};
 use crate::walk::{self, Anchor, Kind, OpenDir, Stat};
 
 /// A file whose inode changed less than this before it was read may have changed again without a
@@ -272,13 +272,13 @@ impl Reader {
     /// As [`Self::read`]; a content that has not been looked into is taken apart as well.
     ///
     /// Only a file that stands still is worth it: one that changes will be read again.
-    pub fn read_apart(
+    pub fn read_with_parts(
         &mut self,
         anchor: &Anchor,
         path: &Path,
         known_size: Option<ByteLen>,
         contents: &dyn Contents,
-        apart: &dyn TakeApart,
+        part_reader: &dyn PartReader,
     ) -> Result<FileRead, ReadFailure> {
         let (file, mut stat) = open_regular(anchor, path)?;
         let name = path.file_name().unwrap_or_default().as_bytes();
@@ -292,7 +292,7 @@ impl Reader {
                     (read.content, read.applies, read.look) = (was.content, was.applies, was.look);
                 }
                 _ if read.moving => return Ok(read),
-                _ => self.look(&file, name, &mut read, contents, apart)?,
+                _ => self.look(&file, name, &mut read, contents, part_reader)?,
             }
             let after = Stat::of(file.as_fd())?;
             if after.unchanged_since(&read.stat) {
@@ -316,10 +316,10 @@ impl Reader {
         name: &[u8],
         read: &mut FileRead,
         contents: &dyn Contents,
-        apart: &dyn TakeApart,
+        part_reader: &dyn PartReader,
     ) -> Result<(), ReadFailure> {
         let head = read_prefix(file, HEAD)?;
-        read.applies = apart.applies(name, &head);
+        read.applies = part_reader.applies(name, &head);
         let look = match &read.content {
             Content::Known(id) => contents.look(*id),
             Content::New(_) => Look::Unseen,
@@ -331,7 +331,8 @@ impl Reader {
                 let Self {
                     digester, params, ..
                 } = self;
-                let pieces = Pieces::of(apart, name, &head, file.as_fd(), digester, params);
+                let pieces =
+                    DigestedParts::of(part_reader, name, &head, file.as_fd(), digester, params);
                 Some(pieces.into_look(|digest| contents.part(&digest.content)))
             }
             (false, Look::Unseen) => Some(NewLook::Plain),

@@ -37,8 +37,8 @@ use crossbeam_channel::{Receiver, Sender, after, never, select};
 use resemble_core::stop::StopFlag;
 use resemble_index::Index;
 use resemble_proto::message::{Failure, FailureKind};
-use resemble_scan::apart::TakeApart;
 use resemble_scan::ingest::{Cause, Ingest, IngestOptions, RootOptions, Target};
+use resemble_scan::parts::PartReader;
 use tokio::sync::oneshot;
 
 use crate::alerts;
@@ -105,7 +105,7 @@ pub struct Options {
     /// Where imported catalogues lie.
     pub catalogues: Option<PathBuf>,
     /// What takes documents and archives apart.
-    pub apart: Option<Arc<dyn TakeApart>>,
+    pub part_reader: Option<Arc<dyn PartReader>>,
     /// Ends a scan under way.
     pub stop: StopFlag,
 }
@@ -263,7 +263,7 @@ impl Indexer {
             IngestOptions {
                 exclude: self.options.exclude.clone(),
                 roots: self.root_options(),
-                apart: self.options.apart.clone(),
+                part_reader: self.options.part_reader.clone(),
                 stop: self.options.stop.clone(),
                 ..IngestOptions::default()
             },

@@ -73,7 +73,7 @@ fn start_with(
         alerts,
         opener,
         Options {
-            apart: None,
+            part_reader: None,
             catalogues,
             timing: Timing::default(),
             reconcile: None,

@@ -168,7 +168,7 @@ fn find(
         exact: request.exact,
         unit: request.unit.into(),
         text: request.text,
-        apart: context.shared.apart().cloned(),
+        part_reader: context.shared.part_reader().cloned(),
     };
     let answer = find::find(&snapshot, &subject, &name, &options).map_err(asked)?;
     Ok(with_header(context, answer))

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // Started as a worker for arrays or for formats, by this very program.
-    if let Some(ended) = resemble_lab::arrays::worker().or_else(resemble_scan::apart::worker) {
+    if let Some(ended) = resemble_lab::arrays::worker().or_else(resemble_scan::parts::worker) {
         return ended;
     }
     let uid = rustix::process::geteuid().as_raw();

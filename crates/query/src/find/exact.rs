@@ -162,8 +162,8 @@ impl<'a> Exact<'a> {
         rendition: Rendition,
         digest: &ContentDigest,
     ) -> Option<Vec<u8>> {
-        let apart = self.options.apart.as_deref()?;
-        let extracted = extract(path, apart)
+        let part_reader = self.options.part_reader.as_deref()?;
+        let extracted = extract(path, part_reader)
             .map_err(|error| self.errors.push(soft_error(path, &error)))
             .ok()??;
         let bytes = match rendition {

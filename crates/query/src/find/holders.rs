@@ -26,7 +26,7 @@ use resemble_index::{PartRole, PostingKind, ReadError, Snapshot};
 use resemble_proto::catalogued;
 use resemble_proto::message::{Answer, HolderRow, Layer, Proof, Scope, SoftError};
 use resemble_proto::path::PathText;
-use resemble_scan::apart::TakeApart;
+use resemble_scan::parts::PartReader;
 
 use crate::ask::{AskError, LARGEST_READ, bytes_of, soft_error};
 use crate::parallel::{on_threads, threads};
@@ -68,11 +68,11 @@ impl Sought {
     pub fn read(
         path: &Path,
         params: &Params,
-        apart: Option<&dyn TakeApart>,
+        part_reader: Option<&dyn PartReader>,
     ) -> Result<Self, AskError> {
         let params = fine(params);
-        let read = apart
-            .map(|apart| extract(path, apart))
+        let read = part_reader
+            .map(|part_reader| extract(path, part_reader))
             .transpose()?
             .flatten();
         let (extracted, whole) = if let Some(extracted) = read {
@@ -291,7 +291,7 @@ pub fn prove(
     sought: &Sought,
     mut candidates: Vec<HolderRow>,
     least: Option<u64>,
-    apart: Option<&dyn TakeApart>,
+    part_reader: Option<&dyn PartReader>,
     looked_at: &(dyn Fn(usize) + Sync),
 ) -> (Vec<HolderRow>, Vec<SoftError>) {
     let size = ByteLen(sought.extracted.own.len() as u64);
@@ -314,7 +314,7 @@ pub fn prove(
         while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
             let is_here = !catalogued::is_catalogued(file[0].container.as_path());
             let extracted = if sought.whole && is_here {
-                theirs(file, apart).unwrap_or_else(|error| {
+                theirs(file, part_reader).unwrap_or_else(|error| {
                     errors.push(soft_error(file[0].container.as_path(), &error));
                     vec![None; file.len()]
                 })
@@ -376,15 +376,15 @@ fn let_members_speak(rows: &mut Vec<HolderRow>) {
 /// What candidates in one file say, as far as they can be read whole.
 fn theirs(
     rows: &[HolderRow],
-    apart: Option<&dyn TakeApart>,
+    part_reader: Option<&dyn PartReader>,
 ) -> Result<Vec<Option<Extracted>>, AskError> {
     let file = rows[0].container.as_path();
-    if let Some(apart) = apart {
+    if let Some(part_reader) = part_reader {
         let wanted = rows.iter().map(|row| {
             let below = row.path.as_bytes().strip_prefix(row.container.as_bytes());
             below.and_then(|below| below.strip_prefix(&[INTO]))
         });
-        return extract_all(file, &wanted.collect::<Vec<_>>(), apart);
+        return extract_all(file, &wanted.collect::<Vec<_>>(), part_reader);
     }
     let own = bytes_of(file)?;
     let whole = (own.len() as u64) < LARGEST_READ.0;

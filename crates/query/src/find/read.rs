@@ -6,7 +6,7 @@ use std::path::Path;
 
 use resemble_core::{Digest, Digester, Params, StopFlag};
 use resemble_index::{ContentRef, NewLook, NewPart};
-use resemble_scan::apart::{HEAD, Piece, Pieces, TakeApart};
+use resemble_scan::parts::{DigestedPart, DigestedParts, HEAD, PartReader};
 use resemble_scan::read::{Content, NoContents, Reader};
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
@@ -34,7 +34,7 @@ impl Incoming {
     }
 
     /// With its parts.
-    fn with(digest: Digest, pieces: Vec<Piece>, member: Option<u32>) -> Self {
+    fn with(digest: Digest, pieces: Vec<DigestedPart>, member: Option<u32>) -> Self {
         let rows = pieces.iter().map(|piece| (piece.role, piece.parent));
         let renditions = renditions_among(rows, member);
         let mut pieces = pieces;
@@ -50,15 +50,15 @@ impl Incoming {
 }
 
 /// Reads a file for a question, and takes it apart.
-pub fn read_apart(
+pub fn read_with_parts(
     path: &Path,
     params: &Params,
-    apart: Option<&dyn TakeApart>,
+    part_reader: Option<&dyn PartReader>,
 ) -> Result<Incoming, AskError> {
-    let Some(apart) = apart else {
+    let Some(part_reader) = part_reader else {
         return Ok(Incoming::plain(read_now(path, params)?));
     };
-    let (digest, pieces) = read(path, params, apart)?;
+    let (digest, pieces) = read(path, params, part_reader)?;
     Ok(Incoming::with(digest, pieces, None))
 }
 
@@ -67,9 +67,9 @@ pub fn read_member(
     path: &Path,
     names: &[u8],
     params: &Params,
-    apart: &dyn TakeApart,
+    part_reader: &dyn PartReader,
 ) -> Result<Option<Incoming>, AskError> {
-    let (_, mut pieces) = read(path, params, apart)?;
+    let (_, mut pieces) = read(path, params, part_reader)?;
     let rows = pieces
         .iter()
         .map(|piece| (piece.role, piece.parent, &piece.name[..]));
@@ -84,11 +84,11 @@ pub fn read_member(
 fn read(
     path: &Path,
     params: &Params,
-    apart: &dyn TakeApart,
-) -> Result<(Digest, Vec<Piece>), AskError> {
+    part_reader: &dyn PartReader,
+) -> Result<(Digest, Vec<DigestedPart>), AskError> {
     let anchor = anchor_of(path)?;
     let read = Reader::new(params, StopFlag::default())
-        .read_apart(&anchor, path, None, &NoContents, apart)
+        .read_with_parts(&anchor, path, None, &NoContents, part_reader)
         .map_err(|failure| unreadable(path, failure))?;
     let digest = match read.content {
         Content::New(digest) => *digest,
@@ -102,8 +102,8 @@ fn read(
     Ok((digest, pieces))
 }
 
-fn piece(part: NewPart) -> Piece {
-    Piece {
+fn piece(part: NewPart) -> DigestedPart {
+    DigestedPart {
         role: part.role,
         parent: part.parent,
         name: part.name,
@@ -119,7 +119,7 @@ fn piece(part: NewPart) -> Piece {
 pub struct Stream<'a> {
     params: Params,
     digester: Digester,
-    apart: Option<&'a dyn TakeApart>,
+    part_reader: Option<&'a dyn PartReader>,
     head: Vec<u8>,
     /// All of it, if it can be taken apart and is not too long.
     kept: Option<OwnedFd>,
@@ -131,11 +131,11 @@ impl<'a> Stream<'a> {
     const MOST: usize = 256 << 20;
 
     /// Nothing yet.
-    pub fn new(params: &Params, apart: Option<&'a dyn TakeApart>) -> Self {
+    pub fn new(params: &Params, part_reader: Option<&'a dyn PartReader>) -> Self {
         Self {
             params: *params,
             digester: Digester::new(params),
-            apart,
+            part_reader,
             head: Vec::new(),
             kept: None,
             bytes: 0,
@@ -145,11 +145,13 @@ impl<'a> Stream<'a> {
     /// The next bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.digester.update(bytes);
-        let Some(apart) = self.apart else { return };
+        let Some(part_reader) = self.part_reader else {
+            return;
+        };
         let before = self.bytes;
         self.bytes += bytes.len();
         if self.bytes > Self::MOST {
-            self.apart = None;
+            self.part_reader = None;
             self.kept = None;
             return;
         }
@@ -160,16 +162,16 @@ impl<'a> Stream<'a> {
             if self.head.len() < HEAD {
                 return;
             }
-            if before < HEAD && apart.applies(b"", &self.head[..HEAD]) {
+            if before < HEAD && part_reader.applies(b"", &self.head[..HEAD]) {
                 self.begin()
             } else {
-                self.apart = None;
+                self.part_reader = None;
                 Ok(())
             }
         };
         if kept.is_err() {
             // Without memory it is its bytes.
-            self.apart = None;
+            self.part_reader = None;
             self.kept = None;
         }
     }
@@ -201,16 +203,16 @@ impl<'a> Stream<'a> {
     /// What it was.
     pub fn finish(mut self) -> Incoming {
         let digest = self.digester.finish();
-        if let (Some(apart), None) = (self.apart, &self.kept)
-            && (!apart.applies(b"", &self.head) || self.begin().is_err())
+        if let (Some(part_reader), None) = (self.part_reader, &self.kept)
+            && (!part_reader.applies(b"", &self.head) || self.begin().is_err())
         {
-            self.apart = None;
+            self.part_reader = None;
         }
-        let (Some(apart), Some(kept)) = (self.apart, &self.kept) else {
+        let (Some(part_reader), Some(kept)) = (self.part_reader, &self.kept) else {
             return Incoming::plain(digest);
         };
-        let pieces = Pieces::of(
-            apart,
+        let pieces = DigestedParts::of(
+            part_reader,
             b"",
             &self.head,
             kept.as_fd(),

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use resemble_core::{ContentKind, similarity};
 use resemble_extract::{Part, Role, Sink};
-use resemble_scan::apart::{HEAD, TakeApart};
+use resemble_scan::parts::{HEAD, PartReader};
 use resemble_scan::read::{open_regular, read_prefix};
 
 use crate::ask::{AskError, LARGEST_READ, anchor_of, bytes_of, unreadable};
@@ -42,9 +42,12 @@ impl Extracted {
 
 /// What the file at a path says, or the member that it leads to from some `!` on; `None`: what is there is not taken
 /// apart, or too large to be read whole.
-pub(crate) fn extract(path: &Path, apart: &dyn TakeApart) -> Result<Option<Extracted>, AskError> {
+pub(crate) fn extract(
+    path: &Path,
+    part_reader: &dyn PartReader,
+) -> Result<Option<Extracted>, AskError> {
     let (file, names) = way(path);
-    let mut all = extract_all(file, &[names], apart)?;
+    let mut all = extract_all(file, &[names], part_reader)?;
     Ok(all.pop().flatten())
 }
 
@@ -53,7 +56,7 @@ pub(crate) fn extract(path: &Path, apart: &dyn TakeApart) -> Result<Option<Extra
 pub(crate) fn extract_all(
     file: &Path,
     wanted: &[Option<&[u8]>],
-    apart: &dyn TakeApart,
+    part_reader: &dyn PartReader,
 ) -> Result<Vec<Option<Extracted>>, AskError> {
     let anchor = anchor_of(file)?;
     let (fd, stat) = open_regular(&anchor, file).map_err(|failure| unreadable(file, failure))?;
@@ -66,15 +69,15 @@ pub(crate) fn extract_all(
     })?;
     let name = std::os::unix::ffi::OsStrExt::as_bytes(file.file_name().unwrap_or_default());
     let mut listeners = Listeners::new(wanted);
-    let understood = apart.applies(name, &head)
-        && apart
-            .take_apart(name, &head, fd.as_fd(), &mut listeners)
+    let understood = part_reader.applies(name, &head)
+        && part_reader
+            .read_parts(name, &head, fd.as_fd(), &mut listeners)
             .is_ok();
     let mut all = Vec::with_capacity(wanted.len());
     for (listener, &names) in listeners.all.into_iter().zip(wanted) {
         all.push(match names {
             Some(_) if listener.passed_over && wanted.len() > 1 => {
-                extract_all(file, &[names], apart)?.pop().flatten()
+                extract_all(file, &[names], part_reader)?.pop().flatten()
             }
             Some(_) => {
                 let own = listener.own.filter(|_| understood);

@@ -9,12 +9,12 @@ use resemble_core::similarity::Boilerplate;
 use resemble_core::{Params, Relation, Score};
 use resemble_index::{PostingKind, Snapshot};
 use resemble_proto::message::Layer;
-use resemble_scan::apart::TakeApart;
+use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
 use crate::why::layout::{Block, BlockKind};
 use crate::why::view::grouped;
-use crate::why::{Comparison, Placing, Shared, compare_apart};
+use crate::why::{Comparison, Placing, Shared, compare_with_parts};
 
 /// The lines shown in one explanation; the rest is counted.
 const SHOWN: usize = 200;
@@ -27,9 +27,9 @@ pub fn explain(
     a: &Path,
     b: &Path,
     params: &Params,
-    apart: Option<&dyn TakeApart>,
+    part_reader: Option<&dyn PartReader>,
 ) -> Result<String, AskError> {
-    let comparison = compare_apart(a, b, params, apart)?;
+    let comparison = compare_with_parts(a, b, params, part_reader)?;
     let mut text = String::new();
     for (name, value) in comparison.shared.summary() {
         // The names come where the sizes are.

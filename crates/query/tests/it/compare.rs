@@ -42,7 +42,7 @@ fn asked(scene: &mut Scene, request: &CompareRequest) -> Whole<Comparison> {
     assert_eq!(ask(), by_index, "what is remembered differs");
     let mut local = LocalIndex::open(LocalOptions {
         catalogues: None,
-        apart: None,
+        part_reader: None,
         cache: None,
         cache_bytes: 0,
         params,

@@ -394,7 +394,7 @@ fn the_layer_can_be_switched_on_later() {
     assert_eq!(look(&scene, "a.docx"), Look::Unseen);
     let mut options = off.options().clone();
     options.roots[0].text = true;
-    options.apart = Some(Arc::new(Fake));
+    options.part_reader = Some(Arc::new(Fake));
     let mut on = Ingest::new(Arc::clone(&scene.index), options);
     on.know_parts().expect("written");
     let report = on.reconcile(&target, &mut Unobserved).expect("scanned");
@@ -414,19 +414,19 @@ fn the_layer_can_be_switched_on_later() {
 #[derive(Debug)]
 struct Other(Fake);
 
-impl resemble_scan::apart::TakeApart for Other {
+impl resemble_scan::parts::PartReader for Other {
     fn applies(&self, name: &[u8], head: &[u8]) -> bool {
         self.0.applies(name, head) && !name.ends_with(b".conv")
     }
 
-    fn take_apart(
+    fn read_parts(
         &self,
         name: &[u8],
         head: &[u8],
         file: std::os::fd::BorrowedFd<'_>,
         sink: &mut dyn resemble_extract::Sink,
     ) -> Result<Vec<(Vec<u8>, resemble_extract::Skipped)>, resemble_extract::Skipped> {
-        self.0.take_apart(name, head, file, sink)
+        self.0.read_parts(name, head, file, sink)
     }
 
     fn id(&self) -> String {
@@ -445,7 +445,7 @@ fn what_takes_files_apart_in_another_way_does_it_anew() {
     first.reconcile(&target, &mut Unobserved).expect("scanned");
     assert_eq!(look(&scene, "b.conv"), Look::Apart);
     let mut options = first.options().clone();
-    options.apart = Some(Arc::new(Other(Fake)));
+    options.part_reader = Some(Arc::new(Other(Fake)));
     let mut second = Ingest::new(Arc::clone(&scene.index), options);
     second.know_parts().expect("written");
     assert_eq!(look(&scene, "b.conv"), Look::Unseen);
@@ -809,19 +809,19 @@ struct Meddler {
     done: std::sync::atomic::AtomicBool,
 }
 
-impl resemble_scan::apart::TakeApart for Meddler {
+impl resemble_scan::parts::PartReader for Meddler {
     fn applies(&self, name: &[u8], head: &[u8]) -> bool {
         Fake.applies(name, head)
     }
 
-    fn take_apart(
+    fn read_parts(
         &self,
         name: &[u8],
         head: &[u8],
         file: std::os::fd::BorrowedFd<'_>,
         sink: &mut dyn resemble_extract::Sink,
     ) -> Result<Vec<(Vec<u8>, resemble_extract::Skipped)>, resemble_extract::Skipped> {
-        let done = Fake.take_apart(name, head, file, sink);
+        let done = Fake.read_parts(name, head, file, sink);
         if !self.done.swap(true, std::sync::atomic::Ordering::Relaxed) {
             fs::write(&self.path, &self.bytes).expect("written");
         }
@@ -841,7 +841,7 @@ fn a_file_that_changes_while_it_is_taken_apart_is_read_again() {
     scene.scan();
     scene.write("a.docx", fake(1, &[text_of(prose(1, 30))]));
     let mut options = scene.ingest.options().clone();
-    options.apart = Some(Arc::new(Meddler {
+    options.part_reader = Some(Arc::new(Meddler {
         path: scene.path("a.docx"),
         bytes: fake(9, &[text_of(prose(2, 30)), Record::Skip(b"x".to_vec())]),
         done: false.into(),

@@ -10,7 +10,7 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::find::{self, FindOptions, Subject};
 use resemble_query::pairs::{PairsOptions, pairs};
-use resemble_query::why::compare_apart;
+use resemble_query::why::compare_with_parts;
 
 use crate::scene::Scene;
 use crate::scene::fake::{Fake, fake, text_of};
@@ -41,7 +41,7 @@ fn rows(scene: &Scene, name: &str, exact: bool, text: bool) -> Vec<FindRow> {
     let options = FindOptions {
         exact,
         text,
-        apart: Some(Arc::new(Fake)),
+        part_reader: Some(Arc::new(Fake)),
         ..FindOptions::default()
     };
     let name = PathText::from("asked");
@@ -132,7 +132,7 @@ fn exact_figures_of_documents_are_those_of_their_words() {
     let share = row.b_in_a.score().expect("judged").get();
     assert!((share - 0.75).abs() < 0.02, "{share}");
     // What explains it says the same.
-    let comparison = compare_apart(
+    let comparison = compare_with_parts(
         &scene.path("a.docx"),
         &scene.path("b.pdf"),
         &Params::default(),
@@ -172,8 +172,9 @@ fn the_explanation_says_what_layout_hides() {
     scene.write("plain.txt", &text);
     scene.write("page.html", page(&text));
     let at = |name: &str| scene.path(name);
-    let compare =
-        |a: &Path, b: &Path| compare_apart(a, b, &Params::default(), Some(&Fake)).expect("read");
+    let compare = |a: &Path, b: &Path| {
+        compare_with_parts(a, b, &Params::default(), Some(&Fake)).expect("read")
+    };
     let shared = compare(&at("plain.txt"), &at("page.html")).shared;
     assert_eq!(shared.relation, Some(Relation::SameText));
     assert_eq!(shared.measures.a_in_b, Some(Score::ZERO));

@@ -20,7 +20,7 @@ use resemble_core::{ByteLen, ContentDigest, ContentId, Params, StopFlag};
 use resemble_index::{FsId, Look, Snapshot};
 use rustix::io::Errno;
 
-use crate::apart::TakeApart;
+use crate::parts::PartReader;
 use crate::read::{Contents, FileRead, Lookup, ReadFailure, Reader};
 use crate::walk::{Anchor, Stat};
 
@@ -38,7 +38,7 @@ pub(super) struct Job {
     /// The index has this very file as unsettled with the same stat: a second look.
     pub(super) second_look: bool,
     /// It is to be taken apart, if it can be.
-    pub(super) apart: bool,
+    pub(super) with_parts: bool,
 }
 
 /// A job and what came of it.
@@ -129,7 +129,7 @@ pub(super) struct Pool {
     threads: usize,
     pub(super) stop: StopFlag,
     pub(super) known: Arc<Known>,
-    apart: Option<Arc<dyn TakeApart>>,
+    part_reader: Option<Arc<dyn PartReader>>,
     running: Option<Running>,
     jobs: usize,
     bytes: u64,
@@ -147,7 +147,7 @@ impl Pool {
         params: Params,
         threads: usize,
         stop: StopFlag,
-        apart: Option<Arc<dyn TakeApart>>,
+        part_reader: Option<Arc<dyn PartReader>>,
     ) -> Self {
         let threads = match threads {
             0 => std::thread::available_parallelism().map_or(2, usize::from),
@@ -158,7 +158,7 @@ impl Pool {
             threads,
             stop,
             known: Arc::default(),
-            apart,
+            part_reader,
             running: None,
             jobs: 0,
             bytes: 0,
@@ -183,7 +183,7 @@ impl Pool {
                 self.threads,
                 &self.stop,
                 &self.known,
-                self.apart.as_ref(),
+                self.part_reader.as_ref(),
             )?),
         };
         self.jobs += 1;
@@ -244,7 +244,7 @@ impl Running {
         count: usize,
         stop: &StopFlag,
         known: &Arc<Known>,
-        apart: Option<&Arc<dyn TakeApart>>,
+        part_reader: Option<&Arc<dyn PartReader>>,
     ) -> std::io::Result<Self> {
         let (jobs, jobs_of_threads) = unbounded::<Job>();
         let (results, done) = unbounded();
@@ -252,10 +252,18 @@ impl Running {
         for number in 0..count {
             let (jobs, results) = (jobs_of_threads.clone(), results.clone());
             let (stop, known) = (stop.clone(), Arc::clone(known));
-            let apart = apart.map(Arc::clone);
+            let part_reader = part_reader.map(Arc::clone);
             let started = std::thread::Builder::new()
                 .name(format!("read-{number}"))
-                .spawn(move || work(&params, &stop, (&known, apart.as_deref()), &jobs, &results));
+                .spawn(move || {
+                    work(
+                        &params,
+                        &stop,
+                        (&known, part_reader.as_deref()),
+                        &jobs,
+                        &results,
+                    )
+                });
             match started {
                 Ok(thread) => threads.push(thread),
                 // Fewer threads are slower, not wrong.
@@ -274,7 +282,7 @@ impl Running {
 fn work(
     params: &Params,
     stop: &StopFlag,
-    (known, apart): (&Known, Option<&dyn TakeApart>),
+    (known, part_reader): (&Known, Option<&dyn PartReader>),
     jobs: &Receiver<Job>,
     results: &Sender<Done>,
 ) {
@@ -283,7 +291,8 @@ fn work(
         let result = if stop.is_set() {
             Err(ReadFailure::Stopped)
         } else {
-            let attempt = AssertUnwindSafe(|| read_patiently(&mut reader, &job, known, apart));
+            let attempt =
+                AssertUnwindSafe(|| read_patiently(&mut reader, &job, known, part_reader));
             catch_unwind(attempt).unwrap_or_else(|_| {
                 tracing::error!(path = ?job.path, "reading this file failed inside; please report it");
                 reader = Reader::new(params, stop.clone());
@@ -301,13 +310,15 @@ fn read_patiently(
     reader: &mut Reader,
     job: &Job,
     known: &Known,
-    apart: Option<&dyn TakeApart>,
+    part_reader: Option<&dyn PartReader>,
 ) -> Result<FileRead, ReadFailure> {
     let scarce = [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::AGAIN].map(Errno::raw_os_error);
     let mut wait = Duration::from_millis(10);
     loop {
-        let result = match apart.filter(|_| job.apart) {
-            Some(apart) => reader.read_apart(&job.anchor, &job.path, job.known_size, known, apart),
+        let result = match part_reader.filter(|_| job.with_parts) {
+            Some(part_reader) => {
+                reader.read_with_parts(&job.anchor, &job.path, job.known_size, known, part_reader)
+            }
             None => reader.read(&job.anchor, &job.path, job.known_size, known),
         };
         match result {

@@ -181,8 +181,10 @@ impl Run<'_> {
     ) -> Result<(), IngestError> {
         let look = self.snapshot.content(content)?.map(|row| row.look);
         match look {
-            Some(Look::Unseen | Look::Plain) if job.apart && read.applies => return self.read(job),
-            Some(Look::Unseen) if job.apart => read.look = Some(NewLook::Plain),
+            Some(Look::Unseen | Look::Plain) if job.with_parts && read.applies => {
+                return self.read(job);
+            }
+            Some(Look::Unseen) if job.with_parts => read.look = Some(NewLook::Plain),
             _ => {}
         }
         self.settle(job, &read, ContentRef::Known(content))

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use resemble_core::StopFlag;
 
-use crate::apart::TakeApart;
+use crate::parts::PartReader;
 
 /// How far a [`Target::Path`] reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,7 +91,7 @@ pub struct RootOptions {
     pub ignore: bool,
     /// Do not enter other file systems mounted below.
     pub one_file_system: bool,
-    /// Take documents and archives apart, if [`IngestOptions::apart`] says by what.
+    /// Take documents and archives apart, if [`IngestOptions::part_reader`] says by what.
     pub text: bool,
 }
 
@@ -123,7 +123,7 @@ pub struct IngestOptions {
     /// no events (the command line).
     pub distrust_unsettled: bool,
     /// What takes files apart; `None`: nothing does.
-    pub apart: Option<Arc<dyn TakeApart>>,
+    pub part_reader: Option<Arc<dyn PartReader>>,
     /// Ends a running reconcile early.
     pub stop: StopFlag,
 }
@@ -136,7 +136,7 @@ impl Default for IngestOptions {
             roots: Vec::new(),
             settle_window: crate::read::SETTLE_WINDOW,
             distrust_unsettled: false,
-            apart: None,
+            part_reader: None,
             stop: StopFlag::default(),
         }
     }

@@ -327,7 +327,7 @@ impl Run<'_> {
             seen: *stat,
             known_size,
             second_look,
-            apart: place.root.text && self.options.apart.is_some(),
+            with_parts: place.root.text && self.options.part_reader.is_some(),
         };
         if let Some(known) = there.as_ref().filter(|known| same_file(known)) {
             let unsettled = matches!(known.state, FileState::Unsettled(_));
@@ -416,7 +416,7 @@ impl Run<'_> {
 impl Run<'_> {
     /// Whether a content has yet to be looked into.
     fn is_unseen(&self, place: &Place, content: ContentId) -> Result<bool, IngestError> {
-        if !place.root.text || self.options.apart.is_none() {
+        if !place.root.text || self.options.part_reader.is_none() {
             return Ok(false);
         }
         let row = self.snapshot.content(content)?;
@@ -430,12 +430,16 @@ impl Run<'_> {
         path: &Path,
         row: &FileRow,
     ) -> Result<bool, IngestError> {
-        let apart = self.options.apart.as_ref().filter(|_| place.root.text);
-        let (Some(apart), Some(content)) = (apart, row.state.content()) else {
+        let part_reader = self
+            .options
+            .part_reader
+            .as_ref()
+            .filter(|_| place.root.text);
+        let (Some(part_reader), Some(content)) = (part_reader, row.state.content()) else {
             return Ok(false);
         };
         let name = path.file_name().unwrap_or_default().as_bytes();
-        if !apart.applies(name, &[]) {
+        if !part_reader.applies(name, &[]) {
             return Ok(false);
         }
         let row = self.snapshot.content(content)?;

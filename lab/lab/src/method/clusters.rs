@@ -227,8 +227,8 @@ mod tests {
             .collect();
         assert_eq!(members, [(1, Some(0.9)), (3, Some(0.8)), (5, None)]);
         // A rule that parts c from d.
-        let apart = groups(&grouping, 0.0, None, Some(&|a, b| (a, b) != (2, 3)));
-        let sizes: Vec<(u32, usize)> = apart
+        let part_reader = groups(&grouping, 0.0, None, Some(&|a, b| (a, b) != (2, 3)));
+        let sizes: Vec<(u32, usize)> = part_reader
             .iter()
             .map(|g| (g.reference, g.members.len()))
             .collect();

@@ -5,7 +5,7 @@
 use std::os::fd::BorrowedFd;
 
 use resemble_extract::{Bound, Part, Role, Sink};
-use resemble_scan::apart::{Skipped, TakeApart};
+use resemble_scan::parts::{PartReader, Skipped};
 
 const MAGIC: &[u8] = b"\0FAKE";
 
@@ -102,12 +102,12 @@ fn scrambled(key: u64, bytes: &[u8]) -> Vec<u8> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fake;
 
-impl TakeApart for Fake {
+impl PartReader for Fake {
     fn applies(&self, name: &[u8], head: &[u8]) -> bool {
         head.starts_with(MAGIC) || name.ends_with(b".conv")
     }
 
-    fn take_apart(
+    fn read_parts(
         &self,
         _name: &[u8],
         head: &[u8],

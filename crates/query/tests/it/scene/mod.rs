@@ -59,7 +59,7 @@ impl Scene {
     pub(crate) fn with_parts() -> Self {
         Self::with(|mut options| {
             options.roots[0].text = true;
-            options.apart = Some(Arc::new(fake::Fake));
+            options.part_reader = Some(Arc::new(fake::Fake));
             options
         })
     }

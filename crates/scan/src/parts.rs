@@ -32,7 +32,7 @@ pub const HEAD: usize = resemble_extract::HEAD;
 const MOST_SKIPPED: usize = 64;
 
 /// Takes files apart. Can be used by several threads.
-pub trait TakeApart: fmt::Debug + Send + Sync {
+pub trait PartReader: fmt::Debug + Send + Sync {
     /// Whether a file with this name and these first bytes (up to [`HEAD`]) can be taken apart.
     /// Cheap: asked of every file that is read.
     fn applies(&self, name: &[u8], head: &[u8]) -> bool;
@@ -42,7 +42,7 @@ pub trait TakeApart: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// Nothing of the file is of use.
-    fn take_apart(
+    fn read_parts(
         &self,
         name: &[u8],
         head: &[u8],
@@ -90,12 +90,12 @@ pub fn worker() -> Option<ExitCode> {
         .then(resemble_extract::worker)
 }
 
-impl TakeApart for Formats {
+impl PartReader for Formats {
     fn applies(&self, name: &[u8], head: &[u8]) -> bool {
         self.extractor.format(name, head).is_some()
     }
 
-    fn take_apart(
+    fn read_parts(
         &self,
         name: &[u8],
         head: &[u8],
@@ -115,7 +115,7 @@ impl TakeApart for Formats {
 
 /// A part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct DigestedPart {
     /// What it is.
     pub role: PartRole,
     /// The part that it was found in, by its place; `None`: the file itself.
@@ -128,19 +128,19 @@ pub struct Piece {
 
 /// What a file was taken apart into.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pieces {
+pub struct DigestedParts {
     /// Its parts, and theirs.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<DigestedPart>,
     /// What was skipped.
     pub skipped: Vec<SkippedPart>,
     /// What takes files apart could not be run: to be tried again.
     pub again: bool,
 }
 
-impl Pieces {
+impl DigestedParts {
     /// Takes an open file apart.
     pub fn of(
-        apart: &dyn TakeApart,
+        part_reader: &dyn PartReader,
         name: &[u8],
         head: &[u8],
         file: BorrowedFd<'_>,
@@ -152,7 +152,7 @@ impl Pieces {
             pieces: Vec::new(),
             under_way: false,
         };
-        let outcome = apart.take_apart(name, head, file, &mut collector);
+        let outcome = part_reader.read_parts(name, head, file, &mut collector);
         let mut pieces = collector.pieces;
         let skipped = match outcome {
             Ok(skipped) => skipped,
@@ -209,7 +209,7 @@ impl Pieces {
 /// Digests parts as they come.
 struct Collector<'a> {
     digester: &'a mut Digester,
-    pieces: Vec<Piece>,
+    pieces: Vec<DigestedPart>,
     under_way: bool,
 }
 
@@ -221,7 +221,7 @@ impl Sink for Collector<'_> {
         let parent = part
             .parent
             .filter(|&parent| (parent as usize) < self.pieces.len());
-        self.pieces.push(Piece {
+        self.pieces.push(DigestedPart {
             role: match part.role {
                 Role::Text => PartRole::Text,
                 Role::Unpacked => PartRole::Unpacked,
@@ -258,7 +258,7 @@ impl Sink for Collector<'_> {
 }
 
 /// Adds the wholes of everything that has members.
-fn add_wholes(pieces: &mut Vec<Piece>, params: &Params) {
+fn add_wholes(pieces: &mut Vec<DigestedPart>, params: &Params) {
     // Places and one more: the last is the file itself.
     let file = pieces.len();
     let place = |node: Option<u32>| node.map_or(file, |node| node as usize);
@@ -296,7 +296,7 @@ fn add_wholes(pieces: &mut Vec<Piece>, params: &Params) {
             let digests = leaves.filter_map(|&leaf| pieces[leaf].digest.as_deref());
             let of_kind: Vec<&Digest> = digests.filter(|digest| digest.kind == kind).collect();
             if !of_kind.is_empty() {
-                wholes.push(Piece {
+                wholes.push(DigestedPart {
                     role,
                     parent,
                     name: Vec::new(),
@@ -356,9 +356,9 @@ mod tests {
         bytes.collect()
     }
 
-    fn piece(role: PartRole, parent: Option<u32>, bytes: &[u8]) -> Piece {
+    fn piece(role: PartRole, parent: Option<u32>, bytes: &[u8]) -> DigestedPart {
         let digest = Digest::of(bytes, &Params::default());
-        Piece {
+        DigestedPart {
             role,
             parent,
             name: Vec::new(),
@@ -377,7 +377,7 @@ mod tests {
             let kind = if is_text { ContentKind::Text } else { ContentKind::Binary };
             let params = Params::default();
             let leaves: Vec<Vec<u8>> = (1..).zip(&sizes).map(|(n, &len)| made(n, len, kind)).collect();
-            let mut pieces: Vec<Piece> = leaves
+            let mut pieces: Vec<DigestedPart> = leaves
                 .iter()
                 .map(|leaf| piece(PartRole::Member, None, leaf))
                 .collect();
@@ -406,7 +406,7 @@ mod tests {
             made(2, 5000, ContentKind::Text),
         );
         let binary = made(3, 5000, ContentKind::Binary);
-        let wholes = |mut pieces: Vec<Piece>| -> Vec<(PartRole, Option<u32>, [u8; 32])> {
+        let wholes = |mut pieces: Vec<DigestedPart>| -> Vec<(PartRole, Option<u32>, [u8; 32])> {
             let before = pieces.len();
             add_wholes(&mut pieces, &Params::default());
             let wholes = pieces.split_off(before).into_iter();
