@@ -30,7 +30,7 @@ use resemble_scan::read::{Content, Reader};
 use crate::ask::{AskError, anchor_of, bytes_of, unreadable};
 use crate::nominate::evidence::{self, Counts, Nominee};
 use crate::renditions::{self, Located, Place, Rendition};
-use crate::scope::Members;
+use crate::scope::ScopedFiles;
 
 mod exact;
 pub mod holders;
@@ -384,7 +384,7 @@ enum Wanted {
 pub(crate) fn among(
     snapshot: &Snapshot,
     subject: &Subject,
-    members: &Members,
+    members: &ScopedFiles,
 ) -> Result<Vec<Similar>, AskError> {
     let options = FindOptions::default();
     let (similar, _) = search_in(snapshot, subject, Some(members), &options, Wanted::Scores)?;
@@ -404,7 +404,7 @@ fn search(
         let (found, errors) = search_in(snapshot, subject, None, options, wanted)?;
         return Ok((found, errors, None));
     }
-    let mut members = Members::of(snapshot, &options.scope)?;
+    let mut members = ScopedFiles::of(snapshot, &options.scope)?;
     if options.text {
         members.know_parts(snapshot)?;
     }
@@ -462,7 +462,7 @@ fn nominated(
     snapshot: &Snapshot,
     sketch: &Sketch<'_>,
     digest: &Digest,
-    members: Option<&Members>,
+    members: Option<&ScopedFiles>,
 ) -> Result<(Vec<Nominee>, Counts), ReadError> {
     let (mut nominees, counts) = evidence::nominate(snapshot, sketch, members)?;
     if let Some(own) = snapshot.content_by_digest(&digest.content)?
@@ -484,7 +484,7 @@ fn nominated(
 fn holders(
     snapshot: &Snapshot,
     content: ContentId,
-    members: Option<&Members>,
+    members: Option<&ScopedFiles>,
     leave_out: Option<FileId>,
 ) -> Result<Vec<PathBuf>, ReadError> {
     if let Some(members) = members {

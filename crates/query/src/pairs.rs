@@ -29,7 +29,7 @@ use crate::parallel::threads;
 use crate::prove::texts::{Compared, Texts};
 use crate::renditions::owners::RenditionOwners;
 use crate::renditions::{Rendition, is_same_text, layer, same_words};
-use crate::scope::{Member, Members};
+use crate::scope::{ScopedFile, ScopedFiles};
 
 /// Which pairs an answer has.
 #[derive(Clone, Debug, Default)]
@@ -54,7 +54,7 @@ pub struct PairsOptions {
 
 /// The pairs of the files in `options.scope`, best first.
 pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairRow>, AskError> {
-    let members = Members::of(snapshot, &options.scope)?;
+    let members = ScopedFiles::of(snapshot, &options.scope)?;
     let renditions = if options.text {
         RenditionOwners::of(snapshot, &members)?
     } else {
@@ -134,7 +134,7 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
 /// counted, not grouped.
 fn keep(
     snapshot: &Snapshot,
-    members: &Members,
+    members: &ScopedFiles,
     renditions: &RenditionOwners,
 ) -> Result<Vec<Kept>, ReadError> {
     let mut contents = renditions.contents();
@@ -214,7 +214,7 @@ enum Way {
 #[derive(Clone, Copy)]
 struct Question<'a> {
     snapshot: &'a Snapshot,
-    members: &'a Members,
+    members: &'a ScopedFiles,
     renditions: &'a RenditionOwners,
     options: &'a PairsOptions,
     counts: &'a Counts,
@@ -314,8 +314,8 @@ impl<'a> Question<'a> {
         let Some(score) = self.score(matched) else {
             return;
         };
-        let members: &'m Members = self.members;
-        let holders = |content| members.holders(content).collect::<Vec<&'m Member>>();
+        let members: &'m ScopedFiles = self.members;
+        let holders = |content| members.holders(content).collect::<Vec<&'m ScopedFile>>();
         let (ones, others) = (holders(a), holders(b));
         for (at, &one) in ones.iter().enumerate() {
             let others = if a == b { &ones[at + 1..] } else { &others[..] };
@@ -476,7 +476,12 @@ impl Found {
     }
 
     /// The bytes of one file of each content; `None` (and an error row) if one cannot be read.
-    fn read_both(&mut self, members: &Members, a: &Kept, b: &Kept) -> Option<(Vec<u8>, Vec<u8>)> {
+    fn read_both(
+        &mut self,
+        members: &ScopedFiles,
+        a: &Kept,
+        b: &Kept,
+    ) -> Option<(Vec<u8>, Vec<u8>)> {
         let mut read = |content: &Kept| {
             let path = &members.holders(content.id).next()?.path;
             bytes_of(path)
@@ -501,8 +506,12 @@ impl Way {
 }
 
 /// The row of two files; the measures are those of (one, other).
-fn row<'a>((one, other): (&'a Member, &'a Member), score: Score, matched: &'a Match) -> Row<'a> {
-    let raw = |member: &'a Member| member.path.as_os_str().as_encoded_bytes();
+fn row<'a>(
+    (one, other): (&'a ScopedFile, &'a ScopedFile),
+    score: Score,
+    matched: &'a Match,
+) -> Row<'a> {
+    let raw = |member: &'a ScopedFile| member.path.as_os_str().as_encoded_bytes();
     let swapped = raw(one) > raw(other);
     let (one, other) = if swapped { (other, one) } else { (one, other) };
     Row {

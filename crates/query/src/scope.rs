@@ -18,7 +18,7 @@ use crate::ask::AskError;
 
 /// One file that takes part. Hard links are one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct ScopedFile {
     /// Its id.
     pub file: FileId,
     /// The least of its paths in the scope, by raw bytes.
@@ -31,9 +31,9 @@ pub struct Member {
 
 /// The files of a scope.
 #[derive(Debug, Default)]
-pub struct Members {
+pub struct ScopedFiles {
     /// In the order of their paths' raw bytes.
-    pub files: Vec<Member>,
+    pub files: Vec<ScopedFile>,
     /// Files in the scope that could not be read when they were looked at.
     pub errors: Vec<SoftError>,
     /// Files in the scope's directories that a pattern, the least size or the index left out.
@@ -43,10 +43,10 @@ pub struct Members {
     further: Vec<(FileId, PathBuf)>,
 }
 
-impl Members {
+impl ScopedFiles {
     /// The files of `scope`, which names at least one path.
     pub fn of(snapshot: &Snapshot, scope: &Scope) -> Result<Self, AskError> {
-        let mut found: HashMap<FileId, Member> = HashMap::new();
+        let mut found: HashMap<FileId, ScopedFile> = HashMap::new();
         let mut errors: HashMap<FileId, SoftError> = HashMap::new();
         let mut further: Vec<(FileId, PathBuf)> = Vec::new();
         let mut skipped = 0;
@@ -87,7 +87,7 @@ impl Members {
                     FileState::Settled(content) | FileState::Unsettled(content) => {
                         found.insert(
                             file,
-                            Member {
+                            ScopedFile {
                                 file,
                                 path,
                                 content,
@@ -104,7 +104,7 @@ impl Members {
                 }
             }
         }
-        let mut files: Vec<Member> = found.into_values().collect();
+        let mut files: Vec<ScopedFile> = found.into_values().collect();
         files.sort_unstable_by(|a, b| raw(&a.path).cmp(raw(&b.path)));
         let mut errors: Vec<SoftError> = errors.into_values().collect();
         errors.sort_unstable_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
@@ -188,13 +188,13 @@ impl Members {
     }
 
     /// The files of the scope that hold this content, in path order.
-    pub fn holders(&self, content: ContentId) -> impl Iterator<Item = &Member> {
+    pub fn holders(&self, content: ContentId) -> impl Iterator<Item = &ScopedFile> {
         let holders = self.by_content.holders(content).iter();
         holders.map(|&(_, at)| &self.files[at as usize])
     }
 
     /// All paths in the scope of a member, the least first.
-    pub fn paths<'a>(&'a self, member: &'a Member) -> impl Iterator<Item = &'a Path> {
+    pub fn paths<'a>(&'a self, member: &'a ScopedFile) -> impl Iterator<Item = &'a Path> {
         let from = self.further.partition_point(|other| other.0 < member.file);
         let others = self.further[from..].iter();
         let others = others.take_while(|other| other.0 == member.file);
@@ -221,7 +221,7 @@ struct ByContent {
 }
 
 impl ByContent {
-    fn of(files: &[Member]) -> Self {
+    fn of(files: &[ScopedFile]) -> Self {
         let places = files.iter().zip(0..);
         let mut holders: Vec<_> = places.map(|(member, at)| (member.content, at)).collect();
         holders.sort_unstable();

@@ -17,7 +17,7 @@ use super::entries::{Listed, Listing};
 use super::equals::Outside;
 use crate::ask::AskError;
 use crate::find::{Similar, Subject, among};
-use crate::scope::Members;
+use crate::scope::ScopedFiles;
 
 /// The row of each file that has a quarter of its bytes in a file under a root: with the file that has most
 /// of them.
@@ -40,7 +40,7 @@ pub(super) fn rows(
         within: within.collect(),
         ..Scope::default()
     };
-    let mut members = Members::of(snapshot, &scope)?;
+    let mut members = ScopedFiles::of(snapshot, &scope)?;
     members.retain(|path| !path.starts_with(&listing.dir));
     let found = each(&lost, snapshot.stop(), |_, file, _| {
         let similar = nearest(snapshot, file, &members)?;
@@ -54,7 +54,7 @@ pub(super) fn rows(
 fn nearest(
     snapshot: &Snapshot,
     file: &Listed,
-    members: &Members,
+    members: &ScopedFiles,
 ) -> Result<Option<Similar>, AskError> {
     let known = snapshot.file_at(&file.path)?;
     if known.is_none_or(|row| !file.is_as(&row.stat)) {

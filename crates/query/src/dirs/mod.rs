@@ -27,7 +27,7 @@ use resemble_proto::path::PathText;
 
 use crate::ask::AskError;
 use crate::find::LISTED;
-use crate::scope::Members;
+use crate::scope::ScopedFiles;
 use links::Side;
 use trees::Trees;
 
@@ -51,7 +51,7 @@ pub fn dirs(snapshot: &Snapshot, request: &DirsRequest) -> Result<Answer<DirRow>
     {
         scope.within.push(of.clone());
     }
-    let members = Members::of(snapshot, &scope)?;
+    let members = ScopedFiles::of(snapshot, &scope)?;
     let dir = request.of.as_ref().map(PathText::as_path);
     let trees = trees(snapshot, &members, &scope, dir, usize::MAX)?;
     let min = request.min.millionths().map_or(MIN, Share::from_millionths);
@@ -85,7 +85,7 @@ pub fn listing(snapshot: &Snapshot, dir: &Path) -> Result<(Vec<DirRow>, usize), 
         within: within.map(PathText::from).collect(),
         ..Scope::default()
     };
-    let members = Members::of(snapshot, &scope)?;
+    let members = ScopedFiles::of(snapshot, &scope)?;
     let trees = trees(snapshot, &members, &scope, Some(dir), MOST_NEAR)?;
     let Some(node) = trees.node(dir) else {
         return Ok((Vec::new(), 0));
@@ -116,7 +116,7 @@ pub fn relation(row: &DirRow) -> Relation {
 /// alone, among at most `most` contents.
 fn trees(
     snapshot: &Snapshot,
-    members: &Members,
+    members: &ScopedFiles,
     scope: &Scope,
     of: Option<&Path>,
     most: usize,
@@ -134,7 +134,7 @@ fn trees(
 }
 
 /// Where the files of each content lie.
-fn sides(members: &Members, dir: &Path) -> HashMap<ContentId, Side> {
+fn sides(members: &ScopedFiles, dir: &Path) -> HashMap<ContentId, Side> {
     let mut sides: HashMap<ContentId, Side> = HashMap::new();
     for member in &members.files {
         for path in members.paths(member) {

@@ -7,7 +7,7 @@ use resemble_core::tree::{Forest, Held, Holdings, Limits, Link, Node};
 use resemble_core::{ByteLen, ContentId};
 use resemble_index::{ReadError, Snapshot};
 
-use crate::scope::Members;
+use crate::scope::ScopedFiles;
 
 /// Levels of directories below a path of the question. What lies deeper counts with the directory at
 /// this depth: a chain of thousands of directories is an accident or an attack, and each level of two such
@@ -30,7 +30,7 @@ impl Trees {
     /// links between the contents, which it names by their places in the slice that it is given.
     pub(super) fn of(
         snapshot: &Snapshot,
-        members: &Members,
+        members: &ScopedFiles,
         bases: &[&Path],
         links: impl FnOnce(&[ContentId]) -> Result<Vec<Link>, ReadError>,
     ) -> Result<Self, ReadError> {

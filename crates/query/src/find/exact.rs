@@ -20,12 +20,12 @@ use crate::judge::matched::{Match, all_words};
 use crate::prove::extracted::extract;
 use crate::prove::words::{as_words, measure_words};
 use crate::renditions::{Occurrence, Rendition, names, shown};
-use crate::scope::Members;
+use crate::scope::ScopedFiles;
 
 /// Reads what exact measures need.
 pub(super) struct Exact<'a> {
     snapshot: &'a Snapshot,
-    members: Option<&'a Members>,
+    members: Option<&'a ScopedFiles>,
     subject: &'a Subject,
     options: &'a FindOptions,
     min_shared: ByteLen,
@@ -38,7 +38,7 @@ impl<'a> Exact<'a> {
     /// For the rows of a subject; `None`: nobody asked, or what it is cannot be read.
     pub(super) fn of(
         snapshot: &'a Snapshot,
-        members: Option<&'a Members>,
+        members: Option<&'a ScopedFiles>,
         subject: &'a Subject,
         options: &'a FindOptions,
         min_shared: ByteLen,

@@ -32,7 +32,7 @@ use crate::ask::{AskError, LARGEST_READ, bytes_of, soft_error};
 use crate::parallel::{on_threads, threads};
 use crate::prove::extracted::{Extracted, extract, extract_all};
 use crate::renditions::{INTO, Place, names, occurrences, shown};
-use crate::scope::Members;
+use crate::scope::ScopedFiles;
 
 /// Samples of the file that are looked up, at most.
 const SAMPLES: u32 = 1 << 14;
@@ -126,7 +126,7 @@ pub fn candidates(
     let mut members = if scope.within.is_empty() {
         None
     } else {
-        Some(Members::of(snapshot, scope)?)
+        Some(ScopedFiles::of(snapshot, scope)?)
     };
     let errors = members
         .as_mut()
@@ -263,7 +263,7 @@ fn sum(ranges: &[[u64; 2]]) -> u64 {
 fn paths(
     snapshot: &Snapshot,
     content: ContentId,
-    members: Option<&Members>,
+    members: Option<&ScopedFiles>,
     own: Option<FileId>,
 ) -> Result<Vec<PathBuf>, ReadError> {
     if let Some(members) = members {

@@ -21,13 +21,13 @@ use crate::renditions::{
     self, Named, Occurrence, Place, Rendition, WholeDigest, lies_in, names, occurrences,
     same_words, shown,
 };
-use crate::scope::Members;
+use crate::scope::ScopedFiles;
 
 /// Among these files, or in the whole index.
 pub(super) fn search_in(
     snapshot: &Snapshot,
     subject: &Subject,
-    members: Option<&Members>,
+    members: Option<&ScopedFiles>,
     options: &FindOptions,
     wanted: Wanted,
 ) -> Result<(Vec<Similar>, Vec<SoftError>), AskError> {
@@ -80,7 +80,7 @@ struct Wholes {
 struct Search<'a> {
     snapshot: &'a Snapshot,
     subject: &'a Subject,
-    members: Option<&'a Members>,
+    members: Option<&'a ScopedFiles>,
     options: &'a FindOptions,
     wanted: Wanted,
     min_shared: ByteLen,

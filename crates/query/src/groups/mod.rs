@@ -38,7 +38,7 @@ use resemble_proto::path::PathText;
 
 use crate::ask::AskError;
 use crate::renditions::owners::RenditionOwners;
-use crate::scope::Members;
+use crate::scope::ScopedFiles;
 
 mod answer;
 mod common;
@@ -86,7 +86,7 @@ enum About {
 /// The network of similar contents of a scope.
 #[derive(Debug)]
 struct Collection {
-    members: Members,
+    members: ScopedFiles,
     looked: Looked,
     table: Table,
     counts: crate::nominate::evidence::Counts,
@@ -102,7 +102,7 @@ struct Collection {
 
 impl Collection {
     fn of(snapshot: &Snapshot, request: &GroupsRequest, dir: &Path) -> Result<Self, AskError> {
-        let members = Members::of(snapshot, &request.scope)?;
+        let members = ScopedFiles::of(snapshot, &request.scope)?;
         let looked = members.looked(snapshot);
         let renditions = if request.text {
             RenditionOwners::of(snapshot, &members)?
@@ -180,7 +180,7 @@ impl Collection {
 /// The content of the file that is asked about; a soft error if it takes no part.
 fn asked(
     snapshot: &Snapshot,
-    members: &Members,
+    members: &ScopedFiles,
     table: &Table,
     path: &PathText,
     errors: &mut Vec<SoftError>,

@@ -15,7 +15,7 @@ use resemble_proto::path::PathText;
 
 use super::Collection;
 use crate::ask::AskError;
-use crate::scope::Member;
+use crate::scope::ScopedFile;
 
 /// Every path of the collection once.
 pub(super) fn rows(collection: &Collection) -> Result<Vec<OrderRow>, AskError> {
@@ -25,12 +25,12 @@ pub(super) fn rows(collection: &Collection) -> Result<Vec<OrderRow>, AskError> {
         .collect();
     let forest = spanning_forest(&mut collection.network(), &linked)?;
     // Each row of files goes by the least path in it.
-    let mut rows: Vec<(&Path, Vec<&Member>)> = Vec::new();
+    let mut rows: Vec<(&Path, Vec<&ScopedFile>)> = Vec::new();
     let mut add = |places: &[u32]| {
         let files = places
             .iter()
             .flat_map(|&place| members.holders(table.id(place)));
-        let files: Vec<&Member> = files.collect();
+        let files: Vec<&ScopedFile> = files.collect();
         let least = places.iter().min_by_key(|&&place| table.rank(place));
         if let Some(&least) = least {
             rows.push((&table.first(members, least).path, files));

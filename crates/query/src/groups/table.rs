@@ -14,7 +14,7 @@ use resemble_index::{ReadError, Snapshot};
 
 use crate::renditions::owners::RenditionOwners;
 use crate::renditions::{Rendition, WholeDigest};
-use crate::scope::{Member, Members};
+use crate::scope::{ScopedFile, ScopedFiles};
 
 /// The contents that can be compared: not the empty one.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ pub(super) struct Table {
 struct Row {
     size: u64,
     id: ContentId,
-    /// The first of its files in the order of paths, by its place in [`Members::files`].
+    /// The first of its files in the order of paths, by its place in [`ScopedFiles::files`].
     first: u32,
     files: u32,
     /// About so many bytes of memory are needed to compare it.
@@ -49,7 +49,7 @@ impl Table {
     /// The contents of the members, and what stands for these.
     pub(super) fn of(
         snapshot: &Snapshot,
-        members: &Members,
+        members: &ScopedFiles,
         renditions: &RenditionOwners,
     ) -> Result<Self, ReadError> {
         let mut holders: Vec<(ContentId, u32)> = (0u32..)
@@ -95,7 +95,7 @@ impl Table {
     fn add_stand_ins(
         &mut self,
         snapshot: &Snapshot,
-        members: &Members,
+        members: &ScopedFiles,
         renditions: &RenditionOwners,
     ) -> Result<(), ReadError> {
         let mut rows = Vec::new();
@@ -208,7 +208,7 @@ impl Table {
     }
 
     /// The file that stands for all with these bytes: the one with the least path.
-    pub(super) fn first<'m>(&self, members: &'m Members, place: u32) -> &'m Member {
+    pub(super) fn first<'m>(&self, members: &'m ScopedFiles, place: u32) -> &'m ScopedFile {
         &members.files[self.row(place).first as usize]
     }
 

@@ -18,7 +18,7 @@ use resemble_index::{ContentRow, PostingKind, ReadError, Snapshot};
 use resemble_proto::message::Discount;
 use resemble_proto::number::Fraction;
 
-use crate::scope::Members;
+use crate::scope::ScopedFiles;
 
 /// A content that has something in common with the subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,7 +258,7 @@ pub(crate) fn fingerprint_keys(sketch: &Sketch<'_>) -> Vec<u64> {
 pub(crate) fn nominate(
     snapshot: &Snapshot,
     subject: &Sketch<'_>,
-    members: Option<&Members>,
+    members: Option<&ScopedFiles>,
 ) -> Result<(Vec<Nominee>, Counts), ReadError> {
     let mut counts = Counts::new(snapshot.boilerplate_limit());
     let samples = fingerprint_keys(subject);
@@ -298,7 +298,7 @@ fn hits(
     snapshot: &Snapshot,
     kind: PostingKind,
     keys: &[u64],
-    members: Option<&Members>,
+    members: Option<&ScopedFiles>,
     counts: &mut Counts,
 ) -> Result<Vec<(ContentId, u32)>, ReadError> {
     let limit = snapshot.boilerplate_limit();
@@ -348,13 +348,13 @@ fn hits(
 /// Boilerplate as the index counts it (all contents), or among the members of a question.
 pub(crate) struct Known<'a> {
     snapshot: &'a Snapshot,
-    members: Option<&'a Members>,
+    members: Option<&'a ScopedFiles>,
     counted: RefCell<HashMap<(bool, u64), bool>>,
     failure: Cell<Option<ReadError>>,
 }
 
 impl<'a> Known<'a> {
-    pub(crate) fn new(snapshot: &'a Snapshot, members: Option<&'a Members>) -> Self {
+    pub(crate) fn new(snapshot: &'a Snapshot, members: Option<&'a ScopedFiles>) -> Self {
         Self {
             snapshot,
             members,

@@ -18,7 +18,7 @@ use crate::ask::{AskError, LARGEST_READ, bytes_of};
 use crate::nominate::block::Common;
 use crate::nominate::evidence::Kept;
 use crate::parallel::{in_parallel, on_threads, threads};
-use crate::scope::Members;
+use crate::scope::ScopedFiles;
 
 /// The most bytes of text that are read for one question; they take some three times that in memory.
 const BUDGET: ByteLen = ByteLen(256 << 20);
@@ -52,7 +52,7 @@ impl Texts {
     /// The texts among these contents.
     pub(crate) fn read(
         snapshot: &Snapshot,
-        members: &Members,
+        members: &ScopedFiles,
         kept: &[Kept],
     ) -> Result<Self, AskError> {
         let is_text =

@@ -9,7 +9,7 @@ use resemble_core::ContentId;
 use resemble_index::{ReadError, Snapshot};
 
 use crate::renditions::{Place, Rendition, WholeDigest, renditions};
-use crate::scope::Members;
+use crate::scope::ScopedFiles;
 
 /// The stand-ins of the files of a question.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ pub(crate) struct RenditionOwners {
 
 impl RenditionOwners {
     /// Of all files of a question.
-    pub(crate) fn of(snapshot: &Snapshot, members: &Members) -> Result<Self, ReadError> {
+    pub(crate) fn of(snapshot: &Snapshot, members: &ScopedFiles) -> Result<Self, ReadError> {
         let mut found = Self::default();
         for owner in members.contents() {
             let row = snapshot.content(owner)?;

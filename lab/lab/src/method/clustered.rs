@@ -21,7 +21,7 @@ use resemble_methods::{Scheme, shingle};
 use resemble_proto::message::{Answer, SoftError};
 use resemble_proto::path::PathText;
 use resemble_query::bytes_of;
-use resemble_query::scope::Member;
+use resemble_query::scope::ScopedFile;
 use resemble_report::figure::Figure;
 
 use super::Asked;
@@ -180,7 +180,7 @@ fn answer(
     let mut answer = Vec::with_capacity(asked.members.files.len());
     // From contents to classes, and of each class its files by path.
     let numbers = contents.numbers(&kept.digests()?).unwrap_or_default();
-    let mut files: Vec<&Member> = Vec::with_capacity(asked.members.files.len());
+    let mut files: Vec<&ScopedFile> = Vec::with_capacity(asked.members.files.len());
     let mut of_class: Vec<(u32, u32)> = Vec::with_capacity(asked.members.files.len());
     for member in &asked.members.files {
         let Some(at) = contents.at(member.content) else {
@@ -228,7 +228,7 @@ fn answer(
 fn commonest<'a>(
     asked: &Asked<'_>,
     kept: &Kept,
-    file_of: &dyn Fn(u32) -> Option<&'a Member>,
+    file_of: &dyn Fn(u32) -> Option<&'a ScopedFile>,
 ) -> Result<Vec<MethodRow>, LabError> {
     let mut ignored = kept.ignored()?;
     ignored

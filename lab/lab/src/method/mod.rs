@@ -44,7 +44,7 @@ use resemble_proto::message::{Answer, Scope, SoftError};
 use resemble_proto::path::PathText;
 
 use crate::error::{LabError, MethodError};
-use resemble_query::scope::Members;
+use resemble_query::scope::ScopedFiles;
 
 use cache::CachedSignatures;
 pub use cache::SignatureCache;
@@ -107,7 +107,7 @@ pub fn answer(
         check_clusters(params, asked)?;
     }
     refuse_catalogues(&request.scope)?;
-    let members = Members::of(snapshot, &request.scope)?;
+    let members = ScopedFiles::of(snapshot, &request.scope)?;
     let asked = Asked {
         snapshot,
         scope: &request.scope,
@@ -137,7 +137,7 @@ struct Asked<'a> {
     snapshot: &'a Snapshot,
     scope: &'a Scope,
     params: &'a MethodParams,
-    members: &'a Members,
+    members: &'a ScopedFiles,
     cache: SignatureCache<'a>,
     /// Processes that share the work, of sorted5.
     shards: u32,

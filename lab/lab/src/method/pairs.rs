@@ -9,7 +9,7 @@ use super::all_pairs::{Found, all_pairs};
 use super::signed::Signed;
 use super::{Asked, Bar, Told, sorted};
 use crate::error::LabError;
-use resemble_query::scope::Member;
+use resemble_query::scope::ScopedFile;
 
 pub(super) fn pairs(
     asked: &Asked<'_>,
@@ -83,7 +83,7 @@ pub(super) fn rows(
         }
     }
     for (at, told) in pairs.equal {
-        let holders: Vec<&Member> = holders(at).collect();
+        let holders: Vec<&ScopedFile> = holders(at).collect();
         for (place, &one) in holders.iter().enumerate() {
             let others = holders[place + 1..].iter();
             rows.extend(others.map(|&other| row((one, other), told, score, true)));
@@ -104,12 +104,12 @@ pub(super) fn sort(rows: &mut [(Told, MethodPairRow)], score: MethodScore) {
 }
 
 fn row(
-    (one, other): (&Member, &Member),
+    (one, other): (&ScopedFile, &ScopedFile),
     told: Told,
     score: MethodScore,
     identical: bool,
 ) -> (Told, MethodPairRow) {
-    let name = |member: &Member| PathText::from(member.path.as_path());
+    let name = |member: &ScopedFile| PathText::from(member.path.as_path());
     named((name(one), name(other)), told, score, identical)
 }
 

@@ -19,7 +19,7 @@ use resemble_proto::path::PathText;
 use super::signed::Signed;
 use super::{Asked, pairs};
 use crate::error::LabError;
-use resemble_query::scope::Member;
+use resemble_query::scope::ScopedFile;
 
 pub(super) fn groups(asked: &Asked<'_>, bar: MethodBar) -> Result<Answer<MethodRow>, LabError> {
     let mut kinds: HashMap<ContentId, ContentKind> = HashMap::new();
@@ -28,7 +28,7 @@ pub(super) fn groups(asked: &Asked<'_>, bar: MethodBar) -> Result<Answer<MethodR
             kinds.insert(content, row.kind);
         }
     }
-    let files: Vec<&Member> = asked
+    let files: Vec<&ScopedFile> = asked
         .members
         .files
         .iter()
@@ -63,7 +63,10 @@ pub(super) fn groups(asked: &Asked<'_>, bar: MethodBar) -> Result<Answer<MethodR
 }
 
 /// The sets of these files, and the files that could not be read: these share nothing.
-fn collated(asked: &Asked<'_>, files: &[&Member]) -> Result<(Collated, Vec<SoftError>), LabError> {
+fn collated(
+    asked: &Asked<'_>,
+    files: &[&ScopedFile],
+) -> Result<(Collated, Vec<SoftError>), LabError> {
     let ids: Vec<u8> = files
         .iter()
         .flat_map(|member| member.content.0.to_le_bytes())
