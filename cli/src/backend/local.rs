@@ -326,8 +326,8 @@ impl Answered for CompareRequest {
         let trees = [&self.a, &self.b].map(|tree| tree.as_path().to_owned());
         if local.index.prefers_index(&trees) {
             local.look(&trees, &mut shown)?;
-            let (memo, snapshot) = (local.index.memo(), local.snapshot()?);
-            let answer = compare::compare(&snapshot, &local.params, &self, &memo)?;
+            let (cache, snapshot) = (local.index.findings_cache(), local.snapshot()?);
+            let answer = compare::compare(&snapshot, &local.params, &self, &cache)?;
             return Ok(local.with_own(&snapshot, answer));
         }
         let templates = local

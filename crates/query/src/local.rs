@@ -24,8 +24,8 @@ use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
 use crate::catalogue::{self, CatalogueError};
-use crate::compare::Memo;
-use crate::compare::cache::Shelf;
+use crate::compare::FindingsCache;
+use crate::compare::cache::TreeCache;
 use crate::renditions;
 
 /// How a local index is opened.
@@ -262,13 +262,13 @@ impl LocalIndex {
         };
         let known = known_trees(&snapshot);
         let is_known = |tree: &PathBuf| known.iter().any(|known| tree.starts_with(known));
-        let shelf = self.shelf();
-        let has = |tree: &PathBuf| shelf.has(tree).unwrap_or(false);
+        let tree_cache = self.tree_cache();
+        let has = |tree: &PathBuf| tree_cache.has(tree).unwrap_or(false);
         trees.iter().all(is_known) && !trees.iter().all(has)
     }
 
-    fn shelf(&self) -> Shelf<'_> {
-        Shelf {
+    fn tree_cache(&self) -> TreeCache<'_> {
+        TreeCache {
             index: self.ingest.index(),
             cache_bytes: self.cache.as_ref().map_or(0, |_| self.options.cache_bytes),
             exclude: &self.ingest.options().exclude,
@@ -316,12 +316,12 @@ impl LocalIndex {
                 source,
             })?;
         }
-        Ok(self.shelf().compare(request, templates, observer)?)
+        Ok(self.tree_cache().compare(request, templates, observer)?)
     }
 
     /// Where comparisons of what is known keep what they found out.
-    pub fn memo(&self) -> impl Memo {
-        self.shelf()
+    pub fn findings_cache(&self) -> impl FindingsCache {
+        self.tree_cache()
     }
 
     /// Whether anything is remembered: there is a cache.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crossbeam_channel::Sender;
 use parking_lot::Mutex;
 use resemble_proto::message::Unopened;
-use resemble_query::compare::Recent;
+use resemble_query::compare::MemoryCache;
 use tokio::sync::Semaphore;
 
 use super::status::Figures;
@@ -38,7 +38,7 @@ pub struct Context {
     /// Places for questions that are computed.
     pub(super) questions: Arc<Semaphore>,
     /// What the last comparisons found out.
-    pub(super) compared: Recent,
+    pub(super) compared: MemoryCache,
     /// The figures of the last `status`, with the clock they belong to.
     pub(super) figures: Mutex<Option<Counted>>,
 }
@@ -59,7 +59,7 @@ impl Context {
             overlays,
             state,
             questions: Arc::new(Semaphore::new(QUESTIONS)),
-            compared: Recent::default(),
+            compared: MemoryCache::default(),
             figures: Mutex::new(None),
         }
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! an index ──────► indexed ┐                     ┌─► partners (one scan) ─┐
 //!                          ├─► sides ─► join ────┤                        ├─► classes ─► rows, trees
-//! the disk ─► catalogue ───┘                     └─► same, moved ─────────┘
+//! the disk ─► inventory ───┘                     └─► same, moved ─────────┘
 //! ```
 //!
 //! 1. **Paths first.** Both lists of entries are sorted; one merge finds what stands at one path. Files with equal
@@ -18,7 +18,7 @@
 //! boilerplate are counted over the contents of these two trees alone; so a daemon that knows a million other
 //! files and a command that has just read these give the same bytes.
 //!
-//! Asked again about the same contents, what they have in common is remembered (`memo`).
+//! Asked again about the same contents, what they have in common is remembered (`findings`).
 //!
 //! The trees are the scope: no ignore rule applies, whatever a daemon's root says about ignore files. If one
 //! lies in the other, it is no part of that other one.
@@ -27,8 +27,8 @@ pub(crate) mod cache;
 mod classes;
 mod common;
 mod discounts;
+mod findings;
 mod indexed;
-mod memo;
 mod partners;
 mod rows;
 pub(crate) mod sides;
@@ -46,9 +46,9 @@ use self::partners::{Partners, Question};
 use self::sides::{Holders, Pieces, Side, Sides};
 use crate::ask::AskError;
 
-pub use self::memo::{Memo, Recent};
+pub use self::findings::{FindingsCache, MemoryCache};
 
-/// The comparison of two directories (or files) that the index knows; `memo` keeps what was found out for the
+/// The comparison of two directories (or files) that the index knows; `cache` keeps what was found out for the
 /// next time.
 ///
 /// # Errors
@@ -58,7 +58,7 @@ pub fn compare(
     snapshot: &Snapshot,
     params: &Params,
     request: &CompareRequest,
-    memo: &dyn Memo,
+    cache: &dyn FindingsCache,
 ) -> Result<Whole<Comparison>, AskError> {
     let (sides, pieces) = indexed::sides(snapshot, request)?;
     of_sides(
@@ -70,7 +70,7 @@ pub fn compare(
             params,
             limit: snapshot.boilerplate_limit(),
         },
-        Some(memo),
+        Some(cache),
     )
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn of_sides(
     sides: &Sides,
     pieces: &dyn Pieces,
     terms: &Terms<'_>,
-    memo: Option<&dyn Memo>,
+    cache: Option<&dyn FindingsCache>,
 ) -> Result<Whole<Comparison>, AskError> {
     let holders = [&sides.a, &sides.b].map(|side| Holders::of(side, sides.contents.len()));
     let holders = [&holders[0], &holders[1]];
@@ -134,10 +134,10 @@ pub(crate) fn of_sides(
         let params = terms.params;
         rows::answer(&question, params, &joined, rows, known, partners, discounts)
     };
-    let name = || memo::name_of(sides, holders, terms, subjects, &twins);
-    let memo = memo.and_then(|memo| Some((memo, name()?)));
-    let kept = memo.as_ref().and_then(|(memo, name)| memo.recall(name));
-    if let Some((partners, discounts)) = kept.and_then(|kept| memo::decode(&kept, &question)) {
+    let name = || findings::name_of(sides, holders, terms, subjects, &twins);
+    let cache = cache.and_then(|cache| Some((cache, name()?)));
+    let kept = cache.as_ref().and_then(|(cache, name)| cache.get(name));
+    if let Some((partners, discounts)) = kept.and_then(|kept| findings::decode(&kept, &question)) {
         let (rows, known) =
             Classes::new(sides, holders, terms.options, &partners).rows(&joined, &partners);
         // Which pairs stand in rows depends on paths, too.
@@ -157,8 +157,8 @@ pub(crate) fn of_sides(
         Classes::new(sides, holders, terms.options, &partners).rows(&joined, &partners);
     let discounts = Discounts::of(&question, &counts, &rows)?;
     std::thread::scope(|threads| {
-        if let Some((memo, name)) = &memo {
-            threads.spawn(|| memo.keep(name, &memo::encode(&partners, &discounts)));
+        if let Some((cache, name)) = &cache {
+            threads.spawn(|| cache.put(name, &findings::encode(&partners, &discounts)));
         }
         answer(rows, &known, &partners, &discounts)
     })

@@ -18,7 +18,7 @@ use resemble_proto::message::{
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
-use resemble_query::compare::{Recent, compare};
+use resemble_query::compare::{MemoryCache, compare};
 use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_scan::ingest::Unobserved;
 
@@ -36,7 +36,7 @@ fn asked(scene: &mut Scene, request: &CompareRequest) -> Whole<Comparison> {
     let params = Params::default();
     scene.scan();
     let snapshot = scene.index.snapshot().expect("a snapshot");
-    let recent = Recent::default();
+    let recent = MemoryCache::default();
     let ask = || compare(&snapshot, &params, request, &recent).expect("an answer");
     let by_index = ask();
     assert_eq!(ask(), by_index, "what is remembered differs");
@@ -459,8 +459,13 @@ fn files_a_tree_in_itself_and_nothing_at_all() {
     assert_eq!(ask(&mut scene, "a/x", "a/inner"), expected);
     let missing = request(&scene, "a", "b", CompareOptions::default());
     let snapshot = scene.index.snapshot().expect("a snapshot");
-    let failure = compare(&snapshot, &Params::default(), &missing, &Recent::default())
-        .expect_err("nothing there");
+    let failure = compare(
+        &snapshot,
+        &Params::default(),
+        &missing,
+        &MemoryCache::default(),
+    )
+    .expect_err("nothing there");
     assert!(failure.to_string().contains("/b"), "{failure}");
 }
 

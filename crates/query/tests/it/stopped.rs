@@ -9,7 +9,7 @@ use resemble_proto::message::{
     CompareOptions, CompareRequest, CoveredRequest, DirsRequest, GroupsRequest, MarkRequest, Scope,
 };
 use resemble_proto::path::PathText;
-use resemble_query::compare::Recent;
+use resemble_query::compare::MemoryCache;
 use resemble_query::find::{self, FindOptions, Subject};
 use resemble_query::pairs::PairsOptions;
 use resemble_query::templates::{Store, TemplateError};
@@ -101,7 +101,7 @@ fn every_question_ends_when_it_is_cancelled() {
             groups::groups(snapshot, &of_groups, scratch),
             groups::order(snapshot, &of_groups, scratch),
             dirs::dirs(snapshot, &of_dirs),
-            compare::compare(snapshot, params, &of_compare, &Recent::default()),
+            compare::compare(snapshot, params, &of_compare, &MemoryCache::default()),
             covered::covered(snapshot, &of_covered),
         )
     };

@@ -1,6 +1,6 @@
-//! The bytes of a catalogue: postcard.
+//! The bytes of an inventory: postcard.
 //!
-//! A head says of which tree the catalogue is and which pools it needs; the files are a record of
+//! A head says of which tree the inventory is and which pools it needs; the files are a record of
 //! their own. They come in the order of their paths, each without what it shares with the path
 //! before. Nothing that is read is trusted: lengths are bounded by what is there before anything is
 //! allocated, and a number out of range makes the whole unreadable.
@@ -14,7 +14,7 @@ use resemble_core::{ByteLen, ContentDigest, ContentKind, Params};
 use resemble_index::{FsId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::known::{Catalogue, KnownFile, Names, Place, Stamp, Where};
+use super::known::{Inventory, KnownFile, Names, Place, Stamp, Where};
 use crate::compare::sides::Content;
 
 /// Another version in a head means: not there.
@@ -32,7 +32,7 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
     rest.is_empty().then_some(record)
 }
 
-/// What says which tree a catalogue is of, and what it needs.
+/// What says which tree an inventory is of, and what it needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Head {
     version: u64,
@@ -61,7 +61,7 @@ impl Head {
     }
 }
 
-/// The files of a catalogue.
+/// The files of an inventory.
 #[derive(Serialize, Deserialize)]
 struct FilesRecord<'a> {
     #[serde(borrow)]
@@ -96,7 +96,7 @@ struct PackedFile<'a> {
     content: u32,
 }
 
-/// The record of the files of a catalogue, whose paths come in order. `contents`: each with the place
+/// The record of the files of an inventory, whose paths come in order. `contents`: each with the place
 /// of its pool in the head's list.
 pub(super) fn encode_files<'a>(
     file_systems: &[FsId],
@@ -141,7 +141,7 @@ pub(super) fn decode_files(
     record: &[u8],
     pools: &[u32],
     names: &Mutex<Names>,
-) -> Option<Catalogue> {
+) -> Option<Inventory> {
     let record: FilesRecord<'_> = decode(record)?;
     let file_systems: Vec<u32> = {
         let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
@@ -186,5 +186,5 @@ pub(super) fn decode_files(
         let content = file.content;
         files.insert(path.as_slice().into(), KnownFile { stamp, content });
     }
-    Some(Catalogue { files, contents })
+    Some(Inventory { files, contents })
 }

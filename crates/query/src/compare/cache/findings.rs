@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::Shelf;
+use super::TreeCache;
 use super::codec::{decode, encode};
-use super::store::KeepError;
-use crate::compare::Memo;
+use super::store::CacheError;
+use crate::compare::FindingsCache;
 
 /// The names of what is kept and its bytes, the oldest first.
 const REGISTER: &str = "comparison.register";
@@ -20,8 +20,8 @@ fn record_of(name: &str) -> String {
     format!("comparison/{name}")
 }
 
-impl Shelf<'_> {
-    fn keep_findings(&self, name: &str, findings: &[u8]) -> Result<(), KeepError> {
+impl TreeCache<'_> {
+    fn keep_findings(&self, name: &str, findings: &[u8]) -> Result<(), CacheError> {
         let new = findings.len() as u64;
         let snapshot = self.index.snapshot()?;
         let room = self.cache_bytes / PART;
@@ -53,13 +53,13 @@ impl Shelf<'_> {
     }
 }
 
-impl Memo for Shelf<'_> {
-    fn recall(&self, name: &str) -> Option<Arc<[u8]>> {
+impl FindingsCache for TreeCache<'_> {
+    fn get(&self, name: &str) -> Option<Arc<[u8]>> {
         let snapshot = self.index.snapshot().ok()?;
         Some(snapshot.record(&record_of(name)).ok()??.into())
     }
 
-    fn keep(&self, name: &str, findings: &[u8]) {
+    fn put(&self, name: &str, findings: &[u8]) {
         if let Err(error) = self.keep_findings(name, findings) {
             tracing::debug!("the findings were not kept: {error}");
         }

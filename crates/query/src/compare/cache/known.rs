@@ -16,7 +16,7 @@ use crate::compare::sides::Content;
 pub(super) enum Where {
     /// In what a thread of this look has packed.
     Arena(u32),
-    /// In a pool of the cache, by its place in the list of those that the catalogues name.
+    /// In a pool of the cache, by its place in the list of those that the inventories name.
     Pool(u32),
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Place {
     pub(super) length: u32,
 }
 
-/// What is numbered in this process, because catalogues and looks name it again and again.
+/// What is numbered in this process, because inventories and looks name it again and again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     /// Records with packed pieces.
@@ -75,24 +75,24 @@ impl Stamp {
     }
 }
 
-/// A file of a catalogue.
+/// A file of an inventory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KnownFile {
     pub(super) stamp: Stamp,
-    /// Its place in [`Catalogue::contents`].
+    /// Its place in [`Inventory::contents`].
     pub(super) content: u32,
 }
 
 /// A tree as an earlier look has left it.
 #[derive(Debug, Default)]
-pub(super) struct Catalogue {
+pub(super) struct Inventory {
     /// By raw relative path.
     pub(super) files: HashMap<Box<[u8]>, KnownFile>,
     pub(super) contents: Vec<(Content, Place)>,
 }
 
-impl Catalogue {
-    /// The catalogue of a tree; its names are added to `names`. Whatever does not decode, or was made with
+impl Inventory {
+    /// The inventory of a tree; its names are added to `names`. Whatever does not decode, or was made with
     /// other parameters, is not there.
     pub(super) fn load(
         snapshot: &Snapshot,

@@ -8,11 +8,11 @@
 //!    once, and what is kept of it for comparing is packed at once: 650 bytes instead of objects.
 //! 2. **The comparison** is that of [`crate::compare`]; pieces of contents are unpacked only if something
 //!    is left over to look up.
-//! 3. **A catalogue of each tree is kept** ([`store`]) while the comparison goes on: paths, stats, digests, and
-//!    the packed pieces in pools that several catalogues share. The next comparison stats everything and reads
+//! 3. **An inventory of each tree is kept** ([`store`]) while the comparison goes on: paths, stats, digests, and
+//!    the packed pieces in pools that several inventories share. The next comparison stats everything and reads
 //!    what changed; if nothing did, it also finds what both have in common (`findings`). Nothing depends on it but time: what does not decode is not there.
 //!
-//! A catalogue trusts a stat by the rule of [`resemble_scan::read`], number 5: what was changed less than
+//! An inventory trusts a stat by the rule of [`resemble_scan::read`], number 5: what was changed less than
 //! 35 seconds before it was read is not recorded, and read again the next time.
 
 pub(crate) mod codec;
@@ -33,15 +33,15 @@ use resemble_index::{Index, ReadError, packed};
 use resemble_proto::message::{CompareRequest, Comparison, Whole};
 use resemble_scan::ingest::Observer;
 
-use self::known::{Catalogue, Names, Place};
+use self::known::{Inventory, Names, Place};
 use self::scan::Scanned;
 use crate::ask::AskError;
 use crate::compare::sides::Pieces;
 use crate::compare::{Terms, of_sides};
 use crate::nominate::evidence::CHUNK;
 
-/// Where catalogues are kept, and how large they may become.
-pub(crate) struct Shelf<'a> {
+/// Where inventories are kept, and how large they may become.
+pub(crate) struct TreeCache<'a> {
     pub(crate) index: &'a Arc<Index>,
     /// Nothing is written beyond this size of the whole file; 0: nothing at all.
     pub(crate) cache_bytes: u64,
@@ -51,8 +51,8 @@ pub(crate) struct Shelf<'a> {
     pub(crate) settle_window: Duration,
 }
 
-impl Shelf<'_> {
-    /// Whether there is a catalogue of the tree.
+impl TreeCache<'_> {
+    /// Whether there is an inventory of the tree.
     pub(crate) fn has(&self, root: &Path) -> Result<bool, ReadError> {
         Ok(self
             .index
@@ -73,8 +73,8 @@ impl Shelf<'_> {
         let names = Mutex::new(Names::default());
         let params = self.index.params();
         let known = std::thread::scope(|threads| {
-            let b = threads.spawn(|| Catalogue::load(&snapshot, params, roots[1], &names));
-            let a = Catalogue::load(&snapshot, params, roots[0], &names);
+            let b = threads.spawn(|| Inventory::load(&snapshot, params, roots[1], &names));
+            let a = Inventory::load(&snapshot, params, roots[0], &names);
             let b = b
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -84,7 +84,7 @@ impl Shelf<'_> {
         drop(snapshot);
         let answer = self.look(request, templates, &known, names, observer);
         match answer {
-            // A pool that is gone or damaged: the catalogues are worth nothing.
+            // A pool that is gone or damaged: the inventories are worth nothing.
             Err(Failure::Pool) => self
                 .look(
                     request,
@@ -102,7 +102,7 @@ impl Shelf<'_> {
         &self,
         request: &CompareRequest,
         templates: &Templates,
-        known: &[Option<Catalogue>; 2],
+        known: &[Option<Inventory>; 2],
         names: Names,
         observer: &mut dyn Observer,
     ) -> Result<Whole<Comparison>, Failure> {
@@ -123,8 +123,8 @@ impl Shelf<'_> {
         let keeps = self.cache_bytes > 0;
         std::thread::scope(|threads| {
             let writing = keeps.then(|| {
-                let keep = store::Keep {
-                    shelf: self,
+                let keep = store::NewInventories {
+                    tree_cache: self,
                     request,
                     scanned: &scanned,
                     known,
@@ -147,7 +147,7 @@ impl Shelf<'_> {
 /// Why a look at two trees gave no answer.
 enum Failure {
     Ask(AskError),
-    /// Packed pieces that a catalogue names are not there.
+    /// Packed pieces that an inventory names are not there.
     Pool,
 }
 
@@ -155,7 +155,7 @@ impl Failure {
     fn into_ask(self) -> AskError {
         match self {
             Self::Ask(error) => error,
-            // Only catalogues name pools; without them this is not reached.
+            // Only inventories name pools; without them this is not reached.
             Self::Pool => AskError::Unreadable {
                 path: PathBuf::from("cache.redb"),
                 source: std::io::Error::other("the cache changed under our eyes; ask again"),

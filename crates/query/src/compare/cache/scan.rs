@@ -29,8 +29,8 @@ use resemble_scan::walk::{Anchor, OpenDir, Stat};
 use rustix::io::Errno;
 
 use self::worker::Worker;
-use super::Shelf;
-use super::known::{Catalogue, Names, Place, Stamp};
+use super::TreeCache;
+use super::known::{Inventory, Names, Place, Stamp};
 use crate::ask::AskError;
 use crate::compare::sides::{Content, Entry, Numbering, Side, Sides, inner_of};
 use crate::parallel::threads;
@@ -52,7 +52,7 @@ pub(super) struct Scanned {
     pub(super) places: Vec<Place>,
     /// What the threads packed.
     pub(super) arenas: Vec<Vec<u8>>,
-    /// What a catalogue may trust, for each entry of each side.
+    /// What an inventory may trust, for each entry of each side.
     pub(super) stamps: [Vec<Option<Stamp>>; 2],
     pub(super) names: Names,
 }
@@ -60,15 +60,15 @@ pub(super) struct Scanned {
 /// Looks at both trees.
 pub(super) fn scan(
     request: &CompareRequest,
-    shelf: &Shelf<'_>,
-    known: &[Option<Catalogue>; 2],
+    tree_cache: &TreeCache<'_>,
+    known: &[Option<Inventory>; 2],
     names: Names,
     observer: &mut dyn Observer,
 ) -> Result<Scanned, AskError> {
     let roots = [request.a.as_path(), request.b.as_path()];
-    let shared = Shared::new(request, shelf, known, names, roots)?;
+    let shared = Shared::new(request, tree_cache, known, names, roots)?;
     let workers = threads();
-    let params = shelf.index.params();
+    let params = tree_cache.index.params();
     let mut notes = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..workers)
             .map(|number| {
@@ -139,7 +139,7 @@ pub(super) fn scan(
     })
 }
 
-/// A path of a side, with what a catalogue may trust of it.
+/// A path of a side, with what an inventory may trust of it.
 struct Item {
     entry: Entry,
     stamp: Option<Stamp>,
@@ -188,7 +188,7 @@ struct Root {
 /// What all threads share.
 struct Shared<'a> {
     roots: [Root; 2],
-    known: &'a [Option<Catalogue>; 2],
+    known: &'a [Option<Inventory>; 2],
     filtered: bool,
     min_size: u64,
     exclude: &'a [PathBuf],
@@ -272,8 +272,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl<'a> Shared<'a> {
     fn new(
         request: &CompareRequest,
-        shelf: &Shelf<'a>,
-        known: &'a [Option<Catalogue>; 2],
+        tree_cache: &TreeCache<'a>,
+        known: &'a [Option<Inventory>; 2],
         names: Names,
         roots: [&Path; 2],
     ) -> Result<Self, AskError> {
@@ -317,8 +317,8 @@ impl<'a> Shared<'a> {
             known,
             filtered: !scope.include.is_empty() || !scope.exclude.is_empty(),
             min_size: scope.min_size,
-            exclude: shelf.exclude,
-            settle_window: shelf.settle_window.as_nanos() as i128,
+            exclude: tree_cache.exclude,
+            settle_window: tree_cache.settle_window.as_nanos() as i128,
             mounts: MountTable::load(),
             file_systems: Mutex::new((FsIds::default(), names)),
             table: Mutex::default(),

@@ -1,13 +1,13 @@
 //! Keeping what was looked at: two small records a tree, and pools of packed pieces.
 //!
 //! 1. **Pools are shared.** The pieces that a look has packed go into pools as they are, one for each thread; the
-//!    catalogues of both trees name them, and go on naming those that they named before. So what two trees
+//!    inventories of both trees name them, and go on naming those that they named before. So what two trees
 //!    have in common is kept once, and a look that finds ten new files writes ten files' pieces.
-//! 2. **A pool that nobody names goes** with the transaction that drops the last catalogue naming it. The list of
+//! 2. **A pool that nobody names goes** with the transaction that drops the last inventory naming it. The list of
 //!    all pools and who names them is in a record of its own, because asking the store for all names
 //!    would read all values.
 //! 3. **Nothing is written if nothing is new.**
-//! 4. **Bounded.** If the file would outgrow its limit, the catalogues of other trees go first; if it still
+//! 4. **Bounded.** If the file would outgrow its limit, the inventories of other trees go first; if it still
 //!    would, nothing is kept.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -20,23 +20,23 @@ use resemble_proto::message::CompareRequest;
 use serde::{Deserialize, Serialize};
 
 use super::codec::{Head, decode, encode, encode_files};
-use super::known::{Catalogue, Place, Where};
+use super::known::{Inventory, Place, Where};
 use super::scan::Scanned;
-use super::{Packed, Shelf};
+use super::{Packed, TreeCache};
 use crate::compare::sides::{Content, Side};
 use crate::scope::Rules;
 
-/// More pools in one catalogue are made into one.
+/// More pools in one inventory are made into one.
 const MOST_POOLS: usize = 24;
 
-/// Which pools there are, and which trees' catalogues name them.
+/// Which pools there are, and which trees' inventories name them.
 const REGISTER: &str = "catalogue.register";
 
 fn key(root: &Path) -> String {
     digest(root.as_os_str().as_bytes()).to_string()
 }
 
-/// The record that says of which tree a catalogue is.
+/// The record that says of which tree an inventory is.
 pub(super) fn head_name(root: &Path) -> String {
     format!("catalogue.head/{}", key(root))
 }
@@ -52,25 +52,25 @@ fn files_name_of(key: &str) -> String {
 
 /// Why nothing was kept.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum KeepError {
+pub(super) enum CacheError {
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(transparent)]
     Apply(#[from] ApplyError),
 }
 
-/// Sizes of pools, and the pools of catalogues, by their keys.
+/// Sizes of pools, and the pools of inventories, by their keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Register {
     pools: BTreeMap<String, u64>,
-    catalogues: BTreeMap<String, (u64, Vec<String>)>,
+    inventories: BTreeMap<String, (u64, Vec<String>)>,
 }
 
 impl Register {
-    /// Takes out the pools that no catalogue names.
+    /// Takes out the pools that no inventory names.
     fn drop_unnamed(&mut self) -> Vec<String> {
         let named: BTreeSet<&String> = self
-            .catalogues
+            .inventories
             .values()
             .flat_map(|(_, pools)| pools)
             .collect();
@@ -87,21 +87,21 @@ impl Register {
     }
 
     fn bytes(&self) -> u64 {
-        let files = self.catalogues.values().map(|(bytes, _)| bytes);
+        let files = self.inventories.values().map(|(bytes, _)| bytes);
         self.pools.values().chain(files).sum()
     }
 }
 
 /// What is to be kept of one look.
-pub(super) struct Keep<'a> {
-    pub(super) shelf: &'a Shelf<'a>,
+pub(super) struct NewInventories<'a> {
+    pub(super) tree_cache: &'a TreeCache<'a>,
     pub(super) request: &'a CompareRequest,
     pub(super) scanned: &'a Scanned,
-    pub(super) known: &'a [Option<Catalogue>; 2],
+    pub(super) known: &'a [Option<Inventory>; 2],
     pub(super) pieces: &'a Packed<'a>,
 }
 
-/// A catalogue that is to be written.
+/// An inventory that is to be written.
 struct Written {
     key: String,
     head: Vec<u8>,
@@ -109,15 +109,15 @@ struct Written {
     pools: Vec<String>,
 }
 
-impl Keep<'_> {
+impl NewInventories<'_> {
     /// Writes what is new.
-    pub(super) fn store(&self) -> Result<(), KeepError> {
+    pub(super) fn store(&self) -> Result<(), CacheError> {
         let roots = [self.request.a.as_path(), self.request.b.as_path()];
         let news = [0, 1].map(|side| self.is_new(side));
         if news == [false, false] {
             return Ok(());
         }
-        let snapshot = self.shelf.index.snapshot()?;
+        let snapshot = self.tree_cache.index.snapshot()?;
         let register = snapshot.record(REGISTER)?;
         let register = register.and_then(|record| decode(&record));
         let mut register: Register = register.unwrap_or_default();
@@ -133,7 +133,7 @@ impl Keep<'_> {
             if !news[side] || (side == 1 && roots[0] == roots[1]) {
                 continue;
             }
-            written.extend(self.catalogue(side, roots[side], &new_pools, &mut merged));
+            written.extend(self.inventory(side, roots[side], &new_pools, &mut merged));
         }
         let new_bytes: u64 = written
             .iter()
@@ -148,18 +148,21 @@ impl Keep<'_> {
                 .map(|(_, bytes)| bytes.len() as u64)
                 .sum::<u64>();
         let mut gone: Vec<String> = Vec::new();
-        if file_bytes + new_bytes > self.shelf.cache_bytes {
+        if file_bytes + new_bytes > self.tree_cache.cache_bytes {
             let ours = roots.map(key);
-            let others = register.catalogues.keys().filter(|key| !ours.contains(key));
+            let others = register
+                .inventories
+                .keys()
+                .filter(|key| !ours.contains(key));
             for other in others.cloned().collect::<Vec<_>>() {
-                register.catalogues.remove(&other);
+                register.inventories.remove(&other);
                 gone.push(format!("catalogue.head/{other}"));
                 gone.push(files_name_of(&other));
             }
         }
         for one in &written {
             let entry = (one.files.len() as u64, one.pools.clone());
-            register.catalogues.insert(one.key.clone(), entry);
+            register.inventories.insert(one.key.clone(), entry);
         }
         let named: BTreeSet<String> = written.iter().flat_map(|one| one.pools.clone()).collect();
         let mut puts: Vec<(&str, &[u8])> = Vec::new();
@@ -183,7 +186,7 @@ impl Keep<'_> {
             }
         }
         gone.extend(register.drop_unnamed());
-        if register.bytes() > self.shelf.cache_bytes {
+        if register.bytes() > self.tree_cache.cache_bytes {
             return Ok(());
         }
         let encoded = encode(&register);
@@ -206,14 +209,14 @@ impl Keep<'_> {
             .map(|name| (name.as_str(), None))
             .chain(puts.into_iter().map(|(name, value)| (name, Some(value))))
             .collect();
-        Ok(self.shelf.index.put_records(&records)?)
+        Ok(self.tree_cache.index.put_records(&records)?)
     }
 
     fn side(&self, side: usize) -> &Side {
         [&self.scanned.sides.a, &self.scanned.sides.b][side]
     }
 
-    /// Whether there is anything that the tree's catalogue does not have, or should not.
+    /// Whether there is anything that the tree's inventory does not have, or should not.
     fn is_new(&self, side: usize) -> bool {
         let stamps = &self.scanned.stamps[side];
         let Some(known) = &self.known[side] else {
@@ -237,7 +240,7 @@ impl Keep<'_> {
         !scope.include.is_empty() || !scope.exclude.is_empty() || scope.min_size > 0
     }
 
-    fn catalogue(
+    fn inventory(
         &self,
         side: usize,
         root: &Path,
@@ -300,7 +303,7 @@ impl Keep<'_> {
         let files = files.into_iter();
         let files = files.map(|(path, stamp, content)| (&**path, stamp, content));
         let files = encode_files(file_systems, &contents, files);
-        let params = self.shelf.index.params();
+        let params = self.tree_cache.index.params();
         Some(Written {
             key: key(root),
             head: encode(&Head::new(root, params, pools.clone())),
@@ -310,7 +313,7 @@ impl Keep<'_> {
     }
 }
 
-/// The contents of one catalogue, each once.
+/// The contents of one inventory, each once.
 #[derive(Default)]
 struct List {
     contents: Vec<(Content, Place)>,

@@ -1,4 +1,4 @@
-//! Catalogues on a real tree: what is read again, what is kept, and that it makes no difference.
+//! Inventories on a real tree: what is read again, what is kept, and that it makes no difference.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -76,14 +76,14 @@ impl Scene {
     }
 
     fn ask(&self, request: &CompareRequest) -> (Whole<Comparison>, u64) {
-        let shelf = Shelf {
+        let tree_cache = TreeCache {
             index: &self.index,
             cache_bytes: self.cache_bytes,
             exclude: &[],
             settle_window: Duration::ZERO,
         };
         let mut reads = Reads::default();
-        let answer = shelf
+        let answer = tree_cache
             .compare(request, &Templates::default(), &mut reads)
             .expect("an answer");
         (answer, reads.0)
@@ -96,13 +96,13 @@ impl Scene {
     /// The answer of somebody who knows nothing.
     fn fresh(&self, a: &str, b: &str) -> Whole<Comparison> {
         let index = Arc::new(Index::in_memory(&Params::default()).expect("an index"));
-        let shelf = Shelf {
+        let tree_cache = TreeCache {
             index: &index,
             cache_bytes: 0,
             exclude: &[],
             settle_window: Duration::ZERO,
         };
-        shelf
+        tree_cache
             .compare(
                 &self.request(a, b),
                 &Templates::default(),
@@ -302,7 +302,7 @@ fn a_look_at_some_files_forgets_none_of_the_others() {
 #[test]
 fn what_changed_a_moment_ago_is_not_trusted() {
     let scene = Scene::new();
-    let shelf = Shelf {
+    let tree_cache = TreeCache {
         index: &scene.index,
         cache_bytes: 1 << 30,
         exclude: &[],
@@ -311,7 +311,7 @@ fn what_changed_a_moment_ago_is_not_trusted() {
     let request = scene.request("a", "b");
     for _ in 0..2 {
         let mut reads = Reads::default();
-        shelf
+        tree_cache
             .compare(&request, &Templates::default(), &mut reads)
             .expect("an answer");
         assert_eq!(reads.0, 41);

@@ -316,9 +316,9 @@ impl<'s, 'a> Worker<'s, 'a> {
 
     /// Whether an earlier look has the file, or another name of it was read in this one.
     fn is_known(&mut self, at: At<'_>, stat: &Stat) -> bool {
-        let catalogue = self.shared.known[at.side].as_ref();
-        if let (Some(catalogue), Some(fs)) = (catalogue, at.fs)
-            && let Some((content, place)) = catalogue.content_of(at.path, stat, fs)
+        let inventory = self.shared.known[at.side].as_ref();
+        if let (Some(inventory), Some(fs)) = (inventory, at.fs)
+            && let Some((content, place)) = inventory.content_of(at.path, stat, fs)
         {
             let number = lock(&self.shared.table).number(*content, || *place);
             self.file(at, stat, What::File(number), Some(Stamp::of(stat, fs)));

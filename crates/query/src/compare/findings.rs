@@ -29,12 +29,12 @@ use crate::compare::cache::codec;
 const VERSION: u64 = 2;
 
 /// A store of findings: local ones lie in the cache, those of a daemon in its memory.
-pub trait Memo: Sync {
+pub trait FindingsCache: Sync {
     /// What was kept under this name.
-    fn recall(&self, name: &str) -> Option<Arc<[u8]>>;
+    fn get(&self, name: &str) -> Option<Arc<[u8]>>;
 
     /// Keeps it for as long as there is room.
-    fn keep(&self, name: &str, findings: &[u8]);
+    fn put(&self, name: &str, findings: &[u8]);
 }
 
 /// The name of the findings about these contents; `None`: they are not to be kept.
@@ -182,9 +182,9 @@ pub(super) fn decode(bytes: &[u8], question: &Question<'_>) -> Option<(Partners,
 
 /// The findings of the last comparisons, in memory.
 #[derive(Debug, Default)]
-pub struct Recent(Mutex<VecDeque<(String, Arc<[u8]>)>>);
+pub struct MemoryCache(Mutex<VecDeque<(String, Arc<[u8]>)>>);
 
-impl Recent {
+impl MemoryCache {
     /// Comparisons that are remembered.
     const MOST: usize = 8;
 
@@ -192,14 +192,14 @@ impl Recent {
     const MOST_BYTES: usize = 32 << 20;
 }
 
-impl Memo for Recent {
-    fn recall(&self, name: &str) -> Option<Arc<[u8]>> {
+impl FindingsCache for MemoryCache {
+    fn get(&self, name: &str) -> Option<Arc<[u8]>> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = kept.iter().find(|(of, _)| of == name);
         found.map(|(_, findings)| Arc::clone(findings))
     }
 
-    fn keep(&self, name: &str, findings: &[u8]) {
+    fn put(&self, name: &str, findings: &[u8]) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(of, _)| of != name);
         kept.push_back((name.to_owned(), findings.into()));
