@@ -5,7 +5,7 @@ use std::path::Path;
 use resemble_core::Params;
 use resemble_proto::message::reason;
 use resemble_proto::path::PathText;
-use resemble_query::why::{self, Line, Side, Span, View, ViewOptions};
+use resemble_query::why::{self, Line, RowSide, Span, View, ViewOptions};
 use resemble_report::evidence::{Half, SideBySide};
 use resemble_report::quote::harmless;
 
@@ -59,16 +59,16 @@ fn note(view: &View) -> Option<String> {
     view.rest.as_ref().map(|rest| format!("Not shown: {rest}"))
 }
 
-fn half(side: Side) -> Half {
+fn half(side: RowSide) -> Half {
     match side {
-        Side::Line(Line { number, spans }) => Half::Line {
+        RowSide::Line(Line { number, spans }) => Half::Line {
             n: number,
             s: spans
                 .into_iter()
                 .map(|Span { run, text }| (run.unwrap_or(0), text))
                 .collect(),
         },
-        Side::Fold(fold) => Half::Cut {
+        RowSide::Fold(fold) => Half::Cut {
             cut: fold.to_string(),
         },
     }

@@ -392,14 +392,14 @@ pub(crate) fn among(
 }
 
 /// What was found, what could not be read, and what was looked at if that was less than everything.
-type Sought = (Vec<Similar>, Vec<SoftError>, Option<Looked>);
+type Searched = (Vec<Similar>, Vec<SoftError>, Option<Looked>);
 
 fn search(
     snapshot: &Snapshot,
     subject: &Subject,
     options: &FindOptions,
     wanted: Wanted,
-) -> Result<Sought, AskError> {
+) -> Result<Searched, AskError> {
     if options.scope.within.is_empty() {
         let (found, errors) = search_in(snapshot, subject, None, options, wanted)?;
         return Ok((found, errors, None));
@@ -503,7 +503,7 @@ fn holders(
 }
 
 /// What a nominee's common pieces can come to at most.
-struct Bound {
+struct NomineeBound {
     /// Distinct fingerprints of the subject at each level: `at_least[k]` have level ≥ k.
     at_least: [u32; 64],
     level: u8,
@@ -521,7 +521,7 @@ struct Bound {
 /// 8 leaves room for the error of small samples.
 const MOST_PER_WINDOW: f64 = 8.0;
 
-impl Bound {
+impl NomineeBound {
     fn new(sketch: &Sketch<'_>, options: &FindOptions, template: usize) -> Self {
         let mut at_least = [0; 64];
         for fingerprint in &sketch.signature.fingerprints {

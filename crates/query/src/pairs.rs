@@ -23,7 +23,7 @@ use resemble_proto::path::PathText;
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
 use crate::judge::estimate::{enough_shared, estimate_in};
 use crate::judge::matched::{Match, match_of_wholes};
-use crate::nominate::block::{Block, Common};
+use crate::nominate::block::{Common, PostingBlock};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::threads;
 use crate::prove::texts::{Compared, Texts};
@@ -61,7 +61,7 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
         RenditionOwners::default()
     };
     let kept = keep(snapshot, &members, &renditions)?;
-    let (block, counts) = Block::counting(kept, snapshot.boilerplate_limit());
+    let (block, counts) = PostingBlock::counting(kept, snapshot.boilerplate_limit());
     let block = block.with_stop(snapshot.stop());
     let texts = Texts::read(snapshot, &members, &block.kept)?;
     let question = Question {
@@ -72,7 +72,7 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
         counts: &counts,
     };
     let table = || texts.table(snapshot.boilerplate_limit(), options.unit);
-    let start = || (Found::default(), table());
+    let start = || (WorkerPairs::default(), table());
     let found = block.nominees(threads(), start, |(found, table), a, b, common| {
         let pair = (&block.kept[a], &block.kept[b]);
         let proof = match table.compare(a, b, common) {
@@ -84,7 +84,7 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
         found.pair(&question, pair, proof);
         Ok::<(), AskError>(())
     })?;
-    let mut found: Vec<Found> = found.into_iter().map(|(found, _)| found).collect();
+    let mut found: Vec<WorkerPairs> = found.into_iter().map(|(found, _)| found).collect();
     let limit = snapshot.boilerplate_limit();
     let missed = texts.of_small_ones(options.unit, limit, snapshot.stop())?;
     let (mut further, mut table) = start();
@@ -103,7 +103,7 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
         }
     }
     found.push(further);
-    let mut equal = Found::default();
+    let mut equal = WorkerPairs::default();
     for content in &block.kept {
         snapshot.stop().go_on()?;
         equal.same_content(&question, content);
@@ -123,8 +123,8 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
     for (owners, matched) in &matched {
         question.rows(*owners, matched, &mut rows);
     }
-    rows.sort_by(Row::compare);
-    let rows = rows.iter().map(Row::to_answer).collect();
+    rows.sort_by(PairDraft::compare);
+    let rows = rows.iter().map(PairDraft::to_answer).collect();
     let mut answer = Answer::fresh(rows, errors).cut(options.top);
     answer.header.looked = Some(members.looked(snapshot));
     Ok(answer)
@@ -152,7 +152,7 @@ fn keep(
 }
 
 /// A pair of files before it is an answer; `a` has the lesser path.
-struct Row<'a> {
+struct PairDraft<'a> {
     a: &'a Path,
     b: &'a Path,
     identical: bool,
@@ -162,7 +162,7 @@ struct Row<'a> {
     discount: &'a Discount,
 }
 
-impl Row<'_> {
+impl PairDraft<'_> {
     fn compare(&self, other: &Self) -> std::cmp::Ordering {
         rank::compare(
             (
@@ -307,8 +307,12 @@ impl<'a> Question<'a> {
     }
 
     /// A row for each two files.
-    fn rows<'m>(&self, (a, b): (ContentId, ContentId), matched: &'m Match, rows: &mut Vec<Row<'m>>)
-    where
+    fn rows<'m>(
+        &self,
+        (a, b): (ContentId, ContentId),
+        matched: &'m Match,
+        rows: &mut Vec<PairDraft<'m>>,
+    ) where
         'a: 'm,
     {
         let Some(score) = self.score(matched) else {
@@ -353,12 +357,12 @@ fn proven(
 
 /// What one worker found.
 #[derive(Default)]
-struct Found {
+struct WorkerPairs {
     matched: Vec<Pair>,
     errors: Vec<SoftError>,
 }
 
-impl Found {
+impl WorkerPairs {
     /// Measures a pair of contents for all files that they stand for; with the proof of what two texts have in common.
     fn pair(&mut self, question: &Question<'_>, (a, b): (&Kept, &Kept), proof: Option<Proof>) {
         let counts = question.counts;
@@ -510,11 +514,11 @@ fn row<'a>(
     (one, other): (&'a ScopedFile, &'a ScopedFile),
     score: Score,
     matched: &'a Match,
-) -> Row<'a> {
+) -> PairDraft<'a> {
     let raw = |member: &'a ScopedFile| member.path.as_os_str().as_encoded_bytes();
     let swapped = raw(one) > raw(other);
     let (one, other) = if swapped { (other, one) } else { (one, other) };
-    Row {
+    PairDraft {
         a: &one.path,
         b: &other.path,
         identical: matched.relation == Some(Relation::Identical),

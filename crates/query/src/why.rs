@@ -52,7 +52,7 @@ use crate::prove::words::as_words;
 pub use explain::explain;
 pub use layout::{Block, BlockKind};
 pub use order::Placing;
-pub use view::{Fold, Folded, Line, Rest, Row, Run, Side, Span, View, ViewOptions};
+pub use view::{Fold, Folded, Line, Rest, Row, RowSide, Run, Span, View, ViewOptions};
 
 use lines::Lines;
 
@@ -308,7 +308,7 @@ pub fn compare(a: &Path, b: &Path, params: &Params) -> Result<Comparison, AskErr
             by_chunks(&b.chunks, &a.chunks),
         )
     };
-    let shared = Found {
+    let shared = FoundRuns {
         of_a,
         of_b,
         exact: false,
@@ -342,7 +342,7 @@ fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
             (of_a, joined(of_b), joined(measures))
         })
     };
-    Found {
+    FoundRuns {
         of_a,
         of_b,
         exact: true,
@@ -372,7 +372,7 @@ fn whole(size: ByteLen) -> Vec<CommonRun> {
 }
 
 /// Runs of both files, not yet placed.
-struct Found {
+struct FoundRuns {
     of_a: Vec<CommonRun>,
     /// Runs of b in a: their `a` is in b.
     of_b: Vec<CommonRun>,
@@ -383,7 +383,7 @@ struct Found {
     measures: Measures,
 }
 
-impl Found {
+impl FoundRuns {
     fn placed(self, bytes: Option<(&[u8], &[u8])>) -> Shared {
         let placed = order::place(self.of_a, bytes);
         let repeats = order::repeats(&placed, &self.of_b);

@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 use std::io;
 
 use anstyle::{Ansi256Color, Style};
-use resemble_query::why::{Folded, Line, Placing, Row, Run, Side, View};
+use resemble_query::why::{Folded, Line, Placing, Row, RowSide, Run, View};
 use resemble_report::human::human_count;
 use unicode_width::UnicodeWidthChar as _;
 
@@ -90,16 +90,16 @@ pub(super) fn print_matches(ui: &mut Ui, view: &View) -> CliResult<()> {
         for row in &view.rows {
             let Some(left) = &row.left else { continue };
             let other = match &row.right {
-                Some(Side::Line(line)) => paper.numbered(line.number),
+                Some(RowSide::Line(line)) => paper.numbered(line.number),
                 _ => String::new(),
             };
             let (number, run, text) = match left {
-                Side::Line(line) => (
+                RowSide::Line(line) => (
                     paper.numbered(line.number),
                     run_of(line),
                     paper.painted(&pieces(line)),
                 ),
-                Side::Fold(fold) => (String::new(), None, paper.faint(&fold.to_string())),
+                RowSide::Fold(fold) => (String::new(), None, paper.faint(&fold.to_string())),
             };
             let (gutter, run) = (paper.number, paper.run_mark(run));
             let numbers = paper.faint(&format!("{number:>gutter$} {other:>gutter$}"));
@@ -159,7 +159,7 @@ impl Paper {
         let lines = view.rows.iter().flat_map(|row| [&row.left, &row.right]);
         let (mut most, mut runs) = (0, 0);
         for side in lines.flatten() {
-            if let Side::Line(line) = side {
+            if let RowSide::Line(line) = side {
                 most = most.max(line.number);
                 runs = runs.max(run_of(line).unwrap_or(0));
             }
@@ -253,7 +253,7 @@ impl Paper {
 
     fn row(&self, row: &Row, width: usize) -> String {
         let sign = match (&row.left, &row.right) {
-            (Some(Side::Fold(one)), Some(Side::Fold(_))) if one.what == Folded::Equal => {
+            (Some(RowSide::Fold(one)), Some(RowSide::Fold(_))) if one.what == Folded::Equal => {
                 let gutter = " ".repeat(self.number + self.run + 2);
                 return format!("{gutter}{}\n", self.faint(&one.to_string()));
             }
@@ -278,17 +278,17 @@ impl Paper {
     }
 
     /// The screen lines of one side: the left one padded to its full width.
-    fn side(&self, side: Option<&Side>, width: usize, marks: Marks) -> Vec<String> {
+    fn side(&self, side: Option<&RowSide>, width: usize, marks: Marks) -> Vec<String> {
         let (number, run, lines) = match side {
             None => return Vec::new(),
-            Some(Side::Line(line)) => {
+            Some(RowSide::Line(line)) => {
                 let marks = if self.color { Marks::None } else { marks };
                 let is_partly_shared = line.spans.iter().any(|span| span.run.is_some());
                 let marks = if is_partly_shared { marks } else { Marks::None };
                 let wrapped = wrap(&marked(pieces(line), marks), width);
                 (self.numbered(line.number), run_of(line), wrapped)
             }
-            Some(Side::Fold(fold)) => {
+            Some(RowSide::Fold(fold)) => {
                 let run = match fold.what {
                     Folded::Run(run) => Some(run),
                     Folded::Equal | Folded::Only => None,
@@ -300,7 +300,7 @@ impl Paper {
                 (String::new(), run, wrap(&[piece], width))
             }
         };
-        let is_fold = matches!(side, Some(Side::Fold(_)));
+        let is_fold = matches!(side, Some(RowSide::Fold(_)));
         let gutter = self.number;
         lines
             .into_iter()

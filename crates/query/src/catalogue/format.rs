@@ -66,7 +66,7 @@ pub(super) type Apart = (Vec<Part>, Vec<SkippedPart>);
 
 /// What an entry is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum EntryKind {
     Dir,
     File {
         file: u32,
@@ -89,7 +89,7 @@ pub(super) enum What {
 
 /// A record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Record {
+pub(super) enum CatalogueRecord {
     Head(Head),
     Content(Box<Digest>),
     /// What became of looking into a content: no parts at all if it is nothing that could be taken apart.
@@ -100,7 +100,7 @@ pub(super) enum Record {
     Entry {
         /// Relative, empty for the tree itself.
         path: Vec<u8>,
-        what: What,
+        what: EntryKind,
     },
     End(Totals),
 }
@@ -144,11 +144,11 @@ pub(super) struct Encoder {
 
 impl Encoder {
     /// Appends a record to `out`.
-    pub(super) fn record(&mut self, record: &Record, out: &mut Vec<u8>) {
+    pub(super) fn record(&mut self, record: &CatalogueRecord, out: &mut Vec<u8>) {
         let mut body = std::mem::take(&mut self.body);
         body.clear();
         let kind = match record {
-            Record::Head(head) => {
+            CatalogueRecord::Head(head) => {
                 put_text(&mut body, head.params.as_bytes());
                 let details = &head.details;
                 put_text(&mut body, details.label.as_bytes());
@@ -169,7 +169,7 @@ impl Encoder {
                 }
                 1
             }
-            Record::Content(digest) => {
+            CatalogueRecord::Content(digest) => {
                 body.extend_from_slice(&digest.content.0);
                 put(&mut body, digest.size.0);
                 body.push(digest.kind.number() << 1 | u8::from(digest.words.is_some()));
@@ -179,7 +179,7 @@ impl Encoder {
                 packed::pack(&digest.chunks, &digest.signature, &mut body);
                 2
             }
-            Record::Look { content, apart } => {
+            CatalogueRecord::Look { content, apart } => {
                 put(&mut body, u64::from(*content));
                 body.push(u8::from(apart.is_some()));
                 if let Some((parts, skipped)) = apart {
@@ -192,7 +192,7 @@ impl Encoder {
                 }
                 3
             }
-            Record::Entry { path, what } => {
+            CatalogueRecord::Entry { path, what } => {
                 let both = path.iter().zip(&self.last);
                 let shared = both.take_while(|(a, b)| a == b).count();
                 put(&mut body, shared as u64);
@@ -201,7 +201,7 @@ impl Encoder {
                 put_what(&mut body, what);
                 4
             }
-            Record::End(totals) => {
+            CatalogueRecord::End(totals) => {
                 for number in [totals.contents, totals.files, totals.bytes, totals.unread] {
                     put(&mut body, number);
                 }
@@ -228,10 +228,10 @@ fn put_parts(body: &mut Vec<u8>, parts: &[Part]) {
     }
 }
 
-fn put_what(body: &mut Vec<u8>, what: &What) {
+fn put_what(body: &mut Vec<u8>, what: &EntryKind) {
     match what {
-        What::Dir => body.push(0),
-        What::File {
+        EntryKind::Dir => body.push(0),
+        EntryKind::File {
             file,
             mtime,
             content,
@@ -241,22 +241,22 @@ fn put_what(body: &mut Vec<u8>, what: &What) {
             put_signed(body, *mtime);
             put(body, u64::from(*content));
         }
-        What::Symlink(target) => {
+        EntryKind::Symlink(target) => {
             body.push(2);
             put_text(body, target);
         }
-        What::Special(kind) => {
+        EntryKind::Special(kind) => {
             body.push(3);
             let number = SPECIALS.iter().position(|special| special == kind);
             body.push(number.unwrap_or_default() as u8);
         }
-        What::Unreadable { file, size, errno } => {
+        EntryKind::Unreadable { file, size, errno } => {
             body.push(4);
             put(body, u64::from(*file));
             put(body, *size);
             put_signed(body, i64::from(*errno));
         }
-        What::Skipped { file, size, reason } => {
+        EntryKind::Skipped { file, size, reason } => {
             body.push(5);
             put(body, u64::from(*file));
             put(body, *size);
@@ -273,20 +273,25 @@ pub(super) struct Decoder {
 
 impl Decoder {
     /// The record of this kind and body; `None` if that cannot be.
-    pub(super) fn record(&mut self, kind: u8, body: &[u8], params: &Params) -> Option<Record> {
+    pub(super) fn record(
+        &mut self,
+        kind: u8,
+        body: &[u8],
+        params: &Params,
+    ) -> Option<CatalogueRecord> {
         let mut reader = Reader(body);
         let record = match kind {
-            1 => Record::Head(head(&mut reader)?),
-            2 => Record::Content(Box::new(content(&mut reader, params)?)),
+            1 => CatalogueRecord::Head(head(&mut reader)?),
+            2 => CatalogueRecord::Content(Box::new(content(&mut reader, params)?)),
             3 => look(&mut reader)?,
             4 => self.entry(&mut reader)?,
-            5 => Record::End(totals(&mut reader)?),
+            5 => CatalogueRecord::End(totals(&mut reader)?),
             _ => return None,
         };
         reader.end(record)
     }
 
-    fn entry(&mut self, reader: &mut Reader<'_>) -> Option<Record> {
+    fn entry(&mut self, reader: &mut Reader<'_>) -> Option<CatalogueRecord> {
         let shared = usize::try_from(reader.u64()?).ok()?;
         if shared > self.last.len() {
             return None;
@@ -297,27 +302,27 @@ impl Decoder {
             return None;
         }
         let what = match reader.byte()? {
-            0 => What::Dir,
-            1 => What::File {
+            0 => EntryKind::Dir,
+            1 => EntryKind::File {
                 file: reader.u32()?,
                 mtime: reader.i64()?,
                 content: reader.u32()?,
             },
-            2 => What::Symlink(bytes_of(reader)?.to_vec()),
-            3 => What::Special(*SPECIALS.get(usize::from(reader.byte()?))?),
-            4 => What::Unreadable {
+            2 => EntryKind::Symlink(bytes_of(reader)?.to_vec()),
+            3 => EntryKind::Special(*SPECIALS.get(usize::from(reader.byte()?))?),
+            4 => EntryKind::Unreadable {
                 file: reader.u32()?,
                 size: reader.u64()?,
                 errno: reader.i64()?.try_into().ok()?,
             },
-            5 => What::Skipped {
+            5 => EntryKind::Skipped {
                 file: reader.u32()?,
                 size: reader.u64()?,
                 reason: text_of(reader)?,
             },
             _ => return None,
         };
-        Some(Record::Entry {
+        Some(CatalogueRecord::Entry {
             path: self.last.clone(),
             what,
         })
@@ -373,7 +378,7 @@ fn is_path(path: &[u8]) -> bool {
         && path.split(|byte| *byte == b'/').all(is_name)
 }
 
-fn look(reader: &mut Reader<'_>) -> Option<Record> {
+fn look(reader: &mut Reader<'_>) -> Option<CatalogueRecord> {
     let content = reader.u32()?;
     let apart = match reader.byte()? {
         0 => None,
@@ -406,7 +411,7 @@ fn look(reader: &mut Reader<'_>) -> Option<Record> {
         }
         _ => return None,
     };
-    Some(Record::Look { content, apart })
+    Some(CatalogueRecord::Look { content, apart })
 }
 
 /// A number that is written with one added, 0 for none.

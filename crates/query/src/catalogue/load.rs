@@ -15,7 +15,7 @@ use resemble_index::{
 };
 use resemble_proto::catalogued;
 
-use super::format::{Apart, MOST_BYTES, Part, Record, What};
+use super::format::{Apart, CatalogueRecord, EntryKind, MOST_BYTES, Part};
 use super::{Catalogue, CatalogueError};
 
 /// Bytes of changes that are applied together, roughly.
@@ -101,7 +101,7 @@ pub fn unload_stray(index: &Index, wanted: &[PathBuf]) -> Result<(), CatalogueEr
 }
 
 /// A content by its number.
-struct Known {
+struct LoadedContent {
     digest: ContentDigest,
     size: u64,
     /// It has chunks, as what a file holds has.
@@ -125,7 +125,7 @@ struct Loader<'a> {
     fs: FsId,
     snapshot: Snapshot,
     catalogue: Catalogue,
-    contents: Vec<Known>,
+    contents: Vec<LoadedContent>,
     /// The content of each file, `None` of one that could not be read.
     files: Vec<Option<u32>>,
     batch: Batch,
@@ -144,9 +144,9 @@ impl Loader<'_> {
                 return Err(self.catalogue.forged());
             }
             match record {
-                Record::Head(_) => return Err(self.catalogue.forged()),
-                Record::Content(digest) => self.content(digest)?,
-                Record::Look { content, apart } => {
+                CatalogueRecord::Head(_) => return Err(self.catalogue.forged()),
+                CatalogueRecord::Content(digest) => self.content(digest)?,
+                CatalogueRecord::Look { content, apart } => {
                     if content as usize >= self.contents.len() {
                         return Err(self.catalogue.forged());
                     }
@@ -154,8 +154,8 @@ impl Loader<'_> {
                         apart.as_ref().map_or(0, |(parts, _)| parts.len() * CHANGE);
                     self.batch.looks.insert(content, apart);
                 }
-                Record::Entry { path, what } => self.entry(&path, what)?,
-                Record::End(totals) => {
+                CatalogueRecord::Entry { path, what } => self.entry(&path, what)?,
+                CatalogueRecord::End(totals) => {
                     ended = true;
                     let Loaded { files, bytes, .. } = self.loaded;
                     let contents = self.contents.len() as u64;
@@ -178,7 +178,7 @@ impl Loader<'_> {
 
     fn content(&mut self, digest: Box<Digest>) -> Result<(), CatalogueError> {
         let number = u32::try_from(self.contents.len()).map_err(|_| self.catalogue.forged())?;
-        self.contents.push(Known {
+        self.contents.push(LoadedContent {
             digest: digest.content,
             size: digest.size.0,
             whole: digest.chunks.total_len() == digest.size,
@@ -190,7 +190,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    fn entry(&mut self, path: &[u8], what: What) -> Result<(), CatalogueError> {
+    fn entry(&mut self, path: &[u8], what: EntryKind) -> Result<(), CatalogueError> {
         let path = if path.is_empty() {
             self.root.to_owned()
         } else {
@@ -198,22 +198,22 @@ impl Loader<'_> {
         };
         self.batch.weight += CHANGE + path.as_os_str().len();
         let change = match what {
-            What::Dir => Change::Dir(path),
+            EntryKind::Dir => Change::Dir(path),
             // A catalogue is a folder: its own place is no file.
             _ if path == self.root => return Err(self.catalogue.forged()),
-            What::Symlink(target) => Change::Symlink { path, target },
-            What::Special(kind) => Change::Special { path, kind },
-            What::Unreadable { file, size, errno } => {
+            EntryKind::Symlink(target) => Change::Symlink { path, target },
+            EntryKind::Special(kind) => Change::Special { path, kind },
+            EntryKind::Unreadable { file, size, errno } => {
                 let stat = self.file(file, size, 0, None)?;
                 let state = NewState::Unreadable(errno);
                 Change::File { path, stat, state }
             }
-            What::Skipped { file, size, reason } => {
+            EntryKind::Skipped { file, size, reason } => {
                 let stat = self.file(file, size, 0, None)?;
                 let state = NewState::Skipped(reason);
                 Change::File { path, stat, state }
             }
-            What::File {
+            EntryKind::File {
                 file,
                 mtime,
                 content,

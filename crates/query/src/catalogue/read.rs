@@ -12,7 +12,7 @@ use resemble_core::{ContentDigest, Params};
 use resemble_index::varint::Reader;
 use rustix::fs::{Mode, OFlags};
 
-use super::format::{self, CHECKSUM, Decoder, MAGIC, Record, SIGNED};
+use super::format::{self, CHECKSUM, CatalogueRecord, Decoder, MAGIC, SIGNED};
 use super::{CatalogueError, Head, Totals, VERSION};
 
 const TRUNCATED: &str = "it is damaged or was not copied to its end; copy or export it again";
@@ -172,7 +172,10 @@ impl Catalogue {
     }
 
     /// The next record after the head; `None` at the end, when the digest was right once more.
-    pub(super) fn next(&mut self, params: &Params) -> Result<Option<Record>, CatalogueError> {
+    pub(super) fn next(
+        &mut self,
+        params: &Params,
+    ) -> Result<Option<CatalogueRecord>, CatalogueError> {
         let mut raw = self.raw()?;
         while raw.as_ref().is_some_and(|(kind, _)| *kind == SIGNED) {
             raw = self.raw()?;

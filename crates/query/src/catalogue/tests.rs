@@ -12,7 +12,7 @@ use resemble_index::varint::put;
 use resemble_index::{Change, ContentRef, FileStat, FsId, Index, NewState, SpecialKind, Timestamp};
 use resemble_proto::catalogued;
 
-use super::format::{Encoder, MAGIC, Record, What};
+use super::format::{CatalogueRecord, Encoder, EntryKind, MAGIC};
 use super::*;
 
 fn details() -> Details {
@@ -25,15 +25,15 @@ fn details() -> Details {
     }
 }
 
-fn head() -> Record {
-    Record::Head(Head {
+fn head() -> CatalogueRecord {
+    CatalogueRecord::Head(Head {
         params: Params::default().to_string(),
         details: details(),
     })
 }
 
 /// The bytes of a catalogue of these records, whole and with the right digest.
-fn bytes_of(records: &[Record]) -> Vec<u8> {
+fn bytes_of(records: &[CatalogueRecord]) -> Vec<u8> {
     let mut encoder = Encoder::default();
     let mut out = MAGIC.to_vec();
     put(&mut out, VERSION);
@@ -67,7 +67,7 @@ fn loaded(bytes: &[u8]) -> Result<Loaded, CatalogueError> {
 }
 
 #[track_caller]
-fn refused(records: &[Record]) {
+fn refused(records: &[CatalogueRecord]) {
     let result = loaded(&bytes_of(records));
     assert!(
         matches!(result, Err(CatalogueError::Damaged { .. })),
@@ -79,27 +79,27 @@ fn content(bytes: &[u8]) -> Digest {
     Digest::of(bytes, &Params::default())
 }
 
-fn boxed(digest: Digest) -> Record {
-    Record::Content(Box::new(digest))
+fn boxed(digest: Digest) -> CatalogueRecord {
+    CatalogueRecord::Content(Box::new(digest))
 }
 
-fn entry(path: &str, what: What) -> Record {
-    Record::Entry {
+fn entry(path: &str, what: EntryKind) -> CatalogueRecord {
+    CatalogueRecord::Entry {
         path: path.as_bytes().to_vec(),
         what,
     }
 }
 
-fn file(number: u32, content: u32) -> What {
-    What::File {
+fn file(number: u32, content: u32) -> EntryKind {
+    EntryKind::File {
         file: number,
         mtime: -5,
         content,
     }
 }
 
-fn end(contents: u64, files: u64, bytes: u64) -> Record {
-    Record::End(Totals {
+fn end(contents: u64, files: u64, bytes: u64) -> CatalogueRecord {
+    CatalogueRecord::End(Totals {
         contents,
         files,
         bytes,
@@ -111,7 +111,7 @@ fn end(contents: u64, files: u64, bytes: u64) -> Record {
 fn a_sound_one_is_taken() {
     let records = [
         head(),
-        entry("", What::Dir),
+        entry("", EntryKind::Dir),
         boxed(content(b"hello")),
         entry("a", file(0, 0)),
         entry("b", file(0, 0)),
@@ -124,7 +124,7 @@ fn a_sound_one_is_taken() {
 /// Each is one lie in a catalogue whose digest is right.
 #[test]
 fn what_cannot_be_is_refused() {
-    let dir = || entry("", What::Dir);
+    let dir = || entry("", EntryKind::Dir);
     let hello = || boxed(content(b"hello"));
     for path in [
         "..",
@@ -136,7 +136,7 @@ fn what_cannot_be_is_refused() {
         "a\0b",
         &"a/".repeat(5000),
     ] {
-        refused(&[head(), dir(), entry(path, What::Dir), end(0, 0, 0)]);
+        refused(&[head(), dir(), entry(path, EntryKind::Dir), end(0, 0, 0)]);
     }
     // No end, two ends, other sums, something behind the end, a second head, no head.
     refused(&[head(), dir()]);
@@ -163,7 +163,7 @@ fn what_cannot_be_is_refused() {
     // Contents that nothing has.
     refused(&[head(), dir(), hello(), end(1, 0, 0)]);
     // A link may say anything: it is not followed.
-    let link = entry("a", What::Symlink(b"../../etc/passwd".to_vec()));
+    let link = entry("a", EntryKind::Symlink(b"../../etc/passwd".to_vec()));
     assert!(loaded(&bytes_of(&[head(), dir(), link, end(0, 0, 0)])).is_ok());
 }
 
@@ -175,7 +175,7 @@ fn contents_that_cannot_be_are_refused() {
         let size = digest.size.0;
         refused(&[
             head(),
-            entry("", What::Dir),
+            entry("", EntryKind::Dir),
             boxed(digest),
             entry("a", file(0, 0)),
             end(1, 1, size),
@@ -258,7 +258,7 @@ fn other_versions_and_parameters_are_told_apart() {
         .expect_err("another version")
         .to_string();
     assert!(said.contains("version 2"), "{said}");
-    let other = Record::Head(Head {
+    let other = CatalogueRecord::Head(Head {
         params: "tttd-1-2".to_owned(),
         details: details(),
     });
@@ -513,19 +513,21 @@ fn a_kept_one_is_replaced_whole_or_not_at_all() {
     assert!(!forget(&folder, "disk").expect("there is none"));
 }
 
-fn any_what() -> impl Strategy<Value = What> {
+fn any_what() -> impl Strategy<Value = EntryKind> {
     prop_oneof![
-        Just(What::Dir),
-        (any::<u32>(), any::<i64>(), any::<u32>()).prop_map(|(file, mtime, content)| What::File {
-            file,
-            mtime,
-            content
+        Just(EntryKind::Dir),
+        (any::<u32>(), any::<i64>(), any::<u32>()).prop_map(|(file, mtime, content)| {
+            EntryKind::File {
+                file,
+                mtime,
+                content,
+            }
         }),
-        any::<Vec<u8>>().prop_map(What::Symlink),
-        Just(What::Special(SpecialKind::Socket)),
+        any::<Vec<u8>>().prop_map(EntryKind::Symlink),
+        Just(EntryKind::Special(SpecialKind::Socket)),
         (any::<u32>(), any::<u64>(), any::<i32>())
-            .prop_map(|(file, size, errno)| What::Unreadable { file, size, errno }),
-        (any::<u32>(), any::<u64>(), ".*").prop_map(|(file, size, reason)| What::Skipped {
+            .prop_map(|(file, size, errno)| EntryKind::Unreadable { file, size, errno }),
+        (any::<u32>(), any::<u64>(), ".*").prop_map(|(file, size, reason)| EntryKind::Skipped {
             file,
             size,
             reason
@@ -547,7 +549,7 @@ fn signatures_of_earlier_catalogues_are_passed_over() {
     let bytes = b"if only for the while that this takes\n".repeat(40);
     let of_entries = [
         boxed(content(&bytes)),
-        entry("", What::Dir),
+        entry("", EntryKind::Dir),
         entry("a", file(0, 0)),
         end(1, 1, bytes.len() as u64),
     ];
@@ -585,23 +587,25 @@ fn signatures_of_earlier_catalogues_are_passed_over() {
     assert_eq!(catalogue.totals().expect("totals").files, 1);
 }
 
-fn any_record() -> impl Strategy<Value = Record> {
+fn any_record() -> impl Strategy<Value = CatalogueRecord> {
     let name = "[^/\0.]{1,6}";
     prop_oneof![
-        (prop::collection::vec(name, 0..4), any_what()).prop_map(|(names, what)| Record::Entry {
-            path: names.join("/").into_bytes(),
-            what,
+        (prop::collection::vec(name, 0..4), any_what()).prop_map(|(names, what)| {
+            CatalogueRecord::Entry {
+                path: names.join("/").into_bytes(),
+                what,
+            }
         }),
-        any_content().prop_map(|digest| Record::Content(Box::new(digest))),
-        any::<(u64, u64, u64, u64)>().prop_map(|(contents, files, bytes, unread)| Record::End(
-            Totals {
+        any_content().prop_map(|digest| CatalogueRecord::Content(Box::new(digest))),
+        any::<(u64, u64, u64, u64)>().prop_map(|(contents, files, bytes, unread)| {
+            CatalogueRecord::End(Totals {
                 contents,
                 files,
                 bytes,
                 unread,
-            }
-        )),
-        any::<u32>().prop_map(|content| Record::Look {
+            })
+        }),
+        any::<u32>().prop_map(|content| CatalogueRecord::Look {
             content,
             apart: None
         }),
@@ -623,7 +627,7 @@ fn any_record() -> impl Strategy<Value = Record> {
                     reason,
                 };
                 let parts = vec![part(None), part(Some(0)), part(Some(1))];
-                Record::Look {
+                CatalogueRecord::Look {
                     content,
                     apart: Some((parts, vec![skipped])),
                 }
@@ -695,7 +699,7 @@ fn limited_loader() {
 #[test]
 fn a_failure_of_the_index_is_told_and_not_what_follows_from_it() {
     let temp = tempfile::tempdir().expect("a folder");
-    let mut records = vec![head(), entry("", What::Dir)];
+    let mut records = vec![head(), entry("", EntryKind::Dir)];
     for number in 0..2000u32 {
         let bytes: Vec<u8> = (0..2000u32)
             .flat_map(|at| (at.wrapping_mul(2_654_435_761) ^ number).to_le_bytes())

@@ -9,7 +9,7 @@ use resemble_core::{ContentId, Digest, FileId};
 use resemble_index::{Entry, FileState, Look, ReadError, Snapshot};
 use resemble_proto::catalogued;
 
-use super::format::{Encoder, MAGIC, Part, Record, What};
+use super::format::{CatalogueRecord, Encoder, EntryKind, MAGIC, Part};
 use super::thin::Thinning;
 use super::{Details, Head, Samples, Totals, VERSION};
 
@@ -78,7 +78,7 @@ fn written(
     };
     writer.out.extend_from_slice(MAGIC);
     resemble_index::varint::put(&mut writer.out, VERSION);
-    writer.record(&Record::Head(Head {
+    writer.record(&CatalogueRecord::Head(Head {
         params: snapshot.params().to_string(),
         details: details.clone(),
     }));
@@ -142,7 +142,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn record(&mut self, record: &Record) {
+    fn record(&mut self, record: &CatalogueRecord) {
         self.encoder.record(record, &mut self.out);
         if self.out.len() >= PIECE {
             self.hand_on();
@@ -160,7 +160,7 @@ impl Writer<'_> {
     }
 
     fn finish(mut self) -> Totals {
-        self.record(&Record::End(self.written));
+        self.record(&CatalogueRecord::End(self.written));
         self.hand_on();
         let checksum = std::mem::take(&mut self.hasher).finish();
         if !self.broken {
@@ -196,9 +196,9 @@ impl Writer<'_> {
 
     fn entry(&mut self, path: Vec<u8>, entry: &Entry) -> Result<(), ReadError> {
         let what = match entry {
-            Entry::Dir(_) => What::Dir,
-            Entry::Symlink(target) => What::Symlink(target.clone()),
-            Entry::Special(kind) => What::Special(*kind),
+            Entry::Dir(_) => EntryKind::Dir,
+            Entry::Symlink(target) => EntryKind::Symlink(target.clone()),
+            Entry::Special(kind) => EntryKind::Special(*kind),
             Entry::File(id) => {
                 let Some(row) = self.snapshot.file(*id)? else {
                     return Ok(());
@@ -218,19 +218,21 @@ impl Writer<'_> {
                     self.written.unread += u64::from(state.is_err());
                 }
                 match state {
-                    Ok(content) => What::File {
+                    Ok(content) => EntryKind::File {
                         file,
                         mtime: row.stat.mtime.secs,
                         content,
                     },
-                    Err(FileState::Unreadable(errno)) => What::Unreadable { file, size, errno },
-                    Err(FileState::Skipped(reason)) => What::Skipped { file, size, reason },
+                    Err(FileState::Unreadable(errno)) => {
+                        EntryKind::Unreadable { file, size, errno }
+                    }
+                    Err(FileState::Skipped(reason)) => EntryKind::Skipped { file, size, reason },
                     // Taken care of above.
                     Err(FileState::Settled(_) | FileState::Unsettled(_)) => return Ok(()),
                 }
             }
         };
-        self.record(&Record::Entry { path, what });
+        self.record(&CatalogueRecord::Entry { path, what });
         Ok(())
     }
 
@@ -259,7 +261,7 @@ impl Writer<'_> {
             thinning.see(&digest);
         }
         let number = self.contents.len() as u32;
-        self.record(&Record::Content(Box::new(digest)));
+        self.record(&CatalogueRecord::Content(Box::new(digest)));
         self.contents.insert(id, number);
         self.written.contents += 1;
         Ok(number)
@@ -300,7 +302,7 @@ impl Writer<'_> {
                 Some((parts, skipped))
             }
         };
-        self.record(&Record::Look {
+        self.record(&CatalogueRecord::Look {
             content: number,
             apart,
         });
@@ -332,9 +334,9 @@ impl Writer<'_> {
         }
         files.sort_unstable_by_key(|(digest, ..)| *digest);
         let width = files.len().to_string().len();
-        let tree = Record::Entry {
+        let tree = CatalogueRecord::Entry {
             path: Vec::new(),
-            what: What::Dir,
+            what: EntryKind::Dir,
         };
         self.record(&tree);
         for (at, (_, content, size)) in files.into_iter().enumerate() {
@@ -344,9 +346,9 @@ impl Writer<'_> {
             let content = self.looked_content(content)?;
             self.written.files += 1;
             self.written.bytes += size.0;
-            self.record(&Record::Entry {
+            self.record(&CatalogueRecord::Entry {
                 path: format!("{:0width$}", at + 1).into_bytes(),
-                what: What::File {
+                what: EntryKind::File {
                     file: at as u32,
                     mtime: 0,
                     content,

@@ -36,7 +36,7 @@ use super::sides::{Entry, Holders, Sides};
 
 /// A row before it is an answer. Places in [`Side::entries`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Row {
+pub(super) struct ClassRow {
     pub(super) class: CompareClass,
     pub(super) a: Option<u32>,
     pub(super) b: Option<u32>,
@@ -82,7 +82,7 @@ pub(super) struct Classes<'a> {
     settled: [Vec<bool>; 2],
     /// Whether something lies in it.
     contains: [Vec<bool>; 2],
-    rows: Vec<Row>,
+    rows: Vec<ClassRow>,
 }
 
 impl<'a> Classes<'a> {
@@ -127,7 +127,11 @@ impl<'a> Classes<'a> {
     }
 
     /// The rows, in no order.
-    pub(super) fn rows(mut self, joined: &Joined, partners: &Partners) -> (Vec<Row>, Known<'a>) {
+    pub(super) fn rows(
+        mut self,
+        joined: &Joined,
+        partners: &Partners,
+    ) -> (Vec<ClassRow>, Known<'a>) {
         self.same_paths(joined, &partners.twins);
         self.equal_bytes();
         self.pairs(|link| link.relation == Some(Relation::Near));
@@ -158,14 +162,14 @@ impl<'a> Classes<'a> {
         !self.settled[side][at as usize]
     }
 
-    fn push(&mut self, row: Row) {
+    fn push(&mut self, row: ClassRow) {
         self.rows.push(row);
     }
 
     fn settle(&mut self, a: u32, b: u32, class: CompareClass, measures: Option<Measures>) {
         self.settled[0][a as usize] = true;
         self.settled[1][b as usize] = true;
-        self.push(Row {
+        self.push(ClassRow {
             class,
             a: Some(a),
             b: Some(b),
@@ -185,7 +189,7 @@ impl<'a> Classes<'a> {
     ) {
         self.settled[side][at as usize] = true;
         let (a, b) = if side == 0 { (at, other) } else { (other, at) };
-        self.push(Row {
+        self.push(ClassRow {
             class,
             a: Some(a),
             b: Some(b),
@@ -495,7 +499,7 @@ impl<'a> Classes<'a> {
         for side in 0..2 {
             for at in 0..self.settled[side].len() as u32 {
                 if self.content(side, at).is_some() && self.is_open(side, at) {
-                    self.push(Row {
+                    self.push(ClassRow {
                         class: [CompareClass::OnlyA, CompareClass::OnlyB][side],
                         a: (side == 0).then_some(at),
                         b: (side == 1).then_some(at),

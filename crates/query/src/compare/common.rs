@@ -80,12 +80,12 @@ impl Suspects {
 
 /// The keys that more than the limit of the contents have.
 #[derive(Debug, Default)]
-pub(super) struct Common {
+pub(super) struct CommonKeys {
     keys: HashSet<u64>,
     filter: Vec<u64>,
 }
 
-impl Common {
+impl CommonKeys {
     /// Those of these keys of which more are counted than the limit.
     pub(super) fn of(parts: impl IntoIterator<Item = HashMap<u64, u32>>, limit: u32) -> Self {
         let mut counts: HashMap<u64, u32> = HashMap::new();
@@ -119,7 +119,7 @@ impl Common {
     }
 }
 
-impl Boilerplate for Common {
+impl Boilerplate for CommonKeys {
     fn chunk(&self, key: u64) -> bool {
         self.has(key | CHUNK)
     }
@@ -144,7 +144,7 @@ mod tests {
         for key in (0..50).flat_map(keys).filter(|&key| suspects.has(key)) {
             *counts.entry(key).or_default() += 1;
         }
-        let common = Common::of([counts], 10);
+        let common = CommonKeys::of([counts], 10);
         for key in 0..50u64 {
             assert_eq!(common.chunk(key), 50 - key > 10, "{key}");
             assert!(!common.fingerprint(Fingerprint(key)));

@@ -6,8 +6,8 @@ use resemble_core::Score;
 use resemble_proto::message::{CompareClass, Discount};
 use resemble_proto::number::Fraction;
 
-use super::classes::Row;
-use super::partners::Question;
+use super::classes::ClassRow;
+use super::partners::PartnerQuestion;
 use super::sides::Sides;
 use crate::ask::AskError;
 use crate::nominate::evidence::Counts;
@@ -19,7 +19,7 @@ use crate::parallel::in_parallel;
 pub(super) struct Discounts(pub(super) HashMap<(u32, u32), Option<(Fraction, u32)>>);
 
 /// The unequal contents of a row that have something in common, and its score.
-fn pair_of(sides: &Sides, row: &Row) -> Option<((u32, u32), Score)> {
+fn pair_of(sides: &Sides, row: &ClassRow) -> Option<((u32, u32), Score)> {
     if matches!(row.class, CompareClass::Same | CompareClass::Moved) {
         return None;
     }
@@ -32,9 +32,9 @@ fn pair_of(sides: &Sides, row: &Row) -> Option<((u32, u32), Score)> {
 impl Discounts {
     /// Those of these rows.
     pub(super) fn of(
-        question: &Question<'_>,
+        question: &PartnerQuestion<'_>,
         counts: &Counts,
-        rows: &[Row],
+        rows: &[ClassRow],
     ) -> Result<Self, AskError> {
         let mut pairs: Vec<((u32, u32), Score)> = rows
             .iter()
@@ -55,13 +55,13 @@ impl Discounts {
     }
 
     /// Whether all of these rows are known.
-    pub(super) fn know(&self, sides: &Sides, rows: &[Row]) -> bool {
+    pub(super) fn know(&self, sides: &Sides, rows: &[ClassRow]) -> bool {
         let mut pairs = rows.iter().filter_map(|row| pair_of(sides, row));
         pairs.all(|(pair, _)| self.0.contains_key(&pair))
     }
 
     /// That of a row.
-    pub(super) fn told(&self, sides: &Sides, row: &Row) -> Discount {
+    pub(super) fn told(&self, sides: &Sides, row: &ClassRow) -> Discount {
         let told = pair_of(sides, row).and_then(|(pair, score)| {
             let (left, contents) = (*self.0.get(&pair)?)?;
             Some(Counts::told(Fraction::from(score), left, contents))

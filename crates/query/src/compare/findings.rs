@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Terms;
 use super::discounts::Discounts;
-use super::partners::{Partners, Question};
+use super::partners::{PartnerQuestion, Partners};
 use super::sides::{Holders, Sides};
 use crate::compare::cache::codec;
 
@@ -136,7 +136,10 @@ pub(super) fn encode(partners: &Partners, discounts: &Discounts) -> Vec<u8> {
 }
 
 /// What [`encode`] wrote about the contents of this question; `None`: it is not that.
-pub(super) fn decode(bytes: &[u8], question: &Question<'_>) -> Option<(Partners, Discounts)> {
+pub(super) fn decode(
+    bytes: &[u8],
+    question: &PartnerQuestion<'_>,
+) -> Option<(Partners, Discounts)> {
     let findings: Findings = codec::decode(bytes)?;
     let contents = question.sides.contents.len();
     let is_content = |number: u32| (number as usize) < contents;

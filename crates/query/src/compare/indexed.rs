@@ -91,7 +91,7 @@ pub(super) fn sides<'a>(
 
 /// One side with its own numbers.
 #[derive(Default)]
-struct Listed {
+struct ListedSide {
     side: Side,
     contents: Vec<(ContentId, Content)>,
     errors: Vec<SoftError>,
@@ -103,7 +103,7 @@ fn listed(
     root: &Path,
     leave_out: Option<&Path>,
     scope: &Scope,
-) -> Result<Listed, AskError> {
+) -> Result<ListedSide, AskError> {
     let rules = Rules::new(root, scope)?;
     let leave_out = leave_out.map(|below| root.join(below));
     let mut found: Vec<(Box<[u8]>, Known)> = Vec::new();
@@ -141,10 +141,10 @@ fn listed(
             source: io::Error::from(Errno::NOENT),
         });
     }
-    let mut listed = Listed {
+    let mut listed = ListedSide {
         side,
         skipped,
-        ..Listed::default()
+        ..ListedSide::default()
     };
     let mut numbers: HashMap<ContentId, u32> = HashMap::new();
     let mut known_files: HashMap<FileId, What> = HashMap::new();
@@ -177,7 +177,7 @@ fn listed(
     Ok(listed)
 }
 
-impl Listed {
+impl ListedSide {
     fn file(
         &mut self,
         snapshot: &Snapshot,

@@ -42,7 +42,7 @@ use resemble_proto::message::{CompareOptions, CompareRequest, Comparison, Whole}
 
 use self::classes::{Classes, Joined, Known};
 use self::discounts::Discounts;
-use self::partners::{Partners, Question};
+use self::partners::{PartnerQuestion, Partners};
 use self::sides::{Holders, Pieces, Side, Sides};
 use crate::ask::AskError;
 
@@ -121,7 +121,7 @@ pub(crate) fn of_sides(
         subjects.dedup();
         subjects
     });
-    let question = Question {
+    let question = PartnerQuestion {
         sides,
         pieces,
         templates: terms.templates,

@@ -5,9 +5,9 @@
 //!
 //! 1. Contents are the subjects, not files: a file that lies about in ten copies is looked up once, and one
 //!    whose equal is on the other side not at all.
-//! 2. The pieces of a batch of subjects are put into one table ([`Wanted`]); every content of both sides goes
+//! 2. The pieces of a batch of subjects are put into one table ([`WantedKeys`]); every content of both sides goes
 //!    by once and counts what it has in common with each subject. Pieces that more than 1,000 contents
-//!    have count for nobody ([`Common`]), so a piece concerns at most 1,000 subjects, and the work is in
+//!    have count for nobody ([`CommonKeys`]), so a piece concerns at most 1,000 subjects, and the work is in
 //!    proportion to the two trees.
 //! 3. A pair whose common pieces could not come to the least containment under any distribution of edits
 //!    is dropped before it is measured.
@@ -24,9 +24,9 @@ use resemble_core::similarity::{self, Prepared, Templates, Unit};
 use resemble_core::{ByteLen, ContentId, Measures, Relation, Score};
 use resemble_proto::message::{CompareOptions, SoftError};
 
-use self::candidates::Found;
+use self::candidates::FoundCandidates;
 use self::cover::Cover;
-use super::common::Common;
+use super::common::CommonKeys;
 use super::sides::{Content, Holders, Pieces, Sides};
 use super::wanted::evidence_keys;
 use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
@@ -55,7 +55,7 @@ impl Link {
 }
 
 /// Everything that is asked about contents.
-pub(super) struct Question<'a> {
+pub(super) struct PartnerQuestion<'a> {
     pub(super) sides: &'a Sides,
     pub(super) pieces: &'a dyn Pieces,
     pub(super) templates: &'a Templates,
@@ -77,7 +77,7 @@ pub(super) struct Partners {
     pub(super) errors: Vec<SoftError>,
 }
 
-impl Question<'_> {
+impl PartnerQuestion<'_> {
     fn content(&self, content: u32) -> &Content {
         &self.sides.contents[content as usize]
     }
@@ -134,7 +134,7 @@ impl Question<'_> {
             }
             is
         });
-        let mut found = Found::default();
+        let mut found = FoundCandidates::default();
         // Without subjects the twins are measured all the same, and need to know what is common.
         let mut batches = all.chunks(BATCH);
         self.look_up(
@@ -146,7 +146,7 @@ impl Question<'_> {
         for batch in batches {
             self.look_up(batch, &is_subject, &mut found, &mut counts)?;
         }
-        let Found {
+        let FoundCandidates {
             common, candidates, ..
         } = found;
         let common = common.unwrap_or_default();
@@ -176,7 +176,7 @@ impl Question<'_> {
         &self,
         candidates: &[(u32, u32)],
         is_subject: &[Vec<bool>; 2],
-        common: &Common,
+        common: &CommonKeys,
         partners: &mut Partners,
     ) -> Result<(), AskError> {
         // By content of A: its pieces are unpacked once.
@@ -242,7 +242,7 @@ impl Question<'_> {
         &self,
         a: &Ready,
         b: &Ready,
-        common: &Common,
+        common: &CommonKeys,
         errors: &mut Vec<SoftError>,
     ) -> Measures {
         let largest = a.kept.whole.max(b.kept.whole);
@@ -313,7 +313,7 @@ struct Ready {
 }
 
 impl Ready {
-    fn of(kept: Kept, common: &Common) -> Self {
+    fn of(kept: Kept, common: &CommonKeys) -> Self {
         let prepared = Prepared::of(&kept.sketch(), common);
         Self { kept, prepared }
     }

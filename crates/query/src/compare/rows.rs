@@ -6,9 +6,9 @@ use resemble_proto::message::{
 };
 use resemble_proto::number::Fraction;
 
-use super::classes::{Joined, Known, Row};
+use super::classes::{ClassRow, Joined, Known};
 use super::discounts::Discounts;
-use super::partners::{Partners, Question};
+use super::partners::{PartnerQuestion, Partners};
 use super::sides::{Side, Sides, What, path_text};
 use super::trees::{self, Vote};
 use crate::ask::AskError;
@@ -19,10 +19,10 @@ const OTHERS: usize = crate::find::LISTED;
 
 /// Puts the answer together.
 pub(super) fn answer(
-    question: &Question<'_>,
+    question: &PartnerQuestion<'_>,
     params: &Params,
     joined: &Joined,
-    mut rows: Vec<Row>,
+    mut rows: Vec<ClassRow>,
     known: &Known<'_>,
     partners: &Partners,
     discounts: &Discounts,
@@ -86,13 +86,18 @@ pub(super) fn answer(
 }
 
 /// Rows with a file of A by its path, then by that of B; rows of B alone after them.
-fn place<'a>(sides: &'a Sides, row: &Row) -> (bool, Option<&'a [u8]>, Option<&'a [u8]>) {
+fn place<'a>(sides: &'a Sides, row: &ClassRow) -> (bool, Option<&'a [u8]>, Option<&'a [u8]>) {
     let path = |side: &'a Side, at: Option<u32>| at.map(|at| &*side.entries[at as usize].path);
     let a = path(&sides.a, row.a);
     (a.is_none(), a, path(&sides.b, row.b))
 }
 
-fn row(question: &Question<'_>, row: &Row, known: &Known<'_>, discounts: &Discounts) -> CompareRow {
+fn row(
+    question: &PartnerQuestion<'_>,
+    row: &ClassRow,
+    known: &Known<'_>,
+    discounts: &Discounts,
+) -> CompareRow {
     let sides = question.sides;
     let entry = |side: usize, at: Option<u32>| {
         at.map(|at| &[&sides.a, &sides.b][side].entries[at as usize])
@@ -150,7 +155,7 @@ fn row(question: &Question<'_>, row: &Row, known: &Known<'_>, discounts: &Discou
 
 /// How much of each side lies in any file of the other.
 fn bytes(
-    question: &Question<'_>,
+    question: &PartnerQuestion<'_>,
     known: &Known<'_>,
     partners: &Partners,
     summary: &mut CompareSummary,
@@ -210,8 +215,8 @@ fn bytes(
 
 /// Files with no equal and no resembling file on the other side.
 fn not_found(
-    question: &Question<'_>,
-    rows: &[Row],
+    question: &PartnerQuestion<'_>,
+    rows: &[ClassRow],
     known: &Known<'_>,
     partners: &Partners,
     summary: &mut CompareSummary,
@@ -272,11 +277,11 @@ fn others(sides: &Sides, joined: &Joined, summary: &mut CompareSummary) -> Vec<O
 }
 
 /// What every row that leads to another path says of the directories above.
-fn votes(sides: &Sides, rows: &[Row]) -> Vec<Vote> {
+fn votes(sides: &Sides, rows: &[ClassRow]) -> Vec<Vote> {
     let leads_away = rows
         .iter()
         .filter(|row| !matches!(row.class, CompareClass::Same | CompareClass::Edited));
-    let vote = |row: &Row| {
+    let vote = |row: &ClassRow| {
         let (a, b) = (row.a?, row.b?);
         let size = |side: &Side, at: u32| sides.content_of(&side.entries[at as usize]);
         let (size_a, size_b) = (size(&sides.a, a)?.size.0, size(&sides.b, b)?.size.0);

@@ -28,9 +28,9 @@ const NEARLY: f64 = 0.9;
 const LEAST_FILES: u64 = 2;
 
 /// Files and bytes below each directory of a side.
-struct Totals<'a>(HashMap<&'a [u8], (u64, u64)>);
+struct DirTotals<'a>(HashMap<&'a [u8], (u64, u64)>);
 
-impl<'a> Totals<'a> {
+impl<'a> DirTotals<'a> {
     fn of(side: &'a Side, sides: &Sides) -> Self {
         let mut totals: HashMap<&[u8], (u64, u64)> = HashMap::new();
         for entry in &side.entries {
@@ -90,7 +90,10 @@ pub(super) fn moved(sides: &Sides, votes: &[Vote]) -> Vec<TreeRow> {
             }
         }
     }
-    let (totals_a, totals_b) = (Totals::of(&sides.a, sides), Totals::of(&sides.b, sides));
+    let (totals_a, totals_b) = (
+        DirTotals::of(&sides.a, sides),
+        DirTotals::of(&sides.b, sides),
+    );
     let mut named: Vec<&[u8]> = Vec::new();
     let mut rows = Vec::new();
     // Ascending: a directory comes before those below it.

@@ -21,7 +21,7 @@ pub(super) const fn spread(key: u64) -> u64 {
 }
 
 /// Every key that a batch of contents has, and which of them have it.
-pub(super) struct Wanted {
+pub(super) struct WantedKeys {
     /// Distinct.
     pub(super) keys: Vec<u64>,
     starts: Vec<u32>,
@@ -40,7 +40,7 @@ pub(super) struct Wanted {
 /// Bits of the filter: 2 MiB.
 const FILTER: u32 = 24;
 
-impl Wanted {
+impl WantedKeys {
     /// Of (key, place in the batch, bytes of the piece), in any order; a key stands once for each place.
     pub(super) fn new(pairs: Vec<(u64, u32, u32)>) -> Self {
         // Sorting is half of the work: every thread takes the keys that end in its number.
@@ -144,7 +144,7 @@ mod tests {
                 naive.entry(key | CHUNK).or_default().insert(place);
             }
             let pairs = pairs.into_iter().map(|(key, place)| (key | CHUNK, place, 7));
-            let wanted = Wanted::new(pairs.rev().collect());
+            let wanted = WantedKeys::new(pairs.rev().collect());
             for key in (0..500).map(|key| key | CHUNK).chain(others) {
                 let found = wanted.find(key).map(|at| wanted.places(at).to_vec());
                 let expected = naive

@@ -30,7 +30,7 @@ pub(super) struct Verifier {
 }
 
 /// An open file and its stat.
-type Opened = (OwnedFd, Stat);
+type OpenFile = (OwnedFd, Stat);
 
 /// What became of a candidate.
 enum Tried {
@@ -127,7 +127,7 @@ impl Verifier {
     fn try_one(
         &mut self,
         path: &Path,
-        ours: &Opened,
+        ours: &OpenFile,
         outside: &Outside<'_>,
         root: &Anchor,
         candidate: &Path,
@@ -157,7 +157,7 @@ impl Verifier {
             return Ok(Tried::Changed);
         }
         let equal = self.equal(ours, &theirs)?;
-        let still = |opened: &Opened| {
+        let still = |opened: &OpenFile| {
             Stat::of(opened.0.as_fd()).is_ok_and(|after| after.unchanged_since(&opened.1))
         };
         Ok(match (equal, still(ours), still(&theirs)) {
@@ -169,7 +169,7 @@ impl Verifier {
 
     /// Whether two files of one size hold the same bytes. Where both have a hole nothing is read.
     /// A failure to read theirs makes them unequal, one to read ours is returned.
-    fn equal(&mut self, ours: &Opened, theirs: &Opened) -> rustix::io::Result<bool> {
+    fn equal(&mut self, ours: &OpenFile, theirs: &OpenFile) -> rustix::io::Result<bool> {
         let size = ours.1.size;
         if size > PIECE as u64 {
             for opened in [ours, theirs] {

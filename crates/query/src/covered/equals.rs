@@ -79,22 +79,22 @@ impl<'a> Outside<'a> {
 
 /// A path that the index knows a content at.
 #[derive(Debug)]
-struct Place {
+struct IndexedPlace {
     path: PathBuf,
     file: FileId,
 }
 
 /// The places of one content, by raw path.
 #[derive(Debug, Default)]
-struct Holders {
-    places: Vec<Place>,
+struct ContentPlaces {
+    places: Vec<IndexedPlace>,
     by_name: HashMap<OsString, Vec<usize>>,
 }
 
 /// The places of all contents in question that lie under a root and outside of the directory.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    by_content: HashMap<ContentId, Holders>,
+    by_content: HashMap<ContentId, ContentPlaces>,
 }
 
 impl Places {
@@ -103,7 +103,7 @@ impl Places {
         outside: &Outside<'_>,
         contents: impl Iterator<Item = ContentId>,
     ) -> Result<Self, ReadError> {
-        let mut by_content: HashMap<ContentId, Holders> = HashMap::new();
+        let mut by_content: HashMap<ContentId, ContentPlaces> = HashMap::new();
         for content in contents {
             if by_content.contains_key(&content) {
                 continue;
@@ -112,7 +112,7 @@ impl Places {
             for file in snapshot.files_of(content)? {
                 let paths = snapshot.paths(file)?.into_iter();
                 let outside = paths.filter(|path| outside.root_of(path).is_some());
-                places.extend(outside.map(|path| Place { path, file }));
+                places.extend(outside.map(|path| IndexedPlace { path, file }));
             }
             places.sort_unstable_by(|a, b| raw(&a.path).cmp(raw(&b.path)));
             let mut by_name: HashMap<OsString, Vec<usize>> = HashMap::new();
@@ -120,7 +120,7 @@ impl Places {
                 let name = place.path.file_name().unwrap_or_default();
                 by_name.entry(name.to_owned()).or_default().push(at);
             }
-            by_content.insert(content, Holders { places, by_name });
+            by_content.insert(content, ContentPlaces { places, by_name });
         }
         Ok(Self { by_content })
     }

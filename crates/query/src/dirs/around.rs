@@ -45,7 +45,7 @@ const MOST_DIRS: usize = 1000;
 const SLACK: u64 = 64 << 10;
 
 /// One content below the directory.
-struct Own {
+struct OwnContent {
     size: u64,
     files: u64,
     /// One of the files.
@@ -54,7 +54,7 @@ struct Own {
 
 /// What a directory elsewhere has in common, as far as it is known.
 #[derive(Clone, Copy, Default)]
-struct Common {
+struct DirCommon {
     /// Bytes of ours that it has.
     to: u64,
     /// Bytes of it that we have.
@@ -63,7 +63,7 @@ struct Common {
     last: (Option<ContentId>, Option<FileId>),
 }
 
-impl Common {
+impl DirCommon {
     fn both(self) -> u64 {
         self.to + self.from
     }
@@ -87,7 +87,10 @@ pub(super) fn bases(snapshot: &Snapshot, dir: &Path) -> Result<Vec<PathBuf>, Ask
     Ok(complete(snapshot, bytes, &common)?)
 }
 
-fn own(snapshot: &Snapshot, dir: &Path) -> Result<Option<HashMap<ContentId, Own>>, ReadError> {
+fn own(
+    snapshot: &Snapshot,
+    dir: &Path,
+) -> Result<Option<HashMap<ContentId, OwnContent>>, ReadError> {
     let mut paths: Vec<(FileId, PathBuf)> = Vec::new();
     snapshot.walk(dir, &mut |path, entry| {
         if let Entry::File(file) = entry {
@@ -103,7 +106,7 @@ fn own(snapshot: &Snapshot, dir: &Path) -> Result<Option<HashMap<ContentId, Own>
         return Ok(None);
     }
     let mut seen = HashSet::new();
-    let mut own: HashMap<ContentId, Own> = HashMap::new();
+    let mut own: HashMap<ContentId, OwnContent> = HashMap::new();
     for (file, path) in paths {
         if !seen.insert(file) {
             continue;
@@ -113,7 +116,9 @@ fn own(snapshot: &Snapshot, dir: &Path) -> Result<Option<HashMap<ContentId, Own>
         {
             let size = row.stat.size.0;
             let files = 0;
-            let entry = own.entry(content).or_insert(Own { size, files, path });
+            let entry = own
+                .entry(content)
+                .or_insert(OwnContent { size, files, path });
             entry.files += 1;
         }
     }
@@ -123,10 +128,10 @@ fn own(snapshot: &Snapshot, dir: &Path) -> Result<Option<HashMap<ContentId, Own>
 fn common(
     snapshot: &Snapshot,
     dir: &Path,
-    own: &HashMap<ContentId, Own>,
-) -> Result<HashMap<PathBuf, Common>, AskError> {
-    let mut common: HashMap<PathBuf, Common> = HashMap::new();
-    let mut largest: Vec<(bool, ContentId, &Own)> = Vec::new();
+    own: &HashMap<ContentId, OwnContent>,
+) -> Result<HashMap<PathBuf, DirCommon>, AskError> {
+    let mut common: HashMap<PathBuf, DirCommon> = HashMap::new();
+    let mut largest: Vec<(bool, ContentId, &OwnContent)> = Vec::new();
     for (&content, of) in own {
         let files = snapshot.files_of(content)?;
         if files.len() > snapshot.boilerplate_limit() as usize {
@@ -202,8 +207,8 @@ fn paths_of(snapshot: &Snapshot, content: ContentId) -> Result<Vec<PathBuf>, Rea
 fn climb(
     dir: &Path,
     file: &Path,
-    common: &mut HashMap<PathBuf, Common>,
-    count: &mut dyn FnMut(&mut Common),
+    common: &mut HashMap<PathBuf, DirCommon>,
+    count: &mut dyn FnMut(&mut DirCommon),
 ) -> bool {
     if file.starts_with(dir) {
         return false;
@@ -226,10 +231,10 @@ fn climb(
 fn complete(
     snapshot: &Snapshot,
     own_bytes: u64,
-    common: &HashMap<PathBuf, Common>,
+    common: &HashMap<PathBuf, DirCommon>,
 ) -> Result<Vec<PathBuf>, ReadError> {
     // From below; those with most in common first, while there is room.
-    let mut order: Vec<(&Path, Common)> = common
+    let mut order: Vec<(&Path, DirCommon)> = common
         .iter()
         .map(|(path, common)| (path.as_path(), *common))
         .collect();
@@ -239,7 +244,7 @@ fn complete(
     });
     let mut counted: HashMap<&Path, Counted> = HashMap::new();
     // Of what lies below each: what the best of it has in common, and its bytes.
-    let mut tightest: HashMap<&Path, (Common, u64)> = HashMap::new();
+    let mut tightest: HashMap<&Path, (DirCommon, u64)> = HashMap::new();
     let mut room = MOST_ENTRIES;
     for &(path, common) in &order {
         let below = tightest.get(path).copied();
@@ -247,7 +252,8 @@ fn complete(
         let (bytes, complete) = count(snapshot, path, most, &counted, &mut room)?;
         let this = complete.then_some((common, bytes));
         let best = [this, below].into_iter().flatten().reduce(|one, other| {
-            let alike = |of: (Common, u64)| of.0.both() as f64 / (own_bytes + of.1).max(1) as f64;
+            let alike =
+                |of: (DirCommon, u64)| of.0.both() as f64 / (own_bytes + of.1).max(1) as f64;
             if alike(other) > alike(one) {
                 other
             } else {
@@ -264,7 +270,7 @@ fn complete(
         }
     }
     let is_complete = |path: &Path| counted.get(path).is_some_and(|counted| counted.complete);
-    let mut topmost: Vec<(&Path, Common)> = order
+    let mut topmost: Vec<(&Path, DirCommon)> = order
         .into_iter()
         .filter(|(path, _)| is_complete(path) && !path.parent().is_some_and(is_complete))
         .collect();
@@ -277,7 +283,7 @@ fn complete(
 }
 
 /// With more bytes a directory could not be listed.
-fn most_bytes(own: u64, common: Common, below: Option<(Common, u64)>) -> u64 {
+fn most_bytes(own: u64, common: DirCommon, below: Option<(DirCommon, u64)>) -> u64 {
     let inside = if common.to.saturating_mul(4) >= own {
         u64::MAX
     } else {

@@ -13,7 +13,7 @@ use resemble_index::{ContentRow, ReadError, Snapshot};
 use resemble_proto::number::Fraction;
 
 use crate::judge::estimate::{enough_shared, estimate_prepared};
-use crate::nominate::block::{Block, Common};
+use crate::nominate::block::{Common, PostingBlock};
 use crate::nominate::evidence::Kept;
 use crate::parallel::threads;
 
@@ -22,7 +22,7 @@ const MOST: usize = 64;
 
 /// Where the files of a content lie, if only the pairs of one directory are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Side {
+pub(super) enum WhichSide {
     /// That is not so: it may be linked with any.
     Any,
     /// Below the directory only: it may be linked with those outside.
@@ -33,7 +33,7 @@ pub(super) enum Side {
     Both,
 }
 
-impl Side {
+impl WhichSide {
     fn links_with(self, other: Self) -> bool {
         self == Self::Any || (self == Self::Outside) != (other == Self::Outside)
     }
@@ -44,7 +44,7 @@ impl Side {
 pub(super) fn between(
     snapshot: &Snapshot,
     contents: &[ContentId],
-    side: impl Fn(ContentId) -> Side,
+    side: impl Fn(ContentId) -> WhichSide,
     most: usize,
 ) -> Result<Vec<Link>, ReadError> {
     let mut rows: Vec<(u32, ContentRow)> = Vec::new();
@@ -57,18 +57,18 @@ pub(super) fn between(
     }
     if rows.len() > most {
         rows.sort_unstable_by_key(|(number, row)| {
-            (side(row.id) == Side::Both, Reverse(row.size), *number)
+            (side(row.id) == WhichSide::Both, Reverse(row.size), *number)
         });
         rows.truncate(most);
     }
-    let sides: Vec<Side> = rows.iter().map(|(_, row)| side(row.id)).collect();
+    let sides: Vec<WhichSide> = rows.iter().map(|(_, row)| side(row.id)).collect();
     let numbers: Vec<u32> = rows.iter().map(|&(number, _)| number).collect();
     let kept: Result<Vec<Kept>, _> = rows
         .iter()
         .map(|(_, row)| Kept::of(snapshot, row))
         .collect();
     let kept = kept?;
-    let (block, counts) = Block::counting(kept, snapshot.boilerplate_limit());
+    let (block, counts) = PostingBlock::counting(kept, snapshot.boilerplate_limit());
     let mut block = block.with_stop(snapshot.stop());
     let mut bounds: Vec<Bound> = Vec::with_capacity(block.kept.len());
     let mut prepared: Vec<Prepared> = Vec::with_capacity(block.kept.len());

@@ -28,7 +28,7 @@ use resemble_proto::path::PathText;
 use crate::ask::AskError;
 use crate::find::LISTED;
 use crate::scope::ScopedFiles;
-use links::Side;
+use links::WhichSide;
 use trees::Trees;
 
 /// The larger containment that a pair must have unless the question says otherwise.
@@ -125,8 +125,8 @@ fn trees(
     let bases: Vec<&Path> = within.map(PathText::as_path).collect();
     let sides = of.map(|dir| sides(members, dir));
     let side = |content| match &sides {
-        None => Side::Any,
-        Some(sides) => sides.get(&content).copied().unwrap_or(Side::Outside),
+        None => WhichSide::Any,
+        Some(sides) => sides.get(&content).copied().unwrap_or(WhichSide::Outside),
     };
     Ok(Trees::of(snapshot, members, &bases, |contents| {
         links::between(snapshot, contents, side, most)
@@ -134,18 +134,18 @@ fn trees(
 }
 
 /// Where the files of each content lie.
-fn sides(members: &ScopedFiles, dir: &Path) -> HashMap<ContentId, Side> {
-    let mut sides: HashMap<ContentId, Side> = HashMap::new();
+fn sides(members: &ScopedFiles, dir: &Path) -> HashMap<ContentId, WhichSide> {
+    let mut sides: HashMap<ContentId, WhichSide> = HashMap::new();
     for member in &members.files {
         for path in members.paths(member) {
             let side = if path.starts_with(dir) {
-                Side::Inside
+                WhichSide::Inside
             } else {
-                Side::Outside
+                WhichSide::Outside
             };
             let known = sides.entry(member.content).or_insert(side);
             if *known != side {
-                *known = Side::Both;
+                *known = WhichSide::Both;
             }
         }
     }

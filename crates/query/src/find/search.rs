@@ -12,11 +12,11 @@ use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{Discount, SoftError};
 
 use super::exact::Exact;
-use super::{Bound, FindOptions, Own, Similar, Subject, Wanted, holders, nominated};
+use super::{FindOptions, NomineeBound, Own, Similar, Subject, Wanted, holders, nominated};
 use crate::ask::AskError;
 use crate::judge::estimate::{enough_shared, estimate_in};
 use crate::judge::matched::{Match, match_of_wholes, relate};
-use crate::nominate::evidence::{Counts, Kept, Known};
+use crate::nominate::evidence::{Counts, Kept, KnownBoilerplate};
 use crate::renditions::{
     self, Named, Occurrence, Place, Rendition, WholeDigest, lies_in, names, occurrences,
     same_words, shown,
@@ -95,10 +95,10 @@ impl Search<'_> {
     /// Compares one rendition of the subject with all that it meets.
     fn rendition(&mut self, rendition: Rendition, digest: &Digest) -> Result<(), AskError> {
         let snapshot = self.snapshot;
-        let known = Known::new(snapshot, self.members);
+        let known = KnownBoilerplate::new(snapshot, self.members);
         let own = Own::of(digest, snapshot);
         let sketch = own.sketch(digest);
-        let bound = Bound::new(&sketch, self.options, snapshot.templates().fingerprints());
+        let bound = NomineeBound::new(&sketch, self.options, snapshot.templates().fingerprints());
         let (nominees, counts) = nominated(snapshot, &sketch, digest, self.members)?;
         for nominee in nominees {
             let Some(row) = snapshot.content(nominee.content)? else {
@@ -132,7 +132,7 @@ impl Search<'_> {
                     &Either(&known, &counts),
                 ),
             };
-            let pair = Pair {
+            let pair = ContentPair {
                 rendition,
                 digest,
                 row: &row,
@@ -179,7 +179,7 @@ impl Search<'_> {
         Ok(lies_in(self.snapshot, place, own)? || lies_in(self.snapshot, own, place)?)
     }
 
-    fn pair(&mut self, pair: &Pair<'_>, occurrences: &[Occurrence]) -> Result<(), AskError> {
+    fn pair(&mut self, pair: &ContentPair<'_>, occurrences: &[Occurrence]) -> Result<(), AskError> {
         if pair.rendition.is_whole() {
             let side = WholeDigest {
                 digest: pair.row.digest,
@@ -218,7 +218,7 @@ impl Search<'_> {
     }
 
     /// How a pair meets at a place by what the index has; `None`: nothing can be said.
-    fn estimated(&self, pair: &Pair<'_>, occurrence: &Occurrence) -> Option<Match> {
+    fn estimated(&self, pair: &ContentPair<'_>, occurrence: &Occurrence) -> Option<Match> {
         let named = |named: Named| Named {
             words: named.words.filter(|_| self.options.text),
             ..named
@@ -378,7 +378,7 @@ fn interval_of(a: &Sketch<'_>, b: &Sketch<'_>, measures: &Measures) -> Option<(S
 }
 
 /// What is boilerplate to the index, and what has turned out to be in the subject.
-struct Either<'a>(&'a Known<'a>, &'a Counts);
+struct Either<'a>(&'a KnownBoilerplate<'a>, &'a Counts);
 
 impl Boilerplate for Either<'_> {
     fn chunk(&self, key: u64) -> bool {
@@ -391,7 +391,7 @@ impl Boilerplate for Either<'_> {
 }
 
 /// A pair of contents.
-struct Pair<'a> {
+struct ContentPair<'a> {
     rendition: Rendition,
     digest: &'a Digest,
     row: &'a ContentRow,

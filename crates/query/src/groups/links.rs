@@ -14,7 +14,7 @@ use resemble_proto::number::Fraction;
 
 use super::Room;
 use super::scratch::Scratch;
-use super::sort::{Merge, Record, Run};
+use super::sort::{Merge, Record, SortedRun};
 use super::table::Table;
 use crate::ask::AskError;
 use crate::nominate::evidence::Counts;
@@ -226,7 +226,7 @@ impl Links {
     /// Takes the halves of all links between `contents` contents in. `join` makes one of several of
     /// one pair, as the lesser end sees them.
     pub(super) fn of(
-        runs: Vec<Run<HalfLink>>,
+        runs: Vec<SortedRun<HalfLink>>,
         (contents, stop): (u32, &StopFlag),
         join: &dyn Fn(&[HalfLink]) -> Option<HalfLink>,
         room: Room,
@@ -321,14 +321,14 @@ fn joined(halves: &[HalfLink], join: &dyn Fn(&[HalfLink]) -> Option<HalfLink>) -
 
 /// The links as the grouping sees them.
 #[derive(Debug)]
-pub(super) struct Similar<'l> {
+pub(super) struct LinkSimilarity<'l> {
     pub(super) links: &'l Links,
     pub(super) table: &'l Table,
     pub(super) stop: &'l StopFlag,
     pub(super) halves: Vec<HalfLink>,
 }
 
-impl Network for Similar<'_> {
+impl Network for LinkSimilarity<'_> {
     type Error = AskError;
 
     fn nodes(&self) -> u32 {

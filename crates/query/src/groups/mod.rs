@@ -51,8 +51,8 @@ mod solve;
 pub mod sort;
 mod table;
 
-use links::{HalfLink, Links, Similar};
-use solve::{Solved, Solver, Terms};
+use links::{HalfLink, LinkSimilarity, Links};
+use solve::{LinkTerms, Solved, Solver};
 use table::Table;
 
 /// How much memory there is.
@@ -127,7 +127,7 @@ impl Collection {
             snapshot,
             table: &table,
             counts: &common.counts,
-            terms: Terms::of(request),
+            terms: LinkTerms::of(request),
             room,
             dir,
         };
@@ -157,8 +157,8 @@ impl Collection {
         })
     }
 
-    fn network(&self) -> Similar<'_> {
-        Similar {
+    fn network(&self) -> LinkSimilarity<'_> {
+        LinkSimilarity {
             links: &self.links,
             table: &self.table,
             stop: &self.stop,

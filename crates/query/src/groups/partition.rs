@@ -19,12 +19,12 @@ use crate::nominate::evidence::Kept;
 #[derive(Debug)]
 pub(super) struct Partition {
     scratch: Scratch,
-    parts: Vec<Part>,
+    parts: Vec<PartitionPart>,
     most: usize,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Part {
+struct PartitionPart {
     buffer: Vec<u8>,
     extents: Vec<Extent>,
 }
@@ -39,7 +39,7 @@ impl Partition {
         let most = (room / parts.max(1) as u64).clamp(LEAST_PIECE, MOST_PIECE);
         Ok(Self {
             scratch: Scratch::new(dir)?,
-            parts: vec![Part::default(); parts],
+            parts: vec![PartitionPart::default(); parts],
             most: most as usize,
         })
     }
@@ -77,7 +77,7 @@ impl Partition {
     }
 }
 
-impl Part {
+impl PartitionPart {
     fn flush(&mut self, scratch: &Scratch) -> Result<(), AskError> {
         if !self.buffer.is_empty() {
             self.extents.push(scratch.append(&self.buffer)?);

@@ -2,7 +2,7 @@
 //!
 //! The sets of [`super::common`] are problems by themselves. Contents that have nothing in common with any other
 //! are dropped, which are most; small sets are packed into problems of a size that fits; and a problem
-//! is solved in memory by [`Block`]. Where memory is bounded the contents of each problem are written to
+//! is solved in memory by [`PostingBlock`]. Where memory is bounded the contents of each problem are written to
 //! disk first, in one pass through the index, and read from there in one piece.
 //!
 //! A set that does not fit is solved **piecewise**: a block of it that fits is compared with itself and
@@ -24,19 +24,19 @@ use resemble_proto::number::Fraction;
 use super::Room;
 use super::links::{By, HalfLink};
 use super::partition::Partition;
-use super::sort::{Run, Sorter};
+use super::sort::{SortedRun, Sorter};
 use super::table::Table;
 use crate::ask::AskError;
 use crate::judge::estimate::{enough_shared, estimate};
 use crate::judge::matched::match_of_wholes;
-use crate::nominate::block::{Block, Common, Tally};
+use crate::nominate::block::{Common, PostingBlock, Tally};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::{on_threads, threads};
 use crate::renditions::{Rendition, is_same_text, layer, same_words};
 
 /// Which pairs are links.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Terms {
+pub(super) struct LinkTerms {
     min: Fraction,
     min_shared: ByteLen,
 }
@@ -46,7 +46,7 @@ pub(super) struct Terms {
 /// 8 leaves room for the error of small samples. (The bound of `find`.)
 const MOST_PER_WINDOW: f64 = 8.0;
 
-impl Terms {
+impl LinkTerms {
     pub(super) fn of(request: &GroupsRequest) -> Self {
         let shared = request.min_shared.map(ByteLen);
         Self {
@@ -180,7 +180,7 @@ pub(super) struct Solver<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) table: &'a Table,
     pub(super) counts: &'a Counts,
-    pub(super) terms: Terms,
+    pub(super) terms: LinkTerms,
     pub(super) room: Room,
     pub(super) dir: &'a Path,
 }
@@ -188,7 +188,7 @@ pub(super) struct Solver<'a> {
 /// Links, and what is to be said of how they were found.
 #[derive(Debug, Default)]
 pub(super) struct Solved {
-    pub(super) runs: Vec<Run<HalfLink>>,
+    pub(super) runs: Vec<SortedRun<HalfLink>>,
     pub(super) notes: Vec<String>,
 }
 
@@ -322,15 +322,15 @@ impl Solver<'_> {
         idle.map_or_else(|| Sorter::new(self.room.part(part), self.dir), Ok)
     }
 
-    fn block_of(&self, kept: Vec<Kept>) -> Block {
-        Block::of(kept, self.counts).with_stop(self.snapshot.stop())
+    fn block_of(&self, kept: Vec<Kept>) -> PostingBlock {
+        PostingBlock::of(kept, self.counts).with_stop(self.snapshot.stop())
     }
 
     /// Compares the contents of a block with each other.
     fn block(
         &self,
         places: &[u32],
-        block: &Block,
+        block: &PostingBlock,
         threads: usize,
         sinks: &Sinks,
     ) -> Result<(), AskError> {
@@ -403,12 +403,12 @@ impl Solver<'_> {
     /// Solves a problem block by block, each of at most `room` bytes; how many it took.
     fn piecewise(
         &self,
-        source: &Source,
+        source: &ContentSource,
         problem: usize,
         room: u64,
         sinks: &Sinks,
     ) -> Result<usize, AskError> {
-        let Source::Disk(partition) = source else {
+        let ContentSource::Disk(partition) = source else {
             let (places, kept) = source.all(problem, self)?;
             self.block(&places, &self.block_of(kept), threads(), sinks)?;
             return Ok(1);
@@ -463,7 +463,7 @@ impl Solver<'_> {
     }
 
     /// The contents of all problems, on disk if memory is bounded.
-    fn source(&self, problems: &Problems) -> Result<Source, AskError> {
+    fn source(&self, problems: &Problems) -> Result<ContentSource, AskError> {
         let bins = problems.weights.len();
         let of = |place: u32| {
             let bin = problems.bin_of[place as usize];
@@ -476,7 +476,7 @@ impl Solver<'_> {
                     places[bin].push(place);
                 }
             }
-            return Ok(Source::Index(places));
+            return Ok(ContentSource::Index(places));
         };
         let mut partition = Partition::new(bins, room, self.dir)?;
         for &place in &self.table.by_id {
@@ -487,7 +487,7 @@ impl Solver<'_> {
             }
         }
         partition.finish()?;
-        Ok(Source::Disk(partition))
+        Ok(ContentSource::Disk(partition))
     }
 }
 
@@ -565,13 +565,13 @@ impl Problems {
 
 /// Where the contents of the problems are read from.
 #[derive(Debug)]
-enum Source {
+enum ContentSource {
     /// The places of each, in the order of their ids.
     Index(Vec<Vec<u32>>),
     Disk(Partition),
 }
 
-impl Source {
+impl ContentSource {
     /// All contents of a problem and their places.
     fn all(&self, problem: usize, solver: &Solver<'_>) -> Result<(Vec<u32>, Vec<Kept>), AskError> {
         let mut all = (Vec::new(), Vec::new());

@@ -42,7 +42,7 @@ const PIECE: usize = 16 << 10;
 
 /// Sorted records.
 #[derive(Debug)]
-pub enum Run<R> {
+pub enum SortedRun<R> {
     /// In memory.
     Memory(Vec<R>),
     /// In a scratch file.
@@ -56,7 +56,7 @@ pub enum Run<R> {
     },
 }
 
-impl<R: Record> Run<R> {
+impl<R: Record> SortedRun<R> {
     /// Bytes on disk.
     pub fn bytes(&self) -> u64 {
         match self {
@@ -72,7 +72,7 @@ pub struct Sorter<R> {
     records: Vec<R>,
     most: usize,
     scratch: Option<Arc<Scratch>>,
-    runs: Vec<Run<R>>,
+    runs: Vec<SortedRun<R>>,
 }
 
 impl<R: Record> Sorter<R> {
@@ -116,13 +116,13 @@ impl<R: Record> Sorter<R> {
         } else {
             let mut records = std::mem::take(&mut self.records);
             records.shrink_to_fit();
-            self.runs.push(Run::Memory(records));
+            self.runs.push(SortedRun::Memory(records));
         }
         Ok(())
     }
 
     /// The runs.
-    pub fn finish(mut self) -> Result<Vec<Run<R>>, AskError> {
+    pub fn finish(mut self) -> Result<Vec<SortedRun<R>>, AskError> {
         self.end_run()?;
         Ok(self.runs)
     }
@@ -132,7 +132,7 @@ impl<R: Record> Sorter<R> {
 fn write_run<R: Record>(
     scratch: &Arc<Scratch>,
     records: impl Iterator<Item = Result<R, AskError>>,
-) -> Result<Run<R>, AskError> {
+) -> Result<SortedRun<R>, AskError> {
     let mut bytes = Vec::with_capacity(PIECE);
     let (mut start, mut count) = (None, 0);
     for record in records {
@@ -146,7 +146,7 @@ fn write_run<R: Record>(
         }
     }
     let last = scratch.append(&bytes)?.at;
-    Ok(Run::Disk {
+    Ok(SortedRun::Disk {
         scratch: Arc::clone(scratch),
         at: start.unwrap_or(last),
         records: count,
@@ -200,7 +200,11 @@ pub struct Merge<R> {
 impl<R: Record> Merge<R> {
     /// Merges runs. If there are so many that their buffers would take more than `room`, some are
     /// merged into longer ones first.
-    pub fn new(mut runs: Vec<Run<R>>, room: Option<u64>, dir: &Path) -> Result<Self, AskError> {
+    pub fn new(
+        mut runs: Vec<SortedRun<R>>,
+        room: Option<u64>,
+        dir: &Path,
+    ) -> Result<Self, AskError> {
         if let Some(room) = room {
             let each = (PIECE + PIECE / R::BYTES * size_of::<R>()) as u64;
             let most = (room / each).max(8) as usize;
@@ -219,15 +223,15 @@ impl<R: Record> Merge<R> {
         Self::of(runs)
     }
 
-    fn of(runs: Vec<Run<R>>) -> Result<Self, AskError> {
+    fn of(runs: Vec<SortedRun<R>>) -> Result<Self, AskError> {
         let mut merge = Self {
             sources: Vec::new(),
             heads: BinaryHeap::new(),
         };
         for run in runs {
             let mut source = match run {
-                Run::Memory(records) => Source::Memory(records.into_iter()),
-                Run::Disk {
+                SortedRun::Memory(records) => Source::Memory(records.into_iter()),
+                SortedRun::Disk {
                     scratch,
                     at,
                     records,

@@ -19,7 +19,7 @@ use crate::scope::{ScopedFile, ScopedFiles};
 /// The contents that can be compared: not the empty one.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    rows: Vec<Row>,
+    rows: Vec<TableRow>,
     /// The places in the order of the ids, in which an index is read fastest.
     pub(super) by_id: Vec<u32>,
     /// Bytes of all files.
@@ -35,7 +35,7 @@ pub(super) struct Table {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct TableRow {
     size: u64,
     id: ContentId,
     /// The first of its files in the order of paths, by its place in [`ScopedFiles::files`].
@@ -58,7 +58,7 @@ impl Table {
             .collect();
         holders.sort_unstable();
         let mut table = Self::default();
-        let mut rows: Vec<(ContentDigest, Row)> = Vec::new();
+        let mut rows: Vec<(ContentDigest, TableRow)> = Vec::new();
         for files in holders.chunk_by(|a, b| a.0 == b.0) {
             let (id, first) = files[0];
             let Some(row) = snapshot.content(id)? else {
@@ -71,7 +71,7 @@ impl Table {
             }
             rows.push((
                 row.digest,
-                Row {
+                TableRow {
                     size: row.size.0,
                     id,
                     first,
@@ -104,7 +104,7 @@ impl Table {
                 continue;
             }
             if let Some(row) = snapshot.content(id)? {
-                let stand_in = Row {
+                let stand_in = TableRow {
                     size: row.size.0,
                     id,
                     first: u32::MAX,
@@ -184,7 +184,7 @@ impl Table {
         self.wholes.get(&owner).copied().unwrap_or_default()
     }
 
-    fn row(&self, place: u32) -> &Row {
+    fn row(&self, place: u32) -> &TableRow {
         &self.rows[place as usize]
     }
 

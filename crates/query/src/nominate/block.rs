@@ -6,10 +6,10 @@
 //!    time in proportion to the sum of the squares of the lists' lengths, memory to the number of
 //!    contents (Forman, Eshghi & Chiocchetti 2005, section 2.3, step 4, on contents instead of files).
 //! 3. A pair with a chunk or two fingerprints in common is a candidate. One common window is a
-//!    phrase, unless the files themselves are looked at ([`Block::nominees`]).
+//!    phrase, unless the files themselves are looked at ([`PostingBlock::nominees`]).
 //!
 //! Where a collection is larger than memory, contents outside of the block are held against it one by one
-//! ([`Block::against`]); the pairs found are the same.
+//! ([`PostingBlock::against`]); the pairs found are the same.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -54,7 +54,7 @@ impl Common {
 
 /// Contents in memory, with the posting lists over them.
 #[derive(Debug)]
-pub(crate) struct Block {
+pub(crate) struct PostingBlock {
     /// The contents; they go by their place here.
     pub(crate) kept: Vec<Kept>,
     fingerprints: Lists,
@@ -62,7 +62,7 @@ pub(crate) struct Block {
     stop: StopFlag,
 }
 
-impl Block {
+impl PostingBlock {
     /// A block of all contents that are in question: what is common is counted among them, and what more
     /// than `limit` have is left out of the lists.
     pub(crate) fn counting(kept: Vec<Kept>, limit: u32) -> (Self, Counts) {
@@ -224,7 +224,7 @@ fn usable(mut keys: Vec<u64>, kind: PostingKind, boilerplate: &Counts) -> Vec<u6
 
 /// The rest of a list, behind one of its contents.
 #[derive(Clone, Copy, Debug, Default)]
-struct Rest {
+struct ListRest {
     from: u32,
     to: u32,
     /// What its key counts, by the length of the whole list.
@@ -241,7 +241,7 @@ struct Lists {
     contents: Vec<u32>,
     /// Where in `contents` the rest of a list after this content begins and the list ends:
     /// `of[starts[i]..starts[i+1]]`.
-    of: Vec<Rest>,
+    of: Vec<ListRest>,
     starts: Vec<usize>,
 }
 
@@ -281,14 +281,14 @@ impl Lists {
             lists.starts[place + 1] += lists.starts[place];
         }
         let mut next = lists.starts.clone();
-        lists.of = vec![Rest::default(); next[kept.len()]];
+        lists.of = vec![ListRest::default(); next[kept.len()]];
         for at in 0..lists.keys.len() {
             let (begin, end) = lists.range(at);
             let limit = u32::try_from(limit).unwrap_or(u32::MAX);
             let weight = discount::weight((end - begin) as u32, limit) as f32;
             for from in begin..end.saturating_sub(1) {
                 let next = &mut next[lists.contents[from] as usize];
-                lists.of[*next] = Rest {
+                lists.of[*next] = ListRest {
                     from: from as u32 + 1,
                     to: end as u32,
                     weight,

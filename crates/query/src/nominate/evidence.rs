@@ -346,14 +346,14 @@ fn hits(
 }
 
 /// Boilerplate as the index counts it (all contents), or among the members of a question.
-pub(crate) struct Known<'a> {
+pub(crate) struct KnownBoilerplate<'a> {
     snapshot: &'a Snapshot,
     members: Option<&'a ScopedFiles>,
     counted: RefCell<HashMap<(bool, u64), bool>>,
     failure: Cell<Option<ReadError>>,
 }
 
-impl<'a> Known<'a> {
+impl<'a> KnownBoilerplate<'a> {
     pub(crate) fn new(snapshot: &'a Snapshot, members: Option<&'a ScopedFiles>) -> Self {
         Self {
             snapshot,
@@ -400,7 +400,7 @@ impl<'a> Known<'a> {
     }
 }
 
-impl Boilerplate for Known<'_> {
+impl Boilerplate for KnownBoilerplate<'_> {
     fn chunk(&self, key: u64) -> bool {
         self.is(PostingKind::Chunk, key)
     }

@@ -120,7 +120,7 @@ struct Listener<'n> {
     names: Option<&'n [u8]>,
     parts: Vec<Heard<'n>>,
     /// The part under way: whether it is a text, the thing asked about, or what is packed.
-    under_way: Option<Kept>,
+    under_way: Option<KeptPart>,
     bytes: Vec<u8>,
     own: Option<Vec<u8>>,
     text: Option<Vec<u8>>,
@@ -131,7 +131,7 @@ struct Listener<'n> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum KeptPart {
     Own,
     Text,
     Unpacked,
@@ -214,9 +214,9 @@ impl Sink for Listener<'_> {
         let heard = match (above, part.role) {
             (Heard::Stands, Role::Text | Role::Unpacked) => {
                 self.under_way = Some(if part.role == Role::Text {
-                    Kept::Text
+                    KeptPart::Text
                 } else {
-                    Kept::Unpacked
+                    KeptPart::Unpacked
                 });
                 Heard::Stands
             }
@@ -224,7 +224,7 @@ impl Sink for Listener<'_> {
             (Heard::Leads(names), Role::Member) => match names.strip_prefix(&part.name[..]) {
                 // Of several of one name the first that is there.
                 Some([]) if self.own.is_none() => {
-                    self.under_way = Some(Kept::Own);
+                    self.under_way = Some(KeptPart::Own);
                     Heard::Stands
                 }
                 Some([INTO, rest @ ..]) => Heard::Leads(rest),
@@ -248,13 +248,13 @@ impl Sink for Listener<'_> {
     fn end(&mut self) {
         let bytes = std::mem::take(&mut self.bytes);
         match self.under_way.take() {
-            Some(Kept::Own) => self.own = Some(bytes),
-            Some(Kept::Text) if !self.is_text => {
+            Some(KeptPart::Own) => self.own = Some(bytes),
+            Some(KeptPart::Text) if !self.is_text => {
                 self.is_text = true;
                 self.text = Some(bytes);
             }
-            Some(Kept::Unpacked) if !self.is_text => self.text = Some(bytes),
-            Some(Kept::Text | Kept::Unpacked) | None => {}
+            Some(KeptPart::Unpacked) if !self.is_text => self.text = Some(bytes),
+            Some(KeptPart::Text | KeptPart::Unpacked) | None => {}
         }
     }
 

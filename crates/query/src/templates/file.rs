@@ -99,7 +99,7 @@ pub enum TemplateError {
 
 /// A template as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Record {
+pub(super) struct TemplateRecord {
     pub(super) name: Option<String>,
     /// The id of chunking and sampling that its pieces belong to.
     pub(super) params: String,
@@ -109,7 +109,7 @@ pub(super) struct Record {
     pub(super) pieces: Template,
 }
 
-impl Record {
+impl TemplateRecord {
     /// Made of the pieces and their parameters alone.
     pub(super) fn id(&self) -> String {
         let mut text = self.params.clone();
@@ -149,11 +149,11 @@ struct Version {
 #[derive(Serialize, Deserialize)]
 struct Document {
     format: u32,
-    templates: Vec<Written>,
+    templates: Vec<WrittenTemplates>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct WrittenTemplates {
     /// For people; not read.
     #[serde(default)]
     id: String,
@@ -169,8 +169,8 @@ struct Written {
     fingerprints: Vec<String>,
 }
 
-impl From<&Record> for Written {
-    fn from(record: &Record) -> Self {
+impl From<&TemplateRecord> for WrittenTemplates {
+    fn from(record: &TemplateRecord) -> Self {
         let pieces = &record.pieces;
         Self {
             id: record.id(),
@@ -193,10 +193,10 @@ impl From<&Record> for Written {
     }
 }
 
-impl TryFrom<Written> for Record {
+impl TryFrom<WrittenTemplates> for TemplateRecord {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Self, String> {
+    fn try_from(written: WrittenTemplates) -> Result<Self, String> {
         let mut chunks = Vec::with_capacity(written.chunks.len());
         for text in &written.chunks {
             chunks.push(chunk(text).ok_or_else(|| format!("{text:?} is no chunk"))?);
@@ -240,7 +240,7 @@ fn chunk(text: &str) -> Option<(ChunkHash, u32)> {
 }
 
 /// The templates in the file; none if there is no file.
-pub(super) fn read(path: &Path) -> Result<Vec<Record>, TemplateError> {
+pub(super) fn read(path: &Path) -> Result<Vec<TemplateRecord>, TemplateError> {
     let io = |source| TemplateError::Io {
         verb: "read",
         path: path.to_owned(),
@@ -277,14 +277,14 @@ pub(super) fn read(path: &Path) -> Result<Vec<Record>, TemplateError> {
     document
         .templates
         .into_iter()
-        .map(|written| Record::try_from(written).map_err(damaged))
+        .map(|written| TemplateRecord::try_from(written).map_err(damaged))
         .collect()
 }
 
 /// Changes the templates in the file, which is made if there is none, with its folder.
 pub(super) fn change<T>(
     path: &Path,
-    work: impl FnOnce(&mut Vec<Record>) -> Result<T, TemplateError>,
+    work: impl FnOnce(&mut Vec<TemplateRecord>) -> Result<T, TemplateError>,
 ) -> Result<T, TemplateError> {
     let io = |source| TemplateError::Io {
         verb: "write",
@@ -308,10 +308,10 @@ pub(super) fn change<T>(
     Ok(done)
 }
 
-fn write(path: &Path, records: &[Record]) -> io::Result<()> {
+fn write(path: &Path, records: &[TemplateRecord]) -> io::Result<()> {
     let document = Document {
         format: FORMAT,
-        templates: records.iter().map(Written::from).collect(),
+        templates: records.iter().map(WrittenTemplates::from).collect(),
     };
     let new = path.with_extension("json.new");
     // Left behind by a writer that was killed; nobody else has it open while the lock is ours.

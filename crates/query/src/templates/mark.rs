@@ -9,7 +9,7 @@ use resemble_index::Snapshot;
 use resemble_proto::message::{GroupsRequest, MarkRequest, TemplateRow};
 use resemble_proto::number::Fraction;
 
-use super::file::{Record, TemplateError};
+use super::file::{TemplateError, TemplateRecord};
 use super::store::Store;
 use crate::groups;
 use crate::nominate::evidence::Kept;
@@ -42,7 +42,7 @@ pub fn mark(
             files: sketches.len(),
         });
     }
-    store.add(Record {
+    store.add(TemplateRecord {
         name: request.name.clone(),
         params: store.params().to_owned(),
         files: sketches.len() as u64,

@@ -9,7 +9,7 @@ use resemble_core::Params;
 use resemble_core::similarity::Templates;
 use resemble_proto::message::TemplateRow;
 
-use super::file::{self, FILE_NAME, Record, TemplateError};
+use super::file::{self, FILE_NAME, TemplateError, TemplateRecord};
 
 /// The templates of a state folder, for one index.
 #[derive(Debug)]
@@ -18,13 +18,13 @@ pub struct Store {
     params: Params,
     /// Their id.
     id: String,
-    seen: Mutex<Option<(Stamp, Current)>>,
+    seen: Mutex<Option<(FileStamp, Current)>>,
 }
 
 /// What tells a file from the one that was there before. The file is replaced, never
 /// written to, so the inode number nearly does it alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stamp {
+enum FileStamp {
     None,
     File {
         ino: u64,
@@ -34,7 +34,7 @@ enum Stamp {
     },
 }
 
-impl Stamp {
+impl FileStamp {
     fn of(path: &Path) -> Self {
         fs::metadata(path).map_or(Self::None, |meta| Self::File {
             ino: meta.ino(),
@@ -80,7 +80,7 @@ impl Store {
     pub fn current(&self) -> (Current, bool) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         // The stamp first: should the file be replaced now, the next look reads it again.
-        let stamp = Stamp::of(&self.path);
+        let stamp = FileStamp::of(&self.path);
         if let Some((then, current)) = &*seen
             && *then == stamp
         {
@@ -95,10 +95,10 @@ impl Store {
         };
         let first = seen.is_none();
         *seen = Some((stamp, current.clone()));
-        (current, !first || stamp != Stamp::None)
+        (current, !first || stamp != FileStamp::None)
     }
 
-    fn of(&self, records: &[Record]) -> Current {
+    fn of(&self, records: &[TemplateRecord]) -> Current {
         let mut templates = Templates::new(&self.params);
         let mut ignored = 0;
         for record in records {
@@ -124,7 +124,7 @@ impl Store {
     /// Takes a template back, by its id or name.
     pub fn unmark(&self, which: &str) -> Result<TemplateRow, TemplateError> {
         file::change(&self.path, |records| {
-            let is = |record: &Record| record.name.as_deref() == Some(which);
+            let is = |record: &TemplateRecord| record.name.as_deref() == Some(which);
             let at = records
                 .iter()
                 .position(is)
@@ -135,7 +135,7 @@ impl Store {
     }
 
     /// Adds a template. The same pieces are not added twice.
-    pub(super) fn add(&self, record: Record) -> Result<TemplateRow, TemplateError> {
+    pub(super) fn add(&self, record: TemplateRecord) -> Result<TemplateRow, TemplateError> {
         file::change(&self.path, |records| {
             if let Some(name) = &record.name
                 && records

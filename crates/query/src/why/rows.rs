@@ -16,7 +16,7 @@ use crate::why::cells::{hex, whole_characters};
 use crate::why::decode;
 use crate::why::layout::{Layout, Stripe};
 use crate::why::lines::{Lines, count_lines};
-use crate::why::view::{Fold, Folded, Line, Rest, Row, Side, Span, ViewOptions, grouped};
+use crate::why::view::{Fold, Folded, Line, Rest, Row, RowSide, Span, ViewOptions, grouped};
 
 /// Gaps of at most so many rows on both sides are aligned; longer ones are paired from the top.
 const ALIGNED: usize = 400;
@@ -455,7 +455,7 @@ impl<'d> Builder<'d> {
             equal,
         };
         for side in [&row.left, &row.right] {
-            if let Some(Side::Line(line)) = side {
+            if let Some(RowSide::Line(line)) = side {
                 let shown: usize = line.spans.iter().map(|span| span.text.len()).sum();
                 self.left = self.left.saturating_sub(shown);
             }
@@ -463,11 +463,11 @@ impl<'d> Builder<'d> {
         self.rows.push(row);
     }
 
-    fn side(&self, file: File<'d>, lines: Option<&Lines<'_>>, item: Item) -> Side {
+    fn side(&self, file: File<'d>, lines: Option<&Lines<'_>>, item: Item) -> RowSide {
         if let Some(fold) = item.fold {
-            return Side::Fold(fold);
+            return RowSide::Fold(fold);
         }
-        Side::Line(match lines {
+        RowSide::Line(match lines {
             Some(lines) => Line {
                 number: lines.at(item.range.start),
                 spans: self.spans(file, item.range),

@@ -274,7 +274,7 @@ proptest! {
         let lines = |data: &[u8]| {
             lines::count_lines(data) + u64::from(data.last().is_some_and(|&last| last != b'\n'))
         };
-        let sides = |pick: fn(&Row) -> &Option<Side>| -> Vec<Side> {
+        let sides = |pick: fn(&Row) -> &Option<RowSide>| -> Vec<RowSide> {
             view.rows.iter().filter_map(|row| pick(row).clone()).collect()
         };
         for (data, sides, rest) in [
@@ -285,7 +285,7 @@ proptest! {
             let mut next = u64::from(view.text);
             for side in &sides {
                 match side {
-                    Side::Line(line) => {
+                    RowSide::Line(line) => {
                         prop_assert_eq!(line.number, next);
                         let shown = line.spans.iter().flat_map(|span| span.text.chars());
                         let mut shown = shown.filter(|&c| c != '\t');
@@ -295,7 +295,7 @@ proptest! {
                             (text.split("  ").next().unwrap().chars().filter(|&c| c != ' ').count() / 2) as u64
                         };
                     }
-                    Side::Fold(fold) => next += if view.text { fold.lines } else { fold.bytes },
+                    RowSide::Fold(fold) => next += if view.text { fold.lines } else { fold.bytes },
                 }
             }
             let all = if view.text { lines(data) + 1 } else { data.len() as u64 };
@@ -318,7 +318,7 @@ fn long_equal_stretches_are_folded() {
         .rows
         .iter()
         .filter_map(|row| match &row.left {
-            Some(Side::Fold(fold)) => Some(fold.to_string()),
+            Some(RowSide::Fold(fold)) => Some(fold.to_string()),
             _ => None,
         })
         .collect();
@@ -326,7 +326,7 @@ fn long_equal_stretches_are_folded() {
     assert_eq!(view.rows.len(), 2 + 3 + 1 + 3);
     let changed = &view.rows[4];
     assert!(!changed.equal, "{changed:?}");
-    let Some(Side::Line(line)) = &changed.left else {
+    let Some(RowSide::Line(line)) = &changed.left else {
         panic!("{changed:?}");
     };
     let texts: Vec<(Option<u32>, &str)> = line
@@ -348,7 +348,7 @@ fn a_character_differs_if_any_byte_of_it_does() {
     let a = format!("{one}ä{two}\n");
     let b = format!("{one}ö{two}\n");
     let view = compared(&a, &b).view(&ViewOptions::default());
-    let Some(Side::Line(line)) = &view.rows[0].left else {
+    let Some(RowSide::Line(line)) = &view.rows[0].left else {
         panic!("{view:?}");
     };
     let texts: Vec<&str> = line.spans.iter().map(|span| &*span.text).collect();
@@ -360,7 +360,7 @@ fn long_lines_lose_their_middle() {
     let a = format!("{}END\n", "z".repeat(50_000));
     let b = format!("{}\n", "z".repeat(50_000));
     let view = compared(&a, &b).view(&ViewOptions::default());
-    let Some(Side::Line(line)) = &view.rows[0].left else {
+    let Some(RowSide::Line(line)) = &view.rows[0].left else {
         panic!("{view:?}");
     };
     let shown: String = line.spans.iter().map(|span| &*span.text).collect();
@@ -379,7 +379,9 @@ fn matches_show_shared_text_only() {
         .rows
         .iter()
         .filter_map(|row| match (&row.left, &row.right) {
-            (Some(Side::Line(left)), Some(Side::Line(right))) => Some((left.number, right.number)),
+            (Some(RowSide::Line(left)), Some(RowSide::Line(right))) => {
+                Some((left.number, right.number))
+            }
             _ => None,
         })
         .collect();

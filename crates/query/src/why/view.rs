@@ -64,16 +64,16 @@ pub struct View {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Of a; `None`: nothing stands here.
-    pub left: Option<Side>,
+    pub left: Option<RowSide>,
     /// Of b.
-    pub right: Option<Side>,
+    pub right: Option<RowSide>,
     /// Both sides hold the same bytes.
     pub equal: bool,
 }
 
 /// One side of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum RowSide {
     /// A line, or a row of bytes.
     Line(Line),
     /// A stretch that is left out.

@@ -16,7 +16,7 @@ use super::files::{
 use super::records::{Entry, Ignored, Row, Same, Triple, array_at};
 use super::sketches::{Sketches, framed};
 use crate::error::{LabError, PhaseError};
-use resemble_query::groups::sort::{Merge, Record, Run, Sorter};
+use resemble_query::groups::sort::{Merge, Record, SortedRun, Sorter};
 
 /// A document that comes.
 #[derive(Clone, Debug)]
@@ -203,8 +203,8 @@ impl Batch {
     }
 
     fn merge<R: Record>(&mut self, sorter: Sorter<R>) -> Result<Merge<R>, LabError> {
-        let runs: Vec<Run<R>> = sorter.finish()?;
-        self.scratch.push(runs.iter().map(Run::bytes).sum());
+        let runs: Vec<SortedRun<R>> = sorter.finish()?;
+        self.scratch.push(runs.iter().map(SortedRun::bytes).sum());
         Ok(Merge::new(runs, Some(self.room()), &self.folder)?)
     }
 

@@ -14,7 +14,7 @@ use resemble_core::{ByteLen, ContentDigest, ContentKind, Params};
 use resemble_index::{FsId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::known::{Inventory, KnownFile, Names, Place, Stamp, Where};
+use super::known::{Inventory, KnownFile, Names, PackedPlace, Stamp, Where};
 use crate::compare::sides::Content;
 
 /// Another version in a head means: not there.
@@ -34,7 +34,7 @@ pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
 
 /// What says which tree an inventory is of, and what it needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Head {
+pub(super) struct InventoryHead {
     version: u64,
     params: String,
     root: Vec<u8>,
@@ -42,7 +42,7 @@ pub(super) struct Head {
     pub(super) pools: Vec<String>,
 }
 
-impl Head {
+impl InventoryHead {
     pub(super) fn new(root: &Path, params: &Params, pools: Vec<String>) -> Self {
         Self {
             version: VERSION,
@@ -100,7 +100,7 @@ struct PackedFile<'a> {
 /// of its pool in the head's list.
 pub(super) fn encode_files<'a>(
     file_systems: &[FsId],
-    contents: &[(Content, u32, Place)],
+    contents: &[(Content, u32, PackedPlace)],
     files: impl Iterator<Item = (&'a [u8], Stamp, u32)>,
 ) -> Vec<u8> {
     let mut last: &[u8] = &[];
@@ -155,7 +155,7 @@ pub(super) fn decode_files(
             size: ByteLen(packed.size),
             kind: ContentKind::of_number(packed.kind)?,
         };
-        let place = Place {
+        let place = PackedPlace {
             pool: Where::Pool(*pools.get(packed.pool as usize)?),
             from: packed.from,
             length: packed.length,

@@ -22,7 +22,7 @@ pub(super) enum Where {
 
 /// A stretch of packed bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct PackedPlace {
     pub(super) pool: Where,
     pub(super) from: u64,
     pub(super) length: u32,
@@ -88,7 +88,7 @@ pub(super) struct KnownFile {
 pub(super) struct Inventory {
     /// By raw relative path.
     pub(super) files: HashMap<Box<[u8]>, KnownFile>,
-    pub(super) contents: Vec<(Content, Place)>,
+    pub(super) contents: Vec<(Content, PackedPlace)>,
 }
 
 impl Inventory {
@@ -101,7 +101,7 @@ impl Inventory {
         names: &Mutex<Names>,
     ) -> Option<Self> {
         let head = snapshot.record(&store::head_name(root)).ok()??;
-        let head = codec::Head::decode(&head)?;
+        let head = codec::InventoryHead::decode(&head)?;
         if !head.is_of(root, params) {
             return None;
         }
@@ -119,7 +119,7 @@ impl Inventory {
         path: &[u8],
         stat: &Stat,
         fs: u32,
-    ) -> Option<&(Content, Place)> {
+    ) -> Option<&(Content, PackedPlace)> {
         let file = self.files.get(path)?;
         let known = self.contents.get(file.content as usize)?;
         let same = known.0.size == ByteLen(stat.size) && file.stamp == Stamp::of(stat, fs);

@@ -33,7 +33,7 @@ use resemble_index::{Index, ReadError, packed};
 use resemble_proto::message::{CompareRequest, Comparison, Whole};
 use resemble_scan::ingest::Observer;
 
-use self::known::{Inventory, Names, Place};
+use self::known::{Inventory, Names, PackedPlace};
 use self::scan::Scanned;
 use crate::ask::AskError;
 use crate::compare::sides::Pieces;
@@ -194,7 +194,7 @@ struct Packed<'a> {
 }
 
 impl Packed<'_> {
-    fn bytes(&self, place: &Place) -> Option<&[u8]> {
+    fn bytes(&self, place: &PackedPlace) -> Option<&[u8]> {
         let all = match place.pool {
             known::Where::Arena(number) => &self.scanned.arenas.get(number as usize)?[..],
             known::Where::Pool(number) => {

@@ -20,7 +20,7 @@ const PIECE: usize = 1 << 18;
 pub(super) type Opened = (OwnedFd, Stat);
 
 /// What a look at both files gave.
-pub(super) enum Pair {
+pub(super) enum PairLook {
     /// Equal to the byte, and neither changed meanwhile.
     Equal { digest: Digest, at: SystemTime },
     /// Unequal; digested, and neither changed meanwhile.
@@ -53,12 +53,12 @@ impl PairReader {
         &mut self,
         [a, b]: [&Opened; 2],
         digester: &mut Digester,
-    ) -> Result<Pair, ReadFailure> {
+    ) -> Result<PairLook, ReadFailure> {
         let at = SystemTime::now();
         let size = a.1.size;
         let sparse = |stat: &Stat| stat.allocated < stat.size;
         if size > SMALL && (sparse(&a.1) || sparse(&b.1)) {
-            return Ok(Pair::Apart);
+            return Ok(PairLook::Apart);
         }
         let pair = if size <= SMALL {
             self.small([a, b], size as usize, digester, at)?
@@ -67,7 +67,7 @@ impl PairReader {
         };
         for (file, before) in [a, b] {
             if !Stat::of(file.as_fd())?.unchanged_since(before) {
-                return Ok(Pair::Apart);
+                return Ok(PairLook::Apart);
             }
         }
         Ok(pair)
@@ -79,21 +79,21 @@ impl PairReader {
         size: usize,
         digester: &mut Digester,
         at: SystemTime,
-    ) -> Result<Pair, ReadFailure> {
+    ) -> Result<PairLook, ReadFailure> {
         for (buffer, (file, _)) in self.buffers.iter_mut().zip(files) {
             let filled = fill(file, buffer, size, 0)?;
             self.bytes += filled as u64;
             if filled < size {
-                return Ok(Pair::Apart);
+                return Ok(PairLook::Apart);
             }
         }
         let [a, b] = [&self.buffers[0][..size], &self.buffers[1][..size]];
         if a == b {
             let digest = digester.digest(a);
-            return Ok(Pair::Equal { digest, at });
+            return Ok(PairLook::Equal { digest, at });
         }
         let digests = Box::new([digester.digest(a), digester.digest(b)]);
-        Ok(Pair::Unequal { digests, at })
+        Ok(PairLook::Unequal { digests, at })
     }
 
     fn large(
@@ -102,7 +102,7 @@ impl PairReader {
         size: u64,
         digester: &mut Digester,
         at: SystemTime,
-    ) -> Result<Pair, ReadFailure> {
+    ) -> Result<PairLook, ReadFailure> {
         digester.reset();
         for (file, _) in files {
             // A hint only.
@@ -115,17 +115,17 @@ impl PairReader {
                 let filled = fill(file, buffer, piece, done)?;
                 self.bytes += filled as u64;
                 if filled < piece {
-                    return Ok(Pair::Apart);
+                    return Ok(PairLook::Apart);
                 }
             }
             if self.buffers[0][..piece] != self.buffers[1][..piece] {
-                return Ok(Pair::Apart);
+                return Ok(PairLook::Apart);
             }
             digester.update(&self.buffers[0][..piece]);
             done += piece as u64;
         }
         let digest = digester.finish();
-        Ok(Pair::Equal { digest, at })
+        Ok(PairLook::Equal { digest, at })
     }
 }
 

@@ -30,7 +30,7 @@ use rustix::io::Errno;
 
 use self::worker::Worker;
 use super::TreeCache;
-use super::known::{Inventory, Names, Place, Stamp};
+use super::known::{Inventory, Names, PackedPlace, Stamp};
 use crate::ask::AskError;
 use crate::compare::sides::{Content, Entry, Numbering, Side, Sides, inner_of};
 use crate::parallel::threads;
@@ -49,7 +49,7 @@ const TELL: Duration = Duration::from_millis(200);
 pub(super) struct Scanned {
     pub(super) sides: Sides,
     /// Where each content's packed pieces lie.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<PackedPlace>,
     /// What the threads packed.
     pub(super) arenas: Vec<Vec<u8>>,
     /// What an inventory may trust, for each entry of each side.
@@ -66,7 +66,7 @@ pub(super) fn scan(
     observer: &mut dyn Observer,
 ) -> Result<Scanned, AskError> {
     let roots = [request.a.as_path(), request.b.as_path()];
-    let shared = Shared::new(request, tree_cache, known, names, roots)?;
+    let shared = ScanShared::new(request, tree_cache, known, names, roots)?;
     let workers = threads();
     let params = tree_cache.index.params();
     let mut notes = std::thread::scope(|scope| {
@@ -100,7 +100,7 @@ pub(super) fn scan(
     let mut items = [0, 1].map(|side| {
         let all = notes.iter_mut();
         all.flat_map(|notes| std::mem::take(&mut notes.items[side]))
-            .collect::<Vec<Item>>()
+            .collect::<Vec<ScanItem>>()
     });
     std::thread::scope(|scope| {
         for side in &mut items {
@@ -124,7 +124,7 @@ pub(super) fn scan(
         .file_systems
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
-    let Table { numbers, places } = shared
+    let ContentTable { numbers, places } = shared
         .table
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
@@ -140,7 +140,7 @@ pub(super) fn scan(
 }
 
 /// A path of a side, with what an inventory may trust of it.
-struct Item {
+struct ScanItem {
     entry: Entry,
     stamp: Option<Stamp>,
 }
@@ -148,7 +148,7 @@ struct Item {
 /// What a thread noted.
 #[derive(Default)]
 struct Notes {
-    items: [Vec<Item>; 2],
+    items: [Vec<ScanItem>; 2],
     errors: Vec<SoftError>,
     skipped: u64,
     moving: u64,
@@ -160,13 +160,13 @@ type Linked = HashMap<(u64, u64), (u32, Option<Stamp>)>;
 
 /// Contents by number, and where their pieces lie.
 #[derive(Default)]
-struct Table {
+struct ContentTable {
     numbers: Numbering,
-    places: Vec<Place>,
+    places: Vec<PackedPlace>,
 }
 
-impl Table {
-    fn number(&mut self, content: Content, place: impl FnOnce() -> Place) -> u32 {
+impl ContentTable {
+    fn number(&mut self, content: Content, place: impl FnOnce() -> PackedPlace) -> u32 {
         let (number, new) = self.numbers.number(content);
         if new {
             self.places.push(place());
@@ -186,7 +186,7 @@ struct Root {
 }
 
 /// What all threads share.
-struct Shared<'a> {
+struct ScanShared<'a> {
     roots: [Root; 2],
     known: &'a [Option<Inventory>; 2],
     filtered: bool,
@@ -196,7 +196,7 @@ struct Shared<'a> {
     settle_window: i128,
     mounts: MountTable,
     file_systems: Mutex<(FsIds, Names)>,
-    table: Mutex<Table>,
+    table: Mutex<ContentTable>,
     /// Contents of files with several names, by inode.
     linked: Mutex<Linked>,
     queue: Mutex<Queue>,
@@ -247,7 +247,7 @@ enum Task {
     },
     Files {
         dirs: Arc<Dirs>,
-        files: Vec<Twins>,
+        files: Vec<TwinNames>,
     },
     /// A root that is no directory.
     Single(usize),
@@ -260,7 +260,7 @@ struct Dirs {
 }
 
 /// A name of regular files.
-struct Twins {
+struct TwinNames {
     name: OsString,
     stats: [Option<Stat>; 2],
 }
@@ -269,7 +269,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<'a> Shared<'a> {
+impl<'a> ScanShared<'a> {
     fn new(
         request: &CompareRequest,
         tree_cache: &TreeCache<'a>,
@@ -392,7 +392,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-impl Contents for Shared<'_> {
+impl Contents for ScanShared<'_> {
     fn look_up(&self, digest: &ContentDigest) -> Lookup {
         let known = lock(&self.table).numbers.get(digest);
         known.map_or(Lookup::New, |number| Lookup::Known(ContentId(number)))
@@ -402,7 +402,7 @@ impl Contents for Shared<'_> {
 /// A task in work. Whatever becomes of its thread, the others learn that it is done.
 struct Taken<'s, 'a> {
     task: Option<Task>,
-    shared: &'s Shared<'a>,
+    shared: &'s ScanShared<'a>,
 }
 
 impl Drop for Taken<'_, '_> {

@@ -19,8 +19,8 @@ use resemble_index::{ApplyError, ReadError};
 use resemble_proto::message::CompareRequest;
 use serde::{Deserialize, Serialize};
 
-use super::codec::{Head, decode, encode, encode_files};
-use super::known::{Inventory, Place, Where};
+use super::codec::{InventoryHead, decode, encode, encode_files};
+use super::known::{Inventory, PackedPlace, Where};
 use super::scan::Scanned;
 use super::{Packed, TreeCache};
 use crate::compare::sides::{Content, Side};
@@ -280,7 +280,8 @@ impl NewInventories<'_> {
                 pools.len() - 1
             }) as u32
         };
-        let mut contents: Vec<(Content, u32, Place)> = Vec::with_capacity(list.contents.len());
+        let mut contents: Vec<(Content, u32, PackedPlace)> =
+            Vec::with_capacity(list.contents.len());
         for &(content, place) in &list.contents {
             let name = match place.pool {
                 Where::Arena(arena) => &new_pools.get(arena as usize)?.0,
@@ -306,7 +307,7 @@ impl NewInventories<'_> {
         let params = self.tree_cache.index.params();
         Some(Written {
             key: key(root),
-            head: encode(&Head::new(root, params, pools.clone())),
+            head: encode(&InventoryHead::new(root, params, pools.clone())),
             files,
             pools,
         })
@@ -316,12 +317,12 @@ impl NewInventories<'_> {
 /// The contents of one inventory, each once.
 #[derive(Default)]
 struct List {
-    contents: Vec<(Content, Place)>,
+    contents: Vec<(Content, PackedPlace)>,
     numbers: HashMap<resemble_core::ContentDigest, u32>,
 }
 
 impl List {
-    fn number(&mut self, content: Content, place: Place) -> u32 {
+    fn number(&mut self, content: Content, place: PackedPlace) -> u32 {
         let next = self.contents.len() as u32;
         let number = *self.numbers.entry(content.digest).or_insert(next);
         if number == next {

@@ -11,7 +11,7 @@ use resemble_index::{FsId, Options, Timestamp};
 use resemble_proto::path::PathText;
 use resemble_scan::ingest::Progress;
 
-use super::codec::{Head, decode_files, encode, encode_files};
+use super::codec::{InventoryHead, decode_files, encode, encode_files};
 use super::known::Stamp;
 use super::*;
 use crate::compare::sides::Content;
@@ -334,14 +334,14 @@ proptest! {
         sizes in prop::array::uniform3(any::<u64>()),
     ) {
         let kinds = [ContentKind::Empty, ContentKind::Text, ContentKind::Binary];
-        let contents: Vec<(Content, u32, Place)> = (0..3u8)
+        let contents: Vec<(Content, u32, PackedPlace)> = (0..3u8)
             .map(|n| {
                 let content = Content {
                     digest: ContentDigest([n; 32]),
                     size: ByteLen(sizes[usize::from(n)]),
                     kind: kinds[usize::from(n)],
                 };
-                let place = Place {
+                let place = PackedPlace {
                     pool: known::Where::Pool(u32::from(n % 2)),
                     from: u64::from(n) << 40,
                     length: u32::from(n) << 20,
@@ -365,7 +365,7 @@ proptest! {
             prop_assert_eq!(file.stamp, Stamp { fs, ino, mtime, ctime });
             prop_assert_eq!(file.content, content);
         }
-        let expected: Vec<(Content, Place)> = contents.iter().map(|&(c, _, p)| (c, p)).collect();
+        let expected: Vec<(Content, PackedPlace)> = contents.iter().map(|&(c, _, p)| (c, p)).collect();
         prop_assert_eq!(back.contents, expected);
         for cut in 0..bytes.len() {
             prop_assert!(decode_files(&bytes[..cut], &[0, 1], &names).is_none());
@@ -375,14 +375,14 @@ proptest! {
     #[test]
     fn any_bytes_are_refused_or_decode(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _files = decode_files(&bytes, &[0], &Mutex::new(Names::default()));
-        let _head = Head::decode(&bytes);
+        let _head = InventoryHead::decode(&bytes);
     }
 
     #[test]
     fn heads_come_back(root in "/[a-z]{0,9}", pools in prop::collection::vec("[a-z]{0,9}", 0..5)) {
         let root = Path::new(&root);
-        let head = Head::new(root, &Params::default(), pools);
-        let back = Head::decode(&encode(&head)).expect("decoded");
+        let head = InventoryHead::new(root, &Params::default(), pools);
+        let back = InventoryHead::decode(&encode(&head)).expect("decoded");
         prop_assert!(back.is_of(root, &Params::default()));
         prop_assert!(!back.is_of(Path::new("/elsewhere/entirely"), &Params::default()));
         prop_assert_eq!(back, head);

@@ -9,33 +9,33 @@ use std::collections::HashMap;
 use resemble_core::{ByteLen, Fingerprint, Relation, Score, similarity};
 use resemble_index::PostingKind;
 
-use super::Question;
+use super::PartnerQuestion;
 use crate::ask::AskError;
-use crate::compare::common::{Buckets, Common};
-use crate::compare::wanted::Wanted;
+use crate::compare::common::{Buckets, CommonKeys};
+use crate::compare::wanted::WantedKeys;
 use crate::nominate::evidence::{CHUNK, Counts, Kept};
 use crate::parallel::in_parallel;
 
 /// What is found for all batches.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct FoundCandidates {
     /// Known after the first batch.
-    pub(super) common: Option<Common>,
+    pub(super) common: Option<CommonKeys>,
     /// Pairs (content of A, content of B) that may be partners.
     pub(super) candidates: Vec<(u32, u32)>,
 }
 
 /// A subject's place in its batch, itself, and its keys with the bytes each stands for.
-type Loaded = (usize, Subject, Vec<(u64, u32)>);
+type LoadedSubject = (usize, LookedUp, Vec<(u64, u32)>);
 
-impl Question<'_> {
+impl PartnerQuestion<'_> {
     /// Finds the candidates of a batch: everything goes by, and what it has in common with anybody is noted; then
     /// it is known what is common, and the rest is counted up.
     pub(super) fn look_up(
         &self,
         batch: &[(u32, bool)],
         is_subject: &[Vec<bool>; 2],
-        found: &mut Found,
+        found: &mut FoundCandidates,
         counts: &mut Counts,
     ) -> Result<(), AskError> {
         let contents = self.sides.contents.len();
@@ -43,7 +43,7 @@ impl Question<'_> {
             let kept = self.load(batch[at].0)?;
             let keys = weighed(&kept);
             let plain: Vec<u64> = keys.iter().map(|&(key, _)| key).collect();
-            let subject = Subject {
+            let subject = LookedUp {
                 content: kept.id.0,
                 of_a: batch[at].1,
                 whole: kept.whole,
@@ -53,7 +53,7 @@ impl Question<'_> {
             out.push((at, subject, keys));
             Ok::<_, AskError>(())
         })?;
-        let mut loaded: Vec<Loaded> = loaded.into_iter().flatten().collect();
+        let mut loaded: Vec<LoadedSubject> = loaded.into_iter().flatten().collect();
         loaded.sort_unstable_by_key(|&(at, ..)| at);
         let mut pairs = Vec::new();
         let mut subjects = Vec::with_capacity(loaded.len());
@@ -64,7 +64,7 @@ impl Question<'_> {
             );
             subjects.push(subject);
         }
-        let wanted = Wanted::new(pairs);
+        let wanted = WantedKeys::new(pairs);
         let buckets = Buckets::new(contents, self.limit);
         // Everything goes by.
         let states = in_parallel(contents, Passing::default, |content, state| {
@@ -106,7 +106,7 @@ impl Question<'_> {
         {
             let tallied = in_parallel(
                 seen.len(),
-                || Tally::new(subjects.len()),
+                || CandidateTally::new(subjects.len()),
                 |at, tally| {
                     self.pieces.go_on()?;
                     scan.content(&seen[at], &keys[seen[at].found.clone()], tally);
@@ -134,9 +134,9 @@ impl Question<'_> {
     }
 
     /// The keys that nobody asks about and that are boilerplate all the same: what is measured has them.
-    fn common(&self, buckets: &Buckets) -> Result<Common, AskError> {
+    fn common(&self, buckets: &Buckets) -> Result<CommonKeys, AskError> {
         let Some(suspects) = buckets.suspects() else {
-            return Ok(Common::default());
+            return Ok(CommonKeys::default());
         };
         let parts = in_parallel(
             self.sides.contents.len(),
@@ -149,7 +149,7 @@ impl Question<'_> {
                 Ok::<_, AskError>(())
             },
         )?;
-        Ok(Common::of(
+        Ok(CommonKeys::of(
             parts.into_iter().map(|(_, counts)| counts),
             self.limit,
         ))
@@ -207,7 +207,7 @@ fn weighed(kept: &Kept) -> Vec<(u64, u32)> {
 }
 
 /// A content that is looked up, as far as candidates need it.
-struct Subject {
+struct LookedUp {
     content: u32,
     of_a: bool,
     whole: ByteLen,
@@ -269,9 +269,9 @@ struct Seen {
 
 /// What a batch of subjects has in common with all contents.
 struct Scan<'a> {
-    question: &'a Question<'a>,
-    subjects: &'a [Subject],
-    wanted: &'a Wanted,
+    question: &'a PartnerQuestion<'a>,
+    subjects: &'a [LookedUp],
+    wanted: &'a WantedKeys,
     is_subject: &'a [Vec<bool>; 2],
     /// How many of the batch are subjects of A.
     of_a: u32,
@@ -279,14 +279,14 @@ struct Scan<'a> {
 }
 
 /// What a thread counts with.
-struct Tally {
+struct CandidateTally {
     /// Common fingerprints with each subject, and its bytes in common chunks.
     counts: Vec<(u16, u32)>,
     touched: Vec<u32>,
     candidates: Vec<(u32, u32)>,
 }
 
-impl Tally {
+impl CandidateTally {
     fn new(subjects: usize) -> Self {
         Self {
             counts: vec![(0, 0); subjects],
@@ -297,7 +297,7 @@ impl Tally {
 }
 
 impl Scan<'_> {
-    fn content(&self, seen: &Seen, keys: &[u32], tally: &mut Tally) {
+    fn content(&self, seen: &Seen, keys: &[u32], tally: &mut CandidateTally) {
         let question = self.question;
         let content = seen.content;
         if similarity::too_small(question.content(content).size) {
@@ -345,7 +345,7 @@ impl Scan<'_> {
     /// Whether so much in common could come to the threshold.
     fn could_pass(
         &self,
-        subject: &Subject,
+        subject: &LookedUp,
         other: &Seen,
         (fingerprints, bytes): (u16, u32),
     ) -> bool {

@@ -18,9 +18,9 @@ use resemble_scan::read::{
 };
 use resemble_scan::walk::{Found, Kind, OpenDir, Stat, means_absent};
 
-use super::{BYTES, Chain, Dirs, FILES, Item, Notes, Shared, Task, Twins, lock};
-use crate::compare::cache::known::{Place, Stamp, Where};
-use crate::compare::cache::pair::{Opened, Pair, PairReader};
+use super::{BYTES, Chain, Dirs, FILES, Notes, ScanItem, ScanShared, Task, TwinNames, lock};
+use crate::compare::cache::known::{PackedPlace, Stamp, Where};
+use crate::compare::cache::pair::{Opened, PairLook, PairReader};
 use crate::compare::sides::{Content, Entry, What};
 
 /// What is at a path of a side, by its components.
@@ -32,7 +32,7 @@ struct At<'a> {
 }
 
 pub(super) struct Worker<'s, 'a> {
-    shared: &'s Shared<'a>,
+    shared: &'s ScanShared<'a>,
     reader: Reader,
     digester: Digester,
     pairs: PairReader,
@@ -41,7 +41,7 @@ pub(super) struct Worker<'s, 'a> {
 }
 
 impl<'s, 'a> Worker<'s, 'a> {
-    pub(super) fn new(shared: &'s Shared<'a>, params: &Params, number: u32) -> Self {
+    pub(super) fn new(shared: &'s ScanShared<'a>, params: &Params, number: u32) -> Self {
         Self {
             shared,
             reader: Reader::new(params, StopFlag::default()),
@@ -98,7 +98,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             open,
         });
         let mut below_tasks = Vec::new();
-        let mut files: Vec<Twins> = Vec::new();
+        let mut files: Vec<TwinNames> = Vec::new();
         let [a, b] = listings.map(|found| found.into_iter().peekable());
         let (mut a, mut b) = (a, b);
         loop {
@@ -148,7 +148,7 @@ impl<'s, 'a> Worker<'s, 'a> {
                 });
             }
             if stats.iter().any(Option::is_some) {
-                files.push(Twins { name, stats });
+                files.push(TwinNames { name, stats });
             }
         }
         // Files go on top: their directory is open.
@@ -223,7 +223,7 @@ impl<'s, 'a> Worker<'s, 'a> {
     }
 
     fn note(&mut self, side: usize, path: &[u8], what: What) {
-        self.notes.items[side].push(Item {
+        self.notes.items[side].push(ScanItem {
             entry: Entry {
                 path: path.into(),
                 what,
@@ -279,8 +279,8 @@ impl<'s, 'a> Worker<'s, 'a> {
 
     // ---- reading ----
 
-    fn files(&mut self, dirs: &Dirs, files: &[Twins]) {
-        for Twins { name, stats } in files {
+    fn files(&mut self, dirs: &Dirs, files: &[TwinNames]) {
+        for TwinNames { name, stats } in files {
             let path = joined(&dirs.below, name);
             let mut unknown = [None, None];
             for side in 0..2 {
@@ -337,7 +337,7 @@ impl<'s, 'a> Worker<'s, 'a> {
     }
 
     fn file(&mut self, at: At<'_>, stat: &Stat, what: What, stamp: Option<Stamp>) {
-        self.notes.items[at.side].push(Item {
+        self.notes.items[at.side].push(ScanItem {
             entry: Entry {
                 path: at.path.into(),
                 what,
@@ -373,13 +373,15 @@ impl<'s, 'a> Worker<'s, 'a> {
             .bytes_read
             .fetch_add(self.pairs.bytes - before, Ordering::Relaxed);
         let numbers = match pair {
-            Ok(Pair::Equal { digest, at }) => {
+            Ok(PairLook::Equal { digest, at }) => {
                 let number = self.keep(&digest);
                 [(number, at); 2]
             }
-            Ok(Pair::Unequal { digests, at }) => [0, 1].map(|side| (self.keep(&digests[side]), at)),
+            Ok(PairLook::Unequal { digests, at }) => {
+                [0, 1].map(|side| (self.keep(&digests[side]), at))
+            }
             // A failure of one of them: each tells its own.
-            Ok(Pair::Apart) | Err(_) => {
+            Ok(PairLook::Apart) | Err(_) => {
                 self.read_one(files[0].0, files[0].1, Ok(a));
                 self.read_one(files[1].0, files[1].1, Ok(b));
                 return;
@@ -473,7 +475,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         let mut new = false;
         let number = lock(&self.shared.table).number(content, || {
             new = true;
-            Place {
+            PackedPlace {
                 pool: Where::Arena(thread),
                 from: from as u64,
                 length,
@@ -498,8 +500,8 @@ fn joined(below: &[u8], name: &OsStr) -> Vec<u8> {
 }
 
 /// Files in handfuls.
-fn batches(files: Vec<Twins>) -> Vec<Vec<Twins>> {
-    let mut batches: Vec<Vec<Twins>> = Vec::new();
+fn batches(files: Vec<TwinNames>) -> Vec<Vec<TwinNames>> {
+    let mut batches: Vec<Vec<TwinNames>> = Vec::new();
     let mut bytes = 0;
     for file in files {
         let size: u64 = file.stats.iter().flatten().map(|stat| stat.size).sum();
