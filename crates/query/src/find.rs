@@ -27,8 +27,10 @@ use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
 use resemble_scan::read::{Content, Reader};
 
-use crate::ask::{AskError, anchor_of, bytes_of, unreadable};
+use crate::ask::AskError;
+use crate::judge::listing;
 use crate::nominate::evidence::{self, Counts, Nominee};
+use crate::prove::read::{anchor_of, bytes_of, unreadable};
 use crate::renditions::{self, Located, Place, Rendition};
 use crate::scope::ScopedFiles;
 
@@ -42,7 +44,7 @@ pub use read::{Incoming, Stream, read_member, read_with_parts};
 use search::search_in;
 
 /// The most entries of one `.similar` listing.
-pub const LISTED: usize = 100;
+pub use crate::judge::listing::LISTED;
 
 /// The file or the bytes that others are compared with.
 #[derive(Clone, Debug)]
@@ -294,15 +296,9 @@ impl Similar {
         )
     }
 
-    /// Whether the overlay lists it: identical or of the same text, or a quarter of the subject lies in it, or most of
-    /// it lies in the subject.
+    /// Whether the overlay lists it.
     pub fn is_listed(&self) -> bool {
-        let share = |score: Option<Score>| score.map_or(0.0, Score::get);
-        self.relation.is_some_and(|relation| {
-            matches!(relation, Relation::Identical | Relation::SameText)
-                || share(self.measures.a_in_b) >= Relation::PARTLY
-                || share(self.measures.b_in_a) >= Relation::MOSTLY
-        })
+        listing::is_listed(self.relation, &self.measures)
     }
 }
 
@@ -379,15 +375,15 @@ enum Wanted {
     Scores,
 }
 
-/// The files of `members` that relate to the subject, best first: for a question with many subjects
+/// The files of `scoped` that relate to the subject, best first: for a question with many subjects
 /// among the same files.
 pub(crate) fn among(
     snapshot: &Snapshot,
     subject: &Subject,
-    members: &ScopedFiles,
+    scoped: &ScopedFiles,
 ) -> Result<Vec<Similar>, AskError> {
     let options = FindOptions::default();
-    let (similar, _) = search_in(snapshot, subject, Some(members), &options, Wanted::Scores)?;
+    let (similar, _) = search_in(snapshot, subject, Some(scoped), &options, Wanted::Scores)?;
     Ok(similar)
 }
 
@@ -404,13 +400,13 @@ fn search(
         let (found, errors) = search_in(snapshot, subject, None, options, wanted)?;
         return Ok((found, errors, None));
     }
-    let mut members = ScopedFiles::of(snapshot, &options.scope)?;
+    let mut scoped = ScopedFiles::of(snapshot, &options.scope)?;
     if options.text {
-        members.know_parts(snapshot)?;
+        scoped.know_parts(snapshot)?;
     }
-    let looked = members.looked(snapshot);
-    let mut errors = std::mem::take(&mut members.errors);
-    let (found, further) = search_in(snapshot, subject, Some(&members), options, wanted)?;
+    let looked = scoped.looked(snapshot);
+    let mut errors = std::mem::take(&mut scoped.errors);
+    let (found, further) = search_in(snapshot, subject, Some(&scoped), options, wanted)?;
     errors.extend(further);
     Ok((found, errors, Some(looked)))
 }
@@ -462,9 +458,9 @@ fn nominated(
     snapshot: &Snapshot,
     sketch: &Sketch<'_>,
     digest: &Digest,
-    members: Option<&ScopedFiles>,
+    scoped: Option<&ScopedFiles>,
 ) -> Result<(Vec<Nominee>, Counts), ReadError> {
-    let (mut nominees, counts) = evidence::nominate(snapshot, sketch, members)?;
+    let (mut nominees, counts) = evidence::nominate(snapshot, sketch, scoped)?;
     if let Some(own) = snapshot.content_by_digest(&digest.content)?
         && let Err(at) = nominees.binary_search_by_key(&own, |nominee| nominee.content)
     {
@@ -484,11 +480,11 @@ fn nominated(
 fn holders(
     snapshot: &Snapshot,
     content: ContentId,
-    members: Option<&ScopedFiles>,
+    scoped: Option<&ScopedFiles>,
     leave_out: Option<FileId>,
 ) -> Result<Vec<PathBuf>, ReadError> {
-    if let Some(members) = members {
-        let holders = members
+    if let Some(scoped) = scoped {
+        let holders = scoped
             .holders(content)
             .filter(|member| Some(member.file) != leave_out);
         return Ok(holders.map(|member| member.path.clone()).collect());

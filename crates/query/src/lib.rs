@@ -29,6 +29,7 @@ pub mod scope;
 pub mod templates;
 pub mod why;
 
-pub use ask::{AskError, LARGEST_READ, anchor_of, bytes_of, soft_error, unreadable};
+pub use ask::{AskError, soft_error};
+pub use prove::read::{LARGEST_READ, anchor_of, bytes_of, unreadable};
 /// What every question is asked of.
 pub use resemble_index::Snapshot;

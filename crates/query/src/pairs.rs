@@ -20,12 +20,14 @@ use resemble_proto::message::{Answer, Discount, Layer, PairRow, PairScore, Scope
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
-use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
+use crate::ask::{AskError, soft_error};
 use crate::judge::estimate::{enough_shared, estimate_in};
 use crate::judge::matched::{Match, match_of_wholes};
 use crate::nominate::block::{Common, PostingBlock};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::threads;
+use crate::prove::exact::exact_payload;
+use crate::prove::read::{LARGEST_READ, bytes_of};
 use crate::prove::texts::{Compared, Texts};
 use crate::renditions::owners::RenditionOwners;
 use crate::renditions::{Rendition, is_same_text, layer, same_words};
@@ -54,19 +56,19 @@ pub struct PairsOptions {
 
 /// The pairs of the files in `options.scope`, best first.
 pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairRow>, AskError> {
-    let members = ScopedFiles::of(snapshot, &options.scope)?;
+    let scoped = ScopedFiles::of(snapshot, &options.scope)?;
     let renditions = if options.text {
-        RenditionOwners::of(snapshot, &members)?
+        RenditionOwners::of(snapshot, &scoped)?
     } else {
         RenditionOwners::default()
     };
-    let kept = keep(snapshot, &members, &renditions)?;
+    let kept = keep(snapshot, &scoped, &renditions)?;
     let (block, counts) = PostingBlock::counting(kept, snapshot.boilerplate_limit());
     let block = block.with_stop(snapshot.stop());
-    let texts = Texts::read(snapshot, &members, &block.kept)?;
+    let texts = Texts::read(snapshot, &scoped, &block.kept)?;
     let question = Question {
         snapshot,
-        members: &members,
+        scoped: &scoped,
         renditions: &renditions,
         options,
         counts: &counts,
@@ -110,7 +112,7 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
     }
     found.push(equal);
 
-    let mut errors = members.errors.clone();
+    let mut errors = scoped.errors.clone();
     let mut matched = Vec::new();
     for part in found {
         matched.extend(part.matched);
@@ -126,7 +128,7 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
     rows.sort_by(PairDraft::compare);
     let rows = rows.iter().map(PairDraft::to_answer).collect();
     let mut answer = Answer::fresh(rows, errors).cut(options.top);
-    answer.header.looked = Some(members.looked(snapshot));
+    answer.header.looked = Some(scoped.looked(snapshot));
     Ok(answer)
 }
 
@@ -134,11 +136,11 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
 /// counted, not grouped.
 fn keep(
     snapshot: &Snapshot,
-    members: &ScopedFiles,
+    scoped: &ScopedFiles,
     renditions: &RenditionOwners,
 ) -> Result<Vec<Kept>, ReadError> {
     let mut contents = renditions.contents();
-    contents.extend(members.contents());
+    contents.extend(scoped.contents());
     let mut kept = Vec::new();
     for id in contents {
         let Some(row) = snapshot.content(id)? else {
@@ -214,7 +216,7 @@ enum Way {
 #[derive(Clone, Copy)]
 struct Question<'a> {
     snapshot: &'a Snapshot,
-    members: &'a ScopedFiles,
+    scoped: &'a ScopedFiles,
     renditions: &'a RenditionOwners,
     options: &'a PairsOptions,
     counts: &'a Counts,
@@ -227,7 +229,7 @@ impl<'a> Question<'a> {
 
     /// The files that a content stands for, and as what, by their contents.
     fn owners(&self, content: ContentId) -> impl Iterator<Item = (ContentId, Rendition)> {
-        let own = self.members.has_file_of(content);
+        let own = self.scoped.has_file_of(content);
         let own = own.then_some((content, Rendition::Own)).into_iter();
         own.chain(self.renditions.owners(content).iter().copied())
     }
@@ -318,8 +320,8 @@ impl<'a> Question<'a> {
         let Some(score) = self.score(matched) else {
             return;
         };
-        let members: &'m ScopedFiles = self.members;
-        let holders = |content| members.holders(content).collect::<Vec<&'m ScopedFile>>();
+        let scoped: &'m ScopedFiles = self.scoped;
+        let holders = |content| scoped.holders(content).collect::<Vec<&'m ScopedFile>>();
         let (ones, others) = (holders(a), holders(b));
         for (at, &one) in ones.iter().enumerate() {
             let others = if a == b { &ones[at + 1..] } else { &others[..] };
@@ -397,7 +399,7 @@ impl WorkerPairs {
                 let own = (one.1, other.1) == (Rendition::Own, Rendition::Own);
                 let small = a.whole <= LARGEST_READ && b.whole <= LARGEST_READ;
                 if own && question.options.exact && small {
-                    let Some((one, other)) = self.read_both(question.members, a, b) else {
+                    let Some((one, other)) = self.read_both(question.scoped, a, b) else {
                         continue;
                     };
                     let templates = question.snapshot.templates();
@@ -482,12 +484,12 @@ impl WorkerPairs {
     /// The bytes of one file of each content; `None` (and an error row) if one cannot be read.
     fn read_both(
         &mut self,
-        members: &ScopedFiles,
+        scoped: &ScopedFiles,
         a: &Kept,
         b: &Kept,
     ) -> Option<(Vec<u8>, Vec<u8>)> {
         let mut read = |content: &Kept| {
-            let path = &members.holders(content.id).next()?.path;
+            let path = &scoped.holders(content.id).next()?.path;
             bytes_of(path)
                 .map_err(|error| self.errors.push(soft_error(path, &error)))
                 .ok()

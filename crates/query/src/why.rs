@@ -43,10 +43,12 @@ use resemble_core::{
 use resemble_proto::message::Layer;
 use resemble_scan::parts::PartReader;
 
-use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_measures};
+use crate::ask::AskError;
 use crate::find::read_now;
 use crate::judge::estimate::estimate;
+use crate::prove::exact::exact_measures;
 use crate::prove::extracted::{extract, way};
+use crate::prove::read::{LARGEST_READ, bytes_of};
 use crate::prove::words::as_words;
 
 pub use explain::explain;

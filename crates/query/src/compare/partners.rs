@@ -29,10 +29,12 @@ use self::cover::Cover;
 use super::common::CommonKeys;
 use super::sides::{Content, Holders, Pieces, Sides};
 use super::wanted::evidence_keys;
-use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
+use crate::ask::{AskError, soft_error};
 use crate::judge::estimate::{enough_shared, estimate_prepared};
 use crate::nominate::evidence::{Counts, Kept};
 use crate::parallel::in_parallel;
+use crate::prove::exact::exact_payload;
+use crate::prove::read::{LARGEST_READ, bytes_of};
 
 /// Subjects looked up in one scan.
 const BATCH: usize = 1 << 16;

@@ -15,7 +15,7 @@ use crate::ask::AskError;
 use crate::parallel::in_parallel;
 
 /// Further partners of a row, at most: as many as the overlay lists for a file.
-const OTHERS: usize = crate::find::LISTED;
+const OTHERS: usize = crate::judge::listing::LISTED;
 
 /// Puts the answer together.
 pub(super) fn answer(

@@ -15,7 +15,8 @@ use resemble_proto::path::PathText;
 use resemble_scan::walk::{Anchor, Found, Kind, Stat, is_snapshots};
 use rustix::io::Errno;
 
-use crate::ask::{AskError, anchor_of};
+use crate::ask::AskError;
+use crate::prove::read::anchor_of;
 
 /// A regular file.
 #[derive(Clone, Debug)]

@@ -40,10 +40,10 @@ pub(super) fn rows(
         within: within.collect(),
         ..Scope::default()
     };
-    let mut members = ScopedFiles::of(snapshot, &scope)?;
-    members.retain(|path| !path.starts_with(&listing.dir));
+    let mut scoped = ScopedFiles::of(snapshot, &scope)?;
+    scoped.retain(|path| !path.starts_with(&listing.dir));
     let found = each(&lost, snapshot.stop(), |_, file, _| {
-        let similar = nearest(snapshot, file, &members)?;
+        let similar = nearest(snapshot, file, &scoped)?;
         Ok::<_, AskError>(similar.map(|similar| row(&file.path, &similar)))
     })?;
     // Files come by path.
@@ -54,7 +54,7 @@ pub(super) fn rows(
 fn nearest(
     snapshot: &Snapshot,
     file: &Listed,
-    members: &ScopedFiles,
+    scoped: &ScopedFiles,
 ) -> Result<Option<Similar>, AskError> {
     let known = snapshot.file_at(&file.path)?;
     if known.is_none_or(|row| !file.is_as(&row.stat)) {
@@ -65,7 +65,7 @@ fn nearest(
     };
     let share = |similar: &Similar| similar.measures.a_in_b.unwrap_or(Score::ZERO);
     let mut best: Option<Similar> = None;
-    for similar in among(snapshot, &subject, members)? {
+    for similar in among(snapshot, &subject, scoped)? {
         // What the index takes for identical has been compared.
         let counts = similar.relation != Some(Relation::Identical)
             && share(&similar).get() >= Relation::PARTLY;

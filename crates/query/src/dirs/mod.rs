@@ -26,7 +26,7 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
 use crate::ask::AskError;
-use crate::find::LISTED;
+use crate::judge::listing::LISTED;
 use crate::scope::ScopedFiles;
 use links::WhichSide;
 use trees::Trees;
@@ -51,9 +51,9 @@ pub fn dirs(snapshot: &Snapshot, request: &DirsRequest) -> Result<Answer<DirRow>
     {
         scope.within.push(of.clone());
     }
-    let members = ScopedFiles::of(snapshot, &scope)?;
+    let scoped = ScopedFiles::of(snapshot, &scope)?;
     let dir = request.of.as_ref().map(PathText::as_path);
-    let trees = trees(snapshot, &members, &scope, dir, usize::MAX)?;
+    let trees = trees(snapshot, &scoped, &scope, dir, usize::MAX)?;
     let min = request.min.millionths().map_or(MIN, Share::from_millionths);
     let min_shared = request.min_shared.unwrap_or(MIN_SHARED);
     let of = dir.map(|dir| trees.node(dir));
@@ -68,8 +68,8 @@ pub fn dirs(snapshot: &Snapshot, request: &DirsRequest) -> Result<Answer<DirRow>
     };
     let mut rows = rows(&trees, &pairs, of.flatten());
     rows.sort_unstable_by(by_saving);
-    let mut answer = Answer::fresh(rows, members.errors.clone()).cut(request.top);
-    answer.header.looked = Some(members.looked(snapshot));
+    let mut answer = Answer::fresh(rows, scoped.errors.clone()).cut(request.top);
+    answer.header.looked = Some(scoped.looked(snapshot));
     Ok(answer)
 }
 
@@ -85,8 +85,8 @@ pub fn listing(snapshot: &Snapshot, dir: &Path) -> Result<(Vec<DirRow>, usize), 
         within: within.map(PathText::from).collect(),
         ..Scope::default()
     };
-    let members = ScopedFiles::of(snapshot, &scope)?;
-    let trees = trees(snapshot, &members, &scope, Some(dir), MOST_NEAR)?;
+    let scoped = ScopedFiles::of(snapshot, &scope)?;
+    let trees = trees(snapshot, &scoped, &scope, Some(dir), MOST_NEAR)?;
     let Some(node) = trees.node(dir) else {
         return Ok((Vec::new(), 0));
     };
@@ -116,28 +116,28 @@ pub fn relation(row: &DirRow) -> Relation {
 /// alone, among at most `most` contents.
 fn trees(
     snapshot: &Snapshot,
-    members: &ScopedFiles,
+    scoped: &ScopedFiles,
     scope: &Scope,
     of: Option<&Path>,
     most: usize,
 ) -> Result<Trees, AskError> {
     let within = scope.within.iter();
     let bases: Vec<&Path> = within.map(PathText::as_path).collect();
-    let sides = of.map(|dir| sides(members, dir));
+    let sides = of.map(|dir| sides(scoped, dir));
     let side = |content| match &sides {
         None => WhichSide::Any,
         Some(sides) => sides.get(&content).copied().unwrap_or(WhichSide::Outside),
     };
-    Ok(Trees::of(snapshot, members, &bases, |contents| {
+    Ok(Trees::of(snapshot, scoped, &bases, |contents| {
         links::between(snapshot, contents, side, most)
     })?)
 }
 
 /// Where the files of each content lie.
-fn sides(members: &ScopedFiles, dir: &Path) -> HashMap<ContentId, WhichSide> {
+fn sides(scoped: &ScopedFiles, dir: &Path) -> HashMap<ContentId, WhichSide> {
     let mut sides: HashMap<ContentId, WhichSide> = HashMap::new();
-    for member in &members.files {
-        for path in members.paths(member) {
+    for member in &scoped.files {
+        for path in scoped.paths(member) {
             let side = if path.starts_with(dir) {
                 WhichSide::Inside
             } else {

@@ -26,11 +26,11 @@ pub(super) struct Trees {
 }
 
 impl Trees {
-    /// The directories at and below `bases` that files of `members` lie in. `links` is asked for the
+    /// The directories at and below `bases` that files of `scoped` lie in. `links` is asked for the
     /// links between the contents, which it names by their places in the slice that it is given.
     pub(super) fn of(
         snapshot: &Snapshot,
-        members: &ScopedFiles,
+        scoped: &ScopedFiles,
         bases: &[&Path],
         links: impl FnOnce(&[ContentId]) -> Result<Vec<Link>, ReadError>,
     ) -> Result<Self, ReadError> {
@@ -38,8 +38,8 @@ impl Trees {
         let mut contents: Vec<ContentId> = Vec::new();
         let mut sizes = Vec::new();
         let mut places: HashMap<ContentId, u32> = HashMap::new();
-        let mut held: Vec<(u32, Vec<usize>)> = Vec::with_capacity(members.files.len());
-        for member in &members.files {
+        let mut held: Vec<(u32, Vec<usize>)> = Vec::with_capacity(scoped.files.len());
+        for member in &scoped.files {
             let content = if let Some(&content) = places.get(&member.content) {
                 content
             } else {
@@ -50,10 +50,10 @@ impl Trees {
                 places.insert(member.content, content);
                 content
             };
-            let dirs = members.paths(member).filter_map(Path::parent);
+            let dirs = scoped.paths(member).filter_map(Path::parent);
             held.push((content, dirs.filter_map(|dir| growing.place(dir)).collect()));
         }
-        let unread: Vec<usize> = members
+        let unread: Vec<usize> = scoped
             .errors
             .iter()
             .filter_map(|error| growing.place(error.path.as_path().parent()?))

@@ -15,9 +15,11 @@ use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{Layer, SoftError};
 
 use super::{FindOptions, Subject, holders};
-use crate::ask::{AskError, LARGEST_READ, bytes_of, exact_payload, soft_error};
+use crate::ask::{AskError, soft_error};
 use crate::judge::matched::{Match, all_words};
+use crate::prove::exact::exact_payload;
 use crate::prove::extracted::extract;
+use crate::prove::read::{LARGEST_READ, bytes_of};
 use crate::prove::words::{as_words, measure_words};
 use crate::renditions::{Occurrence, Rendition, names, shown};
 use crate::scope::ScopedFiles;
@@ -25,7 +27,7 @@ use crate::scope::ScopedFiles;
 /// Reads what exact measures need.
 pub(super) struct Exact<'a> {
     snapshot: &'a Snapshot,
-    members: Option<&'a ScopedFiles>,
+    scoped: Option<&'a ScopedFiles>,
     subject: &'a Subject,
     options: &'a FindOptions,
     min_shared: ByteLen,
@@ -38,7 +40,7 @@ impl<'a> Exact<'a> {
     /// For the rows of a subject; `None`: nobody asked, or what it is cannot be read.
     pub(super) fn of(
         snapshot: &'a Snapshot,
-        members: Option<&'a ScopedFiles>,
+        scoped: Option<&'a ScopedFiles>,
         subject: &'a Subject,
         options: &'a FindOptions,
         min_shared: ByteLen,
@@ -54,7 +56,7 @@ impl<'a> Exact<'a> {
         }
         Ok(Some(Self {
             snapshot,
-            members,
+            scoped,
             subject,
             options,
             min_shared,
@@ -137,12 +139,7 @@ impl<'a> Exact<'a> {
         row: &ContentRow,
     ) -> Result<Option<Vec<u8>>, AskError> {
         let place = occurrence.place;
-        let holders = holders(
-            self.snapshot,
-            place.content,
-            self.members,
-            self.subject.file,
-        )?;
+        let holders = holders(self.snapshot, place.content, self.scoped, self.subject.file)?;
         let Some(first) = holders.first() else {
             return Ok(None);
         };

@@ -28,9 +28,10 @@ use resemble_proto::message::{Answer, HolderRow, Layer, Proof, Scope, SoftError}
 use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
 
-use crate::ask::{AskError, LARGEST_READ, bytes_of, soft_error};
+use crate::ask::{AskError, soft_error};
 use crate::parallel::{on_threads, threads};
 use crate::prove::extracted::{Extracted, extract, extract_all};
+use crate::prove::read::{LARGEST_READ, bytes_of};
 use crate::renditions::{INTO, Place, names, occurrences, shown};
 use crate::scope::ScopedFiles;
 
@@ -123,14 +124,14 @@ pub fn candidates(
     } else {
         scope
     };
-    let mut members = if scope.within.is_empty() {
+    let mut scoped = if scope.within.is_empty() {
         None
     } else {
         Some(ScopedFiles::of(snapshot, scope)?)
     };
-    let errors = members
+    let errors = scoped
         .as_mut()
-        .map(|members| std::mem::take(&mut members.errors));
+        .map(|scoped| std::mem::take(&mut scoped.errors));
     let mut places: BTreeMap<Place, Vec<Held>> = BTreeMap::new();
     for (digest, layer) in digests.iter().zip([Layer::Bytes, Layer::Text]) {
         for content in nominees(snapshot, digest)? {
@@ -143,9 +144,9 @@ pub fn candidates(
             };
             for occurrence in occurrences(snapshot, &row, true)? {
                 let content = occurrence.place.content;
-                let is_here = members
+                let is_here = scoped
                     .as_ref()
-                    .is_none_or(|members| members.has_file_of(content));
+                    .is_none_or(|scoped| scoped.has_file_of(content));
                 if !occurrence.rendition.is_whole() && is_here {
                     places
                         .entry(occurrence.place)
@@ -155,8 +156,8 @@ pub fn candidates(
             }
         }
     }
-    if let Some(members) = members.as_ref().filter(|_| all) {
-        for content in members.contents() {
+    if let Some(scoped) = scoped.as_ref().filter(|_| all) {
+        for content in scoped.contents() {
             places.entry(Place::file(content)).or_default();
             for (number, part) in (0..).zip(snapshot.parts(content)?) {
                 if part.role == PartRole::Member && part.content.is_some() {
@@ -178,7 +179,7 @@ pub fn candidates(
             .into_iter()
             .max_by_key(|held| (held.layer == Layer::Bytes, sum(&held.ranges)));
         let best = best.unwrap_or_default();
-        for path in paths(snapshot, place.content, members.as_ref(), own)? {
+        for path in paths(snapshot, place.content, scoped.as_ref(), own)? {
             let root = within.iter().filter(|root| path.starts_with(root));
             let root = root.max_by_key(|root| root.as_os_str().len());
             rows.push(HolderRow {
@@ -263,14 +264,14 @@ fn sum(ranges: &[[u64; 2]]) -> u64 {
 fn paths(
     snapshot: &Snapshot,
     content: ContentId,
-    members: Option<&ScopedFiles>,
+    scoped: Option<&ScopedFiles>,
     own: Option<FileId>,
 ) -> Result<Vec<PathBuf>, ReadError> {
-    if let Some(members) = members {
-        let others = members
+    if let Some(scoped) = scoped {
+        let others = scoped
             .holders(content)
             .filter(|member| Some(member.file) != own);
-        let paths = others.flat_map(|member| members.paths(member));
+        let paths = others.flat_map(|member| scoped.paths(member));
         return Ok(paths.map(Path::to_owned).collect());
     }
     let mut paths = Vec::new();

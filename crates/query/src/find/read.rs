@@ -12,7 +12,8 @@ use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 
 use super::read_now;
-use crate::ask::{AskError, anchor_of, unreadable};
+use crate::ask::AskError;
+use crate::prove::read::{anchor_of, unreadable};
 use crate::renditions::{Rendition, members_at, renditions_among};
 
 /// A file, or a member in one, that was read.

@@ -27,7 +27,7 @@ use crate::scope::ScopedFiles;
 pub(super) fn search_in(
     snapshot: &Snapshot,
     subject: &Subject,
-    members: Option<&ScopedFiles>,
+    scoped: Option<&ScopedFiles>,
     options: &FindOptions,
     wanted: Wanted,
 ) -> Result<(Vec<Similar>, Vec<SoftError>), AskError> {
@@ -39,11 +39,11 @@ pub(super) fn search_in(
     let mut search = Search {
         snapshot,
         subject,
-        members,
+        scoped,
         options,
         wanted,
         min_shared,
-        exact: Exact::of(snapshot, members, subject, options, min_shared)?,
+        exact: Exact::of(snapshot, scoped, subject, options, min_shared)?,
         own_place: own_place(snapshot, subject)?,
         rows: HashMap::new(),
         wholes: HashMap::new(),
@@ -80,7 +80,7 @@ struct Wholes {
 struct Search<'a> {
     snapshot: &'a Snapshot,
     subject: &'a Subject,
-    members: Option<&'a ScopedFiles>,
+    scoped: Option<&'a ScopedFiles>,
     options: &'a FindOptions,
     wanted: Wanted,
     min_shared: ByteLen,
@@ -95,11 +95,11 @@ impl Search<'_> {
     /// Compares one rendition of the subject with all that it meets.
     fn rendition(&mut self, rendition: Rendition, digest: &Digest) -> Result<(), AskError> {
         let snapshot = self.snapshot;
-        let known = KnownBoilerplate::new(snapshot, self.members);
+        let known = KnownBoilerplate::new(snapshot, self.scoped);
         let own = Own::of(digest, snapshot);
         let sketch = own.sketch(digest);
         let bound = NomineeBound::new(&sketch, self.options, snapshot.templates().fingerprints());
-        let (nominees, counts) = nominated(snapshot, &sketch, digest, self.members)?;
+        let (nominees, counts) = nominated(snapshot, &sketch, digest, self.scoped)?;
         for nominee in nominees {
             let Some(row) = snapshot.content(nominee.content)? else {
                 continue;
@@ -158,8 +158,8 @@ impl Search<'_> {
         for occurrence in occurrences {
             let place = occurrence.place;
             let is_here = self
-                .members
-                .is_none_or(|members| members.has_file_of(place.content));
+                .scoped
+                .is_none_or(|scoped| scoped.has_file_of(place.content));
             if is_here && !self.is_of_subject(place)? {
                 kept.push(occurrence);
             }
@@ -343,7 +343,7 @@ impl Search<'_> {
             }
             let leave_out = self.subject.file;
             let names = names(self.snapshot, place)?;
-            let files = holders(self.snapshot, place.content, self.members, leave_out)?;
+            let files = holders(self.snapshot, place.content, self.scoped, leave_out)?;
             similar.extend(files.into_iter().map(|path| Similar {
                 shown: shown(&path, &names),
                 path,

@@ -137,7 +137,7 @@ pub(super) fn totals(collection: &Collection) -> GroupsSummary {
         .zip(components)
         .filter(|&(place, &least)| place == least && collection.links.degree(place) > 0);
     GroupsSummary {
-        files: collection.members.files.len() as u64,
+        files: collection.scoped.files.len() as u64,
         bytes: collection.table.bytes,
         links: collection.links.count(),
         components: several.count() as u64,
@@ -240,7 +240,7 @@ pub(super) fn mark_newest<'m>(members: impl DoubleEndedIterator<Item = &'m mut M
 
 /// The least path of a content's files.
 pub(super) fn path(collection: &Collection, place: u32) -> PathText {
-    let first = collection.table.first(&collection.members, place);
+    let first = collection.table.first(&collection.scoped, place);
     PathText::from(first.path.as_path())
 }
 
@@ -270,7 +270,7 @@ pub(super) fn mtime(
     collection: &Collection,
     place: u32,
 ) -> Result<i64, AskError> {
-    let first = collection.table.first(&collection.members, place);
+    let first = collection.table.first(&collection.scoped, place);
     Ok(snapshot.file(first.file)?.as_ref().map_or(0, changed))
 }
 
@@ -480,7 +480,7 @@ pub(super) fn identical(
             paths: Vec::new(),
             mtimes: Vec::new(),
         };
-        for member in collection.members.holders(table.id(place)) {
+        for member in collection.scoped.holders(table.id(place)) {
             set.paths.push(PathText::from(member.path.as_path()));
             let row = snapshot.file(member.file)?;
             set.mtimes.push(row.as_ref().map_or(0, changed));

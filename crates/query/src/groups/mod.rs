@@ -86,7 +86,7 @@ enum About {
 /// The network of similar contents of a scope.
 #[derive(Debug)]
 struct Collection {
-    members: ScopedFiles,
+    scoped: ScopedFiles,
     looked: Looked,
     table: Table,
     counts: crate::nominate::evidence::Counts,
@@ -102,14 +102,14 @@ struct Collection {
 
 impl Collection {
     fn of(snapshot: &Snapshot, request: &GroupsRequest, dir: &Path) -> Result<Self, AskError> {
-        let members = ScopedFiles::of(snapshot, &request.scope)?;
-        let looked = members.looked(snapshot);
+        let scoped = ScopedFiles::of(snapshot, &request.scope)?;
+        let looked = scoped.looked(snapshot);
         let renditions = if request.text {
-            RenditionOwners::of(snapshot, &members)?
+            RenditionOwners::of(snapshot, &scoped)?
         } else {
             RenditionOwners::default()
         };
-        let table = Table::of(snapshot, &members, &renditions)?;
+        let table = Table::of(snapshot, &scoped, &renditions)?;
         drop(renditions);
         let room = Room::of(request);
         let limit = match request.degree {
@@ -118,10 +118,10 @@ impl Collection {
             Degree::Over(limit) => limit,
         };
         let common = common::common_pieces(snapshot, &table, limit, room, dir)?;
-        let mut errors = members.errors.clone();
+        let mut errors = scoped.errors.clone();
         let about = match &request.of {
             None => About::Everything,
-            Some(path) => asked(snapshot, &members, &table, path, &mut errors)?,
+            Some(path) => asked(snapshot, &scoped, &table, path, &mut errors)?,
         };
         let solver = Solver {
             snapshot,
@@ -146,7 +146,7 @@ impl Collection {
             counts: common.counts,
             ignored: common.ignored,
             notes: solved.notes,
-            members,
+            scoped,
             looked,
             table,
             links,
@@ -180,13 +180,13 @@ impl Collection {
 /// The content of the file that is asked about; a soft error if it takes no part.
 fn asked(
     snapshot: &Snapshot,
-    members: &ScopedFiles,
+    scoped: &ScopedFiles,
     table: &Table,
     path: &PathText,
     errors: &mut Vec<SoftError>,
 ) -> Result<About, AskError> {
     let row = snapshot.file_at(path.as_path())?;
-    let member = row.is_some_and(|row| members.files.iter().any(|member| member.file == row.id));
+    let member = row.is_some_and(|row| scoped.files.iter().any(|member| member.file == row.id));
     if !member {
         errors.push(SoftError {
             path: path.clone(),

@@ -19,7 +19,7 @@ use crate::scope::ScopedFile;
 
 /// Every path of the collection once.
 pub(super) fn rows(collection: &Collection) -> Result<Vec<OrderRow>, AskError> {
-    let (members, table) = (&collection.members, &collection.table);
+    let (scoped, table) = (&collection.scoped, &collection.table);
     let linked: Vec<u32> = (0..table.len())
         .filter(|&place| collection.links.degree(place) > 0)
         .collect();
@@ -29,11 +29,11 @@ pub(super) fn rows(collection: &Collection) -> Result<Vec<OrderRow>, AskError> {
     let mut add = |places: &[u32]| {
         let files = places
             .iter()
-            .flat_map(|&place| members.holders(table.id(place)));
+            .flat_map(|&place| scoped.holders(table.id(place)));
         let files: Vec<&ScopedFile> = files.collect();
         let least = places.iter().min_by_key(|&&place| table.rank(place));
         if let Some(&least) = least {
-            rows.push((&table.first(members, least).path, files));
+            rows.push((&table.first(scoped, least).path, files));
         }
     };
     for chain in chains(&linked, &forest, &|_| 0) {
@@ -43,11 +43,11 @@ pub(super) fn rows(collection: &Collection) -> Result<Vec<OrderRow>, AskError> {
     for place in (0..table.len()).filter(|&place| collection.links.degree(place) == 0) {
         add(&[place]);
     }
-    let empty = members.files.iter().filter(|file| !table.has(file.content));
+    let empty = scoped.files.iter().filter(|file| !table.has(file.content));
     rows.extend(empty.map(|file| (file.path.as_path(), vec![file])));
     rows.sort_by_key(|&(path, _)| (extension(path), path.as_os_str().as_bytes()));
     let files = rows.iter().flat_map(|(_, files)| files);
-    let paths = files.flat_map(|&file| members.paths(file));
+    let paths = files.flat_map(|&file| scoped.paths(file));
     Ok(paths
         .map(|path| OrderRow {
             path: PathText::from(path),

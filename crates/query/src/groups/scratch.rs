@@ -1,7 +1,6 @@
 //! Room on a disk for what does not fit into memory.
 //!
-//! A scratch file has no name: it is made without one where the file system can (`O_TMPFILE`), else
-//! it is unlinked as soon as it is open. So nothing is left behind however the process ends, and
+//! A scratch file has no name ([`tempfile::tempfile_in`]). So nothing is left behind however the process ends, and
 //! nobody else can open it; it is readable by its owner alone all the same. It is only ever
 //! appended to and read by position, and so can be shared between threads.
 
@@ -10,9 +9,6 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, open, unlinkat};
-use rustix::io::Errno;
 
 use crate::ask::AskError;
 
@@ -36,7 +32,7 @@ pub(crate) struct Extent {
 impl Scratch {
     /// A new file in `dir`.
     pub(crate) fn new(dir: &Path) -> Result<Self, AskError> {
-        let file = nameless(dir).map_err(|errno| failed(dir, errno.into()))?;
+        let file = tempfile::tempfile_in(dir).map_err(|error| failed(dir, error))?;
         Ok(Self {
             dir: dir.to_owned(),
             file,
@@ -77,36 +73,6 @@ fn failed(dir: &Path, source: io::Error) -> AskError {
     }
 }
 
-fn nameless(dir: &Path) -> Result<File, Errno> {
-    let flags = OFlags::RDWR | OFlags::CLOEXEC;
-    let mode = Mode::RUSR | Mode::WUSR;
-    match open(dir, flags | OFlags::TMPFILE, mode) {
-        Ok(fd) => return Ok(File::from(fd)),
-        // What a file system or a kernel without it says.
-        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {}
-        Err(errno) => return Err(errno),
-    }
-    named_and_unlinked(dir)
-}
-
-fn named_and_unlinked(dir: &Path) -> Result<File, Errno> {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-    loop {
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = dir.join(format!(".resemble-{}-{count}", std::process::id()));
-        match open(&path, flags, Mode::RUSR | Mode::WUSR) {
-            Ok(fd) => {
-                unlinkat(CWD, &path, AtFlags::empty())?;
-                return Ok(File::from(fd));
-            }
-            // Left by one that was killed between the two calls.
-            Err(Errno::EXIST) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::MetadataExt;
@@ -116,10 +82,9 @@ mod tests {
     #[test]
     fn has_no_name_and_belongs_to_its_owner() {
         let dir = tempfile::tempdir().expect("a folder");
-        for file in [nameless(dir.path()), named_and_unlinked(dir.path())] {
-            let stat = file.expect("a file").metadata().expect("a stat");
-            assert_eq!((stat.nlink(), stat.mode() & 0o777), (0, 0o600));
-        }
+        let scratch = Scratch::new(dir.path()).expect("a file");
+        let stat = scratch.file.metadata().expect("a stat");
+        assert_eq!((stat.nlink(), stat.mode() & 0o777), (0, 0o600));
         assert_eq!(std::fs::read_dir(dir.path()).expect("a folder").count(), 0);
     }
 
@@ -142,7 +107,7 @@ mod tests {
             said.contains("/no/such/folder") && said.contains("No such file"),
             "{said}"
         );
-        let full = failed(Path::new("/var/tmp"), Errno::NOSPC.into()).to_string();
+        let full = failed(Path::new("/var/tmp"), rustix::io::Errno::NOSPC.into()).to_string();
         assert!(
             full.contains("No space left") && full.contains("--memory"),
             "{full}"

@@ -49,11 +49,11 @@ impl Table {
     /// The contents of the members, and what stands for these.
     pub(super) fn of(
         snapshot: &Snapshot,
-        members: &ScopedFiles,
+        scoped: &ScopedFiles,
         renditions: &RenditionOwners,
     ) -> Result<Self, ReadError> {
         let mut holders: Vec<(ContentId, u32)> = (0u32..)
-            .zip(&members.files)
+            .zip(&scoped.files)
             .map(|(at, member)| (member.content, at))
             .collect();
         holders.sort_unstable();
@@ -83,7 +83,7 @@ impl Table {
         rows.sort_unstable_by_key(|row| row.0);
         table.owners = rows.len() as u32;
         table.rows = rows.into_iter().map(|(_, row)| row).collect();
-        table.add_stand_ins(snapshot, members, renditions)?;
+        table.add_stand_ins(snapshot, scoped, renditions)?;
         let mut by_id: Vec<u32> = (0..table.all()).collect();
         by_id.sort_unstable_by_key(|&place| table.id(place));
         table.by_id = by_id;
@@ -95,12 +95,12 @@ impl Table {
     fn add_stand_ins(
         &mut self,
         snapshot: &Snapshot,
-        members: &ScopedFiles,
+        scoped: &ScopedFiles,
         renditions: &RenditionOwners,
     ) -> Result<(), ReadError> {
         let mut rows = Vec::new();
         for id in renditions.contents() {
-            if members.has_file_of(id) {
+            if scoped.has_file_of(id) {
                 continue;
             }
             if let Some(row) = snapshot.content(id)? {
@@ -208,8 +208,8 @@ impl Table {
     }
 
     /// The file that stands for all with these bytes: the one with the least path.
-    pub(super) fn first<'m>(&self, members: &'m ScopedFiles, place: u32) -> &'m ScopedFile {
-        &members.files[self.row(place).first as usize]
+    pub(super) fn first<'m>(&self, scoped: &'m ScopedFiles, place: u32) -> &'m ScopedFile {
+        &scoped.files[self.row(place).first as usize]
     }
 
     /// Its rank among all files in the order of paths.

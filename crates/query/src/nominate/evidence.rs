@@ -253,12 +253,12 @@ pub(crate) fn fingerprint_keys(sketch: &Sketch<'_>) -> Vec<u64> {
     keys
 }
 
-/// All contents (of `members`, if given) that have something in common with the subject, ascending, and
+/// All contents (of `scoped`, if given) that have something in common with the subject, ascending, and
 /// how common the subject's pieces are.
 pub(crate) fn nominate(
     snapshot: &Snapshot,
     subject: &Sketch<'_>,
-    members: Option<&ScopedFiles>,
+    scoped: Option<&ScopedFiles>,
 ) -> Result<(Vec<Nominee>, Counts), ReadError> {
     let mut counts = Counts::new(snapshot.boilerplate_limit());
     let samples = fingerprint_keys(subject);
@@ -266,13 +266,13 @@ pub(crate) fn nominate(
         snapshot,
         PostingKind::Fingerprint,
         &samples,
-        members,
+        scoped,
         &mut counts,
     )?;
     counts.note_passages(subject);
     let mut chunks = chunk_keys(subject);
     chunks.retain(|&key| !Boilerplate::chunk(&counts, key));
-    let by_chunk = hits(snapshot, PostingKind::Chunk, &chunks, members, &mut counts)?;
+    let by_chunk = hits(snapshot, PostingKind::Chunk, &chunks, scoped, &mut counts)?;
     let mut nominees: Vec<Nominee> = Vec::new();
     let (mut left, mut right) = (by_fingerprint.iter().peekable(), by_chunk.iter().peekable());
     loop {
@@ -298,12 +298,12 @@ fn hits(
     snapshot: &Snapshot,
     kind: PostingKind,
     keys: &[u64],
-    members: Option<&ScopedFiles>,
+    scoped: Option<&ScopedFiles>,
     counts: &mut Counts,
 ) -> Result<Vec<(ContentId, u32)>, ReadError> {
     let limit = snapshot.boilerplate_limit();
     let mut all: Vec<ContentId> = Vec::new();
-    match members {
+    match scoped {
         None => {
             // A key that nobody is named for is boilerplate, or only the subject has it.
             let mut next = 0;
@@ -319,13 +319,13 @@ fn hits(
                 counts.note(kind, key, usize::MAX);
             }
         }
-        Some(members) => snapshot.postings(kind, keys, &mut |at, contents| {
+        Some(scoped) => snapshot.postings(kind, keys, &mut |at, contents| {
             let before = all.len();
             all.extend(
                 contents
                     .iter()
                     .copied()
-                    .filter(|&content| members.has(content)),
+                    .filter(|&content| scoped.has(content)),
             );
             let count = all.len() - before;
             counts.note(kind, keys[at], count);
@@ -348,16 +348,16 @@ fn hits(
 /// Boilerplate as the index counts it (all contents), or among the members of a question.
 pub(crate) struct KnownBoilerplate<'a> {
     snapshot: &'a Snapshot,
-    members: Option<&'a ScopedFiles>,
+    scoped: Option<&'a ScopedFiles>,
     counted: RefCell<HashMap<(bool, u64), bool>>,
     failure: Cell<Option<ReadError>>,
 }
 
 impl<'a> KnownBoilerplate<'a> {
-    pub(crate) fn new(snapshot: &'a Snapshot, members: Option<&'a ScopedFiles>) -> Self {
+    pub(crate) fn new(snapshot: &'a Snapshot, scoped: Option<&'a ScopedFiles>) -> Self {
         Self {
             snapshot,
-            members,
+            scoped,
             counted: RefCell::default(),
             failure: Cell::new(None),
         }
@@ -380,7 +380,7 @@ impl<'a> KnownBoilerplate<'a> {
         if !self.snapshot.is_boilerplate(kind, key)? {
             return Ok(false);
         }
-        let Some(members) = self.members else {
+        let Some(scoped) = self.scoped else {
             return Ok(true);
         };
         let place = (kind == PostingKind::Chunk, key);
@@ -391,7 +391,7 @@ impl<'a> KnownBoilerplate<'a> {
         self.snapshot.postings(kind, &[key], &mut |_, contents| {
             count = contents
                 .iter()
-                .filter(|&&content| members.has(content))
+                .filter(|&&content| scoped.has(content))
                 .count();
         })?;
         let is = count > self.snapshot.boilerplate_limit() as usize;

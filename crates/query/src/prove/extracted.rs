@@ -12,7 +12,8 @@ use resemble_extract::{Part, Role, Sink};
 use resemble_scan::parts::{HEAD, PartReader};
 use resemble_scan::read::{open_regular, read_prefix};
 
-use crate::ask::{AskError, LARGEST_READ, anchor_of, bytes_of, unreadable};
+use crate::ask::AskError;
+use crate::prove::read::{LARGEST_READ, anchor_of, bytes_of, unreadable};
 use crate::renditions::{INTO, ways_into};
 
 /// A file, or a member in one, for a comparison of two.

@@ -1,5 +1,7 @@
 //! The two files decide: what they say is read, and compared as it is.
 
+pub(crate) mod exact;
 pub(crate) mod extracted;
+pub(crate) mod read;
 pub(crate) mod texts;
 pub(crate) mod words;

@@ -14,10 +14,11 @@ use resemble_core::similarity::{Proof, ShingleCounts, Table, Text, Unit};
 use resemble_core::{ByteLen, ContentKind, StopFlag, Stopped};
 use resemble_index::Snapshot;
 
-use crate::ask::{AskError, LARGEST_READ, bytes_of};
+use crate::ask::AskError;
 use crate::nominate::block::Common;
 use crate::nominate::evidence::Kept;
 use crate::parallel::{in_parallel, on_threads, threads};
+use crate::prove::read::{LARGEST_READ, bytes_of};
 use crate::scope::ScopedFiles;
 
 /// The most bytes of text that are read for one question; they take some three times that in memory.
@@ -52,7 +53,7 @@ impl Texts {
     /// The texts among these contents.
     pub(crate) fn read(
         snapshot: &Snapshot,
-        members: &ScopedFiles,
+        scoped: &ScopedFiles,
         kept: &[Kept],
     ) -> Result<Self, AskError> {
         let is_text =
@@ -69,7 +70,7 @@ impl Texts {
         let read = in_parallel(kept.len(), Vec::new, |place, read| {
             snapshot.stop().go_on()?;
             let content = &kept[place];
-            let holder = members.holders(content.id).next();
+            let holder = scoped.holders(content.id).next();
             if let Some(holder) = holder.filter(|_| is_text(content))
                 && let Ok(bytes) = bytes_of(&holder.path)
             {

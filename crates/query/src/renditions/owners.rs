@@ -22,9 +22,9 @@ pub(crate) struct RenditionOwners {
 
 impl RenditionOwners {
     /// Of all files of a question.
-    pub(crate) fn of(snapshot: &Snapshot, members: &ScopedFiles) -> Result<Self, ReadError> {
+    pub(crate) fn of(snapshot: &Snapshot, scoped: &ScopedFiles) -> Result<Self, ReadError> {
         let mut found = Self::default();
-        for owner in members.contents() {
+        for owner in scoped.contents() {
             let row = snapshot.content(owner)?;
             if row.is_none_or(|row| row.parts == 0) {
                 continue;

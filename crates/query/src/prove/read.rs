@@ -1,0 +1,66 @@
+//! Reading a file for a question, as carefully as an indexed one.
+
+use std::io;
+use std::path::Path;
+
+use resemble_core::ByteLen;
+use resemble_proto::catalogued;
+use resemble_scan::read::{ReadFailure, open_regular};
+use resemble_scan::walk::Anchor;
+use rustix::io::Errno;
+
+use crate::ask::AskError;
+
+/// Files larger than this are compared by their chunks where their bytes would be read otherwise:
+/// both files of a pair are in memory at once.
+pub const LARGEST_READ: ByteLen = ByteLen(64 << 20);
+
+/// The bytes of a regular file of at most [`LARGEST_READ`], read as carefully as an indexed one.
+///
+/// The file may end while it is read; what was there is returned.
+pub fn bytes_of(path: &Path) -> Result<Vec<u8>, AskError> {
+    let fail = |errno: Errno| AskError::Unreadable {
+        path: path.to_owned(),
+        source: errno.into(),
+    };
+    let anchor = anchor_of(path)?;
+    let (fd, stat) = open_regular(&anchor, path).map_err(|failure| unreadable(path, failure))?;
+    let size = stat.size.min(LARGEST_READ.0) as usize;
+    let mut bytes = vec![0; size];
+    let mut filled = 0;
+    while filled < size {
+        match rustix::io::read(&fd, &mut bytes[filled..]) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(fail(errno)),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}
+
+/// The folder of a file, opened.
+pub fn anchor_of(path: &Path) -> Result<Anchor, AskError> {
+    if let Some(path) = catalogued::shown(path) {
+        return Err(AskError::Elsewhere { path });
+    }
+    Anchor::open(path.parent().unwrap_or(Path::new("/"))).map_err(|errno| AskError::Unreadable {
+        path: path.to_owned(),
+        source: errno.into(),
+    })
+}
+
+/// The failure to read a file as the answer to a question.
+pub fn unreadable(path: &Path, failure: ReadFailure) -> AskError {
+    let source = match failure {
+        ReadFailure::Gone => Errno::NOENT.into(),
+        ReadFailure::Errno(errno) => io::Error::from_raw_os_error(errno),
+        ReadFailure::Stopped => return AskError::Cancelled,
+        ReadFailure::NotRegular => io::Error::other(failure.to_string()),
+    };
+    AskError::Unreadable {
+        path: path.to_owned(),
+        source,
+    }
+}
