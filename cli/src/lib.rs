@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! args ─► commands::VERB ─► names (what is named, where it leads) ─► backend ─┬─► daemon (socket)
-//!                                                                            └─► local (engine, cache)
+//!                                                                            └─► local (query, cache)
 //!       ui (quoting, colour, pager) ◄─┬─ lists (find, pairs …) ◄───────────── the same proto answer
 //!                                     └─ print, plans ◄─────── document ◄───┘      ▲
 //!                                                          (compare, covered,     saved report

@@ -1,4 +1,4 @@
-//! What the overlay and the alerts ask of the index, in the words of the engine.
+//! What the overlay and the alerts ask of the index, in the words of `resemble-query`.
 
 use std::path::Path;
 

@@ -240,7 +240,7 @@ impl Local {
         })
     }
 
-    /// The answer of the engine, with what this look at the files adds to it.
+    /// The answer of a question, with what this look at the files adds to it.
     fn whole<P>(
         &self,
         ui: &Ui,

@@ -1,6 +1,6 @@
 //! `resemble compare`: two directories or files by content.
 //!
-//! The engine is asked for no more rows than are printed: two trees of 100,000 files that are
+//! No more rows are asked for than are printed: two trees of 100,000 files that are
 //! nearly the same are 100,000 rows `same`, which text never shows unless told to.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What the daemon, or the local engine in its place, answers.
+//! What the daemon, or the command in its place, answers.
 
 use std::fmt;
 use std::io;
@@ -111,7 +111,7 @@ pub struct End {
     pub errors: u64,
 }
 
-/// A whole answer in memory: what the engine returns, and what the daemon turns into lines.
+/// A whole answer in memory: what a question returns, and what the daemon turns into lines.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer<R> {
     /// What holds for all rows.

@@ -4,7 +4,7 @@
 //! travel packed, base64 of fixed-width little-endian records, about 40 characters a run. The
 //! decoder is total and believes nothing: what it returns satisfies the invariants of
 //! [`resemble_core::Digest`] (lengths that add up to the size, distinct fingerprints of the level
-//! claimed), so that the engine need not check again.
+//! claimed), so that no question need check again.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Templates and the discount for common text, through every question that the engine answers.
+//! Templates and the discount for common text, through every question.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -14,7 +14,7 @@ mod kept; // the same bytes with a cache and without
 mod manual; // help, man pages, completions, the page of docs/
 mod phases; // clustering out of core, on files
 mod requests; // what is asked about a scene
-#[allow(dead_code)] // the tests of the engine use more of it
+#[allow(dead_code)] // the tests of `query` use more of it
 #[path = "../../../../crates/query/tests/it/scene/mod.rs"]
 mod scene; // a tree on disk and the index of it
 mod shards; // the arrays of sorted5 by one process and by several
