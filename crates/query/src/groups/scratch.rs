@@ -4,9 +4,9 @@
 //! nobody else can open it; it is readable by its owner alone all the same. It is only ever
 //! appended to and read by position, and so can be shared between threads.
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,6 +33,8 @@ impl Scratch {
     /// A new file in `dir`.
     pub(crate) fn new(dir: &Path) -> Result<Self, AskError> {
         let file = tempfile::tempfile_in(dir).map_err(|error| failed(dir, error))?;
+        // Nobody finds it without a name; a file system without modes leaves it at that.
+        file.set_permissions(Permissions::from_mode(0o600)).ok();
         Ok(Self {
             dir: dir.to_owned(),
             file,
