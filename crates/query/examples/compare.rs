@@ -2,8 +2,8 @@
 //!
 //!     cargo run --release -p resemble-query --example compare -- A B [CACHE]
 //!
-//! Prints the rows (class, path of A, path of B, the larger containment, tab-separated) and, on standard error,
-//! the totals and times. With CACHE a catalogue is kept there, and used.
+//! Prints the rows (class, path of A, path of B, the larger containment, tab-separated) and, on
+//! standard error, the totals and times. With CACHE a catalogue is kept there, and used.
 #![allow(clippy::print_stdout, clippy::print_stderr, missing_docs)]
 
 use std::io::Write;

@@ -7,8 +7,8 @@
 //! 3. **A cheap bound.** A nominee whose common pieces could not reach the threshold under any
 //!    distribution of edits is dropped before its signature is fetched: thousands share a phrase,
 //!    few share a file.
-//! 4. **Measures** from both full signatures, then the relation, then a row for each file that holds
-//!    the content. No file is opened for this (unless exact measures are asked for).
+//! 4. **Measures** from both full signatures, then the relation, then a row for each file that
+//!    holds the content. No file is opened for this (unless exact measures are asked for).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -113,8 +113,8 @@ impl Subject {
         }
     }
 
-    /// The indexed file at `path`, as it is now; `None` if the index has no such file. A path that leads to a file up to
-    /// some `!` names a member in it, as the index has that.
+    /// The indexed file at `path`, as it is now; `None` if the index has no such file. A path that
+    /// leads to a file up to some `!` names a member in it, as the index has that.
     pub fn indexed(
         snapshot: &Snapshot,
         path: &Path,
@@ -140,8 +140,8 @@ impl Subject {
         }
     }
 
-    /// The indexed file at `path` as the index has it, whatever happened since; `None` if it has not
-    /// been read.
+    /// The indexed file at `path` as the index has it, whatever happened since; `None` if it has
+    /// not been read.
     pub fn remembered(snapshot: &Snapshot, path: &Path) -> Result<Option<Self>, ReadError> {
         let Some(found) = renditions::locate(snapshot, path)? else {
             return Ok(None);
@@ -255,7 +255,8 @@ pub struct FindOptions {
     pub unit: Unit,
     /// Compare by texts and by what is in archives, too.
     pub text: bool,
-    /// Makes texts of documents again, where measures on them are to be exact; `None`: those stay estimates.
+    /// Makes texts of documents again, where measures on them are to be exact; `None`: those stay
+    /// estimates.
     pub part_reader: Option<Arc<dyn PartReader>>,
 }
 
@@ -278,7 +279,8 @@ pub struct Similar {
     pub discount: Discount,
     /// Where the larger containment lies in 19 cases of 20, if it is an estimate.
     pub interval: Option<(Score, Score)>,
-    /// Both are texts that differ in so many numbers and in nothing else, as far as that was looked at.
+    /// Both are texts that differ in so many numbers and in nothing else, as far as that was looked
+    /// at.
     pub numbers: Option<u64>,
 }
 

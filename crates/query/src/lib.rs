@@ -5,14 +5,15 @@
 //!                          renditions
 //! ```
 //!
-//! * [`scope`]: the files that a question is about; nothing else counts, not even for what is common;
+//! * [`scope`]: the files that a question is about; nothing else counts, not even for what is
+//!   common;
 //! * `nominate`: which pairs have enough in common to be looked at, from postings;
 //! * [`renditions`]: what stands for a file, and where a content stands;
 //! * `prove`: what the files themselves say, read by `resemble-scan` with all its care;
 //! * `judge`: estimates, the best match of two files, what is listed;
 //! * one module a question, each a function of a snapshot that builds the answer types of
-//!   `resemble-proto`; the daemon and the command line call the same ones. [`local`] is the index of
-//!   a command without a daemon, [`catalogue`] what is known of trees that are elsewhere.
+//!   `resemble-proto`; the daemon and the command line call the same ones. [`local`] is the index
+//!   of a command without a daemon, [`catalogue`] what is known of trees that are elsewhere.
 #![forbid(unsafe_code)]
 
 pub mod answer;

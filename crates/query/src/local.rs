@@ -1,9 +1,9 @@
 //! The command line's own index: the paths it is asked about, remembered between questions.
 //!
-//! Every named path is looked at anew before an answer, so the answer is as right as a daemon's; what
-//! the cache saves is reading files whose stat has not changed. The cache may be missing, in use by
-//! another command, damaged or on a full disk: then the index is made in memory for this one question
-//! ([`LocalIndex::note`] says so). Nothing ever depends on the cache but time.
+//! Every named path is looked at anew before an answer, so the answer is as right as a daemon's;
+//! what the cache saves is reading files whose stat has not changed. The cache may be missing, in
+//! use by another command, damaged or on a full disk: then the index is made in memory for this one
+//! question ([`LocalIndex::note`] says so). Nothing ever depends on the cache but time.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -46,7 +46,8 @@ pub struct LocalOptions {
 }
 
 impl LocalOptions {
-    /// A cache is begun anew beyond this size unless the user says otherwise: 4 GiB, some three million small files.
+    /// A cache is begun anew beyond this size unless the user says otherwise: 4 GiB, some three
+    /// million small files.
     pub const CACHE_BYTES: u64 = 4 << 30;
 }
 
@@ -144,9 +145,9 @@ impl LocalIndex {
         self.ingest.index().params()
     }
 
-    /// Brings the index in line with everything at and below `paths`, which are absolute and without
-    /// symbolic links. What the index has of other paths is left as it is. Where a path is of a
-    /// catalogue ([`resemble_proto::catalogued`]), that takes part until [`Self::close`].
+    /// Brings the index in line with everything at and below `paths`, which are absolute and
+    /// without symbolic links. What the index has of other paths is left as it is. Where a path is
+    /// of a catalogue ([`resemble_proto::catalogued`]), that takes part until [`Self::close`].
     ///
     /// If the cache fails half-way (a full disk), it is given up and the work is done in memory.
     pub fn refresh(
@@ -249,8 +250,8 @@ impl LocalIndex {
         Ok(())
     }
 
-    /// Whether a comparison of these trees is best asked of the index: it has been brought in line with both
-    /// before, and there is no catalogue of both from an earlier comparison.
+    /// Whether a comparison of these trees is best asked of the index: it has been brought in line
+    /// with both before, and there is no catalogue of both from an earlier comparison.
     ///
     /// The other way is [`Self::compare`]. The answers are the same; this is about time.
     pub fn prefers_index(&self, trees: &[PathBuf; 2]) -> bool {
@@ -339,7 +340,8 @@ impl LocalIndex {
         self.ingest.index().snapshot()
     }
 
-    /// Takes catalogues out of the cache and closes it; compacts it if much was written to it. No snapshot may be alive.
+    /// Takes catalogues out of the cache and closes it; compacts it if much was written to it. No
+    /// snapshot may be alive.
     ///
     /// Everything is durable before this; a failure only leaves the file larger than it could be.
     pub fn close(self) {
@@ -361,8 +363,8 @@ impl LocalIndex {
     }
 }
 
-/// The rules for reading: nothing but our own folders is left out, and no stat is trusted that is too
-/// young, since nobody will tell of a later change.
+/// The rules for reading: nothing but our own folders is left out, and no stat is trusted that is
+/// too young, since nobody will tell of a later change.
 fn ingest_options(options: &LocalOptions, roots: &[RootOptions]) -> IngestOptions {
     let cache = options.cache.as_deref().and_then(Path::parent);
     let own = options.own.iter().map(PathBuf::as_path).chain(cache);
@@ -375,8 +377,8 @@ fn ingest_options(options: &LocalOptions, roots: &[RootOptions]) -> IngestOption
     }
 }
 
-/// The folder as a scan meets it: absolute and without symbolic links, as far as there is something. A
-/// relative one must not stay so: every path begins with the empty path.
+/// The folder as a scan meets it: absolute and without symbolic links, as far as there is
+/// something. A relative one must not stay so: every path begins with the empty path.
 fn real(folder: &Path) -> Option<PathBuf> {
     let here = Path::new(".");
     let folder = if folder.as_os_str().is_empty() {
@@ -456,7 +458,8 @@ mod tests {
         }
     }
 
-    /// Our own folders by whatever name take no part; a relative one leaves out itself and not the world.
+    /// Our own folders by whatever name take no part; a relative one leaves out itself and not the
+    /// world.
     #[test]
     fn our_own_folders_are_left_out() {
         let temp = tempfile::tempdir().expect("a folder");

@@ -5,11 +5,12 @@
 //! 1. The signatures of the files in question are taken into memory, and posting lists are made of
 //!    them (`candidates`).
 //! 2. Keys that more contents than the limit have are boilerplate, counted among these files alone.
-//! 3. Of texts one common fingerprint is enough to look: each text is read once (`texts`), and what two
-//!    of them really have in common decides whether there is a row, and is its score. Of everything else, and where
-//!    there is too much to read, pairs with a chunk or two fingerprints in common are estimated.
-//! 4. What stands for files (`renditions`) is among the contents. Whatever two files are met by, the best of it is
-//!    their row (`met`).
+//! 3. Of texts one common fingerprint is enough to look: each text is read once (`texts`), and what
+//!    two of them really have in common decides whether there is a row, and is its score. Of
+//!    everything else, and where there is too much to read, pairs with a chunk or two fingerprints
+//!    in common are estimated.
+//! 4. What stands for files (`renditions`) is among the contents. Whatever two files are met by,
+//!    the best of it is their row (`met`).
 
 use std::path::Path;
 
@@ -132,8 +133,8 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
     Ok(answer)
 }
 
-/// The contents that can be compared, by id: those of the members and what stands for these. Empty files are
-/// counted, not grouped.
+/// The contents that can be compared, by id: those of the members and what stands for these. Empty
+/// files are counted, not grouped.
 fn keep(
     snapshot: &Snapshot,
     scoped: &ScopedFiles,
@@ -332,7 +333,8 @@ impl<'a> Question<'a> {
     }
 }
 
-/// The measures of two texts that were read: what they share is known; what chunks prove is shared as well.
+/// The measures of two texts that were read: what they share is known; what chunks prove is shared
+/// as well.
 fn proven(
     proof: &Proof,
     unit: Unit,
@@ -365,7 +367,8 @@ struct WorkerPairs {
 }
 
 impl WorkerPairs {
-    /// Measures a pair of contents for all files that they stand for; with the proof of what two texts have in common.
+    /// Measures a pair of contents for all files that they stand for; with the proof of what two
+    /// texts have in common.
     fn pair(&mut self, question: &Question<'_>, (a, b): (&Kept, &Kept), proof: Option<Proof>) {
         let counts = question.counts;
         let unit = question.options.unit;

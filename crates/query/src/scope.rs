@@ -120,8 +120,8 @@ impl ScopedFiles {
         })
     }
 
-    /// What a question about these files looked at. Any run of twice the largest chunk holds a whole
-    /// chunk, wherever it begins, and is seen by that.
+    /// What a question about these files looked at. Any run of twice the largest chunk holds a
+    /// whole chunk, wherever it begins, and is seen by that.
     pub fn looked(&self, snapshot: &Snapshot) -> Looked {
         let files = self.files.iter();
         Looked {
@@ -161,8 +161,8 @@ impl ScopedFiles {
         self.by_content = ByContent::of(&self.files);
     }
 
-    /// What the files hold takes part as well, as evidence and as what stands for them: [`Self::has`] answers for
-    /// their parts, too.
+    /// What the files hold takes part as well, as evidence and as what stands for them:
+    /// [`Self::has`] answers for their parts, too.
     pub(crate) fn know_parts(&mut self, snapshot: &Snapshot) -> Result<(), ReadError> {
         for content in self.contents() {
             let row = snapshot.content(content)?;
@@ -215,8 +215,8 @@ impl ScopedFiles {
 struct ByContent {
     /// Ascending; the files by their places in the order of paths.
     holders: Vec<(ContentId, u32)>,
-    /// One bit for each content up to the last. Nomination asks for every posting it meets whether the
-    /// content is one of these.
+    /// One bit for each content up to the last. Nomination asks for every posting it meets whether
+    /// the content is one of these.
     held: Vec<u64>,
 }
 

@@ -1,8 +1,8 @@
 //! Where two files agree, and where they differ.
 //!
-//! Both are read (never more than [`LARGEST_READ`] each) and compared to the byte; of
-//! larger files the common chunks are shown, whose ranges end at cut points rather than at the first
-//! differing byte. Which of the two it was is said.
+//! Both are read (never more than [`LARGEST_READ`] each) and compared to the byte; of larger files
+//! the common chunks are shown, whose ranges end at cut points rather than at the first differing
+//! byte. Which of the two it was is said.
 //!
 //! ```text
 //! compare ─► Shared    ranges in the order of a, placed (in order, moved, again), what differs
@@ -12,12 +12,13 @@
 //!              └► explain  a few lines of text, for the overlay
 //! ```
 //!
-//! * **Shared is what the measures mean**: runs of at least 64 bytes that the other file has too, so that
-//!   the differing bytes of a are exactly what `a_in_b` lacks, and those of b what `b_in_a` lacks. A word
-//!   that happens to stand in both texts is not shared.
-//! * **Documents are compared by what they say**, if they are taken apart: their texts, then, and of a compressed file
-//!   what it holds. What is shown are lines of these texts.
-//! * **Nothing comes from an index.** Two files have no statistics; the answer is the same whoever gives it.
+//! * **Shared is what the measures mean**: runs of at least 64 bytes that the other file has too,
+//!   so that the differing bytes of a are exactly what `a_in_b` lacks, and those of b what `b_in_a`
+//!   lacks. A word that happens to stand in both texts is not shared.
+//! * **Documents are compared by what they say**, if they are taken apart: their texts, then, and
+//!   of a compressed file what it holds. What is shown are lines of these texts.
+//! * **Nothing comes from an index.** Two files have no statistics; the answer is the same whoever
+//!   gives it.
 //! * **Every output has a bound** that does not grow with the files ([`ViewOptions`]).
 
 mod cells;
@@ -100,7 +101,8 @@ pub struct Stretch {
 pub struct Shared {
     /// In the order of a; no byte of a twice.
     pub ranges: Vec<SharedRange>,
-    /// Further stretches of b that a has too, in the order of b: copies of what [`Self::ranges`] names.
+    /// Further stretches of b that a has too, in the order of b: copies of what [`Self::ranges`]
+    /// names.
     pub repeats: Vec<SharedRange>,
     /// What of a is nowhere in b: the bytes that no range names.
     pub differs_a: Vec<Stretch>,
@@ -112,12 +114,13 @@ pub struct Shared {
     pub identical: bool,
     /// Both are text: no NUL in the first 8 KiB.
     pub text: bool,
-    /// The files' own bytes, or the texts that stand for them: what all ranges, sizes and measures are of.
+    /// The files' own bytes, or the texts that stand for them: what all ranges, sizes and measures
+    /// are of.
     pub layer: Layer,
     /// How two texts differ that differ only in numbers.
     pub numbers: Option<OnlyNumbers>,
-    /// What the two share as words, whatever their markup, capitals and line ends, if that comes to a stronger relation
-    /// than the bytes: then [`Self::relation`] is that one.
+    /// What the two share as words, whatever their markup, capitals and line ends, if that comes to
+    /// a stronger relation than the bytes: then [`Self::relation`] is that one.
     pub words: Option<Measures>,
     /// The relation, `None` if they have none worth a word.
     pub relation: Option<Relation>,
@@ -174,8 +177,8 @@ impl Comparison {
 
     /// Two texts that stand for files: equal ones are no equal files.
     ///
-    /// Where their lines end is the business of whoever wrote or read the files. If that hides what they have in
-    /// common, both get new lines, one for each sentence.
+    /// Where their lines end is the business of whoever wrote or read the files. If that hides what
+    /// they have in common, both get new lines, one for each sentence.
     fn of_texts(a: Vec<u8>, b: Vec<u8>) -> Self {
         let mut comparison = Self::of_bytes(a, b);
         let share = |comparison: &Self| comparison.shared.measures.containment();
@@ -218,8 +221,8 @@ impl Comparison {
         view::view(self, options)
     }
 
-    /// The shared ranges alone, with what they hold: each row has a line of a and the same line of b.
-    /// Ranges longer than twice [`ViewOptions::context`] are folded.
+    /// The shared ranges alone, with what they hold: each row has a line of a and the same line of
+    /// b. Ranges longer than twice [`ViewOptions::context`] are folded.
     pub fn matches(&self, options: &ViewOptions) -> View {
         view::matches(self, options)
     }
@@ -449,8 +452,9 @@ impl FoundRuns {
 }
 
 /// Common chunks, neighbours joined. Each chunk of a is matched with the one that continues the
-/// range before it, else with its first occurrence in b. Of a chunk that follows itself more often in a
-/// than in b, only so many are named; padding (all bytes equal) is no evidence and never named.
+/// range before it, else with its first occurrence in b. Of a chunk that follows itself more often
+/// in a than in b, only so many are named; padding (all bytes equal) is no evidence and never
+/// named.
 fn by_chunks(a: &ChunkList, b: &ChunkList) -> Vec<CommonRun> {
     /// A chunk, how often it follows itself.
     type Repeated = ((ChunkHash, u32), u64);

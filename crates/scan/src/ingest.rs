@@ -17,8 +17,9 @@
 //!    across directories is a link and a removal in whatever order the walk meets them, and reads
 //!    nothing.
 //! 3. **Absent is not the same as failed.** Only `ENOENT`, `ENOTDIR` and `ELOOP` mean that a name
-//!    is gone. No descriptors, a stale handle or a disk error keep what is known. What may not be read
-//!    any more is not shown any more: a file becomes *unreadable*, a directory loses what is below.
+//!    is gone. No descriptors, a stale handle or a disk error keep what is known. What may not be
+//!    read any more is not shown any more: a file becomes *unreadable*, a directory loses what is
+//!    below.
 //! 4. **A root never vanishes with its files.** If it is missing, may not be opened, or is
 //!    suddenly an empty directory on another file system (not mounted), it is *unavailable* and its
 //!    entries stay. Neither is anything removed when a root was replaced while it was looked at.
@@ -76,8 +77,8 @@ impl Ingest {
         }
     }
 
-    /// Sees to it that what has been taken apart was so by what takes files apart now: if that is another, every
-    /// content counts as unseen. To be called once before reconciling.
+    /// Sees to it that what has been taken apart was so by what takes files apart now: if that is
+    /// another, every content counts as unseen. To be called once before reconciling.
     pub fn know_parts(&self) -> Result<(), IngestError> {
         /// The record of what took the contents of an index apart.
         const RECORD: &str = "parts.by";

@@ -4,7 +4,8 @@
 //! walk ─► ingest ─► read (worker pool) ─► parts ─► index
 //! ```
 //!
-//! * [`fsid`] names file systems so that a reboot changes nothing, and knows which are never entered;
+//! * [`fsid`] names file systems so that a reboot changes nothing, and knows which are never
+//!   entered;
 //! * [`walk`] lists one directory without following anything; [`read`] reads one file without ever
 //!   opening what is no file, and notices when it moved meanwhile;
 //! * [`part_reader`] takes documents and archives apart: their parts are contents like any other;

@@ -376,7 +376,8 @@ mod tests {
         ) {
             let kind = if is_text { ContentKind::Text } else { ContentKind::Binary };
             let params = Params::default();
-            let leaves: Vec<Vec<u8>> = (1..).zip(&sizes).map(|(n, &len)| made(n, len, kind)).collect();
+            let leaves = (1..).zip(&sizes);
+            let leaves: Vec<Vec<u8>> = leaves.map(|(n, &len)| made(n, len, kind)).collect();
             let mut pieces: Vec<DigestedPart> = leaves
                 .iter()
                 .map(|leaf| piece(PartRole::Member, None, leaf))

@@ -14,13 +14,14 @@
 //!    stat of *before*, so that any later look sees a difference.
 //! 5. **Settling.** Equal times are no proof: a store through `mmap` is dated when the page is
 //!    written back (measured: up to 35 s later on ext4, never on tmpfs), and a kernel without
-//!    multigrain timestamps gives two writes within a tick (up to 10 ms; 2 s on FAT) one time.
-//!    One rule covers both: a file whose inode changed less than [`SETTLE_WINDOW`] before the read
-//!    is *unsettled* and is read once more after the window, for its digest only (one BLAKE3 pass,
-//!    no chunking, nothing written if it is the same). A first scan of files that nobody touched
-//!    in the last half minute reads each exactly once. Re-checking by `stat` would be cheaper and
+//!    multigrain timestamps gives two writes within a tick (up to 10 ms; 2 s on FAT) one time. One
+//!    rule covers both: a file whose inode changed less than [`SETTLE_WINDOW`] before the read is
+//!    *unsettled* and is read once more after the window, for its digest only (one BLAKE3 pass, no
+//!    chunking, nothing written if it is the same). A first scan of files that nobody touched in
+//!    the last half minute reads each exactly once. Re-checking by `stat` would be cheaper and
 //!    worthless: what it would have to find is a change without a changed stat. What stays
-//!    invisible is a store through a long-lived mapping on tmpfs, or a writeback later than the window.
+//!    invisible is a store through a long-lived mapping on tmpfs, or a writeback later than the
+//!    window.
 //! 6. **A known content costs one BLAKE3 pass.** Small files are hashed before anything else; of
 //!    a large one that the index knows under another time (a touch, a copy over itself) the digest
 //!    alone is made first. Only what is new is chunked. Two equal files in flight are chunked once.
@@ -554,7 +555,8 @@ pub(crate) fn read_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io:
     }
 }
 
-/// Fills the buffer from `at` on; returns how many bytes there were, fewer only where the file ends.
+/// Fills the buffer from `at` on; returns how many bytes there were, fewer only where the file
+/// ends.
 pub fn read_fully_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {

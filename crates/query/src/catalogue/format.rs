@@ -4,27 +4,31 @@
 //! file     "resemble catalogue\n" │ varint version │ record* │ digest of everything before, 32 B
 //! record   kind u8 │ varint length │ body
 //!
-//! 1 head     text params │ text label │ signed varint created │ flags: 1 names, 2 texts, 4 thinned, 8 signed │
-//!            if thinned, varint fingerprints of a content at most │ if signed, text params id of a method
-//! 2 content  digest 32 B │ varint size │ kind·2 + words u8 │ words 16 B or none │ packed pieces (`resemble_index::packed`)
-//! 3 look     varint content │ 0 plain, 1 taken apart: varint n │ n × part │ varint n │ n × (text path │ text reason)
+//! 1 head     text params │ text label │ signed varint created
+//!            │ flags: 1 names, 2 texts, 4 thinned, 8 signed
+//!            │ if thinned, varint fingerprints of a content at most
+//!            │ if signed, text params id of a method
+//! 2 content  digest 32 B │ varint size │ kind·2 + words u8 │ words 16 B or none
+//!            │ packed pieces (`resemble_index::packed`)
+//! 3 look     varint content │ 0 plain, 1 taken apart: varint n │ n × part
+//!            │ varint n │ n × (text path │ text reason)
 //!            part: role u8 │ varint parent + 1 │ varint content + 1 │ text name
 //! 4 entry    varint shared │ text rest of the path │ what
 //!            what: 0 directory
 //!                  1 file     varint file │ signed varint mtime │ varint content
 //!                  2 link     text target
 //!                  3 special  u8
-//!                  4 file that could not be read    varint file │ varint size │ signed varint errno
-//!                  5 file that was left out         varint file │ varint size │ text reason
+//!                  4 unreadable file  varint file │ varint size │ signed varint errno
+//!                  5 file left out    varint file │ varint size │ text reason
 //! 6 signed   varint content │ its signature by that method
 //! 5 end      varint contents │ varint files │ varint bytes │ varint files without a content
 //! ```
 //!
 //! What is signed was written by earlier programs: [`SIGNED`].
 //!
-//! Numbers are little endian varints, texts have their length in front. Contents are numbered from 0 as they come, and
-//! come before what names them; so do files: names of one number are hard links. `shared` bytes of a path are those of
-//! the entry before.
+//! Numbers are little endian varints, texts have their length in front. Contents are numbered from
+//! 0 as they come, and come before what names them; so do files: names of one number are hard
+//! links. `shared` bytes of a path are those of the entry before.
 
 use resemble_core::{ContentDigest, ContentKind, Digest, Params, WordsDigest};
 use resemble_index::varint::{Reader, put, put_signed};
@@ -35,8 +39,8 @@ use super::{Details, Head, Samples, Totals};
 /// What every catalogue begins with.
 pub(super) const MAGIC: &[u8; 19] = b"resemble catalogue\n";
 
-/// The kind of a record that is passed over: the signature of a content by a published method, which
-/// catalogues carried once. Their head says so, and names the method.
+/// The kind of a record that is passed over: the signature of a content by a published method,
+/// which catalogues carried once. Their head says so, and names the method.
 pub(super) const SIGNED: u8 = 6;
 
 /// Bytes of the digest at the end.
@@ -92,7 +96,8 @@ pub(super) enum EntryKind {
 pub(super) enum CatalogueRecord {
     Head(Head),
     Content(Box<Digest>),
-    /// What became of looking into a content: no parts at all if it is nothing that could be taken apart.
+    /// What became of looking into a content: no parts at all if it is nothing that could be taken
+    /// apart.
     Look {
         content: u32,
         apart: Option<Apart>,
@@ -470,8 +475,8 @@ fn content(reader: &mut Reader<'_>, params: &Params) -> Option<Digest> {
     })
 }
 
-/// Whether a sample has no more fingerprints than the parameters keep: fields of no width would be any number of them
-/// in a few bytes.
+/// Whether a sample has no more fingerprints than the parameters keep: fields of no width would be
+/// any number of them in a few bytes.
 fn sample_is_small(pieces: &[u8], params: &Params) -> Option<()> {
     let most = params.sampling.cap.max(params.shingles.cap);
     let mut reader = Reader(pieces);

@@ -1,7 +1,8 @@
 //! From records into an index.
 //!
-//! A catalogue comes in batches, each a transaction, and goes again if anything in it cannot be: half a catalogue is
-//! never asked about. Contents are kept in memory only for the batch that brings them.
+//! A catalogue comes in batches, each a transaction, and goes again if anything in it cannot be:
+//! half a catalogue is never asked about. Contents are kept in memory only for the batch that
+//! brings them.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -38,8 +39,9 @@ pub struct Loaded {
     pub changes: u64,
 }
 
-/// Puts what a catalogue says into the index, at `root` (see [`resemble_proto::catalogued`]) and instead of what is
-/// there. After a failure there is nothing at `root`, unless the index cannot be written any more.
+/// Puts what a catalogue says into the index, at `root` (see [`resemble_proto::catalogued`]) and
+/// instead of what is there. After a failure there is nothing at `root`, unless the index cannot be
+/// written any more.
 pub fn load(index: &Index, root: &Path, catalogue: Catalogue) -> Result<Loaded, CatalogueError> {
     fits(&catalogue, index.params())?;
     unload(index, root)?;
@@ -66,7 +68,8 @@ pub fn load(index: &Index, root: &Path, catalogue: Catalogue) -> Result<Loaded, 
     loaded
 }
 
-/// Whether the contents of a catalogue were digested with these parameters: others have nothing in common.
+/// Whether the contents of a catalogue were digested with these parameters: others have nothing in
+/// common.
 pub fn fits(catalogue: &Catalogue, params: &Params) -> Result<(), CatalogueError> {
     let (theirs, ours) = (&catalogue.head().params, params.to_string());
     if *theirs == ours {
@@ -88,7 +91,8 @@ pub fn unload(index: &Index, root: &Path) -> Result<(), CatalogueError> {
     Ok(())
 }
 
-/// Takes every catalogue but those at `wanted` out of the index: what a process that was killed has left there.
+/// Takes every catalogue but those at `wanted` out of the index: what a process that was killed has
+/// left there.
 pub fn unload_stray(index: &Index, wanted: &[PathBuf]) -> Result<(), CatalogueError> {
     let top = index.snapshot()?.list(Path::new("/"))?;
     for (name, _) in top {
@@ -129,7 +133,8 @@ struct Loader<'a> {
     /// The content of each file, `None` of one that could not be read.
     files: Vec<Option<u32>>,
     batch: Batch,
-    /// Contents in archives that the index has taken apart otherwise: something else may have them, too.
+    /// Contents in archives that the index has taken apart otherwise: something else may have them,
+    /// too.
     spare: HashMap<u32, Box<Digest>>,
     loaded: Loaded,
     postings: u64,
@@ -330,7 +335,8 @@ impl Loader<'_> {
             (was, Some((parts, skipped))) => Some(NewLook::Apart {
                 parts: self.parts(parts)?,
                 skipped,
-                // Of a live file: it is looked into when its turn comes, whatever the catalogue says.
+                // Of a live file: it is looked into when its turn comes, whatever the catalogue
+                // says.
                 again: was.is_some(),
             }),
         };

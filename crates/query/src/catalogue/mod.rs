@@ -150,8 +150,8 @@ pub enum CatalogueError {
     },
     /// It was written by another version.
     #[error(
-        "{} is a catalogue of version {version}, and this program reads version {VERSION}: export it again, or use \
-         the program that wrote it",
+        "{} is a catalogue of version {version}, and this program reads version {VERSION}: export \
+         it again, or use the program that wrote it",
         file.display()
     )]
     Version {
@@ -162,8 +162,9 @@ pub enum CatalogueError {
     },
     /// Its contents were digested with other parameters.
     #[error(
-        "{} was made with the parameters {theirs}, and this index has {ours}: pieces of other sizes have nothing in \
-         common; export it again with the same --chunk-size, or ask with its own",
+        "{} was made with the parameters {theirs}, and this index has {ours}: pieces of other \
+         sizes have nothing in common; export it again with the same --chunk-size, or ask with its \
+         own",
         file.display()
     )]
     Params {

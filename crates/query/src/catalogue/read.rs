@@ -1,7 +1,8 @@
 //! From the bytes of a catalogue to records.
 //!
-//! A catalogue is read twice: once for its digest, then record by record. Between the two it may change, as any file
-//! may, so the second pass takes the digest again and ends with the same verdict.
+//! A catalogue is read twice: once for its digest, then record by record. Between the two it may
+//! change, as any file may, so the second pass takes the digest again and ends with the same
+//! verdict.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -18,8 +19,8 @@ use super::{CatalogueError, Head, Totals, VERSION};
 const TRUNCATED: &str = "it is damaged or was not copied to its end; copy or export it again";
 const FORGED: &str = "what it says cannot be; export it again";
 
-/// Whether a file begins as a catalogue does: enough to take it for one where a directory is expected. Nothing but a
-/// regular file is opened.
+/// Whether a file begins as a catalogue does: enough to take it for one where a directory is
+/// expected. Nothing but a regular file is opened.
 pub fn is_catalogue(file: &Path) -> bool {
     let mut start = [0; MAGIC.len()];
     opened(file).is_ok_and(|mut file| file.read_exact(&mut start).is_ok() && start == *MAGIC)

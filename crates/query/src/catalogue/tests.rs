@@ -145,7 +145,8 @@ fn what_cannot_be_is_refused() {
     refused(&[head(), end(0, 0, 0), dir()]);
     refused(&[head(), head(), end(0, 0, 0)]);
     refused(&[dir(), end(0, 0, 0)]);
-    // Contents that are not there, files out of order, a hard link of something else, a tree that is a file.
+    // Contents that are not there, files out of order, a hard link of something else, a tree that
+    // is a file.
     refused(&[head(), dir(), entry("a", file(0, 0)), end(0, 1, 0)]);
     refused(&[head(), dir(), hello(), entry("a", file(1, 0)), end(1, 1, 5)]);
     let other = boxed(content(b"other"));
@@ -557,7 +558,8 @@ fn signatures_of_earlier_catalogues_are_passed_over() {
     put(&mut out, VERSION);
     let mut head_alone = Vec::new();
     Encoder::default().record(&head(), &mut head_alone);
-    // Of the head the kind, the length in one byte, and the body, in which flags and the thinning come last.
+    // Of the head the kind, the length in one byte, and the body, in which flags and the thinning
+    // come last.
     assert_eq!(usize::from(head_alone[1]), head_alone.len() - 2);
     let mut body = head_alone.split_off(2);
     let flags = body.len() - 2;
@@ -658,7 +660,8 @@ proptest! {
         let _record = format::Decoder::default().record(kind % 8, &body, &Params::default());
     }
 
-    /// Any damage is found, wherever it is; and one who mends the digest gets no further than a clear refusal.
+    /// Any damage is found, wherever it is; and one who mends the digest gets no further than a
+    /// clear refusal.
     #[test]
     fn damage_is_found(at: prop::sample::Index, bit in 0..8u32, cut: prop::sample::Index) {
         let (index, root) = tree();
@@ -670,7 +673,8 @@ proptest! {
         let records = bytes.len() - format::CHECKSUM;
         let mut forged = bytes[..records].to_vec();
         forged[at.index(records)] ^= 1 << bit;
-        // It may be sound by chance (another digit of a digest or a name); `loaded` checks the index.
+        // It may be sound by chance (another digit of a digest or a name); `loaded` checks the
+        // index.
         let _result = loaded(&sealed(forged));
     }
 }
@@ -694,8 +698,8 @@ fn limited_loader() {
     );
 }
 
-/// What could not be loaded is taken out of the index again, which fails as well if the index cannot
-/// be written; that once hid the reason.
+/// What could not be loaded is taken out of the index again, which fails as well if the index
+/// cannot be written; that once hid the reason.
 #[test]
 fn a_failure_of_the_index_is_told_and_not_what_follows_from_it() {
     let temp = tempfile::tempdir().expect("a folder");

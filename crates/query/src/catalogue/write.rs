@@ -18,8 +18,8 @@ const PIECE: usize = 1 << 16;
 
 /// Hands the bytes of a catalogue of everything at and below `roots` to `sink`, until it breaks.
 ///
-/// One root is the tree itself; of several each is a folder of its last name (`docs`, `docs~2` in the order given).
-/// A root that the index does not have adds nothing.
+/// One root is the tree itself; of several each is a folder of its last name (`docs`, `docs~2` in
+/// the order given). A root that the index does not have adds nothing.
 pub fn write(
     snapshot: &Snapshot,
     roots: &[PathBuf],
@@ -28,7 +28,8 @@ pub fn write(
 ) -> Result<Totals, ReadError> {
     let samples = match details.samples {
         Samples::Within { part, small } => {
-            // What would be written is measured first, with the least that it would be for each number of fingerprints.
+            // What would be written is measured first, with the least that it would be for each
+            // number of fingerprints.
             let mut measure = Thinning::default();
             let mut seen = 0;
             let all = Details {
@@ -309,7 +310,8 @@ impl Writer<'_> {
         Ok(number)
     }
 
-    /// The files without their names: in the order of their digests, which tells nothing of where they lay.
+    /// The files without their names: in the order of their digests, which tells nothing of where
+    /// they lay.
     fn numbered(&mut self, roots: &[PathBuf]) -> Result<(), ReadError> {
         let snapshot = self.snapshot;
         let mut seen: HashSet<FileId> = HashSet::new();

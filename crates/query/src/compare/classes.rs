@@ -1,14 +1,14 @@
 //! What becomes of each file: exactly one class.
 //!
 //! Decided in steps, each only about the files that those before it left over. Wherever several
-//! partners are possible they are taken in the order of all answers: score, then containment, then resemblance,
-//! then raw paths; so nothing depends on who found what first.
+//! partners are possible they are taken in the order of all answers: score, then containment, then
+//! resemblance, then raw paths; so nothing depends on who found what first.
 //!
 //! 1. **same**: one path, equal bytes.
 //! 2. **edited**: one path, other bytes, unless both files have a better partner of at least 70 %
-//!    elsewhere (names that were swapped, or moved on by one). Better is what has more of both files in
-//!    common, equal bytes before all; and who stays with a twin of its own is no partner for others, or a family
-//!    of versions would be torn apart by the noise of estimates.
+//!    elsewhere (names that were swapped, or moved on by one). Better is what has more of both
+//!    files in common, equal bytes before all; and who stays with a twin of its own is no partner
+//!    for others, or a family of versions would be torn apart by the noise of estimates.
 //! 3. **moved**: equal bytes elsewhere, paired by file name, then in the order of the paths. What
 //!    is more on one side than on the other is a copy of a file that has its own row.
 //! 4. **moved-edited**, near pairs first, the best pair first: so each is the other's best among
@@ -16,8 +16,8 @@
 //! 5. **contained**, **contains**: 70 % of the file lie in one of the other side, whatever became
 //!    of that. The container has its own row, or is what its rows say.
 //! 6. **moved-edited** again, of those that merely share: neither lies in any other file.
-//! 7. What has partners, but each of them with a row of its own and not containing it, stands beside the one
-//!    that holds most of it, marked as a copy: a file with a partner is never only-.
+//! 7. What has partners, but each of them with a row of its own and not containing it, stands
+//!    beside the one that holds most of it, marked as a copy: a file with a partner is never only-.
 //! 8. **only-a**, **only-b**.
 
 mod joined;
@@ -100,7 +100,8 @@ impl<'a> Classes<'a> {
             let entries = &[&sides.a, &sides.b][side].entries;
             held.map(|&at| &*entries[at as usize].path)
         };
-        // Contents are numbered in the order of paths, but those that both sides have by those of A.
+        // Contents are numbered in the order of paths, but those that both sides have by those of
+        // A.
         ranked.sort_by(|&x, &y| {
             let (x, y) = (&links[x as usize], &links[y as usize]);
             rank(x, y)
@@ -228,8 +229,9 @@ impl<'a> Classes<'a> {
                 self.settle(a, b, CompareClass::Edited, link.map(|link| link.measures));
             }
         }
-        // Who leaves for a file that stays with its own twin leaves for nothing. The greatest set of pairs
-        // that all leave for one another, or for files that stand alone: what is taken out makes others stay.
+        // Who leaves for a file that stays with its own twin leaves for nothing. The greatest set
+        // of pairs that all leave for one another, or for files that stand alone: what is taken out
+        // makes others stay.
         loop {
             let files = [0, 1].map(|side| -> HashSet<u32> {
                 let alone = joined.alone[side].iter().copied();
@@ -258,9 +260,10 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Whether a file has a partner elsewhere that is better than the one of its own path: equal bytes, or
-    /// near, with more of both files in the other than the twins have. Were the larger containment
-    /// to decide, a scrap of a licence would be better than an edited file's own old version.
+    /// Whether a file has a partner elsewhere that is better than the one of its own path: equal
+    /// bytes, or near, with more of both files in the other than the twins have. Were the larger
+    /// containment to decide, a scrap of a licence would be better than an edited file's own old
+    /// version.
     fn has_better(&self, side: usize, twins: &Twins<'_>, free: &Free<'_>) -> bool {
         if self.holders[1 - side].has(twins.contents[side]) {
             return true;
@@ -323,7 +326,8 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// Pairs files by name, then in order; both lists are ascending. Returns what is left of each, too.
+    /// Pairs files by name, then in order; both lists are ascending. Returns what is left of each,
+    /// too.
     #[allow(clippy::type_complexity)]
     fn by_name(&self, a: &[u32], b: &[u32]) -> (Vec<(u32, u32)>, [Vec<u32>; 2]) {
         let may_pair = |a: u32, b: u32| self.entry(0, a).path != self.entry(1, b).path;
@@ -446,8 +450,8 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// The partner that holds most of a file, if it is at least this share of it: of equal shares the better
-    /// in the order of answers.
+    /// The partner that holds most of a file, if it is at least this share of it: of equal shares
+    /// the better in the order of answers.
     fn best_inside(
         &self,
         side: usize,
@@ -512,10 +516,11 @@ impl<'a> Classes<'a> {
         }
     }
 
-    /// The file of the other side with this content that stands for it in a row of the file: one of its
-    /// name, or the first; none at its own path, and none of another suffix if that counts.
+    /// The file of the other side with this content that stands for it in a row of the file: one of
+    /// its name, or the first; none at its own path, and none of another suffix if that counts.
     fn pick(&self, side: usize, at: u32, other_content: u32) -> Option<u32> {
-        /// Of more files with one content the name makes no difference: somebody has to stop looking.
+        /// Of more files with one content the name makes no difference: somebody has to stop
+        /// looking.
         const LOOKED_AT: usize = 1000;
         let own = self.entry(side, at);
         let held = self.holders[1 - side].of_content(other_content);

@@ -1,9 +1,9 @@
 //! Boilerplate among the contents of a comparison, counted exactly in bounded memory.
 //!
-//! A kernel tree has 90 keys a content, and a few hundred of them are common. So keys that are asked about are
-//! counted one by one ([`super::wanted::Wanted`]), all others in buckets while everything goes by for the
-//! first time; when it goes by for the second time, those whose bucket is fuller than the limit are counted
-//! exactly. The memory does not grow with the trees.
+//! A kernel tree has 90 keys a content, and a few hundred of them are common. So keys that are
+//! asked about are counted one by one ([`super::wanted::Wanted`]), all others in buckets while
+//! everything goes by for the first time; when it goes by for the second time, those whose bucket
+//! is fuller than the limit are counted exactly. The memory does not grow with the trees.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -64,7 +64,8 @@ impl Buckets {
     }
 }
 
-/// The buckets that are fuller than the limit, one bit each: half a megabyte, which the cache holds.
+/// The buckets that are fuller than the limit, one bit each: half a megabyte, which the cache
+/// holds.
 #[derive(Debug)]
 pub(super) struct Suspects {
     buckets: Vec<u64>,

@@ -1,4 +1,5 @@
-//! What the pairs that stand in rows have in common with many others, and what is left without that.
+//! What the pairs that stand in rows have in common with many others, and what is left without
+//! that.
 
 use std::collections::HashMap;
 
@@ -13,8 +14,8 @@ use crate::ask::AskError;
 use crate::nominate::evidence::Counts;
 use crate::parallel::in_parallel;
 
-/// Of each pair in a row the discounted score, and how many contents have what is discounted; `None`:
-/// nothing is.
+/// Of each pair in a row the discounted score, and how many contents have what is discounted;
+/// `None`: nothing is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Discounts(pub(super) HashMap<(u32, u32), Option<(Fraction, u32)>>);
 

@@ -1,27 +1,29 @@
 //! `compare`: two directories by content.
 //!
 //! ```text
-//! an index ──────► indexed ┐                     ┌─► partners (one scan) ─┐
-//!                          ├─► sides ─► join ────┤                        ├─► classes ─► rows, trees
-//! the disk ─► inventory ───┘                     └─► same, moved ─────────┘
+//! an index ──────► indexed ┐                  ┌─► partners (one scan) ─┐
+//!                          ├─► sides ─► join ─┤                        ├─► classes ─► rows, trees
+//! the disk ─► inventory ───┘                  └─► same, moved ─────────┘
 //! ```
 //!
-//! 1. **Paths first.** Both lists of entries are sorted; one merge finds what stands at one path. Files with equal
-//!    contents there are settled, and between two copies of a tree that is all: nothing is measured.
-//! 2. **What is left over is looked up in all files of the other side** (`partners`), by content and once.
+//! 1. **Paths first.** Both lists of entries are sorted; one merge finds what stands at one path.
+//!    Files with equal contents there are settled, and between two copies of a tree that is all:
+//!    nothing is measured.
+//! 2. **What is left over is looked up in all files of the other side** (`partners`), by content
+//!    and once.
 //! 3. **Every file gets one class** (`classes`), whose order of decisions is written there.
-//! 4. **The totals** are over files, whatever the rows: how many bytes of one side lie in any file of the
-//!    other. Of a file with several partners the common pieces are united, so what two partners both have counts
-//!    once.
+//! 4. **The totals** are over files, whatever the rows: how many bytes of one side lie in any file
+//!    of the other. Of a file with several partners the common pieces are united, so what two
+//!    partners both have counts once.
 //!
-//! Both suppliers (`indexed` and `crate::compare::cache`) fill one model (`sides`), and candidates and
-//! boilerplate are counted over the contents of these two trees alone; so a daemon that knows a million other
-//! files and a command that has just read these give the same bytes.
+//! Both suppliers (`indexed` and `crate::compare::cache`) fill one model (`sides`), and candidates
+//! and boilerplate are counted over the contents of these two trees alone; so a daemon that knows a
+//! million other files and a command that has just read these give the same bytes.
 //!
 //! Asked again about the same contents, what they have in common is remembered (`findings`).
 //!
-//! The trees are the scope: no ignore rule applies, whatever a daemon's root says about ignore files. If one
-//! lies in the other, it is no part of that other one.
+//! The trees are the scope: no ignore rule applies, whatever a daemon's root says about ignore
+//! files. If one lies in the other, it is no part of that other one.
 
 pub(crate) mod cache;
 mod classes;
@@ -48,8 +50,8 @@ use crate::ask::AskError;
 
 pub use self::findings::{FindingsCache, MemoryCache};
 
-/// The comparison of two directories (or files) that the index knows; `cache` keeps what was found out for the
-/// next time.
+/// The comparison of two directories (or files) that the index knows; `cache` keeps what was found
+/// out for the next time.
 ///
 /// # Errors
 ///

@@ -1,16 +1,17 @@
 //! Which contents of one side resemble which of the other.
 //!
-//! What the paths and digests leave over is looked up in *all* contents of the other side, the settled ones too:
-//! one scan of everything, however much is left over, instead of a question for each file.
+//! What the paths and digests leave over is looked up in *all* contents of the other side, the
+//! settled ones too: one scan of everything, however much is left over, instead of a question for
+//! each file.
 //!
-//! 1. Contents are the subjects, not files: a file that lies about in ten copies is looked up once, and one
-//!    whose equal is on the other side not at all.
-//! 2. The pieces of a batch of subjects are put into one table ([`WantedKeys`]); every content of both sides goes
-//!    by once and counts what it has in common with each subject. Pieces that more than 1,000 contents
-//!    have count for nobody ([`CommonKeys`]), so a piece concerns at most 1,000 subjects, and the work is in
-//!    proportion to the two trees.
-//! 3. A pair whose common pieces could not come to the least containment under any distribution of edits
-//!    is dropped before it is measured.
+//! 1. Contents are the subjects, not files: a file that lies about in ten copies is looked up once,
+//!    and one whose equal is on the other side not at all.
+//! 2. The pieces of a batch of subjects are put into one table ([`WantedKeys`]); every content of
+//!    both sides goes by once and counts what it has in common with each subject. Pieces that more
+//!    than 1,000 contents have count for nobody ([`CommonKeys`]), so a piece concerns at most 1,000
+//!    subjects, and the work is in proportion to the two trees.
+//! 3. A pair whose common pieces could not come to the least containment under any distribution of
+//!    edits is dropped before it is measured.
 //! 4. Two subjects of different sides meet once, when that of B goes by.
 //! 5. Batches bound the memory; there is one for trees that differ in fewer than 65,536 contents.
 
@@ -111,8 +112,8 @@ impl PartnerQuestion<'_> {
 
     /// Looks the subjects up and measures the twins; and how common the subjects' pieces are.
     ///
-    /// `subjects`: contents that A alone has, then contents that B alone has, both ascending. `twins`: pairs
-    /// of unequal contents (a, b) that stand at one path.
+    /// `subjects`: contents that A alone has, then contents that B alone has, both ascending.
+    /// `twins`: pairs of unequal contents (a, b) that stand at one path.
     pub(super) fn ask(
         &self,
         subjects: [&[u32]; 2],

@@ -1,13 +1,14 @@
 //! Sub-trees of A that lie somewhere else in B.
 //!
-//! A directory that was renamed is a row for each file; a person wants one line. Every row that leads to
-//! another path votes, with its shared bytes, for each pair of a directory above the one file and a
-//! directory above the other. A directory of A has moved if at least 70 % of its bytes lie below one directory
-//! of B at another path; of the directories that hold (nearly) as much the deepest is named, on both sides,
-//! and of what is named in A only the topmost: `src/net` has moved to `code/net`, not all of A.
+//! A directory that was renamed is a row for each file; a person wants one line. Every row that
+//! leads to another path votes, with its shared bytes, for each pair of a directory above the one
+//! file and a directory above the other. A directory of A has moved if at least 70 % of its bytes
+//! lie below one directory of B at another path; of the directories that hold (nearly) as much the
+//! deepest is named, on both sides, and of what is named in A only the topmost: `src/net` has moved
+//! to `code/net`, not all of A.
 //!
-//! Files that stand where they were vote for nothing: a sub-tree that is still in its place, and has a
-//! copy besides, has not moved.
+//! Files that stand where they were vote for nothing: a sub-tree that is still in its place, and
+//! has a copy besides, has not moved.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound::{Excluded, Unbounded};

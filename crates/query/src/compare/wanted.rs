@@ -41,7 +41,8 @@ pub(super) struct WantedKeys {
 const FILTER: u32 = 24;
 
 impl WantedKeys {
-    /// Of (key, place in the batch, bytes of the piece), in any order; a key stands once for each place.
+    /// Of (key, place in the batch, bytes of the piece), in any order; a key stands once for each
+    /// place.
     pub(super) fn new(pairs: Vec<(u64, u32, u32)>) -> Self {
         // Sorting is half of the work: every thread takes the keys that end in its number.
         let threads = threads().next_power_of_two();

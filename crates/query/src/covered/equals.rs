@@ -26,7 +26,8 @@ pub(super) struct Outside<'a> {
 }
 
 impl<'a> Outside<'a> {
-    /// Opens the roots. One that cannot be opened, or lies in the directory, is said and does not count.
+    /// Opens the roots. One that cannot be opened, or lies in the directory, is said and does not
+    /// count.
     pub(super) fn of(listing: &'a Listing, by: &[PathText], errors: &mut Vec<SoftError>) -> Self {
         let mut by: Vec<&PathText> = by.iter().collect();
         by.sort_unstable_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
@@ -125,8 +126,8 @@ impl Places {
         Ok(Self { by_content })
     }
 
-    /// The places to try for a file, best first: those of other files, at most [`TRIES`], then other
-    /// names of this one (`own`).
+    /// The places to try for a file, best first: those of other files, at most [`TRIES`], then
+    /// other names of this one (`own`).
     pub(super) fn in_order(
         &self,
         outside: &Outside<'_>,

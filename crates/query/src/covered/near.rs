@@ -1,7 +1,7 @@
 //! Near copies of what is missing.
 //!
-//! They are what the index knows: of a file that it has not read, or not since it changed, nothing is
-//! said here. None of them makes a file safe.
+//! They are what the index knows: of a file that it has not read, or not since it changed, nothing
+//! is said here. None of them makes a file safe.
 
 use std::path::Path;
 
@@ -19,8 +19,8 @@ use crate::ask::AskError;
 use crate::find::{Similar, Subject, among};
 use crate::scope::ScopedFiles;
 
-/// The row of each file that has a quarter of its bytes in a file under a root: with the file that has most
-/// of them.
+/// The row of each file that has a quarter of its bytes in a file under a root: with the file that
+/// has most of them.
 pub(super) fn rows(
     snapshot: &Snapshot,
     listing: &Listing,

@@ -1,20 +1,21 @@
 //! Where the directories are that may resemble one: found from the files below it.
 //!
-//! A listing of the overlay is asked for while a person waits, and the index may hold a million files. So
-//! nothing is looked at that no file below the directory leads to:
+//! A listing of the overlay is asked for while a person waits, and the index may hold a million
+//! files. So nothing is looked at that no file below the directory leads to:
 //!
 //! 1. Every content below it names its other holders (unless it is boilerplate: more than the limit
-//!    hold it), and the largest [`NEAR`], those that nobody else holds before others, name the files that
-//!    resemble them. Each adds the bytes to all directories above it.
-//! 2. Of these, each from the lowest up, is counted what else lies below it, until it turns out to be too
-//!    large to be listed: less than it would take of it lies in the directory, or a directory below has as
-//!    much and is so much tighter that the rules of [`resemble_core::tree::fold`] would drop it. So the walk
-//!    up from `copy/src` ends soon after the copy does, and never gets to counting the disk.
+//!    hold it), and the largest [`NEAR`], those that nobody else holds before others, name the
+//!    files that resemble them. Each adds the bytes to all directories above it.
+//! 2. Of these, each from the lowest up, is counted what else lies below it, until it turns out to
+//!    be too large to be listed: less than it would take of it lies in the directory, or a
+//!    directory below has as much and is so much tighter that the rules of
+//!    [`resemble_core::tree::fold`] would drop it. So the walk up from `copy/src` ends soon after
+//!    the copy does, and never gets to counting the disk.
 //! 3. What is left is measured like any question about just these directories.
 //!
-//! The work is bounded: [`MOST_FILES`] below the directory and [`MOST_ENTRIES`] counted around. A directory of more
-//! files has an empty listing; of candidates that no longer fit the largest are missed. `resemble dirs`
-//! has no such bounds.
+//! The work is bounded: [`MOST_FILES`] below the directory and [`MOST_ENTRIES`] counted around. A
+//! directory of more files has an empty listing; of candidates that no longer fit the largest are
+//! missed. `resemble dirs` has no such bounds.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -295,8 +296,8 @@ fn most_bytes(own: u64, common: DirCommon, below: Option<(DirCommon, u64)>) -> u
     if u128::from(best.to) * 10 < u128::from(common.to) * 9 || best.to == 0 {
         return inside;
     }
-    // With more bytes than both of these it is we who lie in it with the larger share, and one below that keeps
-    // nine tenths of us is more alike by a quarter.
+    // With more bytes than both of these it is we who lie in it with the larger share, and one
+    // below that keeps nine tenths of us is more alike by a quarter.
     let wide = |n: u64| u128::from(n);
     let larger = wide(common.from) * wide(own) / wide(common.to.max(1));
     let both = wide(own) + wide(bytes);
@@ -306,8 +307,8 @@ fn most_bytes(own: u64, common: DirCommon, below: Option<(DirCommon, u64)>) -> u
     inside.min(most.saturating_add(SLACK))
 }
 
-/// The bytes below a directory, and whether that is all: counting ends at `most` bytes or when there is
-/// no more room for entries.
+/// The bytes below a directory, and whether that is all: counting ends at `most` bytes or when
+/// there is no more room for entries.
 fn count(
     snapshot: &Snapshot,
     dir: &Path,

@@ -1,7 +1,7 @@
 //! Which contents lie partly in which: what makes near files count.
 //!
-//! The candidates are those of `pairs`, among the contents of the question alone. A link needs what a
-//! listing needs: a quarter of a content in the other and 256 bytes. Of each content the best
+//! The candidates are those of `pairs`, among the contents of the question alone. A link needs what
+//! a listing needs: a quarter of a content in the other and 256 bytes. Of each content the best
 //! [`MOST`] links are kept: a file that resembles hundreds says little about directories.
 
 use std::cmp::Reverse;
@@ -29,7 +29,8 @@ pub(super) enum WhichSide {
     Inside,
     /// Elsewhere only: it may be linked with all others.
     Outside,
-    /// In both: what has an equal here needs a link elsewhere all the same. Comes last if not all have room.
+    /// In both: what has an equal here needs a link elsewhere all the same. Comes last if not all
+    /// have room.
     Both,
 }
 
@@ -39,8 +40,8 @@ impl WhichSide {
     }
 }
 
-/// The links between these contents, which they name by their places in the slice. If the contents are more than
-/// `most`, between the largest.
+/// The links between these contents, which they name by their places in the slice. If the contents
+/// are more than `most`, between the largest.
 pub(super) fn between(
     snapshot: &Snapshot,
     contents: &[ContentId],
@@ -125,8 +126,8 @@ struct Bound {
 const LEVELS: usize = 48;
 
 /// The least share of windows in common. Scattered edits spoil 64 windows each but one byte: with a
-/// share p of the windows in common the containment is at most about p·(1 − ln p), which is a quarter for
-/// p = 0.07. The rest is room for the error of small samples.
+/// share p of the windows in common the containment is at most about p·(1 − ln p), which is a
+/// quarter for p = 0.07. The rest is room for the error of small samples.
 const LEAST_WINDOWS: f64 = 0.05;
 
 /// So many samples of a file are no few: if a chunk were a quarter of it, they would show it.

@@ -1,14 +1,15 @@
 //! `dirs`: directories that resemble each other, whatever their names and their layout.
 //!
-//! What is counted and how pairs are found and folded is in [`resemble_core::tree`]; here the files of
-//! the question become its input.
+//! What is counted and how pairs are found and folded is in [`resemble_core::tree`]; here the files
+//! of the question become its input.
 //!
-//! * **Equal contents** come from the index for nothing: files of one content record are equal, proven.
+//! * **Equal contents** come from the index for nothing: files of one content record are equal,
+//!   proven.
 //! * **Near contents** come from the machinery of `pairs`, on pieces that few contents
 //!   have (`links`). Files under 256 bytes count by identity alone.
-//! * **One directory** ([`listing`]) is what the overlay lists. The directories that come into question are
-//!   found from the files below it (`around`), whatever else the index holds, and then measured like a
-//!   question about just these.
+//! * **One directory** ([`listing`]) is what the overlay lists. The directories that come into
+//!   question are found from the files below it (`around`), whatever else the index holds, and then
+//!   measured like a question about just these.
 
 mod around;
 mod links;
@@ -73,8 +74,8 @@ pub fn dirs(snapshot: &Snapshot, request: &DirsRequest) -> Result<Answer<DirRow>
     Ok(answer)
 }
 
-/// What the overlay lists of a directory: at most [`LISTED`] of the directories that hold a quarter of it or
-/// lie in it, biggest saving first, and how many there are. Bounded work: see `around`.
+/// What the overlay lists of a directory: at most [`LISTED`] of the directories that hold a quarter
+/// of it or lie in it, biggest saving first, and how many there are. Bounded work: see `around`.
 pub fn listing(snapshot: &Snapshot, dir: &Path) -> Result<(Vec<DirRow>, usize), AskError> {
     let bases = around::bases(snapshot, dir)?;
     if bases.is_empty() {
@@ -112,8 +113,8 @@ pub fn relation(row: &DirRow) -> Relation {
     }
 }
 
-/// The forest of the members. If one directory's pairs are asked for, near contents are looked for on its behalf
-/// alone, among at most `most` contents.
+/// The forest of the members. If one directory's pairs are asked for, near contents are looked for
+/// on its behalf alone, among at most `most` contents.
 fn trees(
     snapshot: &Snapshot,
     scoped: &ScopedFiles,

@@ -9,9 +9,9 @@ use resemble_index::{ReadError, Snapshot};
 
 use crate::scope::ScopedFiles;
 
-/// Levels of directories below a path of the question. What lies deeper counts with the directory at
-/// this depth: a chain of thousands of directories is an accident or an attack, and each level of two such
-/// chains pairs with each.
+/// Levels of directories below a path of the question. What lies deeper counts with the directory
+/// at this depth: a chain of thousands of directories is an accident or an attack, and each level
+/// of two such chains pairs with each.
 const LEVELS: usize = 64;
 
 /// A forest with the names that the pure arithmetic does without.

@@ -1,9 +1,9 @@
 //! Measures on what the files say, instead of on samples.
 //!
-//! Every pair of renditions but wholes can be measured exactly: what stands for a file is made of it anew, and counts only if
-//! it still is what the index has. Texts that somebody made of documents are measured as words
-//! ([`crate::prove::words`]): where their lines end is of no meaning. Two files are measured on their bytes, and
-//! as words where that is more to say.
+//! Every pair of renditions but wholes can be measured exactly: what stands for a file is made of
+//! it anew, and counts only if it still is what the index has. Texts that somebody made of
+//! documents are measured as words ([`crate::prove::words`]): where their lines end is of no
+//! meaning. Two files are measured on their bytes, and as words where that is more to say.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -65,8 +65,8 @@ impl<'a> Exact<'a> {
         }))
     }
 
-    /// Measures a rendition of the subject against a content that stands for another place; `None`: it is an estimate's
-    /// business.
+    /// Measures a rendition of the subject against a content that stands for another place; `None`:
+    /// it is an estimate's business.
     pub(super) fn measure(
         &mut self,
         (rendition, digest): (Rendition, &ContentDigest),

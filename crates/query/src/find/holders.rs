@@ -1,18 +1,23 @@
 //! `find --holders`: **every** file that holds a part of one, for who has to find them all.
 //!
-//! Other questions rank, cut and leave out what is common. This one is asked by somebody who must purge a text, as
-//! Forman, Eshghi and Chiocchetti (2005, section 6) would: "despite having been copied into other documents without
-//! linking metadata". So nothing is discounted and nothing is boilerplate:
+//! Other questions rank, cut and leave out what is common. This one is asked by somebody who must
+//! purge a text, as Forman, Eshghi and Chiocchetti (2005, section 6) would: "despite having been
+//! copied into other documents without linking metadata". So nothing is discounted and nothing is
+//! boilerplate:
 //!
-//! 1. **Candidates** ([`candidates`]) are all contents with one chunk or one fingerprint of the file, however many they
-//!    are. The file is sampled more finely than the index samples ([`fine`]): a note of half a page that holds a
-//!    paragraph of a long document has kept one of its shingles in eight, so the document must offer them all.
-//! 2. **Where a content stands** is told: files by every path of theirs, members of archives, documents by their text.
-//! 3. **The proof** ([`prove`]) is made by who asks, from the bytes: runs of at least 64 bytes that both have. What cannot
-//!    be read (a catalogue, a file too large) is proven by common chunks as far as these go, and says so.
+//! 1. **Candidates** ([`candidates`]) are all contents with one chunk or one fingerprint of the
+//!    file, however many they are. The file is sampled more finely than the index samples
+//!    ([`fine`]): a note of half a page that holds a paragraph of a long document has kept one of
+//!    its shingles in eight, so the document must offer them all.
+//! 2. **Where a content stands** is told: files by every path of theirs, members of archives,
+//!    documents by their text.
+//! 3. **The proof** ([`prove`]) is made by who asks, from the bytes: runs of at least 64 bytes that
+//!    both have. What cannot be read (a catalogue, a file too large) is proven by common chunks as
+//!    far as these go, and says so.
 //!
-//! By candidates alone a part can be missed that holds no whole chunk, in a file so large that none of the part's samples was
-//! kept; a run of twice the largest chunk never is. So every file is a candidate (`all`) unless who asks is in a hurry.
+//! By candidates alone a part can be missed that holds no whole chunk, in a file so large that none
+//! of the part's samples was kept; a run of twice the largest chunk never is. So every file is a
+//! candidate (`all`) unless who asks is in a hurry.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::convert::Infallible;
@@ -38,8 +43,8 @@ use crate::scope::ScopedFiles;
 /// Samples of the file that are looked up, at most.
 const SAMPLES: u32 = 1 << 14;
 
-/// The parameters that the file asked about is digested with: chunks as the index has them, and as many samples as can
-/// be looked up.
+/// The parameters that the file asked about is digested with: chunks as the index has them, and as
+/// many samples as can be looked up.
 pub const fn fine(params: &Params) -> Params {
     Params {
         chunk: params.chunk,
@@ -104,9 +109,9 @@ impl Sought {
     }
 }
 
-/// The places that have a chunk or a sample of the file, in the order of their paths; each with the ranges of common
-/// chunks. `roots`: what a path can lie under where the scope names nothing. `all`: every place, whatever the index knows
-/// of it.
+/// The places that have a chunk or a sample of the file, in the order of their paths; each with the
+/// ranges of common chunks. `roots`: what a path can lie under where the scope names nothing.
+/// `all`: every place, whatever the index knows of it.
 pub fn candidates(
     snapshot: &Snapshot,
     digests: &[Digest],
@@ -286,8 +291,8 @@ fn paths(
 /// Members of one archive that are read together.
 const TOGETHER: usize = 64;
 
-/// The candidates that hold at least `least` bytes, proven by the bytes where they can be read; those that hold most
-/// first. `looked_at` hears how many were just read.
+/// The candidates that hold at least `least` bytes, proven by the bytes where they can be read;
+/// those that hold most first. `looked_at` hears how many were just read.
 pub fn prove(
     sought: &Sought,
     mut candidates: Vec<HolderRow>,
@@ -350,8 +355,8 @@ pub fn prove(
     (rows, errors)
 }
 
-/// Leaves out archives that hold no more in their own bytes than their members do: those that pack nothing have the bytes of
-/// their members.
+/// Leaves out archives that hold no more in their own bytes than their members do: those that pack
+/// nothing have the bytes of their members.
 fn let_members_speak(rows: &mut Vec<HolderRow>) {
     let is_member = |row: &HolderRow| row.path != row.container;
     let mut members: HashMap<PathText, Vec<[u64; 2]>> = HashMap::new();
@@ -399,7 +404,8 @@ fn theirs(
     Ok(rows.iter().map(extracted).collect())
 }
 
-/// What both have in common: ranges of the bytes asked about; of their text if that says more than too little.
+/// What both have in common: ranges of the bytes asked about; of their text if that says more than
+/// too little.
 fn in_common(ours: &Extracted, theirs: &Extracted, least: u64) -> (Layer, Vec<[u64; 2]>) {
     let of = |ours: &[u8]| {
         let texts = std::iter::once(&theirs.own).chain(&theirs.text);

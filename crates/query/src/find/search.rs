@@ -1,7 +1,9 @@
-//! The search itself: every rendition of the subject against whatever has something in common with it.
+//! The search itself: every rendition of the subject against whatever has something in common with
+//! it.
 //!
-//! A place (a file, or a member in one) can be met by several pairs of renditions: a scan of a letter by its bytes, the
-//! letter itself by its text. The best pair makes its row. The two wholes of an archive make one pair together.
+//! A place (a file, or a member in one) can be met by several pairs of renditions: a scan of a
+//! letter by its bytes, the letter itself by its text. The best pair makes its row. The two wholes
+//! of an archive make one pair together.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -288,8 +290,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Of an archive and a member in it the one has a row that says more; of equal ones the member. Only what is
-    /// identical stays beside what is better.
+    /// Of an archive and a member in it the one has a row that says more; of equal ones the member.
+    /// Only what is identical stays beside what is better.
     fn say_once(&mut self) -> Result<(), AskError> {
         let mut said: HashSet<Place> = HashSet::new();
         for (&place, found) in &self.rows {
@@ -365,7 +367,8 @@ impl Search<'_> {
     }
 }
 
-/// How far the larger of two estimated containments can be trusted: by the samples of the file that it is a share of.
+/// How far the larger of two estimated containments can be trusted: by the samples of the file that
+/// it is a share of.
 fn interval_of(a: &Sketch<'_>, b: &Sketch<'_>, measures: &Measures) -> Option<(Score, Score)> {
     let level = a.signature.level.max(b.signature.level);
     let of = if measures.a_in_b >= measures.b_in_a {

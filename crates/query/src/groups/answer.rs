@@ -1,7 +1,7 @@
 //! Groups in words.
 //!
-//! Totals are of everything; paths, times and links are looked up for what is shown alone. Every group is made
-//! by itself, so several threads make them.
+//! Totals are of everything; paths, times and links are looked up for what is shown alone. Every
+//! group is made by itself, so several threads make them.
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -227,8 +227,8 @@ fn cluster(
     })
 }
 
-/// Marks the last of members in the order of their times, unless others are as young: an offer, nothing
-/// more; a copy that lost its times says nothing of what is newer.
+/// Marks the last of members in the order of their times, unless others are as young: an offer,
+/// nothing more; a copy that lost its times says nothing of what is newer.
 pub(super) fn mark_newest<'m>(members: impl DoubleEndedIterator<Item = &'m mut Member>) {
     let mut youngest = members.rev();
     if let (Some(last), before) = (youngest.next(), youngest.next())

@@ -1,13 +1,13 @@
 //! What is common, and what hangs together: one pass over the sorted (piece, content) records.
 //!
-//! Forman, Eshghi & Chiocchetti 2005, section 2.5, steps 1 to 3, with both kinds of evidence for "chunk" and
-//! contents for "file". When the records are sorted all contents of a piece stand side by
-//! side, so one pass
+//! Forman, Eshghi & Chiocchetti 2005, section 2.5, steps 1 to 3, with both kinds of evidence for
+//! "chunk" and contents for "file". When the records are sorted all contents of a piece stand side
+//! by side, so one pass
 //!
-//! * counts for each piece how many contents have it. Those that too many have are ignored, as the paper does with
-//!   "ubiquitous headers", and for the rest the count says what the piece is worth;
-//! * unites the contents of each piece that is not ignored. Two contents in different sets have nothing in
-//!   common, so each set is a problem by itself.
+//! * counts for each piece how many contents have it. Those that too many have are ignored, as the
+//!   paper does with "ubiquitous headers", and for the rest the count says what the piece is worth;
+//! * unites the contents of each piece that is not ignored. Two contents in different sets have
+//!   nothing in common, so each set is a problem by itself.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,8 +1,8 @@
 //! The links between contents, by content.
 //!
-//! Every link is kept twice, once from each end, in the order of the ends: the links of a content are one
-//! run, and where it begins is all that must be in memory. The run itself is in memory too, or is read from a
-//! scratch file when it is asked for.
+//! Every link is kept twice, once from each end, in the order of the ends: the links of a content
+//! are one run, and where it begins is all that must be in memory. The run itself is in memory too,
+//! or is read from a scratch file when it is asked for.
 
 use std::path::Path;
 
@@ -307,7 +307,8 @@ impl Links {
     }
 }
 
-/// The one link that several of one pair make. Both ends see the same: it is made from the lesser one's side.
+/// The one link that several of one pair make. Both ends see the same: it is made from the lesser
+/// one's side.
 fn joined(halves: &[HalfLink], join: &dyn Fn(&[HalfLink]) -> Option<HalfLink>) -> Option<HalfLink> {
     match halves {
         [only] if matches!(only.met(), By::Bytes | By::Text) => Some(*only),

@@ -1,7 +1,8 @@
-//! `groups`: identical sets and clusters of similar files; `groups --order`: similar files side by side.
+//! `groups`: identical sets and clusters of similar files; `groups --order`: similar files side by
+//! side.
 //!
-//! The method is that of Forman, Eshghi & Chiocchetti 2005, section 2, on contents instead of files (so that
-//! copies multiply nothing: their figure 7) and with two kinds of evidence:
+//! The method is that of Forman, Eshghi & Chiocchetti 2005, section 2, on contents instead of files
+//! (so that copies multiply nothing: their figure 7) and with two kinds of evidence:
 //!
 //! ```text
 //! files ─► table ─► common ─────────► solve ───────► links ─► stars ───► answer
@@ -12,18 +13,18 @@
 //! 1. `table` numbers the contents by digest. From here on numbers decide every tie.
 //! 2. `common` sorts all (piece, content) records, ignores pieces that too many have, and finds
 //!    what hangs together at all.
-//! 3. `solve` drops what is alone, packs the rest into problems that fit, and measures every pair with
-//!    something in common. A pair is a **link** if it has a relation (or reaches `min`), and what
-//!    common text makes of its score is not all of it.
-//! 4. `resemble_core::cluster` cuts the network of links into groups that cannot chain; the connected
-//!    components are what `--family` and `order` follow.
-//! 5. What stands for files (`renditions`) is among the contents; a link of such a one is a link of the files that
-//!    it stands for, and of several links of two files the best counts.
+//! 3. `solve` drops what is alone, packs the rest into problems that fit, and measures every pair
+//!    with something in common. A pair is a **link** if it has a relation (or reaches `min`), and
+//!    what common text makes of its score is not all of it.
+//! 4. `resemble_core::cluster` cuts the network of links into groups that cannot chain; the
+//!    connected components are what `--family` and `order` follow.
+//! 5. What stands for files (`renditions`) is among the contents; a link of such a one is a link of
+//!    the files that it stands for, and of several links of two files the best counts.
 //! 6. `answer` puts into words the groups that are shown, and only those.
 //!
-//! **Memory.** Of each file its path and of each content some 50 bytes are in memory always, and the
-//! answer. Everything else obeys [`GroupsRequest::memory`]: sorting, problems and links go to scratch files. Both ways
-//! are one code with the same result; without a bound nothing is written.
+//! **Memory.** Of each file its path and of each content some 50 bytes are in memory always, and
+//! the answer. Everything else obeys [`GroupsRequest::memory`]: sorting, problems and links go to
+//! scratch files. Both ways are one code with the same result; without a bound nothing is written.
 
 use std::path::Path;
 
@@ -226,8 +227,8 @@ pub fn groups(
     })
 }
 
-/// All paths of a scope, similar files side by side: for an archive that is compressed. The request's `of`,
-/// `family` and `top` have no say.
+/// All paths of a scope, similar files side by side: for an archive that is compressed. The
+/// request's `of`, `family` and `top` have no say.
 pub fn order(
     snapshot: &Snapshot,
     request: &GroupsRequest,

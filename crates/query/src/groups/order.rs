@@ -1,10 +1,10 @@
 //! Similar files side by side.
 //!
-//! A compressor with a window sees what two files share only if they lie near each other in the archive. So the
-//! contents of each connected component are put in a row in which each stands beside a close neighbour: a walk
-//! along the maximum spanning tree, from one end of its longest path. Copies of one content follow
-//! each other. The rows, and the files that resemble nobody, are ordered by extension and path:
-//! files of one kind share at least their vocabulary.
+//! A compressor with a window sees what two files share only if they lie near each other in the
+//! archive. So the contents of each connected component are put in a row in which each stands
+//! beside a close neighbour: a walk along the maximum spanning tree, from one end of its longest
+//! path. Copies of one content follow each other. The rows, and the files that resemble nobody, are
+//! ordered by extension and path: files of one kind share at least their vocabulary.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

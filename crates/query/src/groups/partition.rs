@@ -1,9 +1,9 @@
-//! The contents of each sub-problem, in one file and in pieces (Forman, Eshghi & Chiocchetti 2005, section 2.5,
-//! step 6).
+//! The contents of each sub-problem, in one file and in pieces (Forman, Eshghi & Chiocchetti 2005,
+//! section 2.5, step 6).
 //!
-//! The paper writes one file for each sub-problem in a linear pass. There may be more of them than files can
-//! be open, so here all lie in one scratch file: each has a buffer, and where each full buffer went is
-//! remembered. A record never spans two pieces.
+//! The paper writes one file for each sub-problem in a linear pass. There may be more of them than
+//! files can be open, so here all lie in one scratch file: each has a buffer, and where each full
+//! buffer went is remembered. A record never spans two pieces.
 
 use std::path::Path;
 
@@ -87,8 +87,8 @@ impl PartitionPart {
     }
 }
 
-/// The contents of a sub-problem in the order in which they were added. A clone goes on from the same
-/// place.
+/// The contents of a sub-problem in the order in which they were added. A clone goes on from the
+/// same place.
 #[derive(Clone, Debug)]
 pub(super) struct Contents<'p> {
     scratch: &'p Scratch,

@@ -1,8 +1,8 @@
 //! Room on a disk for what does not fit into memory.
 //!
-//! A scratch file has no name ([`tempfile::tempfile_in`]). So nothing is left behind however the process ends, and
-//! nobody else can open it; it is readable by its owner alone all the same. It is only ever
-//! appended to and read by position, and so can be shared between threads.
+//! A scratch file has no name ([`tempfile::tempfile_in`]). So nothing is left behind however the
+//! process ends, and nobody else can open it; it is readable by its owner alone all the same. It is
+//! only ever appended to and read by position, and so can be shared between threads.
 
 use std::fs::{File, Permissions};
 use std::io;

@@ -1,13 +1,14 @@
 //! From contents that hang together to links: every pair with something in common is measured.
 //!
-//! The sets of [`super::common`] are problems by themselves. Contents that have nothing in common with any other
-//! are dropped, which are most; small sets are packed into problems of a size that fits; and a problem
-//! is solved in memory by [`PostingBlock`]. Where memory is bounded the contents of each problem are written to
-//! disk first, in one pass through the index, and read from there in one piece.
+//! The sets of [`super::common`] are problems by themselves. Contents that have nothing in common
+//! with any other are dropped, which are most; small sets are packed into problems of a size that
+//! fits; and a problem is solved in memory by [`PostingBlock`]. Where memory is bounded the
+//! contents of each problem are written to disk first, in one pass through the index, and read from
+//! there in one piece.
 //!
-//! A set that does not fit is solved **piecewise**: a block of it that fits is compared with itself and
-//! with all that follows, which is read past it; then the next block. The pairs are the same, the price is
-//! that it is read once for each block.
+//! A set that does not fit is solved **piecewise**: a block of it that fits is compared with itself
+//! and with all that follows, which is read past it; then the next block. The pairs are the same,
+//! the price is that it is read once for each block.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -125,7 +126,8 @@ impl LinkTerms {
         Some(HalfLink::new(places, measures, score, rarity))
     }
 
-    /// The one link of two files that meet in several ways: the best, where their wholes make one together.
+    /// The one link of two files that meet in several ways: the best, where their wholes make one
+    /// together.
     pub(super) fn join(&self, halves: &[HalfLink], table: &Table) -> Option<HalfLink> {
         let mut best: Option<HalfLink> = None;
         let mut parts = [None, None];
@@ -219,8 +221,8 @@ impl Solver<'_> {
             let pieces = self.piecewise(&source, problem, whole, &sinks)?;
             if pieces > 1 {
                 solved.notes.push(format!(
-                    "{} contents that hang together by what they have in common do not fit into the \
-                     memory given: they were compared on disk, in {pieces} pieces",
+                    "{} contents that hang together by what they have in common do not fit into \
+                     the memory given: they were compared on disk, in {pieces} pieces",
                     problems.sizes[problem]
                 ));
             }
@@ -252,7 +254,8 @@ impl Solver<'_> {
             let size = ByteLen(self.table.size(place));
             self.snapshot.stop().go_on()?;
             for (at, &one) in owners.iter().enumerate() {
-                // All of a few with each other; more with the first of them, which is their centre then.
+                // All of a few with each other; more with the first of them, which is their centre
+                // then.
                 if at > 0 && owners.len() > MOST_OF_ONE_TEXT {
                     break;
                 }
@@ -274,8 +277,8 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Keeps what a pair of contents comes to for two files that they stand for. `link`: the link between these ends,
-    /// and the measures.
+    /// Keeps what a pair of contents comes to for two files that they stand for. `link`: the link
+    /// between these ends, and the measures.
     fn meet(
         &self,
         (sinks, sink): (&Sinks, &mut Option<Sink>),

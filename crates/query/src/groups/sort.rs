@@ -1,9 +1,9 @@
-//! Sorting more than memory holds (the "disk-based sort" of Forman, Eshghi & Chiocchetti 2005, section
-//! 2.5, step 2).
+//! Sorting more than memory holds (the "disk-based sort" of Forman, Eshghi & Chiocchetti 2005,
+//! section 2.5, step 2).
 //!
-//! Records are collected into runs that fit, each run is sorted and written, and the runs are merged while
-//! they are read. Without a bound the runs stay in memory and nothing is written, but all else is the
-//! same: a question answered out of core takes the same way as any other.
+//! Records are collected into runs that fit, each run is sorted and written, and the runs are
+//! merged while they are read. Without a bound the runs stay in memory and nothing is written, but
+//! all else is the same: a question answered out of core takes the same way as any other.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -23,8 +23,8 @@ pub trait Record: Copy + Ord + Send {
     /// What [`Self::put`] wrote.
     fn take(bytes: &[u8]) -> Self;
 
-    /// Takes in one that comes right behind it, if both are one; whether it did. Records that are never one stay as they
-    /// are.
+    /// Takes in one that comes right behind it, if both are one; whether it did. Records that are
+    /// never one stay as they are.
     fn absorb(&mut self, _other: &Self) -> bool {
         false
     }
@@ -251,6 +251,7 @@ impl<R: Record> Merge<R> {
     }
 
     /// The next record; `None` at the end.
+    #[allow(clippy::should_implement_trait)] // it may fail
     pub fn next(&mut self) -> Result<Option<R>, AskError> {
         let Some(mut record) = self.step()? else {
             return Ok(None);

@@ -1,9 +1,10 @@
 //! The contents of a question, numbered.
 //!
-//! Everything that is computed goes by a content's **place**: its rank among the digests of all contents in
-//! question. Ids depend on the order in which files were met and differ between two indexes of one tree;
-//! digests do not, so what is decided "by the lesser place" is decided alike everywhere.
-//! Of each content a few words are in memory whatever the bound is, as of each file its path.
+//! Everything that is computed goes by a content's **place**: its rank among the digests of all
+//! contents in question. Ids depend on the order in which files were met and differ between two
+//! indexes of one tree; digests do not, so what is decided "by the lesser place" is decided alike
+//! everywhere. Of each content a few words are in memory whatever the bound is, as of each file its
+//! path.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -157,8 +158,9 @@ impl Table {
         place < self.owners && !self.stand_ins.contains_key(&place)
     }
 
-    /// Whether two ways in which files can meet say something of them. Of two that have texts the bytes around those do
-    /// not: headers of two mails on one list, fonts of two PDFs, styles of two documents are alike whatever these say.
+    /// Whether two ways in which files can meet say something of them. Of two that have texts the
+    /// bytes around those do not: headers of two mails on one list, fonts of two PDFs, styles of
+    /// two documents are alike whatever these say.
     pub(super) fn is_meeting(&self, one: (u32, Rendition), other: (u32, Rendition)) -> bool {
         let wrapped =
             |end: (u32, Rendition)| end.1 == Rendition::Own && self.speaking.contains(&end.0);

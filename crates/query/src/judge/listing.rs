@@ -5,8 +5,8 @@ use resemble_core::{Measures, Relation, Score};
 /// The most entries of one `.similar` listing.
 pub const LISTED: usize = 100;
 
-/// Whether a similar file is listed: it is identical or of the same text, or a quarter of the subject
-/// (a) lies in it, or most of it lies in the subject.
+/// Whether a similar file is listed: it is identical or of the same text, or a quarter of the
+/// subject (a) lies in it, or most of it lies in the subject.
 pub(crate) fn is_listed(relation: Option<Relation>, measures: &Measures) -> bool {
     let share = |score: Option<Score>| score.map_or(0.0, Score::get);
     relation.is_some_and(|relation| {

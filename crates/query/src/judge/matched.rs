@@ -1,8 +1,8 @@
 //! How two files meet: the best of several pairs of what stands for them.
 //!
-//! A pair of files can be compared by their bytes, their texts, what is packed in them, and by all that they hold. What is
-//! said of them is what says most: equal bytes, then equal texts, then the larger share; of equal figures those of the
-//! bytes.
+//! A pair of files can be compared by their bytes, their texts, what is packed in them, and by all
+//! that they hold. What is said of them is what says most: equal bytes, then equal texts, then the
+//! larger share; of equal figures those of the bytes.
 
 use resemble_core::similarity::{self, LEAST_JUDGED, too_small};
 use resemble_core::{ByteLen, Measures, Relation, Score, rank};
@@ -19,11 +19,13 @@ pub(crate) struct Match {
     pub(crate) measures: Measures,
     pub(crate) sizes: (ByteLen, ByteLen),
     pub(crate) discount: Discount,
-    /// Of two texts that were read: the larger containment and the resemblance, however small the files are.
+    /// Of two texts that were read: the larger containment and the resemblance, however small the
+    /// files are.
     pub(crate) read: Option<(Score, Score)>,
     /// Of the larger containment, if it is an estimate.
     pub(crate) interval: Option<(Score, Score)>,
-    /// Both are texts that differ in so many numbers and in nothing else, as far as that was looked at.
+    /// Both are texts that differ in so many numbers and in nothing else, as far as that was looked
+    /// at.
     pub(crate) numbers: Option<u64>,
     /// The larger share of what is rare, if that was asked for.
     pub(crate) rare: Option<Score>,
@@ -123,8 +125,8 @@ pub(crate) fn match_of_wholes(
     Some(Match::new(relation, Layer::Text, measures, sizes))
 }
 
-/// The measures of two texts that have all words in common and not all bytes: just below 1, so that equal bytes come
-/// first.
+/// The measures of two texts that have all words in common and not all bytes: just below 1, so that
+/// equal bytes come first.
 pub(crate) fn all_words(measures: &Measures) -> Measures {
     let all = Some(Score::new(0.999_999));
     Measures {
@@ -135,8 +137,8 @@ pub(crate) fn all_words(measures: &Measures) -> Measures {
     }
 }
 
-/// How two contents relate as renditions of two files, and by which measures; `None`: equal, and too few words to say
-/// anything. Of the same text all is shared, whatever the bytes say.
+/// How two contents relate as renditions of two files, and by which measures; `None`: equal, and
+/// too few words to say anything. Of the same text all is shared, whatever the bytes say.
 pub(crate) fn relate(
     a: (Rendition, Named),
     b: (Rendition, Named),

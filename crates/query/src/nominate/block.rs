@@ -1,15 +1,16 @@
 //! Which contents of a block have something in common: the in-memory heart of `pairs` and `groups`.
 //!
-//! 1. For each kind of evidence one sorted array of (key, content) is made of the block's contents, and
-//!    kept as posting lists.
-//! 2. For each content, the lists of its keys are run through with a counter for every later content:
-//!    time in proportion to the sum of the squares of the lists' lengths, memory to the number of
-//!    contents (Forman, Eshghi & Chiocchetti 2005, section 2.3, step 4, on contents instead of files).
+//! 1. For each kind of evidence one sorted array of (key, content) is made of the block's contents,
+//!    and kept as posting lists.
+//! 2. For each content, the lists of its keys are run through with a counter for every later
+//!    content: time in proportion to the sum of the squares of the lists' lengths, memory to the
+//!    number of contents (Forman, Eshghi & Chiocchetti 2005, section 2.3, step 4, on contents
+//!    instead of files).
 //! 3. A pair with a chunk or two fingerprints in common is a candidate. One common window is a
 //!    phrase, unless the files themselves are looked at ([`PostingBlock::nominees`]).
 //!
-//! Where a collection is larger than memory, contents outside of the block are held against it one by one
-//! ([`PostingBlock::against`]); the pairs found are the same.
+//! Where a collection is larger than memory, contents outside of the block are held against it one
+//! by one ([`PostingBlock::against`]); the pairs found are the same.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -63,8 +64,8 @@ pub(crate) struct PostingBlock {
 }
 
 impl PostingBlock {
-    /// A block of all contents that are in question: what is common is counted among them, and what more
-    /// than `limit` have is left out of the lists.
+    /// A block of all contents that are in question: what is common is counted among them, and what
+    /// more than `limit` have is left out of the lists.
     pub(crate) fn counting(kept: Vec<Kept>, limit: u32) -> (Self, Counts) {
         let mut counts = Counts::new(limit);
         let samples = |content: &Kept| fingerprint_keys(&content.sketch());
@@ -124,8 +125,8 @@ impl PostingBlock {
         Self { stop, ..self }
     }
 
-    /// Calls `found` with each pair of places (the lesser first) that are candidates, on so many threads, each
-    /// with a state of its own; returns the states, or the first failure.
+    /// Calls `found` with each pair of places (the lesser first) that are candidates, on so many
+    /// threads, each with a state of its own; returns the states, or the first failure.
     pub(crate) fn candidates<S: Send, E: Send + From<Stopped>>(
         &self,
         threads: usize,
@@ -141,8 +142,8 @@ impl PostingBlock {
         })
     }
 
-    /// As [`Self::candidates`], with all pairs that have anything in common. Those of one lesser place follow each
-    /// other on one thread.
+    /// As [`Self::candidates`], with all pairs that have anything in common. Those of one lesser
+    /// place follow each other on one thread.
     pub(crate) fn nominees<S: Send, E: Send + From<Stopped>>(
         &self,
         threads: usize,
@@ -184,8 +185,8 @@ impl PostingBlock {
         })
     }
 
-    /// Calls `found` with the place of each content of the block that is a candidate with a content outside of
-    /// it, in no particular order.
+    /// Calls `found` with the place of each content of the block that is a candidate with a content
+    /// outside of it, in no particular order.
     pub(crate) fn against<E>(
         &self,
         other: &Kept,
@@ -234,8 +235,8 @@ struct ListRest {
 /// The posting lists of one kind of evidence over the contents of a block.
 #[derive(Debug)]
 struct Lists {
-    /// The keys that have a list, ascending, and where each list begins in `contents`. The list ends
-    /// where the next one begins.
+    /// The keys that have a list, ascending, and where each list begins in `contents`. The list
+    /// ends where the next one begins.
     keys: Vec<(u64, u32)>,
     /// The contents (by place) of all lists, one list after the other, each ascending.
     contents: Vec<u32>,

@@ -36,8 +36,8 @@ pub(crate) struct Kept {
     pub(crate) id: ContentId,
     /// Bytes of the file.
     pub(crate) whole: ByteLen,
-    /// Bytes of its payload: what shares, minimum evidence and relations are about. The same as `whole`
-    /// unless templates are marked.
+    /// Bytes of its payload: what shares, minimum evidence and relations are about. The same as
+    /// `whole` unless templates are marked.
     pub(crate) size: ByteLen,
     pub(crate) kind: ContentKind,
     pub(crate) chunks: ChunkList,
@@ -65,8 +65,8 @@ impl Kept {
         })
     }
 
-    /// Without the chunks whose text is boilerplate by what is known of its samples. As with templates, the list has gaps
-    /// then.
+    /// Without the chunks whose text is boilerplate by what is known of its samples. As with
+    /// templates, the list has gaps then.
     pub(crate) fn without_common_chunks(&mut self, boilerplate: &dyn Boilerplate) {
         let count = |sample| u32::from(boilerplate.fingerprint(sample));
         let mut common = text_of_chunks(&self.sketch(), count)
@@ -145,8 +145,8 @@ impl Counts {
         }
     }
 
-    /// Takes note of how common the text in the chunks of a content is: one of a common text is as common, however few
-    /// contents have the very chunk.
+    /// Takes note of how common the text in the chunks of a content is: one of a common text is as
+    /// common, however few contents have the very chunk.
     pub(crate) fn note_passages(&mut self, sketch: &Sketch<'_>) {
         let passages = self.passages(sketch);
         self.raise(passages);
@@ -233,8 +233,8 @@ impl Frequency for Counts {
     }
 }
 
-/// Marks the key of a chunk where keys of both kinds stand together: fingerprints and posting keys have 48 bits at
-/// most.
+/// Marks the key of a chunk where keys of both kinds stand together: fingerprints and posting keys
+/// have 48 bits at most.
 pub(crate) const CHUNK: u64 = 1 << 63;
 
 /// The chunk keys of a list that are evidence: ascending, distinct.
@@ -253,8 +253,8 @@ pub(crate) fn fingerprint_keys(sketch: &Sketch<'_>) -> Vec<u64> {
     keys
 }
 
-/// All contents (of `scoped`, if given) that have something in common with the subject, ascending, and
-/// how common the subject's pieces are.
+/// All contents (of `scoped`, if given) that have something in common with the subject, ascending,
+/// and how common the subject's pieces are.
 pub(crate) fn nominate(
     snapshot: &Snapshot,
     subject: &Sketch<'_>,

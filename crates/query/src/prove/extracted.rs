@@ -1,8 +1,9 @@
 //! What a file says: its bytes, and the text that stands for them.
 //!
-//! A question about two documents is a question about their texts, so both are taken apart for it and the texts kept, as
-//! far as files are read whole ([`LARGEST_READ`]). Of what a compressed file holds the same is true. An archive says
-//! nothing by itself: its members do, and each can be named.
+//! A question about two documents is a question about their texts, so both are taken apart for it
+//! and the texts kept, as far as files are read whole ([`LARGEST_READ`]). Of what a compressed file
+//! holds the same is true. An archive says nothing by itself: its members do, and each can be
+//! named.
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -41,8 +42,8 @@ impl Extracted {
     }
 }
 
-/// What the file at a path says, or the member that it leads to from some `!` on; `None`: what is there is not taken
-/// apart, or too large to be read whole.
+/// What the file at a path says, or the member that it leads to from some `!` on; `None`: what is
+/// there is not taken apart, or too large to be read whole.
 pub(crate) fn extract(
     path: &Path,
     part_reader: &dyn PartReader,
@@ -52,8 +53,8 @@ pub(crate) fn extract(
     Ok(all.pop().flatten())
 }
 
-/// What several members of one file say, or the file itself (`None`), as [`extract`] would tell of each. It is taken apart
-/// once, and again for those that were too much at a time.
+/// What several members of one file say, or the file itself (`None`), as [`extract`] would tell of
+/// each. It is taken apart once, and again for those that were too much at a time.
 pub(crate) fn extract_all(
     file: &Path,
     wanted: &[Option<&[u8]>],

@@ -1,10 +1,12 @@
 //! The texts of a question's files, each read once and held against many.
 //!
-//! Samples nominate; whether two texts have more in common than strangers do is seen on the texts. All of them are read
-//! before the first pair, because what a shared run is worth depends on how many texts have it.
+//! Samples nominate; whether two texts have more in common than strangers do is seen on the texts.
+//! All of them are read before the first pair, because what a shared run is worth depends on how
+//! many texts have it.
 //!
-//! Memory is bounded: a collection of more than [`BUDGET`] bytes of text is not read at all and keeps its
-//! estimates, and so do a file that cannot be read now and one larger than [`LARGEST_READ`].
+//! Memory is bounded: a collection of more than [`BUDGET`] bytes of text is not read at all and
+//! keeps its estimates, and so do a file that cannot be read now and one larger than
+//! [`LARGEST_READ`].
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,11 +23,12 @@ use crate::parallel::{in_parallel, on_threads, threads};
 use crate::prove::read::{LARGEST_READ, bytes_of};
 use crate::scope::ScopedFiles;
 
-/// The most bytes of text that are read for one question; they take some three times that in memory.
+/// The most bytes of text that are read for one question; they take some three times that in
+/// memory.
 const BUDGET: ByteLen = ByteLen(256 << 20);
 
-/// How rare the common samples of two texts must be for a look: a quarter of a fingerprint that few have. A run
-/// of text that is evidence holds two thirds of one on average.
+/// How rare the common samples of two texts must be for a look: a quarter of a fingerprint that few
+/// have. A run of text that is evidence holds two thirds of one on average.
 const WORTH_A_LOOK: f32 = 0.25;
 
 /// The texts of contents, by their place.
@@ -110,9 +113,9 @@ impl Texts {
         Ok(Self(texts))
     }
 
-    /// The pairs that samples cannot nominate: one of them is so small that few of its shingles are sampled, and all of them
-    /// say that it has something in common with the other. Ascending, the small one first; some were nominated all
-    /// the same.
+    /// The pairs that samples cannot nominate: one of them is so small that few of its shingles are
+    /// sampled, and all of them say that it has something in common with the other. Ascending, the
+    /// small one first; some were nominated all the same.
     pub(crate) fn of_small_ones(
         &self,
         unit: Unit,

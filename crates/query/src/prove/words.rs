@@ -1,9 +1,10 @@
 //! What two texts share as words, where that is more than the bytes say.
 //!
-//! A run of 64 bytes ends at every changed capital, tag and line end, so of two copies of a text in two layouts the bytes
-//! may have nothing in common. Their words have: these are compared as canonical texts
-//! ([`resemble_core::words::canonical`]), by the same definitions, and what comes of it is said instead of what the bytes say
-//! if it is another thing to say: a stronger relation. A little more of the same is not.
+//! A run of 64 bytes ends at every changed capital, tag and line end, so of two copies of a text in
+//! two layouts the bytes may have nothing in common. Their words have: these are compared as
+//! canonical texts ([`resemble_core::words::canonical`]), by the same definitions, and what comes
+//! of it is said instead of what the bytes say if it is another thing to say: a stronger relation.
+//! A little more of the same is not.
 
 use resemble_core::similarity::{self, Unit, runs};
 use resemble_core::words::canonical;

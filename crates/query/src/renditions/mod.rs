@@ -1,13 +1,15 @@
 //! What stands for a file, and where a content stands.
 //!
-//! A file is compared by several contents, its **renditions**: its own bytes; the text of a document; the one thing that a
-//! compressed file holds, and what stands for that; and of an archive or a mail all that it holds, as a whole. So has
-//! each member of an archive. A file and the members in it are **places**: a content of a file, and one of the
-//! parts of that or none. Whatever archive lies in another, all its parts are in one list under the file's content, so
-//! the way from a part to its place is a walk up one list.
+//! A file is compared by several contents, its **renditions**: its own bytes; the text of a
+//! document; the one thing that a compressed file holds, and what stands for that; and of an
+//! archive or a mail all that it holds, as a whole. So has each member of an archive. A file and
+//! the members in it are **places**: a content of a file, and one of the parts of that or none.
+//! Whatever archive lies in another, all its parts are in one list under the file's content, so the
+//! way from a part to its place is a walk up one list.
 //!
-//! Wholes are compared with wholes only. What a file has in common with an archive that holds it is said better by the
-//! row of that member; that it is a thousandth of the archive is of use to nobody.
+//! Wholes are compared with wholes only. What a file has in common with an archive that holds it is
+//! said better by the row of that member; that it is a thousandth of the archive is of use to
+//! nobody.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -134,8 +136,8 @@ impl Named {
 
 /// Whether two contents that stand for two files say that these have the same text.
 ///
-/// Equal bytes are equal however few they are, packed or not. A few words that a reader made of something are not
-/// enough: of pictures and empty forms it makes the same few.
+/// Equal bytes are equal however few they are, packed or not. A few words that a reader made of
+/// something are not enough: of pictures and empty forms it makes the same few.
 pub(crate) fn same_text(a: (Rendition, Named), b: (Rendition, Named), size: ByteLen) -> bool {
     if a.1.content == b.1.content {
         is_same_text(a.0, b.0, size)
@@ -249,8 +251,8 @@ pub(crate) fn renditions(
         .collect())
 }
 
-/// The parts that stand for a member, or for the file: what they are to it, and their places. Of each part its role
-/// and what it was found in.
+/// The parts that stand for a member, or for the file: what they are to it, and their places. Of
+/// each part its role and what it was found in.
 pub(crate) fn renditions_among(
     parts: impl Iterator<Item = (PartRole, Option<u32>)>,
     member: Option<u32>,
@@ -347,8 +349,8 @@ pub(crate) struct Located {
     pub(crate) member: Option<(u32, ContentId)>,
 }
 
-/// The indexed file at a path, or the member in the file that the path leads to up to some `!`. A file whose name has
-/// one is that file.
+/// The indexed file at a path, or the member in the file that the path leads to up to some `!`. A
+/// file whose name has one is that file.
 pub(crate) fn locate(snapshot: &Snapshot, path: &Path) -> Result<Option<Located>, ReadError> {
     if let Some(row) = snapshot.file_at(path)? {
         return Ok(Some(Located {
@@ -399,8 +401,8 @@ fn member(
     Ok(with_content.next())
 }
 
-/// The members that these names lead to: an archive may have several of one name. Of each part its role, what it
-/// was found in and its name.
+/// The members that these names lead to: an archive may have several of one name. Of each part its
+/// role, what it was found in and its name.
 pub(crate) fn members_at<'p>(
     parts: impl Iterator<Item = (PartRole, Option<u32>, &'p [u8])>,
     names: &[u8],

@@ -1,7 +1,8 @@
 //! What stands for the files of a question, for questions about all pairs among them.
 //!
-//! Files go by their contents here: the **owner** of a text is the content of the document. What one document says
-//! another may say as well, so a stand-in has any number of owners; and it may be a file of the question itself.
+//! Files go by their contents here: the **owner** of a text is the content of the document. What
+//! one document says another may say as well, so a stand-in has any number of owners; and it may be
+//! a file of the question itself.
 
 use std::collections::{BTreeSet, HashMap};
 

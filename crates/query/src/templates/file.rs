@@ -1,10 +1,10 @@
 //! The file of the templates.
 //!
-//! JSON, so that a person can read and mend it; a version, so that a newer program's file is not taken for a damaged one;
-//! replaced as a whole by a rename, so that a reader sees the old or the new one and a full disk costs
-//! nothing; mode 0600, like all of the state. Writers take turns at a lock on a file beside it:
-//! the daemon and several commands may mark at the same time. A file that cannot be understood is
-//! never written over.
+//! JSON, so that a person can read and mend it; a version, so that a newer program's file is not
+//! taken for a damaged one; replaced as a whole by a rename, so that a reader sees the old or the
+//! new one and a full disk costs nothing; mode 0600, like all of the state. Writers take turns at a
+//! lock on a file beside it: the daemon and several commands may mark at the same time. A file that
+//! cannot be understood is never written over.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
@@ -35,7 +35,8 @@ const LARGEST: u64 = 256 << 20;
 pub enum TemplateError {
     /// The file is not what was written.
     #[error(
-        "the templates in {} cannot be understood ({reason}) and are not used; mend the file or move it away",
+        "the templates in {} cannot be understood ({reason}) and are not used; mend the file or \
+         move it away",
         .path.display()
     )]
     Damaged {
@@ -46,7 +47,8 @@ pub enum TemplateError {
     },
     /// The file is a later version's.
     #[error(
-        "the templates in {} were written by a newer version of resemble (format {found}) and are not used",
+        "the templates in {} were written by a newer version of resemble (format {found}) and are \
+         not used",
         .path.display()
     )]
     Newer {
@@ -81,7 +83,10 @@ pub enum TemplateError {
     #[error("no cluster has the id {0:?}; `resemble groups` lists them")]
     NoCluster(String),
     /// A file is not in the index.
-    #[error("{} is not in the index (yet): there is no such file, or it could not be read", .0.display())]
+    #[error(
+        "{} is not in the index (yet): there is no such file, or it could not be read",
+        .0.display()
+    )]
     NotIndexed(PathBuf),
     /// Names are for telling templates apart.
     #[error("there is a template called {0:?} already")]

@@ -56,7 +56,8 @@ pub fn explain(
 }
 
 impl Shared {
-    /// What there is to say of the whole, as pairs of a name and a sentence; `a` and `b` have the sizes.
+    /// What there is to say of the whole, as pairs of a name and a sentence; `a` and `b` have the
+    /// sizes.
     pub fn summary(&self) -> Vec<(&'static str, String)> {
         let percent = |score: Option<Score>| match score {
             Some(score) => format!("{}%", score.percent(self.identical)),
@@ -106,7 +107,8 @@ impl Shared {
             pairs.push((
                 "words",
                 format!(
-                    "{} of a in b, {} of b in a: the rest is markup, capitals, blanks and line ends",
+                    "{} of a in b, {} of b in a: the rest is markup, capitals, blanks and line \
+                     ends",
                     percent(words.a_in_b),
                     percent(words.b_in_a),
                 ),
@@ -145,8 +147,8 @@ impl Shared {
 }
 
 impl Comparison {
-    /// Shared ranges and what differs, a line each, in the order of display: at most `most` lines, and how
-    /// many more there are.
+    /// Shared ranges and what differs, a line each, in the order of display: at most `most` lines,
+    /// and how many more there are.
     ///
     /// `=` shared in order, `~` shared with another place (moved, or here once more), `-` only in
     /// a, `+` only in b.

@@ -1,12 +1,14 @@
 //! Which line stands beside which.
 //!
-//! 1. **A newline inside a step is an anchor**: it is the same byte in both files, so the lines that end with it
-//!    stand in one row, and all lines up to the last newline of the step are equal and may be folded.
-//! 2. **Between anchors** lie lines that differ, moved lines and lines that are here once more. Those that
-//!    are equal by chance (a brace, an empty line: too short to count as shared) keep the two sides in
-//!    step by a longest common subsequence, as `diff` does; the rest is paired from the top.
-//! 3. **Folds come before rows**: a stretch is counted, not walked, so a file of sixty million bytes costs a
-//!    pass of `memchr` and the rows that are shown.
+//! 1. **A newline inside a step is an anchor**: it is the same byte in both files, so the lines
+//!    that end with it stand in one row, and all lines up to the last newline of the step are equal
+//!    and may be folded.
+//! 2. **Between anchors** lie lines that differ, moved lines and lines that are here once more.
+//!    Those that are equal by chance (a brace, an empty line: too short to count as shared) keep
+//!    the two sides in step by a longest common subsequence, as `diff` does; the rest is paired
+//!    from the top.
+//! 3. **Folds come before rows**: a stretch is counted, not walked, so a file of sixty million
+//!    bytes costs a pass of `memchr` and the rows that are shown.
 //!
 //! Rows of bytes are made the same way; their units are pieces of a stripe instead of lines.
 

@@ -186,7 +186,8 @@ proptest! {
         for range in all {
             prop_assert_eq!(slice(&a, &range.a), slice(&b, &range.b));
         }
-        // a is tiled by ranges and what differs; b by ranges, which may overlap, repeats and what differs.
+        // a is tiled by ranges and what differs; b by ranges, which may overlap, repeats and what
+        // differs.
         let of_a = shared.ranges.iter().map(|r| r.a.clone());
         let of_a = of_a.chain(shared.differs_a.iter().map(|s| s.range.clone())).collect();
         prop_assert!(is_tiled(of_a, a.len()));
@@ -292,7 +293,8 @@ proptest! {
                         prop_assert!(shown.all(is_printable));
                         next += if view.text { 1 } else {
                             let text = &line.spans[0].text;
-                            (text.split("  ").next().unwrap().chars().filter(|&c| c != ' ').count() / 2) as u64
+                            let hex = text.split("  ").next().unwrap().chars();
+                            (hex.filter(|&c| c != ' ').count() / 2) as u64
                         };
                     }
                     RowSide::Fold(fold) => next += if view.text { fold.lines } else { fold.bytes },
@@ -301,7 +303,8 @@ proptest! {
             let all = if view.text { lines(data) + 1 } else { data.len() as u64 };
             let rest = rest.map_or(0, |(lines, bytes)| if view.text { lines } else { bytes });
             // Lines of the rest are counted by their newlines.
-            prop_assert!(next + rest == all || view.text && next + rest + 1 == all, "{} {} {}", next, rest, all);
+            let is_all = next + rest == all || view.text && next + rest + 1 == all;
+            prop_assert!(is_all, "{} {} {}", next, rest, all);
         }
         for row in view.rows.iter().filter(|row| row.equal) {
             prop_assert!(row.left.is_some() && row.right.is_some());

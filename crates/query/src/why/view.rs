@@ -1,9 +1,10 @@
 //! Two columns, for a screen or a page.
 //!
-//! A [`View`] is what figure 4 of Forman et al. (2005) shows, as values: lines of both files side by side,
-//! each cut into spans, equal spans with the number of their run on both sides. Whoever prints it gives
-//! each number a colour; nothing else has to be decided there. Its size has a bound that does not depend on
-//! the files: long stretches are [`Fold`]s, long lines lose their middle, and [`View::rest`] says what did not fit.
+//! A [`View`] is what figure 4 of Forman et al. (2005) shows, as values: lines of both files side
+//! by side, each cut into spans, equal spans with the number of their run on both sides. Whoever
+//! prints it gives each number a colour; nothing else has to be decided there. Its size has a bound
+//! that does not depend on the files: long stretches are [`Fold`]s, long lines lose their middle,
+//! and [`View::rest`] says what did not fit.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! `compare` on real trees: the classes of the contract, case by case, against a naive reference, and the same
-//! bytes of answer from an index and from the disk.
+//! `compare` on real trees: the classes of the contract, case by case, against a naive reference,
+//! and the same bytes of answer from an index and from the disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -231,7 +231,8 @@ fn swapped_names_are_moves() {
 fn who_stays_with_its_twin_tears_no_other_pair_apart() {
     let mut scene = Scene::new();
     let body = text(1, 8000);
-    // x of B is a little nearer to y of A than to x of A, and the other way round for y; but y is y.
+    // x of B is a little nearer to y of A than to x of A, and the other way round for y; but y is
+    // y.
     scene.write("a/x", joined(&[&body, &text(2, 500)]));
     scene.write("b/x", joined(&[&body, &text(3, 500)]));
     scene.write("a/y", joined(&[&body, &text(3, 400)]));
@@ -622,7 +623,8 @@ fn check(a: &Tree, b: &Tree, answer: &Whole<Comparison>) -> Result<(), TestCaseE
         prop_assert_eq!(*summary.count_mut(class), count);
     }
 
-    // Which rows are a file's own: those of a pair, the inner file of a container, the one side of only-.
+    // Which rows are a file's own: those of a pair, the inner file of a container, the one side of
+    // only-.
     let mut own: [BTreeMap<String, Vec<Class>>; 2] = Default::default();
     let mut beside: [BTreeMap<String, Vec<Class>>; 2] = Default::default();
     for row in rows {

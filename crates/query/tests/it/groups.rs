@@ -701,7 +701,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
     #[test]
-    fn memory_and_order_change_nothing(seed in any::<u64>(), min in prop_oneof![Just(None), Just(Some(0u32)), Just(Some(600_000))]) {
+    fn memory_and_order_change_nothing(
+        seed in any::<u64>(),
+        min in prop_oneof![Just(None), Just(Some(0u32)), Just(Some(600_000))],
+    ) {
         let files = collection(seed, 260);
         let forward: Vec<usize> = (0..files.len()).collect();
         let mut shuffled = forward.clone();

@@ -548,7 +548,8 @@ fn what_could_not_be_run_is_tried_again_and_nothing_else_is() {
 #[test]
 fn an_archive_that_holds_itself_comes_to_an_end() {
     let mut scene = Scene::with_parts();
-    // As near as a made-up archive comes: a member with the bytes of another file that holds the first.
+    // As near as a made-up archive comes: a member with the bytes of another file that holds the
+    // first.
     let inner = fake(1, &[member("a.txt", prose(1, 20))]);
     let outer = fake(
         2,

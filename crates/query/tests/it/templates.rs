@@ -339,8 +339,10 @@ fn a_damaged_file_is_said_and_left_alone() {
         b"",
         &whole[..whole.len() / 2],
         b"{\"format\":1}",
-        b"{\"format\":1,\"templates\":[{\"params\":\"p\",\"files\":1,\"share\":1.0,\"template\":1.0,\"chunks\":[\"xyz\"],\"fingerprints\":[]}]}",
-        b"{\"format\":1,\"templates\":[{\"params\":\"p\",\"files\":1,\"share\":1.0,\"template\":1.0,\"chunks\":[],\"fingerprints\":[\"ffffffffffff\"]}]}",
+        b"{\"format\":1,\"templates\":[{\"params\":\"p\",\"files\":1,\"share\":1.0,\
+          \"template\":1.0,\"chunks\":[\"xyz\"],\"fingerprints\":[]}]}",
+        b"{\"format\":1,\"templates\":[{\"params\":\"p\",\"files\":1,\"share\":1.0,\
+          \"template\":1.0,\"chunks\":[],\"fingerprints\":[\"ffffffffffff\"]}]}",
         b"{\"format\":2,\"lists\":true}",
     ];
     for bytes in damaged {

@@ -212,7 +212,8 @@ fn pairs_of_words(scene: &Scene) -> Vec<(String, String, f64)> {
 #[test]
 fn a_few_words_in_common_are_found_in_small_texts_whether_sampled_or_not() {
     let mut scene = Scene::new();
-    // Two sentences of each small text are in the large one: six words of them are sampled, or five, or none.
+    // Two sentences of each small text are in the large one: six words of them are sampled, or
+    // five, or none.
     let large = prose(1, 12);
     let sentences: Vec<&str> = large.lines().collect();
     for at in 0..11 {

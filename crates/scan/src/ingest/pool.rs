@@ -4,9 +4,9 @@
 //! taken, because the number (and the bytes) of files under way are bounded by itself. So
 //! there is no way for the two sides to wait for each other: results always find room.
 //!
-//! A thread that panics on a file (a fault of ours; the bytes are somebody else's) must not take the
-//! reconcile with it: the panic is caught, the file is recorded as unreadable, the next one gets a
-//! fresh reader.
+//! A thread that panics on a file (a fault of ours; the bytes are somebody else's) must not take
+//! the reconcile with it: the panic is caught, the file is recorded as unreadable, the next one
+//! gets a fresh reader.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -104,7 +104,8 @@ impl Contents for Known {
         }
     }
 
-    // A failing index fails the next question of the reconciling thread too, and there it can be told.
+    // A failing index fails the next question of the reconciling thread too, and there it can be
+    // told.
 
     fn part(&self, digest: &ContentDigest) -> Option<ContentId> {
         self.snapshot()?.content_by_digest(digest).ok().flatten()
@@ -262,7 +263,7 @@ impl Running {
                         (&known, part_reader.as_deref()),
                         &jobs,
                         &results,
-                    )
+                    );
                 });
             match started {
                 Ok(thread) => threads.push(thread),
@@ -294,7 +295,8 @@ fn work(
             let attempt =
                 AssertUnwindSafe(|| read_patiently(&mut reader, &job, known, part_reader));
             catch_unwind(attempt).unwrap_or_else(|_| {
-                tracing::error!(path = ?job.path, "reading this file failed inside; please report it");
+                let path = &job.path;
+                tracing::error!(?path, "reading this file failed inside; please report it");
                 reader = Reader::new(params, stop.clone());
                 Err(ReadFailure::Errno(Errno::IO.raw_os_error()))
             })

@@ -423,7 +423,8 @@ impl Run<'_> {
         Ok(row.is_some_and(|row| row.look == Look::Unseen))
     }
 
-    /// Whether a file that was nothing to take apart is by its new name: editors make a document under another one.
+    /// Whether a file that was nothing to take apart is by its new name: editors make a document
+    /// under another one.
     fn is_another_kind(
         &self,
         place: &Place,

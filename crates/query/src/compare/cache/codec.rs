@@ -96,8 +96,8 @@ struct PackedFile<'a> {
     content: u32,
 }
 
-/// The record of the files of an inventory, whose paths come in order. `contents`: each with the place
-/// of its pool in the head's list.
+/// The record of the files of an inventory, whose paths come in order. `contents`: each with the
+/// place of its pool in the head's list.
 pub(super) fn encode_files<'a>(
     file_systems: &[FsId],
     contents: &[(Content, u32, PackedPlace)],

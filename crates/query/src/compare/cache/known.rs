@@ -92,8 +92,8 @@ pub(super) struct Inventory {
 }
 
 impl Inventory {
-    /// The inventory of a tree; its names are added to `names`. Whatever does not decode, or was made with
-    /// other parameters, is not there.
+    /// The inventory of a tree; its names are added to `names`. Whatever does not decode, or was
+    /// made with other parameters, is not there.
     pub(super) fn load(
         snapshot: &Snapshot,
         params: &Params,

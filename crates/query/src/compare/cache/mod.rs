@@ -1,19 +1,22 @@
 //! Two trees looked at for one comparison, without an index of them.
 //!
-//! An index answers any question and costs accordingly: postings, rows by inode, transactions. Two trees that
-//! are to be compared once need less, and the answer is wanted in the time that reading them takes:
+//! An index answers any question and costs accordingly: postings, rows by inode, transactions. Two
+//! trees that are to be compared once need less, and the answer is wanted in the time that reading
+//! them takes:
 //!
-//! 1. **Both trees are walked together** ([`scan`]), by all cores. Files of one path and size are read side by
-//!    side and compared to the byte; if they are equal, one of them is digested. Every file is read
-//!    once, and what is kept of it for comparing is packed at once: 650 bytes instead of objects.
-//! 2. **The comparison** is that of [`crate::compare`]; pieces of contents are unpacked only if something
-//!    is left over to look up.
-//! 3. **An inventory of each tree is kept** ([`store`]) while the comparison goes on: paths, stats, digests, and
-//!    the packed pieces in pools that several inventories share. The next comparison stats everything and reads
-//!    what changed; if nothing did, it also finds what both have in common (`findings`). Nothing depends on it but time: what does not decode is not there.
+//! 1. **Both trees are walked together** ([`scan`]), by all cores. Files of one path and size are
+//!    read side by side and compared to the byte; if they are equal, one of them is digested. Every
+//!    file is read once, and what is kept of it for comparing is packed at once: 650 bytes instead
+//!    of objects.
+//! 2. **The comparison** is that of [`crate::compare`]; pieces of contents are unpacked only if
+//!    something is left over to look up.
+//! 3. **An inventory of each tree is kept** ([`store`]) while the comparison goes on: paths, stats,
+//!    digests, and the packed pieces in pools that several inventories share. The next comparison
+//!    stats everything and reads what changed; if nothing did, it also finds what both have in
+//!    common (`findings`). Nothing depends on it but time: what does not decode is not there.
 //!
-//! An inventory trusts a stat by the rule of [`resemble_scan::read`], number 5: what was changed less than
-//! 35 seconds before it was read is not recorded, and read again the next time.
+//! An inventory trusts a stat by the rule of [`resemble_scan::read`], number 5: what was changed
+//! less than 35 seconds before it was read is not recorded, and read again the next time.
 
 pub(crate) mod codec;
 mod findings;

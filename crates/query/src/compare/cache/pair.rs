@@ -1,6 +1,7 @@
 //! Reading two files of one path side by side.
 //!
-//! Of two equal files one digest is enough, and comparing bytes is ten times as fast as digesting them.
+//! Of two equal files one digest is enough, and comparing bytes is ten times as fast as digesting
+//! them.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::SystemTime;

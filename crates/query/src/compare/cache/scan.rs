@@ -1,13 +1,15 @@
 //! One look at two trees: walked together, read by all cores.
 //!
-//! 1. **The unit of work is a directory of both sides**, then a handful of files of it. Work is taken from a stack, so
-//!    few directories are open at a time however many there are.
-//! 2. **Files are opened by name in their open directory**, with all the care of [`resemble_scan::read`].
-//! 3. **Nothing is decided here.** Threads note what is at a path; the notes are sorted afterwards, so who did
-//!    what when shows nowhere.
-//! 4. What cannot be listed or read is an error beside the rest; what is gone when it is opened was never
-//!    there; what keeps changing is used as it was read and counted as moving.
-//! 5. Left out, before any stat: our own cache, and what is mounted from a process or made up by the kernel.
+//! 1. **The unit of work is a directory of both sides**, then a handful of files of it. Work is
+//!    taken from a stack, so few directories are open at a time however many there are.
+//! 2. **Files are opened by name in their open directory**, with all the care of
+//!    [`resemble_scan::read`].
+//! 3. **Nothing is decided here.** Threads note what is at a path; the notes are sorted afterwards,
+//!    so who did what when shows nowhere.
+//! 4. What cannot be listed or read is an error beside the rest; what is gone when it is opened was
+//!    never there; what keeps changing is used as it was read and counted as moving.
+//! 5. Left out, before any stat: our own cache, and what is mounted from a process or made up by
+//!    the kernel.
 
 mod worker;
 
@@ -219,7 +221,8 @@ impl Queue {
     }
 }
 
-/// Identities of the directories from the root down: a bind mount may show a directory inside itself.
+/// Identities of the directories from the root down: a bind mount may show a directory inside
+/// itself.
 struct Chain {
     inode: (u64, u64),
     above: Option<Arc<Chain>>,
@@ -238,7 +241,8 @@ impl Chain {
     }
 }
 
-#[allow(clippy::option_option)] // outside: whether the side has it; inside: whether it is below another
+// Outside: whether the side has it; inside: whether it is below another.
+#[allow(clippy::option_option)]
 enum Task {
     /// A directory, on the sides that have it, below the chain of directories above it.
     Dir {

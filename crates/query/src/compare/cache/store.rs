@@ -1,14 +1,15 @@
 //! Keeping what was looked at: two small records a tree, and pools of packed pieces.
 //!
-//! 1. **Pools are shared.** The pieces that a look has packed go into pools as they are, one for each thread; the
-//!    inventories of both trees name them, and go on naming those that they named before. So what two trees
-//!    have in common is kept once, and a look that finds ten new files writes ten files' pieces.
-//! 2. **A pool that nobody names goes** with the transaction that drops the last inventory naming it. The list of
-//!    all pools and who names them is in a record of its own, because asking the store for all names
-//!    would read all values.
+//! 1. **Pools are shared.** The pieces that a look has packed go into pools as they are, one for
+//!    each thread; the inventories of both trees name them, and go on naming those that they named
+//!    before. So what two trees have in common is kept once, and a look that finds ten new files
+//!    writes ten files' pieces.
+//! 2. **A pool that nobody names goes** with the transaction that drops the last inventory naming
+//!    it. The list of all pools and who names them is in a record of its own, because asking the
+//!    store for all names would read all values.
 //! 3. **Nothing is written if nothing is new.**
-//! 4. **Bounded.** If the file would outgrow its limit, the inventories of other trees go first; if it still
-//!    would, nothing is kept.
+//! 4. **Bounded.** If the file would outgrow its limit, the inventories of other trees go first; if
+//!    it still would, nothing is kept.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::ffi::OsStrExt;

@@ -365,7 +365,7 @@ proptest! {
             prop_assert_eq!(file.stamp, Stamp { fs, ino, mtime, ctime });
             prop_assert_eq!(file.content, content);
         }
-        let expected: Vec<(Content, PackedPlace)> = contents.iter().map(|&(c, _, p)| (c, p)).collect();
+        let expected: Vec<_> = contents.iter().map(|&(c, _, p)| (c, p)).collect();
         prop_assert_eq!(back.contents, expected);
         for cut in 0..bytes.len() {
             prop_assert!(decode_files(&bytes[..cut], &[0, 1], &names).is_none());

@@ -1,8 +1,8 @@
 //! Pairs of contents that may be partners.
 //!
-//! Everything goes by once, and of each content it is noted which of its pieces any subject has; by then every
-//! piece is counted. What is common drops out, the rest is counted up for each subject, and a pair that
-//! could not come to the threshold by its pieces is no candidate.
+//! Everything goes by once, and of each content it is noted which of its pieces any subject has; by
+//! then every piece is counted. What is common drops out, the rest is counted up for each subject,
+//! and a pair that could not come to the threshold by its pieces is no candidate.
 
 use std::collections::HashMap;
 
@@ -29,8 +29,8 @@ pub(super) struct FoundCandidates {
 type LoadedSubject = (usize, LookedUp, Vec<(u64, u32)>);
 
 impl PartnerQuestion<'_> {
-    /// Finds the candidates of a batch: everything goes by, and what it has in common with anybody is noted; then
-    /// it is known what is common, and the rest is counted up.
+    /// Finds the candidates of a batch: everything goes by, and what it has in common with anybody
+    /// is noted; then it is known what is common, and the rest is counted up.
     pub(super) fn look_up(
         &self,
         batch: &[(u32, bool)],
@@ -133,7 +133,8 @@ impl PartnerQuestion<'_> {
         Ok(())
     }
 
-    /// The keys that nobody asks about and that are boilerplate all the same: what is measured has them.
+    /// The keys that nobody asks about and that are boilerplate all the same: what is measured has
+    /// them.
     fn common(&self, buckets: &Buckets) -> Result<CommonKeys, AskError> {
         let Some(suspects) = buckets.suspects() else {
             return Ok(CommonKeys::default());
@@ -164,15 +165,15 @@ impl PartnerQuestion<'_> {
         less >= ratio.get() * more
     }
 
-    /// The least share of the windows, and of the bytes in whole chunks, with which the threshold can be
-    /// reached.
+    /// The least share of the windows, and of the bytes in whole chunks, with which the threshold
+    /// can be reached.
     fn least_shares(&self) -> (f64, f64) {
-        /// Scattered edits spoil 64 windows each but one byte: with a share p of the windows in common
-        /// the containment is at most about p·(1 - ln p), below 4·p for every p ≥ 0.05. The rest
-        /// of the factor is room for the error of small samples.
+        /// Scattered edits spoil 64 windows each but one byte: with a share p of the windows in
+        /// common the containment is at most about p·(1 - ln p), below 4·p for every p ≥ 0.05. The
+        /// rest of the factor is room for the error of small samples.
         const MOST_PER_WINDOW: f64 = 6.5;
-        /// Chunks without windows: both speak of the same bytes, so what a chunk proves and no sample
-        /// shows is about what it proves.
+        /// Chunks without windows: both speak of the same bytes, so what a chunk proves and no
+        /// sample shows is about what it proves.
         const MOST_PER_CHUNK: f64 = 2.5;
         if self.options.exact {
             return (0.0, 0.0);
@@ -186,7 +187,8 @@ impl PartnerQuestion<'_> {
     }
 }
 
-/// The evidence keys of a content, each with the bytes of the content that it stands for if it is a chunk's.
+/// The evidence keys of a content, each with the bytes of the content that it stands for if it is a
+/// chunk's.
 fn weighed(kept: &Kept) -> Vec<(u64, u32)> {
     let chunks = kept.chunks.0.iter().filter(|run| run.is_evidence());
     let mut keys: Vec<(u64, u32)> = chunks

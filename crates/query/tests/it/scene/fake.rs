@@ -1,6 +1,7 @@
 //! Made-up archives and documents, and what takes them apart.
 //!
-//! Everything in them is scrambled, so that their own bytes have nothing in common with what they hold.
+//! Everything in them is scrambled, so that their own bytes have nothing in common with what they
+//! hold.
 
 use std::os::fd::BorrowedFd;
 

@@ -432,7 +432,8 @@ impl<'s, 'a> Worker<'s, 'a> {
         let number = match content {
             read::Content::Known(id) => id.0,
             read::Content::New(digest) => self.keep(&digest),
-            // Nothing is in flight here; were it, the file would be of a content that is known by now.
+            // Nothing is in flight here; were it, the file would be of a content that is known by
+            // now.
             read::Content::InFlight(digest) => lock(&self.shared.table).numbers.get(&digest)?,
         };
         Some((number, self.settle(at, &stat, number, when, moving)))
