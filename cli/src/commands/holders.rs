@@ -1,7 +1,7 @@
 //! `resemble find --holders`: every file that holds a part of one.
 //!
-//! Whoever answers names the candidates; this process reads them, with the rights of who asks, and keeps
-//! what the bytes prove. So the daemon and `--local` give the same rows.
+//! Whoever answers names the candidates; this process reads them, with the rights of who asks, and
+//! keeps what the bytes prove. So the daemon and `--local` give the same rows.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;

@@ -348,8 +348,8 @@ pub enum PairScore {
     Containment,
     /// Shared over union.
     Resemblance,
-    /// The larger containment of what is rare among the files in question: text counts the less, the more of
-    /// them have it. Of texts that were read, the lower end of its interval.
+    /// The larger containment of what is rare among the files in question: text counts the less,
+    /// the more of them have it. Of texts that were read, the lower end of its interval.
     Discounted,
 }
 

@@ -1,15 +1,18 @@
-//! `groups --method shingle` and `super-shingle`: the four phases of [`crate::phases`] on the files of a question.
+//! `groups --method shingle` and `super-shingle`: the four phases of [`crate::phases`] on the files
+//! of a question.
 //!
-//! 1. **The work folder** stands beside the index, one for each set of roots and each plan, and is kept: a question at
-//!    another threshold, or with containment, repeats phase 4 alone; after changes only new contents are sketched and merged. If
-//!    a content has gone, all is merged again from signatures, which are kept in the index. Who shares a folder waits for
-//!    the other.
-//! 2. **Damage costs time.** Kept files that are damaged, or of a batch that was killed, are made again.
-//! 3. **What changed a moment ago** is sketched as it is now, and nothing of such a question is kept.
-//! 4. **A few bytes a content.** There may be millions: they are numbered by their ids, and classes and places stand in
-//!    lists of numbers.
-//! 5. **The answer** has no numbers of the phases: files by path, files with one sketch, links between the least paths of
-//!    these, the commonest shingles that were ignored.
+//! 1. **The work folder** stands beside the index, one for each set of roots and each plan, and is
+//!    kept: a question at another threshold, or with containment, repeats phase 4 alone; after
+//!    changes only new contents are sketched and merged. If a content has gone, all is merged again
+//!    from signatures, which are kept in the index. Who shares a folder waits for the other.
+//! 2. **Damage costs time.** Kept files that are damaged, or of a batch that was killed, are made
+//!    again.
+//! 3. **What changed a moment ago** is sketched as it is now, and nothing of such a question is
+//!    kept.
+//! 4. **A few bytes a content.** There may be millions: they are numbered by their ids, and classes
+//!    and places stand in lists of numbers.
+//! 5. **The answer** has no numbers of the phases: files by path, files with one sketch, links
+//!    between the least paths of these, the commonest shingles that were ignored.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -118,7 +121,8 @@ impl Contents {
             .ok()
     }
 
-    /// For each content the number of its document, or [`NONE`]; no list at all if a document is of no content.
+    /// For each content the number of its document, or [`NONE`]; no list at all if a document is of
+    /// no content.
     fn numbers(&self, documents: &[ContentDigest]) -> Option<Vec<u32>> {
         let mut numbers = vec![NONE; self.all.len()];
         for (number, digest) in (0u32..).zip(documents) {

@@ -1,8 +1,9 @@
 //! Groups of similar files, from what [`super::sets`] hands over.
 //!
-//! Of sif they are the paper's (Manber 1994, section 4): for each file those that reach the threshold, each set of files
-//! once. Of the other methods, whose papers tell of pairs only, files hang together by similar pairs (single link,
-//! as Broder et al. 1997 cluster, section 4); the reference is the file with most links.
+//! Of sif they are the paper's (Manber 1994, section 4): for each file those that reach the
+//! threshold, each set of files once. Of the other methods, whose papers tell of pairs only, files
+//! hang together by similar pairs (single link, as Broder et al. 1997 cluster, section 4); the
+//! reference is the file with most links.
 
 use std::collections::HashMap;
 
@@ -36,8 +37,8 @@ pub struct SimilarFile {
 /// Says whether the second file may be in a group because of the first.
 pub type Accept<'a> = &'a dyn Fn(u32, u32) -> bool;
 
-/// The groups, in the order of their references' paths. `threshold` is for sif: of other methods the pairs have
-/// passed theirs. `most_members`: of sif, sets of more files are no evidence.
+/// The groups, in the order of their references' paths. `threshold` is for sif: of other methods
+/// the pairs have passed theirs. `most_members`: of sif, sets of more files are no evidence.
 pub fn groups(
     grouping: &Grouping,
     threshold: f64,
@@ -69,7 +70,8 @@ pub fn groups(
         .collect()
 }
 
-/// The sets of files that all share at least `least` fingerprints, none part of another; of sif only.
+/// The sets of files that all share at least `least` fingerprints, none part of another; of sif
+/// only.
 pub fn interesting_sets(
     grouping: &Grouping,
     least: u64,
@@ -140,8 +142,9 @@ fn linked(grouping: &Grouping, accept: Option<Accept<'_>>) -> Vec<SimilarFiles> 
     groups
 }
 
-/// The links of clusters out of core between files. `every`: each file of a sketch with each of the other, which a rule may
-/// tell apart; else those that are needed, between the first of each sketch and from there to its others.
+/// The links of clusters out of core between files. `every`: each file of a sketch with each of the
+/// other, which a rule may tell apart; else those that are needed, between the first of each sketch
+/// and from there to its others.
 fn of_classes(grouping: &Grouping, every: bool) -> Vec<(u32, u32, Figure)> {
     let same: HashMap<u32, &[u32]> = grouping
         .same

@@ -9,16 +9,18 @@
 //! sets of another program ─► features ─► signatures ─► pairs
 //! ```
 //!
-//! 1. **A signature is made of the bytes that are there**, with their digest in the same pass. Only if that is the
-//!    digest that the index has is it kept ([`cache`]): so what is kept is always right, and a file that changed a
-//!    moment ago is compared as it is now.
-//! 2. **The paper's figure decides.** It is neither rounded nor clamped, and a row needs the paper's threshold
-//!    unless another is asked for. What the method cannot tell is `null`; whether it can is asked before any file is
-//!    read ([`Refused`]).
-//! 3. **Signature code knows no files.** All pairs ([`all_pairs`]) are found among signatures; those of files and those of
-//!    sets that another program made ([`features`]) go the same way.
-//! 4. **Catalogues** carry no signatures, and of what only they have none can be made: that is refused.
-//! 5. **Equal files need no method**: they are marked, and have a row even where nothing was kept of them.
+//! 1. **A signature is made of the bytes that are there**, with their digest in the same pass. Only
+//!    if that is the digest that the index has is it kept ([`cache`]): so what is kept is always
+//!    right, and a file that changed a moment ago is compared as it is now.
+//! 2. **The paper's figure decides.** It is neither rounded nor clamped, and a row needs the
+//!    paper's threshold unless another is asked for. What the method cannot tell is `null`; whether
+//!    it can is asked before any file is read ([`Refused`]).
+//! 3. **Signature code knows no files.** All pairs ([`all_pairs`]) are found among signatures;
+//!    those of files and those of sets that another program made ([`features`]) go the same way.
+//! 4. **Catalogues** carry no signatures, and of what only they have none can be made: that is
+//!    refused.
+//! 5. **Equal files need no method**: they are marked, and have a row even where nothing was kept
+//!    of them.
 
 pub mod all_pairs;
 pub mod cache;
@@ -85,8 +87,8 @@ fn refuse_catalogues(scope: &Scope) -> Result<(), MethodError> {
     })
 }
 
-/// The answer to a question about the files of its scope, which names at least one path. `subject`: the file that find
-/// asks about, if the index has it. What is worth keeping goes to `cache`.
+/// The answer to a question about the files of its scope, which names at least one path. `subject`:
+/// the file that find asks about, if the index has it. What is worth keeping goes to `cache`.
 pub fn answer(
     snapshot: &Snapshot,
     request: &MethodRequest,

@@ -26,7 +26,8 @@ pub(super) struct Pairs {
     pub(super) contents: Vec<ContentRow>,
     /// The pairs that the bar lets through, by their places among the contents.
     pub(super) found: Vec<Found>,
-    /// The contents that several files have, by their places, with what is told of such a content and itself.
+    /// The contents that several files have, by their places, with what is told of such a content
+    /// and itself.
     pub(super) equal: Vec<(usize, Told)>,
     /// Files that could not be read.
     pub(super) errors: Vec<SoftError>,
@@ -56,8 +57,8 @@ fn by_signatures(asked: &Asked<'_>, bar: &Bar) -> Result<Pairs, LabError> {
     })
 }
 
-/// A row for each two files of a pair that the bar lets through, and for any two of equal bytes, best first; the files that
-/// could not be read.
+/// A row for each two files of a pair that the bar lets through, and for any two of equal bytes,
+/// best first; the files that could not be read.
 pub(super) fn rows(
     asked: &Asked<'_>,
     score: MethodScore,

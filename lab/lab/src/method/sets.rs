@@ -1,8 +1,9 @@
-//! What groups are made of: the files and, of sif, the collated sets, kept; of other methods the similar pairs.
+//! What groups are made of: the files and, of sif, the collated sets, kept; of other methods the
+//! similar pairs.
 //!
-//! Whoever asks has the rest to do ([`super::clusters`]): a threshold or a rule costs no question. The sets are found
-//! again under the ids of the contents of all files in the order of their paths. If anything of that changes they are
-//! made anew, from signatures that are kept as well.
+//! Whoever asks has the rest to do ([`super::clusters`]): a threshold or a rule costs no question.
+//! The sets are found again under the ids of the contents of all files in the order of their paths.
+//! If anything of that changes they are made anew, from signatures that are kept as well.
 
 use std::collections::HashMap;
 

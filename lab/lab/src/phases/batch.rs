@@ -106,7 +106,8 @@ impl Batch {
         Ok(clear(folder)?)
     }
 
-    /// The digests of the documents that a folder keeps, in the order of their numbers; none: it keeps nothing of this plan.
+    /// The digests of the documents that a folder keeps, in the order of their numbers; none: it
+    /// keeps nothing of this plan.
     pub fn kept(folder: &Path, plan: &Plan) -> Result<Option<Vec<ContentDigest>>, LabError> {
         if kept_header(folder, &plan.id())?.is_none() {
             return Ok(None);
@@ -256,7 +257,8 @@ impl Batch {
         Ok(found)
     }
 
-    /// Phase 2: <shingle, id>, sorted. Returns how many there are, and in how many different shingles.
+    /// Phase 2: <shingle, id>, sorted. Returns how many there are, and in how many different
+    /// shingles.
     pub fn merge_shingles(&mut self) -> Result<(u64, u64), LabError> {
         match &self.plan.params.scheme {
             Scheme::SuperShingle(params) => {
@@ -312,7 +314,8 @@ impl Batch {
         Ok(Some(Reader::new(&kind.path(&self.folder), kind)?))
     }
 
-    /// Phase 3, first half: pairs of documents that share a shingle, one of the two new. Returns how many.
+    /// Phase 3, first half: pairs of documents that share a shingle, one of the two new. Returns
+    /// how many.
     pub fn form_pairs(&mut self) -> Result<u64, LabError> {
         match self.plan.params.scheme {
             Scheme::SuperShingle(_) => self.pairs::<8>(false),
@@ -370,7 +373,8 @@ impl Batch {
         Ok(formed)
     }
 
-    /// Phase 3, second half: counts added up and merged with the kept ones. Replaces what is kept; how many pairs there are.
+    /// Phase 3, second half: counts added up and merged with the kept ones. Replaces what is kept;
+    /// how many pairs there are.
     pub fn merge_pairs(&mut self) -> Result<u64, LabError> {
         let sorter = match self.triples.take() {
             Some(sorter) => sorter,
