@@ -71,7 +71,8 @@ pub enum MethodError {
 #[non_exhaustive]
 pub enum PhaseError {
     /// The work folder cannot be written or read.
-    #[error("cannot work in {}: {}; free some space there or name another folder (--work)", path.display(), reason(source))]
+    #[error("cannot work in {}: {}; free some space there or name another folder \
+        (--work)", path.display(), reason(source))]
     Folder {
         /// The file.
         path: PathBuf,
@@ -88,7 +89,8 @@ pub enum PhaseError {
     },
     /// Kept files of other parameters.
     #[error(
-        "{} keeps clusters of {kept}, and {asked} is asked for; give the same parameters or another folder (--work)",
+        "{} keeps clusters of {kept}, and {asked} is asked for; give the same parameters or \
+         another folder (--work)",
         path.display()
     )]
     OtherParams {
@@ -101,7 +103,8 @@ pub enum PhaseError {
     },
     /// Kept files of another seed.
     #[error(
-        "{} keeps shingles chosen by another seed, which have nothing in common with those of this one; give the same --seed or \
+        "{} keeps shingles chosen by another seed, which have nothing in common with those of \
+         this one; give the same --seed or \
          another folder (--work)",
         path.display()
     )]

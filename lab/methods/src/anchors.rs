@@ -43,7 +43,8 @@ pub enum AnchorError {
     },
     /// Longer than what is fingerprinted.
     #[error(
-        "the anchor {anchor} has more bytes than the {window} that are fingerprinted; shorten it or widen the window"
+        "the anchor {anchor} has more bytes than the {window} that are fingerprinted; shorten it \
+         or widen the window"
     )]
     TooLong {
         /// The anchor, written as in a file of anchors.
@@ -53,7 +54,8 @@ pub enum AnchorError {
     },
     /// A backslash that means nothing.
     #[error(
-        "line {line} of the anchors: after a backslash comes n, t, s (a blank), # , another backslash, or x and two digits"
+        "line {line} of the anchors: after a backslash comes n, t, s (a blank), # , another \
+         backslash, or x and two digits"
     )]
     Escape {
         /// Counted from 1.

@@ -350,7 +350,8 @@ mod tests {
     #[test]
     fn renamed_code_is_equal_and_other_code_is_not() {
         let a = b"for (int i = 0; i < 0x1Fe; i++) total_1 += f(\"a b\\\" c\", i); /* adds **/ x";
-        let b = b"for (int index = 0; index < 0x1Fe; index++) s += a(\"a b\\\" c\", index); // no\\\n\x20y";
+        let b = b"for (int index = 0; index < 0x1Fe; index++) s += a(\"a b\\\" c\", index); // \
+            no\\\n\x20y";
         let renamed = code(a);
         assert_eq!(
             String::from_utf8_lossy(&renamed),
@@ -374,7 +375,8 @@ mod tests {
     proptest! {
         #[test]
         fn pieces_make_no_difference(
-            bytes in prop::collection::vec(prop::sample::select(b"ab1/*\"\\\n int".to_vec()), 0..400),
+            bytes in prop::collection::vec(prop::sample::select(b"ab1/*\"\\\n \
+                int".to_vec()), 0..400),
             size in 1usize..40,
         ) {
             let mut filter = CodeFilter::default();

@@ -363,13 +363,15 @@ mod tests {
 
     #[test]
     fn requests_escapes_and_comments_of_troff_go() {
-        let page = b".\\\" a comment\n.TH LS 1\n.B \"one two\"\n\\s+2Big\\s0 \\(em \\f[CW]x\\fP \\*(Tm\n'br\nback\\\\slash\n";
+        let page = b".\\\" a comment\n.TH LS 1\n.B \"one two\"\n\\s+2Big\\s0 \\(em \\f[CW]x\\fP \
+            \\*(Tm\n'br\nback\\\\slash\n";
         assert_eq!(said(page), "\nLS 1\n\"one two\"\nBig  x \n\nbackslash\n");
     }
 
     #[test]
     fn commands_and_comments_of_tex_go() {
-        let paper = b"\\documentclass[11pt]{article}\n\\begin{document} % here\n\\section*{A {\\em title}} see~\\ref{sec:x}, 5\\% \\[x\\]\n\\end{document}\n";
+        let paper = b"\\documentclass[11pt]{article}\n\\begin{document} % \
+            here\n\\section*{A {\\em title}} see~\\ref{sec:x}, 5\\% \\[x\\]\n\\end{document}\n";
         assert_eq!(said(paper), "\n \nA title see~, 5% [x]\n\n");
     }
 

@@ -59,8 +59,10 @@ pub enum Measure {
 pub enum Refused {
     /// Containment from a sample of fixed size.
     #[error(
-        "{method} cannot tell how much of one file lies in another: the sample of a part may have nothing in common with that of the \
-         whole (Cherkasova et al. 2009, table 1); ask for the resemblance, or take mod, bsw-min, sif or tttd"
+        "{method} cannot tell how much of one file lies in another: the sample of a part may have \
+         nothing in common with that of the \
+         whole (Cherkasova et al. 2009, table 1); ask for the resemblance, or take mod, bsw-min, \
+         sif or tttd"
     )]
     Containment {
         /// The method.
@@ -68,7 +70,8 @@ pub enum Refused {
     },
     /// Containment from the s least shingles.
     #[error(
-        "{method} with --n keeps so many of the least shingles, which tells resemblance only (Broder et al. 1997: \"it allows only the \
+        "{method} with --n keeps so many of the least shingles, which tells resemblance only \
+         (Broder et al. 1997: \"it allows only the \
          estimation of resemblance\"); keep one in 25 (--rate 25), or by size (--sizes 100)"
     )]
     OfLeast {
@@ -77,8 +80,10 @@ pub enum Refused {
     },
     /// Containment from super shingles.
     #[error(
-        "{method} cannot tell how much of one file lies in another: the larger one's own shingles come between those of the \
-         smaller, and no sequence of them stays whole (Broder et al. 1997, \"Super shingles\"); take shingle"
+        "{method} cannot tell how much of one file lies in another: the larger one's own shingles \
+         come between those of the \
+         smaller, and no sequence of them stays whole (Broder et al. 1997, \"Super shingles\"); \
+         take shingle"
     )]
     OfSuper {
         /// The method.
@@ -88,7 +93,8 @@ pub enum Refused {
 
 /// No method has this name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("there is no method {name:?}; there are {}", Choice::names().collect::<Vec<_>>().join(", "))]
+#[error("there is no method {name:?}; there are \
+    {}", Choice::names().collect::<Vec<_>>().join(", "))]
 pub struct UnknownMethod {
     /// What was asked for.
     pub name: String,

@@ -66,7 +66,8 @@ pub enum ParamError {
     },
     /// The multiplier of sif.
     #[error(
-        "{value} is no multiplier for sif: it must be a prime, 5 modulo 8 and below 2^32 (7 modulo 8 always keeps 50 blanks, 3 and 7 \
+        "{value} is no multiplier for sif: it must be a prime, 5 modulo 8 and below 2^32 (7 \
+         modulo 8 always keeps 50 blanks, 3 and 7 \
          keep 50 @)"
     )]
     Multiplier {
@@ -84,7 +85,8 @@ pub enum ParamError {
     },
     /// A params id that names a seed which is not at hand.
     #[error(
-        "these signatures were made with the seed {wanted}, which is not the one given; give the same --seed again"
+        "these signatures were made with the seed {wanted}, which is not the one given; give the \
+         same --seed again"
     )]
     OtherSeed {
         /// The id of the seed, or `none`.

@@ -111,7 +111,8 @@ pub enum ChunkHashing {
 
 /// No hash has this name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("there is no hash {name:?}; there are {}", ChunkHashing::ALL.map(ChunkHashing::name).join(", "))]
+#[error("there is no hash {name:?}; there are \
+    {}", ChunkHashing::ALL.map(ChunkHashing::name).join(", "))]
 pub struct UnknownHash {
     /// What was asked for.
     pub name: String,

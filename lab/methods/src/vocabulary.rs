@@ -52,7 +52,8 @@ pub struct Lemmas {
 /// Why a line is no word and its lemma.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "line {line} of the lemmas is not: a word, a tab, its basic form (one word each); mend it or begin it with #"
+    "line {line} of the lemmas is not: a word, a tab, its basic form (one word each); mend it or \
+     begin it with #"
 )]
 pub struct LemmaError {
     /// Counted from 1.
@@ -61,7 +62,8 @@ pub struct LemmaError {
 
 /// No stems for this language.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("there are no stems for {name:?}; there are {}; for others give a table of basic forms", Language::names().collect::<Vec<_>>().join(", "))]
+#[error("there are no stems for {name:?}; there are {}; for others give a table of basic \
+    forms", Language::names().collect::<Vec<_>>().join(", "))]
 pub struct UnknownLanguage {
     /// What was asked for.
     pub name: String,

@@ -41,7 +41,8 @@ pub(super) fn run(ui: &mut Ui, args: &EvalArgs) -> CliResult {
         return Ok(Outcome::Holds);
     }
     let mut contents = format!(
-        "# The papers on {}\n\nWhat each paper measured, made again on this folder. A folder for each \
+        "# The papers on {}\n\nWhat each paper measured, made again on this folder. A folder for \
+         each \
          has its tables and plots as files, and its \
          part of this page.\n\n",
         args.folder.display()

@@ -187,7 +187,9 @@ fn sections(
     sections.push(estimates::section(&collection)?);
     sections.push(further::later(&collection, work, &plan, &whole, meters)?);
     let about = format!(
-        "{} texts of {:.1} MB in {}; beside them {} files that are no text, empty or unreadable. {}; {} bytes of memory for sorting.\n\nTimes are of this machine and run; everything else is the same on every run.{}",
+        "{} texts of {:.1} MB in {}; beside them {} files that are no text, empty or unreadable. \
+         {}; {} bytes of memory for sorting.\n\nTimes are of this machine and run; everything \
+         else is the same on every run.{}",
         whole.found.documents,
         whole.found.bytes as f64 / 1e6,
         folder.file_name().unwrap_or_default().to_string_lossy(),

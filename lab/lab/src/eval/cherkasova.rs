@@ -56,7 +56,9 @@ pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabErro
         name: "cherkasova".to_owned(),
         title: "Four ways to sample a document (Cherkasova et al. 2009)".to_owned(),
         about: format!(
-            "{}\n\nSimilarity is the paper's: of `Mod_n` and `BSW_n` common over all of both, of `Min_n` and `Sketch_n` their estimates of it. Windows of 20 bytes where nothing else is said. Everything is the same on every run but figure 11.",
+            "{}\n\nSimilarity is the paper's: of `Mod_n` and `BSW_n` common over all of both, of \
+             `Min_n` and `Sketch_n` their estimates of it. Windows of 20 bytes where nothing else \
+             is said. Everything is the same on every run but figure 11.",
             collection.describe()
         ),
         sections,
@@ -79,7 +81,8 @@ fn figure_1(sizes: &[f64], rate: u32) -> Section {
         [only] => format!("{only} bytes"),
     };
     let text = format!(
-        "{} documents, {range}. The paper has 100 of 9 to 540 KB, about 50 KB on average. 100 entries of an average document are one in {rate} windows (paper: 500).",
+        "{} documents, {range}. The paper has 100 of 9 to 540 KB, about 50 KB on average. 100 \
+         entries of an average document are one in {rate} windows (paper: 500).",
         sizes.len()
     );
     Section::new("Figure 1: the corpus", text).plot(plot)
@@ -124,7 +127,10 @@ fn table_1(documents: &[&Text]) -> Result<Section, LabError> {
             format!("{:.0}", len(&parts)),
         ]);
     }
-    let text = "B is the first quarter of A; means over all documents. All of B is in A, and the resemblance is 25 %, or more where texts repeat themselves. `Mod_n` and `BSW_n` tell the containment; of `Min_n` and `Sketch_n` it is refused, as the paper's table says (\"Containment: no\").";
+    let text = "B is the first quarter of A; means over all documents. All of B is in A, and the \
+        resemblance is 25 %, or more where texts repeat themselves. `Mod_n` and `BSW_n` tell the \
+        containment; of `Min_n` and `Sketch_n` it is refused, as the paper's table says \
+        (\"Containment: no\").";
     Ok(Section::new("Table 1: what can be told", text).table(table))
 }
 
@@ -221,7 +227,11 @@ fn figure_2(documents: &[&Text]) -> Result<Section, LabError> {
         section = section.plot(plot);
     }
     table.rows = rows;
-    section.text.push_str("\"a \" inserted at random places. The smaller the window, the more similar the edited document stays. Paper, `Mod_100` after 50 inserts: 97 % with 5 bytes, 66 % with 100.");
+    section.text.push_str(
+        "\"a \" inserted at random places. The smaller the window, the more \
+        similar the edited document stays. Paper, `Mod_100` after 50 inserts: 97 % with 5 bytes, \
+        66 % with 100.",
+    );
     Ok(section.table(table))
 }
 
@@ -300,7 +310,12 @@ fn figure_3(documents: &[&Text]) -> Result<Section, LabError> {
         }
         section = section.plot(plot);
     }
-    section.text.push_str("All pairs of documents, which are different. With 5 and 10 bytes \"practically any pair of distinct documents does exhibit some overlap\" (paper); with 5 bytes more than 5 % of the paper's pairs were above 20 %. A folder with related documents has a tail that no window removes.");
+    section.text.push_str(
+        "All pairs of documents, which are different. With 5 and 10 bytes \
+        \"practically any pair of distinct documents does exhibit some overlap\" (paper); with 5 \
+        bytes more than 5 % of the paper's pairs were above 20 %. A folder with related documents \
+        has a tail that no window removes.",
+    );
     Ok(section.table(table))
 }
 
@@ -387,7 +402,11 @@ fn figures_5_and_6(documents: &[&Text]) -> Result<Section, LabError> {
         }
         section = section.plot(means).plot(each);
     }
-    section.text.push_str("On average the number of entries makes no difference; for a single document it does. Paper: \"in many cases `Sketch_10` misses all differences … and reports 100 %\".");
+    section.text.push_str(
+        "On average the number of entries makes no difference; for a single \
+        document it does. Paper: \"in many cases `Sketch_10` misses all differences … and reports \
+        100 %\".",
+    );
     Ok(section.table(table))
 }
 
@@ -460,7 +479,9 @@ fn figures_7_and_8(documents: &[&Text], rate: u32) -> Result<Section, LabError> 
         }
     }
     section.text = format!(
-        "Entries of an average document: {}. Paper: up to ten changes all are alike; then \"`Mod_n` and `Min_n` report on average a higher (more accurate) similarity metric than `Sketch_n` and `BSW_n`\"; evenly spread changes cost more.",
+        "Entries of an average document: {}. Paper: up to ten changes all are alike; then \
+         \"`Mod_n` and `Min_n` report on average a higher (more accurate) similarity metric than \
+         `Sketch_n` and `BSW_n`\"; evenly spread changes cost more.",
         sizes.join(", ")
     );
     Ok(section.table(table))
@@ -511,7 +532,9 @@ fn figure_11(documents: &[&Text], clock: Clock<'_>) -> Result<Section, LabError>
         }
         plot.curve(name(method, n), points);
     }
-    let text = "One thread, the best of three. Paper: `Sketch_n` costs n hash functions, the others one, whatever the window. Here a window is hashed once and that hash goes through the n functions, so `Sketch_n` does not depend on the window either.";
+    let text = "One thread, the best of three. Paper: `Sketch_n` costs n hash functions, the \
+        others one, whatever the window. Here a window is hashed once and that hash goes through \
+        the n functions, so `Sketch_n` does not depend on the window either.";
     Ok(Section::new("Figure 11: time", text)
         .plot(plot)
         .table(table))
@@ -541,7 +564,11 @@ fn section_8(documents: &[&Text], rate: u32) -> Result<Section, LabError> {
         table.row([label.to_owned(), at(10), at(50)]);
     }
     let text = format!(
-        "The {} longest documents ({:.0} bytes on average), one entry in {rate} bytes. The paper expects that whole chunks do well on long files; it has no figure. The figure of whole chunks is bytes in common over the smaller file, a lower bound of what is common: an insert spoils its chunk, which is longer the longer chunks are on average at the place of an insert (twice the mean).",
+        "The {} longest documents ({:.0} bytes on average), one entry in {rate} bytes. The paper \
+         expects that whole chunks do well on long files; it has no figure. The figure of whole \
+         chunks is bytes in common over the smaller file, a lower bound of what is common: an \
+         insert spoils its chunk, which is longer the longer chunks are on average at the place \
+         of an insert (twice the mean).",
         long.len(),
         mean(
             &long

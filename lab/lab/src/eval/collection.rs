@@ -106,7 +106,8 @@ impl Collection {
     /// What it is, for the head of a report.
     pub fn describe(&self) -> String {
         format!(
-            "{} texts of {:.1} MB, each content once; beside them {} equal ones, {} files that are no text or empty, {} left out by --max-bytes, {} unreadable.",
+            "{} texts of {:.1} MB, each content once; beside them {} equal ones, {} files that \
+             are no text or empty, {} left out by --max-bytes, {} unreadable.",
             self.texts.len(),
             self.bytes() as f64 / 1e6,
             self.equal,

@@ -52,7 +52,8 @@ pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabErro
         }
     }
     let about = format!(
-        "{}\n\nA pair is found if chunks prove 1,000 bytes in common (section 3.1 of the paper). Times are of this machine, chunking on all its cores.",
+        "{}\n\nA pair is found if chunks prove 1,000 bytes in common (section 3.1 of the paper). \
+         Times are of this machine, chunking on all its cores.",
         collection.describe()
     );
     Ok(Page {
@@ -182,7 +183,9 @@ fn table(collection: &Collection, all: &[Looked]) -> Section {
             format!("{:.2}", looked.pruned),
         ]);
     }
-    let text = "Paper, 327 MB in 52,125 files: at 5,000 bytes 88,510 chunks (271 per MB; short files are one chunk), at 100 bytes 3.8 million (11,600 per MB); chunking 25 and 39 minutes, analysis 14 s; with partitioning 4 s, and 2 s after it.";
+    let text = "Paper, 327 MB in 52,125 files: at 5,000 bytes 88,510 chunks (271 per MB; short \
+        files are one chunk), at 100 bytes 3.8 million (11,600 per MB); chunking 25 and 39 \
+        minutes, analysis 14 s; with partitioning 4 s, and 2 s after it.";
     Section::new("Chunks and times", text).table(table)
 }
 
@@ -219,7 +222,9 @@ fn recall(all: &[Looked]) -> Section {
             (finest.len() - of_finest).to_string(),
         ]);
     }
-    let text = "Pairs with at least 1,000 proven bytes in common. The smaller the chunks, the more is found: what coarse chunks lose is in the last column. At equal mean size TTTD, whose chunks differ less in length, should find as much as the sliding window or more.";
+    let text = "Pairs with at least 1,000 proven bytes in common. The smaller the chunks, the \
+        more is found: what coarse chunks lose is in the last column. At equal mean size TTTD, \
+        whose chunks differ less in length, should find as much as the sliding window or more.";
     Section::new("Found and lost", text).table(table)
 }
 
@@ -249,7 +254,8 @@ fn runs() -> Section {
             ]);
         }
     }
-    let text = "A run of one character has one fingerprint: the sliding window cuts everywhere or nowhere (here at its bound for holes, 1 MiB). TTTD cuts at its greatest length.";
+    let text = "A run of one character has one fingerprint: the sliding window cuts everywhere or \
+        nowhere (here at its bound for holes, 1 MiB). TTTD cuts at its greatest length.";
     Section::new("Long runs of one character", text).table(table)
 }
 
@@ -310,6 +316,8 @@ fn merging(all: &[Looked], clock: Clock<'_>) -> Section {
             ),
         ]);
     }
-    let text = "Each of some files against a thousand others, by walking down two sorted lists and by looking up chunks in a hash table. Footnote 2 of the paper: merging is 2.5 times as fast.";
+    let text = "Each of some files against a thousand others, by walking down two sorted lists \
+        and by looking up chunks in a hash table. Footnote 2 of the paper: merging is 2.5 times \
+        as fast.";
     Section::new("Merging and hashing", text).table(table)
 }

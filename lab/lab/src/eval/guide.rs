@@ -133,7 +133,14 @@ pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabErro
             ]);
         }
         let text = format!(
-            "**`--method mod --window {} --rate {}`**: the least window at which strangers have at most {} % in common on average, and the rate that gives the median text some {WANTED} entries (here {:.0}). An estimate of 70 % is then 70 ± {} % (one standard deviation).\n\n**What short files lose:** {} of {} texts ({} %) are below {} bytes and will have fewer than {FEW} entries, too few to tell anything. For these take `--method min --window {} --n {WANTED}`, which keeps as many of a short file as of a long one, and cannot tell that one file lies in another; or a smaller rate, which costs more for every file.",
+            "**`--method mod --window {} --rate {}`**: the least window at which strangers have \
+             at most {} % in common on average, and the rate that gives the median text some \
+             {WANTED} entries (here {:.0}). An estimate of 70 % is then 70 ± {} % (one standard \
+             deviation).\n\n**What short files lose:** {} of {} texts ({} %) are below {} bytes \
+             and will have fewer than {FEW} entries, too few to tell anything. For these take \
+             `--method min --window {} --n {WANTED}`, which keeps as many of a short file as of a \
+             long one, and cannot tell that one file lies in another; or a smaller rate, which \
+             costs more for every file.",
             advice.window,
             advice.rate,
             TOLERATED * 100.0,
@@ -153,7 +160,8 @@ pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabErro
         ));
     }
     let text = format!(
-        "{} of {} random pairs of {} texts have nothing to do with each other (below 1 % with windows of 100 bytes).",
+        "{} of {} random pairs of {} texts have nothing to do with each other (below 1 % with \
+         windows of 100 bytes).",
         strange.len(),
         pairs.len(),
         texts.len()

@@ -191,7 +191,9 @@ fn section(number: &str, texts: &[&Text], papers: &str) -> Result<Section, LabEr
     let size = (found.entries[0].round() as u32).max(1);
     let equal = Found::by(texts, [100, size, size, 100])?;
     let text = format!(
-        "{} texts (paper: {papers}). Entries of an average text: {}: at one window in 100 short texts have few entries, and a ratio of few entries is often above any threshold. So the last two tables give all four the same mean size: {}.",
+        "{} texts (paper: {papers}). Entries of an average text: {}: at one window in 100 short \
+         texts have few entries, and a ratio of few entries is often above any threshold. So the \
+         last two tables give all four the same mean size: {}.",
         texts.len(),
         found.described(),
         equal.described()

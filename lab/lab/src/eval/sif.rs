@@ -133,7 +133,15 @@ fn query(collection: &Collection, params: &MethodParams) -> Result<Section, LabE
             .zip(sorted.iter().map(|score| score * 100.0)),
     );
     let text = format!(
-        "{} ({} bytes), a file that none of the others shares 5 % with; {SUBSTITUTIONS} stretches of 50 bytes replaced at random, {RUNS} times, asked for among {} others ({:.1} MB), threshold 5 %. **The right file was found and only it in {only} of {RUNS} runs** ({} strangers in all); its score was {} to {} %, {} % on average. Paper: found each time, and only it; 37 to 62 %, 52 % on average.\n\nWhat is to be expected: a fingerprint of 50 bytes survives a substitution of 50 bytes unless they overlap, in {} % of 300 independent draws. In a file that repeats itself the score is higher: each occurrence in it counts, also where the edited file has lost some of them. The table has fewer and shorter substitutions.",
+        "{} ({} bytes), a file that none of the others shares 5 % with; {SUBSTITUTIONS} stretches \
+         of 50 bytes replaced at random, {RUNS} times, asked for among {} others ({:.1} MB), \
+         threshold 5 %. **The right file was found and only it in {only} of {RUNS} runs** ({} \
+         strangers in all); its score was {} to {} %, {} % on average. Paper: found each time, \
+         and only it; 37 to 62 %, 52 % on average.\n\nWhat is to be expected: a fingerprint of 50 \
+         bytes survives a substitution of 50 bytes unless they overlap, in {} % of 300 \
+         independent draws. In a file that repeats itself the score is higher: each occurrence in \
+         it counts, also where the edited file has lost some of them. The table has fewer and \
+         shorter substitutions.",
         original.name,
         original.bytes.len(),
         among.len() - 1,
@@ -265,7 +273,11 @@ fn stages(collection: &Collection, clock: Clock<'_>) -> Result<Section, LabError
         ]);
     }
     let text = format!(
-        "All against all, {:.1} MB. Paper: 2,750 texts of 40 MB in 127.4 s for fingerprints, 74.3 s for sorting, 14.6 s for the rest, of which 1 s depends on the threshold; of X11R5 (21,288 texts of about 200 MB) 3,445 groups at 25 % and 2,915 at 50 %. Fingerprints of one file only go: a factor of 30 for the author's files. Equal files ({} here) are groups of their own in the paper.",
+        "All against all, {:.1} MB. Paper: 2,750 texts of 40 MB in 127.4 s for fingerprints, 74.3 \
+         s for sorting, 14.6 s for the rest, of which 1 s depends on the threshold; of X11R5 \
+         (21,288 texts of about 200 MB) 3,445 groups at 25 % and 2,915 at 50 %. Fingerprints of \
+         one file only go: a factor of 30 for the author's files. Equal files ({} here) are \
+         groups of their own in the paper.",
         collection.bytes() as f64 / 1e6,
         collection.equal
     );
@@ -335,7 +347,11 @@ fn density(collection: &Collection, params: &MethodParams) -> Result<Section, La
         };
         table_row(&mut small, range, &counts, few);
     }
-    let text = "Two columns: a fingerprint and its file in 8 bytes, as a plain list has them, and as stored here (Rice code). Paper: 5 % of the content with one fingerprint in about 200 bytes (anchors), 2 % hoped for by a better encoding. \"At least 5-10 shared fingerprints are needed for a strong evidence\": `sif` is \"only marginally effective for files of less than 5K\".";
+    let text = "Two columns: a fingerprint and its file in 8 bytes, as a plain list has them, and \
+        as stored here (Rice code). Paper: 5 % of the content with one fingerprint in about 200 \
+        bytes (anchors), 2 % hoped for by a better encoding. \"At least 5-10 shared fingerprints \
+        are needed for a strong evidence\": `sif` is \"only marginally effective for files of \
+        less than 5K\".";
     Ok(Section::new("Bytes of fingerprints, and small files", text)
         .table(table)
         .table(small))

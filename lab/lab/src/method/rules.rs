@@ -448,7 +448,8 @@ impl Parser<'_> {
         } else {
             field(&word).ok_or_else(|| {
                 self.wrong(format!(
-                    "there is no field {word} (fields: size, suffix, name, dir, path, type; of a file: a.size, b.size …)"
+                    "there is no field {word} (fields: size, suffix, name, dir, path, type; of a \
+                     file: a.size, b.size …)"
                 ))
             })?
         };

@@ -340,7 +340,8 @@ fn rules_part_groups_without_another_look() {
         &["--where", "b.size < 1.1 * a.size and a.size < 1.1 * b.size"],
         &[
             "--where",
-            "not (path ~ \"*part*\" or path ~ \"*twice*\") and a.name != \"part.txt\" and b.name != \"part.txt\" and a.name != \"twice.txt\" and b.name != \"twice.txt\"",
+            "not (path ~ \"*part*\" or path ~ \"*twice*\") and a.name != \"part.txt\" and b.name \
+             != \"part.txt\" and a.name != \"twice.txt\" and b.name != \"twice.txt\"",
         ],
         &["--filter-cmd", "grep -v -e part -e twice"],
     ] {

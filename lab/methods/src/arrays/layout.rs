@@ -50,7 +50,8 @@ pub enum ArrayError {
     Foreign,
     /// Written by another version.
     #[error(
-        "they are of version {0}, this program knows version {VERSION}; remove the file, it is made again"
+        "they are of version {0}, this program knows version {VERSION}; remove the file, it is \
+         made again"
     )]
     Version(u32),
     /// The file has another length than its header says.

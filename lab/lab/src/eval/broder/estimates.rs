@@ -204,7 +204,12 @@ pub(super) fn section(collection: &Collection) -> Result<Section, LabError> {
         )
     });
     let text = format!(
-        "The theorem: all three estimates are unbiased. {} pairs ({}) under {SEEDS} permutations each, beside the measures of all their shingles. The interval is Wilson's, made to hold the true share in 95 % of cases. MIN_s keeps as many of a long text as of a short one, and refuses containment.\n\nThe paper's \"The expected size of V_i(D) is always between 50 and 100\" does not follow from its classes (100·2^i shingles, of which 2^i divides one in 2^i, are 100): both readings are here.",
+        "The theorem: all three estimates are unbiased. {} pairs ({}) under {SEEDS} permutations \
+         each, beside the measures of all their shingles. The interval is Wilson's, made to hold \
+         the true share in 95 % of cases. MIN_s keeps as many of a long text as of a short one, \
+         and refuses containment.\n\nThe paper's \"The expected size of V_i(D) is always between \
+         50 and 100\" does not follow from its classes (100·2^i shingles, of which 2^i divides \
+         one in 2^i, are 100): both readings are here.",
         pairs.len(),
         kinds.join(", ")
     );

@@ -102,7 +102,8 @@ pub(super) fn commonest(whole: &mut Whole, plan: &Plan) -> Result<Section, LabEr
         ]);
     }
     let text = format!(
-        "{ignored} shingles are in more than {} documents that run and are ignored. The paper's were \"nearly all mechanically generated\".",
+        "{ignored} shingles are in more than {} documents that run and are ignored. The paper's \
+         were \"nearly all mechanically generated\".",
         plan.common.unwrap_or(0)
     );
     Ok(Section::new("The commonest shingles", text).table(table))
@@ -214,7 +215,9 @@ pub(super) fn by_super_shingles(
         );
     }
     let text = format!(
-        "{entries} super shingles. \"The entire third phase of the basic algorithm … is not needed.\" Links are those between the first document of a list and the others; with the check all pairs of a list are looked at."
+        "{entries} super shingles. \"The entire third phase of the basic algorithm … is not \
+         needed.\" Links are those between the first document of a list and the others; with the \
+         check all pairs of a list are looked at."
     );
     Ok(Section::new("Super shingles: clusters", text).table(table))
 }
@@ -262,7 +265,10 @@ pub(super) fn later(
     let old = whole.kept.documents();
     let joined = (old..kept.documents()).filter(|&id| clusters.0[id as usize] < old);
     let text = format!(
-        "{} edited texts come to {old} documents: {:.2} s for opening what is kept, {:.2} s for sketching them, {:.2} s for merging them in (phases 2 and 3); all at once took {:.1} s. {} of them join a cluster of what was there. That the result is that of clustering from nothing is a test.",
+        "{} edited texts come to {old} documents: {:.2} s for opening what is kept, {:.2} s for \
+         sketching them, {:.2} s for merging them in (phases 2 and 3); all at once took {:.1} s. \
+         {} of them join a cluster of what was there. That the result is that of clustering from \
+         nothing is a test.",
         texts.len(),
         opening.wall,
         sketching.wall,

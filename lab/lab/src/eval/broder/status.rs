@@ -189,7 +189,9 @@ pub(super) fn status(whole: &Whole) -> Result<Section, LabError> {
         shingle,
     } = whole.eliminated;
     let text = format!(
-        "Eliminated, because another document stands for them: {identical} identical, {lexical} lexically equivalent (these included), {shingle} shingle equivalent (all included). What hangs together by nothing but identity counts as identical here, too."
+        "Eliminated, because another document stands for them: {identical} identical, {lexical} \
+         lexically equivalent (these included), {shingle} shingle equivalent (all included). What \
+         hangs together by nothing but identity counts as identical here, too."
     );
     Ok(Section::new("Status", text).table(table))
 }

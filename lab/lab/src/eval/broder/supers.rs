@@ -134,7 +134,10 @@ pub(super) fn recall(kept: &Kept, pairs: u64) -> Result<Section, LabError> {
         },
     );
     let text = format!(
-        "Of {} links of at least 50 % resemblance between documents with different sketches (of all that phase 4 made, every {every}.), the share that has a common super shingle. \"Super shingles do not work well for short documents\": a sketch shorter than the length has none. Length {DEFAULT_LENGTH} is the default.",
+        "Of {} links of at least 50 % resemblance between documents with different sketches (of \
+         all that phase 4 made, every {every}.), the share that has a common super shingle. \
+         \"Super shingles do not work well for short documents\": a sketch shorter than the \
+         length has none. Length {DEFAULT_LENGTH} is the default.",
         chosen.len()
     );
     Ok(Section::new("Super shingles: recall", text)
@@ -193,6 +196,8 @@ pub(super) fn blindness(collection: &Collection) -> Result<Section, LabError> {
             share(found),
         ]);
     }
-    let text = "\"Super shingles cannot detect containment\": the first part of a text in the whole. Regular sketches tell it; the whole's own shingles come between those of the part, and no sequence of them stays whole.";
+    let text = "\"Super shingles cannot detect containment\": the first part of a text in the \
+        whole. Regular sketches tell it; the whole's own shingles come between those of the part, \
+        and no sequence of them stays whole.";
     Ok(Section::new("Super shingles: blind to containment", text).table(table))
 }

@@ -259,8 +259,10 @@ pub(super) fn small(corpus: &Corpus<'_>) -> Result<Section, LabError> {
         plot.curve(label, curve);
     }
     let text = format!(
-        "{} texts with {} distinct chunks; {} pairs have chunks in common. Similarities of A to B and of B to A count each. **Real \
-         chunks**: a document has a hash as often as it has chunks of it, and an estimate is never below the exact similarity. \
+        "{} texts with {} distinct chunks; {} pairs have chunks in common. Similarities of A to B \
+         and of B to A count each. **Real \
+         chunks**: a document has a hash as often as it has chunks of it, and an estimate is \
+         never below the exact similarity. \
          **Hashed set**: each hash once, as printed; an estimate can be below.",
         chunks.len(),
         distinct.len(),
@@ -303,7 +305,8 @@ pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, LabError> {
             };
             let _ = write!(
                 greatest,
-                "\n* {bits} bits: {} points, {} estimated in place of {} %, of {} in {}; their chunks are {} and {} % of the values. Not small: {} \
+                "\n* {bits} bits: {} points, {} estimated in place of {} %, of {} in {}; their \
+                 chunks are {} and {} % of the values. Not small: {} \
                  documents.",
                 points(told.error()),
                 points(told.told),
@@ -318,9 +321,12 @@ pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, LabError> {
         drop(std::fs::remove_dir_all(corpus.scratch.join(&name)));
     }
     let text = format!(
-        "{} pairs have chunks in common, {similar} ({} %) are exactly similar by 1 % or more. With n = {like_24} there are about as many chunks for \
-         each value as the paper has with 24, with n = {} as with 28. The paper: at 24 bits up to 5 points, only of documents that \
-         are similar by at most 5 %; at 28 at most 1.\n\nSmall documents fill no more than 1 % of the values. The greatest errors:\n{greatest}",
+        "{} pairs have chunks in common, {similar} ({} %) are exactly similar by 1 % or more. \
+         With n = {like_24} there are about as many chunks for \
+         each value as the paper has with 24, with n = {} as with 28. The paper: at 24 bits up to \
+         5 points, only of documents that \
+         are similar by at most 5 %; at 28 at most 1.\n\nSmall documents fill no more than 1 % of \
+         the values. The greatest errors:\n{greatest}",
         exact.len(),
         percent(similar as f64 / exact.len().max(1) as f64),
         like_24 + 4

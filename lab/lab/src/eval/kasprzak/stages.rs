@@ -83,7 +83,8 @@ pub(super) fn times(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, La
     );
     let looked_up = corpus.postings() as f64 / searching.max(1e-9) / 1e6;
     let text = format!(
-        "One thread, {} bits. {} pairs of 1 % and more. The search looks up {looked_up:.1} million chunks a second. The paper's 8,500 documents of 2,400 chunks in \
+        "One thread, {} bits. {} pairs of 1 % and more. The search looks up {looked_up:.1} \
+         million chunks a second. The paper's 8,500 documents of 2,400 chunks in \
          an hour are 5,700 chunks a second.",
         corpus.bits(),
         found.len()
@@ -131,7 +132,8 @@ pub(super) fn sizes(corpus: &Corpus<'_>) -> Result<Section, LabError> {
         drop(set);
         drop(fs::remove_dir_all(corpus.scratch.join(&name)));
     }
-    let text = "The offsets depend on n alone: 64 MiB at 24 bits and 1 GiB at 28, as in the paper, whose arrays take less than 2 GB and less than 3 GB \
+    let text = "The offsets depend on n alone: 64 MiB at 24 bits and 1 GiB at 28, as in the \
+        paper, whose arrays take less than 2 GB and less than 3 GB \
                 (600 million ids of three bytes, or 1.7 GB of them).";
     Ok(Section::new("Sizes (section 4.3)", text).table(table))
 }
@@ -203,7 +205,8 @@ pub(super) fn shards(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, L
         ]);
         first.get_or_insert((arrays, found));
     }
-    let text = "Processes share the values for building and the documents for searching; one process is one thread. The search reads the \
+    let text = "Processes share the values for building and the documents for searching; one \
+        process is one thread. The search reads the \
                 documents off the arrays first.";
     Ok(Section::new("Shards (section 4.5)", text).table(table))
 }
@@ -267,7 +270,8 @@ pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
             .to_owned(),
         ]);
     }
-    let text = "A merge reads and writes all of the arrays, of which 64 MiB are offsets at 24 bits: it costs about the same however little is new. \
+    let text = "A merge reads and writes all of the arrays, of which 64 MiB are offsets at 24 \
+        bits: it costs about the same however little is new. \
                 Deleted documents leave in the same merge.";
     Ok(Section::new("Incremental runs (section 4.4)", text).table(table))
 }
@@ -326,7 +330,8 @@ pub(super) fn preselected(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Secti
         ]);
     }
     let text = format!(
-        "{right} pairs are exactly similar by 1 % or more. Missed by the preselection: none can be, for no estimate is below exact."
+        "{right} pairs are exactly similar by 1 % or more. Missed by the preselection: none can \
+         be, for no estimate is below exact."
     );
     Ok(Section::new(
         "Exact similarities of preselected pairs (section 4.2)",
@@ -376,6 +381,7 @@ pub(super) fn offsets(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, 
             nanoseconds(by_deltas + sum.abs_diff(other) as f64),
         ]);
     }
-    let text = "Every 64th offset as it is, a byte for the difference to the one before for all others. Look-ups at random places of both, in memory.";
+    let text = "Every 64th offset as it is, a byte for the difference to the one before for all \
+        others. Look-ups at random places of both, in memory.";
     Ok(Section::new("Smaller offsets (section 5)", text).table(table))
 }

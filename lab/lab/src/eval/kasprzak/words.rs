@@ -76,8 +76,10 @@ pub(super) fn hashes(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, L
         ]);
     }
     let text = format!(
-        "Step 1 on one thread, {bits} bits; hashing alone is what is more than with the fastest. Chunks are hashed {} at a time by MD5 \
-         and one by one by the others. As many distinct values as expected: the upper bits are as good as random.",
+        "Step 1 on one thread, {bits} bits; hashing alone is what is more than with the fastest. \
+         Chunks are hashed {} at a time by MD5 \
+         and one by one by the others. As many distinct values as expected: the upper bits are as \
+         good as random.",
         256
     );
     Ok(Section::new("Other hashes (section 5)", text).table(table))
@@ -231,11 +233,16 @@ pub(super) fn forms(corpus: &Corpus<'_>) -> Result<Section, LabError> {
         table.row(row);
     }
     let text = format!(
-        "How much of a text is in its edited version, on average of {} texts.\n\nThe lemmas are no linguist's: words of letters that at least \
-         {KNOWN} of the other texts have and that Snowball's rules for English give one stem belong together, and the one that most \
-         texts have is the lemma of all ({} words, {} lemmas). Another form that occurs is the commonest other one of such words, \
-         of all texts. So the table does what stems do as far as it goes; it knows no word that the other texts have not, and no \
-         form that occurs nowhere. A table made by hand would do better where rules fail (*went* is *go*; *university* is not \
+        "How much of a text is in its edited version, on average of {} texts.\n\nThe lemmas are \
+         no linguist's: words of letters that at least \
+         {KNOWN} of the other texts have and that Snowball's rules for English give one stem \
+         belong together, and the one that most \
+         texts have is the lemma of all ({} words, {} lemmas). Another form that occurs is the \
+         commonest other one of such words, \
+         of all texts. So the table does what stems do as far as it goes; it knows no word that \
+         the other texts have not, and no \
+         form that occurs nowhere. A table made by hand would do better where rules fail (*went* \
+         is *go*; *university* is not \
          *universe*), and worse where its makers did not think of a word.",
         edited.len(),
         table_of.iter().map(Vec::len).sum::<usize>(),
@@ -319,7 +326,8 @@ pub(super) fn dictionary(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
         ]);
     }
     let text = format!(
-        "Words in at least {KNOWN} texts stand for the paper's dictionary of 900,000 words. Words that are not in it are left out, and their neighbours stand together."
+        "Words in at least {KNOWN} texts stand for the paper's dictionary of 900,000 words. Words \
+         that are not in it are left out, and their neighbours stand together."
     );
     Ok(Section::new("A dictionary as a set (section 4.2)", text).table(table))
 }
