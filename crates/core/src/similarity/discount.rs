@@ -47,8 +47,8 @@
 //!
 //! Text of many versions has a df of tens, frames one of hundreds; what lies between is best told
 //! apart by a steep fall. Beyond 6 the gain is small and the weight of one text would jump with a
-//! few files more or less. The next best choice is 32 and 4. `crates/query/examples/discount.rs` prints
-//! the table.
+//! few files more or less. The next best choice is 32 and 4. `crates/query/examples/discount.rs`
+//! prints the table.
 
 use crate::ids::{Fingerprint, Score};
 use crate::similarity::chunks::Common;
