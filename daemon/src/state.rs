@@ -165,7 +165,7 @@ impl Shared {
         self
     }
 
-    /// See [`Self::with_apart`].
+    /// See [`Self::with_part_reader`].
     pub fn part_reader(&self) -> Option<&Arc<dyn PartReader>> {
         self.part_reader.as_ref()
     }

@@ -1,9 +1,10 @@
 //! Which answer belongs to which request.
 //!
 //! A question is a request that is answered from files: whoever answers it, the daemon or the
-//! process that asks, gives a [`Whole`] of the same body. What the daemon does besides (its state,
-//! its roots, its mounts) are orders and have methods of their own in [`crate::client`]; a dump is
-//! larger than the memory it should take, and is handed on as it comes.
+//! process that asks, gives a [`Whole`](crate::message::Whole) of the same body. What the daemon
+//! does besides (its state, its roots, its mounts) are orders and have methods of their own in
+//! [`crate::client`]; a dump is larger than the memory it should take, and is handed on as it
+//! comes.
 
 use crate::documents::{SimilarDirs, SimilarFiles, SimilarPairs};
 use crate::message::{

@@ -5,12 +5,12 @@
 //! plain tables. It asks the network for nothing, and its policy forbids it to.
 //!
 //! 1. **Three walls stand against hostile names.** JSON is in data blocks that no byte of a name
-//!    can end ([`Shielded`]); the program puts names into the page as text nodes only; and the
+//!    can end (`Shielded`); the program puts names into the page as text nodes only; and the
 //!    policy lets nothing run but the one script whose hash it names.
 //! 2. **The document in the page is the document.** Its bytes are those of `--format json`, with
 //!    some characters written as `\u003c`, so a page can be read back ([`crate::saved`]).
 //! 3. **The page has a bound.** A browser that is handed a million rows shows nothing for a minute.
-//!    So a list is cut at [`ROWS`], and the page says so and names `--top` and the JSON.
+//!    So a list is cut at `ROWS`, and the page says so and names `--top` and the JSON.
 
 use std::io::{self, Write};
 

@@ -3,7 +3,7 @@
 //! 1. **Numbers are numbers**: sizes, counts, shares in percent format, times as dates in UTC. A
 //!    share is cut to tenths of a percent, and only identical files have 100 %, as everywhere.
 //! 2. **Names are strings**, written as such whatever they begin with. No cell is a formula or a
-//!    link. What would not be seen is escaped ([`crate::escaping`]).
+//!    link. What would not be seen is escaped (`crate::escaping`).
 //! 3. **A sheet has 1,048,576 rows.** What does not fit goes on in a further sheet, `Clusters 2`,
 //!    with its own header. A group is not torn as long as it fits into one sheet.
 //! 4. **Flat sheets have filters.** Sheets with groups have none: a filter would separate files

@@ -8,7 +8,7 @@
 //!   entered;
 //! * [`walk`] lists one directory without following anything; [`read`] reads one file without ever
 //!   opening what is no file, and notices when it moved meanwhile;
-//! * [`part_reader`] takes documents and archives apart: their parts are contents like any other;
+//! * [`parts`] takes documents and archives apart: their parts are contents like any other;
 //! * [`ingest`] brings the index in line with the tree: the one algorithm behind the first scan, a
 //!   restart, an event and a rescan. It is the index's only writer.
 //!

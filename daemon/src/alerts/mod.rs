@@ -10,7 +10,7 @@
 //! [`baselines`] keeps what a file was, [`batching`] knows when and how many, [`novelty`] knows
 //! what resembles what and what is nobody's news, [`trees`] finds copied trees, [`log`] keeps. This
 //! module is the thread that joins them. It reads snapshots only and never holds up the indexer.
-//! The index of before is asked as soon as can be and let go of, at the latest after [`MOST_LATE`].
+//! The index of before is asked as soon as can be and let go of, at the latest after `MOST_LATE`.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
