@@ -15,6 +15,9 @@ const LOCK: &str = "lock";
 /// What the names of folders that are going begin with.
 const GOING: &str = ".going-";
 
+/// A folder that goes this often while somebody waits for it is not there for another reason.
+const MOST_GONE: usize = 100;
+
 /// A folder that is locked for as long as this lives.
 #[derive(Debug)]
 pub(crate) struct LockedFolder {
@@ -34,13 +37,17 @@ impl LockedFolder {
     }
 
     fn wait(path: &Path, take: impl Fn(&File) -> io::Result<()>) -> io::Result<Self> {
+        let mut went = 0;
         loop {
             let folder = DirBuilder::new().recursive(true).mode(0o700).create(path);
             let opened = folder.and_then(|()| opened(path, true));
             let lock = match opened {
                 Ok(lock) => lock,
-                // It went in between.
-                Err(error) if error.kind() == io::ErrorKind::NotFound && !path.exists() => continue,
+                // It went in between: before its lock was opened, or while it was being made.
+                Err(error) if went < MOST_GONE && is_gone(&error) => {
+                    went += 1;
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
             take(&lock)?;
@@ -116,6 +123,14 @@ fn opened(folder: &Path, make: bool) -> io::Result<File> {
         .mode(0o600)
         .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
         .open(folder.join(LOCK))
+}
+
+/// Whether a folder may have gone between two looks at it.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists
+    )
 }
 
 /// Whether this is the lock that the folder has now.
