@@ -28,7 +28,6 @@
 pub mod document;
 mod escaping;
 pub mod evidence;
-pub mod figure;
 mod header;
 pub mod html;
 pub mod human;

@@ -10,7 +10,6 @@
 
 use std::io::{self, Write};
 
-use crate::figure::Figure;
 use resemble_proto::number::Fraction;
 
 /// One value of a row.
@@ -30,8 +29,8 @@ pub enum Field<'a> {
     Share(Fraction),
     /// Ranges as `0-1234 5000-6000`: the first byte, and the one after the last.
     Ranges(&'a [[u64; 2]]),
-    /// The figure of a published method, unrounded; empty if the files are too small to judge.
-    Figure(Figure),
+    /// A number as it is, unrounded; empty without one.
+    Real(Option<f64>),
 }
 
 /// The format of a row.
@@ -55,7 +54,7 @@ pub fn write_row(out: &mut dyn Write, style: Style, fields: &[Field], end: u8) -
             (Field::Word(word), _) => out.write_all(word.as_bytes())?,
             (Field::Count(count), _) => write!(out, "{count}")?,
             (Field::Number(number), _) => write!(out, "{number}")?,
-            (Field::Nothing, _) => {}
+            (Field::Nothing | Field::Real(None), _) => {}
             (Field::Share(share), _) => write!(out, "{share}")?,
             (Field::Ranges(ranges), _) => {
                 for (at, [from, to]) in ranges.iter().enumerate() {
@@ -63,7 +62,7 @@ pub fn write_row(out: &mut dyn Write, style: Style, fields: &[Field], end: u8) -
                     write!(out, "{blank}{from}-{to}")?;
                 }
             }
-            (Field::Figure(figure), _) => write!(out, "{figure}")?,
+            (Field::Real(Some(number)), _) => write!(out, "{number}")?,
             (Field::Name(name), Style::Tsv) => write_tsv(out, name, i == 0)?,
             (Field::Name(name), Style::Csv) => write_csv(out, name)?,
         }

@@ -433,12 +433,12 @@ mod tests {
             },
             others: 0,
         };
-        let said = journal::heard(|| tell(&alert(None)));
+        let said = journal::tests::heard(|| tell(&alert(None)));
         assert!(
             said.contains("b_in_a=99") && !said.contains("a_in_b"),
             "{said}"
         );
-        let said = journal::heard(|| tell(&alert(Some(Score::ONE))));
+        let said = journal::tests::heard(|| tell(&alert(Some(Score::ONE))));
         assert!(
             said.contains("a_in_b=99") && !said.contains("Some"),
             "{said}"

@@ -15,7 +15,7 @@ use resemble_proto::message::{RootState, WatchOrigin};
 use super::*;
 use crate::state::Root;
 use crate::watch::Marks;
-use crate::watch::script::{Script, script};
+use crate::watch::testing::{Script, script};
 
 mod broken;
 mod catalogues;

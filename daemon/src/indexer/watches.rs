@@ -231,7 +231,7 @@ mod tests {
 
     use super::*;
     use crate::watch::Marks;
-    use crate::watch::script::script;
+    use crate::watch::testing::script;
 
     #[test]
     fn a_directory_is_watched_once_and_anew_when_it_is_another() {

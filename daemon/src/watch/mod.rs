@@ -29,7 +29,7 @@ use crossbeam_channel::Receiver;
 pub mod dirty;
 pub mod notify;
 #[cfg(test)]
-pub(crate) mod script;
+pub(crate) mod testing;
 
 /// How long the first half of a rename waits for the second. Both are queued by one system call.
 pub const RENAME_WAIT: Duration = Duration::from_millis(100);

@@ -11,6 +11,7 @@ pub mod arrays;
 pub mod command;
 pub mod error;
 pub mod eval;
+pub mod figure;
 mod locked;
 pub mod method;
 pub mod phases;

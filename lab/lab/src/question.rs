@@ -4,13 +4,13 @@
 //! what follows from them. What needs no signature is left to the asker, who has the collated sets
 //! of `groups`: thresholds, sizes, suffixes and a user's own rules cost no second question.
 
+use crate::figure::Figure;
 use resemble_core::ContentDigest;
 use resemble_methods::collate::Collated;
 use resemble_methods::{MethodParams, MethodSignature};
 use resemble_proto::message::{Layer, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
-use resemble_report::figure::Figure;
 use serde::{Serialize, Serializer};
 
 /// A question for a published method.

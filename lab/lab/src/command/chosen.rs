@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::figure::Figure;
 use crate::method;
 use crate::question::{
     MethodBar, MethodCommonRow, MethodPairs, MethodQuestion, MethodRequest, MethodRow, MethodScore,
@@ -26,7 +27,6 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::{CommonParameters, Head};
-use resemble_report::figure::Figure;
 use serde::Serialize;
 
 use super::args::{DumpArgs, MethodArgs, PairsArgs};

@@ -7,6 +7,7 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 
+use crate::figure::Figure;
 use crate::method::check_clusters;
 use crate::method::clusters::{self, SimilarFiles};
 use crate::method::rules::{Facts, Rules};
@@ -23,7 +24,6 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use resemble_proto::places::Env;
 use resemble_proto::report::{Head, json_line, write_error_line, write_json};
-use resemble_report::figure::Figure;
 use resemble_report::human::counted;
 use resemble_report::lines::{Cell, Tint};
 use serde::Serialize;

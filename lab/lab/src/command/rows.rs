@@ -3,9 +3,9 @@
 //! What stands in TSV has the columns of the default measure: a script reads both. A figure that
 //! cannot be told is nothing at all.
 
+use crate::figure::Figure;
 use crate::question::{MethodFindRow, MethodPairRow};
 use resemble_core::Relation;
-use resemble_report::figure::Figure;
 use resemble_report::lines::{Cell, TextStyle, Tint};
 use resemble_report::rows::{Row, tint, word};
 use resemble_report::table::Field;
@@ -65,7 +65,7 @@ impl Row for FoundFile {
             Field::Share(self.0.b_in_a),
             Field::Share(self.0.resemblance),
             count(self.0.shared_bytes),
-            Field::Figure(self.0.score),
+            Field::Real(self.0.score.value()),
             Field::Count(self.0.size),
         ]
     }
@@ -102,7 +102,7 @@ impl Row for FoundPair {
         vec![
             Field::Name(self.0.a.as_bytes()),
             Field::Name(self.0.b.as_bytes()),
-            Field::Figure(self.0.score),
+            Field::Real(self.0.score.value()),
             Field::Share(self.0.a_in_b),
             Field::Share(self.0.b_in_a),
             Field::Share(self.0.resemblance),

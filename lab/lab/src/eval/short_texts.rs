@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::figure::Figure;
 use crate::question::{MethodBar, MethodScore};
 use resemble_methods::{Method, Threshold};
-use resemble_report::figure::Figure;
 
 use super::{Collection, Plot, Section, Table, Text, mean, sign_all, windowed};
 use crate::error::LabError;

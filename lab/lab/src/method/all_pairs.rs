@@ -158,11 +158,11 @@ fn range<'a>(ends: &[u32], all: &'a [u32], at: usize) -> &'a [u32] {
 
 #[cfg(test)]
 mod tests {
+    use crate::figure::Figure;
     use crate::question::{MethodBar, MethodScore};
     use proptest::prelude::*;
     use resemble_methods::select::select;
     use resemble_methods::{Features, Threshold};
-    use resemble_report::figure::Figure;
 
     use super::*;
 

@@ -17,6 +17,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::figure::Figure;
 use crate::question::{MethodClusters, MethodCommonRow, MethodFileRow, MethodLinkRow, MethodRow};
 use resemble_core::hash::content::digest;
 use resemble_core::{ContentDigest, ContentId, ContentKind};
@@ -25,7 +26,6 @@ use resemble_proto::message::{Answer, SoftError};
 use resemble_proto::path::PathText;
 use resemble_query::bytes_of;
 use resemble_query::scope::ScopedFile;
-use resemble_report::figure::Figure;
 
 use super::Asked;
 use super::signed::Signed;

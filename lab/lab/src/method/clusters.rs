@@ -7,10 +7,10 @@
 
 use std::collections::HashMap;
 
+use crate::figure::Figure;
 use resemble_core::cluster::UnionFind;
 use resemble_methods::collate::GroupQuery;
 use resemble_methods::interesting::{Interesting, STEPS, interesting};
-use resemble_report::figure::Figure;
 
 use super::sets::Grouping;
 

@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 
+use crate::figure::Figure;
 use crate::question::{MethodBar, MethodScore};
 use resemble_core::Score;
 use resemble_methods::judged::Overlap;
 use resemble_methods::{Judged, MethodParams, MethodSignature, Refused, Scores, Threshold, score};
 use resemble_proto::number::Fraction;
-use resemble_report::figure::Figure;
 
 /// What a method says of a pair (a, b).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

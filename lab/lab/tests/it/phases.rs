@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::requests::method_request;
 use crate::scene::Scene;
 use resemble_lab::error::{LabError, MethodError};
+use resemble_lab::figure::Figure;
 use resemble_lab::method::clusters::groups;
 use resemble_lab::method::sets::Grouping;
 use resemble_lab::method::{SignatureCache, answer, sign_file};
@@ -16,7 +17,6 @@ use resemble_lab::question::{
 use resemble_methods::{Method, MethodParams, sign};
 use resemble_proto::message::Answer;
 use resemble_query::LARGEST_READ;
-use resemble_report::figure::Figure;
 
 /// Words that repeat nothing.
 fn words(seed: u64, count: usize) -> Vec<String> {

@@ -2,6 +2,7 @@
 
 use crate::requests::method_request;
 use crate::scene::Scene;
+use resemble_lab::figure::Figure;
 use resemble_lab::method::{SignatureCache, answer, sign_file};
 use resemble_lab::question::{
     MethodBar, MethodPairRow, MethodPairs, MethodQuestion, MethodRequest, MethodRow,
@@ -9,7 +10,6 @@ use resemble_lab::question::{
 use resemble_methods::{Method, MethodParams, sign};
 use resemble_proto::message::Answer;
 use resemble_query::Snapshot;
-use resemble_report::figure::Figure;
 
 fn text(seed: u32, len: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2_654_435_761).max(1);

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use resemble_lab::error::LabError;
+use resemble_lab::figure::Figure;
 use resemble_lab::method::{SignatureCache, answer};
 use resemble_lab::question::{
     MethodBar, MethodFind, MethodPairs, MethodQuestion, MethodRow, MethodScore,
 };
 use resemble_methods::{Method, MethodParams, Settings, sign};
 use resemble_proto::message::Answer;
-use resemble_report::figure::Figure;
 
 use crate::requests::method_request;
 use crate::scene::Scene;
