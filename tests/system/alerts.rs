@@ -3,8 +3,8 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use resemble_tests::Sandbox;
-use resemble_tests::text::{edited, prose};
+use resemble_testutil::Sandbox;
+use resemble_testutil::text::{edited, prose};
 
 fn alerts(sandbox: &Sandbox) -> Vec<serde_json::Value> {
     let answer = sandbox.resemble(["alerts", "--format", "json"]).json();

@@ -4,8 +4,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use resemble_tests::text::{edited, prose};
-use resemble_tests::{Answer, Sandbox, fuse_works, names};
+use resemble_testutil::text::{edited, prose};
+use resemble_testutil::{Answer, Sandbox, fuse_works, names};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 /// One sentence on stderr, and the exit code.

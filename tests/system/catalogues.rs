@@ -2,8 +2,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-use resemble_tests::text::{edited, prose};
-use resemble_tests::{Answer, Sandbox, fuse_works, names, pack};
+use resemble_testutil::text::{edited, prose};
+use resemble_testutil::{Answer, Sandbox, fuse_works, names, pack};
 
 fn args(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()

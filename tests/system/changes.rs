@@ -1,8 +1,8 @@
 use std::fs;
 use std::io::Write;
 
-use resemble_tests::text::{edited, prose};
-use resemble_tests::{Daemon, Sandbox, fuse_works, names};
+use resemble_testutil::text::{edited, prose};
+use resemble_testutil::{Daemon, Sandbox, fuse_works, names};
 
 /// A watched tree with one text and its edited version, mounted.
 struct Scene {

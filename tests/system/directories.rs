@@ -1,7 +1,7 @@
 use std::fs;
 
-use resemble_tests::text::prose;
-use resemble_tests::{Sandbox, fuse_works, names};
+use resemble_testutil::text::prose;
+use resemble_testutil::{Sandbox, fuse_works, names};
 
 const NAMES: [&str; 5] = ["readme", "src/main", "src/part", "doc/one", "doc/two"];
 

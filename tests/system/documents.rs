@@ -1,9 +1,9 @@
 use std::fs;
 use std::path::Path;
 
-use resemble_tests::pack::{mail, zip};
-use resemble_tests::text::prose;
-use resemble_tests::{Daemon, Sandbox, fuse_works, names};
+use resemble_testutil::pack::{mail, zip};
+use resemble_testutil::text::prose;
+use resemble_testutil::{Daemon, Sandbox, fuse_works, names};
 
 /// A document that another program made.
 fn sample(name: &str) -> Vec<u8> {

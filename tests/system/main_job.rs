@@ -1,8 +1,8 @@
 use std::ffi::OsString;
 use std::fs;
 
-use resemble_tests::text::{edited, prose};
-use resemble_tests::{Sandbox, fuse_works, names};
+use resemble_testutil::text::{edited, prose};
+use resemble_testutil::{Sandbox, fuse_works, names};
 
 fn listing(sandbox: &Sandbox, file: &str) -> Vec<OsString> {
     names(sandbox.mount(file).join(".similar"))

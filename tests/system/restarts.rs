@@ -1,8 +1,8 @@
 use std::fs;
 
-use resemble_tests::storm::Storm;
-use resemble_tests::text::{edited, prose};
-use resemble_tests::{Sandbox, fuse_works, names};
+use resemble_testutil::storm::Storm;
+use resemble_testutil::text::{edited, prose};
+use resemble_testutil::{Sandbox, fuse_works, names};
 
 #[test]
 fn a_restart_reads_only_what_changed() {

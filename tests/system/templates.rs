@@ -3,8 +3,8 @@ use std::fs;
 
 use rustix::fs::inotify;
 
-use resemble_tests::text::{edited, prose};
-use resemble_tests::{Daemon, Sandbox, fuse_works, names};
+use resemble_testutil::text::{edited, prose};
+use resemble_testutil::{Daemon, Sandbox, fuse_works, names};
 
 /// Pages of one process: a long preamble, then a text of its own. `page-0b` is a version of
 /// `page-0`.

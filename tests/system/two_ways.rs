@@ -1,8 +1,8 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use resemble_tests::Sandbox;
-use resemble_tests::text::{edited, prose};
+use resemble_testutil::Sandbox;
+use resemble_testutil::text::{edited, prose};
 
 /// A small collection: versions, parts, copies, hard links, boilerplate, hostile names.
 fn collection(sandbox: &Sandbox) {

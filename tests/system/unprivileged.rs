@@ -2,8 +2,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use resemble_tests::text::{edited, prose};
-use resemble_tests::{Answer, Sandbox, fuse_works};
+use resemble_testutil::text::{edited, prose};
+use resemble_testutil::{Answer, Sandbox, fuse_works};
 
 /// As an ordinary user, through fusermount3, in a mount namespace of its own where /dev/fuse is
 /// open to all (as it is on a desktop).

@@ -3,8 +3,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use resemble_tests::text::{edited, prose};
-use resemble_tests::{Daemon, Sandbox, fuse_works, is_installed, names};
+use resemble_testutil::text::{edited, prose};
+use resemble_testutil::{Daemon, Sandbox, fuse_works, is_installed, names};
 
 /// A home with versions, a file that is alone, and a copy.
 fn home() -> Sandbox {

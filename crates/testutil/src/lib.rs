@@ -55,7 +55,7 @@ fn programs() -> &'static Path {
         if profile.file_name() == Some(OsStr::new("release")) {
             build.arg("--release");
         }
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
         build.arg("--manifest-path").arg(manifest);
         assert!(
             build.status().expect("cargo runs").success(),
