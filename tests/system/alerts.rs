@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 use resemble_testutil::Sandbox;
-use resemble_testutil::text::{edited, prose};
+use resemble_testutil::prose::{edited, prose};
 
 fn alerts(sandbox: &Sandbox) -> Vec<serde_json::Value> {
     let answer = sandbox.resemble(["alerts", "--format", "json"]).json();

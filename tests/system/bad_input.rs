@@ -2,17 +2,16 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
-use std::process::Command;
 
-use resemble_testutil::text::{edited, prose};
-use resemble_testutil::{Answer, Sandbox, fuse_works, names};
+use resemble_testutil::prose::{edited, prose};
+use resemble_testutil::{Ran, Sandbox, fill, fuse_works, names, tmpfs};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 /// One sentence on stderr, and the exit code.
 #[track_caller]
-fn refused(answer: Answer, code: i32, word: &str) {
+fn refused(answer: Ran, code: i32, word: &str) {
     let answer = answer.exits(code);
-    let said = answer.err();
+    let said = answer.err;
     assert!(said.contains(word), "{said:?} does not say {word:?}");
     assert_eq!(said.trim_end().lines().count(), 1, "one sentence: {said}");
     assert!(!said.contains("panicked"), "{said}");
@@ -27,9 +26,9 @@ fn a_missing_root_is_refused() {
         .arg(&missing)
         .output()
         .expect("it runs");
-    refused(Answer(output), 2, "missing");
+    refused(Ran::from(output), 2, "missing");
     let output = sandbox.program("resembled").output().expect("it runs");
-    refused(Answer(output), 2, "nothing to watch");
+    refused(Ran::from(output), 2, "nothing to watch");
     refused(
         sandbox.resemble([OsStr::new("pairs"), missing.as_os_str()]),
         2,
@@ -51,7 +50,7 @@ fn a_root_inside_another_is_refused() {
         .arg(sandbox.path("tree"))
         .arg(sandbox.tree("sub"))
         .output();
-    refused(Answer(output.expect("it runs")), 2, "lies in");
+    refused(Ran::from(output.expect("it runs")), 2, "lies in");
 }
 
 #[test]
@@ -140,9 +139,9 @@ fn hostile_names_types_and_sizes_are_served_or_left_out_and_counted() {
     let wanted = sandbox.tree(hostile);
     let raw = wanted.as_os_str().as_bytes();
     assert!(
-        found.0.stdout.windows(raw.len()).any(|w| w == raw),
+        found.out.windows(raw.len()).any(|w| w == raw),
         "{}",
-        found.out()
+        found.text()
     );
 }
 
@@ -177,20 +176,20 @@ fn an_unreadable_file_is_counted_and_the_rest_is_served() {
         .args(["pairs", "--format", "json"])
         .arg(sandbox.path("tree"))
         .output();
-    let answer = Answer(output.expect("it runs")).exits(2);
+    let answer = Ran::from(output.expect("it runs")).exits(2);
     assert_eq!(
         answer.json()["pairs"].as_array().map(Vec::len),
         Some(1),
         "{}",
-        answer.out()
+        answer.text()
     );
     assert_eq!(
         answer.json()["errors"].as_array().map(Vec::len),
         Some(1),
         "{}",
-        answer.out()
+        answer.text()
     );
-    assert!(answer.err().contains("secret.txt"), "{}", answer.err());
+    assert!(answer.err.contains("secret.txt"), "{}", answer.err);
 }
 
 #[test]
@@ -210,47 +209,25 @@ fn a_file_truncated_and_rewritten_while_it_is_read_ends_right() {
     daemon.assert_true();
 }
 
-/// Runs the test body only where a small file system can be mounted.
-fn small_disk(sandbox: &Sandbox, megabytes: u32) -> bool {
-    fs::create_dir_all(sandbox.path("disk")).expect("a folder");
-    let size = format!("size={megabytes}m");
-    let mut mount = Command::new("mount");
-    mount
-        .args(["-t", "tmpfs", "-o", &size, "tmpfs"])
-        .arg(sandbox.path("disk"));
-    let made = mount.status().is_ok_and(|s| s.success());
-    if !made {
-        eprintln!("\n*** SKIPPED, NOT TESTED: no tmpfs can be mounted here ***\n");
-    }
-    made
-}
-
 #[test]
 fn a_full_disk_keeps_the_old_answers_and_resumes_by_itself() {
     let sandbox = Sandbox::new();
-    if !small_disk(&sandbox, 12) {
+    let Some(disk) = tmpfs(sandbox.path("disk"), "12m") else {
         return;
-    }
+    };
     let text = prose(3, 9_000);
     sandbox.write("a.txt", &text);
     sandbox.write("b.txt", edited(&text, 1, 2));
-    let state = sandbox.path("disk/state");
+    let state = disk.path("state");
     let daemon = sandbox.daemon([OsStr::new("--state"), state.as_os_str()]);
     daemon.sync();
     // Somebody else fills the disk; then the tree grows.
-    let fill = fs::File::create(sandbox.path("disk/fill")).expect("a file");
-    let mut full = &fill;
-    while std::io::Write::write(&mut full, &[1; 4096]).is_ok_and(|n| n > 0) {}
+    fill(&disk.path("fill"));
     for n in 0..400 {
         sandbox.write(format!("more/{n}.txt"), prose(n, 40_000));
     }
     let late = sandbox.resemble(["sync", "--timeout", "10"]);
-    assert_eq!(
-        late.code(),
-        1,
-        "not in while the disk is full: {}",
-        late.err()
-    );
+    assert_eq!(late.code, 1, "not in while the disk is full: {}", late.err);
     let degraded = daemon.status()["degraded"].to_string();
     assert!(degraded.contains("no space left"), "{degraded}");
     let file = sandbox.tree("a.txt");
@@ -258,24 +235,17 @@ fn a_full_disk_keeps_the_old_answers_and_resumes_by_itself() {
         .resemble([OsStr::new("find"), file.as_os_str()])
         .success();
     assert!(
-        found.out().contains("b.txt"),
+        found.text().contains("b.txt"),
         "old answers stay: {}",
-        found.out()
+        found.text()
     );
-    fs::remove_file(sandbox.path("disk/fill")).expect("room again");
-    drop(fill);
+    fs::remove_file(disk.path("fill")).expect("room again");
     daemon.assert_true();
     assert_eq!(
         daemon.status()["degraded"].as_array().map(Vec::len),
         Some(0)
     );
     assert_eq!(daemon.stop(), 0);
-    drop(
-        Command::new("umount")
-            .arg("-l")
-            .arg(sandbox.path("disk"))
-            .status(),
-    );
 }
 
 #[test]
@@ -293,7 +263,7 @@ fn a_mount_point_that_is_not_empty_is_refused() {
         .arg("--mount")
         .arg(sandbox.mount(""))
         .arg(sandbox.path("tree"));
-    refused(Answer(command.output().expect("it runs")), 2, "empty");
+    refused(Ran::from(command.output().expect("it runs")), 2, "empty");
     assert_eq!(
         fs::read(sandbox.mount("mine")).expect("still there"),
         b"precious"
@@ -320,7 +290,7 @@ fn the_mount_point_may_lie_in_the_watched_root_but_a_root_not_in_a_mount() {
         .program("resembled")
         .arg(inside.join("tree-file.txt"))
         .output();
-    refused(Answer(output.expect("it runs")), 2, "");
+    refused(Ran::from(output.expect("it runs")), 2, "");
     assert_eq!(daemon.stop(), 0);
 }
 
@@ -334,8 +304,8 @@ fn usage_errors_exit_2() {
         &["--bogus"],
     ] {
         let answer = sandbox.resemble(args);
-        assert_eq!(answer.code(), 2, "{args:?}: {}", answer.err());
-        assert!(!answer.err().is_empty());
+        assert_eq!(answer.code, 2, "{args:?}: {}", answer.err);
+        assert!(!answer.err.is_empty());
     }
     let config = sandbox.path("bad.toml");
     fs::write(&config, "state = \"/tmp\"\ncolour = 3\n").expect("a file");
@@ -345,10 +315,10 @@ fn usage_errors_exit_2() {
         .arg(&config)
         .arg(sandbox.path("tree"))
         .output();
-    let answer = Answer(output.expect("it runs")).exits(2);
+    let answer = Ran::from(output.expect("it runs")).exits(2);
     assert!(
-        answer.err().contains("line 2") && answer.err().contains("colour"),
+        answer.err.contains("line 2") && answer.err.contains("colour"),
         "{}",
-        answer.err()
+        answer.err
     );
 }

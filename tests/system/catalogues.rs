@@ -2,8 +2,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-use resemble_testutil::text::{edited, prose};
-use resemble_testutil::{Answer, Sandbox, fuse_works, names, pack};
+use resemble_testutil::prose::{edited, prose};
+use resemble_testutil::{Ran, Sandbox, fuse_works, names, pack};
 
 fn args(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
@@ -32,7 +32,7 @@ fn disk_and_documents(sandbox: &Sandbox) {
     sandbox.write("work/new.txt", prose(6, 5_000));
 }
 
-fn export(sandbox: &Sandbox, words: &[&str]) -> Answer {
+fn export(sandbox: &Sandbox, words: &[&str]) -> Ran {
     sandbox
         .resemble(args(&[&["export"], words].concat()))
         .success()
@@ -72,13 +72,13 @@ fn a_disk_that_is_gone_is_asked_about() {
             .map(|mut question| {
                 question.extend(args(&["--format", "json", "--local"]));
                 let answer = sandbox.resemble(&question);
-                assert_eq!(answer.err(), "", "{question:?}");
+                assert_eq!(answer.err, "", "{question:?}");
                 // What names the disk, and the times: a catalogue has whole seconds.
                 let text = answer
-                    .out()
+                    .text()
                     .replace("disk.cat:", "disk")
                     .replace("disk.cat", "disk");
-                (text, answer.code())
+                (text, answer.code)
             })
             .collect()
     };
@@ -97,7 +97,7 @@ fn a_disk_that_is_gone_is_asked_about() {
     // A question about live files alone is what it was, and knows nothing of the disk.
     let alone = sandbox.resemble(["groups", "tree/work", "--local"]);
     let fresh = sandbox.resemble(["groups", "tree/work", "--local", "--no-cache"]);
-    assert_eq!(alone.out(), fresh.out());
+    assert_eq!(alone.text(), fresh.text());
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
     daemon.sync();
     let before = (
         daemon.dump(),
-        sandbox.resemble(["find", "tree/work/report.txt"]).out(),
+        sandbox.resemble(["find", "tree/work/report.txt"]).text(),
     );
     sandbox.resemble(["import", "disk.cat"]).success();
     fs::remove_file(sandbox.path("disk.cat")).expect("gone");
@@ -145,11 +145,11 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
             let daemon = sandbox.resemble(args(words));
             let local = sandbox.resemble(args(&[words, &["--local"]].concat()));
             assert_eq!(
-                (daemon.out(), daemon.code()),
-                (local.out(), local.code()),
+                (daemon.text(), daemon.code),
+                (local.text(), local.code),
                 "{words:?}"
             );
-            daemon.out()
+            daemon.text()
         };
         for format in ["text", "json", "csv", "tsv"] {
             both_ways(&["compare", "disk:", "tree/work", "--format", format]);
@@ -177,7 +177,7 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
         both_ways(&[&["lost", "disk:/2019/letter.txt"], &within[..]].concat());
         both_ways(&[&["lost", "tree/gone/2019/letter.txt"], &within[..]].concat());
         both_ways(&[&["history", "disk:/2019/letter.txt"], &within[..]].concat());
-        let everywhere = sandbox.resemble(["find", "tree/work/report.txt"]).out();
+        let everywhere = sandbox.resemble(["find", "tree/work/report.txt"]).text();
         assert!(
             everywhere.contains("100%  identical  disk:/2019/report.txt"),
             "{everywhere}"
@@ -186,7 +186,7 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
         let filtered = |words: &[&str]| {
             let words = [&["find", "tree/work/report.txt"], words].concat();
             let found = sandbox.resemble(args(&words));
-            (found.code(), found.out())
+            (found.code, found.text())
         };
         let all = filtered(&["--include", "*.txt"]);
         assert_eq!(all, (0, everywhere.clone()));
@@ -197,7 +197,7 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
         ] {
             assert_eq!(filtered(&words), (1, String::new()), "{words:?}");
         }
-        let status = sandbox.resemble(["status"]).success().out();
+        let status = sandbox.resemble(["status"]).success().text();
         assert!(status.contains("disk:  catalogue"), "{status}");
     };
     ask();
@@ -209,7 +209,7 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
     assert_eq!(daemon.dump(), before.0);
     sandbox.resemble(["watch", "remove", "disk:"]).success();
     assert_eq!(
-        sandbox.resemble(["find", "tree/work/report.txt"]).out(),
+        sandbox.resemble(["find", "tree/work/report.txt"]).text(),
         before.1
     );
     sandbox.resemble(["watch", "remove", "disk:"]).exits(2);
@@ -217,9 +217,9 @@ fn a_kept_catalogue_takes_part_until_it_is_forgotten() {
         .resemble(["compare", "disk:", "tree/work", "--local"])
         .exits(2);
     assert!(
-        gone.err().contains("no catalogue \"disk\" was imported"),
+        gone.err.contains("no catalogue \"disk\" was imported"),
         "{}",
-        gone.err()
+        gone.err
     );
 }
 
@@ -245,7 +245,7 @@ fn the_overlay_and_alerts_leave_catalogues_out() {
     let found = sandbox
         .resemble(["find", "tree/work/here.txt"])
         .success()
-        .out();
+        .text();
     assert!(found.contains("disk:/only here.txt"), "{found}");
     assert_eq!(similar("work/letter-2.txt"), before);
     assert_eq!(similar("work/here.txt"), Vec::<OsString>::new());
@@ -262,11 +262,7 @@ fn what_is_not_here_is_said() {
     let ask = |words: &[&str], code| sandbox.resemble(args(words)).exits(code);
     let not_here = |words: &[&str]| {
         let answer = ask(words, 2);
-        assert!(
-            answer.err().contains("only a catalogue"),
-            "{}",
-            answer.err()
-        );
+        assert!(answer.err.contains("only a catalogue"), "{}", answer.err);
         answer
     };
     not_here(&["why", "disk.cat:/2019/report.txt", "tree/work/report.txt"]);
@@ -278,12 +274,12 @@ fn what_is_not_here_is_said() {
         "--exact",
     ]);
     assert!(
-        found.out().contains("disk.cat:/2019/letter.txt"),
+        found.text().contains("disk.cat:/2019/letter.txt"),
         "{}",
-        found.out()
+        found.text()
     );
     let plan = ask(&["groups", "disk.cat", "tree", "--plan", "hardlink"], 2);
-    assert!(plan.err().contains("files that are here"), "{}", plan.err());
+    assert!(plan.err.contains("files that are here"), "{}", plan.err);
     ask(&["covered", "disk.cat", "--by", "tree"], 2);
 
     sandbox.write("two/report.txt", prose(1, 20_000));
@@ -326,8 +322,8 @@ fn bad_catalogues_are_refused() {
             &["import", "bad.cat", "--local"],
         ] {
             let answer = sandbox.resemble(args(words)).exits(2);
-            assert_eq!(answer.err().lines().count(), 1, "{}", answer.err());
-            assert!(answer.err().contains(why), "{}", answer.err());
+            assert_eq!(answer.err.lines().count(), 1, "{}", answer.err);
+            assert!(answer.err.contains(why), "{}", answer.err);
         }
     };
     refused(&sound[..sound.len() / 2], "damaged");
@@ -340,7 +336,7 @@ fn bad_catalogues_are_refused() {
     );
     let other = ["compare", "other.cat", "tree", "--local"];
     let answer = sandbox.resemble(args(&other)).exits(2);
-    assert!(answer.err().contains("--chunk-size"), "{}", answer.err());
+    assert!(answer.err.contains("--chunk-size"), "{}", answer.err);
     let same = [&other[..], &["--chunk-size", "4096"]].concat();
     sandbox.resemble(args(&same)).exits(1);
 
@@ -399,7 +395,7 @@ fn every_holder_of_a_part_is_found() {
             ask(&["--format", format]),
             ask(&["--format", format, "--local"]),
         );
-        assert_eq!(daemon.out(), local.out());
+        assert_eq!(daemon.text(), local.text());
     }
     let answer = ask(&["--format", "json"]).json();
     let holders = answer["holders"].as_array().expect("rows");
@@ -433,9 +429,12 @@ fn every_holder_of_a_part_is_found() {
         assert!(to >= part.end && to < part.end + 20, "{row}");
     }
     assert_eq!(answer["total"], 5);
-    let quick = ask(&["--quick", "--format", "tsv"]).out();
-    assert_eq!(quick, ask(&["--format", "tsv"]).out());
-    assert_eq!(quick, ask(&["--quick", "--format", "tsv", "--local"]).out());
+    let quick = ask(&["--quick", "--format", "tsv"]).text();
+    assert_eq!(quick, ask(&["--format", "tsv"]).text());
+    assert_eq!(
+        quick,
+        ask(&["--quick", "--format", "tsv", "--local"]).text()
+    );
     // A part in a file too large to have kept a sample of it, because everything is read.
     let large = [
         &prose(80, 400_000)[..],
@@ -445,18 +444,18 @@ fn every_holder_of_a_part_is_found() {
     .concat();
     sandbox.write("large.txt", large);
     daemon.sync();
-    let read = ask(&["--format", "tsv"]).out();
-    assert_eq!(read, ask(&["--format", "tsv", "--local"]).out());
+    let read = ask(&["--format", "tsv"]).text();
+    assert_eq!(read, ask(&["--format", "tsv", "--local"]).text());
     assert!(read.contains("tree/large.txt\t3"), "{read}");
-    assert_eq!(ask(&["--quick", "--format", "tsv"]).out(), quick);
+    assert_eq!(ask(&["--quick", "--format", "tsv"]).text(), quick);
     fs::remove_file(sandbox.tree("large.txt")).expect("gone");
     daemon.sync();
     // With less asked for, the crumb as well; --top cuts and says so.
-    let more = ask(&["--min-shared", "100", "--format", "tsv"]).out();
+    let more = ask(&["--min-shared", "100", "--format", "tsv"]).text();
     assert!(more.contains("tree/crumb.txt"), "{more}");
     assert_eq!(
         ask(&["--top", "2", "--format", "tsv"])
-            .out()
+            .text()
             .lines()
             .count(),
         2
@@ -464,7 +463,7 @@ fn every_holder_of_a_part_is_found() {
     let everywhere = sandbox
         .resemble(["find", "tree/secret.txt", "--holders"])
         .success();
-    assert_eq!(everywhere.out().lines().count(), 5);
+    assert_eq!(everywhere.text().lines().count(), 5);
     let none = sandbox.resemble(["find", "tree/other/50.txt", "--holders", "--in", "tree/a"]);
     none.exits(1);
 }
@@ -484,7 +483,7 @@ fn chunks_are_lines_for_sort() {
         sandbox
             .resemble(args(&[&["dump", form, "tree"], local].concat()))
             .success()
-            .out()
+            .text()
     };
     let chunks = dump("--chunks", &[]);
     assert_eq!(chunks, dump("--chunks", &["--local"]));

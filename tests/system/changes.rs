@@ -1,7 +1,7 @@
 use std::fs;
 use std::io::Write;
 
-use resemble_testutil::text::{edited, prose};
+use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Daemon, Sandbox, fuse_works, names};
 
 /// A watched tree with one text and its edited version, mounted.

@@ -1,6 +1,6 @@
 use std::fs;
 
-use resemble_testutil::text::prose;
+use resemble_testutil::prose::prose;
 use resemble_testutil::{Sandbox, fuse_works, names};
 
 const NAMES: [&str; 5] = ["readme", "src/main", "src/part", "doc/one", "doc/two"];

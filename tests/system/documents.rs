@@ -2,7 +2,7 @@ use std::fs;
 use std::path::Path;
 
 use resemble_testutil::pack::{mail, zip};
-use resemble_testutil::text::prose;
+use resemble_testutil::prose::prose;
 use resemble_testutil::{Daemon, Sandbox, fuse_works, names};
 
 /// A document that another program made.
@@ -158,7 +158,7 @@ fn a_file_in_an_archive_in_a_mail_is_found_with_its_path() {
     let local = found(&sandbox, &["find", &member, "--in", &tree, "--local"]);
     assert_eq!(paths(&local), ["a.txt"]);
     let text = sandbox.tree("a.txt").display().to_string();
-    let why = sandbox.resemble(["why", &member, &text]).success().out();
+    let why = sandbox.resemble(["why", &member, &text]).success().text();
     assert!(why.contains("identical"), "{why}");
     sandbox
         .resemble(["why", &format!("{member}!no"), &text])
@@ -288,12 +288,12 @@ fn two_ways_have_the_same_bytes_for_documents_too() {
     ] {
         for format in ["text", "json"] {
             let with = [&question[..], &["--format", format]].concat();
-            let asked = sandbox.resemble(&with).success().out();
+            let asked = sandbox.resemble(&with).success().text();
             for further in [vec!["--local"], vec!["--local", "--no-cache"]] {
                 let alone = sandbox
                     .resemble([&with[..], &further].concat())
                     .success()
-                    .out();
+                    .text();
                 if question.contains(&"--memory") && format == "json" {
                     continue;
                 }
@@ -345,7 +345,10 @@ fn two_invoices_are_said_to_differ_only_in_numbers() {
     sandbox.write("17.eml", mail(&text(17, "1,234.50"), &[]));
     sandbox.write("18.eml", mail(&text(18, "990.00"), &[]));
     let (a, b) = (sandbox.tree("17.eml"), sandbox.tree("18.eml"));
-    let answer = sandbox.resemble([Path::new("why"), &a, &b]).success().out();
+    let answer = sandbox
+        .resemble([Path::new("why"), &a, &b])
+        .success()
+        .text();
     assert!(
         answer.contains("they differ only in numbers: 17 → 18, 1,234.50 → 990.00"),
         "{answer}"

@@ -110,10 +110,11 @@ fn code(text: &str) -> String {
 }
 
 /// What each crate may know of the others. Everything else is forbidden.
-const MAY_USE: [(&str, &[&str]); 14] = [
+const MAY_USE: [(&str, &[&str]); 15] = [
     ("core", &[]),
     ("mapped", &[]),
     ("mounts", &[]),
+    ("testutil", &[]),
     ("methods", &["core"]),
     ("extract", &[]),
     ("proto", &["core"]),
@@ -146,6 +147,16 @@ fn dependencies_point_one_way() {
                 assert!(allowed.contains(&ours), "{krate} must not depend on {ours}");
             }
         }
+    }
+}
+
+/// What tests have in common is a dependency of tests alone.
+#[test]
+fn no_program_links_what_tests_have_in_common() {
+    for member in members() {
+        let krate = member.rsplit('/').next().unwrap_or_default();
+        let is_linked = dependencies(krate).contains(&"resemble-testutil".to_owned());
+        assert!(!is_linked, "{member} links resemble-testutil");
     }
 }
 

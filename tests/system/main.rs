@@ -51,12 +51,5 @@ mod pages;
 /// No test file is forgotten in the list above.
 #[test]
 fn every_test_file_is_in_the_list() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("system");
-    let list = std::fs::read_to_string(folder.join("main.rs")).expect("this file");
-    for entry in std::fs::read_dir(folder).expect("the folder of the tests") {
-        let name = entry.expect("an entry").file_name();
-        let module = name.to_string_lossy().replace(".rs", "");
-        let listed = module == "main" || list.contains(&format!("\nmod {module};"));
-        assert!(listed, "{module} is not in tests/system/main.rs");
-    }
+    resemble_testutil::every_file_is_a_module(concat!(env!("CARGO_MANIFEST_DIR"), "/system"));
 }

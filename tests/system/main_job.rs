@@ -1,7 +1,7 @@
 use std::ffi::OsString;
 use std::fs;
 
-use resemble_testutil::text::{edited, prose};
+use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Sandbox, fuse_works, names};
 
 fn listing(sandbox: &Sandbox, file: &str) -> Vec<OsString> {

@@ -1,8 +1,8 @@
 use std::fs;
 
 use resemble_testutil::Sandbox;
+use resemble_testutil::prose::prose;
 use resemble_testutil::storm::Storm;
-use resemble_testutil::text::prose;
 use rustix::process::Signal;
 
 #[test]

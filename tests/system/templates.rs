@@ -3,7 +3,7 @@ use std::fs;
 
 use rustix::fs::inotify;
 
-use resemble_testutil::text::{edited, prose};
+use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Daemon, Sandbox, fuse_works, names};
 
 /// Pages of one process: a long preamble, then a text of its own. `page-0b` is a version of
@@ -22,8 +22,8 @@ fn pages(sandbox: &Sandbox) {
 fn asked(sandbox: &Sandbox, args: &[&OsStr], extra: &[&str]) -> String {
     let args = args.iter().copied().chain(extra.iter().map(OsStr::new));
     let answer = sandbox.resemble(args);
-    assert!(answer.code() < 2, "{}", answer.err());
-    answer.out()
+    assert!(answer.code < 2, "{}", answer.err);
+    answer.text()
 }
 
 /// Files and bytes read since the start of the daemon.
@@ -203,8 +203,8 @@ fn a_damaged_file_of_templates_costs_one_sentence() {
         sandbox.resemble(find.iter().copied().chain(["--local".as_ref()])),
     );
     assert_eq!(by_daemon.lines().count(), 6, "answers go on without it");
-    assert_eq!(local.out(), by_daemon);
-    let sentence = local.err();
+    assert_eq!(local.text(), by_daemon);
+    let sentence = local.err;
     assert!(
         sentence.contains("templates.json") && sentence.lines().count() == 1,
         "{sentence}"
@@ -219,7 +219,7 @@ fn a_damaged_file_of_templates_costs_one_sentence() {
     );
     for refused in [mark(), sandbox.resemble(["templates", "list"])] {
         let refused = refused.exits(2);
-        assert_eq!(refused.err().lines().count(), 1, "{}", refused.err());
+        assert_eq!(refused.err.lines().count(), 1, "{}", refused.err);
     }
     assert_eq!(fs::read(&file).expect("there"), &whole[..whole.len() / 2]);
     fs::write(&file, &whole).expect("mended");
@@ -252,14 +252,14 @@ fn bad_orders_are_refused_in_one_sentence() {
     for order in orders {
         let args = std::iter::once(word("templates")).chain(order.clone());
         let refused = sandbox.resemble(args).exits(2);
-        assert!(!refused.err().is_empty(), "{order:?}");
+        assert!(!refused.err.is_empty(), "{order:?}");
         assert!(
-            refused.err().lines().count() == 1,
+            refused.err.lines().count() == 1,
             "{order:?}: {}",
-            refused.err()
+            refused.err
         );
-        assert!(refused.out().is_empty(), "{order:?}");
+        assert!(refused.text().is_empty(), "{order:?}");
     }
     let list = sandbox.resemble(["templates", "list"]).exits(1);
-    assert!(list.out().is_empty());
+    assert!(list.text().is_empty());
 }

@@ -2,7 +2,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use resemble_testutil::Sandbox;
-use resemble_testutil::text::{edited, prose};
+use resemble_testutil::prose::{edited, prose};
 
 /// A small collection: versions, parts, copies, hard links, boilerplate, hostile names.
 fn collection(sandbox: &Sandbox) {
@@ -197,8 +197,8 @@ fn the_order_for_archives_is_the_same() {
     );
     let null = sandbox.resemble(order(&["-0"])).success();
     let local = sandbox.resemble(order(&["-0", "--local"])).success();
-    assert_eq!(null.0.stdout, local.0.stdout);
-    let names: Vec<&[u8]> = null.0.stdout.split(|byte| *byte == 0).collect();
+    assert_eq!(null.out, local.out);
+    let names: Vec<&[u8]> = null.out.split(|byte| *byte == 0).collect();
     // 6 × 7 files, the odd one, a hard link, the empty one; and what is behind the last NUL.
     assert_eq!(names.len(), 6 * 7 + 3 + 1);
     let distinct: std::collections::HashSet<_> = names.iter().collect();
@@ -234,8 +234,8 @@ fn templates_count_in_dirs_and_compare() {
     let asked = |question: &[OsString]| -> serde_json::Value {
         let format = ["--format".into(), "json".into()];
         let answer = sandbox.resemble(question.iter().chain(&format));
-        assert!(answer.code() < 2, "{}", answer.err());
-        serde_json::from_str(&answer.out()).expect("JSON")
+        assert!(answer.code < 2, "{}", answer.err);
+        serde_json::from_str(&answer.text()).expect("JSON")
     };
     let both = || {
         same_both_ways(
@@ -312,8 +312,8 @@ fn nothing_found_is_the_same_answer() {
         let ask = |extra: &[&str]| {
             let extra = extra.iter().map(OsString::from).collect::<Vec<_>>();
             let answer = sandbox.resemble(question.iter().chain(&extra));
-            assert_eq!(answer.code(), 1, "{question:?}: {}", answer.err());
-            (answer.out(), answer.err())
+            assert_eq!(answer.code, 1, "{question:?}: {}", answer.err);
+            (answer.text(), answer.err)
         };
         for format in ["text", "json"] {
             let daemon = ask(&["--format", format]);
@@ -388,14 +388,14 @@ fn same_both_ways(sandbox: &Sandbox, questions: Vec<Vec<OsString>>, formats: &[&
                     .chain([OsStr::new("--local"), OsStr::new("--no-cache")]),
             );
             assert_eq!(
-                asked.code(),
-                local.code(),
+                asked.code,
+                local.code,
                 "{args:?} {}",
-                asked.err() + &local.err()
+                asked.err + &local.err
             );
-            assert!(!asked.0.stdout.is_empty(), "{args:?}: {}", asked.err());
-            assert_eq!(asked.out(), local.out(), "{args:?}");
-            assert_eq!(local.out(), again.out(), "{args:?} without the cache");
+            assert!(!asked.out.is_empty(), "{args:?}: {}", asked.err);
+            assert_eq!(asked.text(), local.text(), "{args:?}");
+            assert_eq!(local.text(), again.text(), "{args:?} without the cache");
         }
     }
 }
@@ -415,7 +415,7 @@ fn the_cache_is_right_after_changes() {
         sandbox
             .resemble(args.into_iter().chain(extra.iter().map(OsStr::new)))
             .success()
-            .out()
+            .text()
     };
     assert_eq!(ask(&[]), ask(&["--no-cache"]));
     sandbox.write("family 1/v1.txt", prose(4_000, 9_000));
@@ -436,7 +436,7 @@ fn standard_input_and_unwatched_files_are_looked_up() {
     let found = sandbox
         .resemble([OsStr::new("find"), outside.as_os_str()])
         .success()
-        .out();
+        .text();
     assert!(found.contains("family 4/v2.txt"), "{found}");
     let input = std::fs::File::open(&outside).expect("a file");
     let mut command = sandbox.program("resemble");

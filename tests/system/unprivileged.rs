@@ -2,8 +2,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use resemble_testutil::text::{edited, prose};
-use resemble_testutil::{Answer, Sandbox, fuse_works};
+use resemble_testutil::prose::{edited, prose};
+use resemble_testutil::{Ran, Sandbox, fuse_works, skipped};
 
 /// As an ordinary user, through fusermount3, in a mount namespace of its own where /dev/fuse is
 /// open to all (as it is on a desktop).
@@ -15,13 +15,7 @@ fn an_ordinary_user_mounts_through_fusermount3() {
     if !rustix::process::geteuid().is_root()
         || Command::new("fusermount3").arg("-V").output().is_err()
     {
-        eprintln!(
-            "\n*** SKIPPED, NOT TESTED: needs root (to become another user) and fusermount3 ***\n"
-        );
-        assert!(
-            std::env::var_os("RESEMBLE_REQUIRE_FUSE").is_none(),
-            "required"
-        );
+        skipped("it takes root (to become another user) and fusermount3");
         return;
     }
     let sandbox = Sandbox::new();
@@ -71,16 +65,10 @@ fn an_ordinary_user_mounts_through_fusermount3() {
     command
         .args(["-m", "sh", "-c", script, "sh"])
         .arg(sandbox.path(""));
-    let answer = Answer(command.output().expect("unshare runs"));
+    let answer = Ran::from(command.output().expect("unshare runs"));
     let log = sandbox.log();
-    assert_eq!(
-        answer.code(),
-        0,
-        "{}\n{}\n{log}",
-        answer.out(),
-        answer.err()
-    );
-    let out = answer.out();
+    assert_eq!(answer.code, 0, "{}\n{}\n{log}", answer.text(), answer.err);
+    let out = answer.text();
     assert!(out.contains("%_b.txt"), "{out}\n{log}");
     assert!(
         out.contains("fuse.resemble") && out.contains("ro,"),

@@ -3,7 +3,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use resemble_testutil::text::{edited, prose};
+use resemble_testutil::prose::{edited, prose};
 use resemble_testutil::{Daemon, Sandbox, fuse_works, is_installed, names};
 
 /// A home with versions, a file that is alone, and a copy.
@@ -81,7 +81,7 @@ fn the_view_is_mounted_in_the_runtime_folder_and_linked() {
     let mount = &status["mounts"][0];
     assert_eq!(mount["path"], view_of(&sandbox).to_str().expect("text"));
     assert_eq!(mount["link"], link.to_str().expect("text"));
-    let said = sandbox.resemble(["status"]).out();
+    let said = sandbox.resemble(["status"]).text();
     assert!(said.contains("linked from"), "{said}");
     assert!(!sandbox.log().contains("lies in"), "{}", sandbox.log());
     assert_eq!(daemon.stop(), 0);
@@ -124,8 +124,8 @@ fn the_link_replaces_nothing_but_itself() {
     let mut command = sandbox.program("resembled");
     command.arg("--link").arg(&link).arg(sandbox.path("home"));
     let refused = sandbox.start(&mut command).expect_err("it does not start");
-    assert_eq!(refused.code(), 2);
-    assert!(refused.err().contains("is in the way"), "{}", refused.err());
+    assert_eq!(refused.code, 2);
+    assert!(refused.err.contains("is in the way"), "{}", refused.err);
     assert_eq!(fs::read(&link).expect("the file"), b"precious");
     // The folder was there before, left by the daemon that was killed.
     assert!(names(view_of(&sandbox)).is_empty(), "nothing stays mounted");
@@ -147,7 +147,7 @@ fn a_view_among_the_files_is_worth_a_warning() {
     // Who asks for it later is told at once.
     sandbox.resemble(["unmount"]).success();
     let asked = sandbox.resemble([OsStr::new("mount"), point.as_os_str()]);
-    assert_eq!(warnings(asked.success().err()), 1);
+    assert_eq!(warnings(asked.success().err), 1);
     assert_eq!(daemon.stop(), 0);
 }
 
@@ -193,7 +193,7 @@ fn questions_do_not_follow_the_link() {
         ])
         .success();
     let of_view = |line: &&str| line.contains("Similar");
-    let dump = dump.out();
+    let dump = dump.text();
     let lines: Vec<&str> = dump.lines().filter(of_view).collect();
     assert_eq!(lines.len(), 1, "the link and nothing behind it: {lines:?}");
     for way in [&[][..], &["--local"]] {
@@ -204,8 +204,12 @@ fn questions_do_not_follow_the_link() {
                 .chain([files.join("archive").as_os_str()])
                 .chain([OsStr::new("--by"), files.as_os_str()]),
         );
-        assert_eq!(covered.code(), 1, "{}", covered.out());
-        assert!(covered.out().contains("report-v2.txt"), "{}", covered.out());
+        assert_eq!(covered.code, 1, "{}", covered.text());
+        assert!(
+            covered.text().contains("report-v2.txt"),
+            "{}",
+            covered.text()
+        );
         let mirror = sandbox.path("mirror");
         fs::create_dir_all(&mirror).expect("a folder");
         let args = [
@@ -222,7 +226,7 @@ fn questions_do_not_follow_the_link() {
             compared.json()["summary"]["only-a"],
             4,
             "{}",
-            compared.out()
+            compared.text()
         );
     }
 }

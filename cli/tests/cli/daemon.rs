@@ -9,7 +9,9 @@ use resemble_core::Params;
 use resemble_core::params::ChunkParams;
 use resemble_proto::message::{Hello, Request};
 
-use crate::environment::{Environment, prose};
+use crate::environment;
+use resemble_testutil::finish;
+use resemble_testutil::prose::paragraphs;
 
 /// A daemon that answers each request with the lines that `answer` has for it, as long as there
 /// are connections; what was asked comes back from `join`.
@@ -93,7 +95,7 @@ fn covers(yes: bool) -> String {
 
 #[test]
 fn find_asks_the_daemon_and_prints_names_as_given() {
-    let env = Environment::new();
+    let env = environment();
     let file = env.write("a.txt", "x");
     let found = row(&env.path("docs/b.txt"));
     std::fs::create_dir(env.path("docs")).unwrap();
@@ -124,8 +126,8 @@ fn find_asks_the_daemon_and_prints_names_as_given() {
 
 #[test]
 fn a_file_that_the_daemon_does_not_know_is_digested_for_it() {
-    let env = Environment::new();
-    env.write("a.txt", prose(1, 20));
+    let env = environment();
+    env.write("a.txt", paragraphs(1, 20));
     let found = row(Path::new("/srv/b.txt"));
     let daemon = Daemon::start(&env.socket(), &hello(), move |request| {
         let text = serde_json::to_string(request).unwrap();
@@ -137,7 +139,7 @@ fn a_file_that_the_daemon_does_not_know_is_digested_for_it() {
     });
     env.run(["find", "a.txt"])
         .is(0, "97%  near  /srv/b.txt\n", "");
-    env.feed(["find", "-"], prose(1, 20).as_bytes())
+    env.feed(["find", "-"], paragraphs(1, 20).as_bytes())
         .is(0, "97%  near  /srv/b.txt\n", "");
     let asked: Vec<String> = daemon
         .stop()
@@ -163,9 +165,9 @@ fn a_file_that_the_daemon_does_not_know_is_digested_for_it() {
 
 #[test]
 fn what_it_does_not_watch_it_is_not_asked_about() {
-    let env = Environment::new();
-    env.write("docs/a.txt", prose(1, 20));
-    env.write("docs/b.txt", prose(1, 20));
+    let env = environment();
+    env.write("docs/a.txt", paragraphs(1, 20));
+    env.write("docs/b.txt", paragraphs(1, 20));
     let daemon = Daemon::start(&env.socket(), &hello(), |_| covers(false));
     env.run(["find", "docs/a.txt", "--in", "docs"])
         .is(0, "100%  identical  docs/b.txt\n", "");
@@ -174,9 +176,9 @@ fn what_it_does_not_watch_it_is_not_asked_about() {
 
 #[test]
 fn another_chunk_size_is_another_index() {
-    let env = Environment::new();
-    env.write("docs/a.txt", prose(1, 20));
-    env.write("docs/b.txt", prose(1, 20));
+    let env = environment();
+    env.write("docs/a.txt", paragraphs(1, 20));
+    env.write("docs/b.txt", paragraphs(1, 20));
     let small = Params {
         chunk: ChunkParams::scaled(256).unwrap(),
         ..Params::default()
@@ -199,14 +201,13 @@ fn another_chunk_size_is_another_index() {
 
 #[test]
 fn a_dead_socket_is_no_daemon_unless_it_was_named() {
-    let env = Environment::new();
-    env.write("docs/a.txt", prose(1, 20));
-    env.write("docs/b.txt", prose(1, 20));
+    let env = environment();
+    env.write("docs/a.txt", paragraphs(1, 20));
+    env.write("docs/b.txt", paragraphs(1, 20));
     let dead = env.path("dead");
     drop(UnixListener::bind(&dead).unwrap());
     let ask = ["pairs", "docs"];
-    let by_variable =
-        crate::environment::finish(env.command(ask).env("RESEMBLE_SOCKET", &dead), b"");
+    let by_variable = finish(env.command(ask).env("RESEMBLE_SOCKET", &dead), b"");
     by_variable.is(0, "100%  docs/a.txt  docs/b.txt\n", "");
     let named = env.run(["pairs", "docs", "--socket", dead.to_str().unwrap()]);
     assert_eq!((named.code, named.text()), (2, String::new()));
@@ -224,9 +225,9 @@ fn a_dead_socket_is_no_daemon_unless_it_was_named() {
 
 #[test]
 fn another_protocol_counts_as_none_and_is_said_with_v() {
-    let env = Environment::new();
-    env.write("docs/a.txt", prose(1, 20));
-    env.write("docs/b.txt", prose(1, 20));
+    let env = environment();
+    env.write("docs/a.txt", paragraphs(1, 20));
+    env.write("docs/b.txt", paragraphs(1, 20));
     let stranger = Hello {
         resemble: 99,
         ..hello()
@@ -247,7 +248,7 @@ fn another_protocol_counts_as_none_and_is_said_with_v() {
 
 #[test]
 fn status_sync_and_alerts() {
-    let env = Environment::new();
+    let env = environment();
     let status = |state: &str| {
         format!(
             r#"{{"roots":[{{"path":"/srv","files":2,"bytes":10,"state":"{state}","pending":0,"skipped":0,"unreadable":0}}],"index":{{"bytes":0,"contents":2,"chunks":2}},"clock":1,"fresh":true,"degraded":[]}}"#
@@ -298,7 +299,7 @@ fn status_sync_and_alerts() {
 
 #[test]
 fn orders_carry_absolute_paths() {
-    let env = Environment::new();
+    let env = environment();
     std::fs::create_dir(env.path("docs")).unwrap();
     std::os::unix::fs::symlink("docs", env.path("link")).unwrap();
     let root = r#"{"path":"/srv","origin":"kept"}"#;
@@ -335,7 +336,7 @@ fn orders_carry_absolute_paths() {
 /// It asked for the status as well, which walks through all rows of the index.
 #[test]
 fn nothing_found_is_one_question() {
-    let env = Environment::new();
+    let env = environment();
     env.write("a.txt", "x");
     let nothing = concat!(
         r#"{"header":{"fresh":true,"pending":0,"total":0,"shown":0,"looked":{"files":1234,"#,
@@ -360,7 +361,7 @@ fn nothing_found_is_one_question() {
 
 #[test]
 fn a_daemon_that_dies_in_the_middle_is_trouble() {
-    let env = Environment::new();
+    let env = environment();
     env.write("a.txt", "x");
     let found = row(Path::new("/srv/b.txt"));
     let daemon = Daemon::start(&env.socket(), &hello(), move |_| {
@@ -376,7 +377,7 @@ fn a_daemon_that_dies_in_the_middle_is_trouble() {
 
 #[test]
 fn a_scan_under_way_and_a_cut_are_said_on_standard_error() {
-    let env = Environment::new();
+    let env = environment();
     env.write("a.txt", "x");
     let found = row(Path::new("/srv/b.txt"));
     let daemon = Daemon::start(&env.socket(), &hello(), move |_| {

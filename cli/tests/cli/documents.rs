@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::environment::Environment;
+use resemble_testutil::Environment;
 
 fn common() -> Value {
     json!({"min": null, "min_shared": 256, "min_size": 0, "include": [], "exclude": [], "top": null,

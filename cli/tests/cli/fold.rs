@@ -2,17 +2,19 @@
 
 use std::fs;
 
-use crate::environment::{Environment, finish, prose};
+use crate::environment;
+use resemble_testutil::prose::paragraphs;
+use resemble_testutil::{Environment, finish};
 
 fn hits() -> Environment {
-    let env = Environment::new();
-    let text = prose(1, 200);
+    let env = environment();
+    let text = paragraphs(1, 200);
     env.write("d/a-copy.txt", &text);
     env.write("d/edited.txt", text.replacen("river", "brook", 2));
     env.write("d/original.txt", &text);
-    env.write("d/other.txt", prose(2, 200));
+    env.write("d/other.txt", paragraphs(2, 200));
     fs::hard_link(env.path("d/other.txt"), env.path("d/linked.txt")).unwrap();
-    env.write("d/not listed.txt", prose(2, 200));
+    env.write("d/not listed.txt", paragraphs(2, 200));
     env.write("d/short", "x");
     env
 }

@@ -7,14 +7,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::environment::{Environment, finish};
+use crate::environment;
+use resemble_testutil::{Environment, finish};
 
 /// The command in a folder of its own, without anything beside it.
 fn alone(env: &Environment) -> PathBuf {
     let program = env.path("bin/resemble");
     std::fs::create_dir_all(program.parent().unwrap()).unwrap();
-    if std::fs::hard_link(crate::PROGRAM, &program).is_err() {
-        std::fs::copy(crate::PROGRAM, &program).unwrap();
+    if std::fs::hard_link(env!("CARGO_BIN_EXE_resemble"), &program).is_err() {
+        std::fs::copy(env!("CARGO_BIN_EXE_resemble"), &program).unwrap();
     }
     program
 }
@@ -40,7 +41,7 @@ fn command(env: &Environment, program: &Path) -> Command {
 
 #[test]
 fn without_the_laboratory_one_sentence_says_how_to_get_it() {
-    let env = Environment::new();
+    let env = environment();
     let program = alone(&env);
     for args in [&["lab"][..], &["lab", "find", "x"], &["lab", "--help"]] {
         let ran = finish(command(&env, &program).args(args), b"");
@@ -55,7 +56,7 @@ fn without_the_laboratory_one_sentence_says_how_to_get_it() {
 
 #[test]
 fn the_laboratory_is_looked_for_beside_the_command_then_in_path() {
-    let env = Environment::new();
+    let env = environment();
     let program = alone(&env);
     let name = |env: &Environment| {
         let ran = finish(command(env, &program).args(["lab", "find"]), b"");
@@ -71,7 +72,7 @@ fn the_laboratory_is_looked_for_beside_the_command_then_in_path() {
 /// The same process: signals reach it, and its end is the command's.
 #[test]
 fn it_takes_the_place_of_the_command() {
-    let env = Environment::new();
+    let env = environment();
     let program = alone(&env);
     stand_in(&env, "bin", "lab");
     let mut child = command(&env, &program)
@@ -95,7 +96,7 @@ fn it_takes_the_place_of_the_command() {
 /// Arguments are handed on as they are; options of all commands stand before or behind `lab`.
 #[test]
 fn arguments_are_handed_on() {
-    let env = Environment::new();
+    let env = environment();
     let program = alone(&env);
     stand_in(&env, "bin", "lab");
     let given = |args: &[&OsStr]| {

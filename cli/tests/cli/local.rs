@@ -3,17 +3,19 @@
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::environment::{Environment, finish, prose};
+use crate::environment;
+use resemble_testutil::prose::paragraphs;
+use resemble_testutil::{Environment, finish};
 
 /// `docs/` with an original, a copy, an edited version, a part, a stranger, an empty file.
 fn collection() -> Environment {
-    let env = Environment::new();
-    let text = prose(1, 60);
+    let env = environment();
+    let text = paragraphs(1, 60);
     env.write("docs/report.txt", &text);
     env.write("docs/old/copy.txt", &text);
     env.write("docs/edited.txt", text.replacen("river", "brook", 2));
     env.write("docs/part.txt", &text[..text.len() / 4]);
-    env.write("docs/stranger.txt", prose(2, 60));
+    env.write("docs/stranger.txt", paragraphs(2, 60));
     env.write("docs/empty", "");
     env
 }
@@ -262,7 +264,7 @@ fn names_from_a_list() {
 #[test]
 fn standard_input() {
     let env = collection();
-    let text = prose(1, 60);
+    let text = paragraphs(1, 60);
     let ask = [
         "find", "-", "--in", "docs", "--min", "100%", "--format", "tsv",
     ];
@@ -279,14 +281,14 @@ fn standard_input() {
         "{lines:?}"
     );
     env.feed(["find", "-", "--in", "docs"], b"").found_nothing();
-    env.feed(["find", "-", "--in", "docs"], prose(9, 60).as_bytes())
+    env.feed(["find", "-", "--in", "docs"], paragraphs(9, 60).as_bytes())
         .found_nothing();
 }
 
 #[test]
 fn a_file_outside_the_directories_and_links_to_it() {
     let env = collection();
-    env.write("outside.txt", prose(1, 60));
+    env.write("outside.txt", paragraphs(1, 60));
     std::os::unix::fs::symlink("outside.txt", env.path("link")).unwrap();
     let expected = "100%  identical  docs/old/copy.txt\n100%  identical  docs/report.txt\n";
     for file in ["outside.txt", "link"] {
@@ -348,7 +350,7 @@ fn paths_are_shown_as_the_arguments_lead_to_them() {
 
 #[test]
 fn hostile_names() {
-    let env = Environment::new();
+    let env = environment();
     let names: [&[u8]; 5] = [
         b"new\nline",
         b"tab\tback\\slash",
@@ -357,7 +359,7 @@ fn hostile_names() {
         b"#x",
     ];
     for name in names {
-        env.write(std::ffi::OsStr::from_bytes(name), prose(1, 20));
+        env.write(std::ffi::OsStr::from_bytes(name), paragraphs(1, 20));
     }
     let tsv = env.run(["pairs", ".", "--format", "tsv"]);
     assert_eq!((tsv.code, tsv.err.as_str()), (0, ""));
@@ -538,7 +540,7 @@ fn a_second_look_gives_the_same_with_and_without_the_cache() {
     let damaged = ask(&[]);
     assert_eq!((damaged.code, damaged.text()), (0, first.text()));
     // What changed is seen, whatever the cache says.
-    env.write("docs/stranger.txt", prose(1, 60));
+    env.write("docs/stranger.txt", paragraphs(1, 60));
     let changed = ask(&[]).json();
     assert_eq!(changed["total"], 10);
     assert_eq!(ask(&["--no-cache"]).json(), changed);
@@ -690,7 +692,7 @@ fn scratch_files_lie_beside_the_cache() {
 #[test]
 fn our_own_folders_are_not_looked_at() {
     let env = collection();
-    let text = prose(1, 60);
+    let text = paragraphs(1, 60);
     let home = env.home().canonicalize().unwrap();
     for folder in ["docs", ".local/state/resemble", ".cache/resemble", "st"] {
         let folder = home.join(folder);

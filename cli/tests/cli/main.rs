@@ -5,7 +5,6 @@
 
 mod daemon; // against a daemon that says what the test wants
 mod documents; // reports as they are saved
-mod environment; // the private home, and how the binary is run
 mod fold; // lists of hits
 mod lab; // handing over to the laboratory
 mod local; // without a daemon: real trees, every format
@@ -16,20 +15,14 @@ mod sweeps; // lost, history: dated catalogues
 mod usage; // wrong arguments, the manual
 mod why; // where two files agree: lists, columns, other programs
 
-/// The program that [`environment`] runs.
-const PROGRAM: &str = env!("CARGO_BIN_EXE_resemble");
+use resemble_testutil::{Environment, every_file_is_a_module};
 
-/// A test file that is not named above would never run.
+/// A private home, in which the program is run.
+fn environment() -> Environment {
+    Environment::of(env!("CARGO_BIN_EXE_resemble"))
+}
+
 #[test]
 fn every_file_is_part_of_the_tests() {
-    let this = include_str!("main.rs");
-    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli");
-    for entry in std::fs::read_dir(dir).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let module = name.strip_suffix(".rs").unwrap();
-        assert!(
-            module == "main" || this.contains(&format!("mod {module};")),
-            "{name}"
-        );
-    }
+    every_file_is_a_module(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli"));
 }

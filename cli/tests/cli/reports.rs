@@ -4,13 +4,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::Command;
 
-use crate::environment::{Environment, finish, prose};
+use crate::environment;
+use resemble_testutil::prose::paragraphs;
+use resemble_testutil::{Environment, finish};
 
 /// `old` and `new`: a file each that is the same, edited, moved, moved and edited, inside another,
 /// and new or gone.
 fn two_trees() -> Environment {
-    let env = Environment::new();
-    let texts: Vec<String> = (1..6).map(|seed| prose(seed, 60)).collect();
+    let env = environment();
+    let texts: Vec<String> = (1..6).map(|seed| paragraphs(seed, 60)).collect();
     env.write("old/same.txt", &texts[0]);
     env.write("new/same.txt", &texts[0]);
     env.write("old/edited.txt", &texts[1]);
@@ -21,28 +23,28 @@ fn two_trees() -> Environment {
     env.write("new/b/else.txt", texts[3].replacen("stone", "STONE", 2));
     env.write("old/part.txt", &texts[4][..texts[4].len() / 5]);
     env.write("new/whole.txt", &texts[4]);
-    env.write("old/gone.txt", prose(77, 30));
-    env.write("new/fresh.txt", prose(78, 30));
+    env.write("old/gone.txt", paragraphs(77, 30));
+    env.write("new/fresh.txt", paragraphs(78, 30));
     env
 }
 
 /// `docs` with a text, a copy and an edited version of it, and `only`, a stranger.
 fn collection() -> Environment {
-    let env = Environment::new();
-    let text = prose(1, 60);
+    let env = environment();
+    let text = paragraphs(1, 60);
     env.write("docs/report.txt", &text);
     env.write("docs/old/copy.txt", &text);
     env.write("docs/edited.txt", text.replacen("river", "brook", 2));
     env.write("docs/empty", "");
-    env.write("only/stranger.txt", prose(2, 60));
+    env.write("only/stranger.txt", paragraphs(2, 60));
     env
 }
 
 #[test]
 fn compare_ends_like_diff() {
     let env = two_trees();
-    env.write("copy/same.txt", prose(1, 60));
-    env.write("same/same.txt", prose(1, 60));
+    env.write("copy/same.txt", paragraphs(1, 60));
+    env.write("same/same.txt", paragraphs(1, 60));
     let code = |args: &[&str]| env.run(args).code;
     assert_eq!(code(&["compare", "copy", "same"]), 0);
     assert_eq!(code(&["compare", "copy", "copy"]), 0);
@@ -146,13 +148,13 @@ fn compare_in_every_format() {
 /// A directory that moved as a whole is one line, and the line names what moved, not all above it.
 #[test]
 fn moved_directories_are_one_line() {
-    let env = Environment::new();
+    let env = environment();
     for seed in 1..9 {
-        env.write(format!("old/src/net/{seed}.c"), prose(seed, 20));
-        env.write(format!("new/code/net/{seed}.c"), prose(seed, 20));
+        env.write(format!("old/src/net/{seed}.c"), paragraphs(seed, 20));
+        env.write(format!("new/code/net/{seed}.c"), paragraphs(seed, 20));
     }
-    env.write("old/stays", prose(20, 10));
-    env.write("new/stays", prose(20, 10));
+    env.write("old/stays", paragraphs(20, 10));
+    env.write("new/stays", paragraphs(20, 10));
     let text = env.run(["compare", "old", "new"]).text();
     let tree = ">/  99%  25 KiB  8 files  src/net/ -> code/net/\n";
     let size = text.split(">/  99%  ").nth(1).unwrap_or_default();
@@ -172,8 +174,8 @@ fn moved_directories_are_one_line() {
 #[test]
 fn what_is_new_as_a_list() {
     let env = two_trees();
-    env.write("new/#odd", prose(90, 30));
-    env.write("new/two\nlines", prose(91, 30));
+    env.write("new/#odd", paragraphs(90, 30));
+    env.write("new/two\nlines", paragraphs(91, 30));
     let list = |args: &[&str]| env.run([&["compare", "old", "new", "--new-only"], args].concat());
     let plain = list(&[]);
     let mut lines: Vec<String> = plain.text().lines().map(str::to_owned).collect();
@@ -191,7 +193,7 @@ fn what_is_new_as_a_list() {
 #[test]
 fn covered_says_yes_only_if_all_is_elsewhere() {
     let env = collection();
-    env.write("copy/a.txt", prose(1, 60));
+    env.write("copy/a.txt", paragraphs(1, 60));
     let yes = env.run(["covered", "copy", "--by", "docs"]);
     assert_eq!(yes.code, 0, "{yes:?}");
     let start = "covered:  copy  all of 1 file, ";
@@ -201,7 +203,7 @@ fn covered_says_yes_only_if_all_is_elsewhere() {
     let why = "docs: lies in the directory that is to go";
     assert!(inside.err.contains(why), "{inside:?}");
 
-    let near = prose(1, 60).replacen("river", "brook", 4);
+    let near = paragraphs(1, 60).replacen("river", "brook", 4);
     env.write("copy/b.txt", near);
     symlink("a.txt", env.path("copy/link")).unwrap();
     let no = env.run(["covered", "copy", "--by", "docs", "--format", "json"]);
@@ -292,8 +294,8 @@ fn the_id_in_text_can_be_marked() {
 /// `--family`: step by step, the newest marked.
 #[test]
 fn a_family_in_text() {
-    let env = Environment::new();
-    let mut text: Vec<String> = (1..21).map(|seed| prose(seed, 3)).collect();
+    let env = environment();
+    let mut text: Vec<String> = (1..21).map(|seed| paragraphs(seed, 3)).collect();
     for version in 0..5u64 {
         let path = env.write(format!("docs/v{version}.txt"), text.concat());
         let file = std::fs::File::options().write(true).open(path).unwrap();
@@ -306,7 +308,7 @@ fn a_family_in_text() {
             .skip(version as usize * 6)
             .take(6)
         {
-            *part = prose(1000 + at as u64, 3);
+            *part = paragraphs(1000 + at as u64, 3);
         }
     }
     let args = ["groups", "docs", "--of", "docs/v2.txt", "--family"];
@@ -363,12 +365,12 @@ fn nothing_found_says_what_was_compared() {
 
 #[test]
 fn similar_directories() {
-    let env = Environment::new();
+    let env = environment();
     for seed in 1..5 {
-        env.write(format!("x/here/{seed}.txt"), prose(seed, 20));
-        env.write(format!("y/there/n{seed}"), prose(seed, 20));
+        env.write(format!("x/here/{seed}.txt"), paragraphs(seed, 20));
+        env.write(format!("y/there/n{seed}"), paragraphs(seed, 20));
     }
-    env.write("y/there/more", prose(9, 20));
+    env.write("y/there/more", paragraphs(9, 20));
     let ran = env.run(["dirs", "x", "y"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     let text = ran.text();
@@ -415,7 +417,7 @@ fn saved_reports() {
     let text = env.run(["compare", "old", "new"]).text();
     assert_eq!(env.run(["compare", "--from", "saved.json"]).text(), text);
 
-    env.write("copy/same.txt", prose(1, 60));
+    env.write("copy/same.txt", paragraphs(1, 60));
     let json = env.run(["covered", "copy", "--by", "old", "--format", "json"]);
     env.write("saved.json", &json.out);
     let again = env.run(["covered", "--from", "saved.json", "--format", "json"]);
@@ -426,12 +428,12 @@ fn saved_reports() {
 #[test]
 fn a_saved_coverage_is_filtered() {
     let env = two_trees();
-    env.write("copy/same.txt", prose(1, 60));
+    env.write("copy/same.txt", paragraphs(1, 60));
     env.write(
         "copy/sub/edited.txt",
-        prose(2, 60).replacen("river", "R", 3),
+        paragraphs(2, 60).replacen("river", "R", 3),
     );
-    env.write("copy/sub/gone.txt", prose(99, 30));
+    env.write("copy/sub/gone.txt", paragraphs(99, 30));
     env.write("copy/tiny", "x");
     let json = env.run(["covered", "copy", "--by", "old", "--format", "json"]);
     assert_eq!(json.code, 1, "{json:?}");
@@ -528,7 +530,7 @@ fn plans_run() {
     assert_eq!(empty.code, 1);
     assert!(empty.text().starts_with("#!/bin/sh\n"), "{empty:?}");
 
-    env.write("copy/a.txt", prose(1, 60));
+    env.write("copy/a.txt", paragraphs(1, 60));
     let plan = env.run(["covered", "copy", "--by", "docs", "--plan", "symlink"]);
     assert_eq!(plan.code, 0, "{plan:?}");
     env.write("plan.sh", &plan.out);
@@ -541,7 +543,7 @@ fn plans_run() {
 #[test]
 fn unreadable_files_are_trouble() {
     let env = two_trees();
-    let locked = env.write("old/locked.txt", prose(50, 10));
+    let locked = env.write("old/locked.txt", paragraphs(50, 10));
     std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::read(&locked).is_ok() {
         // Whom no permission stops cannot see this.
@@ -563,7 +565,7 @@ fn unreadable_files_are_trouble() {
 #[test]
 fn similar_files_side_by_side() {
     let env = collection();
-    env.write("docs/a stranger", prose(40, 30));
+    env.write("docs/a stranger", paragraphs(40, 30));
     let ran = env.run(["groups", "docs", "--order", "-0"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     let mut names: Vec<&[u8]> = ran.out.split(|byte| *byte == 0).collect();

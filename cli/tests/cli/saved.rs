@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use crate::documents::{compare, covered, dirs, groups, printed, saved};
-use crate::environment::Environment;
+use crate::environment;
 
 #[test]
 fn a_saved_report_is_filtered_and_printed_again() {
-    let env = Environment::new();
+    let env = environment();
     let from = saved(&env, "report.json", &groups());
     let from = from.to_str().unwrap();
     // Nothing asked for: the same report, byte for byte, and again from the page made of it.
@@ -122,7 +122,7 @@ fn a_saved_report_is_filtered_and_printed_again() {
 
 #[test]
 fn what_is_no_saved_report_is_refused() {
-    let env = Environment::new();
+    let env = environment();
     let groups_file = saved(&env, "groups.json", &groups());
     let cut = serde_json::to_vec(&groups()).unwrap();
     let damaged = env.write("damaged.json", &cut[..cut.len() / 2]);

@@ -7,7 +7,9 @@ use std::process::{Command, Stdio};
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 
-use crate::environment::{Environment, prose};
+use crate::environment;
+use resemble_testutil::prose::paragraphs;
+use resemble_testutil::{Environment, finish};
 
 /// What the command prints on a terminal without a size, and so without a pager.
 pub(crate) fn on_terminal(env: &Environment, args: &[&str], term: &str) -> (Option<i32>, String) {
@@ -55,10 +57,10 @@ fn on_terminal_with(command: &mut Command, lines: u16) -> (Option<i32>, String) 
 
 #[test]
 fn hostile_names_never_reach_a_terminal_raw() {
-    let env = Environment::new();
-    env.write("a.txt", prose(1, 20));
-    env.write("docs/evil\x1b[2J\nname", prose(1, 20));
-    env.write("docs/plain", prose(1, 20));
+    let env = environment();
+    env.write("a.txt", paragraphs(1, 20));
+    env.write("docs/evil\x1b[2J\nname", paragraphs(1, 20));
+    env.write("docs/plain", paragraphs(1, 20));
     let (code, text) = on_terminal(&env, &["find", "a.txt", "--in", "docs"], "dumb");
     assert_eq!(code, Some(0));
     assert_eq!(
@@ -81,9 +83,9 @@ fn hostile_names_never_reach_a_terminal_raw() {
 /// Longer than the terminal: through `$PAGER`, with the exit code of the answer.
 #[test]
 fn long_output_goes_through_the_pager() {
-    let env = Environment::new();
+    let env = environment();
     for i in 0..8 {
-        env.write(format!("docs/{i}"), prose(1, 20));
+        env.write(format!("docs/{i}"), paragraphs(1, 20));
     }
     let seen = env.path("../seen");
     let pager = format!("cat > '{}'", seen.display());
@@ -114,16 +116,16 @@ fn long_output_goes_through_the_pager() {
         (Some(0), 28, 0)
     );
     // What `covered` says by its exit code is said whatever the pager does.
-    env.write("other/1", prose(2, 20));
+    env.write("other/1", paragraphs(2, 20));
     let covered = ["covered", "docs", "--by", "other", "--all"];
     assert_eq!(ask(&covered, 5, &pager).0, Some(1));
 }
 
 #[test]
 fn colours_are_for_terminals_that_want_them() {
-    let env = Environment::new();
-    env.write("a.txt", prose(1, 20));
-    env.write("docs/b.txt", prose(1, 20));
+    let env = environment();
+    env.write("a.txt", paragraphs(1, 20));
+    env.write("docs/b.txt", paragraphs(1, 20));
     let ask = ["find", "a.txt", "--in", "docs"];
     let painted = "\u{1b}[32m100%\u{1b}[0m  \u{1b}[32midentical\u{1b}[0m  docs/b.txt\n";
     let plain = "100%  identical  docs/b.txt\n";
@@ -132,7 +134,7 @@ fn colours_are_for_terminals_that_want_them() {
     env.run(ask).is(0, plain, "");
     env.run(ask.iter().chain(&["--color", "always"]))
         .is(0, painted, "");
-    let asked_not_to = crate::environment::finish(
+    let asked_not_to = finish(
         env.command(ask)
             .args(["--color", "auto"])
             .env("NO_COLOR", "1"),
@@ -143,10 +145,10 @@ fn colours_are_for_terminals_that_want_them() {
 
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
-    let env = Environment::new();
+    let env = environment();
     // A row for each pair: far more than a pipe holds.
     for i in 0..120 {
-        env.write(format!("docs/{i}"), prose(1, 20));
+        env.write(format!("docs/{i}"), paragraphs(1, 20));
     }
     let mut child = env
         .command(["pairs", "docs"])
@@ -166,9 +168,9 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 
 #[test]
 fn a_full_disk_is_trouble() {
-    let env = Environment::new();
-    env.write("docs/a", prose(1, 20));
-    env.write("docs/b", prose(1, 20));
+    let env = environment();
+    env.write("docs/a", paragraphs(1, 20));
+    env.write("docs/b", paragraphs(1, 20));
     for args in [&["pairs", "docs"][..], &["man"], &["completions", "bash"]] {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let ended = env
@@ -197,7 +199,7 @@ fn a_full_disk_is_trouble() {
 
 #[test]
 fn standard_error_may_be_closed() {
-    let env = Environment::new();
+    let env = environment();
     let full = File::options().write(true).open("/dev/full").unwrap();
     let status = env
         .command(["find", "absent", "--in", "."])

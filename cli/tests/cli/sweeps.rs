@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::environment::{Environment, prose};
+use crate::environment;
+use resemble_testutil::Environment;
+use resemble_testutil::prose::paragraphs;
 
 const JANUARY: &str = "1767225600";
 const FEBRUARY: &str = "1769904000";
@@ -10,11 +12,11 @@ const FEBRUARY: &str = "1769904000";
 /// `docs` in January, in February, and now: a plan that is edited and moved twice, one that stays,
 /// one that dies, one that is new.
 fn sweeps() -> Environment {
-    let env = Environment::new();
-    let plan = prose(1, 300);
+    let env = environment();
+    let plan = paragraphs(1, 300);
     env.write("docs/drafts/plan.txt", &plan);
-    env.write("docs/stays.txt", prose(2, 200));
-    env.write("docs/dies.txt", prose(3, 200));
+    env.write("docs/stays.txt", paragraphs(2, 200));
+    env.write("docs/dies.txt", paragraphs(3, 200));
     assert_eq!(
         env.run(["export", "docs", "-o", "jan.cat", "--created", JANUARY])
             .code,
@@ -34,7 +36,7 @@ fn sweeps() -> Environment {
         "docs/old/plan-2025.txt",
         edited.replacen("stone", "pebble", 6),
     );
-    env.write("docs/new.txt", prose(4, 200));
+    env.write("docs/new.txt", paragraphs(4, 200));
     env
 }
 

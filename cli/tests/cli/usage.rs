@@ -1,10 +1,12 @@
 //! Wrong arguments, and the manual.
 
-use crate::environment::Environment;
+use resemble_testutil::page_is_up_to_date;
+
+use crate::environment;
 
 #[test]
 fn wrong_usage_ends_with_2_and_one_clear_line() {
-    let env = Environment::new();
+    let env = environment();
     env.write("a.txt", "x");
     let cases: &[(&[&str], &str)] = &[
         (&[], "Usage: resemble"),
@@ -140,7 +142,7 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
 
 #[test]
 fn a_pattern_that_is_none_is_refused_by_every_verb_that_takes_patterns() {
-    let env = Environment::new();
+    let env = environment();
     env.write("a.txt", "x");
     env.write("[a", "x");
     let verbs: [&[&str]; 7] = [
@@ -183,7 +185,7 @@ fn a_pattern_that_is_none_is_refused_by_every_verb_that_takes_patterns() {
 
 #[test]
 fn without_a_daemon_what_needs_one_ends_with_2_and_says_how_to_start_one() {
-    let env = Environment::new();
+    let env = environment();
     env.write("a.txt", "x");
     for args in [
         &["status"][..],
@@ -212,7 +214,7 @@ fn without_a_daemon_what_needs_one_ends_with_2_and_says_how_to_start_one() {
 
 #[test]
 fn help_and_version_are_answers() {
-    let env = Environment::new();
+    let env = environment();
     let version = format!("resemble {}\n", env!("CARGO_PKG_VERSION"));
     env.run(["--version"]).is(0, &version, "");
     let help = env.run(["--help"]);
@@ -224,7 +226,7 @@ fn help_and_version_are_answers() {
 
 #[test]
 fn completions_and_manual_pages() {
-    let env = Environment::new();
+    let env = environment();
     for (shell, expected) in [
         ("bash", "complete -F"),
         ("zsh", "#compdef resemble"),
@@ -294,13 +296,5 @@ fn completions_and_manual_pages() {
 #[test]
 fn the_reference_is_up_to_date() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/cli-reference.md");
-    let page = resemble_cli::reference::page();
-    if std::env::var_os("UPDATE_REFERENCE").is_some() {
-        std::fs::write(path, &page).unwrap();
-    }
-    let file = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(
-        file == page,
-        "docs/cli-reference.md is old: run the test with UPDATE_REFERENCE=1"
-    );
+    page_is_up_to_date(path, &resemble_cli::reference::page());
 }

@@ -4,8 +4,10 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::environment::{Environment, Ran, finish, prose};
+use crate::environment;
 use crate::streams::on_terminal;
+use resemble_testutil::prose::paragraphs;
+use resemble_testutil::{Environment, Ran, finish};
 
 /// A support document and its update: figure 3 of Forman et al. (2005), with other words.
 fn documents(env: &Environment) {
@@ -47,7 +49,7 @@ differs    50 bytes of a in 1 place, 53 bytes of b in 2 places
 
 #[test]
 fn a_pipe_gets_a_list_of_ranges() {
-    let env = Environment::new();
+    let env = environment();
     documents(&env);
     let list = "
 = a lines 1-3          b lines 1-3          (126 bytes)
@@ -63,7 +65,7 @@ fn a_pipe_gets_a_list_of_ranges() {
 /// The whole screen at 80 columns, without colours.
 #[test]
 fn a_terminal_gets_two_columns() {
-    let env = Environment::new();
+    let env = environment();
     documents(&env);
     let columns = "
  1 1│technical document information       1 1│technical document information
@@ -104,7 +106,7 @@ fn a_terminal_gets_two_columns() {
 
 #[test]
 fn equal_parts_have_equal_colours() {
-    let env = Environment::new();
+    let env = environment();
     documents(&env);
     let (code, text) = on_terminal(&env, &["why", "old.txt", "new.txt"], "xterm-256color");
     assert_eq!(code, Some(0));
@@ -125,8 +127,8 @@ fn equal_parts_have_equal_colours() {
 
 #[test]
 fn blocks_that_moved_are_said_and_folded() {
-    let env = Environment::new();
-    let block = |seed| prose(seed, 40).replace(' ', "\n");
+    let env = environment();
+    let block = |seed| paragraphs(seed, 40).replace(' ', "\n");
     let (one, two, three) = (block(1), block(2), block(3));
     env.write("a", format!("{one}{two}{three}"));
     env.write("b", format!("{three}{one}{two}"));
@@ -153,7 +155,7 @@ fn blocks_that_moved_are_said_and_folded() {
 
 #[test]
 fn matches_only_hides_what_differs() {
-    let env = Environment::new();
+    let env = environment();
     documents(&env);
     let expected = "
  1  1 1│technical document information
@@ -187,7 +189,7 @@ fn matches_only_hides_what_differs() {
 
 #[test]
 fn programs_get_every_range() {
-    let env = Environment::new();
+    let env = environment();
     documents(&env);
     let ran = why(&env, &["old.txt", "new.txt", "--format", "json"]);
     assert_eq!((ran.code, &*ran.err), (0, ""));
@@ -265,7 +267,7 @@ fn programs_get_every_range() {
 
 #[test]
 fn bytes_are_shown_as_bytes() {
-    let env = Environment::new();
+    let env = environment();
     let mut a: Vec<u8> = (0..4000u32).flat_map(|n| (n * n).to_le_bytes()).collect();
     env.write("a", &a);
     a[8000] ^= 0xff;
@@ -301,12 +303,15 @@ fn bytes_are_shown_as_bytes() {
 
 #[test]
 fn content_cannot_paint_the_screen() {
-    let env = Environment::new();
+    let env = environment();
     let evil = "\x1b[2J\x1b]0;owned\x07 \u{9b}31m \u{202e}desrever \r";
-    env.write("a", format!("{}\n{evil}\n{}", prose(1, 3), prose(2, 3)));
+    env.write(
+        "a",
+        format!("{}\n{evil}\n{}", paragraphs(1, 3), paragraphs(2, 3)),
+    );
     env.write(
         "b",
-        format!("{}\nnothing {evil}\n{}", prose(1, 3), prose(2, 3)),
+        format!("{}\nnothing {evil}\n{}", paragraphs(1, 3), paragraphs(2, 3)),
     );
     for args in [&["why", "a", "b"][..], &["why", "a", "b", "--matches-only"]] {
         let (code, text) = on_terminal(&env, args, "dumb");
@@ -319,10 +324,10 @@ fn content_cannot_paint_the_screen() {
 
 #[test]
 fn the_exit_code_says_whether_they_are_similar() {
-    let env = Environment::new();
-    env.write("a", prose(1, 20));
-    env.write("same", prose(1, 20));
-    env.write("other", prose(2, 20));
+    let env = environment();
+    env.write("a", paragraphs(1, 20));
+    env.write("same", paragraphs(1, 20));
+    env.write("other", paragraphs(2, 20));
     env.write("tiny", "short");
     env.write("empty", "");
     let identical = why(&env, &["a", "same"]);
@@ -353,8 +358,8 @@ fn the_exit_code_says_whether_they_are_similar() {
 
 #[test]
 fn what_is_no_file_is_trouble_and_never_waited_for() {
-    let env = Environment::new();
-    env.write("a", prose(1, 20));
+    let env = environment();
+    env.write("a", paragraphs(1, 20));
     env.write("dir/x", "x");
     rustix::fs::mknodat(
         rustix::fs::CWD,
@@ -389,11 +394,11 @@ fn what_is_no_file_is_trouble_and_never_waited_for() {
 
 #[test]
 fn other_programs_show_the_differences() {
-    let env = Environment::new();
+    let env = environment();
     env.write("-ab", "one\n");
     env.write("b", "two\n");
-    env.write("c", prose(1, 9));
-    env.write("d", prose(1, 9));
+    env.write("c", paragraphs(1, 9));
+    env.write("d", paragraphs(1, 9));
     let with = |diff: &str, args: &[&str]| {
         let mut command = env.command(["why", "--diff"].iter().chain(args));
         command.env("DIFF", diff).env("PATH", "/usr/bin:/bin");
@@ -419,7 +424,7 @@ fn other_programs_show_the_differences() {
 
 #[test]
 fn output_has_a_bound() {
-    let env = Environment::new();
+    let env = environment();
     let line = |n: u64| {
         format!(
             "line {n} of many, all of them different from each other, {}\n",
@@ -463,7 +468,7 @@ fn output_has_a_bound() {
 
 #[test]
 fn a_closed_reader_is_no_error() {
-    let env = Environment::new();
+    let env = environment();
     documents(&env);
     let mut child = env
         .command(["why", "old.txt", "new.txt"])

@@ -16,24 +16,15 @@ mod workbooks; // what a spreadsheet program reads
 #[allow(dead_code)]
 #[path = "../cli/documents.rs"]
 mod documents;
-#[allow(dead_code)]
-#[path = "../cli/environment.rs"]
-mod environment;
 
-/// The program that [`environment`] runs.
-const PROGRAM: &str = env!("CARGO_BIN_EXE_resemble");
+use resemble_testutil::{Environment, every_file_is_a_module};
 
-/// A test file that is not named above would never run.
+/// A private home, in which the program is run.
+fn environment() -> Environment {
+    Environment::of(env!("CARGO_BIN_EXE_resemble"))
+}
+
 #[test]
 fn every_file_is_part_of_the_tests() {
-    let this = include_str!("main.rs");
-    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pages");
-    for entry in std::fs::read_dir(dir).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let module = name.strip_suffix(".rs").unwrap();
-        assert!(
-            module == "main" || this.contains(&format!("mod {module};")),
-            "{name}"
-        );
-    }
+    every_file_is_a_module(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pages"));
 }

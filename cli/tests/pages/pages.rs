@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use crate::browser::Browser;
 use crate::documents::{compare, covered, dirs, groups, printed};
-use crate::environment::{Environment, prose};
+use crate::environment;
+use resemble_testutil::Environment;
+use resemble_testutil::prose::paragraphs;
 
 /// Names that would do harm if anything but a name were made of them.
 pub(crate) const HOSTILE: [&str; 6] = [
@@ -80,7 +82,7 @@ fn a_page_sorts_filters_and_folds() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
-    let env = Environment::new();
+    let env = environment();
     browser.open(&printed(&env, &groups(), "html"));
     let centers = |browser: &mut Browser| column(browser, "families", 7);
     let sorted = |browser: &mut Browser, label: &str| {
@@ -190,7 +192,7 @@ fn a_page_needs_no_mouse() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
-    let env = Environment::new();
+    let env = environment();
     browser.open(&page_with_extras(&env, &json!([])));
     let focus =
         "document.activeElement.textContent || document.activeElement.getAttribute('aria-label')";
@@ -285,7 +287,7 @@ fn hostile_names_stay_names() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
-    let env = Environment::new();
+    let env = environment();
     let mut report = groups();
     let mut paths: Vec<Value> = HOSTILE.iter().map(|name| json!(name)).collect();
     paths.push(json!({"b64": "L2gv/25hbWXD"}));
@@ -373,7 +375,7 @@ fn a_page_of_50_000_rows_stays_quick() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
-    let env = Environment::new();
+    let env = environment();
     let mut report = groups();
     let set = |n: usize| {
         json!({"size": (n * 7919) % 100_003, "paths": [format!("/srv/documents/folder-{}/file-{n}.txt", n % 997),
@@ -431,7 +433,7 @@ fn a_page_prints() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
-    let env = Environment::new();
+    let env = environment();
     browser.open(&page_with_extras(&env, &json!([])));
     let details = "document.querySelectorAll('tr.detail').length";
     assert_eq!(browser.eval(details), 0);
@@ -458,7 +460,7 @@ fn a_page_is_read_without_scripts() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
-    let env = Environment::new();
+    let env = environment();
     browser.call(
         "Emulation.setScriptExecutionDisabled",
         &json!({"value": true}),
@@ -488,7 +490,7 @@ fn colours_can_be_read_by_day_and_by_night() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
-    let env = Environment::new();
+    let env = environment();
     browser.open(&page_with_extras(&env, &json!([])));
     let mut grounds = Vec::new();
     for scheme in ["light", "dark"] {
@@ -528,7 +530,7 @@ fn evidence_stands_side_by_side() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
-    let env = Environment::new();
+    let env = environment();
     let line = |n: u64, spans: Value| json!({"n": n, "s": spans});
     let rows = json!([
         [line(1, json!([[1, "both have this"]])), line(1, json!([[1, "both have this"]]))],
@@ -567,7 +569,7 @@ fn pages_of_the_other_verbs() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
-    let env = Environment::new();
+    let env = environment();
     browser.open(&printed(&env, &compare(), "html"));
     let page = browser.text("document.body.textContent");
     for part in [
@@ -617,8 +619,8 @@ fn pages_of_lists() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
-    let env = Environment::new();
-    let text = prose(1, 60);
+    let env = environment();
+    let text = paragraphs(1, 60);
     env.write("docs/<b>&.txt", &text);
     env.write("docs/copy.txt", &text);
     env.write("docs/edited.txt", text.replacen("river", "brook", 2));
@@ -651,7 +653,7 @@ fn empty_reports_are_pages_too() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
-    let env = Environment::new();
+    let env = environment();
     for (mut report, lists) in [
         (groups(), &["identical", "clusters"][..]),
         (dirs(), &["pairs"]),

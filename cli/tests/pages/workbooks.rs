@@ -7,8 +7,10 @@ use serde_json::json;
 
 use crate::browser::installed;
 use crate::documents::{compare, groups, printed};
-use crate::environment::{Environment, prose};
+use crate::environment;
 use crate::pages::HOSTILE;
+use resemble_testutil::Environment;
+use resemble_testutil::prose::paragraphs;
 
 /// A workbook as `LibreOffice` reads it, as flat XML.
 fn opened_by_office(env: &Environment, workbook: &Path) -> String {
@@ -43,7 +45,7 @@ fn a_spreadsheet_opens_the_workbook() {
     if !installed("soffice") {
         return;
     }
-    let env = Environment::new();
+    let env = environment();
     let mut report = groups();
     report["identical"][1]["paths"] = json!([HOSTILE[5], HOSTILE[3]]);
     report["identical"][2]["paths"][0] = json!({"b64": "L2gv/25hbWXD"});
@@ -144,8 +146,8 @@ fn a_spreadsheet_opens_lists() {
     if !installed("soffice") {
         return;
     }
-    let env = Environment::new();
-    let text = prose(1, 60);
+    let env = environment();
+    let text = paragraphs(1, 60);
     env.write("docs/=cmd.txt", &text);
     env.write("docs/copy.txt", &text);
     let find = ["find", "docs/copy.txt", "--in", "docs"];

@@ -5,7 +5,8 @@ use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::text::{Random, prose};
+use crate::prose::prose;
+use crate::random::Random;
 
 /// A storm over one tree. It keeps no model: the file system is the model.
 #[derive(Debug)]

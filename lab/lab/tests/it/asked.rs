@@ -1,17 +1,19 @@
 //! Methods in find, pairs, groups and dump.
 
-use crate::environment::{Environment, finish, prose};
+use crate::environment;
+use resemble_testutil::prose::paragraphs;
+use resemble_testutil::{Environment, finish};
 
 /// Versions, a part, two versions in one file, a stranger, something too small.
 fn collection() -> Environment {
-    let env = Environment::new();
-    let text = prose(1, 400);
+    let env = environment();
+    let text = paragraphs(1, 400);
     env.write("docs/report.txt", &text);
     env.write("docs/copy.txt", &text);
     env.write("docs/edited.txt", text.replacen("river", "brook", 9));
     env.write("docs/part.txt", &text[..text.len() / 4]);
     env.write("docs/twice.txt", format!("{text}{text}"));
-    env.write("docs/stranger.txt", prose(2, 400));
+    env.write("docs/stranger.txt", paragraphs(2, 400));
     env.write("docs/small.txt", "too small");
     env.write("docs/empty", "");
     env
@@ -423,7 +425,7 @@ fn interesting_sets_and_clusters() {
 
 #[test]
 fn sets_of_other_programs() {
-    let env = Environment::new();
+    let env = environment();
     let set = |from: u32, to: u32| {
         let words: Vec<String> = (from..to).map(|word| format!("w{word}")).collect();
         words.join(" ")
@@ -507,7 +509,7 @@ fn a_second_question_reads_no_file() {
 /// Lists of words, through files and whoever answers.
 #[test]
 fn words_of_a_dictionary_and_basic_forms() {
-    let env = Environment::new();
+    let env = environment();
     env.write(
         "docs/a",
         "the crane lifts a heavy stone over the old wall today",
@@ -564,9 +566,13 @@ fn words_of_a_dictionary_and_basic_forms() {
 /// `--shards` without a cache: arrays in a folder that goes with the answer.
 #[test]
 fn shards_work_without_a_cache() {
-    let env = Environment::new();
+    let env = environment();
     for seed in 0..6 {
-        let text = format!("{}\n{}", prose(seed / 2, 20), prose(seed + 100, 5));
+        let text = format!(
+            "{}\n{}",
+            paragraphs(seed / 2, 20),
+            paragraphs(seed + 100, 5)
+        );
         env.write(format!("docs/{seed}.txt"), text);
     }
     let scratch = env.path("scratch");

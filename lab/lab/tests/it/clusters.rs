@@ -1,10 +1,12 @@
 //! Groups by `shingle` and `super-shingle`: the options of clusters out of core.
 
-use crate::environment::{Environment, finish, prose};
+use crate::environment;
+use resemble_testutil::prose::paragraphs;
+use resemble_testutil::{Environment, finish};
 
 fn collection() -> Environment {
-    let env = Environment::new();
-    let text = prose(1, 200);
+    let env = environment();
+    let text = paragraphs(1, 200);
     env.write("docs/report.txt", &text);
     env.write("docs/copy.txt", &text);
     let page = text.to_uppercase().replace('\n', "\n<p>");
@@ -14,7 +16,7 @@ fn collection() -> Environment {
     );
     env.write("docs/edited.txt", text.replacen("river", "brook", 40));
     env.write("docs/part.txt", &text[..text.len() / 4]);
-    env.write("docs/stranger.txt", prose(2, 200));
+    env.write("docs/stranger.txt", paragraphs(2, 200));
     env
 }
 
@@ -123,12 +125,12 @@ fn a_work_folder_is_kept_and_belongs_to_one_seed() {
 
 #[test]
 fn common_shingles_are_listed() {
-    let env = Environment::new();
-    let header = prose(7, 1);
+    let env = environment();
+    let header = paragraphs(7, 1);
     for seed in 10..22 {
         env.write(
             format!("docs/{seed}.txt"),
-            format!("{header}{}", prose(seed, 2)),
+            format!("{header}{}", paragraphs(seed, 2)),
         );
     }
     let options = ["--method", "shingle", "--rate", "1", "--min", "10%"];
@@ -148,7 +150,7 @@ fn common_shingles_are_listed() {
 #[test]
 fn a_text_from_outside_is_looked_up() {
     let env = collection();
-    let text = prose(1, 200).replacen("stone", "pebble", 60);
+    let text = paragraphs(1, 200).replacen("stone", "pebble", 60);
     let args = [
         "find", "-", "--in", "docs", "--method", "shingle", "--format", "json",
     ];

@@ -1,12 +1,14 @@
 //! `resemble lab eval`: every experiment on a small folder.
 
-use crate::environment::{Environment, prose};
+use crate::environment;
+use resemble_testutil::Environment;
+use resemble_testutil::prose::paragraphs;
 
 /// Versions of texts of all sizes, and something that is no text.
 fn texts() -> Environment {
-    let env = Environment::new();
+    let env = environment();
     for seed in 1..=6 {
-        let text = prose(seed, 60 + 8 * seed as usize);
+        let text = paragraphs(seed, 60 + 8 * seed as usize);
         env.write(format!("texts/{seed}.txt"), &text);
         env.write(
             format!("texts/v2/{seed}.txt"),

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::environment::{Environment, Ran, finish, prose};
+use crate::environment;
+use resemble_testutil::prose::paragraphs;
+use resemble_testutil::{Environment, Ran, finish};
 
 /// The command of the same build. A test of one package is not told where another package's
 /// programs are, so this builds it (nothing to do when it is up to date) and looks beside the
@@ -12,7 +14,9 @@ use crate::environment::{Environment, Ran, finish, prose};
 fn resemble() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
-        let folder = Path::new(crate::PROGRAM).parent().unwrap();
+        let folder = Path::new(env!("CARGO_BIN_EXE_resemble-lab"))
+            .parent()
+            .unwrap();
         let mut build = Command::new(env!("CARGO"));
         build.args([
             "build",
@@ -33,9 +37,9 @@ fn resemble() -> &'static Path {
 }
 
 fn texts() -> Environment {
-    let env = Environment::new();
+    let env = environment();
     for seed in 0..3 {
-        let text = prose(seed, 40);
+        let text = paragraphs(seed, 40);
         env.write(
             format!("docs/{seed}.new"),
             text.replacen("river", "brook", 3),

@@ -1,14 +1,16 @@
 //! The same question has the same bytes for an answer: asked first, asked again, and without a
 //! cache.
 
-use crate::environment::{Environment, prose};
+use crate::environment;
+use resemble_testutil::Environment;
+use resemble_testutil::prose::paragraphs;
 
 /// A small collection: versions, parts, copies, hard links, boilerplate, hostile names.
 fn collection() -> Environment {
-    let env = Environment::new();
-    let header = prose(100, 4);
+    let env = environment();
+    let header = paragraphs(100, 4);
     for family in 0..6 {
-        let base = header.clone() + &prose(family, 12 + 9 * family as usize);
+        let base = header.clone() + &paragraphs(family, 12 + 9 * family as usize);
         for version in 0..5 {
             let text = base.replacen("river", "brook", version * 3);
             env.write(format!("tree/family {family}/v{version}.txt"), text);
@@ -16,7 +18,7 @@ fn collection() -> Environment {
         env.write(format!("tree/parts/{family}.part"), &base[..base.len() / 3]);
         env.write(format!("tree/copies/{family}.copy"), &base);
     }
-    env.write("tree/odd/tab\tname.txt", prose(3, 39));
+    env.write("tree/odd/tab\tname.txt", paragraphs(3, 39));
     let [from, to] = ["tree/copies/1.copy", "tree/copies/1.link"].map(|name| env.path(name));
     std::fs::hard_link(from, to).unwrap();
     env.write("tree/empty", b"");

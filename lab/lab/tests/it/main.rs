@@ -5,9 +5,6 @@
 
 mod asked; // methods: find, pairs, groups, dump
 mod clusters; // clusters out of core: shingles and super shingles
-#[allow(dead_code)] // the tests of `resemble` use more of it
-#[path = "../../../../cli/tests/cli/environment.rs"]
-mod environment; // the private home, and how the binary is run
 mod eval; // the papers' experiments
 mod handed_over; // `resemble lab`
 mod kept; // the same bytes with a cache and without
@@ -21,20 +18,14 @@ mod shards; // the arrays of sorted5 by one process and by several
 mod signatures; // what is kept, what changes, what is left out
 mod sorted; // the arrays of sorted5
 
-/// The program that [`environment`] runs.
-const PROGRAM: &str = env!("CARGO_BIN_EXE_resemble-lab");
+use resemble_testutil::{Environment, every_file_is_a_module};
 
-/// A test file that is not named above would never run.
+/// A private home, in which the program is run.
+fn environment() -> Environment {
+    Environment::of(env!("CARGO_BIN_EXE_resemble-lab"))
+}
+
 #[test]
 fn every_file_is_part_of_the_tests() {
-    let this = include_str!("main.rs");
-    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
-    for entry in std::fs::read_dir(dir).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let module = name.strip_suffix(".rs").unwrap();
-        assert!(
-            module == "main" || this.contains(&format!("mod {module};")),
-            "{name}"
-        );
-    }
+    every_file_is_a_module(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it"));
 }

@@ -1,10 +1,12 @@
 //! Help, man pages, completions, and the page in docs/.
 
-use crate::environment::Environment;
+use resemble_testutil::page_is_up_to_date;
+
+use crate::environment;
 
 #[test]
 fn help_and_version_are_answers() {
-    let env = Environment::new();
+    let env = environment();
     let version = format!("resemble-lab {}\n", env!("CARGO_PKG_VERSION"));
     env.run(["--version"]).is(0, &version, "");
     let help = env.run(["--help"]);
@@ -19,7 +21,7 @@ fn help_and_version_are_answers() {
 
 #[test]
 fn completions_and_manual_pages() {
-    let env = Environment::new();
+    let env = environment();
     for (shell, expected) in [
         ("bash", "complete -F"),
         ("zsh", "#compdef resemble-lab"),
@@ -63,13 +65,5 @@ fn completions_and_manual_pages() {
 #[test]
 fn the_reference_is_up_to_date() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/lab-reference.md");
-    let page = resemble_lab::command::reference_page();
-    if std::env::var_os("UPDATE_REFERENCE").is_some() {
-        std::fs::write(path, &page).unwrap();
-    }
-    let file = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(
-        file == page,
-        "docs/lab-reference.md is old: run the test with UPDATE_REFERENCE=1"
-    );
+    page_is_up_to_date(path, &resemble_lab::command::reference_page());
 }

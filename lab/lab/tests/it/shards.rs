@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 
 use resemble_methods::arrays::{Arrays, Parts};
 
-use crate::environment::{Environment, prose};
+use crate::environment;
+use resemble_testutil::Environment;
+use resemble_testutil::prose::paragraphs;
 
 fn collection(env: &Environment) {
     for family in 0..7u64 {
-        let base = prose(family, 10 + 8 * family as usize);
+        let base = paragraphs(family, 10 + 8 * family as usize);
         for version in 0..4 {
             let text = base.replacen("river", "brook", version * 4);
             env.write(format!("docs/family {family}/v{version}.txt"), text);
@@ -67,7 +69,7 @@ fn lists(files: &[PathBuf]) -> Vec<Vec<u32>> {
 /// answers.
 #[test]
 fn shards_have_the_same_bytes_as_one_process() {
-    let env = Environment::new();
+    let env = environment();
     collection(&env);
     let ask = |shards: &str, more: &[&str]| {
         let args = [
@@ -106,7 +108,7 @@ fn shards_have_the_same_bytes_as_one_process() {
         }
     }
     // A state of seven parts, more documents, other processes: merged as by one.
-    env.write("docs/new", prose(3, 30));
+    env.write("docs/new", paragraphs(3, 30));
     std::fs::remove_file(env.path("docs/parts/2")).expect("removed");
     let merged = ask("2", &["--format", "json"]);
     let by_merging = lists(&parts(&cache));

@@ -1,0 +1,66 @@
+//! A private home, and how a command is run in it.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{Ran, TempTree, finish};
+
+/// A folder with a home, a runtime folder and a working directory, and the program to run there.
+#[derive(Debug)]
+pub struct Environment {
+    tree: TempTree,
+    program: &'static str,
+}
+
+impl Environment {
+    /// An empty one for a program: `env!("CARGO_BIN_EXE_…")`.
+    pub fn of(program: &'static str) -> Self {
+        let tree = TempTree::with_folders(&["home", "run", "work"]);
+        Self { tree, program }
+    }
+
+    /// A path in the working directory, without symbolic links.
+    pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.tree.path("work").join(name)
+    }
+
+    /// The home.
+    pub fn home(&self) -> PathBuf {
+        self.tree.path("home")
+    }
+
+    /// Where the command looks for the daemon.
+    pub fn socket(&self) -> PathBuf {
+        self.tree.path("run/resemble/socket")
+    }
+
+    /// Writes a file of the working directory.
+    pub fn write(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> PathBuf {
+        self.tree.write(self.path(name), bytes)
+    }
+
+    /// The command, not yet run.
+    pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Command::new(self.program);
+        command
+            .args(args)
+            .env_clear()
+            .env("HOME", self.home())
+            .env("XDG_RUNTIME_DIR", self.tree.path("run"))
+            .current_dir(self.path(""));
+        command
+    }
+
+    /// Runs the command with nothing on standard input.
+    #[must_use = "compare it with something"]
+    pub fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ran {
+        self.feed(args, b"")
+    }
+
+    /// Runs the command with these bytes on standard input.
+    #[must_use = "compare it with something"]
+    pub fn feed<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, stdin: &[u8]) -> Ran {
+        finish(&mut self.command(args), stdin)
+    }
+}

@@ -1,0 +1,60 @@
+//! Tests about tests and pages.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use crate::skipped;
+
+/// Every file and folder beside `main.rs` is named in it: a test file that is not would never run.
+#[track_caller]
+pub fn every_file_is_a_module(folder: impl AsRef<Path>) {
+    let main = fs::read_to_string(folder.as_ref().join("main.rs")).expect("main.rs");
+    for name in crate::names(folder) {
+        let name = name.to_string_lossy();
+        let module = name.strip_suffix(".rs").unwrap_or(&name);
+        let is_named = module == "main" || main.contains(&format!("mod {module};"));
+        assert!(is_named, "main.rs does not name {module}");
+    }
+}
+
+/// A page of `docs/` is what a program makes of its help; `UPDATE_REFERENCE` writes it.
+#[track_caller]
+pub fn page_is_up_to_date(path: impl AsRef<Path>, page: &str) {
+    let path = path.as_ref();
+    if std::env::var_os("UPDATE_REFERENCE").is_some() {
+        fs::write(path, page).expect("the page is written");
+    }
+    assert!(
+        fs::read_to_string(path).unwrap_or_default() == page,
+        "{} is old: run the test with UPDATE_REFERENCE=1",
+        path.display()
+    );
+}
+
+/// Runs the test of this name in a process of its own, as `nobody` if that is asked for. False in
+/// that process: there the test goes on.
+pub fn in_a_process_of_its_own(name: &str, as_nobody: bool) -> bool {
+    const INNER: &str = "RESEMBLE_TEST_INNER";
+    if std::env::var_os(INNER).is_some_and(|inner| inner == name) {
+        return false;
+    }
+    let mut command = Command::new(std::env::current_exe().expect("a program"));
+    command
+        .args(["--exact", name, "--nocapture"])
+        .env(INNER, name);
+    if as_nobody && rustix::process::geteuid().is_root() {
+        const NOBODY: u32 = 65534;
+        command
+            .uid(NOBODY)
+            .gid(NOBODY)
+            .current_dir("/")
+            .env("TMPDIR", "/tmp");
+    }
+    match command.status() {
+        Ok(status) => assert!(status.success(), "{name} failed inside: {status}"),
+        Err(e) => skipped(format_args!("cannot run {name} as another user: {e}")),
+    }
+    true
+}

@@ -1,0 +1,88 @@
+//! Mounts that go with the test.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::mount::{MountFlags, UnmountFlags};
+
+use crate::{TempTree, skipped};
+
+/// Takes away what is mounted at a path, in use or not, when it is dropped.
+#[derive(Debug)]
+pub struct Mounted(pub PathBuf);
+
+impl Mounted {
+    /// A path in it.
+    pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Mounts it anew with these options of `mount`.
+    pub fn remount(&self, options: &str) {
+        let mut mount = Command::new("mount");
+        mount.arg("-o").arg(format!("remount,{options}"));
+        let done = mount.arg(&self.0).status().expect("mount runs");
+        assert!(done.success(), "{mount:?}: {done}");
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // Usually the test has done it.
+        let _gone = rustix::mount::unmount(&self.0, UnmountFlags::DETACH);
+    }
+}
+
+/// Mounts a file system of this kind; without the right to do that the test is [`skipped`].
+pub fn mount(kind: &str, at: impl Into<PathBuf>, options: &str) -> Option<Mounted> {
+    let at = at.into();
+    fs::create_dir_all(&at).expect("a folder");
+    let options = CString::new(options).expect("no NUL");
+    match rustix::mount::mount(kind, &at, kind, MountFlags::empty(), options.as_c_str()) {
+        Ok(()) => Some(Mounted(at)),
+        Err(error) => {
+            skipped(format_args!("{kind} cannot be mounted: {error}"));
+            None
+        }
+    }
+}
+
+/// A small disk: a file system in memory of `size`, such as `12m`.
+pub fn tmpfs(at: impl Into<PathBuf>, size: &str) -> Option<Mounted> {
+    mount("tmpfs", at, &format!("size={size},mode=0700"))
+}
+
+/// Writes to a new file until nothing fits any more.
+pub fn fill(path: &Path) {
+    let mut file = File::create(path).expect("a file");
+    for size in [1 << 16, 1] {
+        while file.write_all(&vec![7; size]).is_ok() {}
+    }
+}
+
+/// Whether the overlay can be mounted here; otherwise the test is [`skipped`].
+pub fn fuse_works() -> bool {
+    let device = File::options().read(true).write(true).open("/dev/fuse");
+    let why = match device {
+        Err(error) => format!("/dev/fuse: {error}"),
+        Ok(device) if rustix::process::geteuid().is_root() => {
+            let place = TempTree::new();
+            let fd = device.as_raw_fd();
+            let options = format!("fd={fd},rootmode=40000,user_id=0,group_id=0");
+            return mount("fuse", place.root(), &options).is_some();
+        }
+        Ok(_) => {
+            let helpers = ["/usr/bin/fusermount3", "/bin/fusermount3"];
+            if helpers.iter().any(|helper| Path::new(helper).exists()) {
+                return true;
+            }
+            "no fusermount3".to_owned()
+        }
+    };
+    skipped(why);
+    false
+}

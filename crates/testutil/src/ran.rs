@@ -1,0 +1,87 @@
+//! How a program ended.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+/// How a run of a program ended, and what it wrote.
+#[derive(Debug)]
+pub struct Ran {
+    /// The exit code; -1 if a signal ended it.
+    pub code: i32,
+    /// Standard output.
+    pub out: Vec<u8>,
+    /// Standard error.
+    pub err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            out: output.stdout,
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Ran {
+    /// Standard output as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.out).into_owned()
+    }
+
+    /// The JSON on standard output.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        match serde_json::from_slice(&self.out) {
+            Ok(value) => value,
+            Err(error) => panic!("{error}: {self:?}"),
+        }
+    }
+
+    /// Nothing found is an answer: code 1, no rows, and what was compared.
+    #[track_caller]
+    pub fn found_nothing(&self) {
+        assert_eq!((self.code, &*self.text()), (1, ""), "{self:?}");
+        let said = self.err.starts_with("resemble: nothing found: compared ");
+        assert!(said && self.err.lines().count() == 1, "{self:?}");
+    }
+
+    /// Exit code, standard output and standard error, all of them.
+    #[track_caller]
+    pub fn is(&self, code: i32, out: &str, err: &str) {
+        assert_eq!((self.code, &*self.text(), &*self.err), (code, out, err));
+    }
+
+    /// Itself, if the exit code is 0.
+    #[track_caller]
+    pub fn success(self) -> Self {
+        self.exits(0)
+    }
+
+    /// Itself, if the exit code is this one.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        let (out, err) = (self.text(), &self.err);
+        assert_eq!(self.code, code, "stdout: {out}\nstderr: {err}");
+        self
+    }
+}
+
+/// Runs a prepared command to its end, with these bytes on standard input.
+#[must_use = "compare it with something"]
+pub fn finish(command: &mut Command, stdin: &[u8]) -> Ran {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    let bytes = stdin.to_vec();
+    // The command may end without reading all.
+    let writer = std::thread::spawn(move || input.write_all(&bytes).unwrap_or_default());
+    let output = child.wait_with_output().expect("the program ends");
+    writer.join().expect("the writer ends");
+    output.into()
+}

@@ -1,0 +1,327 @@
+//! The two programs in a private home with a tree to watch.
+//!
+//! Nothing here sleeps. A daemon is ready when it says `READY=1` on its notification socket, a
+//! change is in when `resemble sync` returns, a process is gone when `wait` says so.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use rustix::mount::UnmountFlags;
+use rustix::process::{Pid, Signal};
+
+use crate::{Ran, TempTree};
+
+/// How long anything may take before the test gives up on it.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The folder of the freshly built programs.
+///
+/// A test of one package is not told where another package's binaries are, so this builds them
+/// (nothing to do when they are up to date) and looks beside the test's own executable.
+fn programs() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let me = std::env::current_exe().expect("the test has a path");
+        let profile = me
+            .parent()
+            .and_then(Path::parent)
+            .expect("target/PROFILE/deps/test");
+        let mut build = Command::new(env!("CARGO"));
+        build.args([
+            "build",
+            "--quiet",
+            "-p",
+            "resemble-daemon",
+            "-p",
+            "resemble-cli",
+            "--bins",
+        ]);
+        if profile.file_name() == Some(OsStr::new("release")) {
+            build.arg("--release");
+        }
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
+        build.arg("--manifest-path").arg(manifest);
+        assert!(
+            build.status().expect("cargo runs").success(),
+            "the programs do not build"
+        );
+        profile.to_path_buf()
+    })
+}
+
+/// A private home with a tree to watch; everything goes when it is dropped.
+#[derive(Debug)]
+pub struct Sandbox {
+    dir: TempTree,
+}
+
+impl Default for Sandbox {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Sandbox {
+    /// A fresh one with an empty `tree`.
+    pub fn new() -> Self {
+        let folders = ["home", "run", "state", "cache", "tree"];
+        Self {
+            dir: TempTree::with_folders(&folders),
+        }
+    }
+
+    /// A path in the sandbox.
+    pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.dir.path(name)
+    }
+
+    /// The watched tree, or a path in it.
+    pub fn tree(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.path("tree").join(name)
+    }
+
+    /// Where the overlay is mounted, or a path in it.
+    pub fn mount(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.path("Similar").join(name)
+    }
+
+    /// Where the overlay is mounted if nobody says where, or a path in it.
+    pub fn view(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.path("run/resemble/view").join(name)
+    }
+
+    /// Writes a file of the tree, with the folders above it.
+    pub fn write(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
+        self.dir.write(self.tree(name), bytes);
+    }
+
+    /// One of our programs in the sandbox's environment.
+    pub fn program(&self, name: &str) -> Command {
+        self.foreign(programs().join(name))
+    }
+
+    /// Any program in the sandbox's environment.
+    pub fn foreign(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.path("home"))
+            .env("XDG_RUNTIME_DIR", self.path("run"))
+            .env("XDG_STATE_HOME", self.path("state"))
+            .env("XDG_CACHE_HOME", self.path("cache"))
+            .env("LC_ALL", "C.UTF-8")
+            .current_dir(self.dir.root())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs `resemble` to its end.
+    pub fn resemble<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ran {
+        let output = self
+            .program("resemble")
+            .args(args)
+            .output()
+            .expect("resemble runs");
+        output.into()
+    }
+
+    /// Starts `resembled` with these arguments after the tree's path and waits until it is ready.
+    ///
+    /// # Panics
+    /// If it ends instead.
+    pub fn daemon<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Daemon<'_> {
+        let args = args.into_iter().map(|a| a.as_ref().to_owned());
+        let args: Vec<OsString> = args.chain([self.path("tree").into_os_string()]).collect();
+        self.start(self.program("resembled").args(args))
+            .unwrap_or_else(|ran| panic!("resembled ended at once: {ran:?}"))
+    }
+
+    /// As [`Self::daemon`], with the overlay at [`Self::mount`].
+    pub fn mounted<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Daemon<'_> {
+        let mount = [OsString::from("--mount"), self.mount("").into_os_string()];
+        self.daemon(
+            mount
+                .into_iter()
+                .chain(args.into_iter().map(|a| a.as_ref().to_owned())),
+        )
+    }
+
+    /// Starts a daemon command; `Err` is what it said when it ended before it was ready.
+    pub fn start(&self, command: &mut Command) -> Result<Daemon<'_>, Ran> {
+        let address = self.path("notify");
+        drop(fs::remove_file(&address));
+        let notify = UnixDatagram::bind(&address).expect("a notification socket");
+        notify
+            .set_read_timeout(Some(Duration::from_millis(50)))
+            .expect("a timeout");
+        let log = self.path("daemon.log");
+        let file = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&log)
+            .expect("a log");
+        let mut child = command
+            .env("NOTIFY_SOCKET", &address)
+            .stdout(Stdio::null())
+            .stderr(file)
+            .spawn()
+            .expect("resembled starts");
+        let deadline = Instant::now() + PATIENCE;
+        let mut message = [0; 4096];
+        loop {
+            if let Ok(n) = notify.recv(&mut message)
+                && message[..n]
+                    .split(|&b| b == b'\n')
+                    .any(|line| line == b"READY=1")
+            {
+                return Ok(Daemon {
+                    sandbox: self,
+                    child,
+                });
+            }
+            if let Some(status) = child.try_wait().expect("the daemon can be asked for") {
+                return Err(Ran {
+                    code: status.code().unwrap_or(-1),
+                    out: Vec::new(),
+                    err: self.log(),
+                });
+            }
+            assert!(
+                Instant::now() < deadline,
+                "resembled is not ready after {PATIENCE:?}"
+            );
+        }
+    }
+
+    /// What the daemons of this sandbox wrote to stderr.
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&fs::read(self.path("daemon.log")).unwrap_or_default()).into_owned()
+    }
+
+    /// The canonical dump of a fresh scan of the tree, by a new index in memory.
+    pub fn fresh_dump(&self) -> Vec<u8> {
+        let tree = self.path("tree");
+        let args = ["dump", "--local", "--no-cache", "--canonical"].map(OsStr::new);
+        self.resemble(args.into_iter().chain([tree.as_os_str()]))
+            .success()
+            .out
+    }
+}
+
+/// A running `resembled`; killed when dropped.
+#[derive(Debug)]
+pub struct Daemon<'a> {
+    sandbox: &'a Sandbox,
+    child: Child,
+}
+
+impl Daemon<'_> {
+    /// Waits until everything that happened so far is in the index and the overlay.
+    #[track_caller]
+    pub fn sync(&self) {
+        self.sandbox
+            .resemble(["sync", "--timeout", "110"])
+            .success();
+    }
+
+    /// The canonical dump of the live index.
+    #[track_caller]
+    pub fn dump(&self) -> Vec<u8> {
+        let tree = self.sandbox.path("tree");
+        let args = ["dump", "--canonical"].map(OsStr::new);
+        self.sandbox
+            .resemble(args.into_iter().chain([tree.as_os_str()]))
+            .success()
+            .out
+    }
+
+    /// Fails unless the live index says what a fresh scan says.
+    #[track_caller]
+    pub fn assert_true(&self) {
+        self.sync();
+        let (live, fresh) = (self.dump(), self.sandbox.fresh_dump());
+        assert!(live == fresh, "{}", difference(&live, &fresh));
+    }
+
+    /// `status --format json`.
+    pub fn status(&self) -> serde_json::Value {
+        self.sandbox.resemble(["status", "--format", "json"]).json()
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
+        rustix::process::kill_process(self.pid(), signal).expect("the daemon runs");
+    }
+
+    /// Ends it cleanly and gives its exit code.
+    pub fn stop(mut self) -> i32 {
+        self.signal(Signal::TERM);
+        self.child
+            .wait()
+            .expect("the daemon ends")
+            .code()
+            .unwrap_or(-1)
+    }
+
+    /// Ends it as a crash would and leaves its mount as it is.
+    pub fn crash(mut self) {
+        self.child.kill().expect("the daemon runs");
+        self.child.wait().expect("the daemon ends");
+        std::mem::forget(self);
+    }
+
+    /// Ends it as a crash would.
+    pub fn kill(mut self) {
+        self.child.kill().expect("the daemon runs");
+        self.child.wait().expect("the daemon ends");
+    }
+}
+
+impl Drop for Daemon<'_> {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            if std::thread::panicking() {
+                eprintln!("--- log of resembled ---\n{}", self.sandbox.log());
+            }
+            drop(self.child.kill());
+            drop(self.child.wait());
+        }
+        for point in [self.sandbox.mount(""), self.sandbox.view("")] {
+            // Usually there is nothing to unmount.
+            let _gone = rustix::mount::unmount(&point, UnmountFlags::DETACH);
+        }
+    }
+}
+
+/// The first lines in which two dumps differ.
+fn difference(live: &[u8], fresh: &[u8]) -> String {
+    let lines = |d: &[u8]| -> BTreeSet<String> {
+        String::from_utf8_lossy(d)
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    };
+    let (live, fresh) = (lines(live), lines(fresh));
+    let cut = |line: &String| line.chars().take(160).collect::<String>();
+    let only_live: Vec<_> = live.difference(&fresh).map(cut).collect();
+    let only_fresh: Vec<_> = fresh.difference(&live).map(cut).collect();
+    format!(
+        "the live index differs from a fresh scan\nonly live ({}): {:#?}\nonly fresh ({}): {:#?}",
+        only_live.len(),
+        &only_live[..only_live.len().min(10)],
+        only_fresh.len(),
+        &only_fresh[..only_fresh.len().min(10)],
+    )
+}
