@@ -34,9 +34,9 @@ pub enum MethodQuestion {
     /// All against all. Rows: [`MethodRow::Pair`], best first.
     Pairs(MethodPairs),
     /// What groups are made of. Rows: [`MethodRow::File`] for every file, by path; then of sif the
-    /// collated sets ([`MethodRow::Sets`]), of other methods the pairs that the bar lets through
+    /// collated sets ([`MethodRow::Sets`]), of other methods the pairs that the limits let through
     /// ([`MethodRow::Pair`]).
-    Groups(MethodBar),
+    Groups(MethodLimits),
     /// Clusters out of core. Rows: [`MethodRow::File`] for every file, by path; the commonest
     /// ignored shingles ([`MethodRow::Common`]), the files with one sketch ([`MethodRow::Same`]),
     /// the links ([`MethodRow::Link`]).
@@ -73,7 +73,7 @@ pub struct MethodFind {
     /// The name that rows carry in `file`.
     pub name: PathText,
     /// Which rows.
-    pub bar: MethodBar,
+    pub limits: MethodLimits,
 }
 
 /// All against all.
@@ -84,12 +84,12 @@ pub struct MethodPairs {
     /// The figures of the rows are computed from the texts again.
     pub exact: bool,
     /// Which rows.
-    pub bar: MethodBar,
+    pub limits: MethodLimits,
 }
 
-/// Which rows there are. Files of equal bytes have one whatever the bar.
+/// Which rows there are. Files of equal bytes have one whatever the limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MethodBar {
+pub struct MethodLimits {
     /// From this score on; absent: the threshold of the method's paper. 0: whatever has anything in
     /// common.
     pub min: Figure,

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use crate::figure::Figure;
 use crate::method;
 use crate::question::{
-    MethodBar, MethodCommonRow, MethodPairs, MethodQuestion, MethodRequest, MethodRow, MethodScore,
+    MethodCommonRow, MethodLimits, MethodPairs, MethodQuestion, MethodRequest, MethodRow,
+    MethodScore,
 };
 use resemble_cli::args::{Global, Selection};
 use resemble_cli::commands::common_parameters;
@@ -122,7 +123,7 @@ impl Chosen {
     }
 
     /// `--min`, `--min-shared` and `--top`.
-    pub(super) fn bar(&self, selection: &Selection) -> CliResult<MethodBar> {
+    pub(super) fn limits(&self, selection: &Selection) -> CliResult<MethodLimits> {
         let has_chunks = matches!(self.method, Method::Tttd | Method::Bsw);
         if selection.min_shared.is_some() && !has_chunks {
             return Err(CliError::Usage(format!(
@@ -130,7 +131,7 @@ impl Chosen {
                 self.method
             )));
         }
-        Ok(MethodBar {
+        Ok(MethodLimits {
             min: min_of(selection),
             min_shared: selection.min_shared,
             top: selection.top,
@@ -226,7 +227,7 @@ pub(super) fn pairs(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -
             chosen.method
         )));
     }
-    let bar = chosen.bar(&args.selection)?;
+    let limits = chosen.limits(&args.selection)?;
     let mut dirs = args.dirs.clone();
     let mut backend = None;
     let mut named: Vec<Named> = Vec::new();
@@ -240,9 +241,9 @@ pub(super) fn pairs(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -
             path: file.clone(),
             source: io::Error::other(error.to_string()),
         })?;
-        let rows = method::features::pairs(&chosen.params, &sets, score, bar);
+        let rows = method::features::pairs(&chosen.params, &sets, score, limits);
         let rows = rows?.into_iter().map(FoundPair).collect();
-        answer = Answer::fresh(rows, Vec::new()).cut(bar.top);
+        answer = Answer::fresh(rows, Vec::new()).cut(limits.top);
     } else {
         if let Some(list) = &args.files_from {
             dirs.extend(names::read_list(list, args.output.null)?);
@@ -260,15 +261,15 @@ pub(super) fn pairs(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -
         let question = MethodQuestion::Pairs(MethodPairs {
             score,
             exact: args.exact,
-            bar,
+            limits,
         });
         let request = chosen.request(args.selection.scope(real), question);
-        let told = asked.ask(ui, &request, None)?;
-        let rows = told.rows.into_iter().filter_map(pair_of);
+        let answered = asked.ask(ui, &request, None)?;
+        let rows = answered.rows.into_iter().filter_map(pair_of);
         answer = Answer {
-            header: told.header,
+            header: answered.header,
             rows: rows.collect(),
-            errors: told.errors,
+            errors: answered.errors,
         };
     }
     for row in &mut answer.rows {

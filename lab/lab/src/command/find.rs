@@ -31,7 +31,7 @@ use super::rows::FoundFile;
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> CliResult {
     let files = &names::with_list(&args.files, args.files_from.as_deref(), args.output.null)?;
     let chosen = chosen(&args.method)?;
-    let bar = chosen.bar(&args.selection)?;
+    let limits = chosen.limits(&args.selection)?;
     let (within, mut errors) = names::resolve(&args.within);
     let mut header = None;
     let mut found: Vec<FoundFile> = Vec::new();
@@ -55,7 +55,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
                 signature: signed.signature,
                 content: signed.content,
                 name: PathText::from(file.as_path()),
-                bar,
+                limits,
             });
             let request = chosen.request(args.selection.scope(real.clone()), question);
             let answer = asked.ask(ui, &request, real_file.as_deref())?;

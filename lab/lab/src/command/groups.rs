@@ -12,7 +12,7 @@ use crate::method::check_clusters;
 use crate::method::clusters::{self, SimilarFiles};
 use crate::method::rules::{Facts, Rules};
 use crate::method::sets::Grouping;
-use crate::question::{MethodBar, MethodClusters, MethodFileRow, MethodQuestion};
+use crate::question::{MethodClusters, MethodFileRow, MethodLimits, MethodQuestion};
 use resemble_cli::args::Global;
 use resemble_cli::error::{CliError, CliResult};
 use resemble_cli::names;
@@ -69,8 +69,8 @@ struct FileRow {
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) -> CliResult {
     let chosen = chosen(&args.method)?;
     check(&chosen, args)?;
-    let bar = chosen.bar(&args.selection)?;
-    let question = question(&chosen, args, bar)?;
+    let limits = chosen.limits(&args.selection)?;
+    let question = question(&chosen, args, limits)?;
     let (roots, mut errors) = names::resolve(&args.roots);
     let mut answer = Answer::fresh(Vec::new(), Vec::new());
     let mut params = Params::default();
@@ -135,9 +135,9 @@ fn figure_of(share: Fraction) -> Figure {
 }
 
 /// What groups are made of.
-fn question(chosen: &Chosen, args: &GroupsArgs, bar: MethodBar) -> CliResult<MethodQuestion> {
+fn question(chosen: &Chosen, args: &GroupsArgs, limits: MethodLimits) -> CliResult<MethodQuestion> {
     if !is_clustered(chosen) {
-        return Ok(MethodQuestion::Groups(bar));
+        return Ok(MethodQuestion::Groups(limits));
     }
     let rules = &args.rules;
     let work = match &rules.work {
@@ -149,7 +149,7 @@ fn question(chosen: &Chosen, args: &GroupsArgs, bar: MethodBar) -> CliResult<Met
         })?),
     };
     let clusters = MethodClusters {
-        min: bar.min,
+        min: limits.min,
         contained: rules.contained.map(figure_of).unwrap_or_default(),
         common: rules.common,
         memory: args.memory,

@@ -105,9 +105,9 @@ fn table_1(documents: &[&Text]) -> Result<Section, LabError> {
     for method in [Method::Mod, Method::Min, Method::Sketch, Method::BswMin] {
         let params = windowed(method, 20, 100)?;
         let (wholes, parts) = (sign_all(&params, documents)?, sign_all(&params, &quarters)?);
-        let (mut told, mut contained) = (Vec::new(), Vec::new());
+        let (mut figures, mut contained) = (Vec::new(), Vec::new());
         for (whole, part) in wholes.iter().zip(&parts) {
-            told.push(figure(&params, whole, part));
+            figures.push(figure(&params, whole, part));
             let scores = score(&params, whole, part);
             contained.extend(scores.b_in_a.map(|judged| judged.value().unwrap_or(0.0)));
         }
@@ -121,7 +121,7 @@ fn table_1(documents: &[&Text]) -> Result<Section, LabError> {
         };
         table.row([
             format!("{method} 100"),
-            percent(mean(&told)),
+            percent(mean(&figures)),
             contained,
             format!("{:.0}", len(&wholes)),
             format!("{:.0}", len(&parts)),

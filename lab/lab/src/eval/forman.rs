@@ -4,14 +4,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::question::{MethodBar, MethodScore};
+use crate::question::{MethodLimits, MethodScore};
 use resemble_core::cluster::UnionFind;
 use resemble_methods::chunked::{ChunkTable, common_by_merging};
 use resemble_methods::{Method, MethodSignature, Threshold, sign};
 
 use super::{Clock, Collection, Page, Random, Section, Table, percent, rated, sign_all};
 use crate::error::LabError;
-use crate::method::Bar;
+use crate::method::RowThreshold;
 use crate::method::all_pairs::all_pairs;
 
 /// Mean sizes of chunks, bytes: the paper's table, and the mean it recommends.
@@ -80,10 +80,10 @@ fn look(
     let start = clock();
     let signatures = sign_all(&params, &collection.texts)?;
     let chunking = clock() - start;
-    let threshold = Threshold::SharedBytes(1000);
-    let bar = Bar::new(threshold, MethodScore::Paper, MethodBar::default());
+    let papers = Threshold::SharedBytes(1000);
+    let threshold = RowThreshold::new(papers, MethodScore::Paper, MethodLimits::default());
     let start = clock();
-    let pairs = all_pairs(&params, &signatures, &bar)?;
+    let pairs = all_pairs(&params, &signatures, &threshold)?;
     let analysis = clock() - start;
     // Section 2.5: sort by chunk, drop those of one file and the ubiquitous, connect what is left.
     let start = clock();
@@ -121,7 +121,7 @@ fn look(
     for files in parts.values() {
         let of_part: Vec<MethodSignature> =
             files.iter().map(|&file| signatures[file].clone()).collect();
-        all_pairs(&params, &of_part, &bar)?;
+        all_pairs(&params, &of_part, &threshold)?;
     }
     let pruned = clock() - start;
     Ok(Looked {

@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::figure::Figure;
-use crate::question::{MethodBar, MethodScore};
+use crate::question::{MethodLimits, MethodScore};
 use resemble_methods::{Method, Threshold};
 
 use super::{Collection, Plot, Section, Table, Text, mean, sign_all, windowed};
 use crate::error::LabError;
-use crate::method::Bar;
+use crate::method::RowThreshold;
 use crate::method::all_pairs::all_pairs;
 
 /// "higher than 70%"
@@ -67,14 +67,14 @@ impl Found {
             let params = windowed(method, 20, n)?;
             let signatures = sign_all(&params, texts)?;
             let lens: Vec<f64> = signatures.iter().map(|one| one.len() as f64).collect();
-            let asked = MethodBar {
+            let asked = MethodLimits {
                 min: Figure::new(f64::from(THRESHOLDS[0]) / 100.0),
-                ..MethodBar::default()
+                ..MethodLimits::default()
             };
-            let bar = Bar::new(Threshold::Score(SIMILAR), MethodScore::Paper, asked);
+            let threshold = RowThreshold::new(Threshold::Score(SIMILAR), MethodScore::Paper, asked);
             let mut counts = [0; THRESHOLDS.len()];
-            for pair in all_pairs(&params, &signatures, &bar)? {
-                let Some(value) = pair.told.figure.value() else {
+            for pair in all_pairs(&params, &signatures, &threshold)? {
+                let Some(value) = pair.scores.figure.value() else {
                     continue;
                 };
                 for (count, threshold) in counts.iter_mut().zip(THRESHOLDS) {

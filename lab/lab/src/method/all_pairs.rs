@@ -1,4 +1,4 @@
-//! All pairs of signatures that a bar lets through.
+//! All pairs of signatures that a threshold lets through.
 //!
 //! An inverted index of the keys nominates: a pair without a common key has nothing in common for
 //! any method. While the lists of a signature's keys are walked through, common keys are counted,
@@ -10,8 +10,8 @@
 
 use resemble_methods::{Method, MethodParams, MethodSignature};
 
-use super::Told;
-use super::told::Bar;
+use super::PairScores;
+use super::scores::RowThreshold;
 use crate::error::LabError;
 use resemble_query::parallel::in_parallel;
 
@@ -23,10 +23,10 @@ pub struct Found {
     /// The other.
     pub b: usize,
     /// What is said of (a, b).
-    pub told: Told,
+    pub scores: PairScores,
 }
 
-/// The pairs that the bar lets through, by their places.
+/// The pairs that the threshold lets through, by their places.
 ///
 /// # Errors
 ///
@@ -34,12 +34,12 @@ pub struct Found {
 pub fn all_pairs(
     params: &MethodParams,
     signatures: &[MethodSignature],
-    bar: &Bar,
+    threshold: &RowThreshold,
 ) -> Result<Vec<Found>, LabError> {
     let lists = Lists::of(signatures);
     let least = match params.method() {
         // Shares of distinct keys: at most the common ones over those of the larger side.
-        Method::BswMin | Method::Mod | Method::Min | Method::Sketch => bar.least_figure(),
+        Method::BswMin | Method::Mod | Method::Min | Method::Sketch => threshold.least_figure(),
         // The samples of two V_i are compared at one modulus, and super shingles are not what the
         // score counts.
         Method::Tttd
@@ -72,9 +72,9 @@ pub fn all_pairs(
             if f64::from(common) / (larger as f64) < least {
                 continue;
             }
-            let told = Told::both_ways(params, &signatures[a], &signatures[b]);
-            if bar.lets_through(&told) {
-                found.push(Found { a, b, told });
+            let scores = PairScores::both_ways(params, &signatures[a], &signatures[b]);
+            if threshold.accepts(&scores) {
+                found.push(Found { a, b, scores });
             }
         }
         Ok::<_, LabError>(())
@@ -159,19 +159,19 @@ fn range<'a>(ends: &[u32], all: &'a [u32], at: usize) -> &'a [u32] {
 #[cfg(test)]
 mod tests {
     use crate::figure::Figure;
-    use crate::question::{MethodBar, MethodScore};
+    use crate::question::{MethodLimits, MethodScore};
     use proptest::prelude::*;
     use resemble_methods::select::select;
     use resemble_methods::{Features, Threshold};
 
     use super::*;
 
-    fn bar(min: f64) -> Bar {
-        let asked = MethodBar {
+    fn threshold(min: f64) -> RowThreshold {
+        let asked = MethodLimits {
             min: Figure::new(min),
-            ..MethodBar::default()
+            ..MethodLimits::default()
         };
-        Bar::new(Threshold::Score(0.5), MethodScore::Paper, asked)
+        RowThreshold::new(Threshold::Score(0.5), MethodScore::Paper, asked)
     }
 
     proptest! {
@@ -191,17 +191,17 @@ mod tests {
                         select(&params, &Features::of_values(values))
                     })
                     .collect();
-                let bar = bar(min);
+                let threshold = threshold(min);
                 let mut naive = Vec::new();
                 for a in 0..files.len() {
                     for b in a + 1..files.len() {
-                        let told = Told::both_ways(&params, &signatures[a], &signatures[b]);
-                        if bar.lets_through(&told) {
-                            naive.push(Found { a, b, told });
+                        let scores = PairScores::both_ways(&params, &signatures[a], &signatures[b]);
+                        if threshold.accepts(&scores) {
+                            naive.push(Found { a, b, scores });
                         }
                     }
                 }
-                let found = all_pairs(&params, &signatures, &bar).expect("no failure");
+                let found = all_pairs(&params, &signatures, &threshold).expect("no failure");
                 prop_assert_eq!(found, naive, "{}", method);
             }
         }

@@ -210,7 +210,7 @@ fn answer(
     kept.cluster(policy, &mut |link| {
         if let (Some(a), Some(b)) = (first(link.a), first(link.b)) {
             let (a, b) = (a.min(b), a.max(b));
-            let score = Figure::from(link.told.resemblance.value.value());
+            let score = Figure::from(link.estimates.resemblance.value.value());
             links.push(MethodLinkRow { a, b, score });
         }
     })?;

@@ -3,7 +3,7 @@
 //!
 //! What a line is and what a feature is: [`resemble_methods::lines`].
 
-use crate::question::{MethodBar, MethodPairRow, MethodScore};
+use crate::question::{MethodLimits, MethodPairRow, MethodScore};
 use resemble_methods::lines::NamedFeatures;
 use resemble_methods::select::select;
 use resemble_methods::{MethodParams, MethodSignature};
@@ -11,10 +11,10 @@ use resemble_proto::path::PathText;
 
 use super::all_pairs::all_pairs;
 use super::pairs::{named, sort};
-use super::{Bar, check_score};
+use super::{RowThreshold, check_score};
 use crate::error::{LabError, MethodError};
 
-/// The pairs of sets that the bar lets through, best first, before `top` cuts them. Sets of the
+/// The pairs of sets that the limits let through, best first, before `top` cuts them. Sets of the
 /// same features are compared like any others: nothing is known of bytes.
 ///
 /// # Errors
@@ -24,19 +24,19 @@ pub fn pairs(
     params: &MethodParams,
     sets: &[NamedFeatures],
     score: MethodScore,
-    bar: MethodBar,
+    limits: MethodLimits,
 ) -> Result<Vec<MethodPairRow>, LabError> {
     check_score(params, score).map_err(MethodError::from)?;
     let signatures: Vec<MethodSignature> = sets
         .iter()
         .map(|set| select(params, &set.features))
         .collect();
-    let bar = Bar::new(params.method().thresholds().pairs, score, bar);
-    let found = all_pairs(params, &signatures, &bar)?;
+    let threshold = RowThreshold::new(params.method().thresholds().pairs, score, limits);
+    let found = all_pairs(params, &signatures, &threshold)?;
     let name = |at: usize| PathText::from_bytes(sets[at].name.clone());
     let mut rows: Vec<_> = found
         .iter()
-        .map(|pair| named((name(pair.a), name(pair.b)), pair.told, score, false))
+        .map(|pair| named((name(pair.a), name(pair.b)), pair.scores, score, false))
         .collect();
     sort(&mut rows, score);
     Ok(rows.into_iter().map(|(_, row)| row).collect())

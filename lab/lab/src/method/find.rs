@@ -12,7 +12,7 @@ use resemble_proto::path::PathText;
 
 use super::signed::Signed;
 use super::sorted::{self, Values};
-use super::{Asked, Bar, Told};
+use super::{Asked, PairScores, RowThreshold};
 use crate::error::LabError;
 
 pub(super) fn find(
@@ -21,17 +21,17 @@ pub(super) fn find(
     subject: Option<FileId>,
 ) -> Result<Answer<MethodRow>, LabError> {
     let threshold = asked.params.method().thresholds().find;
-    let bar = Bar::new(threshold, MethodScore::Paper, question.bar);
-    let (told, errors) = told(asked, &question.signature)?;
-    let mut rows: Vec<(Told, MethodFindRow)> = Vec::new();
-    for ToldOf {
+    let threshold = RowThreshold::new(threshold, MethodScore::Paper, question.limits);
+    let (all, errors) = all_scores(asked, &question.signature)?;
+    let mut rows: Vec<(PairScores, MethodFindRow)> = Vec::new();
+    for ContentScores {
         content,
-        told,
+        scores,
         interval,
-    } in &told
+    } in &all
     {
         let identical = content.digest == question.content;
-        if !identical && !bar.lets_through(told) {
+        if !identical && !threshold.accepts(scores) {
             continue;
         }
         let holders = asked.members.holders(content.id);
@@ -41,15 +41,15 @@ pub(super) fn find(
                 path: PathText::from(member.path.as_path()),
                 identical,
                 layer: Layer::Bytes,
-                a_in_b: told.a_in_b,
-                b_in_a: told.b_in_a,
-                resemblance: told.resemblance,
-                shared_bytes: told.shared_bytes,
+                a_in_b: scores.a_in_b,
+                b_in_a: scores.b_in_a,
+                resemblance: scores.resemblance,
+                shared_bytes: scores.shared_bytes,
                 interval: *interval,
-                score: told.figure,
+                score: scores.figure,
                 size: content.size.0,
             };
-            rows.push((*told, row));
+            rows.push((*scores, row));
         }
     }
     rows.sort_by(|a, b| {
@@ -58,10 +58,11 @@ pub(super) fn find(
     });
     let rows = rows.into_iter().map(|(_, row)| MethodRow::Find(row));
     let errors = asked.errors(errors);
-    Ok(Answer::fresh(rows.collect(), errors).cut(question.bar.top))
+    Ok(Answer::fresh(rows.collect(), errors).cut(question.limits.top))
 }
 
-/// Where the estimates of sketches lie; none of other methods, and where nothing was sampled.
+/// The interval that an estimate from sketches lies in. None for other methods, and none where
+/// nothing was sampled.
 fn interval(
     params: &MethodParams,
     own: &MethodSignature,
@@ -72,28 +73,28 @@ fn interval(
         Scheme::SuperShingle(supers) => supers.shingles.sample,
         _ => return None,
     };
-    let told = estimates(sample, own, other, &[]).filter(|told| told.resemblance.samples > 0)?;
+    let estimates = estimates(sample, own, other, &[]).filter(|all| all.resemblance.samples > 0)?;
     let ends = |estimate: Estimate| {
         [estimate.low, estimate.high].map(|end| Fraction::from(Some(Score::new(end))))
     };
     let tells = params.tells(Measure::Containment).is_ok();
     let contained = |estimate: Option<Estimate>| estimate.filter(|_| tells).map(ends);
     Some(MethodInterval {
-        resemblance: ends(told.resemblance),
-        a_in_b: contained(told.a_in_b),
-        b_in_a: contained(told.b_in_a),
+        resemblance: ends(estimates.resemblance),
+        a_in_b: contained(estimates.a_in_b),
+        b_in_a: contained(estimates.b_in_a),
     })
 }
 
-/// What is told of a content.
-struct ToldOf {
+/// A content of the scope, compared with the subject.
+struct ContentScores {
     content: ContentRow,
-    told: Told,
+    scores: PairScores,
     interval: Option<MethodInterval>,
 }
 
-impl ToldOf {
-    /// By both signatures.
+impl ContentScores {
+    /// Compares the signature of the subject with that of a content.
     fn of(
         params: &MethodParams,
         content: ContentRow,
@@ -102,27 +103,31 @@ impl ToldOf {
     ) -> Self {
         Self {
             content,
-            told: Told::of(params, own, other),
+            scores: PairScores::of(params, own, other),
             interval: interval(params, own, other),
         }
     }
 }
 
-/// What is told of each content in the scope, and the files that could not be read.
-type AllTold = (Vec<ToldOf>, Vec<SoftError>);
+/// The scores of each content in the scope, and the files that could not be read.
+type AllScores = (Vec<ContentScores>, Vec<SoftError>);
 
-fn told(asked: &Asked<'_>, own: &MethodSignature) -> Result<AllTold, LabError> {
-    if let Some(told) = told_by_arrays(asked, own)? {
-        return Ok(told);
+fn all_scores(asked: &Asked<'_>, own: &MethodSignature) -> Result<AllScores, LabError> {
+    if let Some(scores) = scores_by_arrays(asked, own)? {
+        return Ok(scores);
     }
     let signed = Signed::of(asked, &mut asked.cached())?;
     let all = signed.contents.into_iter().zip(&signed.signatures);
-    let told = all.map(|(row, signature)| ToldOf::of(asked.params, row, own, signature));
-    Ok((told.collect(), signed.errors))
+    let scores = all.map(|(row, signature)| ContentScores::of(asked.params, row, own, signature));
+    Ok((scores.collect(), signed.errors))
 }
 
-/// Of sorted5: what the arrays have needs no signature. `None`: there are no arrays.
-fn told_by_arrays(asked: &Asked<'_>, own: &MethodSignature) -> Result<Option<AllTold>, LabError> {
+/// The scores by sorted5, which needs no signature of a content that is in the arrays. `None`:
+/// there are no arrays.
+fn scores_by_arrays(
+    asked: &Asked<'_>,
+    own: &MethodSignature,
+) -> Result<Option<AllScores>, LabError> {
     let Some(arranged) = sorted::arranged(asked, false)? else {
         return Ok(None);
     };
@@ -130,10 +135,10 @@ fn told_by_arrays(asked: &Asked<'_>, own: &MethodSignature) -> Result<Option<All
         return Ok(None);
     };
     let total = own.occurrences();
-    let told = arranged.documents.iter().map(|document| {
+    let scores = arranged.documents.iter().map(|document| {
         let number = match &document.values {
             Values::Here(signature) => {
-                return ToldOf::of(asked.params, document.content, own, signature);
+                return ContentScores::of(asked.params, document.content, own, signature);
             }
             Values::Arrays(number) => number,
         };
@@ -142,12 +147,12 @@ fn told_by_arrays(asked: &Asked<'_>, own: &MethodSignature) -> Result<Option<All
             a: total,
             b: document.chunks,
         };
-        ToldOf {
+        ContentScores {
             content: document.content,
-            told: Told::of_overlap(overlap),
+            scores: PairScores::of_overlap(overlap),
             interval: None,
         }
     });
-    let told = told.collect();
-    Ok(Some((told, arranged.errors)))
+    let scores = scores.collect();
+    Ok(Some((scores, arranged.errors)))
 }

@@ -31,11 +31,11 @@ pub mod features;
 mod find;
 mod pairs;
 pub mod rules;
+mod scores;
 pub mod sets;
 pub mod sign;
 mod signed;
 pub(crate) mod sorted;
-mod told;
 
 use crate::question::{MethodClusters, MethodQuestion, MethodRequest, MethodRow, MethodScore};
 use resemble_core::FileId;
@@ -50,8 +50,8 @@ use resemble_query::scope::ScopedFiles;
 
 use cache::CachedSignatures;
 pub use cache::SignatureCache;
+pub use scores::{PairScores, RowThreshold};
 pub use sign::{SignedFile, Signing, sign_file};
-pub use told::{Bar, Told};
 
 /// The most processes that share the work of a question.
 pub const MOST_SHARDS: u32 = 64;
@@ -121,7 +121,7 @@ pub fn answer(
     let mut answer = match &request.question {
         MethodQuestion::Find(find) => find::find(&asked, find, subject)?,
         MethodQuestion::Pairs(pairs) => pairs::pairs(&asked, pairs)?,
-        MethodQuestion::Groups(bar) => sets::groups(&asked, *bar)?,
+        MethodQuestion::Groups(limits) => sets::groups(&asked, *limits)?,
         MethodQuestion::Clusters(clusters) => clustered::clusters(&asked, clusters)?,
         MethodQuestion::Dump => dump::dump(&asked)?,
     };

@@ -1,13 +1,13 @@
 //! `pairs --method`: all against all.
 
-use crate::question::{MethodBar, MethodPairRow, MethodPairs, MethodRow, MethodScore};
+use crate::question::{MethodLimits, MethodPairRow, MethodPairs, MethodRow, MethodScore};
 use resemble_index::ContentRow;
 use resemble_proto::message::{Answer, SoftError};
 use resemble_proto::path::PathText;
 
 use super::all_pairs::{Found, all_pairs};
 use super::signed::Signed;
-use super::{Asked, Bar, Told, sorted};
+use super::{Asked, PairScores, RowThreshold, sorted};
 use crate::error::LabError;
 use resemble_query::scope::ScopedFile;
 
@@ -15,79 +15,79 @@ pub(super) fn pairs(
     asked: &Asked<'_>,
     question: &MethodPairs,
 ) -> Result<Answer<MethodRow>, LabError> {
-    let (rows, errors) = rows(asked, question.score, question.bar, question.exact)?;
+    let (rows, errors) = rows(asked, question.score, question.limits, question.exact)?;
     let rows = rows.into_iter().map(MethodRow::Pair).collect();
-    Ok(Answer::fresh(rows, asked.errors(errors)).cut(question.bar.top))
+    Ok(Answer::fresh(rows, asked.errors(errors)).cut(question.limits.top))
 }
 
 /// What rows are made of.
 pub(super) struct Pairs {
     /// Of the files that take part, ascending.
     pub(super) contents: Vec<ContentRow>,
-    /// The pairs that the bar lets through, by their places among the contents.
+    /// The pairs that the threshold lets through, by their places among the contents.
     pub(super) found: Vec<Found>,
-    /// The contents that several files have, by their places, with what is told of such a content
+    /// The contents that several files have, by their places, each with the scores of the content
     /// and itself.
-    pub(super) equal: Vec<(usize, Told)>,
+    pub(super) equal: Vec<(usize, PairScores)>,
     /// Files that could not be read.
     pub(super) errors: Vec<SoftError>,
 }
 
-/// Those of the contents that several files have, with what is told of each and itself.
+/// Those of the contents that several files have, each with the scores of the content and itself.
 pub(super) fn equal(
     asked: &Asked<'_>,
     contents: &[ContentRow],
-    told: impl Fn(usize) -> Told,
-) -> Vec<(usize, Told)> {
+    scores: impl Fn(usize) -> PairScores,
+) -> Vec<(usize, PairScores)> {
     let has_several = |at: &usize| asked.members.holders(contents[*at].id).nth(1).is_some();
     let several = (0..contents.len()).filter(has_several);
-    several.map(|at| (at, told(at))).collect()
+    several.map(|at| (at, scores(at))).collect()
 }
 
 /// By signatures, all in memory.
-fn by_signatures(asked: &Asked<'_>, bar: &Bar) -> Result<Pairs, LabError> {
+fn by_signatures(asked: &Asked<'_>, threshold: &RowThreshold) -> Result<Pairs, LabError> {
     let signed = Signed::of(asked, &mut asked.cached())?;
     let signatures = &signed.signatures;
-    let told = |at: usize| Told::both_ways(asked.params, &signatures[at], &signatures[at]);
+    let scores = |at: usize| PairScores::both_ways(asked.params, &signatures[at], &signatures[at]);
     Ok(Pairs {
-        found: all_pairs(asked.params, signatures, bar)?,
-        equal: equal(asked, &signed.contents, told),
+        found: all_pairs(asked.params, signatures, threshold)?,
+        equal: equal(asked, &signed.contents, scores),
         contents: signed.contents,
         errors: signed.errors,
     })
 }
 
-/// A row for each two files of a pair that the bar lets through, and for any two of equal bytes,
+/// A row for each two files of a pair that the threshold lets through, and for any two of equal bytes,
 /// best first; the files that could not be read.
 pub(super) fn rows(
     asked: &Asked<'_>,
     score: MethodScore,
-    bar: MethodBar,
+    limits: MethodLimits,
     exact: bool,
 ) -> Result<(Vec<MethodPairRow>, Vec<SoftError>), LabError> {
-    let bar = Bar::new(asked.params.method().thresholds().pairs, score, bar);
-    let pairs = match sorted::pairs(asked, &bar)? {
+    let threshold = RowThreshold::new(asked.params.method().thresholds().pairs, score, limits);
+    let pairs = match sorted::pairs(asked, &threshold)? {
         Some(pairs) => pairs,
-        None => by_signatures(asked, &bar)?,
+        None => by_signatures(asked, &threshold)?,
     };
     let mut found = pairs.found;
     if exact {
-        found = sorted::exactly(asked, &pairs.contents, found, &bar);
+        found = sorted::exactly(asked, &pairs.contents, found, &threshold);
     }
     let holders = |at: usize| asked.members.holders(pairs.contents[at].id);
     let mut rows = Vec::new();
     for pair in &found {
         for one in holders(pair.a) {
             for other in holders(pair.b) {
-                rows.push(row((one, other), pair.told, score, false));
+                rows.push(row((one, other), pair.scores, score, false));
             }
         }
     }
-    for (at, told) in pairs.equal {
+    for (at, scores) in pairs.equal {
         let holders: Vec<&ScopedFile> = holders(at).collect();
         for (place, &one) in holders.iter().enumerate() {
             let others = holders[place + 1..].iter();
-            rows.extend(others.map(|&other| row((one, other), told, score, true)));
+            rows.extend(others.map(|&other| row((one, other), scores, score, true)));
         }
     }
     sort(&mut rows, score);
@@ -96,9 +96,10 @@ pub(super) fn rows(
 }
 
 /// The order of answers.
-pub(super) fn sort(rows: &mut [(Told, MethodPairRow)], score: MethodScore) {
-    rows.sort_by(|(told, row), (other, other_row)| {
-        told.compare(other, score)
+pub(super) fn sort(rows: &mut [(PairScores, MethodPairRow)], score: MethodScore) {
+    rows.sort_by(|(scores, row), (other, other_row)| {
+        scores
+            .compare(other, score)
             .then_with(|| row.a.as_bytes().cmp(other_row.a.as_bytes()))
             .then_with(|| row.b.as_bytes().cmp(other_row.b.as_bytes()))
     });
@@ -106,36 +107,36 @@ pub(super) fn sort(rows: &mut [(Told, MethodPairRow)], score: MethodScore) {
 
 fn row(
     (one, other): (&ScopedFile, &ScopedFile),
-    told: Told,
+    scores: PairScores,
     score: MethodScore,
     identical: bool,
-) -> (Told, MethodPairRow) {
+) -> (PairScores, MethodPairRow) {
     let name = |member: &ScopedFile| PathText::from(member.path.as_path());
-    named((name(one), name(other)), told, score, identical)
+    named((name(one), name(other)), scores, score, identical)
 }
 
-/// The row of two names; `told` is of them in this order.
+/// The row of two names; `scores` are theirs in this order.
 pub(super) fn named(
     (one, other): (PathText, PathText),
-    told: Told,
+    scores: PairScores,
     score: MethodScore,
     identical: bool,
-) -> (Told, MethodPairRow) {
+) -> (PairScores, MethodPairRow) {
     let is_swapped = one.as_bytes() > other.as_bytes();
-    let (a, b, told) = if is_swapped {
-        (other, one, told.swapped())
+    let (a, b, scores) = if is_swapped {
+        (other, one, scores.swapped())
     } else {
-        (one, other, told)
+        (one, other, scores)
     };
     let row = MethodPairRow {
         a,
         b,
-        score: told.score(score),
-        a_in_b: told.a_in_b,
-        b_in_a: told.b_in_a,
-        resemblance: told.resemblance,
-        shared_bytes: told.shared_bytes,
+        score: scores.score(score),
+        a_in_b: scores.a_in_b,
+        b_in_a: scores.b_in_a,
+        resemblance: scores.resemblance,
+        shared_bytes: scores.shared_bytes,
         identical,
     };
-    (told, row)
+    (scores, row)
 }

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use crate::question::{
-    MethodBar, MethodCommonRow, MethodFileRow, MethodLinkRow, MethodRow, MethodScore,
+    MethodCommonRow, MethodFileRow, MethodLimits, MethodLinkRow, MethodRow, MethodScore,
 };
 use resemble_core::hash::content::digest;
 use resemble_core::{ContentId, ContentKind};
@@ -22,7 +22,10 @@ use super::{Asked, pairs};
 use crate::error::LabError;
 use resemble_query::scope::ScopedFile;
 
-pub(super) fn groups(asked: &Asked<'_>, bar: MethodBar) -> Result<Answer<MethodRow>, LabError> {
+pub(super) fn groups(
+    asked: &Asked<'_>,
+    limits: MethodLimits,
+) -> Result<Answer<MethodRow>, LabError> {
     let mut kinds: HashMap<ContentId, ContentKind> = HashMap::new();
     for content in asked.members.contents() {
         if let Some(row) = asked.snapshot.content(content)? {
@@ -55,7 +58,7 @@ pub(super) fn groups(asked: &Asked<'_>, bar: MethodBar) -> Result<Answer<MethodR
             errors
         }
         _ => {
-            let (pairs, errors) = pairs::rows(asked, MethodScore::Paper, bar, false)?;
+            let (pairs, errors) = pairs::rows(asked, MethodScore::Paper, limits, false)?;
             rows.extend(pairs.into_iter().map(MethodRow::Pair));
             errors
         }

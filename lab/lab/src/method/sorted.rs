@@ -31,7 +31,7 @@ use tempfile::TempDir;
 use super::all_pairs::Found;
 use super::pairs::{Pairs, equal};
 use super::signed::{self, Signed};
-use super::{Asked, Bar, Told};
+use super::{Asked, PairScores, RowThreshold};
 use crate::arrays::{ArraysError, Common, Folder, Set, Update, pairs_in_shards};
 use crate::error::LabError;
 
@@ -308,13 +308,16 @@ impl Arranged {
     }
 }
 
-/// The pairs that the bar lets through, without a signature of what the arrays have; `None`: there
+/// The pairs that the threshold lets through, without a signature of what the arrays have; `None`: there
 /// are no arrays.
-pub(super) fn pairs(asked: &Asked<'_>, bar: &Bar) -> Result<Option<Pairs>, LabError> {
+pub(super) fn pairs(
+    asked: &Asked<'_>,
+    threshold: &RowThreshold,
+) -> Result<Option<Pairs>, LabError> {
     let Some(arranged) = arranged(asked, true)? else {
         return Ok(None);
     };
-    let Some(mut common) = arranged.pairs(bar.least_figure(), asked.shards)? else {
+    let Some(mut common) = arranged.pairs(threshold.least_figure(), asked.shards)? else {
         return Ok(None);
     };
     let documents = &arranged.documents;
@@ -337,8 +340,8 @@ pub(super) fn pairs(asked: &Asked<'_>, bar: &Bar) -> Result<Option<Pairs>, LabEr
             }
         }
     }
-    let told = |a: usize, b: usize, common: u64| {
-        Told::of_overlap_both_ways(Overlap {
+    let scores = |a: usize, b: usize, common: u64| {
+        PairScores::of_overlap_both_ways(Overlap {
             common,
             a: documents[a].chunks,
             b: documents[b].chunks,
@@ -347,13 +350,13 @@ pub(super) fn pairs(asked: &Asked<'_>, bar: &Bar) -> Result<Option<Pairs>, LabEr
     let all = common.into_iter().map(|(a, b, common)| Found {
         a,
         b,
-        told: told(a, b, common),
+        scores: scores(a, b, common),
     });
-    let mut found: Vec<Found> = all.filter(|pair| bar.lets_through(&pair.told)).collect();
+    let mut found: Vec<Found> = all.filter(|pair| threshold.accepts(&pair.scores)).collect();
     found.sort_unstable_by_key(|pair| (pair.a, pair.b));
     let contents: Vec<ContentRow> = documents.iter().map(|document| document.content).collect();
     Ok(Some(Pairs {
-        equal: equal(asked, &contents, |at| told(at, at, documents[at].chunks)),
+        equal: equal(asked, &contents, |at| scores(at, at, documents[at].chunks)),
         contents,
         found,
         errors: arranged.errors,
@@ -376,7 +379,7 @@ pub(super) fn exactly(
     asked: &Asked<'_>,
     contents: &[ContentRow],
     found: Vec<Found>,
-    bar: &Bar,
+    threshold: &RowThreshold,
 ) -> Vec<Found> {
     let chunks = |place: usize| {
         let mut holders = asked.members.holders(contents[place].id);
@@ -393,12 +396,12 @@ pub(super) fn exactly(
             Some((place, chunks)) if *place == pair.a => &*chunks,
             _ => &of_a.insert((pair.a, chunks(pair.a))).1,
         };
-        let told = match (of_a, chunks(pair.b)) {
-            (Some(a), Some(b)) => Told::of_overlap_both_ways(overlap_of_sorted(a, &b)),
-            _ => pair.told,
+        let scores = match (of_a, chunks(pair.b)) {
+            (Some(a), Some(b)) => PairScores::of_overlap_both_ways(overlap_of_sorted(a, &b)),
+            _ => pair.scores,
         };
-        if bar.lets_through(&told) {
-            exact.push(Found { told, ..pair });
+        if threshold.accepts(&scores) {
+            exact.push(Found { scores, ..pair });
         }
     }
     exact

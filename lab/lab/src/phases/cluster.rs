@@ -39,15 +39,15 @@ impl Policy {
         every: false,
     };
 
-    fn lets_through(&self, told: &Estimates) -> bool {
+    fn accepts(&self, estimates: &Estimates) -> bool {
         let reaches = |estimate: &Estimate, least: f64| matches!(estimate.value, Judged::Value(value) if value > 0.0 && value >= least);
         let contained = |least: f64| {
-            [&told.a_in_b, &told.b_in_a]
+            [&estimates.a_in_b, &estimates.b_in_a]
                 .into_iter()
                 .flatten()
                 .any(|estimate| reaches(estimate, least))
         };
-        reaches(&told.resemblance, self.resemblance) || self.containment.is_some_and(contained)
+        reaches(&estimates.resemblance, self.resemblance) || self.containment.is_some_and(contained)
     }
 }
 
@@ -59,7 +59,7 @@ pub struct Link {
     /// The other.
     pub b: u32,
     /// What their sketches say of (a, b).
-    pub told: Estimates,
+    pub estimates: Estimates,
 }
 
 /// For each document the least of its cluster.
@@ -206,8 +206,8 @@ impl Kept {
     /// What the sketches of two documents say, ignored shingles left out.
     pub fn estimates(&self, a: u32, b: u32) -> Result<Estimates, LabError> {
         let (of_a, of_b) = (self.sketch(a)?, self.sketch(b)?);
-        let told = estimates(self.sample(), &of_a, &of_b, self.in_sketches());
-        Ok(told.unwrap_or_else(|| of_overlap(Overlap::default())))
+        let estimates = estimates(self.sample(), &of_a, &of_b, self.in_sketches());
+        Ok(estimates.unwrap_or_else(|| of_overlap(Overlap::default())))
     }
 
     /// The sketch of a document.
@@ -292,7 +292,7 @@ impl Kept {
         let is_counted = matches!(self.sample(), Sample::Mod(_));
         while let Some(Triple { a, b, count }) = pairs.next()? {
             self.check(b)?;
-            let told = if is_counted {
+            let estimates = if is_counted {
                 of_overlap(Overlap {
                     common: u64::from(count.cast_unsigned()),
                     a: self.counts[a as usize].into(),
@@ -301,8 +301,8 @@ impl Kept {
             } else {
                 self.estimates(a, b)?
             };
-            if policy.lets_through(&told) {
-                take(Link { a, b, told });
+            if policy.accepts(&estimates) {
+                take(Link { a, b, estimates });
             }
         }
         Ok(())
@@ -364,9 +364,9 @@ impl Kept {
         };
         let check = policy.resemblance > 0.0;
         while let Some(Pair { a, b }) = merge.next()? {
-            let told = self.estimates(a, b)?;
-            if !check || policy.lets_through(&told) {
-                take(Link { a, b, told });
+            let estimates = self.estimates(a, b)?;
+            if !check || policy.accepts(&estimates) {
+                take(Link { a, b, estimates });
             }
         }
         Ok(())

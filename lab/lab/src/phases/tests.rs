@@ -78,7 +78,11 @@ fn kept(folder: &Path, plan: &Plan, made: &[Made], sizes: &[usize]) -> Kept {
 fn clusters(kept: &Kept, policy: &Policy) -> (Clusters, BTreeMap<(u32, u32), u64>) {
     let mut links = BTreeMap::new();
     let mut link = |link: Link| {
-        assert!(links.insert((link.a, link.b), link.told.common).is_none());
+        assert!(
+            links
+                .insert((link.a, link.b), link.estimates.common)
+                .is_none()
+        );
     };
     let clusters = kept.cluster(policy, &mut link).expect("clusters");
     (clusters, links)
@@ -126,23 +130,23 @@ fn naive(plan: &Plan, made: &[Made], policy: &Policy) -> Clusters {
                     let shared = ka
                         .iter()
                         .any(|key| kb.contains(key) && ignored.binary_search(key).is_err());
-                    let told = estimates(shingle::Sample::Mod(1), &signed[a], &signed[b], &[]);
-                    let value = told.expect("sketches").resemblance.value;
+                    let estimated = estimates(shingle::Sample::Mod(1), &signed[a], &signed[b], &[]);
+                    let value = estimated.expect("sketches").resemblance.value;
                     shared
                         && value
                             .value()
                             .is_some_and(|value| value >= policy.resemblance)
                 }
                 Scheme::Shingle(params) => {
-                    let told = estimates(params.sample, &signed[a], &signed[b], &ignored)
+                    let estimated = estimates(params.sample, &signed[a], &signed[b], &ignored)
                         .expect("sketches");
                     let reaches = |value: Judged, least: f64| {
                         value
                             .value()
                             .is_some_and(|value| value > 0.0 && value >= least)
                     };
-                    let contained = [told.a_in_b, told.b_in_a].into_iter().flatten();
-                    reaches(told.resemblance.value, policy.resemblance)
+                    let contained = [estimated.a_in_b, estimated.b_in_a].into_iter().flatten();
+                    reaches(estimated.resemblance.value, policy.resemblance)
                         || policy.containment.is_some_and(|least| {
                             contained.into_iter().any(|e| reaches(e.value, least))
                         })
@@ -338,7 +342,7 @@ fn other_parameters_and_other_seeds_are_refused() {
     assert_eq!(kept(folder.path(), &seeded("one"), &[], &[]).documents(), 1);
 }
 
-/// A file of another generation is as if nothing were kept; one that is damaged is told.
+/// A file of another generation is as if nothing were kept; one that is damaged is reported.
 #[test]
 fn what_does_not_fit_is_not_used() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -355,16 +359,16 @@ fn what_does_not_fit_is_not_used() {
         let mut bytes = new.clone();
         bytes[at] ^= 1;
         std::fs::write(&pairs, &bytes).expect("written");
-        let told = Batch::begin(folder.path(), &plan).and_then(|batch| {
+        let begun = Batch::begin(folder.path(), &plan).and_then(|batch| {
             let (kept, _) = batch.settle()?;
             kept.cluster(&Policy::PAPER, &mut |_| ())
         });
         assert!(
             matches!(
-                told,
+                begun,
                 Err(crate::error::LabError::Phase(PhaseError::Damaged { .. }))
             ),
-            "{told:?}"
+            "{begun:?}"
         );
     }
     std::fs::write(&pairs, &new).expect("written");

@@ -155,8 +155,8 @@ fn what_a_method_cannot_tell_is_null_or_refused() {
             refused.err
         );
     }
-    let told = env.run(["pairs", "docs", "--method", "mod", "--score", "containment"]);
-    assert_eq!(told.code, 0);
+    let answered = env.run(["pairs", "docs", "--method", "mod", "--score", "containment"]);
+    assert_eq!(answered.code, 0);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use resemble_lab::method::sets::Grouping;
 use resemble_lab::method::{SignatureCache, answer, sign_file};
 use resemble_lab::phases::{Batch, Document, Kept, Link, Plan, Policy};
 use resemble_lab::question::{
-    MethodBar, MethodClusters, MethodFind, MethodQuestion, MethodRequest, MethodRow,
+    MethodClusters, MethodFind, MethodLimits, MethodQuestion, MethodRequest, MethodRow,
 };
 use resemble_methods::{Method, MethodParams, sign};
 use resemble_proto::message::Answer;
@@ -200,9 +200,9 @@ fn what_comes_is_merged_and_what_goes_makes_anew() {
         std::fs::rename(scene.path(name), scene.temp.path().join(name)).expect("moved");
     }
     for method in methods {
-        let told = ask(&scene, method, &usual, folder.path(), true);
-        assert_eq!(told.errors.len(), 0, "{:?}", told.errors);
-        let sets = sets(told);
+        let answered = ask(&scene, method, &usual, folder.path(), true);
+        assert_eq!(answered.errors.len(), 0, "{:?}", answered.errors);
+        let sets = sets(answered);
         let with = sets.iter().find(|set| set.contains("tree/late"));
         assert!(
             with.is_some_and(|set| set.len() == 5 && set.contains("1/base")),
@@ -215,11 +215,11 @@ fn what_comes_is_merged_and_what_goes_makes_anew() {
     std::fs::remove_file(scene.path("late")).expect("gone");
     scene.scan();
     for method in methods {
-        let told = ask(&scene, method, &usual, folder.path(), true);
+        let answered = ask(&scene, method, &usual, folder.path(), true);
         let fresh = tempfile::tempdir().expect("a folder");
         let anew = ask(&scene, method, &usual, fresh.path(), true);
-        assert_eq!(told.rows, anew.rows);
-        assert_eq!(sets(told), families());
+        assert_eq!(answered.rows, anew.rows);
+        assert_eq!(sets(answered), families());
     }
 }
 
@@ -245,8 +245,8 @@ fn damage_costs_time_and_nothing_is_left_where_nothing_is_kept() {
         }
     }
     let passing = tempfile::tempdir().expect("a folder");
-    let told = ask(&scene, Method::Shingle, &usual, passing.path(), false);
-    assert_eq!(told.rows, first.rows);
+    let answered = ask(&scene, Method::Shingle, &usual, passing.path(), false);
+    assert_eq!(answered.rows, first.rows);
     assert_eq!(
         std::fs::read_dir(passing.path()).expect("listed").count(),
         0
@@ -264,8 +264,8 @@ fn a_named_folder_is_kept_and_not_made_anew_for_others() {
         work: Some(work.path().join("mine")),
         ..MethodClusters::default()
     };
-    let told = ask(&scene, Method::Shingle, &asked, passing.path(), false);
-    assert_eq!(sets(told), families());
+    let answered = ask(&scene, Method::Shingle, &asked, passing.path(), false);
+    assert_eq!(sets(answered), families());
     assert!(work.path().join("mine/pairs").exists());
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let question = MethodQuestion::Clusters(asked);
@@ -302,7 +302,11 @@ fn common_shingles_are_ignored_and_listed_with_their_words() {
         let snapshot = scene.index.snapshot().expect("a snapshot");
         let cache = SignatureCache::nowhere().with_folder(folder.path(), true);
         let request = request(&scene, &params, question);
-        Grouping::of_rows(answer(&snapshot, &request, None, cache).expect("told").rows)
+        Grouping::of_rows(
+            answer(&snapshot, &request, None, cache)
+                .expect("an answer")
+                .rows,
+        )
     };
     // 31 shingles of the header in 91 each: 21 % of both together.
     let all = ask(0);
@@ -345,16 +349,16 @@ fn any_text_is_looked_up_on_the_fly() {
             signature: signed.signature,
             content: signed.content,
             name: path.as_path().into(),
-            bar: MethodBar::default(),
+            limits: MethodLimits::default(),
         });
         let snapshot = scene.index.snapshot().expect("a snapshot");
-        let told = answer(
+        let answered = answer(
             &snapshot,
             &request(&scene, &params, question),
             None,
             SignatureCache::nowhere(),
         );
-        let rows = told.expect("an answer").rows;
+        let rows = answered.expect("an answer").rows;
         assert!(rows.len() >= 2, "{method}: {rows:?}");
         for row in &rows {
             let MethodRow::Find(row) = row else {

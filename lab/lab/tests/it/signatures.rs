@@ -5,7 +5,7 @@ use crate::scene::Scene;
 use resemble_lab::figure::Figure;
 use resemble_lab::method::{SignatureCache, answer, sign_file};
 use resemble_lab::question::{
-    MethodBar, MethodPairRow, MethodPairs, MethodQuestion, MethodRequest, MethodRow,
+    MethodLimits, MethodPairRow, MethodPairs, MethodQuestion, MethodRequest, MethodRow,
 };
 use resemble_methods::{Method, MethodParams, sign};
 use resemble_proto::message::Answer;
@@ -33,9 +33,9 @@ fn all_pairs() -> MethodQuestion {
     MethodQuestion::Pairs(MethodPairs {
         exact: false,
         score: resemble_lab::question::MethodScore::Paper,
-        bar: MethodBar {
+        limits: MethodLimits {
             min: Figure::new(0.0),
-            ..MethodBar::default()
+            ..MethodLimits::default()
         },
     })
 }
@@ -244,7 +244,7 @@ fn damaged_records_cost_time_and_nothing_else() {
     scene.write("a", &base);
     scene.write("b", &base[..40_000]);
     scene.scan();
-    let groups = || MethodQuestion::Groups(MethodBar::default());
+    let groups = || MethodQuestion::Groups(MethodLimits::default());
     let pairs = ask(
         &scene,
         Method::Sif,

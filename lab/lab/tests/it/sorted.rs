@@ -7,7 +7,7 @@ use resemble_lab::error::LabError;
 use resemble_lab::figure::Figure;
 use resemble_lab::method::{SignatureCache, answer};
 use resemble_lab::question::{
-    MethodBar, MethodFind, MethodPairs, MethodQuestion, MethodRow, MethodScore,
+    MethodFind, MethodLimits, MethodPairs, MethodQuestion, MethodRow, MethodScore,
 };
 use resemble_methods::{Method, MethodParams, Settings, sign};
 use resemble_proto::message::Answer;
@@ -58,9 +58,9 @@ fn ask(
 }
 
 fn questions() -> Vec<MethodQuestion> {
-    let bar = |min| MethodBar {
+    let limits = |min| MethodLimits {
         min: Figure::new(min),
-        ..MethodBar::default()
+        ..MethodLimits::default()
     };
     let find = |text: &str| {
         let signature = sign(&params(), text.as_bytes());
@@ -68,14 +68,14 @@ fn questions() -> Vec<MethodQuestion> {
             signature,
             content: resemble_core::hash::content::digest(text.as_bytes()),
             name: "subject".into(),
-            bar: bar(0.0),
+            limits: limits(0.0),
         })
     };
     let pairs = |min, exact, score| {
         MethodQuestion::Pairs(MethodPairs {
             score,
             exact,
-            bar: bar(min),
+            limits: limits(min),
         })
     };
     vec![
@@ -83,7 +83,7 @@ fn questions() -> Vec<MethodQuestion> {
         pairs(0.3, false, MethodScore::Paper),
         pairs(0.1, false, MethodScore::Resemblance),
         pairs(0.0, true, MethodScore::Paper),
-        MethodQuestion::Groups(bar(0.2)),
+        MethodQuestion::Groups(limits(0.2)),
         find(&text(1, 300)),
         find(&text(99, 40)),
         find(""),
@@ -236,7 +236,7 @@ fn copies_need_no_signatures() {
     std::fs::rename(folder.path().join("away"), scene.root()).expect("renamed back");
 }
 
-/// Processes that cannot do their work are told of where arrays are for them alone, and nothing
+/// Processes that cannot do their work are reported where arrays are for them alone, and nothing
 /// stays. (A process of this program is the test harness, which ends without having made anything.)
 #[test]
 fn a_passing_folder_goes_also_after_a_failure() {

@@ -110,7 +110,7 @@ fn squares(values: &[f64]) -> f64 {
 pub(super) fn section(collection: &Collection) -> Result<Section, LabError> {
     let pairs = pairs(collection);
     let exact = params(Sample::Mod(1), None)?;
-    let told = |params: &MethodParams, pair: &Pair| {
+    let estimate = |params: &MethodParams, pair: &Pair| {
         let Scheme::Shingle(ShingleParams { sample, .. }) = params.scheme else {
             return None;
         };
@@ -149,7 +149,7 @@ pub(super) fn section(collection: &Collection) -> Result<Section, LabError> {
         let mut errors = Errors::default();
         let mut points = Vec::new();
         for pair in &pairs {
-            let Some((truth, _)) = told(&exact, pair) else {
+            let Some((truth, _)) = estimate(&exact, pair) else {
                 continue;
             };
             let (Some(r), Some(in_b)) = (truth.resemblance.value.value(), truth.a_in_b) else {
@@ -158,21 +158,22 @@ pub(super) fn section(collection: &Collection) -> Result<Section, LabError> {
             let c = in_b.value.value().unwrap_or(0.0);
             let mut here = Vec::new();
             for seed in 0..SEEDS {
-                let Some((told, entries)) = told(&params(sample, Some(seed))?, pair) else {
+                let Some((estimated, entries)) = estimate(&params(sample, Some(seed))?, pair)
+                else {
                     continue;
                 };
                 errors.entries.push(entries);
                 let within = |estimate: &Estimate, truth: f64| {
                     u32::from((estimate.low..=estimate.high).contains(&truth))
                 };
-                let Some(value) = told.resemblance.value.value() else {
+                let Some(value) = estimated.resemblance.value.value() else {
                     errors.judged += 1;
                     continue;
                 };
                 here.push(value - r);
-                errors.held += within(&told.resemblance, r);
+                errors.held += within(&estimated.resemblance, r);
                 if let Some((estimate, value)) =
-                    told.a_in_b.and_then(|e| Some((e, e.value.value()?)))
+                    estimated.a_in_b.and_then(|e| Some((e, e.value.value()?)))
                 {
                     errors.containment.push(value - c);
                     errors.contained += within(&estimate, c);

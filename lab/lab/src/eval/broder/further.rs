@@ -198,7 +198,7 @@ pub(super) fn by_super_shingles(
         let mut clusters = timed(meters, stage_of_links, || {
             kept.cluster(&policy, &mut |link| {
                 links += 1;
-                let value = link.told.resemblance.value.value();
+                let value = link.estimates.resemblance.value.value();
                 below += u64::from(value.is_none_or(|value| value < 0.5));
             })
         })?;

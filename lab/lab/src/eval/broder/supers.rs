@@ -57,7 +57,7 @@ pub(super) fn recall(kept: &Kept, pairs: u64) -> Result<Section, LabError> {
             chosen.push((
                 link.a,
                 link.b,
-                link.told.resemblance.value.value().unwrap_or(0.0),
+                link.estimates.resemblance.value.value().unwrap_or(0.0),
             ));
         }
     })?;
@@ -168,20 +168,20 @@ pub(super) fn blindness(collection: &Collection) -> Result<Section, LabError> {
         let (mut judged, mut contained, mut similar, mut found) = (0u32, 0u32, 0u32, 0u32);
         for text in &texts {
             let part = &text.bytes[..text.bytes.len() / parts];
-            let told = score(
+            let scores = score(
                 &regular,
                 &sign(&regular, part),
                 &sign(&regular, &text.bytes),
             );
-            let (Ok(in_b), Some(resemblance)) = (told.a_in_b, told.score.value()) else {
+            let (Ok(in_b), Some(resemblance)) = (scores.a_in_b, scores.score.value()) else {
                 continue;
             };
             let Some(in_b) = in_b.value() else { continue };
             judged += 1;
             contained += u32::from(in_b >= 0.9);
             similar += u32::from(resemblance >= 0.5);
-            let told = score(&supers, &sign(&supers, part), &sign(&supers, &text.bytes));
-            found += u32::from(told.score.value().is_some_and(|score| score > 0.0));
+            let scores = score(&supers, &sign(&supers, part), &sign(&supers, &text.bytes));
+            found += u32::from(scores.score.value().is_some_and(|score| score > 0.0));
         }
         let share = |part: u32| percent(f64::from(part) / f64::from(judged.max(1)));
         table.row([

@@ -21,13 +21,13 @@ const LARGE: f64 = 0.01;
 struct Estimate {
     of: u32,
     within: u32,
-    told: f64,
+    estimated: f64,
     exact: f64,
 }
 
 impl Estimate {
     fn error(&self) -> f64 {
-        (self.told - self.exact).abs()
+        (self.estimated - self.exact).abs()
     }
 }
 
@@ -54,12 +54,12 @@ struct Errors {
 
 impl Errors {
     /// `small`: neither document fills more than [`LARGE`] of the values.
-    fn add(&mut self, told: Estimate, small: bool) {
-        let (estimate, exact, error) = (told.told, told.exact, told.error());
+    fn add(&mut self, estimate: Estimate, small: bool) {
+        let (estimated, exact, error) = (estimate.estimated, estimate.exact, estimate.error());
         self.count += 1;
         self.sum += error;
         if error > self.greatest() {
-            self.greatest = Some(told);
+            self.greatest = Some(estimate);
         }
         if small {
             self.greatest_of_small = Some(self.greatest_of_small.unwrap_or(0.0).max(error));
@@ -69,13 +69,13 @@ impl Errors {
         }
         self.off[0] += u64::from(error > 0.01);
         self.off[1] += u64::from(error > 0.05);
-        self.above += u64::from(estimate >= THRESHOLD);
-        self.only_estimated += u64::from(estimate >= THRESHOLD && exact < THRESHOLD);
-        self.below += u64::from(estimate < exact - 1e-12);
+        self.above += u64::from(estimated >= THRESHOLD);
+        self.only_estimated += u64::from(estimated >= THRESHOLD && exact < THRESHOLD);
+        self.below += u64::from(estimated < exact - 1e-12);
     }
 
     fn greatest(&self) -> f64 {
-        self.greatest.map_or(0.0, |told| told.error())
+        self.greatest.map_or(0.0, |estimate| estimate.error())
     }
 
     fn cells(&self) -> Vec<String> {
@@ -168,13 +168,13 @@ fn errors(
         for (of, within) in [(a, b), (b, a)] {
             let whole = signatures[of as usize].occurrences().max(1) as f64;
             let exactly = chunks[of as usize].len().max(1) as f64;
-            let told = Estimate {
+            let estimate = Estimate {
                 of,
                 within,
-                told: f64::from(common) / whole,
+                estimated: f64::from(common) / whole,
                 exact: f64::from(real) / exactly,
             };
-            errors.add(told, small);
+            errors.add(estimate, small);
         }
     }
     Ok(errors)
@@ -295,8 +295,8 @@ pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, LabError> {
         let name = format!("errors-{bits}");
         let errors = errors(corpus, &name, bits, &corpus.chunks, &signatures, &exact)?;
         table.row(row(bits, corpus.distinct, "real chunks", &errors));
-        if let Some(told) = errors.greatest {
-            let Estimate { of, within, .. } = told;
+        if let Some(estimate) = errors.greatest {
+            let Estimate { of, within, .. } = estimate;
             let is_large = |chunks: &&Vec<u64>| is_large(bits, chunks);
             let name = |document: u32| {
                 let name = &corpus.collection.texts[document as usize].name;
@@ -308,9 +308,9 @@ pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, LabError> {
                 "\n* {bits} bits: {} points, {} estimated in place of {} %, of {} in {}; their \
                  chunks are {} and {} % of the values. Not small: {} \
                  documents.",
-                points(told.error()),
-                points(told.told),
-                points(told.exact),
+                points(estimate.error()),
+                points(estimate.estimated),
+                points(estimate.exact),
                 name(of),
                 name(within),
                 points(filled(bits, &corpus.chunks[of as usize])),

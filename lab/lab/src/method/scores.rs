@@ -1,54 +1,55 @@
-//! What a method says of a pair, in the terms of answers, and what of that is worth a row.
+//! The scores that a method gives a pair of files, as answers carry them, and the threshold above
+//! which a pair has a row.
 
 use std::cmp::Ordering;
 
 use crate::figure::Figure;
-use crate::question::{MethodBar, MethodScore};
+use crate::question::{MethodLimits, MethodScore};
 use resemble_core::Score;
 use resemble_methods::judged::Overlap;
 use resemble_methods::{Judged, MethodParams, MethodSignature, Refused, Scores, Threshold, score};
 use resemble_proto::number::Fraction;
 
-/// What a method says of a pair (a, b).
+/// The scores of a pair of files (a, b).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct PairScores {
     /// The paper's figure.
     pub figure: Figure,
-    /// How much of a lies in b; none: too small to judge, or nothing that the method can tell.
+    /// How much of a is in b. None if a is too small to judge or the method cannot tell.
     pub a_in_b: Fraction,
-    /// How much of b lies in a.
+    /// How much of b is in a.
     pub b_in_a: Fraction,
-    /// How much of both is common.
+    /// What both have in common over what either has.
     pub resemblance: Fraction,
-    /// Bytes in common chunks, of methods that know chunks.
+    /// Bytes in common chunks, if the method knows chunks.
     pub shared_bytes: Option<u64>,
 }
 
-impl Told {
-    /// Of a file that is asked about (a) and another.
+impl PairScores {
+    /// The scores of a file that is asked about (a) and another one.
     pub fn of(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> Self {
         Self::of_scores(&score(params, a, b))
     }
 
-    /// Of sorted5, from what was counted.
+    /// The scores by sorted5, from the chunks that were counted.
     pub fn of_overlap(overlap: Overlap) -> Self {
         Self::of_scores(&Scores::of_shares(overlap))
     }
 
-    /// The same as [`Self::both_ways`].
+    /// The scores by sorted5 of two files of which neither is asked about; see [`Self::both_ways`].
     pub fn of_overlap_both_ways(overlap: Overlap) -> Self {
-        let told = Self::of_overlap(overlap);
+        let scores = Self::of_overlap(overlap);
         let back = Figure::from(overlap.b_in_a().value());
         Self {
-            figure: told.figure.max(back),
-            ..told
+            figure: scores.figure.max(back),
+            ..scores
         }
     }
 
     fn of_scores(scores: &Scores) -> Self {
-        let share = |told: Result<Judged, Refused>| {
-            let judged = told.ok().and_then(Judged::value);
-            Fraction::from(judged.map(Score::new))
+        let share = |judged: Result<Judged, Refused>| {
+            let value = judged.ok().and_then(Judged::value);
+            Fraction::from(value.map(Score::new))
         };
         Self {
             figure: Figure::from(scores.score.value()),
@@ -59,21 +60,21 @@ impl Told {
         }
     }
 
-    /// Of two files of which neither is asked about: where the figure depends on that, the larger
-    /// one.
+    /// The scores of two files of which neither is asked about. A figure that depends on which one
+    /// is asked about is the larger of the two.
     pub fn both_ways(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> Self {
-        let told = Self::of(params, a, b);
+        let scores = Self::of(params, a, b);
         if params.method().is_symmetric() {
-            return told;
+            return scores;
         }
         let back = Figure::from(score(params, b, a).score.value());
         Self {
-            figure: told.figure.max(back),
-            ..told
+            figure: scores.figure.max(back),
+            ..scores
         }
     }
 
-    /// The same of (b, a).
+    /// The scores of (b, a).
     #[must_use]
     pub fn swapped(self) -> Self {
         Self {
@@ -83,7 +84,7 @@ impl Told {
         }
     }
 
-    /// What sorts.
+    /// The score by which answers are sorted.
     pub fn score(&self, score: MethodScore) -> Figure {
         let share = |share: Fraction| Figure::from(share.score().map(Score::get));
         match score {
@@ -93,28 +94,28 @@ impl Told {
         }
     }
 
-    /// The order of answers: score down, then `a_in_b`, then resemblance; paths decide what is
-    /// left.
+    /// The order of answers: the highest score first, then the highest `a_in_b`, then the highest
+    /// resemblance. Pairs that are equal in all three are ordered by their paths elsewhere.
     pub fn compare(&self, other: &Self, score: MethodScore) -> Ordering {
-        let key = |told: &Self| (told.score(score), told.a_in_b, told.resemblance);
+        let key = |scores: &Self| (scores.score(score), scores.a_in_b, scores.resemblance);
         key(other).cmp(&key(self))
     }
 }
 
-/// What is worth a row.
+/// The least scores of a pair that has a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bar {
-    /// What is bounded.
+pub struct RowThreshold {
+    /// The score that `min` bounds.
     score: MethodScore,
-    /// From here on.
+    /// The least score.
     min: Figure,
-    /// With so many bytes in common chunks, of methods that know chunks.
+    /// The fewest bytes in common chunks, if the method knows chunks.
     bytes: u64,
 }
 
-impl Bar {
-    /// What is asked for; else the paper's threshold, which is one of the paper's figure.
-    pub fn new(threshold: Threshold, score: MethodScore, asked: MethodBar) -> Self {
+impl RowThreshold {
+    /// The threshold that is asked for, or else the paper's, which bounds the paper's figure.
+    pub fn new(threshold: Threshold, score: MethodScore, asked: MethodLimits) -> Self {
         let off = Self {
             score: MethodScore::Paper,
             min: Figure::NONE,
@@ -137,15 +138,16 @@ impl Bar {
         }
     }
 
-    /// Whether a pair has a row. What has nothing in common, or is too small to judge, never has.
-    pub fn lets_through(&self, told: &Told) -> bool {
-        let score = told.score(self.score);
+    /// Whether a pair has a row. A pair with nothing in common, or with a file that is too small to
+    /// judge, never has one.
+    pub fn accepts(&self, scores: &PairScores) -> bool {
+        let score = scores.score(self.score);
         score.value().is_some_and(|value| value > 0.0)
             && score >= self.min
-            && told.shared_bytes.is_none_or(|bytes| bytes >= self.bytes)
+            && scores.shared_bytes.is_none_or(|bytes| bytes >= self.bytes)
     }
 
-    /// The least figure of the paper that passes, if that is what is bounded.
+    /// The least figure of the paper that a pair needs; 0 if another score is bounded.
     pub(super) fn least_figure(&self) -> f64 {
         match self.score {
             MethodScore::Paper => self.min.value().unwrap_or(0.0),
