@@ -9,7 +9,7 @@ use resemble_methods::arrays::sort::{Posting, radix_sort};
 use resemble_methods::arrays::{Header, Merging, Parts};
 use serde::{Deserialize, Serialize};
 
-use super::{ArraysError, Set, Update};
+use super::{ArraysError, ArraysUpdate, MappedParts};
 
 /// Postings of a bucket, about: 32 MiB, and as much for sorting.
 const BUCKET: u64 = 1 << 22;
@@ -66,11 +66,11 @@ pub(super) fn prepare(
     work: &Path,
     params: &str,
     merging: &Merging,
-    update: &Update<'_>,
+    update: &ArraysUpdate<'_>,
     old: Vec<PathBuf>,
     names: &str,
 ) -> Result<BuildJob, ArraysError> {
-    let Update { bits, new, shards } = *update;
+    let ArraysUpdate { bits, new, shards } = *update;
     let postings: u64 = new
         .iter()
         .map(|(_, signature)| signature.occurrences())
@@ -153,8 +153,8 @@ pub(super) fn part(
     let own = job.parts.get(at);
     let own = own.ok_or_else(|| ArraysError::Worker("there is no such part".to_owned()))?;
     let has_old = !job.old.is_empty();
-    let old = has_old.then(|| Set::open(&job.old)).transpose()?;
-    let parts = old.as_ref().map(Set::parts).transpose()?;
+    let old = has_old.then(|| MappedParts::open(&job.old)).transpose()?;
+    let parts = old.as_ref().map(MappedParts::parts).transpose()?;
     for (part, path) in parts.iter().flat_map(Parts::parts).zip(&job.old) {
         let header = part.header();
         if header.from < own.range.to && own.range.from < header.to {

@@ -21,19 +21,19 @@ const CURRENT: &str = "current";
 
 /// What it says.
 #[derive(Debug, Serialize, Deserialize)]
-struct Current {
+struct CurrentParts {
     params: String,
     parts: Vec<String>,
 }
 
 /// Parts that are mapped.
 #[derive(Debug)]
-pub struct Set {
+pub struct MappedParts {
     paths: Vec<PathBuf>,
     maps: Vec<Mapped>,
 }
 
-impl Set {
+impl MappedParts {
     /// Maps these parts, which must be the whole together.
     pub fn open(paths: &[PathBuf]) -> Result<Self, ArraysError> {
         let maps: Result<Vec<Mapped>, _> = paths.iter().map(|path| Mapped::open(path)).collect();
@@ -68,7 +68,7 @@ impl Set {
 
 /// What is to change.
 #[derive(Debug)]
-pub struct Update<'a> {
+pub struct ArraysUpdate<'a> {
     /// n.
     pub bits: u8,
     /// New documents by their keys, or old ones anew.
@@ -79,12 +79,12 @@ pub struct Update<'a> {
 
 /// The folder of a params id.
 #[derive(Clone, Debug)]
-pub struct Folder {
+pub struct ArraysFolder {
     path: PathBuf,
     params: String,
 }
 
-impl Folder {
+impl ArraysFolder {
     /// In `folder`, for signatures of these parameters; `of` tells whose keys they are: those of
     /// another index are others.
     pub fn new(folder: &Path, params: &str, of: &str) -> Self {
@@ -96,11 +96,11 @@ impl Folder {
     }
 
     /// The state there is; `None`: none, or none that can be used, which is then made anew.
-    pub fn open(&self) -> Option<Set> {
+    pub fn open(&self) -> Option<MappedParts> {
         // Parts may be replaced between a look at the list and one at them.
         for _ in 0..8 {
             let current = fs::read(self.path.join(CURRENT)).ok()?;
-            let current: Current = serde_json::from_slice(&current).ok()?;
+            let current: CurrentParts = serde_json::from_slice(&current).ok()?;
             let is_name = |part: &String| !part.contains('/');
             if current.params != self.params || !current.parts.iter().all(is_name) {
                 return None;
@@ -110,7 +110,7 @@ impl Folder {
                 .iter()
                 .map(|part| self.path.join(part))
                 .collect();
-            match Set::open(&paths) {
+            match MappedParts::open(&paths) {
                 Ok(set) => return Some(set),
                 Err(ArraysError::Map(resemble_mapped::MapError::Io { source, .. }))
                     if source.kind() == std::io::ErrorKind::NotFound => {}
@@ -147,9 +147,9 @@ impl Folder {
     /// do not stay; the new state. Two of these take turns.
     pub fn update(
         &self,
-        update: &Update<'_>,
+        update: &ArraysUpdate<'_>,
         stays: &dyn Fn(u32) -> bool,
-    ) -> Result<Set, ArraysError> {
+    ) -> Result<MappedParts, ArraysError> {
         private_folder(&self.path)?;
         let _turn = LockedFolder::alone(&self.path).map_err(ArraysError::io("lock", &self.path))?;
         let merged = self.merge(self.open().as_ref(), update, stays);
@@ -166,10 +166,10 @@ impl Folder {
 
     fn merge(
         &self,
-        old: Option<&Set>,
-        update: &Update<'_>,
+        old: Option<&MappedParts>,
+        update: &ArraysUpdate<'_>,
         stays: &dyn Fn(u32) -> bool,
-    ) -> Result<Set, ArraysError> {
+    ) -> Result<MappedParts, ArraysError> {
         let new: Vec<(u32, u32)> = update
             .new
             .iter()
@@ -180,7 +180,7 @@ impl Folder {
                 )
             })
             .collect();
-        let parts = old.map(Set::parts).transpose()?;
+        let parts = old.map(MappedParts::parts).transpose()?;
         let merging = match &parts {
             Some(parts) => Merging::of(parts.documents().iter(), &new, stays),
             None => Merging::of([], &new, stays),
@@ -195,7 +195,8 @@ impl Folder {
             .iter()
             .map(|part| self.path.join(&part.name))
             .collect();
-        let built = shards::build(work.path(), &self.path, &job).and_then(|()| Set::open(&made));
+        let built =
+            shards::build(work.path(), &self.path, &job).and_then(|()| MappedParts::open(&made));
         let set = match built {
             Ok(set) => set,
             Err(error) => {
@@ -212,7 +213,7 @@ impl Folder {
     /// Makes the new parts the current ones and removes all others.
     fn publish(&self, job: &build::BuildJob) -> Result<(), ArraysError> {
         let parts: Vec<String> = job.parts.iter().map(|part| part.name.clone()).collect();
-        let current = Current {
+        let current = CurrentParts {
             params: self.params.clone(),
             parts,
         };

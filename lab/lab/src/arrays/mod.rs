@@ -24,9 +24,9 @@
 
 mod build;
 mod folder;
-mod lists;
 mod search;
 mod shards;
+mod values;
 mod write;
 
 use std::hash::{BuildHasher, Hasher};
@@ -36,10 +36,10 @@ use std::path::PathBuf;
 use resemble_mapped::MapError;
 use resemble_methods::arrays::ArrayError;
 
-pub use folder::{Folder, Set, Update};
-pub use lists::Lists;
-pub use search::{Common, pairs, pairs_among, pairs_in_shards, pairs_on};
+pub use folder::{ArraysFolder, ArraysUpdate, MappedParts};
+pub use search::{CommonChunks, pairs, pairs_among, pairs_in_shards, pairs_on};
 pub use shards::worker;
+pub use values::DocumentValues;
 
 /// Why there is no answer from arrays.
 #[derive(Debug, thiserror::Error)]

@@ -7,7 +7,7 @@ use resemble_methods::arrays::{ArrayError, Counter, Parts};
 use resemble_methods::judged::Overlap;
 
 use super::build::cut;
-use super::{ArraysError, Folder, Lists, Set, shards};
+use super::{ArraysError, ArraysFolder, DocumentValues, MappedParts, shards};
 use resemble_query::parallel;
 
 /// Values of documents that are in memory at a time: 64 MiB. All documents at once would be looked
@@ -16,7 +16,7 @@ pub(super) const MOST_VALUES: u64 = 1 << 24;
 
 /// Two documents and what they have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Common {
+pub struct CommonChunks {
     /// The one with the lesser number.
     pub a: u32,
     /// The other.
@@ -60,10 +60,10 @@ impl Sieve {
     fn pairs_of(
         &self,
         parts: &Parts<'_>,
-        lists: &Lists,
+        lists: &DocumentValues,
         at: usize,
         counter: &mut Counter,
-        found: &mut Vec<Common>,
+        found: &mut Vec<CommonChunks>,
     ) -> Result<(), ArrayError> {
         let b = lists.numbers[at];
         for counted in counter.count(parts, lists.values(at))? {
@@ -80,7 +80,7 @@ impl Sieve {
             };
             let figure = overlap.a_in_b().max(overlap.b_in_a()).value();
             if figure.is_some_and(|figure| figure >= self.least) {
-                found.push(Common {
+                found.push(CommonChunks {
                     a,
                     b,
                     common: counted.common as u32,
@@ -93,17 +93,21 @@ impl Sieve {
 
 /// All pairs of the documents of the lists whose similarity in one of the directions is at least
 /// `least`, by their numbers. Spread over threads.
-pub fn pairs(set: &Set, lists: &Lists, least: f64) -> Result<Vec<Common>, ArraysError> {
+pub fn pairs(
+    set: &MappedParts,
+    lists: &DocumentValues,
+    least: f64,
+) -> Result<Vec<CommonChunks>, ArraysError> {
     pairs_on(set, lists, least, parallel::threads())
 }
 
 /// The same by so many threads.
 pub fn pairs_on(
-    set: &Set,
-    lists: &Lists,
+    set: &MappedParts,
+    lists: &DocumentValues,
     least: f64,
     threads: usize,
-) -> Result<Vec<Common>, ArraysError> {
+) -> Result<Vec<CommonChunks>, ArraysError> {
     let parts = set.parts()?;
     let sieve = Sieve::new(&parts, &lists.numbers, least);
     let found = look_up(&parts, &sieve, lists, 0..lists.len(), threads);
@@ -117,10 +121,10 @@ pub fn pairs_on(
 fn look_up(
     parts: &Parts<'_>,
     sieve: &Sieve,
-    lists: &Lists,
+    lists: &DocumentValues,
     places: Range<usize>,
     threads: usize,
-) -> Result<Vec<Common>, ArrayError> {
+) -> Result<Vec<CommonChunks>, ArrayError> {
     let next = AtomicUsize::new(places.start);
     let work = || {
         let (mut counter, mut found) = (sieve.counter(), Vec::new());
@@ -141,11 +145,11 @@ fn look_up(
 /// finds them. What is looked up is read off the arrays, so many documents at a time as fit into
 /// memory.
 pub fn pairs_among(
-    set: &Set,
+    set: &MappedParts,
     numbers: &[u32],
     least: f64,
     threads: usize,
-) -> Result<Vec<Common>, ArraysError> {
+) -> Result<Vec<CommonChunks>, ArraysError> {
     let mut found = pairs_of_places(set, numbers, 0..numbers.len(), least, threads, MOST_VALUES)?;
     found.sort_unstable();
     Ok(found)
@@ -154,13 +158,13 @@ pub fn pairs_among(
 /// The pairs of the documents at these places of `numbers` with those of lesser numbers, in no
 /// order. At most so many values are in memory, or those of one document.
 pub(super) fn pairs_of_places(
-    set: &Set,
+    set: &MappedParts,
     numbers: &[u32],
     places: Range<usize>,
     least: f64,
     threads: usize,
     most: u64,
-) -> Result<Vec<Common>, ArraysError> {
+) -> Result<Vec<CommonChunks>, ArraysError> {
     let parts = set.parts()?;
     let sieve = Sieve::new(&parts, numbers, least);
     let chunks = |at: usize| sieve.totals.get(numbers[at] as usize).copied();
@@ -174,7 +178,7 @@ pub(super) fn pairs_of_places(
             }
             to += 1;
         }
-        let more = Lists::of_arrays(&parts, numbers, from, to)
+        let more = DocumentValues::of_arrays(&parts, numbers, from, to)
             .and_then(|lists| look_up(&parts, &sieve, &lists, from..to, threads));
         found.extend(more.map_err(ArraysError::array(set.folder()))?);
         from = to;
@@ -185,12 +189,12 @@ pub(super) fn pairs_of_places(
 /// What [`pairs_among`] finds, by so many processes, each for a range of the documents; one is this
 /// process and all its threads.
 pub fn pairs_in_shards(
-    folder: &Folder,
-    set: &Set,
+    folder: &ArraysFolder,
+    set: &MappedParts,
     numbers: &[u32],
     least: f64,
     count: u32,
-) -> Result<Vec<Common>, ArraysError> {
+) -> Result<Vec<CommonChunks>, ArraysError> {
     if count <= 1 || numbers.is_empty() {
         return pairs_among(set, numbers, least, parallel::threads());
     }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::build::{self, BuildJob, Range};
 use super::search::{MOST_VALUES, pairs_of_places};
-use super::{ArraysError, Common, Set};
+use super::{ArraysError, CommonChunks, MappedParts};
 
 /// The first argument with which a program of ours is a worker for arrays.
 const WORKER: &str = "arrays-worker";
@@ -49,11 +49,11 @@ pub(super) fn build(work: &Path, folder: &Path, job: &BuildJob) -> Result<(), Ar
 /// Looks documents up by a process for each range.
 pub(super) fn search(
     work: &Path,
-    set: &Set,
+    set: &MappedParts,
     numbers: &[u32],
     least: f64,
     ranges: Vec<Range>,
-) -> Result<Vec<Common>, ArraysError> {
+) -> Result<Vec<CommonChunks>, ArraysError> {
     let job = SearchJob {
         parts: set.paths().to_vec(),
         numbers: numbers.to_vec(),
@@ -72,7 +72,7 @@ pub(super) fn search(
                 .first_chunk()
                 .map_or(0, |bytes| u32::from_le_bytes(*bytes))
         };
-        found.extend(rows.iter().map(|row| Common {
+        found.extend(rows.iter().map(|row| CommonChunks {
             a: number(row, 0),
             b: number(row, 4),
             common: number(row, 8),
@@ -185,11 +185,11 @@ fn look_up(work: &Path, job: &SearchJob, at: usize) -> Result<(), ArraysError> {
     if places.end > job.numbers.len() {
         return Err(ArraysError::Worker("there is no such range".to_owned()));
     }
-    let set = Set::open(&job.parts)?;
+    let set = MappedParts::open(&job.parts)?;
     let least = f64::from_bits(job.least);
     let found = pairs_of_places(&set, &job.numbers, places, least, 1, MOST_VALUES)?;
     let mut bytes = Vec::with_capacity(found.len() * 12);
-    for Common { a, b, common } in found {
+    for CommonChunks { a, b, common } in found {
         for number in [a, b, common] {
             bytes.extend_from_slice(&number.to_le_bytes());
         }

@@ -36,9 +36,9 @@ fn documents() -> impl Strategy<Value = Documents> {
     })
 }
 
-fn merge(folder: &Folder, new: &Documents, stays: &dyn Fn(u32) -> bool) -> Set {
+fn merge(folder: &ArraysFolder, new: &Documents, stays: &dyn Fn(u32) -> bool) -> MappedParts {
     let new: Vec<(u32, &MethodSignature)> = new.iter().map(|(key, s)| (*key, s)).collect();
-    let update = Update {
+    let update = ArraysUpdate {
         bits: BITS,
         new: &new,
         shards: 1,
@@ -46,7 +46,7 @@ fn merge(folder: &Folder, new: &Documents, stays: &dyn Fn(u32) -> bool) -> Set {
     folder.update(&update, stays).expect("a merge")
 }
 
-fn bytes(set: &Set) -> Vec<Vec<u8>> {
+fn bytes(set: &MappedParts) -> Vec<Vec<u8>> {
     set.paths()
         .iter()
         .map(|path| fs::read(path).expect("a part"))
@@ -69,7 +69,7 @@ proptest! {
     #[test]
     fn merging_is_building_from_nothing(batches in prop::collection::vec(documents(), 1..4), gone in 0u32..5) {
         let temp = tempfile::tempdir().expect("a folder");
-        let step = Folder::new(temp.path(), "sorted5.test", "steps");
+        let step = ArraysFolder::new(temp.path(), "sorted5.test", "steps");
         let mut left = Documents::new();
         let mut merged = None;
         for batch in &batches {
@@ -79,13 +79,13 @@ proptest! {
             merged = Some(merge(&step, batch, &stays));
         }
         let merged = merged.expect("a batch");
-        let whole = merge(&Folder::new(temp.path(), "sorted5.test", "whole"), &left, &|_| true);
+        let whole = merge(&ArraysFolder::new(temp.path(), "sorted5.test", "whole"), &left, &|_| true);
         prop_assert_eq!(bytes(&merged), bytes(&whole));
         prop_assert_eq!(bytes(&step.open().expect("the state")), bytes(&whole));
 
         // Every second document takes part.
         let numbered = (0u32..).zip(left.values()).filter(|(number, _)| number % 2 == 0);
-        let lists = Lists::of(numbered.clone());
+        let lists = DocumentValues::of(numbered.clone());
         for least in [0.0, 0.3] {
             let mut expected = Vec::new();
             for (b, other) in numbered.clone() {
@@ -93,7 +93,7 @@ proptest! {
                     let Overlap { common, a: of_a, b: of_b } = overlap(&figures(one), &figures(other));
                     let figure = common as f64 / of_a.min(of_b).max(1) as f64;
                     if common > 0 && figure >= least {
-                        expected.push(Common { a, b, common: common as u32 });
+                        expected.push(CommonChunks { a, b, common: common as u32 });
                     }
                 }
             }
@@ -114,17 +114,17 @@ proptest! {
     ) {
         let temp = tempfile::tempdir().expect("a folder");
         let new: Vec<(u32, &MethodSignature)> = documents.iter().map(|(key, s)| (*key, s)).collect();
-        let update = Update { bits: BITS, new: &new, shards: 1 };
-        let folder = Folder::new(temp.path(), "sorted5.test", "one");
+        let update = ArraysUpdate { bits: BITS, new: &new, shards: 1 };
+        let folder = ArraysFolder::new(temp.path(), "sorted5.test", "one");
         let set = folder.update(&update, &|_| true).expect("arrays");
         // Every third document does not take part.
         let numbered = (0u32..).zip(documents.values()).filter(|(number, _)| number % 3 != 1);
-        let given = Lists::of(numbered.clone());
+        let given = DocumentValues::of(numbered.clone());
         let numbers: Vec<u32> = numbered.map(|(number, _)| number).collect();
         let to = to.min(numbers.len());
         let from = from.min(to);
         let parts = set.parts().expect("parts");
-        let read = Lists::of_arrays(&parts, &numbers, from, to).expect("read");
+        let read = DocumentValues::of_arrays(&parts, &numbers, from, to).expect("read");
         for at in from..to {
             let same = given.values(at).eq(read.values(at));
             prop_assert!(same, "{}", at);
@@ -146,7 +146,7 @@ proptest! {
 #[test]
 fn damaged_and_missing_parts_are_made_anew() {
     let temp = tempfile::tempdir().expect("a folder");
-    let folder = Folder::new(temp.path(), "sorted5.test", "one");
+    let folder = ArraysFolder::new(temp.path(), "sorted5.test", "one");
     assert!(folder.open().is_none());
     let documents: Documents = (0..9u16)
         .map(|key| (key.into(), signature(&[key * 700, 7, 9])))
@@ -192,17 +192,25 @@ fn states_of_parameters_that_nobody_uses_go() {
     let documents: Documents = [(1, signature(&[1, 2, 3]))].into();
     for params in 0..7 {
         merge(
-            &Folder::new(temp.path(), &format!("sorted5.{params}"), ""),
+            &ArraysFolder::new(temp.path(), &format!("sorted5.{params}"), ""),
             &documents,
             &|_| true,
         );
     }
-    assert!(Folder::new(temp.path(), "sorted5.6", "").open().is_some());
-    assert!(Folder::new(temp.path(), "sorted5.0", "").open().is_none());
+    assert!(
+        ArraysFolder::new(temp.path(), "sorted5.6", "")
+            .open()
+            .is_some()
+    );
+    assert!(
+        ArraysFolder::new(temp.path(), "sorted5.0", "")
+            .open()
+            .is_none()
+    );
     assert_eq!(fs::read_dir(temp.path()).expect("listed").count(), 4);
     // Another index gives other contents the same ids.
     assert!(
-        Folder::new(temp.path(), "sorted5.6", "another")
+        ArraysFolder::new(temp.path(), "sorted5.6", "another")
             .open()
             .is_none()
     );

@@ -14,13 +14,13 @@ use super::ArraysError;
 const BUFFER: usize = 1 << 20;
 
 /// A stretch of the file that grows, and the digest of it.
-struct Stretch {
+struct FileRegion {
     at: u64,
     buffer: Vec<u8>,
     hasher: blake3::Hasher,
 }
 
-impl Stretch {
+impl FileRegion {
     fn new(at: u64) -> Self {
         Self {
             at,
@@ -57,8 +57,8 @@ pub(super) struct PartWriter {
     path: PathBuf,
     file: File,
     header: Header,
-    offsets: Stretch,
-    ids: Stretch,
+    offsets: FileRegion,
+    ids: FileRegion,
 }
 
 impl PartWriter {
@@ -72,7 +72,7 @@ impl PartWriter {
         let made = options.write(true).create_new(true).mode(0o600).open(path);
         let file = made.map_err(ArraysError::io("make", path))?;
         header.entries = 0;
-        let mut table = Stretch::new(HEADER as u64);
+        let mut table = FileRegion::new(HEADER as u64);
         let failed = |e| ArraysError::io("write", path)(e);
         for &(key, chunks) in documents {
             table
@@ -86,8 +86,8 @@ impl PartWriter {
             path: path.to_owned(),
             file,
             header,
-            offsets: Stretch::new(offsets),
-            ids: Stretch::new(ids),
+            offsets: FileRegion::new(offsets),
+            ids: FileRegion::new(ids),
         })
     }
 

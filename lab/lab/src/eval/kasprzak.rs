@@ -16,7 +16,7 @@ use resemble_methods::{
 };
 
 use super::{Clock, Collection, Page, Section};
-use crate::arrays::{Folder, Lists, Set, Update};
+use crate::arrays::{ArraysFolder, ArraysUpdate, DocumentValues, MappedParts};
 use crate::error::{LabError, MethodError};
 use crate::method::sorted::real_chunks;
 use resemble_query::parallel::in_parallel;
@@ -156,22 +156,22 @@ fn arrays(
     bits: u32,
     signatures: &[MethodSignature],
     shards: u32,
-) -> Result<(Folder, Set), LabError> {
-    let folder = Folder::new(&scratch.join(name), &format!("sorted5.{bits}"), name);
+) -> Result<(ArraysFolder, MappedParts), LabError> {
+    let folder = ArraysFolder::new(&scratch.join(name), &format!("sorted5.{bits}"), name);
     let set = merge(&folder, bits, (0..).zip(signatures), shards, &|_| true)?;
     Ok((folder, set))
 }
 
 /// Merges documents into the arrays of a folder.
 fn merge<'a>(
-    folder: &Folder,
+    folder: &ArraysFolder,
     bits: u32,
     documents: impl IntoIterator<Item = (u32, &'a MethodSignature)>,
     shards: u32,
     stays: &dyn Fn(u32) -> bool,
-) -> Result<Set, LabError> {
+) -> Result<MappedParts, LabError> {
     let new: Vec<(u32, &MethodSignature)> = documents.into_iter().collect();
-    let update = Update {
+    let update = ArraysUpdate {
         bits: bits as u8,
         new: &new,
         shards,
@@ -180,11 +180,11 @@ fn merge<'a>(
 }
 
 /// All of them, to be looked up.
-fn lists(signatures: &[MethodSignature]) -> Lists {
-    Lists::of((0..).zip(signatures))
+fn lists(signatures: &[MethodSignature]) -> DocumentValues {
+    DocumentValues::of((0..).zip(signatures))
 }
 
-fn bytes_of(set: &Set) -> u64 {
+fn bytes_of(set: &MappedParts) -> u64 {
     let sizes = set
         .paths()
         .iter()

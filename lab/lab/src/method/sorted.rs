@@ -32,7 +32,9 @@ use super::all_pairs::Found;
 use super::pairs::{Pairs, equal};
 use super::signed::{self, Signed};
 use super::{Asked, PairScores, RowThreshold};
-use crate::arrays::{ArraysError, Common, Folder, Set, Update, pairs_in_shards};
+use crate::arrays::{
+    ArraysError, ArraysFolder, ArraysUpdate, CommonChunks, MappedParts, pairs_in_shards,
+};
 use crate::error::LabError;
 
 /// From so many files on arrays are worth making for one comparison of each with each.
@@ -43,13 +45,13 @@ const TRIES: usize = 3;
 
 /// Documents that are in arrays.
 struct Held {
-    set: Set,
+    set: MappedParts,
     /// The number and the chunks of each by its key.
     numbers: HashMap<u32, (u32, u32)>,
 }
 
 impl Held {
-    fn of(set: Set) -> Result<Self, LabError> {
+    fn of(set: MappedParts) -> Result<Self, LabError> {
         let parts = set.parts()?;
         let documents = (0u32..).zip(parts.documents().iter());
         let numbers = documents
@@ -62,7 +64,7 @@ impl Held {
 
 /// Where the arrays for a question are.
 struct Place {
-    folder: Folder,
+    folder: ArraysFolder,
     /// They go with the answer.
     _passing: Option<TempDir>,
     /// There is to be no answer without them: they are what processes share that were asked for.
@@ -107,21 +109,21 @@ fn place(asked: &Asked<'_>, each_with_each: bool) -> Result<Option<Place>, LabEr
             Err(_) => return Ok(None),
         };
         return Ok(Some(Place {
-            folder: Folder::new(work.path(), &params, "passing"),
+            folder: ArraysFolder::new(work.path(), &params, "passing"),
             _passing: Some(work),
             is_needed,
         }));
     }
     let name = asked.cache.name_of_index(asked.snapshot)?;
     Ok(Some(Place {
-        folder: Folder::new(&folder.join("arrays"), &params, &name),
+        folder: ArraysFolder::new(&folder.join("arrays"), &params, &name),
         _passing: None,
         is_needed: false,
     }))
 }
 
 /// Those of these contents that the arrays have not: they have to be signed before [`hold`].
-fn unknown(folder: &Folder, contents: &[ContentRow]) -> HashSet<ContentId> {
+fn unknown(folder: &ArraysFolder, contents: &[ContentRow]) -> HashSet<ContentId> {
     let held = folder.open().and_then(|set| Held::of(set).ok());
     let is_new = |content: &ContentId| {
         held.as_ref()
@@ -166,7 +168,7 @@ fn hold(asked: &Asked<'_>, place: &Place, signed: &Signed) -> Result<Option<Held
         {
             return Ok(Some(held));
         }
-        let update = Update {
+        let update = ArraysUpdate {
             bits: own.bits as u8,
             new: &new,
             shards: asked.shards,
@@ -187,7 +189,7 @@ fn hold(asked: &Asked<'_>, place: &Place, signed: &Signed) -> Result<Option<Held
 /// The contents of a question, and the arrays that have them.
 pub(super) struct Arranged {
     place: Place,
-    set: Set,
+    set: MappedParts,
     /// By content.
     pub(super) documents: Vec<Document>,
     /// Files that could not be read.
@@ -303,7 +305,7 @@ impl Arranged {
         };
         let placed = found
             .into_iter()
-            .map(|Common { a, b, common }| Some((place(a)?, place(b)?, common.into())));
+            .map(|CommonChunks { a, b, common }| Some((place(a)?, place(b)?, common.into())));
         Ok(placed.collect())
     }
 }

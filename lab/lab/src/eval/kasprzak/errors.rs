@@ -6,7 +6,7 @@ use resemble_methods::{Features, MethodSignature, select::select, sorted5::Chunk
 
 use super::super::{Plot, Section, Table, percent};
 use super::{Corpus, THRESHOLD, arrays, lists, params, signatures};
-use crate::arrays::{Common, pairs};
+use crate::arrays::{CommonChunks, pairs};
 use crate::error::LabError;
 
 /// (chunk, document) pairs of the texts that few bits are tried on: with 12 every list holds nearly
@@ -111,7 +111,7 @@ const COLUMNS: [&str; 9] = [
 ];
 
 /// All pairs with chunks in common, exactly.
-pub(super) fn exact_pairs(chunks: &[Vec<u64>]) -> Vec<Common> {
+pub(super) fn exact_pairs(chunks: &[Vec<u64>]) -> Vec<CommonChunks> {
     let mut postings: Vec<(u64, u32)> = (0u32..)
         .zip(chunks)
         .flat_map(|(document, chunks)| chunks.iter().map(move |&chunk| (chunk, document)))
@@ -136,7 +136,7 @@ pub(super) fn exact_pairs(chunks: &[Vec<u64>]) -> Vec<Common> {
         for (a, common) in (0u32..).zip(&mut common[..b as usize]) {
             let common = std::mem::take(common);
             if common > 0 {
-                found.push(Common { a, b, common });
+                found.push(CommonChunks { a, b, common });
             }
         }
     }
@@ -151,12 +151,12 @@ fn errors(
     bits: u32,
     chunks: &[Vec<u64>],
     signatures: &[MethodSignature],
-    exact: &[Common],
+    exact: &[CommonChunks],
 ) -> Result<Errors, LabError> {
     let (_, set) = arrays(corpus.scratch, name, bits, signatures, 1)?;
     let estimates = pairs(&set, &lists(signatures), 0.0)?;
     let (mut exact, mut errors) = (exact.iter().peekable(), Errors::default());
-    for Common { a, b, common } in estimates {
+    for CommonChunks { a, b, common } in estimates {
         while exact.peek().is_some_and(|pair| (pair.a, pair.b) < (a, b)) {
             exact.next();
         }

@@ -11,7 +11,9 @@ use super::super::{Clock, Random, Section, Table};
 use super::{
     Corpus, THRESHOLD, arrays, bytes_of, lists, megabytes, merge, params, seconds, signatures,
 };
-use crate::arrays::{ArraysError, Folder, Set, pairs, pairs_among, pairs_in_shards, pairs_on};
+use crate::arrays::{
+    ArraysError, ArraysFolder, MappedParts, pairs, pairs_among, pairs_in_shards, pairs_on,
+};
 use crate::error::LabError;
 use crate::method::sorted::real_chunks;
 
@@ -140,7 +142,7 @@ pub(super) fn sizes(corpus: &Corpus<'_>) -> Result<Section, LabError> {
 
 /// All bytes of the parts but their headers, lists put together: equal for equal arrays however
 /// they are cut.
-fn contents(set: &Set) -> Result<Vec<u8>, ArraysError> {
+fn contents(set: &MappedParts) -> Result<Vec<u8>, ArraysError> {
     let (parts, mut ids) = (set.parts()?, Vec::new());
     ids.extend_from_slice(parts.documents().bytes());
     for part in parts.parts() {
@@ -219,7 +221,7 @@ pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
     );
     let signatures = signatures(corpus.bits(), &corpus.chunks)?;
     let count = signatures.len() as u32;
-    let folder = Folder::new(
+    let folder = ArraysFolder::new(
         &corpus.scratch.join("increments"),
         "sorted5.24",
         "increments",
@@ -252,7 +254,7 @@ pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
         } else {
             numbered(0, to).collect()
         };
-        let whole = Folder::new(&corpus.scratch.join("whole"), "sorted5.24", what);
+        let whole = ArraysFolder::new(&corpus.scratch.join("whole"), "sorted5.24", what);
         let documents = left.len();
         let whole = merge(&whole, corpus.bits(), left, 1, &|_| true)?;
         let same = set.paths().iter().zip(whole.paths()).all(

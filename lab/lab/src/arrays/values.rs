@@ -5,7 +5,7 @@ use resemble_methods::arrays::{ArrayError, Parts};
 
 /// Documents by number, and the values of some of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lists {
+pub struct DocumentValues {
     /// Ascending.
     pub(super) numbers: Vec<u32>,
     /// Behind the last value of each.
@@ -16,7 +16,7 @@ pub struct Lists {
     values: Vec<u32>,
 }
 
-impl Lists {
+impl DocumentValues {
     /// Of documents by their numbers, which ascend.
     pub fn of<'a>(documents: impl IntoIterator<Item = (u32, &'a MethodSignature)>) -> Self {
         let mut lists = Self::default();
