@@ -200,7 +200,7 @@ pub(crate) struct PairsArgs {
     pub(crate) dirs: Vec<PathBuf>,
     /// What sorts the pairs, and what --min bounds
     #[arg(long, value_name = "SCORE", default_value = "paper")]
-    pub(crate) score: Score,
+    pub(crate) score: ScoreArg,
     /// Compare the sets of FILE instead of files, one a line: name, a tab, features
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dirs", "files_from"])]
     #[arg(value_hint = ValueHint::FilePath)]
@@ -227,7 +227,7 @@ pub(crate) struct PairsArgs {
 
 /// The score of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Score {
+pub(crate) enum ScoreArg {
     /// The figure of the method's paper.
     Paper,
     /// The larger share of one file that is in the other.
@@ -236,12 +236,12 @@ pub(crate) enum Score {
     Resemblance,
 }
 
-impl From<Score> for MethodScore {
-    fn from(score: Score) -> Self {
+impl From<ScoreArg> for MethodScore {
+    fn from(score: ScoreArg) -> Self {
         match score {
-            Score::Paper => Self::Paper,
-            Score::Containment => Self::Containment,
-            Score::Resemblance => Self::Resemblance,
+            ScoreArg::Paper => Self::Paper,
+            ScoreArg::Containment => Self::Containment,
+            ScoreArg::Resemblance => Self::Resemblance,
         }
     }
 }

@@ -35,14 +35,14 @@ use super::backend::{Backend, end, refused};
 use super::rows::FoundPair;
 
 /// A method with its parameters.
-pub(super) struct Chosen {
+pub(super) struct ChosenMethod {
     pub(super) method: Method,
     pub(super) params: MethodParams,
     shards: Option<u32>,
 }
 
 /// What is asked for, if it makes sense.
-pub(super) fn chosen(args: &MethodArgs) -> CliResult<Chosen> {
+pub(super) fn chosen(args: &MethodArgs) -> CliResult<ChosenMethod> {
     let method = args.method;
     let anchors = match &args.anchors {
         None => None,
@@ -85,7 +85,7 @@ pub(super) fn chosen(args: &MethodArgs) -> CliResult<Chosen> {
         canonical: Canonical::from(args.canonical),
     };
     let params = MethodParams::new(method, &settings).map_err(refused)?;
-    Ok(Chosen {
+    Ok(ChosenMethod {
         method,
         params,
         shards: args.shards,
@@ -112,7 +112,7 @@ fn seed(args: &MethodArgs) -> CliResult<Option<String>> {
     Ok(Some(text))
 }
 
-impl Chosen {
+impl ChosenMethod {
     pub(super) fn request(&self, scope: Scope, question: MethodQuestion) -> MethodRequest {
         MethodRequest {
             params: self.params.clone(),
@@ -183,7 +183,7 @@ pub(super) struct Parameters {
 
 impl Parameters {
     pub(super) fn new(
-        chosen: &Chosen,
+        chosen: &ChosenMethod,
         threshold: Threshold,
         selection: &Selection,
         within: &[PathBuf],

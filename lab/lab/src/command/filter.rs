@@ -13,18 +13,18 @@ use resemble_cli::error::{CliError, CliResult};
 use resemble_report::table::{Field, Style, write_row};
 
 /// A pair of files by their places.
-pub(super) type Pair = (u32, u32);
+pub(super) type FilePair = (u32, u32);
 
 /// The pairs that the program lets through. `name`: what a file is called.
 pub(super) fn run<'a>(
     command: &str,
-    pairs: &HashSet<Pair>,
+    pairs: &HashSet<FilePair>,
     name: &dyn Fn(u32) -> &'a [u8],
-) -> CliResult<HashSet<Pair>> {
+) -> CliResult<HashSet<FilePair>> {
     let failed = |why: String| CliError::Usage(format!("--filter-cmd {command:?}: {why}"));
-    let mut sorted: Vec<Pair> = pairs.iter().copied().collect();
+    let mut sorted: Vec<FilePair> = pairs.iter().copied().collect();
     sorted.sort_unstable();
-    let mut lines: HashMap<Vec<u8>, Pair> = HashMap::new();
+    let mut lines: HashMap<Vec<u8>, FilePair> = HashMap::new();
     let mut input = Vec::new();
     for pair in sorted {
         let mut line = Vec::new();
@@ -61,7 +61,7 @@ pub(super) fn run<'a>(
     if !matches!(status.code(), Some(0 | 1)) {
         return Err(failed(format!("it ended with {status}")));
     }
-    let mut kept = HashSet::new();
+    let mut accepted = HashSet::new();
     for line in output
         .split(|&byte| byte == b'\n')
         .filter(|line| !line.is_empty())
@@ -72,7 +72,7 @@ pub(super) fn run<'a>(
                 "it printed a line that it was not given: {line}"
             )));
         };
-        kept.insert(pair);
+        accepted.insert(pair);
     }
-    Ok(kept)
+    Ok(accepted)
 }

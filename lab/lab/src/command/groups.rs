@@ -2,7 +2,7 @@
 //! methods.
 //!
 //! Whoever answers hands over what shares what; thresholds, rules and interesting sets are worked
-//! out here. So all of them cost a moment: sif's collated sets are kept, and nothing is read again.
+//! out here. So all of them cost a moment: sif's collated sets are accepted, and nothing is read again.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -10,8 +10,8 @@ use std::collections::HashSet;
 use crate::figure::Figure;
 use crate::method::check_clusters;
 use crate::method::clusters::{self, SimilarFiles};
-use crate::method::rules::{Facts, Rules};
-use crate::method::sets::Grouping;
+use crate::method::rules::{FileFacts, PairRules};
+use crate::method::sets::GroupsAnswer;
 use crate::question::{MethodClusters, MethodFileRow, MethodLimits, MethodQuestion};
 use resemble_cli::args::Global;
 use resemble_cli::error::{CliError, CliResult};
@@ -30,8 +30,8 @@ use serde::Serialize;
 
 use super::args::{GroupsArgs, GroupsFormat};
 use super::backend::{Backend, end, refused};
-use super::chosen::{Chosen, Parameters, chosen, min_of};
-use super::filter::{self, Pair};
+use super::chosen::{ChosenMethod, Parameters, chosen, min_of};
+use super::filter::{self, FilePair};
 
 /// A group in JSON.
 #[derive(Serialize)]
@@ -56,11 +56,11 @@ struct MemberRow {
 #[derive(Serialize)]
 struct SetRow {
     common: u64,
-    files: Vec<FileRow>,
+    files: Vec<SetFileRow>,
 }
 
 #[derive(Serialize)]
-struct FileRow {
+struct SetFileRow {
     #[serde(flatten, with = "fields::path")]
     path: PathText,
     size: u64,
@@ -83,7 +83,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
         let request = chosen.request(args.selection.scope(real), question);
         answer = asked.ask(ui, &request, None)?;
     }
-    let mut grouping = Grouping::of_rows(answer.rows);
+    let mut grouping = GroupsAnswer::of_rows(answer.rows);
     let show = |path: &mut PathText| *path = names::shown_as(&roots, path);
     grouping
         .files
@@ -122,7 +122,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
 }
 
 /// Whether groups are clusters out of core.
-const fn is_clustered(chosen: &Chosen) -> bool {
+const fn is_clustered(chosen: &ChosenMethod) -> bool {
     matches!(chosen.method, Method::Shingle | Method::SuperShingle)
 }
 
@@ -135,7 +135,11 @@ fn figure_of(share: Fraction) -> Figure {
 }
 
 /// What groups are made of.
-fn question(chosen: &Chosen, args: &GroupsArgs, limits: MethodLimits) -> CliResult<MethodQuestion> {
+fn question(
+    chosen: &ChosenMethod,
+    args: &GroupsArgs,
+    limits: MethodLimits,
+) -> CliResult<MethodQuestion> {
     if !is_clustered(chosen) {
         return Ok(MethodQuestion::Groups(limits));
     }
@@ -165,7 +169,7 @@ fn question(chosen: &Chosen, args: &GroupsArgs, limits: MethodLimits) -> CliResu
 }
 
 /// The commonest shingles of those that were ignored.
-fn print_common(ui: &mut Ui, args: &GroupsArgs, grouping: &Grouping) -> CliResult<()> {
+fn print_common(ui: &mut Ui, args: &GroupsArgs, grouping: &GroupsAnswer) -> CliResult<()> {
     let Some(first) = grouping.common.first() else {
         return Ok(());
     };
@@ -187,7 +191,7 @@ fn print_common(ui: &mut Ui, args: &GroupsArgs, grouping: &Grouping) -> CliResul
 }
 
 /// Refuses what makes no sense before any file is looked at.
-fn check(chosen: &Chosen, args: &GroupsArgs) -> CliResult<()> {
+fn check(chosen: &ChosenMethod, args: &GroupsArgs) -> CliResult<()> {
     if args.memory.is_some() && !is_clustered(chosen) {
         return Err(CliError::Usage(format!(
             "--memory is for the default measure; --method {} answers as its paper says",
@@ -230,7 +234,7 @@ fn most_members(args: &GroupsArgs, files: usize) -> Option<u32> {
 }
 
 fn groups(
-    grouping: &Grouping,
+    grouping: &GroupsAnswer,
     args: &GroupsArgs,
     threshold: Threshold,
 ) -> CliResult<Vec<SimilarFiles>> {
@@ -240,7 +244,7 @@ fn groups(
         (None, Threshold::SharedBytes(_)) => 0.0,
     };
     let most = most_members(args, grouping.files.len());
-    let rules = Rules {
+    let rules = PairRules {
         size_ratio: args
             .rules
             .size_ratio
@@ -252,7 +256,7 @@ fn groups(
     };
     let facts = |file: u32| {
         let file = &grouping.files[file as usize];
-        Facts {
+        FileFacts {
             path: file.path.as_bytes(),
             size: file.size,
             text: file.text,
@@ -261,19 +265,24 @@ fn groups(
     let by_rules = |a: u32, b: u32| rules.accept(&facts(a), &facts(b));
     if let Some(command) = &args.rules.filter_cmd {
         // Whatever could be together is asked about, then grouped again with the answers.
-        let met: RefCell<HashSet<Pair>> = RefCell::default();
-        let meets = |a: u32, b: u32| {
+        let candidates: RefCell<HashSet<FilePair>> = RefCell::default();
+        let collect = |a: u32, b: u32| {
             let may = by_rules(a, b);
             if may {
-                met.borrow_mut().insert((a, b));
+                candidates.borrow_mut().insert((a, b));
             }
             may
         };
-        clusters::groups(grouping, threshold, most, Some(&meets));
+        clusters::groups(grouping, threshold, most, Some(&collect));
         let name = |file: u32| grouping.files[file as usize].path.as_bytes();
-        let kept = filter::run(command, &met.into_inner(), &name)?;
-        let is_kept = |a: u32, b: u32| kept.contains(&(a, b));
-        return Ok(clusters::groups(grouping, threshold, most, Some(&is_kept)));
+        let accepted = filter::run(command, &candidates.into_inner(), &name)?;
+        let is_accepted = |a: u32, b: u32| accepted.contains(&(a, b));
+        return Ok(clusters::groups(
+            grouping,
+            threshold,
+            most,
+            Some(&is_accepted),
+        ));
     }
     if rules.is_any() {
         return Ok(clusters::groups(grouping, threshold, most, Some(&by_rules)));
@@ -299,7 +308,7 @@ fn print(
     args: &GroupsArgs,
     parameters: Parameters,
     header: Header,
-    grouping: &Grouping,
+    grouping: &GroupsAnswer,
     found: &[SimilarFiles],
     errors: &[SoftError],
 ) -> CliResult<()> {
@@ -358,7 +367,7 @@ fn print_interesting(
     args: &GroupsArgs,
     parameters: Parameters,
     header: Header,
-    grouping: &Grouping,
+    grouping: &GroupsAnswer,
     least: u64,
     errors: &[SoftError],
 ) -> CliResult<Header> {
@@ -399,7 +408,7 @@ fn print_interesting(
         files: set
             .files
             .iter()
-            .map(|&place| FileRow {
+            .map(|&place| SetFileRow {
                 path: file(place).path.clone(),
                 size: file(place).size,
             })

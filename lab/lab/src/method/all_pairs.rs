@@ -17,7 +17,7 @@ use resemble_query::parallel::in_parallel;
 
 /// A pair that was found, by places among the signatures, the lesser first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct ScoredPair {
     /// One.
     pub a: usize,
     /// The other.
@@ -35,8 +35,8 @@ pub fn all_pairs(
     params: &MethodParams,
     signatures: &[MethodSignature],
     threshold: &RowThreshold,
-) -> Result<Vec<Found>, LabError> {
-    let lists = Lists::of(signatures);
+) -> Result<Vec<ScoredPair>, LabError> {
+    let lists = KeyLists::of(signatures);
     let least = match params.method() {
         // Shares of distinct keys: at most the common ones over those of the larger side.
         Method::BswMin | Method::Mod | Method::Min | Method::Sketch => threshold.least_figure(),
@@ -51,35 +51,36 @@ pub fn all_pairs(
         | Method::Sorted5 => 0.0,
     };
     let start = || (vec![0u32; signatures.len()], Vec::new(), Vec::new());
-    let work = |b: usize, (counts, met, found): &mut (Vec<u32>, Vec<u32>, Vec<Found>)| {
-        for &list in lists.of_signature(b) {
-            // Each pair once: with those before.
-            for &a in lists
-                .members(list)
-                .iter()
-                .take_while(|&&a| (a as usize) < b)
-            {
-                if counts[a as usize] == 0 {
-                    met.push(a);
+    let work =
+        |b: usize, (counts, candidates, found): &mut (Vec<u32>, Vec<u32>, Vec<ScoredPair>)| {
+            for &list in lists.of_signature(b) {
+                // Each pair once: with those before.
+                for &a in lists
+                    .members(list)
+                    .iter()
+                    .take_while(|&&a| (a as usize) < b)
+                {
+                    if counts[a as usize] == 0 {
+                        candidates.push(a);
+                    }
+                    counts[a as usize] += 1;
                 }
-                counts[a as usize] += 1;
             }
-        }
-        for a in met.drain(..) {
-            let a = a as usize;
-            let common = std::mem::take(&mut counts[a]);
-            let larger = signatures[a].len().max(signatures[b].len());
-            if f64::from(common) / (larger as f64) < least {
-                continue;
+            for a in candidates.drain(..) {
+                let a = a as usize;
+                let common = std::mem::take(&mut counts[a]);
+                let larger = signatures[a].len().max(signatures[b].len());
+                if f64::from(common) / (larger as f64) < least {
+                    continue;
+                }
+                let scores = PairScores::both_ways(params, &signatures[a], &signatures[b]);
+                if threshold.accepts(&scores) {
+                    found.push(ScoredPair { a, b, scores });
+                }
             }
-            let scores = PairScores::both_ways(params, &signatures[a], &signatures[b]);
-            if threshold.accepts(&scores) {
-                found.push(Found { a, b, scores });
-            }
-        }
-        Ok::<_, LabError>(())
-    };
-    let mut found: Vec<Found> = in_parallel(signatures.len(), start, work)?
+            Ok::<_, LabError>(())
+        };
+    let mut found: Vec<ScoredPair> = in_parallel(signatures.len(), start, work)?
         .into_iter()
         .flat_map(|(_, _, found)| found)
         .collect();
@@ -89,7 +90,7 @@ pub fn all_pairs(
 
 /// Which signatures have a key, of keys that more than one has.
 #[derive(Debug)]
-struct Lists {
+struct KeyLists {
     /// Behind the last member of each list.
     ends: Vec<u32>,
     members: Vec<u32>,
@@ -98,7 +99,7 @@ struct Lists {
     of: Vec<u32>,
 }
 
-impl Lists {
+impl KeyLists {
     fn of(signatures: &[MethodSignature]) -> Self {
         let mut keys: Vec<(u64, u32)> = Vec::new();
         for (place, signature) in (0u32..).zip(signatures) {
@@ -197,7 +198,7 @@ mod tests {
                     for b in a + 1..files.len() {
                         let scores = PairScores::both_ways(&params, &signatures[a], &signatures[b]);
                         if threshold.accepts(&scores) {
-                            naive.push(Found { a, b, scores });
+                            naive.push(ScoredPair { a, b, scores });
                         }
                     }
                 }

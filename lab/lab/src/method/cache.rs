@@ -33,10 +33,10 @@ use serde::de::DeserializeOwned;
 pub(super) const BLOCK: u32 = 1024;
 
 /// What a record holds: signatures by the place of their content in it.
-type Block = BTreeMap<u32, Vec<u8>>;
+type SignatureBlock = BTreeMap<u32, Vec<u8>>;
 
 /// For each params id the numbers of its blocks.
-type Register = Vec<(String, BTreeSet<u32>)>;
+type BlockRegister = Vec<(String, BTreeSet<u32>)>;
 
 /// Records that are written together; `None` forgets one.
 type Records = Vec<(String, Option<Vec<u8>>)>;
@@ -139,9 +139,9 @@ fn sets_name(id: &str) -> String {
 }
 
 /// What a block has; nothing if there is none, or it is damaged.
-fn read_block(snapshot: &Snapshot, id: &str, number: u32) -> Result<Block, ReadError> {
+fn read_block(snapshot: &Snapshot, id: &str, number: u32) -> Result<SignatureBlock, ReadError> {
     let record = snapshot.record(&block_name(id, number))?;
-    let block: Option<Block> = record.and_then(|record| decoded(&record));
+    let block: Option<SignatureBlock> = record.and_then(|record| decoded(&record));
     Ok(block
         .filter(|block| block.keys().all(|&place| place < BLOCK))
         .unwrap_or_default())
@@ -188,7 +188,7 @@ impl<'a> CachedSignatures<'a> {
         if new.is_empty() {
             return;
         }
-        let mut added: BTreeMap<u32, Block> = BTreeMap::new();
+        let mut added: BTreeMap<u32, SignatureBlock> = BTreeMap::new();
         for NewSignature { content, signature } in new {
             let block = added.entry(content.0 / BLOCK).or_default();
             block.insert(content.0 % BLOCK, signature);
@@ -238,9 +238,9 @@ impl<'a> CachedSignatures<'a> {
 
 /// The register with this params id in front; the records of the ids that are too many are to be
 /// forgotten.
-fn touched(now: &Snapshot, id: &str) -> Result<(Register, Records), ReadError> {
+fn touched(now: &Snapshot, id: &str) -> Result<(BlockRegister, Records), ReadError> {
     let record = now.record(REGISTER)?;
-    let mut register: Register = record
+    let mut register: BlockRegister = record
         .and_then(|record| decoded(&record))
         .unwrap_or_default();
     let own = register.iter().position(|(known, _)| known == id);
@@ -258,7 +258,7 @@ fn touched(now: &Snapshot, id: &str) -> Result<(Register, Records), ReadError> {
 }
 
 /// What a block has of contents that there still are, and of how many it did.
-fn living(now: &Snapshot, id: &str, number: u32) -> Result<(Block, usize), ReadError> {
+fn living(now: &Snapshot, id: &str, number: u32) -> Result<(SignatureBlock, usize), ReadError> {
     let mut block = read_block(now, id, number)?;
     let had = block.len();
     let mut failure = None;

@@ -37,7 +37,7 @@ use tempfile::TempDir;
 /// No document.
 const NONE: u32 = u32::MAX;
 
-/// Work folders that are kept.
+/// WorkFolder folders that are kept.
 const MOST_FOLDERS: usize = 4;
 
 /// Ignored shingles that an answer lists.
@@ -63,8 +63,8 @@ pub(super) fn clusters(
         containment: question.contained.value(),
         every: question.every,
     };
-    let contents = Contents::of(asked)?;
-    let work = Work::open(asked, question, &plan)?;
+    let contents = ScopedContents::of(asked)?;
+    let work = WorkFolder::open(asked, question, &plan)?;
     let mut errors = Vec::new();
     let made = settle(asked, &work.path, &plan, &contents, &mut errors);
     let (kept, is_settled) = match made {
@@ -84,26 +84,26 @@ pub(super) fn clusters(
 }
 
 /// What takes part, by id.
-struct Contents {
+struct ScopedContents {
     /// All but the empty ones.
-    all: Vec<Content>,
+    all: Vec<ScopedContent>,
     /// Their places in the order of digests.
     by_digest: Vec<u32>,
 }
 
-struct Content {
+struct ScopedContent {
     id: ContentId,
     digest: ContentDigest,
     is_text: bool,
 }
 
-impl Contents {
+impl ScopedContents {
     fn of(asked: &Asked<'_>) -> Result<Self, LabError> {
         let ids = asked.members.contents();
         let mut all = Vec::with_capacity(ids.len());
         for id in ids {
             let row = asked.snapshot.content(id)?;
-            all.extend(row.filter(|row| row.size.0 > 0).map(|row| Content {
+            all.extend(row.filter(|row| row.size.0 > 0).map(|row| ScopedContent {
                 id,
                 digest: row.digest,
                 is_text: row.kind == ContentKind::Text,
@@ -139,7 +139,7 @@ fn settle(
     asked: &Asked<'_>,
     folder: &Path,
     plan: &Plan,
-    contents: &Contents,
+    contents: &ScopedContents,
     errors: &mut Vec<SoftError>,
 ) -> Result<(Kept, bool), LabError> {
     let documents = Batch::kept(folder, plan)?;
@@ -179,7 +179,7 @@ fn answer(
     asked: &Asked<'_>,
     kept: &Kept,
     policy: &Policy,
-    contents: &Contents,
+    contents: &ScopedContents,
 ) -> Result<Vec<MethodRow>, LabError> {
     let mut answer = Vec::with_capacity(asked.members.files.len());
     // From contents to classes, and of each class its files by path.
@@ -259,17 +259,17 @@ fn commonest<'a>(
 }
 
 /// The folder that the phases work in.
-struct Work {
+struct WorkFolder {
     path: PathBuf,
     /// The user has named it: nothing in it is made anew without being asked for.
     is_named: bool,
     /// It goes with the answer.
-    _passing: Option<TempDir>,
+    _temporary: Option<TempDir>,
     /// Held while somebody works there.
     _lock: Option<LockedFolder>,
 }
 
-impl Work {
+impl WorkFolder {
     fn open(asked: &Asked<'_>, question: &MethodClusters, plan: &Plan) -> Result<Self, LabError> {
         if let Some(path) = &question.work {
             let path = path.clone();
@@ -277,7 +277,7 @@ impl Work {
                 _lock: Some(lock(&path)?),
                 path,
                 is_named: true,
-                _passing: None,
+                _temporary: None,
             });
         }
         let (place, is_kept) = asked.cache.folder();
@@ -298,11 +298,11 @@ impl Work {
             return Ok(Self {
                 path,
                 is_named: false,
-                _passing: None,
+                _temporary: None,
                 _lock: held,
             });
         }
-        let passing = tempfile::Builder::new()
+        let temporary = tempfile::Builder::new()
             .prefix(".resemble-clusters-")
             .tempdir_in(&place)
             .map_err(|source| PhaseError::Folder {
@@ -310,9 +310,9 @@ impl Work {
                 source,
             })?;
         Ok(Self {
-            path: passing.path().to_owned(),
+            path: temporary.path().to_owned(),
             is_named: false,
-            _passing: Some(passing),
+            _temporary: Some(temporary),
             _lock: None,
         })
     }

@@ -12,9 +12,9 @@ use resemble_core::cluster::UnionFind;
 use resemble_methods::collate::GroupQuery;
 use resemble_methods::interesting::{Interesting, STEPS, interesting};
 
-use super::sets::Grouping;
+use super::sets::GroupsAnswer;
 
-/// Similar files, by their places in [`Grouping::files`].
+/// Similar files, by their places in [`GroupsAnswer::files`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimilarFiles {
     /// What the others are compared with.
@@ -40,7 +40,7 @@ pub type Accept<'a> = &'a dyn Fn(u32, u32) -> bool;
 /// The groups, in the order of their references' paths. `threshold` is for sif: of other methods
 /// the pairs have passed theirs. `most_members`: of sif, sets of more files are no evidence.
 pub fn groups(
-    grouping: &Grouping,
+    grouping: &GroupsAnswer,
     threshold: f64,
     most_members: Option<u32>,
     accept: Option<Accept<'_>>,
@@ -73,7 +73,7 @@ pub fn groups(
 /// The sets of files that all share at least `least` fingerprints, none part of another; of sif
 /// only.
 pub fn interesting_sets(
-    grouping: &Grouping,
+    grouping: &GroupsAnswer,
     least: u64,
     most_members: Option<u32>,
 ) -> Option<Interesting> {
@@ -82,7 +82,7 @@ pub fn interesting_sets(
 }
 
 /// Files that hang together by pairs.
-fn linked(grouping: &Grouping, accept: Option<Accept<'_>>) -> Vec<SimilarFiles> {
+fn linked(grouping: &GroupsAnswer, accept: Option<Accept<'_>>) -> Vec<SimilarFiles> {
     // Clusters out of core have links by place instead, and may be of millions of files.
     let places: HashMap<&[u8], u32> = if grouping.pairs.is_empty() {
         HashMap::new()
@@ -145,7 +145,7 @@ fn linked(grouping: &Grouping, accept: Option<Accept<'_>>) -> Vec<SimilarFiles> 
 /// The links of clusters out of core between files. `every`: each file of a sketch with each of the
 /// other, which a rule may tell apart; else those that are needed, between the first of each sketch
 /// and from there to its others.
-fn of_classes(grouping: &Grouping, every: bool) -> Vec<(u32, u32, Figure)> {
+fn of_classes(grouping: &GroupsAnswer, every: bool) -> Vec<(u32, u32, Figure)> {
     let same: HashMap<u32, &[u32]> = grouping
         .same
         .iter()
@@ -182,8 +182,8 @@ mod tests {
     use crate::question::{MethodFileRow, MethodPairRow};
     use resemble_proto::number::Fraction;
 
-    fn grouping(files: &[&str], pairs: &[(&str, &str, f64)]) -> Grouping {
-        Grouping {
+    fn grouping(files: &[&str], pairs: &[(&str, &str, f64)]) -> GroupsAnswer {
+        GroupsAnswer {
             files: files
                 .iter()
                 .map(|path| MethodFileRow {

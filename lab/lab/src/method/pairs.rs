@@ -5,7 +5,7 @@ use resemble_index::ContentRow;
 use resemble_proto::message::{Answer, SoftError};
 use resemble_proto::path::PathText;
 
-use super::all_pairs::{Found, all_pairs};
+use super::all_pairs::{ScoredPair, all_pairs};
 use super::signed::Signed;
 use super::{Asked, PairScores, RowThreshold, sorted};
 use crate::error::LabError;
@@ -21,11 +21,11 @@ pub(super) fn pairs(
 }
 
 /// What rows are made of.
-pub(super) struct Pairs {
+pub(super) struct FoundPairs {
     /// Of the files that take part, ascending.
     pub(super) contents: Vec<ContentRow>,
     /// The pairs that the threshold lets through, by their places among the contents.
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<ScoredPair>,
     /// The contents that several files have, by their places, each with the scores of the content
     /// and itself.
     pub(super) equal: Vec<(usize, PairScores)>,
@@ -45,11 +45,11 @@ pub(super) fn equal(
 }
 
 /// By signatures, all in memory.
-fn by_signatures(asked: &Asked<'_>, threshold: &RowThreshold) -> Result<Pairs, LabError> {
+fn by_signatures(asked: &Asked<'_>, threshold: &RowThreshold) -> Result<FoundPairs, LabError> {
     let signed = Signed::of(asked, &mut asked.cached())?;
     let signatures = &signed.signatures;
     let scores = |at: usize| PairScores::both_ways(asked.params, &signatures[at], &signatures[at]);
-    Ok(Pairs {
+    Ok(FoundPairs {
         found: all_pairs(asked.params, signatures, threshold)?,
         equal: equal(asked, &signed.contents, scores),
         contents: signed.contents,

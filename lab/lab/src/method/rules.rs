@@ -1,4 +1,4 @@
-//! Rules of what may be in a group together: sizes, suffixes, types, and what a user says (Manber
+//! PairRules of what may be in a group together: sizes, suffixes, types, and what a user says (Manber
 //! 1994, section 4: "files that fall under some other rules specified by the user").
 //!
 //! `--where` takes an expression about a file `a`, with which others are compared, and one of
@@ -22,7 +22,7 @@ use thiserror::Error;
 
 /// What rules know of a file.
 #[derive(Clone, Copy, Debug)]
-pub struct Facts<'a> {
+pub struct FileFacts<'a> {
     /// Its path, any bytes.
     pub path: &'a [u8],
     /// Its size in bytes.
@@ -31,7 +31,7 @@ pub struct Facts<'a> {
     pub text: bool,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> FileFacts<'a> {
     /// The name without its directory.
     pub fn name(&self) -> &'a [u8] {
         let from = self.path.iter().rposition(|&byte| byte == b'/');
@@ -75,7 +75,7 @@ impl<'a> Facts<'a> {
 
 /// Which two files may be in a group together.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rules {
+pub struct PairRules {
     /// The smaller size over the larger is at least this.
     pub size_ratio: Option<f64>,
     /// The same suffix.
@@ -83,17 +83,17 @@ pub struct Rules {
     /// The same of text, binary and compressed.
     pub same_type: bool,
     /// What the user says.
-    pub only: Option<Where>,
+    pub only: Option<WhereRule>,
 }
 
-impl Rules {
+impl PairRules {
     /// Whether there is any.
     pub fn is_any(&self) -> bool {
         *self != Self::default()
     }
 
     /// Whether `b` may be in a group because of `a`.
-    pub fn accept(&self, a: &Facts<'_>, b: &Facts<'_>) -> bool {
+    pub fn accept(&self, a: &FileFacts<'_>, b: &FileFacts<'_>) -> bool {
         let ratio = || a.size.min(b.size) as f64 / a.size.max(b.size).max(1) as f64;
         self.size_ratio.is_none_or(|least| ratio() >= least)
             && (!self.same_suffix || a.suffix() == b.suffix())
@@ -110,24 +110,24 @@ impl Rules {
 pub struct RuleError {
     /// What is wrong.
     pub what: String,
-    /// Where, counted from 1.
+    /// WhereRule, counted from 1.
     pub at: usize,
 }
 
 /// A rule of the user's.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Where(Rule);
+pub struct WhereRule(Rule);
 
 #[derive(Clone, Debug, PartialEq)]
 enum Rule {
     Or(Vec<Rule>),
     And(Vec<Rule>),
     Not(Box<Rule>),
-    Compare(Value, Op, Value),
+    Compare(RuleValue, RuleOperator, RuleValue),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Op {
+enum RuleOperator {
     Equal,
     Unequal,
     Less,
@@ -138,23 +138,23 @@ enum Op {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Value {
+enum RuleValue {
     Number(f64),
     Text(Vec<u8>),
-    Field(Side, Field),
-    Times(Box<Value>, Box<Value>),
-    Over(Box<Value>, Box<Value>),
+    RuleField(RuleSide, RuleField),
+    Times(Box<RuleValue>, Box<RuleValue>),
+    Over(Box<RuleValue>, Box<RuleValue>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+enum RuleSide {
     A,
     B,
     Both,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Field {
+enum RuleField {
     Size,
     Suffix,
     Name,
@@ -170,7 +170,7 @@ enum Worth<'a> {
     Text(&'a [u8]),
 }
 
-impl Where {
+impl WhereRule {
     /// Reads a rule.
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         let mut parser = Parser {
@@ -187,12 +187,12 @@ impl Where {
     }
 
     /// Whether it holds of two files.
-    pub fn holds(&self, a: &Facts<'_>, b: &Facts<'_>) -> bool {
+    pub fn holds(&self, a: &FileFacts<'_>, b: &FileFacts<'_>) -> bool {
         self.0.holds(a, b)
     }
 }
 
-impl std::str::FromStr for Where {
+impl std::str::FromStr for WhereRule {
     type Err = RuleError;
 
     fn from_str(text: &str) -> Result<Self, RuleError> {
@@ -201,7 +201,7 @@ impl std::str::FromStr for Where {
 }
 
 impl Rule {
-    fn holds(&self, a: &Facts<'_>, b: &Facts<'_>) -> bool {
+    fn holds(&self, a: &FileFacts<'_>, b: &FileFacts<'_>) -> bool {
         match self {
             Self::Or(rules) => rules.iter().any(|rule| rule.holds(a, b)),
             Self::And(rules) => rules.iter().all(|rule| rule.holds(a, b)),
@@ -219,29 +219,31 @@ impl Rule {
     }
 }
 
-fn compare(left: &Worth<'_>, op: Op, right: &Worth<'_>) -> bool {
+fn compare(left: &Worth<'_>, op: RuleOperator, right: &Worth<'_>) -> bool {
     let order = match (left, right) {
         (Worth::Number(left), Worth::Number(right)) => left.total_cmp(right),
-        (Worth::Text(left), Worth::Text(right)) if op == Op::Like => return is_like(left, right),
+        (Worth::Text(left), Worth::Text(right)) if op == RuleOperator::Like => {
+            return is_like(left, right);
+        }
         (Worth::Text(left), Worth::Text(right)) => left.cmp(right),
         // Refused when the rule was read.
         _ => return false,
     };
     match op {
-        Op::Equal => order.is_eq(),
-        Op::Unequal => order.is_ne(),
-        Op::Less => order.is_lt(),
-        Op::LessEqual => order.is_le(),
-        Op::Greater => order.is_gt(),
-        Op::GreaterEqual => order.is_ge(),
-        Op::Like => false,
+        RuleOperator::Equal => order.is_eq(),
+        RuleOperator::Unequal => order.is_ne(),
+        RuleOperator::Less => order.is_lt(),
+        RuleOperator::LessEqual => order.is_le(),
+        RuleOperator::Greater => order.is_gt(),
+        RuleOperator::GreaterEqual => order.is_ge(),
+        RuleOperator::Like => false,
     }
 }
 
 /// Whether a text matches a pattern of `*` and `?`. Time: the product of both lengths.
 fn is_like(text: &[u8], pattern: &[u8]) -> bool {
     let (mut t, mut p) = (0, 0);
-    // Where the last star is, and what it has taken so far.
+    // WhereRule the last star is, and what it has taken so far.
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         if pattern.get(p) == Some(&b'*') {
@@ -261,8 +263,8 @@ fn is_like(text: &[u8], pattern: &[u8]) -> bool {
     pattern[p..].iter().all(|&c| c == b'*')
 }
 
-impl Value {
-    fn of<'v>(&'v self, a: &Facts<'v>, b: &Facts<'v>, both: &Facts<'v>) -> Worth<'v> {
+impl RuleValue {
+    fn of<'v>(&'v self, a: &FileFacts<'v>, b: &FileFacts<'v>, both: &FileFacts<'v>) -> Worth<'v> {
         let number = |value: &Self| match value.of(a, b, both) {
             Worth::Number(number) => number,
             Worth::Text(_) => f64::NAN,
@@ -272,19 +274,19 @@ impl Value {
             Self::Text(text) => Worth::Text(text),
             Self::Times(left, right) => Worth::Number(number(left) * number(right)),
             Self::Over(left, right) => Worth::Number(number(left) / number(right)),
-            Self::Field(side, field) => {
+            Self::RuleField(side, field) => {
                 let facts = match side {
-                    Side::A => a,
-                    Side::B => b,
-                    Side::Both => both,
+                    RuleSide::A => a,
+                    RuleSide::B => b,
+                    RuleSide::Both => both,
                 };
                 match field {
-                    Field::Size => Worth::Number(facts.size as f64),
-                    Field::Suffix => Worth::Text(facts.suffix()),
-                    Field::Name => Worth::Text(facts.name()),
-                    Field::Dir => Worth::Text(facts.dir()),
-                    Field::Path => Worth::Text(facts.path),
-                    Field::Kind => Worth::Text(facts.kind().as_bytes()),
+                    RuleField::Size => Worth::Number(facts.size as f64),
+                    RuleField::Suffix => Worth::Text(facts.suffix()),
+                    RuleField::Name => Worth::Text(facts.name()),
+                    RuleField::Dir => Worth::Text(facts.dir()),
+                    RuleField::Path => Worth::Text(facts.path),
+                    RuleField::Kind => Worth::Text(facts.kind().as_bytes()),
                 }
             }
         }
@@ -292,7 +294,7 @@ impl Value {
 
     fn is_of_both(&self) -> bool {
         match self {
-            Self::Field(side, _) => *side == Side::Both,
+            Self::RuleField(side, _) => *side == RuleSide::Both,
             Self::Times(left, right) | Self::Over(left, right) => {
                 left.is_of_both() || right.is_of_both()
             }
@@ -302,7 +304,7 @@ impl Value {
 
     fn is_number(&self) -> bool {
         !matches!(self, Self::Text(_))
-            && !matches!(self, Self::Field(_, field) if *field != Field::Size)
+            && !matches!(self, Self::RuleField(_, field) if *field != RuleField::Size)
     }
 }
 
@@ -396,27 +398,27 @@ impl Parser<'_> {
     fn comparison(&mut self) -> Result<Rule, RuleError> {
         let left = self.product()?;
         let ops = [
-            ("!=", Op::Unequal),
-            ("<=", Op::LessEqual),
-            (">=", Op::GreaterEqual),
-            ("==", Op::Equal),
-            ("=", Op::Equal),
-            ("<", Op::Less),
-            (">", Op::Greater),
-            ("~", Op::Like),
+            ("!=", RuleOperator::Unequal),
+            ("<=", RuleOperator::LessEqual),
+            (">=", RuleOperator::GreaterEqual),
+            ("==", RuleOperator::Equal),
+            ("=", RuleOperator::Equal),
+            ("<", RuleOperator::Less),
+            (">", RuleOperator::Greater),
+            ("~", RuleOperator::Like),
         ];
         let found = ops.into_iter().find(|(sign, _)| self.sign(sign));
         let Some((_, op)) = found else {
             return Err(self.wrong("none of = != < <= > >= ~"));
         };
         let right = self.product()?;
-        if left.is_number() != right.is_number() || (op == Op::Like && left.is_number()) {
+        if left.is_number() != right.is_number() || (op == RuleOperator::Like && left.is_number()) {
             return Err(self.wrong("a number and a text cannot be compared"));
         }
         Ok(Rule::Compare(left, op, right))
     }
 
-    fn product(&mut self) -> Result<Value, RuleError> {
+    fn product(&mut self) -> Result<RuleValue, RuleError> {
         let mut left = self.value()?;
         loop {
             let is_times = self.sign("*");
@@ -429,14 +431,14 @@ impl Parser<'_> {
             }
             let (one, other) = (Box::new(left), Box::new(right));
             left = if is_times {
-                Value::Times(one, other)
+                RuleValue::Times(one, other)
             } else {
-                Value::Over(one, other)
+                RuleValue::Over(one, other)
             };
         }
     }
 
-    fn value(&mut self) -> Result<Value, RuleError> {
+    fn value(&mut self) -> Result<RuleValue, RuleError> {
         if self.sign("\"") {
             return self.quoted();
         }
@@ -458,14 +460,14 @@ impl Parser<'_> {
     }
 
     /// What is behind a quotation mark.
-    fn quoted(&mut self) -> Result<Value, RuleError> {
+    fn quoted(&mut self) -> Result<RuleValue, RuleError> {
         let (mut text, mut escaped) = (Vec::new(), false);
         for (at, byte) in self.rest().bytes().enumerate() {
             match (escaped, byte) {
                 (false, b'\\') => escaped = true,
                 (false, b'"') => {
                     self.at += at + 1;
-                    return Ok(Value::Text(text));
+                    return Ok(RuleValue::Text(text));
                 }
                 (_, byte) => {
                     text.push(byte);
@@ -477,7 +479,7 @@ impl Parser<'_> {
     }
 }
 
-fn number(word: &str) -> Option<Value> {
+fn number(word: &str) -> Option<RuleValue> {
     let digits = word.trim_end_matches(['k', 'K', 'm', 'M', 'g', 'G']);
     let unit = match &word[digits.len()..] {
         "" => 1.0,
@@ -486,34 +488,34 @@ fn number(word: &str) -> Option<Value> {
         "g" | "G" => 1024.0 * 1024.0 * 1024.0,
         _ => return None,
     };
-    Some(Value::Number(digits.parse::<f64>().ok()? * unit))
+    Some(RuleValue::Number(digits.parse::<f64>().ok()? * unit))
 }
 
-fn field(word: &str) -> Option<Value> {
+fn field(word: &str) -> Option<RuleValue> {
     let (side, field) = match word.split_once('.') {
-        Some(("a", field)) => (Side::A, field),
-        Some(("b", field)) => (Side::B, field),
+        Some(("a", field)) => (RuleSide::A, field),
+        Some(("b", field)) => (RuleSide::B, field),
         Some(_) => return None,
-        None => (Side::Both, word),
+        None => (RuleSide::Both, word),
     };
     let field = match field {
-        "size" => Field::Size,
-        "suffix" => Field::Suffix,
-        "name" => Field::Name,
-        "dir" => Field::Dir,
-        "path" => Field::Path,
-        "type" => Field::Kind,
+        "size" => RuleField::Size,
+        "suffix" => RuleField::Suffix,
+        "name" => RuleField::Name,
+        "dir" => RuleField::Dir,
+        "path" => RuleField::Path,
+        "type" => RuleField::Kind,
         _ => return None,
     };
-    Some(Value::Field(side, field))
+    Some(RuleValue::RuleField(side, field))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn facts(path: &str, size: u64) -> Facts<'_> {
-        Facts {
+    fn facts(path: &str, size: u64) -> FileFacts<'_> {
+        FileFacts {
             path: path.as_bytes(),
             size,
             text: !["gz", "o"]
@@ -522,8 +524,8 @@ mod tests {
         }
     }
 
-    fn holds(rule: &str, a: &Facts<'_>, b: &Facts<'_>) -> bool {
-        Where::parse(rule).expect(rule).holds(a, b)
+    fn holds(rule: &str, a: &FileFacts<'_>, b: &FileFacts<'_>) -> bool {
+        WhereRule::parse(rule).expect(rule).holds(a, b)
     }
 
     #[test]
@@ -564,11 +566,11 @@ mod tests {
             ("a.size < 5X", 10),
             ("c.size < 5", 1),
         ] {
-            let error = Where::parse(rule).expect_err(rule);
+            let error = WhereRule::parse(rule).expect_err(rule);
             assert_eq!(error.at, at, "{rule}: {error}");
         }
-        assert!(Where::parse(&"(".repeat(100_000)).is_err());
-        assert!(Where::parse(&"not ".repeat(100_000)).is_err());
+        assert!(WhereRule::parse(&"(".repeat(100_000)).is_err());
+        assert!(WhereRule::parse(&"not ".repeat(100_000)).is_err());
     }
 
     #[test]
@@ -595,8 +597,8 @@ mod tests {
     #[test]
     fn sizes_suffixes_and_types() {
         let (a, b) = (facts("d/a.c", 100), facts("d/b.h", 50));
-        let rules = |change: fn(&mut Rules)| {
-            let mut rules = Rules::default();
+        let rules = |change: fn(&mut PairRules)| {
+            let mut rules = PairRules::default();
             change(&mut rules);
             rules
         };

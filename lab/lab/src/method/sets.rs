@@ -105,7 +105,7 @@ fn collated(
 
 /// What the answer to a question for groups holds.
 #[derive(Clone, Debug, Default)]
-pub struct Grouping {
+pub struct GroupsAnswer {
     /// The files, by path.
     pub files: Vec<MethodFileRow>,
     /// Of sif: which of them share fingerprints, by their places.
@@ -120,7 +120,7 @@ pub struct Grouping {
     pub common: Vec<MethodCommonRow>,
 }
 
-impl Grouping {
+impl GroupsAnswer {
     /// Puts the rows together.
     pub fn of_rows(rows: Vec<MethodRow>) -> Self {
         let mut grouping = Self::default();

@@ -1,6 +1,6 @@
 //! sorted5: questions that the two arrays answer ([`crate::arrays`]).
 //!
-//! They hold every content that was asked about and that the index still has, whatever the scope of
+//! They update_arrays every content that was asked about and that the index still has, whatever the scope of
 //! a question: a pair's figure depends on no third file, so what is out of scope is passed over. A
 //! question merges what is not in them yet, and what the index no longer has leaves in the same
 //! merge.
@@ -28,8 +28,8 @@ use resemble_proto::message::SoftError;
 use resemble_query::bytes_of;
 use tempfile::TempDir;
 
-use super::all_pairs::Found;
-use super::pairs::{Pairs, equal};
+use super::all_pairs::ScoredPair;
+use super::pairs::{FoundPairs, equal};
 use super::signed::{self, Signed};
 use super::{Asked, PairScores, RowThreshold};
 use crate::arrays::{
@@ -44,13 +44,13 @@ const MANY: usize = 1000;
 const TRIES: usize = 3;
 
 /// Documents that are in arrays.
-struct Held {
+struct OpenArrays {
     set: MappedParts,
     /// The number and the chunks of each by its key.
     numbers: HashMap<u32, (u32, u32)>,
 }
 
-impl Held {
+impl OpenArrays {
     fn of(set: MappedParts) -> Result<Self, LabError> {
         let parts = set.parts()?;
         let documents = (0u32..).zip(parts.documents().iter());
@@ -63,15 +63,15 @@ impl Held {
 }
 
 /// Where the arrays for a question are.
-struct Place {
+struct ArraysPlace {
     folder: ArraysFolder,
     /// They go with the answer.
-    _passing: Option<TempDir>,
+    _temporary: Option<TempDir>,
     /// There is to be no answer without them: they are what processes share that were asked for.
     is_needed: bool,
 }
 
-impl Place {
+impl ArraysPlace {
     /// There is an answer without the arrays, unless these are needed.
     fn without<T>(&self, error: ArraysError) -> Result<Option<T>, LabError> {
         if self.is_needed {
@@ -88,7 +88,7 @@ impl Place {
 /// Where the arrays for a question are; `None`: nowhere. Where nothing may stay there are arrays
 /// only if they are what processes are to share, or many documents are to be compared with each
 /// other.
-fn place(asked: &Asked<'_>, each_with_each: bool) -> Result<Option<Place>, LabError> {
+fn place(asked: &Asked<'_>, each_with_each: bool) -> Result<Option<ArraysPlace>, LabError> {
     if asked.params.method() != Method::Sorted5 {
         return Ok(None);
     }
@@ -108,33 +108,38 @@ fn place(asked: &Asked<'_>, each_with_each: bool) -> Result<Option<Place>, LabEr
             Err(error) if is_needed => return Err(ArraysError::io("make", &folder)(error).into()),
             Err(_) => return Ok(None),
         };
-        return Ok(Some(Place {
-            folder: ArraysFolder::new(work.path(), &params, "passing"),
-            _passing: Some(work),
+        return Ok(Some(ArraysPlace {
+            folder: ArraysFolder::new(work.path(), &params, "temporary"),
+            _temporary: Some(work),
             is_needed,
         }));
     }
     let name = asked.cache.name_of_index(asked.snapshot)?;
-    Ok(Some(Place {
+    Ok(Some(ArraysPlace {
         folder: ArraysFolder::new(&folder.join("arrays"), &params, &name),
-        _passing: None,
+        _temporary: None,
         is_needed: false,
     }))
 }
 
-/// Those of these contents that the arrays have not: they have to be signed before [`hold`].
+/// Those of these contents that the arrays have not: they have to be signed before [`update_arrays`].
 fn unknown(folder: &ArraysFolder, contents: &[ContentRow]) -> HashSet<ContentId> {
-    let held = folder.open().and_then(|set| Held::of(set).ok());
+    let arrays = folder.open().and_then(|set| OpenArrays::of(set).ok());
     let is_new = |content: &ContentId| {
-        held.as_ref()
-            .is_none_or(|held| !held.numbers.contains_key(&content.0))
+        arrays
+            .as_ref()
+            .is_none_or(|arrays| !arrays.numbers.contains_key(&content.0))
     };
     let ids = contents.iter().map(|row| row.id);
     ids.filter(is_new).collect()
 }
 
 /// The arrays with what was signed; `None`: they cannot be had.
-fn hold(asked: &Asked<'_>, place: &Place, signed: &Signed) -> Result<Option<Held>, LabError> {
+fn update_arrays(
+    asked: &Asked<'_>,
+    place: &ArraysPlace,
+    signed: &Signed,
+) -> Result<Option<OpenArrays>, LabError> {
     let folder = &place.folder;
     let Scheme::Sorted5(own) = &asked.params.scheme else {
         return Ok(None);
@@ -144,29 +149,30 @@ fn hold(asked: &Asked<'_>, place: &Place, signed: &Signed) -> Result<Option<Held
         all.filter(|(row, _)| !signed.unsettled.contains(&row.id))
     };
     for _ in 0..TRIES {
-        let held = match folder.open() {
-            Some(set) => Some(Held::of(set)?),
+        let arrays = match folder.open() {
+            Some(set) => Some(OpenArrays::of(set)?),
             None => None,
         };
         let is_new = |key: u32| {
-            held.as_ref()
-                .is_none_or(|held| !held.numbers.contains_key(&key))
+            arrays
+                .as_ref()
+                .is_none_or(|arrays| !arrays.numbers.contains_key(&key))
         };
         let new: Vec<(u32, &MethodSignature)> = settled()
             .filter(|(row, _)| is_new(row.id.0))
             .map(|(row, signature)| (row.id.0, signature))
             .collect();
         let mut gone = HashSet::new();
-        for &key in held.iter().flat_map(|held| held.numbers.keys()) {
+        for &key in arrays.iter().flat_map(|arrays| arrays.numbers.keys()) {
             if asked.snapshot.content(ContentId(key))?.is_none() {
                 gone.insert(key);
             }
         }
         if new.is_empty()
             && gone.is_empty()
-            && let Some(held) = held
+            && let Some(arrays) = arrays
         {
-            return Ok(Some(held));
+            return Ok(Some(arrays));
         }
         let update = ArraysUpdate {
             bits: own.bits as u8,
@@ -174,13 +180,13 @@ fn hold(asked: &Asked<'_>, place: &Place, signed: &Signed) -> Result<Option<Held
             shards: asked.shards,
         };
         let merged = folder.update(&update, &|key| !gone.contains(&key));
-        let held = match merged {
-            Ok(set) => Held::of(set)?,
+        let arrays = match merged {
+            Ok(set) => OpenArrays::of(set)?,
             Err(error) => return place.without(error),
         };
         // Another question may have found the old state damaged meanwhile and begun anew.
-        if settled().all(|(row, _)| held.numbers.contains_key(&row.id.0)) {
-            return Ok(Some(held));
+        if settled().all(|(row, _)| arrays.numbers.contains_key(&row.id.0)) {
+            return Ok(Some(arrays));
         }
     }
     Ok(None)
@@ -188,16 +194,16 @@ fn hold(asked: &Asked<'_>, place: &Place, signed: &Signed) -> Result<Option<Held
 
 /// The contents of a question, and the arrays that have them.
 pub(super) struct Arranged {
-    place: Place,
+    place: ArraysPlace,
     set: MappedParts,
     /// By content.
-    pub(super) documents: Vec<Document>,
+    pub(super) documents: Vec<ArrangedDocument>,
     /// Files that could not be read.
     pub(super) errors: Vec<SoftError>,
 }
 
 /// A content of a question.
-pub(super) struct Document {
+pub(super) struct ArrangedDocument {
     pub(super) content: ContentRow,
     /// How many chunks it has.
     pub(super) chunks: u64,
@@ -227,13 +233,13 @@ pub(super) fn arranged(
     let (new, mut contents): (Vec<_>, Vec<_>) =
         rows.into_iter().partition(|row| unknown.contains(&row.id));
     let signed = Signed::of_rows(asked, &mut asked.cached(), new)?;
-    let Some(Held { set, numbers }) = hold(asked, &place, &signed)? else {
+    let Some(OpenArrays { set, numbers }) = update_arrays(asked, &place, &signed)? else {
         return Ok(None);
     };
     let mut documents = Vec::with_capacity(contents.len() + signed.contents.len());
     for (content, signature) in signed.contents.into_iter().zip(signed.signatures) {
         if signed.unsettled.contains(&content.id) {
-            documents.push(Document {
+            documents.push(ArrangedDocument {
                 content,
                 chunks: signature.occurrences(),
                 values: Values::Here(signature),
@@ -247,7 +253,7 @@ pub(super) fn arranged(
         let Some(&(number, chunks)) = numbers.get(&content.id.0) else {
             return Ok(None);
         };
-        documents.push(Document {
+        documents.push(ArrangedDocument {
             content,
             chunks: chunks.into(),
             values: Values::Arrays(number),
@@ -262,7 +268,7 @@ pub(super) fn arranged(
     }))
 }
 
-/// Pairs by the places of their documents, the lesser first, with the chunks of both.
+/// FoundPairs by the places of their documents, the lesser first, with the chunks of both.
 type Placed = Vec<(usize, usize, u64)>;
 
 impl Arranged {
@@ -315,7 +321,7 @@ impl Arranged {
 pub(super) fn pairs(
     asked: &Asked<'_>,
     threshold: &RowThreshold,
-) -> Result<Option<Pairs>, LabError> {
+) -> Result<Option<FoundPairs>, LabError> {
     let Some(arranged) = arranged(asked, true)? else {
         return Ok(None);
     };
@@ -349,15 +355,15 @@ pub(super) fn pairs(
             b: documents[b].chunks,
         })
     };
-    let all = common.into_iter().map(|(a, b, common)| Found {
+    let all = common.into_iter().map(|(a, b, common)| ScoredPair {
         a,
         b,
         scores: scores(a, b, common),
     });
-    let mut found: Vec<Found> = all.filter(|pair| threshold.accepts(&pair.scores)).collect();
+    let mut found: Vec<ScoredPair> = all.filter(|pair| threshold.accepts(&pair.scores)).collect();
     found.sort_unstable_by_key(|pair| (pair.a, pair.b));
     let contents: Vec<ContentRow> = documents.iter().map(|document| document.content).collect();
-    Ok(Some(Pairs {
+    Ok(Some(FoundPairs {
         equal: equal(asked, &contents, |at| scores(at, at, documents[at].chunks)),
         contents,
         found,
@@ -374,15 +380,15 @@ fn common_of(a: &MethodSignature, b: &MethodSignature) -> u64 {
     overlap(&values(a), &values(b)).common
 }
 
-/// Pairs again, from the texts themselves: "compute the exact similarities only for document pairs
+/// FoundPairs again, from the texts themselves: "compute the exact similarities only for document pairs
 /// which are preselected" (section 4.2). A file that is too large to be in memory, or cannot be
 /// read now, keeps its estimate.
 pub(super) fn exactly(
     asked: &Asked<'_>,
     contents: &[ContentRow],
-    found: Vec<Found>,
+    found: Vec<ScoredPair>,
     threshold: &RowThreshold,
-) -> Vec<Found> {
+) -> Vec<ScoredPair> {
     let chunks = |place: usize| {
         let mut holders = asked.members.holders(contents[place].id);
         holders.find_map(|member| {
@@ -403,7 +409,7 @@ pub(super) fn exactly(
             _ => pair.scores,
         };
         if threshold.accepts(&scores) {
-            exact.push(Found { scores, ..pair });
+            exact.push(ScoredPair { scores, ..pair });
         }
     }
     exact

@@ -8,7 +8,7 @@ use crate::scene::Scene;
 use resemble_lab::error::{LabError, MethodError};
 use resemble_lab::figure::Figure;
 use resemble_lab::method::clusters::groups;
-use resemble_lab::method::sets::Grouping;
+use resemble_lab::method::sets::GroupsAnswer;
 use resemble_lab::method::{SignatureCache, answer, sign_file};
 use resemble_lab::phases::{Batch, Document, Kept, Link, Plan, Policy};
 use resemble_lab::question::{
@@ -87,7 +87,7 @@ fn ask(
 
 /// The clusters by name.
 fn sets(answer: Answer<MethodRow>) -> BTreeSet<BTreeSet<String>> {
-    let grouping = Grouping::of_rows(answer.rows);
+    let grouping = GroupsAnswer::of_rows(answer.rows);
     let name = |file: u32| {
         let path = grouping.files[file as usize].path.as_path().to_owned();
         let mut parts = path
@@ -302,7 +302,7 @@ fn common_shingles_are_ignored_and_listed_with_their_words() {
         let snapshot = scene.index.snapshot().expect("a snapshot");
         let cache = SignatureCache::nowhere().with_folder(folder.path(), true);
         let request = request(&scene, &params, question);
-        Grouping::of_rows(
+        GroupsAnswer::of_rows(
             answer(&snapshot, &request, None, cache)
                 .expect("an answer")
                 .rows,

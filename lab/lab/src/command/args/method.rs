@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::method::MOST_SHARDS;
-use crate::method::rules::Where;
+use crate::method::rules::WhereRule;
 use clap::{Args, ValueEnum, ValueHint};
 use resemble_cli::values;
 use resemble_methods::Method;
@@ -143,7 +143,7 @@ pub(crate) struct GroupRules {
     pub(crate) same_type: bool,
     /// Together only if EXPR holds, such as 'b.size < 2 * a.size and suffix = "c"'
     #[arg(long = "where", value_name = "EXPR")]
-    pub(crate) only: Option<Where>,
+    pub(crate) only: Option<WhereRule>,
     /// Together only if CMD prints their line again; it reads lines of two names and a tab
     #[arg(long, value_name = "CMD", value_hint = ValueHint::CommandString)]
     pub(crate) filter_cmd: Option<String>,
