@@ -62,8 +62,8 @@ fn timed<T>(
 }
 
 /// What came of the whole folder.
-struct Whole {
-    found: stream::Found,
+struct ClusteredFolder {
+    totals: stream::FolderTotals,
     stages: [Stage; 6],
     eliminated: Eliminated,
     entries: u64,
@@ -72,18 +72,18 @@ struct Whole {
     pairs: u64,
     kept: Kept,
     clusters: Clusters,
-    names: Names,
+    names: DocumentNames,
 }
 
 /// The names of the documents, in a file.
-struct Names {
+struct DocumentNames {
     path: PathBuf,
     out: BufWriter<File>,
     offsets: Vec<u64>,
     end: u64,
 }
 
-impl Names {
+impl DocumentNames {
     fn new(work: &Path) -> Result<Self, LabError> {
         let path = work.join("names");
         let file = File::options()
@@ -169,7 +169,7 @@ fn sections(
         ..Plan::new(MethodParams::paper(Method::Shingle))
     };
     let mut whole = phases(folder, work, &plan, meters)?;
-    if whole.found.documents == 0 {
+    if whole.totals.documents == 0 {
         return Ok(None);
     }
     let mut sections = vec![
@@ -190,10 +190,10 @@ fn sections(
         "{} texts of {:.1} MB in {}; beside them {} files that are no text, empty or unreadable. \
          {}; {} bytes of memory for sorting.\n\nTimes are of this machine and run; everything \
          else is the same on every run.{}",
-        whole.found.documents,
-        whole.found.bytes as f64 / 1e6,
+        whole.totals.documents,
+        whole.totals.bytes as f64 / 1e6,
         folder.file_name().unwrap_or_default().to_string_lossy(),
-        whole.found.others,
+        whole.totals.others,
         plan.id(),
         memory,
         match (meters.peak)() {
@@ -214,13 +214,18 @@ fn sections(
 }
 
 /// The four phases, one by one.
-fn phases(folder: &Path, work: &Path, plan: &Plan, meters: &Meters<'_>) -> Result<Whole, LabError> {
+fn phases(
+    folder: &Path,
+    work: &Path,
+    plan: &Plan,
+    meters: &Meters<'_>,
+) -> Result<ClusteredFolder, LabError> {
     let mut stages = [Stage::default(); 6];
     let place = work.join("regular");
     Batch::forget(&place)?;
     let mut batch = Batch::begin(&place, plan)?;
-    let mut names = Names::new(work)?;
-    let found = timed(meters, &mut stages[0], || {
+    let mut names = DocumentNames::new(work)?;
+    let totals = timed(meters, &mut stages[0], || {
         stream::documents(folder, &plan.params, &mut |name, document| {
             names.push(name)?;
             batch.add(document)
@@ -242,8 +247,8 @@ fn phases(folder: &Path, work: &Path, plan: &Plan, meters: &Meters<'_>) -> Resul
     })?;
     let [_, _, shingles, triples, _] = kept.bytes()?;
     (stages[2].file, stages[4].file) = (shingles, triples);
-    Ok(Whole {
-        found,
+    Ok(ClusteredFolder {
+        totals,
         stages,
         eliminated,
         entries,

@@ -17,20 +17,20 @@ use crate::method::all_pairs::all_pairs;
 /// Mean sizes of chunks, bytes: the paper's table, and the mean it recommends.
 const SIZES: [u32; 4] = [5000, 1015, 1000, 100];
 
-/// Pairs of files that are compared both ways for footnote 2.
+/// PairSet of files that are compared both ways for footnote 2.
 const COMPARED: usize = 200_000;
 
 /// What all draws at random begin with.
 const SEED: u64 = 2005;
 
-type Pairs = BTreeSet<(usize, usize)>;
+type PairSet = BTreeSet<(usize, usize)>;
 
-/// One way to cut, looked at.
-struct Looked {
+/// One way to cut, result at.
+struct ChunkingResult {
     method: Method,
     size: u32,
     signatures: Vec<MethodSignature>,
-    pairs: Pairs,
+    pairs: PairSet,
     chunking: f64,
     analysis: f64,
     partition: f64,
@@ -75,7 +75,7 @@ fn look(
     method: Method,
     size: u32,
     clock: Clock<'_>,
-) -> Result<Looked, LabError> {
+) -> Result<ChunkingResult, LabError> {
     let params = rated(method, size)?;
     let start = clock();
     let signatures = sign_all(&params, &collection.texts)?;
@@ -95,7 +95,7 @@ fn look(
     let half = signatures.len() / 2;
     let (mut sets, mut shared) = (UnionFind::new(signatures.len() as u32), 0);
     let mut most_shared = 0;
-    let mut kept: HashMap<u32, u32> = HashMap::new();
+    let mut chunks_of: HashMap<u32, u32> = HashMap::new();
     for chunk in entries.chunk_by(|a, b| a.0 == b.0) {
         if chunk.len() < 2 || chunk.len() > half.max(2) {
             continue;
@@ -106,11 +106,11 @@ fn look(
             sets.union(pair[0].1, pair[1].1);
         }
         for &(_, file) in chunk {
-            *kept.entry(file).or_default() += 1;
+            *chunks_of.entry(file).or_default() += 1;
         }
     }
     let mut parts: HashMap<u32, Vec<usize>> = HashMap::new();
-    for &file in kept.keys() {
+    for &file in chunks_of.keys() {
         parts
             .entry(sets.find(file))
             .or_default()
@@ -124,7 +124,7 @@ fn look(
         all_pairs(&params, &of_part, &threshold)?;
     }
     let pruned = clock() - start;
-    Ok(Looked {
+    Ok(ChunkingResult {
         method,
         size,
         pairs: pairs.iter().map(|pair| (pair.a, pair.b)).collect(),
@@ -139,15 +139,15 @@ fn look(
     })
 }
 
-fn chunks(looked: &Looked) -> u64 {
-    looked
+fn chunks(result: &ChunkingResult) -> u64 {
+    result
         .signatures
         .iter()
         .map(MethodSignature::occurrences)
         .sum()
 }
 
-fn table(collection: &Collection, all: &[Looked]) -> Section {
+fn table(collection: &Collection, all: &[ChunkingResult]) -> Section {
     let columns = [
         "method",
         "mean asked",
@@ -165,22 +165,22 @@ fn table(collection: &Collection, all: &[Looked]) -> Section {
     ];
     let mut table = Table::new("chunks", &columns);
     let bytes = collection.bytes() as f64;
-    for looked in all {
-        let count = chunks(looked) as f64;
+    for result in all {
+        let count = chunks(result) as f64;
         table.row([
-            looked.method.to_string(),
-            looked.size.to_string(),
+            result.method.to_string(),
+            result.size.to_string(),
             format!("{count}"),
             format!("{:.0}", count / (bytes / 1e6)),
             format!("{:.0}", bytes / count.max(1.0)),
-            looked.shared.to_string(),
-            looked.most_shared.to_string(),
-            looked.parts.to_string(),
-            looked.pairs.len().to_string(),
-            format!("{:.2}", looked.chunking),
-            format!("{:.2}", looked.analysis),
-            format!("{:.2}", looked.partition),
-            format!("{:.2}", looked.pruned),
+            result.shared.to_string(),
+            result.most_shared.to_string(),
+            result.parts.to_string(),
+            result.pairs.len().to_string(),
+            format!("{:.2}", result.chunking),
+            format!("{:.2}", result.analysis),
+            format!("{:.2}", result.partition),
+            format!("{:.2}", result.pruned),
         ]);
     }
     let text = "Paper, 327 MB in 52,125 files: at 5,000 bytes 88,510 chunks (271 per MB; short \
@@ -189,7 +189,7 @@ fn table(collection: &Collection, all: &[Looked]) -> Section {
     Section::new("Chunks and times", text).table(table)
 }
 
-fn recall(all: &[Looked]) -> Section {
+fn recall(all: &[ChunkingResult]) -> Section {
     let columns = [
         "mean asked",
         "by tttd",
@@ -201,10 +201,10 @@ fn recall(all: &[Looked]) -> Section {
         "lost by tttd",
     ];
     let mut table = Table::new("recall", &columns);
-    let finest: Pairs = all
+    let finest: PairSet = all
         .iter()
-        .filter(|looked| looked.size == 100)
-        .flat_map(|looked| looked.pairs.iter().copied())
+        .filter(|result| result.size == 100)
+        .flat_map(|result| result.pairs.iter().copied())
         .collect();
     for pair in all.chunks(2) {
         let [tttd, bsw] = pair else { continue };
@@ -222,7 +222,7 @@ fn recall(all: &[Looked]) -> Section {
             (finest.len() - of_finest).to_string(),
         ]);
     }
-    let text = "Pairs with at least 1,000 proven bytes in common. The smaller the chunks, the \
+    let text = "PairSet with at least 1,000 proven bytes in common. The smaller the chunks, the \
         more is found: what coarse chunks lose is in the last column. At equal mean size TTTD, \
         whose chunks differ less in length, should find as much as the sliding window or more.";
     Section::new("Found and lost", text).table(table)
@@ -260,7 +260,7 @@ fn runs() -> Section {
 }
 
 /// Footnote 2: "a merge-sort style comparison … 2.5 times".
-fn merging(all: &[Looked], clock: Clock<'_>) -> Section {
+fn merging(all: &[ChunkingResult], clock: Clock<'_>) -> Section {
     let mut table = Table::new(
         "merging",
         &[
@@ -272,8 +272,8 @@ fn merging(all: &[Looked], clock: Clock<'_>) -> Section {
             "times",
         ],
     );
-    for looked in all.iter().filter(|looked| looked.method == Method::Tttd) {
-        let signatures = &looked.signatures;
+    for result in all.iter().filter(|result| result.method == Method::Tttd) {
+        let signatures = &result.signatures;
         if signatures.len() < 2 {
             continue;
         }
@@ -298,9 +298,9 @@ fn merging(all: &[Looked], clock: Clock<'_>) -> Section {
             hashing += clock() - start;
             compared += each;
         }
-        let count = chunks(looked) as f64 / signatures.len() as f64;
+        let count = chunks(result) as f64 / signatures.len() as f64;
         table.row([
-            looked.size.to_string(),
+            result.size.to_string(),
             compared.to_string(),
             format!("{count:.1}"),
             format!("{merging:.3}"),

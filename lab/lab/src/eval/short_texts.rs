@@ -31,7 +31,7 @@ pub(super) fn sections(collection: &Collection) -> Result<Vec<Section>, LabError
     ])
 }
 
-/// The methods that are compared, in the order of the bits of [`Found::said`].
+/// The methods that are compared, in the order of the bits of [`FoundByMethods::similar_by`].
 const METHODS: [(Method, &str); 4] = [
     (Method::Mod, "Mod"),
     (Method::Min, "Min"),
@@ -43,7 +43,7 @@ const METHODS: [(Method, &str); 4] = [
 const THRESHOLDS: [u32; 6] = [40, 50, 60, 70, 80, 90];
 
 /// What the methods find in one collection.
-struct Found {
+struct FoundByMethods {
     /// The methods with their n.
     labels: Vec<String>,
     /// Entries of an average text.
@@ -51,17 +51,17 @@ struct Found {
     /// Pairs at each threshold.
     counts: Vec<[usize; THRESHOLDS.len()]>,
     /// Which of the methods say that a pair is similar, a bit each.
-    said: BTreeMap<(usize, usize), u8>,
+    similar_by: BTreeMap<(usize, usize), u8>,
 }
 
-impl Found {
+impl FoundByMethods {
     /// By the methods with these n.
     fn by(texts: &[&Text], ns: [u32; 4]) -> Result<Self, LabError> {
         let mut found = Self {
             labels: Vec::new(),
             entries: Vec::new(),
             counts: Vec::new(),
-            said: BTreeMap::new(),
+            similar_by: BTreeMap::new(),
         };
         for (place, ((method, name), n)) in METHODS.into_iter().zip(ns).enumerate() {
             let params = windowed(method, 20, n)?;
@@ -81,7 +81,7 @@ impl Found {
                     *count += usize::from(value >= f64::from(threshold) / 100.0);
                 }
                 if value > SIMILAR {
-                    *found.said.entry((pair.a, pair.b)).or_default() |= 1 << place;
+                    *found.similar_by.entry((pair.a, pair.b)).or_default() |= 1 << place;
                 }
             }
             found.labels.push(format!("{name}_{n}"));
@@ -113,9 +113,9 @@ impl Found {
 
     /// Table 2.
     fn table(&self, name: &str, texts: &[&Text]) -> Table {
-        let every = self.said.len().div_ceil(MOST_JUDGED).max(1);
+        let every = self.similar_by.len().div_ceil(MOST_JUDGED).max(1);
         let judged: Vec<((usize, usize), u8)> = self
-            .said
+            .similar_by
             .iter()
             .step_by(every)
             .map(|(&pair, &methods)| (pair, methods))
@@ -182,14 +182,14 @@ fn section(number: &str, texts: &[&Text], papers: &str) -> Result<Section, LabEr
         "size",
         points.map(|(at, text)| (at as f64, text.bytes.len() as f64)),
     );
-    let found = Found::by(texts, [100; 4])?;
+    let found = FoundByMethods::by(texts, [100; 4])?;
     for (label, counts) in found.labels.iter().zip(&found.counts) {
         let points = THRESHOLDS.iter().zip(counts);
         plot.curve(label, points.map(|(&x, &y)| (f64::from(x), y as f64)));
     }
     // As many entries as `Mod_100` has.
     let size = (found.entries[0].round() as u32).max(1);
-    let equal = Found::by(texts, [100, size, size, 100])?;
+    let equal = FoundByMethods::by(texts, [100, size, size, 100])?;
     let text = format!(
         "{} texts (paper: {papers}). Entries of an average text: {}: at one window in 100 short \
          texts have few entries, and a ratio of few entries is often above any threshold. So the \

@@ -46,14 +46,14 @@ fn params(sample: Sample, seed: Option<u32>) -> Result<MethodParams, LabError> {
 }
 
 /// A pair of texts, and what it is.
-struct Pair {
+struct TextPair {
     kind: &'static str,
     a: Vec<u8>,
     b: Vec<u8>,
 }
 
 /// A text and the same with edits, a part of it, and with another text behind it.
-fn pairs(collection: &Collection) -> Vec<Pair> {
+fn pairs(collection: &Collection) -> Vec<TextPair> {
     let mut random = Random(1997);
     let texts: Vec<&Text> = collection
         .texts
@@ -82,7 +82,7 @@ fn pairs(collection: &Collection) -> Vec<Pair> {
                 )
             }
         };
-        pairs.push(Pair {
+        pairs.push(TextPair {
             kind,
             a: b,
             b: a.clone(),
@@ -91,9 +91,9 @@ fn pairs(collection: &Collection) -> Vec<Pair> {
     pairs
 }
 
-/// Errors of one kind of sketch.
+/// SketchErrors of one kind of sketch.
 #[derive(Default)]
-struct Errors {
+struct SketchErrors {
     resemblance: Vec<f64>,
     held: u32,
     containment: Vec<f64>,
@@ -110,7 +110,7 @@ fn squares(values: &[f64]) -> f64 {
 pub(super) fn section(collection: &Collection) -> Result<Section, LabError> {
     let pairs = pairs(collection);
     let exact = params(Sample::Mod(1), None)?;
-    let estimate = |params: &MethodParams, pair: &Pair| {
+    let estimate = |params: &MethodParams, pair: &TextPair| {
         let Scheme::Shingle(ShingleParams { sample, .. }) = params.scheme else {
             return None;
         };
@@ -146,7 +146,7 @@ pub(super) fn section(collection: &Collection) -> Result<Section, LabError> {
     )
     .points();
     for (name, sample) in SKETCHES {
-        let mut errors = Errors::default();
+        let mut errors = SketchErrors::default();
         let mut points = Vec::new();
         for pair in &pairs {
             let Some((truth, _)) = estimate(&exact, pair) else {

@@ -10,7 +10,7 @@ use resemble_methods::{Scheme, sign};
 
 use super::super::{Collection, Section, Table, percent};
 use super::status::{counted, megabytes};
-use super::{Meters, Stage, Whole, supers, timed};
+use super::{ClusteredFolder, Meters, Stage, supers, timed};
 use crate::error::LabError;
 use crate::phases::{Batch, Clusters, Document, Kept, Plan, Policy};
 use resemble_query::bytes_of;
@@ -22,7 +22,7 @@ const LATER: usize = 1000;
 const COMMONEST: usize = 20;
 
 /// "Repeating the final phase of the clustering algorithm for each different policy."
-pub(super) fn policies(whole: &Whole, meters: &Meters<'_>) -> Result<Section, LabError> {
+pub(super) fn policies(whole: &ClusteredFolder, meters: &Meters<'_>) -> Result<Section, LabError> {
     let mut table = Table::new(
         "policies",
         &[
@@ -73,7 +73,7 @@ pub(super) fn policies(whole: &Whole, meters: &Meters<'_>) -> Result<Section, La
     .table(table))
 }
 
-pub(super) fn commonest(whole: &mut Whole, plan: &Plan) -> Result<Section, LabError> {
+pub(super) fn commonest(whole: &mut ClusteredFolder, plan: &Plan) -> Result<Section, LabError> {
     let (ignored, all) = (
         whole.kept.ignored()?.len(),
         whole.kept.commonest(COMMONEST)?,
@@ -110,7 +110,7 @@ pub(super) fn commonest(whole: &mut Whole, plan: &Plan) -> Result<Section, LabEr
 }
 
 pub(super) fn by_super_shingles(
-    whole: &Whole,
+    whole: &ClusteredFolder,
     work: &Path,
     plan: &Plan,
     meters: &Meters<'_>,
@@ -234,7 +234,7 @@ pub(super) fn later(
     collection: &Collection,
     work: &Path,
     plan: &Plan,
-    whole: &Whole,
+    whole: &ClusteredFolder,
     meters: &Meters<'_>,
 ) -> Result<Section, LabError> {
     let place = work.join("regular");

@@ -1,7 +1,7 @@
 //! The paper's own figures: headline, "Status", time by phase.
 
 use super::super::{Section, Table, percent};
-use super::{Stage, Whole};
+use super::{ClusteredFolder, Stage};
 use crate::error::LabError;
 use crate::phases::{Clusters, Eliminated, Kept};
 
@@ -37,14 +37,14 @@ pub(super) fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
-pub(super) fn headline(whole: &Whole) -> Section {
+pub(super) fn headline(whole: &ClusteredFolder) -> Section {
     let mut table = Table::new(
         "headline",
         &["", "paper, 1996", "sketching alone", "all phases"],
     );
     let cpu = |stages: &[Stage]| stages.iter().map(|stage| stage.cpu).sum::<f64>().max(1e-9);
     let (first, all) = (cpu(&whole.stages[..1]), cpu(&whole.stages));
-    let (bytes, documents) = (whole.found.bytes as f64, whole.found.documents as f64);
+    let (bytes, documents) = (whole.totals.bytes as f64, whole.totals.documents as f64);
     // 150 GB and 30,000,000 documents in 10.5 CPU-days.
     let days = 10.5 * 86_400.0;
     let mb = |seconds: f64| format!("{:.1}", bytes / 1e6 / seconds);
@@ -75,9 +75,9 @@ pub(super) fn headline(whole: &Whole) -> Section {
     .table(table)
 }
 
-pub(super) fn status(whole: &Whole) -> Result<Section, LabError> {
+pub(super) fn status(whole: &ClusteredFolder) -> Result<Section, LabError> {
     let [(clusters, inside), (identical, in_identical)] = counted(&whole.kept, &whole.clusters)?;
-    let documents = whole.found.documents;
+    let documents = whole.totals.documents;
     let mut table = Table::new("status", &["", "paper", "here"]);
     let of = |part: u64| {
         format!(
@@ -103,8 +103,8 @@ pub(super) fn status(whole: &Whole) -> Result<Section, LabError> {
             "150 GB, 5 KB each",
             format!(
                 "{}, {:.0} each",
-                megabytes(whole.found.bytes),
-                each(whole.found.bytes, documents)
+                megabytes(whole.totals.bytes),
+                each(whole.totals.bytes, documents)
             ),
         ),
         (
@@ -112,8 +112,8 @@ pub(super) fn status(whole: &Whole) -> Result<Section, LabError> {
             "1.8 GB, 60 bytes each",
             format!(
                 "{}, {:.0} bytes each",
-                megabytes(whole.found.names),
-                each(whole.found.names, documents)
+                megabytes(whole.totals.names),
+                each(whole.totals.names, documents)
             ),
         ),
         (
@@ -196,7 +196,7 @@ pub(super) fn status(whole: &Whole) -> Result<Section, LabError> {
     Ok(Section::new("Status", text).table(table))
 }
 
-pub(super) fn stages(whole: &Whole) -> Section {
+pub(super) fn stages(whole: &ClusteredFolder) -> Section {
     let mut table = Table::new(
         "phases",
         &[

@@ -19,9 +19,9 @@ use resemble_query::{AskError, bytes_of};
 /// Files that are read before the next are listed.
 const BLOCK: usize = 1 << 12;
 
-/// What a folder was found to hold.
+/// What a folder was totals to hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FolderTotals {
     /// Texts.
     pub(super) documents: u64,
     /// Their bytes.
@@ -38,11 +38,11 @@ pub(super) fn documents(
     folder: &Path,
     params: &MethodParams,
     take: &mut dyn FnMut(&Path, &Document) -> Result<(), LabError>,
-) -> Result<Found, LabError> {
+) -> Result<FolderTotals, LabError> {
     let Scheme::Shingle(shingles) = &params.scheme else {
         return Err(PhaseError::NoShingles.into());
     };
-    let mut found = Found::default();
+    let mut totals = FolderTotals::default();
     let mut waiting = vec![folder.to_owned()];
     let mut files = Vec::new();
     let mut is_first = true;
@@ -69,12 +69,12 @@ pub(super) fn documents(
         dirs.sort_unstable_by(|a, b| b.cmp(a));
         waiting.append(&mut dirs);
         if files.len() >= BLOCK {
-            block(folder, params, shingles, &files, &mut found, take)?;
+            block(folder, params, shingles, &files, &mut totals, take)?;
             files.clear();
         }
     }
-    block(folder, params, shingles, &files, &mut found, take)?;
-    Ok(found)
+    block(folder, params, shingles, &files, &mut totals, take)?;
+    Ok(totals)
 }
 
 fn block(
@@ -82,7 +82,7 @@ fn block(
     params: &MethodParams,
     shingles: &ShingleParams,
     files: &[PathBuf],
-    found: &mut Found,
+    totals: &mut FolderTotals,
     take: &mut dyn FnMut(&Path, &Document) -> Result<(), LabError>,
 ) -> Result<(), LabError> {
     let start = || {
@@ -109,12 +109,12 @@ fn block(
     let mut documents: Vec<(usize, Document)> =
         made.into_iter().flat_map(|(_, made)| made).collect();
     documents.sort_unstable_by_key(|&(at, _)| at);
-    found.others += (files.len() - documents.len()) as u64;
+    totals.others += (files.len() - documents.len()) as u64;
     for (at, document) in documents {
-        found.documents += 1;
-        found.bytes += document.size;
+        totals.documents += 1;
+        totals.bytes += document.size;
         let name = files[at].strip_prefix(folder).unwrap_or(&files[at]);
-        found.names += name.as_os_str().len() as u64;
+        totals.names += name.as_os_str().len() as u64;
         take(&files[at], &document)?;
     }
     Ok(())

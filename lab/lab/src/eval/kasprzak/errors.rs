@@ -18,14 +18,14 @@ const LARGE: f64 = 0.01;
 
 /// An estimate of how much of a document is in another.
 #[derive(Clone, Copy, Debug)]
-struct Estimate {
+struct ArrayEstimate {
     of: u32,
     within: u32,
     estimated: f64,
     exact: f64,
 }
 
-impl Estimate {
+impl ArrayEstimate {
     fn error(&self) -> f64 {
         (self.estimated - self.exact).abs()
     }
@@ -33,7 +33,7 @@ impl Estimate {
 
 /// How far estimates are off. Each pair counts twice, as A to B and as B to A.
 #[derive(Clone, Debug, Default)]
-struct Errors {
+struct EstimateErrors {
     /// Estimates from the threshold on.
     above: u64,
     /// Of these the exact similarity is below it.
@@ -41,7 +41,7 @@ struct Errors {
     /// All that have an estimate above 0.
     count: u64,
     sum: f64,
-    greatest: Option<Estimate>,
+    greatest: Option<ArrayEstimate>,
     /// Without the documents that fill many of the values.
     greatest_of_small: Option<f64>,
     /// Of those of exactly more than 5 %.
@@ -52,9 +52,9 @@ struct Errors {
     below: u64,
 }
 
-impl Errors {
+impl EstimateErrors {
     /// `small`: neither document fills more than [`LARGE`] of the values.
-    fn add(&mut self, estimate: Estimate, small: bool) {
+    fn add(&mut self, estimate: ArrayEstimate, small: bool) {
         let (estimated, exact, error) = (estimate.estimated, estimate.exact, estimate.error());
         self.count += 1;
         self.sum += error;
@@ -152,10 +152,10 @@ fn errors(
     chunks: &[Vec<u64>],
     signatures: &[MethodSignature],
     exact: &[CommonChunks],
-) -> Result<Errors, LabError> {
+) -> Result<EstimateErrors, LabError> {
     let (_, set) = arrays(corpus.scratch, name, bits, signatures, 1)?;
     let estimates = pairs(&set, &lists(signatures), 0.0)?;
-    let (mut exact, mut errors) = (exact.iter().peekable(), Errors::default());
+    let (mut exact, mut errors) = (exact.iter().peekable(), EstimateErrors::default());
     for CommonChunks { a, b, common } in estimates {
         while exact.peek().is_some_and(|pair| (pair.a, pair.b) < (a, b)) {
             exact.next();
@@ -168,7 +168,7 @@ fn errors(
         for (of, within) in [(a, b), (b, a)] {
             let whole = signatures[of as usize].occurrences().max(1) as f64;
             let exactly = chunks[of as usize].len().max(1) as f64;
-            let estimate = Estimate {
+            let estimate = ArrayEstimate {
                 of,
                 within,
                 estimated: f64::from(common) / whole,
@@ -190,7 +190,7 @@ fn filled(bits: u32, chunks: &[u64]) -> f64 {
     chunks.len() as f64 / 2f64.powi(bits as i32)
 }
 
-fn row(bits: u32, chunks: u64, kept: &str, errors: &Errors) -> Vec<String> {
+fn row(bits: u32, chunks: u64, kept: &str, errors: &EstimateErrors) -> Vec<String> {
     let load = chunks as f64 / 2f64.powi(bits as i32);
     let mut row = vec![bits.to_string(), format!("{load:.2}"), kept.to_owned()];
     row.extend(errors.cells());
@@ -268,9 +268,11 @@ pub(super) fn small(corpus: &Corpus<'_>) -> Result<Section, LabError> {
         distinct.len(),
         exact.len()
     );
-    Ok(Section::new("Errors with few bits (section 4.2)", text)
-        .plot(plot)
-        .table(table))
+    Ok(
+        Section::new("EstimateErrors with few bits (section 4.2)", text)
+            .plot(plot)
+            .table(table),
+    )
 }
 
 /// The paper's bits on the whole folder, and those that give as many chunks for each value as the
@@ -296,7 +298,7 @@ pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, LabError> {
         let errors = errors(corpus, &name, bits, &corpus.chunks, &signatures, &exact)?;
         table.row(row(bits, corpus.distinct, "real chunks", &errors));
         if let Some(estimate) = errors.greatest {
-            let Estimate { of, within, .. } = estimate;
+            let ArrayEstimate { of, within, .. } = estimate;
             let is_large = |chunks: &&Vec<u64>| is_large(bits, chunks);
             let name = |document: u32| {
                 let name = &corpus.collection.texts[document as usize].name;
@@ -331,5 +333,5 @@ pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, LabError> {
         percent(similar as f64 / exact.len().max(1) as f64),
         like_24 + 4
     );
-    Ok(Section::new("Errors on the whole folder", text).table(table))
+    Ok(Section::new("EstimateErrors on the whole folder", text).table(table))
 }
