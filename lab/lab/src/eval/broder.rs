@@ -21,7 +21,7 @@ use resemble_methods::{Method, MethodParams};
 
 use super::{Clock, Collection, Page};
 use crate::error::{LabError, PhaseError};
-use crate::phases::{Batch, Clusters, Eliminated, Kept, Plan, Policy};
+use crate::phases::{ClusterBatch, ClusterPlan, Clusters, Eliminated, PhaseResults, Policy};
 
 /// What is measured besides figures.
 pub struct Meters<'a> {
@@ -70,7 +70,7 @@ struct ClusteredFolder {
     distinct: u64,
     formed: u64,
     pairs: u64,
-    kept: Kept,
+    kept: PhaseResults,
     clusters: Clusters,
     names: DocumentNames,
 }
@@ -146,7 +146,7 @@ pub fn report(
     let folders = [work.join("regular"), work.join("super")];
     for folder in &folders {
         if folder.exists() {
-            Batch::forget(folder)?;
+            ClusterBatch::forget(folder)?;
             std::fs::remove_dir(folder).map_err(|source| failed(folder, source))?;
         }
     }
@@ -164,9 +164,9 @@ fn sections(
     most_bytes: u64,
     meters: &Meters<'_>,
 ) -> Result<Option<Page>, LabError> {
-    let plan = Plan {
+    let plan = ClusterPlan {
         memory,
-        ..Plan::new(MethodParams::paper(Method::Shingle))
+        ..ClusterPlan::new(MethodParams::paper(Method::Shingle))
     };
     let mut whole = phases(folder, work, &plan, meters)?;
     if whole.totals.documents == 0 {
@@ -217,13 +217,13 @@ fn sections(
 fn phases(
     folder: &Path,
     work: &Path,
-    plan: &Plan,
+    plan: &ClusterPlan,
     meters: &Meters<'_>,
 ) -> Result<ClusteredFolder, LabError> {
     let mut stages = [Stage::default(); 6];
     let place = work.join("regular");
-    Batch::forget(&place)?;
-    let mut batch = Batch::begin(&place, plan)?;
+    ClusterBatch::forget(&place)?;
+    let mut batch = ClusterBatch::begin(&place, plan)?;
     let mut names = DocumentNames::new(work)?;
     let totals = timed(meters, &mut stages[0], || {
         stream::documents(folder, &plan.params, &mut |name, document| {
@@ -241,7 +241,7 @@ fn phases(
     stages[2].sorted = sorted.get(3).copied().unwrap_or(0);
     stages[4].sorted = sorted.get(4).copied().unwrap_or(0);
     let (kept, clusters) = timed(meters, &mut stages[5], || {
-        let kept = Kept::open(&place, plan)?;
+        let kept = PhaseResults::open(&place, plan)?;
         let clusters = kept.cluster(&Policy::PAPER, &mut |_| ())?;
         Ok((kept, clusters))
     })?;

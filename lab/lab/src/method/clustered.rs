@@ -5,7 +5,7 @@
 //!    kept: a question at another threshold, or with containment, repeats phase 4 alone; after
 //!    changes only new contents are sketched and merged. If a content has gone, all is merged again
 //!    from signatures, which are kept in the index. Who shares a folder waits for the other.
-//! 2. **Damage costs time.** Kept files that are damaged, or of a batch that was killed, are made
+//! 2. **Damage costs time.** PhaseResults files that are damaged, or of a batch that was killed, are made
 //!    again.
 //! 3. **What changed a moment ago** is sketched as it is now, and nothing of such a question is
 //!    kept.
@@ -31,7 +31,7 @@ use super::Asked;
 use super::signed::Signed;
 use crate::error::{LabError, PhaseError};
 use crate::locked::{LockedFolder, forget_oldest};
-use crate::phases::{Batch, Document, Kept, MEMORY, Plan, Policy};
+use crate::phases::{ClusterBatch, ClusterPlan, MEMORY, PhaseResults, Policy, SketchedDocument};
 use tempfile::TempDir;
 
 /// No document.
@@ -48,10 +48,10 @@ pub(super) fn clusters(
     question: &MethodClusters,
 ) -> Result<Answer<MethodRow>, LabError> {
     let common = question.common.unwrap_or(crate::phases::COMMON);
-    let plan = Plan {
+    let plan = ClusterPlan {
         common: (common > 0).then_some(common),
         memory: question.memory.unwrap_or(MEMORY),
-        ..Plan::new(asked.params.clone())
+        ..ClusterPlan::new(asked.params.clone())
     };
     let thresholds = asked.params.method().thresholds();
     let least = match thresholds.groups {
@@ -70,7 +70,7 @@ pub(super) fn clusters(
     let (kept, is_settled) = match made {
         Err(LabError::Phase(PhaseError::Damaged { path, what })) if !work.is_named => {
             tracing::info!(path = %path.display(), what, "clusters are made again");
-            Batch::forget(&work.path)?;
+            ClusterBatch::forget(&work.path)?;
             errors.clear();
             settle(asked, &work.path, &plan, &contents, &mut errors)?
         }
@@ -78,7 +78,7 @@ pub(super) fn clusters(
     };
     let answer = answer(asked, &kept, &policy, &contents)?;
     if !is_settled {
-        Batch::forget(&work.path)?;
+        ClusterBatch::forget(&work.path)?;
     }
     Ok(Answer::fresh(answer, asked.errors(errors)))
 }
@@ -138,15 +138,15 @@ impl ScopedContents {
 fn settle(
     asked: &Asked<'_>,
     folder: &Path,
-    plan: &Plan,
+    plan: &ClusterPlan,
     contents: &ScopedContents,
     errors: &mut Vec<SoftError>,
-) -> Result<(Kept, bool), LabError> {
-    let documents = Batch::kept(folder, plan)?;
+) -> Result<(PhaseResults, bool), LabError> {
+    let documents = ClusterBatch::kept(folder, plan)?;
     let numbers = documents.and_then(|documents| contents.numbers(&documents));
     let is_kept = numbers.is_some();
     if !is_kept {
-        Batch::forget(folder)?;
+        ClusterBatch::forget(folder)?;
     }
     let numbers = numbers.unwrap_or_else(|| vec![NONE; contents.all.len()]);
     let all = contents.all.iter().zip(numbers);
@@ -155,15 +155,15 @@ fn settle(
         .map(|(content, _)| content.id)
         .collect();
     if new.is_empty() && is_kept {
-        return Ok((Kept::open(folder, plan)?, true));
+        return Ok((PhaseResults::open(folder, plan)?, true));
     }
-    let mut batch = Batch::begin(folder, plan)?;
+    let mut batch = ClusterBatch::begin(folder, plan)?;
     let mut is_settled = true;
     Signed::in_blocks(asked, &new, &mut |signed| {
         is_settled &= signed.as_indexed;
         errors.extend(signed.errors);
         for (row, sketch) in signed.contents.into_iter().zip(signed.signatures) {
-            batch.add(&Document {
+            batch.add(&SketchedDocument {
                 content: row.digest,
                 words: [0; 16],
                 size: row.size.0,
@@ -177,7 +177,7 @@ fn settle(
 
 fn answer(
     asked: &Asked<'_>,
-    kept: &Kept,
+    kept: &PhaseResults,
     policy: &Policy,
     contents: &ScopedContents,
 ) -> Result<Vec<MethodRow>, LabError> {
@@ -231,7 +231,7 @@ fn answer(
 /// The commonest of the ignored shingles, in words where a file can still be read.
 fn commonest<'a>(
     asked: &Asked<'_>,
-    kept: &Kept,
+    kept: &PhaseResults,
     file_of: &dyn Fn(u32) -> Option<&'a ScopedFile>,
 ) -> Result<Vec<MethodRow>, LabError> {
     let mut ignored = kept.ignored()?;
@@ -270,7 +270,11 @@ struct WorkFolder {
 }
 
 impl WorkFolder {
-    fn open(asked: &Asked<'_>, question: &MethodClusters, plan: &Plan) -> Result<Self, LabError> {
+    fn open(
+        asked: &Asked<'_>,
+        question: &MethodClusters,
+        plan: &ClusterPlan,
+    ) -> Result<Self, LabError> {
         if let Some(path) = &question.work {
             let path = path.clone();
             return Ok(Self {

@@ -8,19 +8,20 @@ use resemble_core::hash::content::{ContentHasher, digest};
 use resemble_methods::{MethodSignature, Scheme, shingle, super_shingle};
 use resemble_query::AskError;
 
-use super::Plan;
-use super::cluster::Kept;
+use super::ClusterPlan;
+use super::cluster::PhaseResults;
 use super::files::{
-    Generation, Header, Kind, Reader, Writer, clear, damaged, failed, make_folder, open,
+    Generation, PhaseFile, PhaseFileHeader, RecordReader, RecordWriter, clear, damaged, failed,
+    make_folder, open,
 };
-use super::records::{Entry, Ignored, Row, Same, Triple, array_at};
+use super::records::{DocumentRecord, IgnoredShingle, NamedId, ShingleEntry, Triple, array_at};
 use super::sketches::{Sketches, framed};
 use crate::error::{LabError, PhaseError};
 use resemble_query::groups::sort::{Merge, Record, SortedRun, Sorter};
 
 /// A document that comes.
 #[derive(Clone, Debug)]
-pub struct Document {
+pub struct SketchedDocument {
     /// The digest of its bytes.
     pub content: ContentDigest,
     /// What names its words, if that is known: lexically equivalent documents have one.
@@ -44,14 +45,14 @@ pub struct Eliminated {
 
 /// Documents on their way through the phases.
 #[derive(Debug)]
-pub struct Batch {
+pub struct ClusterBatch {
     folder: PathBuf,
-    plan: Plan,
+    plan: ClusterPlan,
     id: String,
     /// Documents that are kept.
     old: u32,
-    sketches: Option<Writer>,
-    rows: Option<Writer>,
+    sketches: Option<RecordWriter>,
+    rows: Option<RecordWriter>,
     documents: u64,
     /// Names the documents so far.
     names: ContentHasher,
@@ -65,13 +66,13 @@ pub struct Batch {
     scratch: Vec<u64>,
 }
 
-impl Batch {
+impl ClusterBatch {
     /// Opens a work folder, which is made if it is not there, and reads what is kept in it.
     ///
     /// # Errors
     ///
     /// If it keeps clusters of other parameters, or of another seed; if what it keeps is damaged.
-    pub fn begin(folder: &Path, plan: &Plan) -> Result<Self, LabError> {
+    pub fn begin(folder: &Path, plan: &ClusterPlan) -> Result<Self, LabError> {
         if !matches!(
             plan.params.scheme,
             Scheme::Shingle(_) | Scheme::SuperShingle(_)
@@ -84,8 +85,8 @@ impl Batch {
             folder: folder.to_owned(),
             plan: plan.clone(),
             old: 0,
-            sketches: Some(Writer::new(folder, Kind::Sketches, &id)?),
-            rows: Some(Writer::new(folder, Kind::Documents, &id)?),
+            sketches: Some(RecordWriter::new(folder, PhaseFile::Sketches, &id)?),
+            rows: Some(RecordWriter::new(folder, PhaseFile::Documents, &id)?),
             id,
             documents: 0,
             names: ContentHasher::new(),
@@ -108,26 +109,29 @@ impl Batch {
 
     /// The digests of the documents that a folder keeps, in the order of their numbers; none: it
     /// keeps nothing of this plan.
-    pub fn kept(folder: &Path, plan: &Plan) -> Result<Option<Vec<ContentDigest>>, LabError> {
+    pub fn kept(folder: &Path, plan: &ClusterPlan) -> Result<Option<Vec<ContentDigest>>, LabError> {
         if kept_header(folder, &plan.id())?.is_none() {
             return Ok(None);
         }
-        let mut rows = Reader::new(&Kind::Documents.path(folder), Kind::Documents)?;
+        let mut rows = RecordReader::new(&PhaseFile::Documents.path(folder), PhaseFile::Documents)?;
         let mut all = Vec::new();
-        while let Some(row) = rows.next::<Row>()? {
+        while let Some(row) = rows.next::<DocumentRecord>()? {
             all.push(ContentDigest(row.digest));
         }
         Ok(Some(all))
     }
 
     fn take_kept(&mut self) -> Result<(), LabError> {
-        let mut rows = Reader::new(&Kind::Documents.path(&self.folder), Kind::Documents)?;
-        while let Some(row) = rows.next::<Row>()? {
+        let mut rows = RecordReader::new(
+            &PhaseFile::Documents.path(&self.folder),
+            PhaseFile::Documents,
+        )?;
+        while let Some(row) = rows.next::<DocumentRecord>()? {
             self.row(&row)?;
         }
         self.old = self.documents as u32;
-        let path = Kind::Sketches.path(&self.folder);
-        let mut sketches = Reader::new(&path, Kind::Sketches)?;
+        let path = PhaseFile::Sketches.path(&self.folder);
+        let mut sketches = RecordReader::new(&path, PhaseFile::Sketches)?;
         let mut piece = vec![0; 1 << 18];
         let mut left = sketches.header().bytes;
         while left > 0 {
@@ -141,7 +145,7 @@ impl Batch {
         Ok(())
     }
 
-    fn row(&mut self, row: &Row) -> Result<(), LabError> {
+    fn row(&mut self, row: &DocumentRecord) -> Result<(), LabError> {
         if self.documents >= u64::from(u32::MAX) {
             return Err(PhaseError::TooMany.into());
         }
@@ -153,7 +157,7 @@ impl Batch {
     }
 
     /// Phase 1: takes a document.
-    pub fn add(&mut self, document: &Document) -> Result<(), LabError> {
+    pub fn add(&mut self, document: &SketchedDocument) -> Result<(), LabError> {
         let bytes = framed(&document.sketch);
         let at = part(&mut self.sketches)?.put(&bytes)?;
         let shingles = shingle::sketch(&document.sketch).map_or(0, |(_, values)| values.len());
@@ -164,7 +168,7 @@ impl Batch {
         } else {
             array_at(&digest(&bytes).0, 0)
         };
-        self.row(&Row {
+        self.row(&DocumentRecord {
             digest: content,
             words: document.words,
             sketch,
@@ -183,7 +187,7 @@ impl Batch {
 
     /// Bytes of all sketches so far.
     pub fn sketch_bytes(&self) -> u64 {
-        self.sketches.as_ref().map_or(0, Writer::bytes)
+        self.sketches.as_ref().map_or(0, RecordWriter::bytes)
     }
 
     /// Bytes that the sorts of the phases so far put on disk: elimination, shingles, pairs.
@@ -230,19 +234,26 @@ impl Batch {
     }
 
     /// How many have a name that one before has; unnamed (zeros) are no two the same.
-    fn same(&mut self, name: impl Fn(&Row) -> [u8; 16], classes: bool) -> Result<u64, LabError> {
-        let mut sorter = self.sorter::<Same>()?;
-        let mut rows = Reader::new(&Kind::Documents.part(&self.folder), Kind::Documents)?;
+    fn same(
+        &mut self,
+        name: impl Fn(&DocumentRecord) -> [u8; 16],
+        classes: bool,
+    ) -> Result<u64, LabError> {
+        let mut sorter = self.sorter::<NamedId>()?;
+        let mut rows = RecordReader::new(
+            &PhaseFile::Documents.part(&self.folder),
+            PhaseFile::Documents,
+        )?;
         for id in 0..self.documents as u32 {
-            if let Some(row) = rows.next::<Row>()? {
+            if let Some(row) = rows.next::<DocumentRecord>()? {
                 let name = name(&row);
                 if name != [0; 16] {
-                    sorter.push(Same { name, id })?;
+                    sorter.push(NamedId { name, id })?;
                 }
             }
         }
         let mut merge = self.merge(sorter)?;
-        let (mut found, mut first) = (0, None::<Same>);
+        let (mut found, mut first) = (0, None::<NamedId>);
         while let Some(next) = merge.next()? {
             match first {
                 Some(first) if first.name == next.name => {
@@ -273,8 +284,8 @@ impl Batch {
         &mut self,
         shingles: &dyn Fn(&[u64]) -> Vec<u64>,
     ) -> Result<(u64, u64), LabError> {
-        let sketches = Sketches::open(&Kind::Sketches.part(&self.folder))?;
-        let mut sorter = self.sorter::<Entry<KEY>>()?;
+        let sketches = Sketches::open(&PhaseFile::Sketches.part(&self.folder))?;
+        let mut sorter = self.sorter::<ShingleEntry<KEY>>()?;
         for id in self.old..self.documents as u32 {
             if self.classes[id as usize] != id {
                 continue;
@@ -282,13 +293,13 @@ impl Batch {
             let signature = sketches.at(self.offsets[id as usize])?;
             let (_, sketch) = shingle::sketch(&signature).unwrap_or_default();
             for shingle in shingles(sketch) {
-                sorter.push(Entry::<KEY> { shingle, id })?;
+                sorter.push(ShingleEntry::<KEY> { shingle, id })?;
             }
         }
         let mut new = self.merge(sorter)?;
-        let mut kept = self.kept_reader(Kind::Shingles)?;
-        let mut out = Writer::new(&self.folder, Kind::Shingles, &self.id)?;
-        let mut ahead = (next_of::<Entry<KEY>>(kept.as_mut())?, new.next()?);
+        let mut kept = self.kept_reader(PhaseFile::Shingles)?;
+        let mut out = RecordWriter::new(&self.folder, PhaseFile::Shingles, &self.id)?;
+        let mut ahead = (next_of::<ShingleEntry<KEY>>(kept.as_mut())?, new.next()?);
         let (mut distinct, mut last) = (0, None);
         while let Some(entry) = match ahead {
             (Some(old), Some(fresh)) => Some(old.min(fresh)),
@@ -307,11 +318,11 @@ impl Batch {
         Ok((records, distinct))
     }
 
-    fn kept_reader(&self, kind: Kind) -> Result<Option<Reader>, LabError> {
+    fn kept_reader(&self, kind: PhaseFile) -> Result<Option<RecordReader>, LabError> {
         if self.old == 0 {
             return Ok(None);
         }
-        Ok(Some(Reader::new(&kind.path(&self.folder), kind)?))
+        Ok(Some(RecordReader::new(&kind.path(&self.folder), kind)?))
     }
 
     /// Phase 3, first half: pairs of documents that share a shingle, one of the two new. Returns
@@ -324,8 +335,9 @@ impl Batch {
     }
 
     fn pairs<const KEY: usize>(&mut self, form: bool) -> Result<u64, LabError> {
-        let mut entries = Reader::new(&Kind::Shingles.part(&self.folder), Kind::Shingles)?;
-        let mut out = Writer::new(&self.folder, Kind::Ignored, &self.id)?;
+        let mut entries =
+            RecordReader::new(&PhaseFile::Shingles.part(&self.folder), PhaseFile::Shingles)?;
+        let mut out = RecordWriter::new(&self.folder, PhaseFile::Ignored, &self.id)?;
         let mut sorter = self.sorter::<Triple>()?;
         let limit = self
             .plan
@@ -334,7 +346,7 @@ impl Batch {
         self.ignored = vec![0; self.documents as usize];
         let (mut formed, mut list, mut shingle) = (0, Vec::new(), None);
         loop {
-            let entry = entries.next::<Entry<KEY>>()?;
+            let entry = entries.next::<ShingleEntry<KEY>>()?;
             if shingle != entry.map(|entry| entry.shingle) {
                 if let Some(shingle) = shingle {
                     let mut push = |a, b, count| {
@@ -346,7 +358,7 @@ impl Batch {
                         for &id in &list {
                             self.ignored[id as usize] += 1;
                         }
-                        out.push(&Ignored {
+                        out.push(&IgnoredShingle {
                             shingle,
                             documents: list.len() as u32,
                             id: list[0],
@@ -363,7 +375,7 @@ impl Batch {
             }
             let Some(entry) = entry else { break };
             if u64::from(entry.id) >= self.documents {
-                let path = Kind::Shingles.part(&self.folder);
+                let path = PhaseFile::Shingles.part(&self.folder);
                 return Err(damaged(&path, "a document that is none").into());
             }
             list.push(entry.id);
@@ -381,8 +393,8 @@ impl Batch {
             None => self.sorter()?,
         };
         let mut new = self.merge(sorter)?;
-        let mut kept = self.kept_reader(Kind::Pairs)?;
-        let mut out = Writer::new(&self.folder, Kind::Pairs, &self.id)?;
+        let mut kept = self.kept_reader(PhaseFile::Pairs)?;
+        let mut out = RecordWriter::new(&self.folder, PhaseFile::Pairs, &self.id)?;
         let mut ahead = (next_of::<Triple>(kept.as_mut())?, new.next()?);
         let pair = |triple: Triple| (triple.a, triple.b);
         loop {
@@ -415,7 +427,7 @@ impl Batch {
         let pairs = out.records();
         out.finish(self.generation())?;
         self.write_rows()?;
-        for kind in Kind::ALL {
+        for kind in PhaseFile::ALL {
             let (from, to) = (kind.part(&self.folder), kind.path(&self.folder));
             fs::rename(&from, &to).map_err(|error| failed(&to, error))?;
         }
@@ -424,13 +436,13 @@ impl Batch {
 
     /// The documents again, with what is known of them now.
     fn write_rows(&mut self) -> Result<(), LabError> {
-        let path = Kind::Documents.part(&self.folder);
-        let mut rows = Reader::new(&path, Kind::Documents)?;
+        let path = PhaseFile::Documents.part(&self.folder);
+        let mut rows = RecordReader::new(&path, PhaseFile::Documents)?;
         // The open file stays readable under no name.
-        let mut out = Writer::new(&self.folder, Kind::Documents, &self.id)?;
+        let mut out = RecordWriter::new(&self.folder, PhaseFile::Documents, &self.id)?;
         let mut id = 0;
-        while let Some(row) = rows.next::<Row>()? {
-            out.push(&Row {
+        while let Some(row) = rows.next::<DocumentRecord>()? {
+            out.push(&DocumentRecord {
                 class: self.classes[id],
                 ignored: self.ignored[id],
                 ..row
@@ -441,24 +453,24 @@ impl Batch {
     }
 
     /// Phases 2 and 3, and what they keep.
-    pub fn settle(mut self) -> Result<(Kept, Eliminated), LabError> {
+    pub fn settle(mut self) -> Result<(PhaseResults, Eliminated), LabError> {
         let eliminated = self.eliminate()?;
         self.merge_shingles()?;
         self.form_pairs()?;
         self.merge_pairs()?;
-        Ok((Kept::open(&self.folder, &self.plan)?, eliminated))
+        Ok((PhaseResults::open(&self.folder, &self.plan)?, eliminated))
     }
 }
 
 /// What is open until phase 1 ends.
-fn part(writer: &mut Option<Writer>) -> Result<&mut Writer, PhaseError> {
+fn part(writer: &mut Option<RecordWriter>) -> Result<&mut RecordWriter, PhaseError> {
     writer
         .as_mut()
         .ok_or_else(|| damaged(Path::new("."), "documents came after phase 1"))
 }
 
-fn next_of<R: Record>(reader: Option<&mut Reader>) -> Result<Option<R>, PhaseError> {
-    reader.map_or(Ok(None), Reader::next)
+fn next_of<R: Record>(reader: Option<&mut RecordReader>) -> Result<Option<R>, PhaseError> {
+    reader.map_or(Ok(None), RecordReader::next)
 }
 
 /// Every pair of an ascending list whose greater one stands at `from` or behind.
@@ -476,9 +488,9 @@ fn each_pair(
 }
 
 /// The header of the kept documents, if all kept files are there and of one generation.
-pub(super) fn kept_header(folder: &Path, id: &str) -> Result<Option<Header>, PhaseError> {
-    let mut first: Option<Header> = None;
-    for kind in Kind::ALL {
+pub(super) fn kept_header(folder: &Path, id: &str) -> Result<Option<PhaseFileHeader>, PhaseError> {
+    let mut first: Option<PhaseFileHeader> = None;
+    for kind in PhaseFile::ALL {
         let path = kind.path(folder);
         let header = match open(&path, kind) {
             Ok((_, header)) => header,

@@ -10,10 +10,10 @@ use resemble_methods::judged::Overlap;
 use resemble_methods::shingle::{Estimate, Estimates, Sample, estimates, of_overlap};
 use resemble_methods::{Judged, MethodSignature, Scheme};
 
-use super::Plan;
+use super::ClusterPlan;
 use super::batch::kept_header;
-use super::files::{Kind, Reader, damaged};
-use super::records::{Entry, Ignored, Pair, Row, Triple};
+use super::files::{PhaseFile, RecordReader, damaged};
+use super::records::{DocumentRecord, IdPair, IgnoredShingle, ShingleEntry, Triple};
 use super::sketches::Sketches;
 use crate::error::{LabError, PhaseError};
 use resemble_query::groups::sort::{Merge, Record, Sorter};
@@ -53,7 +53,7 @@ impl Policy {
 
 /// Two documents that a policy links, each standing for all of its sketch.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Link {
+pub struct ClusterLink {
     /// One.
     pub a: u32,
     /// The other.
@@ -81,9 +81,9 @@ impl Clusters {
 
 /// What a work folder keeps.
 #[derive(Debug)]
-pub struct Kept {
+pub struct PhaseResults {
     folder: PathBuf,
-    plan: Plan,
+    plan: ClusterPlan,
     sketches: Sketches,
     classes: Vec<u32>,
     offsets: Vec<u64>,
@@ -93,16 +93,16 @@ pub struct Kept {
     ignored: Vec<u64>,
 }
 
-impl Kept {
+impl PhaseResults {
     /// Opens what a folder keeps of a plan.
-    pub fn open(folder: &Path, plan: &Plan) -> Result<Self, LabError> {
-        let path = Kind::Documents.path(folder);
+    pub fn open(folder: &Path, plan: &ClusterPlan) -> Result<Self, LabError> {
+        let path = PhaseFile::Documents.path(folder);
         if kept_header(folder, &plan.id())?.is_none() {
             return Err(damaged(&path, "its files are not of one batch").into());
         }
         let (mut classes, mut offsets, mut counts) = (Vec::new(), Vec::new(), Vec::new());
-        let mut rows = Reader::new(&path, Kind::Documents)?;
-        while let Some(row) = rows.next::<Row>()? {
+        let mut rows = RecordReader::new(&path, PhaseFile::Documents)?;
+        while let Some(row) = rows.next::<DocumentRecord>()? {
             if row.class as usize > classes.len() {
                 return Err(damaged(&path, "a class that comes later").into());
             }
@@ -111,7 +111,7 @@ impl Kept {
             counts.push(row.shingles.saturating_sub(row.ignored));
         }
         let mut kept = Self {
-            sketches: Sketches::open(&Kind::Sketches.path(folder))?,
+            sketches: Sketches::open(&PhaseFile::Sketches.path(folder))?,
             folder: folder.to_owned(),
             plan: plan.clone(),
             classes,
@@ -139,9 +139,9 @@ impl Kept {
 
     /// The digests of the documents, by number.
     pub fn digests(&self) -> Result<Vec<ContentDigest>, LabError> {
-        let mut rows = self.reader(Kind::Documents)?;
+        let mut rows = self.reader(PhaseFile::Documents)?;
         let mut all = Vec::with_capacity(self.classes.len());
-        while let Some(row) = rows.next::<Row>()? {
+        while let Some(row) = rows.next::<DocumentRecord>()? {
             all.push(ContentDigest(row.digest));
         }
         Ok(all)
@@ -150,9 +150,9 @@ impl Kept {
     /// The ignored shingles, ascending: each with the number of documents that run and have it, and
     /// one of these.
     pub fn ignored(&self) -> Result<Vec<(u64, u32, u32)>, LabError> {
-        let mut from = self.reader(Kind::Ignored)?;
+        let mut from = self.reader(PhaseFile::Ignored)?;
         let mut all = Vec::new();
-        while let Some(one) = from.next::<Ignored>()? {
+        while let Some(one) = from.next::<IgnoredShingle>()? {
             all.push((one.shingle, one.documents, one.id));
         }
         Ok(all)
@@ -161,11 +161,11 @@ impl Kept {
     /// The shingles that most documents have, ignored or not, the commonest first: as
     /// [`Self::ignored`].
     pub fn commonest(&self, most: usize) -> Result<Vec<(u64, u32, u32)>, LabError> {
-        let mut entries = self.reader(Kind::Shingles)?;
+        let mut entries = self.reader(PhaseFile::Shingles)?;
         let mut best = BinaryHeap::new();
-        let mut list: Option<(Entry<5>, u32)> = None;
+        let mut list: Option<(ShingleEntry<5>, u32)> = None;
         loop {
-            let entry = entries.next::<Entry<5>>()?;
+            let entry = entries.next::<ShingleEntry<5>>()?;
             match (&mut list, entry) {
                 (Some((first, count)), Some(entry)) if first.shingle == entry.shingle => {
                     *count += 1;
@@ -193,14 +193,14 @@ impl Kept {
     /// Bytes of a kept file: documents, sketches, shingles, pairs, ignored.
     pub fn bytes(&self) -> Result<[u64; 5], LabError> {
         let mut bytes = [0; 5];
-        for (kind, bytes) in Kind::ALL.into_iter().zip(&mut bytes) {
+        for (kind, bytes) in PhaseFile::ALL.into_iter().zip(&mut bytes) {
             *bytes = self.reader(kind)?.header().bytes;
         }
         Ok(bytes)
     }
 
-    fn reader(&self, kind: Kind) -> Result<Reader, PhaseError> {
-        Reader::new(&kind.path(&self.folder), kind)
+    fn reader(&self, kind: PhaseFile) -> Result<RecordReader, PhaseError> {
+        RecordReader::new(&kind.path(&self.folder), kind)
     }
 
     /// What the sketches of two documents say, ignored shingles left out.
@@ -220,8 +220,8 @@ impl Kept {
         &self,
         take: &mut dyn FnMut(ContentDigest, [u8; 16], u64) -> Result<(), LabError>,
     ) -> Result<(), LabError> {
-        let mut rows = self.reader(Kind::Documents)?;
-        while let Some(row) = rows.next::<Row>()? {
+        let mut rows = self.reader(PhaseFile::Documents)?;
+        while let Some(row) = rows.next::<DocumentRecord>()? {
             take(ContentDigest(row.digest), row.words, row.size)?;
         }
         Ok(())
@@ -246,10 +246,10 @@ impl Kept {
     pub fn cluster(
         &self,
         policy: &Policy,
-        link: &mut dyn FnMut(Link),
+        link: &mut dyn FnMut(ClusterLink),
     ) -> Result<Clusters, LabError> {
         let mut sets = UnionFind::new(self.documents());
-        let mut take = |found: Link| {
+        let mut take = |found: ClusterLink| {
             sets.union(found.a, found.b);
             link(found);
         };
@@ -266,9 +266,9 @@ impl Kept {
     /// The clusters by one common super shingle and nothing else: the lists alone are read.
     pub fn cluster_by_one(&self) -> Result<Clusters, LabError> {
         let mut sets = UnionFind::new(self.documents());
-        let mut entries = self.reader(Kind::Shingles)?;
-        let (mut first, mut is_common) = (None::<Entry<8>>, false);
-        while let Some(entry) = entries.next::<Entry<8>>()? {
+        let mut entries = self.reader(PhaseFile::Shingles)?;
+        let (mut first, mut is_common) = (None::<ShingleEntry<8>>, false);
+        while let Some(entry) = entries.next::<ShingleEntry<8>>()? {
             self.check(entry.id)?;
             match first.filter(|first| first.shingle == entry.shingle) {
                 Some(first) if !is_common => {
@@ -287,8 +287,12 @@ impl Kept {
         Ok(Clusters(sets.into_least()))
     }
 
-    fn by_counts(&self, policy: &Policy, take: &mut dyn FnMut(Link)) -> Result<(), LabError> {
-        let mut pairs = self.reader(Kind::Pairs)?;
+    fn by_counts(
+        &self,
+        policy: &Policy,
+        take: &mut dyn FnMut(ClusterLink),
+    ) -> Result<(), LabError> {
+        let mut pairs = self.reader(PhaseFile::Pairs)?;
         let is_counted = matches!(self.sample(), Sample::Mod(_));
         while let Some(Triple { a, b, count }) = pairs.next()? {
             self.check(b)?;
@@ -302,7 +306,7 @@ impl Kept {
                 self.estimates(a, b)?
             };
             if policy.accepts(&estimates) {
-                take(Link { a, b, estimates });
+                take(ClusterLink { a, b, estimates });
             }
         }
         Ok(())
@@ -314,7 +318,7 @@ impl Kept {
             Ok(())
         } else {
             Err(damaged(
-                &Kind::Pairs.path(&self.folder),
+                &PhaseFile::Pairs.path(&self.folder),
                 "a document that is none",
             ))
         }
@@ -322,21 +326,21 @@ impl Kept {
 
     /// "Any documents that share a super shingle resemble each other are added into the cluster.
     /// (If we want a higher threshold we can compute their actual resemblance.)"
-    fn by_lists(&self, policy: &Policy, take: &mut dyn FnMut(Link)) -> Result<(), LabError> {
+    fn by_lists(&self, policy: &Policy, take: &mut dyn FnMut(ClusterLink)) -> Result<(), LabError> {
         let room = Some((self.plan.memory / 2).max(1 << 14));
-        let mut sorter = Sorter::<Pair>::new(room, &self.folder)?;
-        let mut entries = self.reader(Kind::Shingles)?;
+        let mut sorter = Sorter::<IdPair>::new(room, &self.folder)?;
+        let mut entries = self.reader(PhaseFile::Shingles)?;
         let every = policy.every || policy.resemblance > 0.0;
         let digests = if every { Vec::new() } else { self.digests()? };
         let (mut list, mut shingle) = (Vec::<u32>::new(), None);
         loop {
-            let entry = entries.next::<Entry<8>>()?;
+            let entry = entries.next::<ShingleEntry<8>>()?;
             if shingle != entry.map(|entry| entry.shingle) {
                 let is_common = shingle.is_some_and(|one| self.ignored.binary_search(&one).is_ok());
                 if every && !is_common {
                     for (at, &b) in list.iter().enumerate() {
                         for &a in &list[..at] {
-                            sorter.push(Pair { a, b })?;
+                            sorter.push(IdPair { a, b })?;
                         }
                     }
                 } else if !is_common {
@@ -345,7 +349,7 @@ impl Kept {
                     for (&id, first) in list.iter().zip(first.into_iter().cycle()) {
                         if id != first {
                             let (a, b) = (id.min(first), id.max(first));
-                            sorter.push(Pair { a, b })?;
+                            sorter.push(IdPair { a, b })?;
                         }
                     }
                 }
@@ -363,10 +367,10 @@ impl Kept {
             ..*policy
         };
         let check = policy.resemblance > 0.0;
-        while let Some(Pair { a, b }) = merge.next()? {
+        while let Some(IdPair { a, b }) = merge.next()? {
             let estimates = self.estimates(a, b)?;
             if !check || policy.accepts(&estimates) {
-                take(Link { a, b, estimates });
+                take(ClusterLink { a, b, estimates });
             }
         }
         Ok(())
@@ -374,4 +378,4 @@ impl Kept {
 }
 
 /// Bytes of a record of phase 2 and of phase 3, for reports.
-pub const RECORD_BYTES: (usize, usize) = (Entry::<5>::BYTES, Triple::BYTES);
+pub const RECORD_BYTES: (usize, usize) = (ShingleEntry::<5>::BYTES, Triple::BYTES);

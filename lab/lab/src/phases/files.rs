@@ -37,7 +37,7 @@ pub(super) type Generation = [u8; 16];
 
 /// The files of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PhaseFile {
     Documents = 1,
     Sketches = 2,
     Shingles = 3,
@@ -45,7 +45,7 @@ pub(super) enum Kind {
     Ignored = 5,
 }
 
-impl Kind {
+impl PhaseFile {
     pub(super) const ALL: [Self; 5] = [
         Self::Documents,
         Self::Sketches,
@@ -99,7 +99,7 @@ pub(super) fn make_folder(folder: &Path) -> Result<(), PhaseError> {
 
 /// Removes whatever of ours is in the folder.
 pub(super) fn clear(folder: &Path) -> Result<(), PhaseError> {
-    for kind in Kind::ALL {
+    for kind in PhaseFile::ALL {
         for path in [kind.path(folder), kind.part(folder)] {
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -114,9 +114,9 @@ pub(super) fn clear(folder: &Path) -> Result<(), PhaseError> {
 
 /// Writes one file.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct RecordWriter {
     path: PathBuf,
-    kind: Kind,
+    kind: PhaseFile,
     id: String,
     file: File,
     /// What is not written yet.
@@ -126,8 +126,8 @@ pub(super) struct Writer {
     bytes: u64,
 }
 
-impl Writer {
-    pub(super) fn new(folder: &Path, kind: Kind, id: &str) -> Result<Self, PhaseError> {
+impl RecordWriter {
+    pub(super) fn new(folder: &Path, kind: PhaseFile, id: &str) -> Result<Self, PhaseError> {
         let path = kind.part(folder);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -228,7 +228,7 @@ impl Writer {
 
 /// What a header says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct PhaseFileHeader {
     pub(super) id: String,
     pub(super) records: u64,
     pub(super) bytes: u64,
@@ -239,7 +239,7 @@ pub(super) struct Header {
 }
 
 /// Opens a file and reads its header.
-pub(super) fn open(path: &Path, kind: Kind) -> Result<(File, Header), PhaseError> {
+pub(super) fn open(path: &Path, kind: PhaseFile) -> Result<(File, PhaseFileHeader), PhaseError> {
     let io = |error| failed(path, error);
     let mut file = OpenOptions::new()
         .read(true)
@@ -269,7 +269,7 @@ pub(super) fn open(path: &Path, kind: Kind) -> Result<(File, Header), PhaseError
     if digest(&[&fixed, id].concat()).0 != sum {
         return Err(damaged(path, "its head is not what was written"));
     }
-    let header = Header {
+    let header = PhaseFileHeader {
         id: String::from_utf8_lossy(id).into_owned(),
         records: u64::from_le_bytes(array_at(&fixed, 18)),
         bytes: u64::from_le_bytes(array_at(&fixed, 26)),
@@ -285,9 +285,9 @@ pub(super) fn open(path: &Path, kind: Kind) -> Result<(File, Header), PhaseError
 
 /// Reads one file from its first record to its last.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct RecordReader {
     path: PathBuf,
-    header: Header,
+    header: PhaseFileHeader,
     file: File,
     /// What was read and not handed out, from `at` on.
     piece: Vec<u8>,
@@ -297,8 +297,8 @@ pub(super) struct Reader {
     left: u64,
 }
 
-impl Reader {
-    pub(super) fn new(path: &Path, kind: Kind) -> Result<Self, PhaseError> {
+impl RecordReader {
+    pub(super) fn new(path: &Path, kind: PhaseFile) -> Result<Self, PhaseError> {
         let (file, header) = open(path, kind)?;
         Ok(Self {
             path: path.to_owned(),
@@ -311,7 +311,7 @@ impl Reader {
         })
     }
 
-    pub(super) const fn header(&self) -> &Header {
+    pub(super) const fn header(&self) -> &PhaseFileHeader {
         &self.header
     }
 
@@ -366,20 +366,20 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
-    use super::super::records::Pair;
+    use super::super::records::IdPair;
     use super::*;
 
     fn written(folder: &Path) -> PathBuf {
-        let mut writer = Writer::new(folder, Kind::Pairs, "id").expect("a file");
+        let mut writer = RecordWriter::new(folder, PhaseFile::Pairs, "id").expect("a file");
         for a in 0..1000 {
-            writer.push(&Pair { a, b: a + 1 }).expect("written");
+            writer.push(&IdPair { a, b: a + 1 }).expect("written");
         }
         writer.finish([7; 16]).expect("a head");
-        Kind::Pairs.part(folder)
+        PhaseFile::Pairs.part(folder)
     }
 
-    fn all(path: &Path) -> Result<Vec<Pair>, PhaseError> {
-        let mut reader = Reader::new(path, Kind::Pairs)?;
+    fn all(path: &Path) -> Result<Vec<IdPair>, PhaseError> {
+        let mut reader = RecordReader::new(path, PhaseFile::Pairs)?;
         let mut all = Vec::new();
         while let Some(pair) = reader.next()? {
             all.push(pair);
@@ -392,10 +392,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = written(folder.path());
         let found = all(&path).expect("whole");
-        assert!(found.len() == 1000 && found[999] == Pair { a: 999, b: 1000 });
-        let header = open(&path, Kind::Pairs).expect("a head").1;
+        assert!(found.len() == 1000 && found[999] == IdPair { a: 999, b: 1000 });
+        let header = open(&path, PhaseFile::Pairs).expect("a head").1;
         assert_eq!((header.id.as_str(), header.records), ("id", 1000));
-        assert!(open(&path, Kind::Shingles).is_err());
+        assert!(open(&path, PhaseFile::Shingles).is_err());
     }
 
     /// Every bit that is turned, and every length that is cut to, is noticed.

@@ -11,7 +11,7 @@
 //!    and put into files without names, as `groups` sorts; the runs are merged while the next phase
 //!    reads them. Of each document some 28 bytes are in memory besides (its class, its counts, the
 //!    union-find), as in the paper's last phase.
-//! 2. **A batch** ([`batch::Batch`]) takes new documents only: sorted entries are merged with those
+//! 2. **A batch** ([`batch::ClusterBatch`]) takes new documents only: sorted entries are merged with those
 //!    that are kept, pairs are formed where one of the two is new, and their counts are added to
 //!    the kept ones. A shingle that becomes common with the batch takes its old pairs back (counts
 //!    of -1). So what is kept after any batches is what one batch of everything would have kept.
@@ -27,7 +27,7 @@
 //!    answer may depend on their numbers: clusters are sets, links are between classes of equal
 //!    sketches.
 //!
-//! Kept files belong together if their headers name one generation; they are replaced by renaming,
+//! PhaseResults files belong together if their headers name one generation; they are replaced by renaming,
 //! and whatever does not fit (killed half-way, damaged, of other parameters) is told before it is
 //! used. `docs/clustering.md` is the page.
 
@@ -39,8 +39,8 @@ mod sketches;
 
 use resemble_methods::MethodParams;
 
-pub use batch::{Batch, Document, Eliminated};
-pub use cluster::{Clusters, Kept, Link, Policy};
+pub use batch::{ClusterBatch, Eliminated, SketchedDocument};
+pub use cluster::{ClusterLink, Clusters, PhaseResults, Policy};
 
 /// Shingles in more documents than this are ignored (the paper's, "Common shingles").
 pub const COMMON: u32 = 1000;
@@ -50,7 +50,7 @@ pub const MEMORY: u64 = 512 << 20;
 
 /// What is to be clustered how.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct ClusterPlan {
     /// Of `shingle` or `super-shingle`.
     pub params: MethodParams,
     /// Shingles in more documents than this are ignored; `None`: none is.
@@ -62,7 +62,7 @@ pub struct Plan {
     pub eliminate: bool,
 }
 
-impl Plan {
+impl ClusterPlan {
     /// As the paper has it.
     pub const fn new(params: MethodParams) -> Self {
         Self {

@@ -5,12 +5,12 @@ use resemble_query::groups::sort::Record;
 /// <shingle, id>: a shingle of `KEY` bytes (5 of shingles, 8 of super shingles) and the document
 /// that has it. 9 bytes on disk, as in the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Entry<const KEY: usize> {
+pub(super) struct ShingleEntry<const KEY: usize> {
     pub(super) shingle: u64,
     pub(super) id: u32,
 }
 
-impl<const KEY: usize> Record for Entry<KEY> {
+impl<const KEY: usize> Record for ShingleEntry<KEY> {
     const BYTES: usize = KEY + 4;
 
     fn put(&self, out: &mut [u8]) {
@@ -65,12 +65,12 @@ impl Record for Triple {
 
 /// Two documents of one list of super shingles, the lesser first; each once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Pair {
+pub(super) struct IdPair {
     pub(super) a: u32,
     pub(super) b: u32,
 }
 
-impl Record for Pair {
+impl Record for IdPair {
     const BYTES: usize = 8;
 
     fn put(&self, out: &mut [u8]) {
@@ -92,12 +92,12 @@ impl Record for Pair {
 
 /// A name of 16 bytes and the document that has it: equal ones stand together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Same {
+pub(super) struct NamedId {
     pub(super) name: [u8; 16],
     pub(super) id: u32,
 }
 
-impl Record for Same {
+impl Record for NamedId {
     const BYTES: usize = 20;
 
     fn put(&self, out: &mut [u8]) {
@@ -115,13 +115,13 @@ impl Record for Same {
 
 /// A shingle that is ignored, how many documents have it, and one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Ignored {
+pub(super) struct IgnoredShingle {
     pub(super) shingle: u64,
     pub(super) documents: u32,
     pub(super) id: u32,
 }
 
-impl Record for Ignored {
+impl Record for IgnoredShingle {
     const BYTES: usize = 16;
 
     fn put(&self, out: &mut [u8]) {
@@ -141,7 +141,7 @@ impl Record for Ignored {
 
 /// What is known of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Row {
+pub(super) struct DocumentRecord {
     /// The digest of its bytes.
     pub(super) digest: [u8; 32],
     /// What names its words.
@@ -160,7 +160,7 @@ pub(super) struct Row {
     pub(super) class: u32,
 }
 
-impl Record for Row {
+impl Record for DocumentRecord {
     const BYTES: usize = 92;
 
     fn put(&self, out: &mut [u8]) {
@@ -217,18 +217,18 @@ mod tests {
         #[test]
         fn records_are_read_back(numbers in any::<[u32; 4]>(), long in any::<[u64; 3]>(), name in any::<[u8; 32]>()) {
             let [a, b, c, d] = numbers;
-            let entry = Entry::<5> { shingle: long[0] & 0xff_ffff_ffff, id: a };
+            let entry = ShingleEntry::<5> { shingle: long[0] & 0xff_ffff_ffff, id: a };
             prop_assert_eq!(back(entry), entry);
-            let entry = Entry::<8> { shingle: long[0], id: a };
+            let entry = ShingleEntry::<8> { shingle: long[0], id: a };
             prop_assert_eq!(back(entry), entry);
             let triple = Triple { a, b, count: c.cast_signed() };
             prop_assert_eq!(back(triple), triple);
-            prop_assert_eq!(back(Pair { a, b }), Pair { a, b });
-            let ignored = Ignored { shingle: long[1], documents: a, id: b };
+            prop_assert_eq!(back(IdPair { a, b }), IdPair { a, b });
+            let ignored = IgnoredShingle { shingle: long[1], documents: a, id: b };
             prop_assert_eq!(back(ignored), ignored);
-            let same = Same { name: array_at(&name, 0), id: d };
+            let same = NamedId { name: array_at(&name, 0), id: d };
             prop_assert_eq!(back(same), same);
-            let row = Row {
+            let row = DocumentRecord {
                 digest: name, words: array_at(&name, 3), sketch: array_at(&name, 9), size: long[0],
                 at: long[1], shingles: a, ignored: b, class: c,
             };

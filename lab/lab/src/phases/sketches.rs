@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_methods::MethodSignature;
 
-use super::files::{Kind, damaged, failed, open};
+use super::files::{PhaseFile, damaged, failed, open};
 use crate::error::PhaseError;
 
 /// Bytes read at once; most sketches are shorter.
@@ -34,7 +34,7 @@ pub(super) struct Sketches {
 impl Sketches {
     /// Opens the file that is named like this.
     pub(super) fn open(path: &Path) -> Result<Self, PhaseError> {
-        let (file, header) = open(path, Kind::Sketches)?;
+        let (file, header) = open(path, PhaseFile::Sketches)?;
         Ok(Self {
             path: path.to_owned(),
             file,

@@ -15,11 +15,11 @@ use crate::error::PhaseError;
 /// A document by its shingles; two of equal name have equal bytes.
 type Made = (BTreeSet<u64>, u8);
 
-fn plan(params: MethodParams, common: Option<u32>) -> Plan {
-    Plan {
+fn plan(params: MethodParams, common: Option<u32>) -> ClusterPlan {
+    ClusterPlan {
         common,
         memory: 0,
-        ..Plan::new(params)
+        ..ClusterPlan::new(params)
     }
 }
 
@@ -48,10 +48,10 @@ fn signature(params: &MethodParams, set: &BTreeSet<u64>) -> MethodSignature {
     select(params, &Features::of_values(set.iter().copied()))
 }
 
-fn document(params: &MethodParams, made: &Made) -> Document {
+fn document(params: &MethodParams, made: &Made) -> SketchedDocument {
     // The same shingles in other bytes are another content.
     let name: Vec<u8> = made.0.iter().flat_map(|x| x.to_le_bytes()).collect();
-    Document {
+    SketchedDocument {
         content: digest(&[&name[..], &[made.1]].concat()),
         words: [0; 16],
         size: 1,
@@ -60,13 +60,13 @@ fn document(params: &MethodParams, made: &Made) -> Document {
 }
 
 /// Puts documents through all phases, in batches of these sizes.
-fn kept(folder: &Path, plan: &Plan, made: &[Made], sizes: &[usize]) -> Kept {
+fn kept(folder: &Path, plan: &ClusterPlan, made: &[Made], sizes: &[usize]) -> PhaseResults {
     let mut rest = made;
     let mut kept = None;
     for &size in sizes.iter().chain([&usize::MAX]) {
         let (now, later) = rest.split_at(size.min(rest.len()));
         rest = later;
-        let mut batch = Batch::begin(folder, plan).expect("a batch");
+        let mut batch = ClusterBatch::begin(folder, plan).expect("a batch");
         for made in now {
             batch.add(&document(&plan.params, made)).expect("added");
         }
@@ -75,9 +75,9 @@ fn kept(folder: &Path, plan: &Plan, made: &[Made], sizes: &[usize]) -> Kept {
     kept.expect("a batch")
 }
 
-fn clusters(kept: &Kept, policy: &Policy) -> (Clusters, BTreeMap<(u32, u32), u64>) {
+fn clusters(kept: &PhaseResults, policy: &Policy) -> (Clusters, BTreeMap<(u32, u32), u64>) {
     let mut links = BTreeMap::new();
-    let mut link = |link: Link| {
+    let mut link = |link: ClusterLink| {
         assert!(
             links
                 .insert((link.a, link.b), link.estimates.common)
@@ -88,13 +88,13 @@ fn clusters(kept: &Kept, policy: &Policy) -> (Clusters, BTreeMap<(u32, u32), u64
     (clusters, links)
 }
 
-fn fresh(plan: &Plan, made: &[Made], policy: &Policy) -> Clusters {
+fn fresh(plan: &ClusterPlan, made: &[Made], policy: &Policy) -> Clusters {
     let folder = tempfile::tempdir().expect("a folder");
     clusters(&kept(folder.path(), plan, made, &[]), policy).0
 }
 
 /// By every pair: the definition.
-fn naive(plan: &Plan, made: &[Made], policy: &Policy) -> Clusters {
+fn naive(plan: &ClusterPlan, made: &[Made], policy: &Policy) -> Clusters {
     let params = &plan.params;
     let signed: Vec<MethodSignature> = made.iter().map(|one| signature(params, &one.0)).collect();
     let keys = |signature: &MethodSignature| -> Vec<u64> {
@@ -230,7 +230,7 @@ proptest! {
         policy in policies(),
     ) {
         let with = plan(params, None);
-        let without = Plan { eliminate: false, ..with.clone() };
+        let without = ClusterPlan { eliminate: false, ..with.clone() };
         // What is equal byte for byte is together however few its shingles are.
         let made: Vec<Made> = made.into_iter().filter(|one| !one.0.is_empty()).collect();
         prop_assert_eq!(fresh(&with, &made, &policy), fresh(&without, &made, &policy));
@@ -304,7 +304,7 @@ fn little_memory_is_enough() {
         })
         .collect();
     let little = plan(all_shingles(), Some(1000));
-    let much = Plan {
+    let much = ClusterPlan {
         memory: MEMORY,
         ..little.clone()
     };
@@ -326,8 +326,8 @@ fn other_parameters_and_other_seeds_are_refused() {
     };
     let made = vec![((0..30).collect(), 0)];
     kept(folder.path(), &seeded("one"), &made, &[]);
-    let refused = |plan: &Plan| {
-        Batch::begin(folder.path(), plan)
+    let refused = |plan: &ClusterPlan| {
+        ClusterBatch::begin(folder.path(), plan)
             .expect_err("refused")
             .to_string()
     };
@@ -354,12 +354,15 @@ fn what_does_not_fit_is_not_used() {
     let pairs = folder.path().join("pairs");
     let new = std::fs::read(&pairs).expect("read");
     std::fs::write(&pairs, &old).expect("written");
-    assert_eq!(Batch::kept(folder.path(), &plan).expect("looked"), None);
+    assert_eq!(
+        ClusterBatch::kept(folder.path(), &plan).expect("looked"),
+        None
+    );
     for at in [20, new.len() / 2] {
         let mut bytes = new.clone();
         bytes[at] ^= 1;
         std::fs::write(&pairs, &bytes).expect("written");
-        let begun = Batch::begin(folder.path(), &plan).and_then(|batch| {
+        let begun = ClusterBatch::begin(folder.path(), &plan).and_then(|batch| {
             let (kept, _) = batch.settle()?;
             kept.cluster(&Policy::PAPER, &mut |_| ())
         });
@@ -373,7 +376,7 @@ fn what_does_not_fit_is_not_used() {
     }
     std::fs::write(&pairs, &new).expect("written");
     assert_eq!(
-        Batch::kept(folder.path(), &plan)
+        ClusterBatch::kept(folder.path(), &plan)
             .expect("looked")
             .map(|all| all.len()),
         Some(40)

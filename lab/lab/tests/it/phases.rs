@@ -10,7 +10,9 @@ use resemble_lab::figure::Figure;
 use resemble_lab::method::clusters::groups;
 use resemble_lab::method::sets::GroupsAnswer;
 use resemble_lab::method::{SignatureCache, answer, sign_file};
-use resemble_lab::phases::{Batch, Document, Kept, Link, Plan, Policy};
+use resemble_lab::phases::{
+    ClusterBatch, ClusterLink, ClusterPlan, PhaseResults, Policy, SketchedDocument,
+};
 use resemble_lab::question::{
     MethodClusters, MethodFind, MethodLimits, MethodQuestion, MethodRequest, MethodRow,
 };
@@ -411,11 +413,11 @@ fn what_cannot_be_told_is_refused_before_any_file_is_read() {
 #[test]
 fn documents_of_any_source_go_through_the_phases() {
     let folder = tempfile::tempdir().expect("a folder");
-    let plan = Plan::new(MethodParams::paper(Method::Shingle));
-    let mut batch = Batch::begin(folder.path(), &plan).expect("a batch");
+    let plan = ClusterPlan::new(MethodParams::paper(Method::Shingle));
+    let mut batch = ClusterBatch::begin(folder.path(), &plan).expect("a batch");
     for seed in 0..30u64 {
         let bytes = edited(&text(seed / 3, 3000), 200 + seed as usize);
-        let document = Document {
+        let document = SketchedDocument {
             content: resemble_core::hash::content::digest(bytes.as_bytes()),
             words: [0; 16],
             size: bytes.len() as u64,
@@ -425,13 +427,13 @@ fn documents_of_any_source_go_through_the_phases() {
     }
     let (kept, eliminated) = batch.settle().expect("settled");
     assert_eq!(eliminated.shingle, 0);
-    let mut links: Vec<Link> = Vec::new();
+    let mut links: Vec<ClusterLink> = Vec::new();
     let clusters = kept
         .cluster(&Policy::PAPER, &mut |link| links.push(link))
         .expect("clusters");
     assert_eq!((clusters.sets().len(), links.len()), (10, 30));
     drop(kept);
-    let again = Kept::open(folder.path(), &plan).expect("kept");
+    let again = PhaseResults::open(folder.path(), &plan).expect("kept");
     assert_eq!(
         again
             .cluster(&Policy::PAPER, &mut |_| ())

@@ -12,7 +12,7 @@ use super::super::{Collection, Section, Table, percent};
 use super::status::{counted, megabytes};
 use super::{ClusteredFolder, Meters, Stage, supers, timed};
 use crate::error::LabError;
-use crate::phases::{Batch, Clusters, Document, Kept, Plan, Policy};
+use crate::phases::{ClusterBatch, ClusterPlan, Clusters, PhaseResults, Policy, SketchedDocument};
 use resemble_query::bytes_of;
 
 /// Texts that come later.
@@ -73,7 +73,10 @@ pub(super) fn policies(whole: &ClusteredFolder, meters: &Meters<'_>) -> Result<S
     .table(table))
 }
 
-pub(super) fn commonest(whole: &mut ClusteredFolder, plan: &Plan) -> Result<Section, LabError> {
+pub(super) fn commonest(
+    whole: &mut ClusteredFolder,
+    plan: &ClusterPlan,
+) -> Result<Section, LabError> {
     let (ignored, all) = (
         whole.kept.ignored()?.len(),
         whole.kept.commonest(COMMONEST)?,
@@ -112,12 +115,12 @@ pub(super) fn commonest(whole: &mut ClusteredFolder, plan: &Plan) -> Result<Sect
 pub(super) fn by_super_shingles(
     whole: &ClusteredFolder,
     work: &Path,
-    plan: &Plan,
+    plan: &ClusterPlan,
     meters: &Meters<'_>,
 ) -> Result<Section, LabError> {
     let place = work.join("super");
-    Batch::forget(&place)?;
-    let plan = Plan {
+    ClusterBatch::forget(&place)?;
+    let plan = ClusterPlan {
         params: supers::params()?,
         ..plan.clone()
     };
@@ -131,7 +134,7 @@ pub(super) fn by_super_shingles(
         batch.merge_pairs()?;
         Ok(entries)
     })?;
-    let kept = Kept::open(&place, &plan)?;
+    let kept = PhaseResults::open(&place, &plan)?;
     let mut table = Table::new(
         "super-clusters",
         &[
@@ -233,13 +236,13 @@ pub(super) fn members(clusters: &Clusters) -> Vec<u32> {
 pub(super) fn later(
     collection: &Collection,
     work: &Path,
-    plan: &Plan,
+    plan: &ClusterPlan,
     whole: &ClusteredFolder,
     meters: &Meters<'_>,
 ) -> Result<Section, LabError> {
     let place = work.join("regular");
     let [mut opening, mut sketching, mut rest] = [Stage::default(); 3];
-    let mut batch = timed(meters, &mut opening, || Batch::begin(&place, plan))?;
+    let mut batch = timed(meters, &mut opening, || ClusterBatch::begin(&place, plan))?;
     let texts: Vec<_> = collection.texts.iter().take(LATER).collect();
     timed(meters, &mut sketching, || {
         for (seed, text) in (1..).zip(&texts) {
@@ -251,7 +254,7 @@ pub(super) fn later(
                 words / 20 + 1,
                 seed,
             );
-            batch.add(&Document {
+            batch.add(&SketchedDocument {
                 content: digest(&bytes),
                 words: [0; 16],
                 size: bytes.len() as u64,

@@ -3,7 +3,7 @@
 use super::super::{Section, Table, percent};
 use super::{ClusteredFolder, Stage};
 use crate::error::LabError;
-use crate::phases::{Clusters, Eliminated, Kept};
+use crate::phases::{Clusters, Eliminated, PhaseResults};
 
 /// The phases of the paper's table, with its CPU-days.
 const STAGES: [(&str, f64); 6] = [
@@ -17,7 +17,10 @@ const STAGES: [(&str, f64); 6] = [
 
 /// Sizes of clusters: how many, and how many documents in them; all, and those of identical
 /// documents alone.
-pub(super) fn counted(kept: &Kept, clusters: &Clusters) -> Result<[(u64, u64); 2], LabError> {
+pub(super) fn counted(
+    kept: &PhaseResults,
+    clusters: &Clusters,
+) -> Result<[(u64, u64); 2], LabError> {
     let digests = kept.digests()?;
     let (mut all, mut identical) = ((0, 0), (0, 0));
     for set in clusters.sets() {

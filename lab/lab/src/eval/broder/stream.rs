@@ -12,7 +12,7 @@ use resemble_methods::{MethodParams, Scheme, Selector};
 
 use crate::error::LabError;
 use crate::error::PhaseError;
-use crate::phases::Document;
+use crate::phases::SketchedDocument;
 use resemble_query::parallel::in_parallel;
 use resemble_query::{AskError, bytes_of};
 
@@ -37,7 +37,7 @@ pub(super) struct FolderTotals {
 pub(super) fn documents(
     folder: &Path,
     params: &MethodParams,
-    take: &mut dyn FnMut(&Path, &Document) -> Result<(), LabError>,
+    take: &mut dyn FnMut(&Path, &SketchedDocument) -> Result<(), LabError>,
 ) -> Result<FolderTotals, LabError> {
     let Scheme::Shingle(shingles) = &params.scheme else {
         return Err(PhaseError::NoShingles.into());
@@ -83,7 +83,7 @@ fn block(
     shingles: &ShingleParams,
     files: &[PathBuf],
     totals: &mut FolderTotals,
-    take: &mut dyn FnMut(&Path, &Document) -> Result<(), LabError>,
+    take: &mut dyn FnMut(&Path, &SketchedDocument) -> Result<(), LabError>,
 ) -> Result<(), LabError> {
     let start = || {
         let maker = (Shingling::new(shingles), Selector::new(params));
@@ -96,7 +96,7 @@ fn block(
         if ContentKind::of(&bytes) == ContentKind::Text {
             shingling.update(&bytes, |shingle| selector.push(Feature::of(shingle)));
             let words = shingling.finish(|shingle| selector.push(Feature::of(shingle)));
-            let document = Document {
+            let document = SketchedDocument {
                 content: digest(&bytes),
                 words,
                 size: bytes.len() as u64,
@@ -106,7 +106,7 @@ fn block(
         }
         Ok::<_, LabError>(())
     })?;
-    let mut documents: Vec<(usize, Document)> =
+    let mut documents: Vec<(usize, SketchedDocument)> =
         made.into_iter().flat_map(|(_, made)| made).collect();
     documents.sort_unstable_by_key(|&(at, _)| at);
     totals.others += (files.len() - documents.len()) as u64;

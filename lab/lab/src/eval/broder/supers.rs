@@ -9,7 +9,7 @@ use resemble_methods::{Method, MethodParams, Settings, score, sign};
 
 use super::super::{Collection, Plot, Random, Section, Table, percent};
 use crate::error::{LabError, MethodError};
-use crate::phases::{Batch, Document, Kept, Plan, Policy};
+use crate::phases::{ClusterBatch, ClusterPlan, PhaseResults, Policy, SketchedDocument};
 
 /// Lengths of super shingles.
 const LENGTHS: [u32; 6] = [1, 2, 3, 4, 6, 8];
@@ -28,14 +28,18 @@ pub(super) fn params() -> Result<MethodParams, LabError> {
 
 /// Puts the sketches that are kept through phases 2 and 4 as super shingles; the folder is another
 /// one.
-pub(super) fn batch(kept: &Kept, folder: &std::path::Path, plan: &Plan) -> Result<Batch, LabError> {
-    let mut batch = Batch::begin(folder, plan)?;
+pub(super) fn batch(
+    kept: &PhaseResults,
+    folder: &std::path::Path,
+    plan: &ClusterPlan,
+) -> Result<ClusterBatch, LabError> {
+    let mut batch = ClusterBatch::begin(folder, plan)?;
     let mut id = 0;
     kept.each(&mut |content, words, size| {
         let signature = kept.sketch(id)?;
         id += 1;
         let sketch = of_sketch(&signature, DEFAULT_LENGTH).unwrap_or(signature);
-        batch.add(&Document {
+        batch.add(&SketchedDocument {
             content,
             words,
             size,
@@ -47,7 +51,7 @@ pub(super) fn batch(kept: &Kept, folder: &std::path::Path, plan: &Plan) -> Resul
 
 /// Of similar documents, how many share a super shingle: by length of the document and of the super
 /// shingle.
-pub(super) fn recall(kept: &Kept, pairs: u64) -> Result<Section, LabError> {
+pub(super) fn recall(kept: &PhaseResults, pairs: u64) -> Result<Section, LabError> {
     // Of very many links every so manieth, by a hash of the pair.
     let every = (pairs / LINKS).max(1);
     let mut chosen = Vec::new();
