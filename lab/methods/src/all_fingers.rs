@@ -18,7 +18,7 @@ pub struct AllFingers(Vec<(u64, u32)>);
 
 /// A file that has fingerprints of the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FileHits {
     /// The file.
     pub file: u32,
     /// Occurrences in it of fingerprints of the query. Over the query's own number of fingerprints
@@ -34,7 +34,7 @@ impl AllFingers {
     }
 
     /// The files with fingerprints of the query, by number. Time: all fingerprints there are.
-    pub fn scan(&self, query: impl IntoIterator<Item = u64>) -> Vec<Found> {
+    pub fn scan(&self, query: impl IntoIterator<Item = u64>) -> Vec<FileHits> {
         let query: HashSet<u64> = query.into_iter().collect();
         let mut counts = BTreeMap::new();
         for (value, file) in &self.0 {
@@ -59,7 +59,7 @@ pub struct SortedFingers(Vec<(u64, u32)>);
 impl SortedFingers {
     /// The files with fingerprints of the query, by number. Time: a binary search for each
     /// fingerprint, and what is found.
-    pub fn search(&self, query: impl IntoIterator<Item = u64>) -> Vec<Found> {
+    pub fn search(&self, query: impl IntoIterator<Item = u64>) -> Vec<FileHits> {
         let query: HashSet<u64> = query.into_iter().collect();
         let mut counts = BTreeMap::new();
         for value in query {
@@ -72,10 +72,10 @@ impl SortedFingers {
     }
 }
 
-fn found(counts: BTreeMap<u32, u64>) -> Vec<Found> {
+fn found(counts: BTreeMap<u32, u64>) -> Vec<FileHits> {
     let found = counts.into_iter();
     found
-        .map(|(file, occurrences)| Found { file, occurrences })
+        .map(|(file, occurrences)| FileHits { file, occurrences })
         .collect()
 }
 

@@ -180,7 +180,7 @@ pub const KEYWORDS: [&str; 93] = [
 const LONGEST: usize = 9;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum CodeState {
     #[default]
     Plain,
     /// In a word whose first bytes are kept.
@@ -200,7 +200,7 @@ enum State {
 /// Makes identifiers equal in code that comes in pieces of any size.
 #[derive(Clone, Debug, Default)]
 pub struct CodeFilter {
-    state: State,
+    state: CodeState,
     /// The word under way, as far as it might be a keyword.
     word: Vec<u8>,
     written: Vec<u8>,
@@ -220,18 +220,18 @@ impl CodeFilter {
     pub fn finish(&mut self) -> &[u8] {
         self.written.clear();
         match self.state {
-            State::Word => self.end_word(),
-            State::Slash => self.written.push(b'/'),
+            CodeState::Word => self.end_word(),
+            CodeState::Slash => self.written.push(b'/'),
             _ => {}
         }
-        self.state = State::Plain;
+        self.state = CodeState::Plain;
         &self.written
     }
 
     fn take(&mut self, byte: u8) {
         match self.state {
-            State::Plain => self.plain(byte),
-            State::Word => {
+            CodeState::Plain => self.plain(byte),
+            CodeState::Word => {
                 if is_letter(byte) || byte.is_ascii_digit() {
                     if self.word.len() <= LONGEST {
                         self.word.push(byte);
@@ -241,47 +241,47 @@ impl CodeFilter {
                     self.plain(byte);
                 }
             }
-            State::Number => {
+            CodeState::Number => {
                 if is_letter(byte) || byte.is_ascii_digit() || byte == b'.' {
                     self.written.push(byte);
                 } else {
                     self.plain(byte);
                 }
             }
-            State::Slash => match byte {
-                b'/' => self.state = State::LineComment,
-                b'*' => self.state = State::BlockComment,
+            CodeState::Slash => match byte {
+                b'/' => self.state = CodeState::LineComment,
+                b'*' => self.state = CodeState::BlockComment,
                 _ => {
                     self.written.push(b'/');
                     self.plain(byte);
                 }
             },
-            State::String => {
+            CodeState::String => {
                 self.written.push(byte);
                 self.state = match byte {
-                    b'"' | b'\n' => State::Plain,
-                    b'\\' => State::Escape,
-                    _ => State::String,
+                    b'"' | b'\n' => CodeState::Plain,
+                    b'\\' => CodeState::Escape,
+                    _ => CodeState::String,
                 };
             }
-            State::Escape => {
+            CodeState::Escape => {
                 self.written.push(byte);
-                self.state = State::String;
+                self.state = CodeState::String;
             }
-            State::LineComment => {
+            CodeState::LineComment => {
                 if byte == b'\n' {
                     self.plain(byte);
                 }
             }
-            State::BlockComment => {
+            CodeState::BlockComment => {
                 if byte == b'*' {
-                    self.state = State::Star;
+                    self.state = CodeState::Star;
                 }
             }
-            State::Star => match byte {
-                b'/' => self.state = State::Plain,
+            CodeState::Star => match byte {
+                b'/' => self.state = CodeState::Plain,
                 b'*' => {}
-                _ => self.state = State::BlockComment,
+                _ => self.state = CodeState::BlockComment,
             },
         }
     }
@@ -290,18 +290,18 @@ impl CodeFilter {
     fn plain(&mut self, byte: u8) {
         self.state = match byte {
             b'/' => {
-                self.state = State::Slash;
+                self.state = CodeState::Slash;
                 return;
             }
-            b'"' => State::String,
-            b'0'..=b'9' => State::Number,
+            b'"' => CodeState::String,
+            b'0'..=b'9' => CodeState::Number,
             _ if is_letter(byte) => {
                 self.word.clear();
                 self.word.push(byte);
-                self.state = State::Word;
+                self.state = CodeState::Word;
                 return;
             }
-            _ => State::Plain,
+            _ => CodeState::Plain,
         };
         self.written.push(byte);
     }

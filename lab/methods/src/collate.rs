@@ -7,7 +7,7 @@
 //!        those of one file only go, and so do the fingerprints themselves
 //! sets ── sort ─► distinct sets, each with a counter: so many fingerprints (figure 2)       = Collated
 //! for each file R: over the sets with R, the counters summed for each other member;
-//!        as a percentage of R's fingerprints at least the threshold (figure 3)              = Group
+//!        as a percentage of R's fingerprints at least the threshold (figure 3)              = CollatedGroup
 //! ```
 //!
 //! [`Collated`] is all that a question needs: another threshold, another rule of what may be
@@ -128,16 +128,16 @@ impl std::fmt::Debug for GroupQuery<'_> {
 
 /// A file and those similar to it: figure 3.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Group {
+pub struct CollatedGroup {
     /// "R indicates the file with which all others are compared."
     pub reference: u32,
     /// The others: most similar first, then by number.
-    pub members: Vec<Member>,
+    pub members: Vec<GroupMember>,
 }
 
 /// A file that is similar to a reference.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Member {
+pub struct GroupMember {
     /// The file.
     pub file: u32,
     /// Fingerprints that it has in common with the reference.
@@ -225,7 +225,7 @@ impl Collated {
     }
 
     /// The groups of similar files, in the order of their references; each set of files once.
-    pub fn groups(&self, query: &GroupQuery<'_>) -> Vec<Group> {
+    pub fn groups(&self, query: &GroupQuery<'_>) -> Vec<CollatedGroup> {
         let of_files = self.sets_of_files(query.most_members);
         let mut groups = Vec::new();
         let mut printed: HashSet<Vec<u32>> = HashSet::new();
@@ -249,7 +249,7 @@ impl Collated {
             files.push(reference);
             files.sort_unstable();
             if printed.insert(files) {
-                groups.push(Group { reference, members });
+                groups.push(CollatedGroup { reference, members });
             }
         }
         groups
@@ -262,7 +262,7 @@ impl Collated {
         sets: &[u32],
         query: &GroupQuery<'_>,
         sums: &mut Sums,
-    ) -> Vec<Member> {
+    ) -> Vec<GroupMember> {
         let total = self.total(reference);
         // As a ratio: threshold times total is rounded, and 11 of 20 would not be 55 %.
         let reaches = |common: u32| f64::from(common) / f64::from(total) >= query.threshold;
@@ -292,7 +292,7 @@ impl Collated {
         sums.drain(|file, common| {
             let accepted = || query.accept.is_none_or(|accept| accept(reference, file));
             if file != reference && common > 0 && reaches(common) && accepted() {
-                members.push(Member {
+                members.push(GroupMember {
                     file,
                     common,
                     score: f64::from(common) / f64::from(total),

@@ -86,16 +86,16 @@ fn by_the_paper(
     files: &[Vec<u64>],
     threshold: f64,
     accept: &dyn Fn(u32, u32) -> bool,
-) -> Vec<Group> {
+) -> Vec<CollatedGroup> {
     let files: Vec<BTreeSet<u64>> = files.iter().map(|f| f.iter().copied().collect()).collect();
     let (mut groups, mut printed) = (Vec::new(), BTreeSet::new());
     for (reference, mine) in (0..).zip(&files) {
-        let mut members: Vec<Member> = (0..)
+        let mut members: Vec<GroupMember> = (0..)
             .zip(&files)
             .filter(|&(file, _)| file != reference && accept(reference, file))
             .map(|(file, theirs)| {
                 let common = mine.intersection(theirs).count() as u32;
-                Member {
+                GroupMember {
                     file,
                     common,
                     score: f64::from(common) / mine.len() as f64,
@@ -107,7 +107,7 @@ fn by_the_paper(
         let mut set: BTreeSet<u32> = members.iter().map(|member| member.file).collect();
         set.insert(reference);
         if !members.is_empty() && printed.insert(set) {
-            groups.push(Group { reference, members });
+            groups.push(CollatedGroup { reference, members });
         }
     }
     groups

@@ -8,7 +8,7 @@ pub struct Feature {
     pub value: u64,
     /// What it weighs: the bytes of a chunk, and 1 for anything that is no chunk.
     pub len: u64,
-    /// How many times in a row. Only [`crate::Extractor::zeros`] says more than 1.
+    /// How many times in a row. Only [`crate::FeatureExtractor::zeros`] says more than 1.
     pub count: u64,
 }
 

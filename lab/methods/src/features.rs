@@ -1,7 +1,7 @@
 //! From bytes to features.
 //!
 //! A feature is a number that stands for a piece of a content: a window of bytes, a run of words, a
-//! chunk. An [`Extractor`] gives them in file order, repeats and all, from bytes in pieces of any
+//! chunk. An [`FeatureExtractor`] gives them in file order, repeats and all, from bytes in pieces of any
 //! size; what is done with them, and whether a repeat counts, is the method's affair
 //! ([`crate::select`]).
 //!
@@ -17,12 +17,12 @@ use crate::scheme::{Grain, MethodParams, Scheme};
 use crate::shingle::Shingling;
 use crate::shingles::Shingles;
 use crate::sif::SifScanner;
-use crate::sorted5::Chunker;
+use crate::sorted5::SortedChunker;
 
 impl Features {
     /// The features of bytes in memory.
     pub fn of(params: &MethodParams, bytes: &[u8]) -> Self {
-        let (mut all, mut extractor) = (Vec::new(), Extractor::new(params));
+        let (mut all, mut extractor) = (Vec::new(), FeatureExtractor::new(params));
         extractor.update(bytes, &mut |feature| all.push(feature));
         extractor.finish(&mut |feature| all.push(feature));
         Self(all)
@@ -31,7 +31,7 @@ impl Features {
 
 /// Takes a content apart as a method does.
 #[derive(Debug)]
-pub struct Extractor {
+pub struct FeatureExtractor {
     filter: Option<Filter>,
     pieces: Pieces,
     /// After this many zeros in a row more of them are more of the same features.
@@ -45,7 +45,7 @@ enum Pieces {
     Shingling(Shingling),
     Sif(SifScanner),
     Anchors(AnchorScanner),
-    Sorted(Chunker),
+    Sorted(SortedChunker),
     Tttd(TttdChunks),
     Bsw(BswChunks),
 }
@@ -53,7 +53,7 @@ enum Pieces {
 /// Zeros that are handed over at a time.
 static ZEROS: [u8; 1 << 14] = [0; 1 << 14];
 
-impl Extractor {
+impl FeatureExtractor {
     /// At the start of a content.
     pub fn new(params: &MethodParams) -> Self {
         let filter = Filter::new(params.canonical);
@@ -77,7 +77,7 @@ impl Extractor {
             Scheme::SifAnchors(sif) => Pieces::Anchors(AnchorScanner::new(sif)),
             Scheme::Shingle(shingles) => Pieces::Shingling(Shingling::new(shingles)),
             Scheme::SuperShingle(params) => Pieces::Shingling(Shingling::new(&params.shingles)),
-            Scheme::Sorted5(sorted5) => Pieces::Sorted(Chunker::new(sorted5)),
+            Scheme::Sorted5(sorted5) => Pieces::Sorted(SortedChunker::new(sorted5)),
         };
         Self {
             filter,

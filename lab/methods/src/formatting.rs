@@ -49,7 +49,7 @@ const NAMING: [&[u8]; 12] = [
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum FormatState {
     /// The kind is not known: bytes are held.
     Beginning,
     /// Bytes are held until the header ends.
@@ -97,7 +97,7 @@ enum Tex {
 /// Leaves formatting out of a document that comes in pieces of any size.
 #[derive(Clone, Debug)]
 pub struct FormatFilter {
-    state: State,
+    state: FormatState,
     held: Vec<u8>,
     /// The name of the command under way, as far as it might be one of [`NAMING`].
     name: Vec<u8>,
@@ -107,7 +107,7 @@ pub struct FormatFilter {
 impl Default for FormatFilter {
     fn default() -> Self {
         Self {
-            state: State::Beginning,
+            state: FormatState::Beginning,
             held: Vec::new(),
             name: Vec::new(),
             written: Vec::new(),
@@ -120,7 +120,7 @@ impl FormatFilter {
     pub fn update(&mut self, bytes: &[u8]) -> &[u8] {
         self.written.clear();
         let mut rest = bytes;
-        if self.state == State::Beginning {
+        if self.state == FormatState::Beginning {
             let (now, more) = rest.split_at(rest.len().min(HEAD - self.held.len()));
             self.held.extend_from_slice(now);
             rest = more;
@@ -128,7 +128,7 @@ impl FormatFilter {
                 self.begin();
             }
         }
-        if self.state == State::PostScript {
+        if self.state == FormatState::PostScript {
             for (taken, &byte) in rest.iter().enumerate() {
                 self.held.push(byte);
                 if self.leave_header() {
@@ -138,7 +138,7 @@ impl FormatFilter {
             }
         }
         match self.state {
-            State::Beginning | State::PostScript => {}
+            FormatState::Beginning | FormatState::PostScript => {}
             _ => self.take(rest),
         }
         &self.written
@@ -147,13 +147,13 @@ impl FormatFilter {
     /// The end of the document: the rest of what stays of it. What comes next is another document.
     pub fn finish(&mut self) -> &[u8] {
         self.written.clear();
-        if self.state == State::Beginning {
+        if self.state == FormatState::Beginning {
             self.begin();
         }
-        if self.state == State::PostScript {
+        if self.state == FormatState::PostScript {
             self.release();
         }
-        self.state = State::Beginning;
+        self.state = FormatState::Beginning;
         self.held.clear();
         &self.written
     }
@@ -162,7 +162,7 @@ impl FormatFilter {
     fn begin(&mut self) {
         let held = std::mem::take(&mut self.held);
         self.state = kind_of(&held);
-        if self.state != State::PostScript {
+        if self.state != FormatState::PostScript {
             return self.take(&held);
         }
         for (at, &byte) in held.iter().enumerate() {
@@ -177,7 +177,7 @@ impl FormatFilter {
     fn leave_header(&mut self) -> bool {
         if self.held.ends_with(END_OF_HEADER) {
             self.held.clear();
-            self.state = State::Plain;
+            self.state = FormatState::Plain;
             return true;
         }
         // No program has a NUL.
@@ -190,17 +190,17 @@ impl FormatFilter {
 
     fn release(&mut self) {
         self.written.append(&mut self.held);
-        self.state = State::Plain;
+        self.state = FormatState::Plain;
     }
 
     fn take(&mut self, bytes: &[u8]) {
-        if self.state == State::Plain {
+        if self.state == FormatState::Plain {
             return self.written.extend_from_slice(bytes);
         }
         for &byte in bytes {
             self.state = match self.state {
-                State::Troff(state) => State::Troff(self.troff(state, byte)),
-                State::Tex(state) => State::Tex(self.tex(state, byte)),
+                FormatState::Troff(state) => FormatState::Troff(self.troff(state, byte)),
+                FormatState::Tex(state) => FormatState::Tex(self.tex(state, byte)),
                 other => other,
             };
         }
@@ -318,19 +318,19 @@ impl FormatFilter {
     }
 }
 
-fn kind_of(head: &[u8]) -> State {
+fn kind_of(head: &[u8]) -> FormatState {
     let has = |what: &[u8]| head.windows(what.len()).any(|window| window == what);
     if head.starts_with(b"%!") {
-        State::PostScript
+        FormatState::PostScript
     } else if has(b"\\documentclass") || has(b"\\documentstyle") || has(b"\\begin{") {
-        State::Tex(Tex::Text)
+        FormatState::Tex(Tex::Text)
     } else if head
         .split(|&byte| byte == b'\n')
         .any(|line| REQUESTS.iter().any(|request| line.starts_with(request)))
     {
-        State::Troff(Troff::LineStart)
+        FormatState::Troff(Troff::LineStart)
     } else {
-        State::Plain
+        FormatState::Plain
     }
 }
 

@@ -3,7 +3,7 @@
 //! Pure like `resemble-core`: bytes or features come in, values go out. All methods go one way:
 //!
 //! ```text
-//! bytes ─► (canonical code) ─► Extractor ─► features ─► Selector ─► MethodSignature ─► score
+//! bytes ─► (canonical code) ─► FeatureExtractor ─► features ─► Selector ─► MethodSignature ─► score
 //!                              windows, shingles,       what the     kept, stored      the paper's figure,
 //!                              chunks, anchors          method keeps                   measures it can tell
 //! ```
@@ -71,7 +71,7 @@ mod tally;
 mod testing;
 
 pub use feature::{Feature, Features};
-pub use features::Extractor;
+pub use features::FeatureExtractor;
 pub use judged::{Judged, Overlap};
 pub use method::{Choice, Measure, Method, Refused, Threshold, Thresholds};
 pub use scheme::{Grain, MethodParams, ParamError, Scheme, Settings, Supplies};

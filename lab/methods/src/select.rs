@@ -1,12 +1,12 @@
 //! From features to a signature: what a method keeps.
 //!
-//! A [`Selector`] takes features from anywhere, an [`Extractor`] or another program
+//! A [`Selector`] takes features from anywhere, an [`FeatureExtractor`] or another program
 //! ([`crate::lines`]), and keeps no more than the method needs: memory grows with the signature,
 //! never with the content.
 
 use crate::bsw_n::Minima;
 use crate::feature::{Feature, Features};
-use crate::features::Extractor;
+use crate::features::FeatureExtractor;
 use crate::min_n::Least;
 use crate::mod_n::Divisor;
 use crate::scheme::{MethodParams, Scheme};
@@ -44,10 +44,10 @@ impl MethodSignature {
 
 /// Collects a signature from features in file order, one content after another.
 #[derive(Debug)]
-pub struct Selector(State);
+pub struct Selector(Selection);
 
 #[derive(Debug)]
-enum State {
+enum Selection {
     Mod {
         n: Divisor,
         kept: Tally<u64>,
@@ -79,34 +79,34 @@ impl Selector {
     /// Nothing taken yet.
     pub fn new(params: &MethodParams) -> Self {
         Self(match &params.scheme {
-            Scheme::Tttd(_) | Scheme::Bsw(_) => State::Chunks(Tally::default()),
-            Scheme::BswMin { n, .. } => State::BswMin {
+            Scheme::Tttd(_) | Scheme::Bsw(_) => Selection::Chunks(Tally::default()),
+            Scheme::BswMin { n, .. } => Selection::BswMin {
                 minima: Minima::new(*n),
                 kept: Tally::default(),
             },
-            Scheme::Mod { n, .. } => State::Mod {
+            Scheme::Mod { n, .. } => Selection::Mod {
                 n: Divisor::new(*n),
                 kept: Tally::default(),
             },
-            Scheme::Min { n, .. } => State::Min(Least::new(*n as usize)),
-            Scheme::Sketch { n, .. } => State::Sketch(Slots::new(*n as usize)),
-            Scheme::Sif(params) => State::Sif {
+            Scheme::Min { n, .. } => Selection::Min(Least::new(*n as usize)),
+            Scheme::Sketch { n, .. } => Selection::Sketch(Slots::new(*n as usize)),
+            Scheme::Sif(params) => Selection::Sif {
                 most: params.most,
                 kept: Tally::default(),
             },
-            Scheme::SifAnchors(_) => State::Sif {
+            Scheme::SifAnchors(_) => Selection::Sif {
                 most: None,
                 kept: Tally::default(),
             },
             Scheme::Shingle(params) => match params.sample {
-                Sample::Mod(m) => State::Mod {
+                Sample::Mod(m) => Selection::Mod {
                     n: Divisor::new(m),
                     kept: Tally::default(),
                 },
-                Sample::Min(s) => State::Min(Least::new(s as usize)),
-                Sample::Sizes(least) => State::Sized(Sized::new(least)),
+                Sample::Min(s) => Selection::Min(Least::new(s as usize)),
+                Sample::Sizes(least) => Selection::Sized(Sized::new(least)),
             },
-            Scheme::SuperShingle(params) => State::Super {
+            Scheme::SuperShingle(params) => Selection::Super {
                 n: Divisor::new(match params.shingles.sample {
                     Sample::Mod(m) => m,
                     // No settings make one.
@@ -115,7 +115,7 @@ impl Selector {
                 length: params.length as u8,
                 kept: Tally::default(),
             },
-            Scheme::Sorted5(params) => State::Sorted5 {
+            Scheme::Sorted5(params) => Selection::Sorted5 {
                 bits: params.bits,
                 kept: Tally::default(),
             },
@@ -127,15 +127,15 @@ impl Selector {
     pub fn push(&mut self, feature: Feature) {
         let Feature { value, len, count } = feature;
         match &mut self.0 {
-            State::Mod { n, kept } | State::Super { n, kept, .. } => {
+            Selection::Mod { n, kept } | Selection::Super { n, kept, .. } => {
                 if n.divides(value) {
                     kept.add(value, 1);
                 }
             }
-            State::Min(least) => least.push(value),
-            State::Sized(sized) => sized.push(value),
-            State::Sketch(slots) => slots.push(value),
-            State::BswMin { minima, kept } => {
+            Selection::Min(least) => least.push(value),
+            Selection::Sized(sized) => sized.push(value),
+            Selection::Sketch(slots) => slots.push(value),
+            Selection::BswMin { minima, kept } => {
                 // The first may end a chunk that began before; all others are like the second.
                 for _ in 0..count.min(2) {
                     if let Some(least) = minima.push(value) {
@@ -143,9 +143,9 @@ impl Selector {
                     }
                 }
             }
-            State::Sif { kept, .. } => kept.add(value, count),
-            State::Sorted5 { kept, .. } => kept.add(value, 1),
-            State::Chunks(chunks) => chunks.add((value, len), count),
+            Selection::Sif { kept, .. } => kept.add(value, count),
+            Selection::Sorted5 { kept, .. } => kept.add(value, 1),
+            Selection::Chunks(chunks) => chunks.add((value, len), count),
         }
     }
 
@@ -155,16 +155,16 @@ impl Selector {
             Form::Set(kept.take().into_iter().map(|(value, _)| value).collect())
         };
         MethodSignature(match &mut self.0 {
-            State::Mod { kept, .. } => set(kept),
-            State::Min(least) => Form::Set(least.take()),
-            State::Sketch(slots) => Form::Slots(slots.take()),
-            State::BswMin { minima, kept } => {
+            Selection::Mod { kept, .. } => set(kept),
+            Selection::Min(least) => Form::Set(least.take()),
+            Selection::Sketch(slots) => Form::Slots(slots.take()),
+            Selection::BswMin { minima, kept } => {
                 if let Some(least) = minima.finish() {
                     kept.add(least, 1);
                 }
                 set(kept)
             }
-            State::Sif { most, kept } => {
+            Selection::Sif { most, kept } => {
                 let all = kept.take();
                 let level = most.map_or(0, |most| sif::level(&all, u64::from(most)));
                 let fingerprints = sif::at_level(&all, level).collect();
@@ -173,19 +173,19 @@ impl Selector {
                     fingerprints,
                 }
             }
-            State::Sorted5 { bits, kept } => Form::Counted {
+            Selection::Sorted5 { bits, kept } => Form::Counted {
                 level: 0,
                 fingerprints: sorted5::hashed(
                     *bits,
                     kept.take().into_iter().map(|(value, _)| value),
                 ),
             },
-            State::Chunks(chunks) => Form::Chunks(chunks.take()),
-            State::Sized(sized) => {
+            Selection::Chunks(chunks) => Form::Chunks(chunks.take()),
+            Selection::Sized(sized) => {
                 let (level, values) = sized.take();
                 Form::Sized { level, values }
             }
-            State::Super { length, kept, .. } => Form::Super {
+            Selection::Super { length, kept, .. } => Form::Super {
                 length: *length,
                 shingles: kept.take().into_iter().map(|(value, _)| value).collect(),
             },
@@ -196,7 +196,7 @@ impl Selector {
 /// Bytes to signatures, one content after another.
 #[derive(Debug)]
 pub struct Signer {
-    extractor: Extractor,
+    extractor: FeatureExtractor,
     selector: Selector,
 }
 
@@ -204,7 +204,7 @@ impl Signer {
     /// At the start of a content.
     pub fn new(params: &MethodParams) -> Self {
         Self {
-            extractor: Extractor::new(params),
+            extractor: FeatureExtractor::new(params),
             selector: Selector::new(params),
         }
     }
@@ -216,7 +216,7 @@ impl Signer {
             .update(bytes, &mut |feature| selector.push(feature));
     }
 
-    /// Takes zero bytes: see [`Extractor::zeros`].
+    /// Takes zero bytes: see [`FeatureExtractor::zeros`].
     pub fn zeros(&mut self, count: u64) {
         let selector = &mut self.selector;
         self.extractor

@@ -16,12 +16,12 @@ const MULTIPLIER: u64 = 0xd134_2543_de82_ef95;
 #[derive(Clone, Debug)]
 pub struct Shingles {
     words: WordHashes,
-    run: Run,
+    run: HashRing,
 }
 
 /// The run of words under way.
 #[derive(Clone, Debug)]
-struct Run {
+struct HashRing {
     /// `MULTIPLIER` to the number of words of a shingle.
     power: u64,
     ring: Vec<u64>,
@@ -30,7 +30,7 @@ struct Run {
     value: u64,
 }
 
-impl Run {
+impl HashRing {
     #[inline]
     fn push(&mut self, word: u64) -> Option<u64> {
         let gone = std::mem::replace(&mut self.ring[self.at], word);
@@ -69,7 +69,7 @@ impl Shingles {
         assert!(words > 0, "a shingle has a word");
         Self {
             words: WordHashes::default(),
-            run: Run {
+            run: HashRing {
                 power: (0..words).fold(1, |power: u64, _| power.wrapping_mul(MULTIPLIER)),
                 ring: vec![0; words],
                 at: 0,

@@ -182,7 +182,7 @@ impl FromStr for ChunkHashing {
 
 /// The last words of a text and their order.
 #[derive(Clone, Debug)]
-struct Run {
+struct WordRing {
     /// The words in their order in the text, around.
     ring: Vec<Vec<u8>>,
     at: usize,
@@ -191,7 +191,7 @@ struct Run {
     sorted: Vec<u8>,
 }
 
-impl Run {
+impl WordRing {
     fn new(words: usize) -> Self {
         Self {
             ring: vec![Vec::new(); words],
@@ -238,7 +238,7 @@ struct Sorted {
     words: WordTexts,
     forms: Forms,
     form: Vec<u8>,
-    run: Run,
+    run: WordRing,
 }
 
 impl Sorted {
@@ -247,17 +247,17 @@ impl Sorted {
             words: WordTexts::default(),
             forms: Forms::new(&params.vocabulary),
             form: Vec::new(),
-            run: Run::new(params.words as usize),
+            run: WordRing::new(params.words as usize),
         }
     }
 
     /// `sink` sees each chunk that is complete.
-    fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(&Run)) {
+    fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(&WordRing)) {
         let (words, mut word) = self.words(sink);
         words.update(bytes, &mut word);
     }
 
-    fn finish(&mut self, sink: &mut impl FnMut(&Run)) {
+    fn finish(&mut self, sink: &mut impl FnMut(&WordRing)) {
         {
             let (words, mut word) = self.words(sink);
             words.finish(&mut word);
@@ -268,7 +268,7 @@ impl Sorted {
     /// What cuts a text into words, and what takes these.
     fn words<'a>(
         &'a mut self,
-        sink: &'a mut impl FnMut(&Run),
+        sink: &'a mut impl FnMut(&WordRing),
     ) -> (&'a mut WordTexts, impl FnMut(&[u8]) + 'a) {
         let Self {
             words,
@@ -314,13 +314,13 @@ impl Waiting {
 /// The hashes of the chunks of a text that is handed over in pieces of any size: their upper 64
 /// bits, of which the upper n are the paper's.
 #[derive(Debug)]
-pub struct Chunker {
+pub struct SortedChunker {
     sorted: Sorted,
     hash: ChunkHashing,
     waiting: Waiting,
 }
 
-impl Chunker {
+impl SortedChunker {
     /// At the start of a text.
     pub fn new(params: &Sorted5Params) -> Self {
         Self {
@@ -354,7 +354,7 @@ impl Chunker {
 }
 
 #[inline]
-fn take(hash: ChunkHashing, waiting: &mut Waiting, run: &Run, sink: &mut impl FnMut(u64)) {
+fn take(hash: ChunkHashing, waiting: &mut Waiting, run: &WordRing, sink: &mut impl FnMut(u64)) {
     let from = waiting.bytes.len();
     run.words().for_each(|word| {
         waiting.bytes.extend_from_slice(word);
@@ -377,7 +377,7 @@ fn take(hash: ChunkHashing, waiting: &mut Waiting, run: &Run, sink: &mut impl Fn
 /// exact similarity, and to be looked at.
 pub fn chunks(params: &Sorted5Params, text: &[u8]) -> Vec<Box<[u8]>> {
     let (mut sorted, mut all) = (Sorted::new(params), Vec::new());
-    let mut sink = |run: &Run| {
+    let mut sink = |run: &WordRing| {
         let words: Vec<&[u8]> = run.words().collect();
         all.push(words.join(&b' ').into_boxed_slice());
     };

@@ -8,8 +8,8 @@ use crate::select::sign;
 use crate::signature::Form;
 use crate::vocabulary::Dictionary;
 use crate::{
-    Extractor, Judged, Method, MethodParams, MethodSignature, Scheme, Settings, Signer, Supplies,
-    score,
+    FeatureExtractor, Judged, Method, MethodParams, MethodSignature, Scheme, Settings, Signer,
+    Supplies, score,
 };
 
 fn of_bits(bits: u32) -> (MethodParams, Sorted5Params) {
@@ -38,7 +38,7 @@ fn the_chunks_of_the_papers_own_paragraph() {
     let params = Sorted5Params::default();
     let mut sorted = Sorted::new(&params);
     let mut all = Vec::new();
-    let mut sink = |run: &Run| {
+    let mut sink = |run: &WordRing| {
         let words: Vec<&[u8]> = run.words().collect();
         all.push(String::from_utf8(words.join(&b' ')).expect("ASCII"));
     };
@@ -56,7 +56,7 @@ fn the_chunks_of_the_papers_own_paragraph() {
     assert_eq!(all.len(), 15 - 4);
     // By another implementation of MD5: printf 'additionaly sort the we words' | md5sum.
     let mut hashes = Vec::new();
-    let mut chunker = Chunker::new(&params);
+    let mut chunker = SortedChunker::new(&params);
     chunker.update(text.as_bytes(), &mut |hash| hashes.push(hash));
     chunker.finish(&mut |hash| hashes.push(hash));
     assert_eq!(hashes.len(), 11);
@@ -207,7 +207,7 @@ proptest! {
                 prop_assert_eq!(&signer.finish(), &whole);
             }
             let mut features = BTreeSet::new();
-            let mut extractor = Extractor::new(&params);
+            let mut extractor = FeatureExtractor::new(&params);
             extractor.update(text.as_bytes(), &mut |feature| { features.insert(feature.value); });
             extractor.finish(&mut |feature| { features.insert(feature.value); });
             prop_assert_eq!(features.len() as u64, whole.occurrences(), "{}", hash);

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::feature::{Feature, Features};
-use crate::features::Extractor;
+use crate::features::FeatureExtractor;
 use crate::shingles::mix;
 use crate::{Method, MethodParams, Settings};
 
@@ -94,7 +94,7 @@ pub(crate) fn features_of_pieces<'a>(
     pieces: impl Iterator<Item = &'a [u8]>,
 ) -> Features {
     let mut all: Vec<Feature> = Vec::new();
-    let mut extractor = Extractor::new(params);
+    let mut extractor = FeatureExtractor::new(params);
     for piece in pieces {
         extractor.update(piece, &mut |feature| all.push(feature));
     }

@@ -1,6 +1,6 @@
 //! Manber 1994, *Finding similar files in a large file system*: section 5.
 
-use resemble_methods::all_fingers::{AllFingers, Found};
+use resemble_methods::all_fingers::{AllFingers, FileHits};
 use resemble_methods::collate::{Collated, Collator, GroupQuery};
 use resemble_methods::{Method, MethodParams, MethodSignature, sign};
 
@@ -89,7 +89,7 @@ fn query(collection: &Collection, params: &MethodParams) -> Result<Section, LabE
     for run in 1..=RUNS {
         let changed = sign(params, &substituted(&original.bytes, &mut random));
         let total = changed.occurrences().max(1) as f64;
-        let share = |found: &Found| found.occurrences as f64 / total;
+        let share = |found: &FileHits| found.occurrences as f64 / total;
         let found = all.search(occurrences(&changed));
         let score = found
             .iter()
