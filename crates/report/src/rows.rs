@@ -27,13 +27,18 @@ pub use sweeps::{Became, LostRow, VersionRow};
 
 /// A row that can be printed.
 pub trait Row: Serialize {
-    /// The names of the columns of CSV, in the order of [`Self::fields`] and of the JSON. Readers
-    /// take columns by their place, so a new one goes to the end.
+    /// The names of the columns of TSV and CSV, in the order of [`Self::fields`] and of the JSON.
+    /// TSV has no header row, so scripts count on the number of its columns: it never changes.
     const COLUMNS: &'static [&'static str];
 
-    /// How many of the columns TSV has. It has no header row, so scripts count on the number of its
-    /// columns, and columns that were added later are in CSV alone.
-    const IN_TSV: usize = Self::COLUMNS.len();
+    /// The names of the columns that were added later. They are in CSV alone, behind the others,
+    /// because readers take columns by their place.
+    const LATER_COLUMNS: &'static [&'static str] = &[];
+
+    /// The names of all columns.
+    fn columns() -> Vec<&'static str> {
+        [Self::COLUMNS, Self::LATER_COLUMNS].concat()
+    }
 
     /// The values for TSV and CSV.
     fn fields(&self) -> Vec<Field<'_>>;
@@ -87,7 +92,7 @@ pub fn write_jsonl<P: Serialize, R: Row>(
 
 /// Writes the header row of CSV.
 pub fn write_csv_header<R: Row>(out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{}", R::COLUMNS.join(","))
+    writeln!(out, "{}", R::columns().join(","))
 }
 
 /// Writes rows of CSV, without the header row.
@@ -100,7 +105,12 @@ pub fn write_csv<R: Row>(out: &mut dyn Write, rows: &[R]) -> io::Result<()> {
 pub fn write_tsv<R: Row>(out: &mut dyn Write, rows: &[R], end: u8) -> io::Result<()> {
     rows.iter().try_for_each(|row| {
         let fields = row.fields();
-        write_row(out, Style::Tsv, &fields[..R::IN_TSV.min(fields.len())], end)
+        write_row(
+            out,
+            Style::Tsv,
+            &fields[..R::COLUMNS.len().min(fields.len())],
+            end,
+        )
     })
 }
 
@@ -166,10 +176,8 @@ impl Row for FindRow {
         "b_in_a",
         "resemblance",
         "shared_bytes",
-        "discounted",
-        "reason",
     ];
-    const IN_TSV: usize = 8;
+    const LATER_COLUMNS: &'static [&'static str] = &["discounted", "reason"];
 
     fn fields(&self) -> Vec<Field<'_>> {
         vec![
@@ -226,10 +234,8 @@ impl Row for PairRow {
         "b_in_a",
         "resemblance",
         "shared_bytes",
-        "discounted",
-        "reason",
     ];
-    const IN_TSV: usize = 7;
+    const LATER_COLUMNS: &'static [&'static str] = &["discounted", "reason"];
 
     fn fields(&self) -> Vec<Field<'_>> {
         vec![

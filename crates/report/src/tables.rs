@@ -67,12 +67,12 @@ const GROUPS: &[&str] = &[
 /// Writes the table of a report, with `end` after each row.
 pub fn write(out: &mut dyn Write, style: Style, report: Report<'_>, end: u8) -> io::Result<()> {
     let columns = match report {
-        Report::Compare(_) => COMPARE,
-        Report::Covered(_) => COVERED,
-        Report::Dirs(_) => DIRS,
-        Report::Groups(_) => GROUPS,
-        Report::Find(_) => FindRow::COLUMNS,
-        Report::Pairs(_) => PairRow::COLUMNS,
+        Report::Compare(_) => COMPARE.to_vec(),
+        Report::Covered(_) => COVERED.to_vec(),
+        Report::Dirs(_) => DIRS.to_vec(),
+        Report::Groups(_) => GROUPS.to_vec(),
+        Report::Find(_) => FindRow::columns(),
+        Report::Pairs(_) => PairRow::columns(),
     };
     if style == Style::Csv {
         writeln!(out, "{}", columns.join(","))?;

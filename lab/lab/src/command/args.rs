@@ -164,6 +164,23 @@ impl CacheArgs {
     }
 }
 
+/// What `find` and `pairs` have in common: a method whose answer is rows.
+#[derive(Debug, Args)]
+pub(crate) struct RowArgs {
+    /// The method and its parameters.
+    #[command(flatten)]
+    pub(crate) method: MethodArgs,
+    /// Which files take part, and which rows are shown.
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// How the rows are printed.
+    #[command(flatten)]
+    pub(crate) output: RowOutput,
+    /// Which cache is used.
+    #[command(flatten)]
+    pub(crate) cache: CacheArgs,
+}
+
 /// `find`
 #[derive(Debug, Args)]
 pub(crate) struct FindArgs {
@@ -177,18 +194,9 @@ pub(crate) struct FindArgs {
     /// Read further FILE names from a file, one a line; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub(crate) files_from: Option<PathBuf>,
-    /// The method.
+    /// The method, and what becomes of its rows.
     #[command(flatten)]
-    pub(crate) method: MethodArgs,
-    /// Rows.
-    #[command(flatten)]
-    pub(crate) selection: Selection,
-    /// Format.
-    #[command(flatten)]
-    pub(crate) output: RowOutput,
-    /// What is remembered.
-    #[command(flatten)]
-    pub(crate) cache: CacheArgs,
+    pub(crate) rows: RowArgs,
 }
 
 /// `pairs`
@@ -211,18 +219,9 @@ pub(crate) struct PairsArgs {
     /// Of sorted5: compute what the arrays found exactly, the paper's second step
     #[arg(long)]
     pub(crate) exact: bool,
-    /// The method.
+    /// The method, and what becomes of its rows.
     #[command(flatten)]
-    pub(crate) method: MethodArgs,
-    /// Rows.
-    #[command(flatten)]
-    pub(crate) selection: Selection,
-    /// Format.
-    #[command(flatten)]
-    pub(crate) output: RowOutput,
-    /// What is remembered.
-    #[command(flatten)]
-    pub(crate) cache: CacheArgs,
+    pub(crate) rows: RowArgs,
 }
 
 /// The score of a pair.

@@ -30,7 +30,7 @@ use resemble_proto::places::Env;
 use resemble_proto::report::{CommonParameters, Head};
 use serde::Serialize;
 
-use super::args::{DumpArgs, MethodArgs, PairsArgs};
+use super::args::{DumpArgs, MethodArgs, PairsArgs, RowArgs};
 use super::backend::{Backend, end, refused};
 use super::rows::FoundPair;
 
@@ -217,7 +217,13 @@ impl Parameters {
 
 /// `pairs`.
 pub(super) fn pairs(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> CliResult {
-    let chosen = chosen(&args.method)?;
+    let RowArgs {
+        method: method_args,
+        selection,
+        output,
+        cache,
+    } = &args.rows;
+    let chosen = chosen(method_args)?;
     let score = MethodScore::from(args.score);
     method::check_score(&chosen.params, score).map_err(refused)?;
     // Of sorted5 it is the paper's own second step.
@@ -227,7 +233,7 @@ pub(super) fn pairs(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -
             chosen.method
         )));
     }
-    let limits = chosen.limits(&args.selection)?;
+    let limits = chosen.limits(selection)?;
     let mut dirs = args.dirs.clone();
     let mut backend = None;
     let mut named: Vec<Named> = Vec::new();
@@ -246,7 +252,7 @@ pub(super) fn pairs(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -
         answer = Answer::fresh(rows, Vec::new()).cut(limits.top);
     } else {
         if let Some(list) = &args.files_from {
-            dirs.extend(names::read_list(list, args.output.null)?);
+            dirs.extend(names::read_list(list, output.null)?);
         }
         if dirs.is_empty() {
             return Err(CliError::Usage("no directories to look in".to_owned()));
@@ -254,7 +260,7 @@ pub(super) fn pairs(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -
         (named, errors) = names::resolve(&dirs);
     }
     if !named.is_empty() {
-        let asked = backend.insert(Backend::open(ui, env, global, args.cache, &named)?);
+        let asked = backend.insert(Backend::open(ui, env, global, *cache, &named)?);
         params = *asked.params();
         let real = names::real_paths(&named);
         asked.refresh(ui, &real)?;
@@ -263,7 +269,7 @@ pub(super) fn pairs(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -
             exact: args.exact,
             limits,
         });
-        let request = chosen.request(args.selection.scope(real), question);
+        let request = chosen.request(selection.scope(real), question);
         let answered = asked.ask(ui, &request, None)?;
         let rows = answered.rows.into_iter().filter_map(pair_of);
         answer = Answer {
@@ -285,20 +291,12 @@ pub(super) fn pairs(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -
             .features
             .as_ref()
             .map(|file| names::as_given(std::slice::from_ref(file))),
-        ..Parameters::new(&chosen, threshold, &args.selection, &dirs, &params)
+        ..Parameters::new(&chosen, threshold, selection, &dirs, &params)
     };
-    ui.redirect(args.output.output.as_deref());
+    ui.redirect(output.output.as_deref());
     let head = Head::new("pairs", parameters, answer.header);
-    lists::print(
-        ui,
-        &args.output,
-        &head,
-        "pairs",
-        &answer.rows,
-        &errors,
-        false,
-    )?;
-    end(ui, backend, &answer.header, &errors, args.selection.top)
+    lists::print(ui, output, &head, "pairs", &answer.rows, &errors, false)?;
+    end(ui, backend, &answer.header, &errors, selection.top)
 }
 
 fn pair_of(row: MethodRow) -> Option<FoundPair> {

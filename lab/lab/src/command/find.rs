@@ -23,22 +23,28 @@ use resemble_proto::report::Head;
 use resemble_query::AskError;
 use resemble_report::quote::quoted;
 
-use super::args::FindArgs;
+use super::args::{FindArgs, RowArgs};
 use super::backend::{Backend, end};
 use super::chosen::{Parameters, chosen};
 use super::rows::FoundFile;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> CliResult {
-    let files = &names::with_list(&args.files, args.files_from.as_deref(), args.output.null)?;
-    let chosen = chosen(&args.method)?;
-    let limits = chosen.limits(&args.selection)?;
+    let RowArgs {
+        method: method_args,
+        selection,
+        output,
+        cache,
+    } = &args.rows;
+    let files = &names::with_list(&args.files, args.files_from.as_deref(), output.null)?;
+    let chosen = chosen(method_args)?;
+    let limits = chosen.limits(selection)?;
     let (within, mut errors) = names::resolve(&args.within);
     let mut header = None;
     let mut found: Vec<FoundFile> = Vec::new();
     let mut params = Params::default();
     let mut backend = None;
     if !within.is_empty() {
-        let asked = backend.insert(Backend::open(ui, env, global, args.cache, &within)?);
+        let asked = backend.insert(Backend::open(ui, env, global, *cache, &within)?);
         params = *asked.params();
         let real = names::real_paths(&within);
         asked.refresh(ui, &real)?;
@@ -57,7 +63,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
                 name: PathText::from(file.as_path()),
                 limits,
             });
-            let request = chosen.request(args.selection.scope(real.clone()), question);
+            let request = chosen.request(selection.scope(real.clone()), question);
             let answer = asked.ask(ui, &request, real_file.as_deref())?;
             let next = answer.header;
             header = Some(header.map_or(next, |sum: Header| sum.and(next)));
@@ -76,24 +82,24 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     let threshold = chosen.method.thresholds().find;
     let parameters = Parameters {
         files: Some(names::as_given(files)),
-        ..Parameters::new(&chosen, threshold, &args.selection, &args.within, &params)
+        ..Parameters::new(&chosen, threshold, selection, &args.within, &params)
     };
     let header = header.unwrap_or(Header {
         fresh: true,
         ..Header::default()
     });
-    ui.redirect(args.output.output.as_deref());
+    ui.redirect(output.output.as_deref());
     let head = Head::new("find", parameters, header);
     lists::print(
         ui,
-        &args.output,
+        output,
         &head,
         "results",
         &found,
         &errors,
         files.len() > 1,
     )?;
-    end(ui, backend, &header, &errors, args.selection.top)
+    end(ui, backend, &header, &errors, selection.top)
 }
 
 fn note_too_small(ui: &mut Ui, file: &Path, signed: &SignedFile, method: Method) {

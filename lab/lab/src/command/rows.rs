@@ -1,11 +1,13 @@
 //! The rows of published methods.
 //!
-//! What stands in TSV has the columns of the default measure: a script reads both. A figure that
-//! cannot be told is nothing at all.
+//! TSV has the columns of the default measure, so one script reads both. A figure that a method
+//! cannot give is an empty field.
 
 use crate::figure::Figure;
 use crate::question::{MethodFindRow, MethodPairRow};
 use resemble_core::Relation;
+use resemble_proto::message::{FindRow, PairRow};
+use resemble_proto::number::Fraction;
 use resemble_report::lines::{Cell, TextStyle, Tint};
 use resemble_report::rows::{Row, tint, word};
 use resemble_report::table::Field;
@@ -41,19 +43,8 @@ impl FoundFile {
 }
 
 impl Row for FoundFile {
-    const COLUMNS: &'static [&'static str] = &[
-        "file",
-        "path",
-        "relation",
-        "layer",
-        "a_in_b",
-        "b_in_a",
-        "resemblance",
-        "shared_bytes",
-        "score",
-        "size",
-    ];
-    const IN_TSV: usize = 8;
+    const COLUMNS: &'static [&'static str] = FindRow::COLUMNS;
+    const LATER_COLUMNS: &'static [&'static str] = &["score", "size"];
 
     fn fields(&self) -> Vec<Field<'_>> {
         vec![
@@ -86,17 +77,8 @@ impl Row for FoundFile {
 }
 
 impl Row for FoundPair {
-    const COLUMNS: &'static [&'static str] = &[
-        "a",
-        "b",
-        "score",
-        "a_in_b",
-        "b_in_a",
-        "resemblance",
-        "shared_bytes",
-        "identical",
-    ];
-    const IN_TSV: usize = 7;
+    const COLUMNS: &'static [&'static str] = PairRow::COLUMNS;
+    const LATER_COLUMNS: &'static [&'static str] = &["identical"];
 
     fn fields(&self) -> Vec<Field<'_>> {
         vec![
@@ -117,7 +99,7 @@ impl Row for FoundPair {
         } else {
             Tint::Plain
         };
-        let share = |name: &str, share: resemble_proto::number::Fraction| {
+        let share = |name: &str, share: Fraction| {
             let percent = share.percent(self.0.identical);
             let percent = percent.map_or("?".to_owned(), |percent| format!("{percent}%"));
             Cell::left(format!("{name} {percent}"), Tint::Faint)
