@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{ArraysError, ArraysUpdate, MappedParts};
 
-/// Postings of a bucket, about: 32 MiB, and as much for sorting.
+/// About how many postings a bucket holds: 32 MiB, and sorting takes as much again.
 const BUCKET: u64 = 1 << 22;
 
-/// Files that are open at a time.
+/// The most bucket files that are open at a time.
 const MOST_BUCKETS: u64 = 256;
 
-/// Values of a range.
+/// The values from `from` up to, but not including, `to`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Range {
     pub(super) from: u64,
@@ -28,9 +28,9 @@ pub(super) struct Range {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct PartJob {
     pub(super) range: Range,
-    /// In the order of their values, each with the name of the file of its postings.
+    /// The buckets in the order of their values, each with the name of its file.
     buckets: Vec<(Range, String)>,
-    /// The name of the part.
+    /// The name of the part's file.
     pub(super) name: String,
 }
 
@@ -39,16 +39,16 @@ pub(super) struct PartJob {
 pub(super) struct BuildJob {
     params: String,
     bits: u8,
-    /// Key and chunks of each document.
+    /// The key and the number of chunks of each document.
     documents: Vec<(u32, u32)>,
-    /// New numbers of old documents.
+    /// The new number of each old document.
     renumbered: Vec<u32>,
-    /// The parts of the old state.
+    /// The files of the old state.
     old: Vec<PathBuf>,
     pub(super) parts: Vec<PartJob>,
 }
 
-/// `count` ranges of about the same length that are `from..to` together.
+/// Cuts `from..to` into `count` ranges of about the same length.
 pub(super) fn cut(from: u64, to: u64, count: u64) -> Vec<Range> {
     let count = count.clamp(1, (to - from).max(1));
     let at = |k: u64| from + (u128::from(to - from) * u128::from(k) / u128::from(count)) as u64;
@@ -61,7 +61,7 @@ pub(super) fn cut(from: u64, to: u64, count: u64) -> Vec<Range> {
 }
 
 /// Step 1: writes the postings of new documents into buckets of values, in the order of the
-/// documents. Parts begin their names with `names`.
+/// documents. The names of the parts begin with `names`.
 pub(super) fn prepare(
     work: &Path,
     params: &str,
@@ -143,7 +143,7 @@ fn postings(path: &Path) -> Result<Vec<Posting>, ArraysError> {
         .collect())
 }
 
-/// Steps 2 and 3 for one part: its buckets, sorted one at a time, and the old lists of its values.
+/// Steps 2 and 3 for one part: sorts its buckets one at a time and merges them with the old lists.
 pub(super) fn part(
     work: &Path,
     folder: &Path,
@@ -170,7 +170,7 @@ pub(super) fn part(
         params: job.params.clone(),
         bits: job.bits,
         id_width: id_width(job.documents.len() as u64),
-        // Of all parts together: parts can be joined.
+        // Wide enough for all parts together, so that parts can be joined.
         offset_width: offset_width(entries),
         from: own.range.from,
         to: own.range.to,

@@ -1,4 +1,4 @@
-//! Where the arrays of a params id stand, and how a new state takes the place of the old one.
+//! The folder that holds the arrays of one params id, and how a new state replaces the old one.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -13,20 +13,20 @@ use tempfile::TempDir;
 use super::{ArraysError, build, fresh_name, shards};
 use crate::locked::{LockedFolder, forget_oldest};
 
-/// Params ids that have arrays: who tries out parameters pushes out the oldest.
+/// The most params ids that have arrays. Trying out further parameters removes the oldest arrays.
 const MOST_IDS: usize = 4;
 
 /// The file that lists the parts.
 const CURRENT: &str = "current";
 
-/// What it says.
+/// The content of that file.
 #[derive(Debug, Serialize, Deserialize)]
 struct CurrentParts {
     params: String,
     parts: Vec<String>,
 }
 
-/// Parts that are mapped.
+/// The parts of one state, mapped into memory.
 #[derive(Debug)]
 pub struct MappedParts {
     paths: Vec<PathBuf>,
@@ -34,7 +34,7 @@ pub struct MappedParts {
 }
 
 impl MappedParts {
-    /// Maps these parts, which must be the whole together.
+    /// Maps these parts, which together must cover all values.
     pub fn open(paths: &[PathBuf]) -> Result<Self, ArraysError> {
         let maps: Result<Vec<Mapped>, _> = paths.iter().map(|path| Mapped::open(path)).collect();
         let set = Self {
@@ -45,7 +45,7 @@ impl MappedParts {
         Ok(set)
     }
 
-    /// The arrays. Time: the headers.
+    /// The arrays in the parts. Only their headers are read.
     pub fn parts(&self) -> Result<Parts<'_>, ArraysError> {
         let mut parts = Vec::new();
         for (map, path) in self.maps.iter().zip(&self.paths) {
@@ -54,30 +54,30 @@ impl MappedParts {
         Parts::of(parts).map_err(ArraysError::array(self.folder()))
     }
 
-    /// The folder of the files.
+    /// The folder that the files are in.
     pub(super) fn folder(&self) -> &Path {
         let folder = self.paths.first().and_then(|path| path.parent());
         folder.unwrap_or(Path::new("."))
     }
 
-    /// The files.
+    /// The mapped files.
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
 }
 
-/// What is to change.
+/// A change of the arrays.
 #[derive(Debug)]
 pub struct ArraysUpdate<'a> {
-    /// n.
+    /// The n of the method: how many upper bits of a hash are kept.
     pub bits: u8,
-    /// New documents by their keys, or old ones anew.
+    /// Documents to add, by their keys; one that is there already is replaced.
     pub new: &'a [(u32, &'a MethodSignature)],
-    /// Processes, and parts of the new state.
+    /// How many processes share the work; the new state has as many parts.
     pub shards: u32,
 }
 
-/// The folder of a params id.
+/// The folder of the arrays of one params id.
 #[derive(Clone, Debug)]
 pub struct ArraysFolder {
     path: PathBuf,
@@ -85,8 +85,8 @@ pub struct ArraysFolder {
 }
 
 impl ArraysFolder {
-    /// In `folder`, for signatures of these parameters; `of` tells whose keys they are: those of
-    /// another index are others.
+    /// The folder for signatures of these parameters, below `folder`. `of` names the index that the
+    /// keys belong to: another index gives its keys to other contents.
     pub fn new(folder: &Path, params: &str, of: &str) -> Self {
         let name = blake3::hash(format!("{of}\n{params}").as_bytes()).to_hex();
         Self {
@@ -95,9 +95,9 @@ impl ArraysFolder {
         }
     }
 
-    /// The state there is; `None`: none, or none that can be used, which is then made anew.
+    /// The current state. None if there is no state or an unusable one, which is then made anew.
     pub fn open(&self) -> Option<MappedParts> {
-        // Parts may be replaced between a look at the list and one at them.
+        // Parts may be replaced after the list was read and before they are opened.
         for _ in 0..8 {
             let current = fs::read(self.path.join(CURRENT)).ok()?;
             let current: CurrentParts = serde_json::from_slice(&current).ok()?;
@@ -123,18 +123,18 @@ impl ArraysFolder {
         None
     }
 
-    /// Lets go of a state that turned out to be damaged: it is made anew. What fails leaves it.
+    /// Removes a state that turned out to be damaged, so that it is made anew. Failures are ignored.
     pub fn forget(&self) {
         drop(fs::remove_file(self.path.join(CURRENT)));
     }
 
-    /// Until what this returns goes, the parts that there are now stay where they are.
+    /// Keeps the current parts in place until the returned lock is dropped.
     pub(super) fn reading(&self) -> Result<LockedFolder, ArraysError> {
         private_folder(&self.path)?;
         LockedFolder::shared(&self.path).map_err(ArraysError::io("lock", &self.path))
     }
 
-    /// A folder to work in.
+    /// A temporary folder for an update or a search.
     pub(super) fn work(&self) -> Result<TempDir, ArraysError> {
         private_folder(&self.path)?;
         tempfile::Builder::new()
@@ -143,8 +143,8 @@ impl ArraysFolder {
             .map_err(ArraysError::io("make a folder in", &self.path))
     }
 
-    /// Merges new documents into the state, whichever there is by now, without the documents that
-    /// do not stay; the new state. Two of these take turns.
+    /// Merges new documents into the current state, leaves out those that do not stay, and returns
+    /// the new state. Updates take turns.
     pub fn update(
         &self,
         update: &ArraysUpdate<'_>,
@@ -154,8 +154,8 @@ impl ArraysFolder {
         let _turn = LockedFolder::alone(&self.path).map_err(ArraysError::io("lock", &self.path))?;
         let merged = self.merge(self.open().as_ref(), update, stays);
         match merged {
-            // What was there is no good: from nothing. Documents that only it had come back when
-            // they are asked about.
+            // The old state is damaged, so the new one is made from nothing. Documents that only
+            // the old state had are added again when somebody asks about them.
             Err(error) if error.is_damage() => {
                 tracing::warn!(%error, "arrays are made anew");
                 self.merge(None, update, stays)

@@ -1,26 +1,25 @@
 //! The two arrays of Kasprzak et al. 2008 as files: made, merged, mapped and searched.
 //!
-//! What they are and how they stand in a file: [`resemble_methods::arrays`];
-//! `docs/inverted-index.md` is the page.
+//! [`resemble_methods::arrays`] says what the arrays are and how they are written;
+//! `docs/inverted-index.md` is the page about them.
 //!
 //! ```text
-//! new documents ─► postings in buckets by value ─► sorted, a bucket at a time ─┐
-//!                  (step 1)                        (step 2)                    ├─► merged, list by list ─► new parts
-//!                                                  old parts, mapped ──────────┘   (step 3)
-//! documents to be looked up, read off the mapped parts ─► searched in the mapped parts ─► pairs   (step 4)
+//! step 1  new documents ─► postings in buckets by value
+//! step 2  buckets ─► sorted, a bucket at a time ─┐
+//! step 3  old parts, mapped ─────────────────────┴─► merged, list by list ─► new parts
+//! step 4  documents, read off the mapped parts ─► looked up in the mapped parts ─► pairs
 //! ```
 //!
 //! 1. **A state is a set of parts** that a file named `current` lists. Parts are written whole,
 //!    synced and never changed again; a new state has new parts, and `current` is replaced by a
-//!    rename. So parts can be mapped ([`resemble_mapped`]), and whoever has the old state keeps it.
-//! 2. **Memory.** Building holds one bucket; merging reads old lists from the mapped parts, which
-//!    the kernel may forget at any time, and writes through two buffers. What grows with the
-//!    collection is eight bytes a document.
-//! 3. **A first run is a merge into nothing**, and a document that leaves, leaves in a merge.
-//! 4. **Shards.** Values are cut into ranges for building and documents into ranges for searching,
-//!    for each a process of the running program that is told where its work lies (`shards`). One
-//!    process does the same for the whole range: the bytes are the same, because nothing depends on
-//!    where a range ends.
+//!    rename. So parts can be mapped ([`resemble_mapped`]), and a reader of the old state keeps it.
+//! 2. **Memory.** Building holds one bucket in memory. Merging reads old lists from the mapped
+//!    parts, which the kernel may drop at any time, and writes through two buffers. Only eight
+//!    bytes for each document grow with the collection.
+//! 3. **The first run is a merge into nothing**, and documents are removed by a merge too.
+//! 4. **Shards.** Values are cut into ranges for building and documents into ranges for searching.
+//!    For each range the running program starts a process of itself (`shards`). One process makes
+//!    the same bytes for the whole range, because nothing depends on where a range ends.
 
 mod build;
 mod folder;
@@ -48,25 +47,25 @@ pub enum ArraysError {
     /// A file cannot be read or written.
     #[error("cannot {verb} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// What was attempted.
         verb: &'static str,
         /// The file.
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,
     },
-    /// A file is not mapped.
+    /// A file cannot be mapped.
     #[error(transparent)]
     Map(#[from] MapError),
-    /// A file is no arrays, or damaged.
+    /// A file does not hold arrays, or is damaged.
     #[error("{} cannot be used as arrays: {source}", path.display())]
     Array {
-        /// The file, or the folder of several.
+        /// The file, or the folder of several files.
         path: PathBuf,
         /// What is wrong.
         source: ArrayError,
     },
-    /// A process of ours did not do its work.
+    /// A worker process failed.
     #[error("a worker process for the arrays failed: {0}")]
     Worker(String),
 }
@@ -88,7 +87,7 @@ impl ArraysError {
     }
 }
 
-/// A name that nothing has yet: 16 hex digits.
+/// A random name of 16 hex digits.
 pub(crate) fn fresh_name() -> String {
     let random = std::hash::RandomState::new().build_hasher().finish();
     format!("{random:016x}")

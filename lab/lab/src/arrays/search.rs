@@ -1,4 +1,4 @@
-//! Step 4: for each document, those that have chunks of it.
+//! Step 4: finds, for each document, the others that have chunks in common with it.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,29 +10,29 @@ use super::build::cut;
 use super::{ArraysError, ArraysFolder, DocumentValues, MappedParts, shards};
 use resemble_query::parallel;
 
-/// Values of documents that are in memory at a time: 64 MiB. All documents at once would be looked
-/// up in one pass over the arrays less, which is a tenth of a second at 24 bits.
+/// The most values of documents that are in memory at a time: 64 MiB. Each further block of
+/// documents costs another pass over the arrays, a tenth of a second at 24 bits.
 pub(super) const MOST_VALUES: u64 = 1 << 24;
 
-/// Two documents and what they have in common.
+/// Two documents, by their numbers, and how many chunks they have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CommonChunks {
-    /// The one with the lesser number.
+    /// The document with the lesser number.
     pub a: u32,
-    /// The other.
+    /// The other document.
     pub b: u32,
-    /// Chunks of both.
+    /// How many chunks both have.
     pub common: u32,
 }
 
-/// What decides about pairs.
+/// Decides which pairs are found.
 #[derive(Debug)]
 struct Sieve {
-    /// Chunks of each document of the arrays.
+    /// The number of chunks of each document of the arrays.
     totals: Vec<u32>,
-    /// Whether it is among those that are looked up: others are left out.
+    /// For each document of the arrays, whether it is looked up; pairs with others are left out.
     takes_part: Vec<bool>,
-    /// The least similarity in either direction.
+    /// The least similarity, in either direction, of a pair that is found.
     least: f64,
 }
 
@@ -56,7 +56,7 @@ impl Sieve {
         Counter::new(self.totals.len())
     }
 
-    /// The pairs of the document at this place of the lists with those of lesser numbers.
+    /// The pairs of the document at this place with documents of lesser numbers.
     fn pairs_of(
         &self,
         parts: &Parts<'_>,
@@ -91,8 +91,8 @@ impl Sieve {
     }
 }
 
-/// All pairs of the documents of the lists whose similarity in one of the directions is at least
-/// `least`, by their numbers. Spread over threads.
+/// All pairs of these documents whose similarity in either direction is at least `least`, ordered
+/// by their numbers. The work is spread over threads.
 pub fn pairs(
     set: &MappedParts,
     lists: &DocumentValues,
@@ -101,7 +101,7 @@ pub fn pairs(
     pairs_on(set, lists, least, parallel::threads())
 }
 
-/// The same by so many threads.
+/// As [`pairs`], with this number of threads.
 pub fn pairs_on(
     set: &MappedParts,
     lists: &DocumentValues,
@@ -116,7 +116,7 @@ pub fn pairs_on(
     Ok(found)
 }
 
-/// The pairs of the documents at these places of the lists with those of lesser numbers, in no
+/// The pairs of the documents at these places with documents of lesser numbers, in no particular
 /// order.
 fn look_up(
     parts: &Parts<'_>,
@@ -141,9 +141,8 @@ fn look_up(
     Ok(made.into_iter().flatten().collect())
 }
 
-/// The pairs of documents that the arrays have, by their numbers, which ascend, as [`pairs_on`]
-/// finds them. What is looked up is read off the arrays, so many documents at a time as fit into
-/// memory.
+/// As [`pairs_on`], for documents that the arrays have, by their ascending numbers. Their values are
+/// read off the arrays, as many documents at a time as fit into memory.
 pub fn pairs_among(
     set: &MappedParts,
     numbers: &[u32],
@@ -155,8 +154,8 @@ pub fn pairs_among(
     Ok(found)
 }
 
-/// The pairs of the documents at these places of `numbers` with those of lesser numbers, in no
-/// order. At most so many values are in memory, or those of one document.
+/// The pairs of the documents at these places of `numbers` with documents of lesser numbers, in no
+/// particular order. At most `most` values are in memory, or those of one document.
 pub(super) fn pairs_of_places(
     set: &MappedParts,
     numbers: &[u32],
@@ -186,8 +185,8 @@ pub(super) fn pairs_of_places(
     Ok(found)
 }
 
-/// What [`pairs_among`] finds, by so many processes, each for a range of the documents; one is this
-/// process and all its threads.
+/// As [`pairs_among`], by `count` processes, each for a range of the documents. If `count` is 1, this
+/// process does the work with all its threads.
 pub fn pairs_in_shards(
     folder: &ArraysFolder,
     set: &MappedParts,

@@ -1,11 +1,12 @@
-//! Work for processes of the running program.
+//! Work that is shared among processes of the running program.
 //!
-//! A process is told a folder to work in and its number. What is to be done stands in a file there;
-//! what it makes are files as well. That is how machines of a cluster would divide the work: values
-//! by range for building, documents by range for searching (section 4.5), with the same files.
+//! A process gets a folder to work in and its number. A file in the folder says what is to be done,
+//! and the results are files as well. The machines of a cluster would divide the work in the same
+//! way, with the same files: values by range for building, documents by range for searching
+//! (section 4.5).
 //!
-//! A process that fails ends the whole; what it said on its standard error is the reason. It dies
-//! with whoever started it.
+//! If one process fails, the whole work fails, and the standard error of that process is the reason.
+//! A process dies with the one that started it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -20,24 +21,24 @@ use super::build::{self, BuildJob, Range};
 use super::search::{MOST_VALUES, pairs_of_places};
 use super::{ArraysError, CommonChunks, MappedParts};
 
-/// The first argument with which a program of ours is a worker for arrays.
+/// The first argument of a worker for arrays.
 const WORKER: &str = "arrays-worker";
 
-/// The file with what is to be done.
+/// The file that says what is to be done.
 const JOB: &str = "job";
 
-/// Documents to be looked up.
+/// A search for the pairs of documents.
 #[derive(Debug, Serialize, Deserialize)]
 struct SearchJob {
     parts: Vec<PathBuf>,
-    /// The numbers of all documents that take part.
+    /// The numbers of all documents that are looked up.
     numbers: Vec<u32>,
-    /// Bits of the least similarity: no rounding on the way.
+    /// The least similarity as its bits, so that nothing is rounded on the way.
     least: u64,
     ranges: Vec<Range>,
 }
 
-/// Makes all parts of a job: one here, several by a process each.
+/// Makes all parts of a job. A single part is made by this process, several by a process each.
 pub(super) fn build(work: &Path, folder: &Path, job: &BuildJob) -> Result<(), ArraysError> {
     if job.parts.len() == 1 {
         return build::part(work, folder, job, 0);
@@ -46,7 +47,7 @@ pub(super) fn build(work: &Path, folder: &Path, job: &BuildJob) -> Result<(), Ar
     run("build", work, folder, job.parts.len())
 }
 
-/// Looks documents up by a process for each range.
+/// Searches with a process for each range of documents.
 pub(super) fn search(
     work: &Path,
     set: &MappedParts,
@@ -98,7 +99,7 @@ fn get<J: DeserializeOwned>(work: &Path) -> Result<J, ArraysError> {
     serde_json::from_slice(&text).map_err(|e| ArraysError::Worker(e.to_string()))
 }
 
-/// Processes that were started: whatever happens, none is left.
+/// The processes that were started. Dropping this ends those that still run.
 struct Children(Vec<Child>);
 
 impl Drop for Children {
@@ -110,13 +111,12 @@ impl Drop for Children {
     }
 }
 
-/// Starts `count` processes and waits for all.
+/// Starts `count` processes and waits until all have ended.
 fn run(what: &str, work: &Path, folder: &Path, count: usize) -> Result<(), ArraysError> {
     let failed = |error: std::io::Error| ArraysError::Worker(error.to_string());
     let mut children = Children(Vec::new());
     for at in 0..count {
-        // Not by its name: an installation that replaces the program while it runs does not replace
-        // this one.
+        // Not by its name: the program may have been replaced by another version meanwhile.
         let mut command = Command::new("/proc/self/exe");
         command
             .arg(WORKER)
@@ -134,22 +134,22 @@ fn run(what: &str, work: &Path, folder: &Path, count: usize) -> Result<(), Array
         let Some(child) = child.0.pop() else { continue };
         let ended = child.wait_with_output().map_err(failed)?;
         if !ended.status.success() {
-            let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
-            return Err(ArraysError::Worker(format!("{} ({said})", ended.status)));
+            let reason = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
+            return Err(ArraysError::Worker(format!("{} ({reason})", ended.status)));
         }
     }
     Ok(())
 }
 
-/// To be asked first thing by every program that answers questions: if it was started as a worker
-/// for arrays, it does that work and ends with this status.
+/// Does the work of a worker for arrays and returns its exit status, if the program was started as
+/// one. Every program that uses arrays calls this first.
 pub fn worker() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != WORKER {
         return None;
     }
     let arguments: Vec<OsString> = arguments.collect();
-    // Without whoever started it nobody wants what it makes.
+    // Nobody wants the results once the process that started this one has ended.
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     Some(match work(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
@@ -162,7 +162,7 @@ pub fn worker() -> Option<ExitCode> {
 }
 
 fn work(arguments: &[OsString]) -> Result<(), ArraysError> {
-    let none = || ArraysError::Worker("a worker without work".to_owned());
+    let none = || ArraysError::Worker("the arguments of the worker are wrong".to_owned());
     let [what, work, folder, at] = arguments else {
         return Err(none());
     };

@@ -1,23 +1,23 @@
-//! The values of documents that are to be looked up, document by document.
+//! The values of the documents that are to be looked up.
 
 use resemble_methods::MethodSignature;
 use resemble_methods::arrays::{ArrayError, Parts};
 
-/// Documents by number, and the values of some of them.
+/// Documents by number, and the values of a range of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DocumentValues {
-    /// Ascending.
+    /// The numbers of the documents, ascending.
     pub(super) numbers: Vec<u32>,
-    /// Behind the last value of each.
+    /// For each document, where its values end among those of all documents.
     ends: Vec<u64>,
-    /// The first document whose values are here, and these; a value comes as often as the document
-    /// has chunks of it.
+    /// The place of the first document whose values are in `values`. A value is there as often as
+    /// the document has chunks with it.
     first: usize,
     values: Vec<u32>,
 }
 
 impl DocumentValues {
-    /// Of documents by their numbers, which ascend.
+    /// The values of these documents, whose numbers ascend.
     pub fn of<'a>(documents: impl IntoIterator<Item = (u32, &'a MethodSignature)>) -> Self {
         let mut lists = Self::default();
         for (number, signature) in documents {
@@ -31,12 +31,12 @@ impl DocumentValues {
         lists
     }
 
-    /// How many documents.
+    /// How many documents there are.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no documents.
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty()
     }
@@ -45,7 +45,7 @@ impl DocumentValues {
         if at == 0 { 0 } else { self.ends[at - 1] }
     }
 
-    /// The values of the document at this place, ascending, each with its number of chunks.
+    /// The values of the document at this place, ascending, each with how many chunks have it.
     pub(super) fn values(&self, at: usize) -> impl Iterator<Item = (u64, u64)> + '_ {
         let before = self.start(self.first);
         let (from, to) = (self.start(at) - before, self.ends[at] - before);
@@ -57,10 +57,10 @@ impl DocumentValues {
         runs.map(|run| (u64::from(run[0]), run.len() as u64))
     }
 
-    /// Of these documents of the arrays, by their numbers, which ascend; the values are there of
-    /// those at the places `from..to`. It is the arrays read the other way round: each list adds
-    /// its value to the documents in it. Time: a pass over all of the arrays; memory: four bytes a
-    /// value and eight a document.
+    /// These documents of the arrays, by their ascending numbers, with the values of those at the
+    /// places `from..to`. The arrays are read the other way round: each list adds its value to the
+    /// documents in it. This takes a pass over all of the arrays, four bytes for each value and
+    /// eight for each document.
     pub(super) fn of_arrays(
         parts: &Parts<'_>,
         numbers: &[u32],
@@ -83,7 +83,7 @@ impl DocumentValues {
         };
         let before = lists.start(from);
         lists.values = vec![0; (lists.start(to) - before) as usize];
-        // Where the next value of a document goes.
+        // For each document of the arrays, where its next value goes.
         let mut next = vec![NOWHERE; parts.documents().len()];
         for (at, &number) in numbers.iter().enumerate().take(to).skip(from) {
             if let Some(next) = next.get_mut(number as usize) {
@@ -117,5 +117,5 @@ impl DocumentValues {
     }
 }
 
-/// The place of the values of a document that is not asked for.
+/// Stands for the place of the values of a document that is not asked for.
 const NOWHERE: u64 = u64::MAX;

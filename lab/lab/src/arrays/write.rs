@@ -1,5 +1,5 @@
-//! Writing a part: lists come in the order of their values, offsets and ids go to their two places
-//! in the file.
+//! Writes a part. Lists come in the order of their values; their offsets and their ids go to two
+//! regions of the file.
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -10,10 +10,10 @@ use resemble_methods::arrays::{Documents, Header};
 
 use super::ArraysError;
 
-/// Bytes that are written at a time.
+/// How many bytes are written at a time.
 const BUFFER: usize = 1 << 20;
 
-/// A stretch of the file that grows, and the digest of it.
+/// A region of the file that is written from front to back, with the digest of its bytes.
 struct FileRegion {
     at: u64,
     buffer: Vec<u8>,
@@ -52,7 +52,7 @@ impl FileRegion {
     }
 }
 
-/// A part under way.
+/// A part that is being written.
 pub(super) struct PartWriter {
     path: PathBuf,
     file: File,
@@ -62,7 +62,7 @@ pub(super) struct PartWriter {
 }
 
 impl PartWriter {
-    /// A new file at `path`. Entries and digests of `header` are not known yet.
+    /// Creates the file at `path`. The entries and the digests of `header` are filled in later.
     pub(super) fn create(
         path: &Path,
         mut header: Header,
@@ -91,7 +91,7 @@ impl PartWriter {
         })
     }
 
-    /// The documents of the next value.
+    /// Writes the documents of the next value.
     #[inline]
     pub(super) fn list(&mut self, list: &[u32]) -> Result<(), ArraysError> {
         self.offset()?;
@@ -113,7 +113,7 @@ impl PartWriter {
         pushed.map_err(ArraysError::io("write", &self.path))
     }
 
-    /// All values have had their list. The file is on the disk when this returns.
+    /// Ends the file after the list of the last value. It is on the disk when this returns.
     pub(super) fn finish(mut self) -> Result<(), ArraysError> {
         self.offset()?;
         let Self {
