@@ -1,0 +1,54 @@
+//! What rules know about a file. It is known of every indexed file, so no file is read.
+
+/// What rules know about a file.
+#[derive(Clone, Copy, Debug)]
+pub struct FileFacts<'a> {
+    /// Its path, which may be any bytes.
+    pub path: &'a [u8],
+    /// Its size in bytes.
+    pub size: u64,
+    /// Whether it is text.
+    pub text: bool,
+}
+
+impl<'a> FileFacts<'a> {
+    /// The name of the file without its directory.
+    pub fn name(&self) -> &'a [u8] {
+        let from = self.path.iter().rposition(|&byte| byte == b'/');
+        &self.path[from.map_or(0, |at| at + 1)..]
+    }
+
+    /// The directory of the file, without a slash at the end.
+    pub fn dir(&self) -> &'a [u8] {
+        let end = self.path.iter().rposition(|&byte| byte == b'/');
+        &self.path[..end.unwrap_or(0)]
+    }
+
+    /// What follows the last dot of the name. A name whose only dot is its first byte has no suffix.
+    pub fn suffix(&self) -> &'a [u8] {
+        let name = self.name();
+        match name.iter().rposition(|&byte| byte == b'.') {
+            Some(at) if at > 0 => &name[at + 1..],
+            _ => b"",
+        }
+    }
+
+    /// One of the three types of the paper: `text`, `binary` or `compressed`. A file is compressed if
+    /// it is not text and has a suffix of compressed files.
+    pub fn kind(&self) -> &'static str {
+        const COMPRESSED: [&str; 28] = [
+            "gz", "tgz", "bz2", "tbz2", "xz", "txz", "zst", "lz", "lz4", "lzma", "br", "z", "zip",
+            "7z", "rar", "jar", "apk", "docx", "xlsx", "pptx", "odt", "ods", "odp", "epub", "jpg",
+            "jpeg", "png", "mp4",
+        ];
+        if self.text {
+            return "text";
+        }
+        let suffix = self.suffix().to_ascii_lowercase();
+        if COMPRESSED.iter().any(|known| known.as_bytes() == suffix) {
+            "compressed"
+        } else {
+            "binary"
+        }
+    }
+}
