@@ -19,7 +19,7 @@ pub enum LabError {
     /// A file or the index cannot be read, as for any question.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// A question for a published method that is none.
+    /// The method cannot be asked this.
     #[error(transparent)]
     Method(#[from] MethodError),
     /// Clustering out of core cannot go on.
@@ -36,37 +36,37 @@ impl From<ReadError> for LabError {
     }
 }
 
-/// Why a question for a method is none.
+/// Why a method cannot be asked a question.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MethodError {
-    /// Parameters that the method has not.
+    /// The method does not have these parameters.
     #[error(transparent)]
     Params(#[from] ParamError),
-    /// Anchors that are none.
+    /// The anchors cannot be used.
     #[error(transparent)]
     Anchors(#[from] AnchorError),
-    /// Lemmas that are none.
+    /// The lemmas cannot be used.
     #[error(transparent)]
     Lemmas(#[from] LemmaError),
-    /// The method cannot tell this.
+    /// The method does not have this measure.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// Files that only a catalogue has.
+    /// Only a catalogue has the files.
     #[error(
         "a method reads the files themselves; only a catalogue has those of {}",
         catalogue.display()
     )]
     Catalogue {
-        /// As people write it.
+        /// The catalogue as people write it.
         catalogue: PathBuf,
     },
-    /// Something else that no command asks.
+    /// The question makes no sense in another way; no command asks it.
     #[error("{0}")]
     Question(&'static str),
 }
 
-/// Why phases cannot go on.
+/// Why the phases cannot go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PhaseError {
@@ -79,7 +79,7 @@ pub enum PhaseError {
         /// What the kernel said.
         source: io::Error,
     },
-    /// A kept file is none, or not whole.
+    /// A file of the work folder is damaged.
     #[error("{} is damaged ({what}); remove its folder and ask again", path.display())]
     Damaged {
         /// The file.
@@ -87,7 +87,7 @@ pub enum PhaseError {
         /// What is wrong.
         what: &'static str,
     },
-    /// Kept files of other parameters.
+    /// The work folder has results of other parameters.
     #[error(
         "{} keeps clusters of {kept}, and {asked} is asked for; give the same parameters or \
          another folder (--work)",
@@ -96,28 +96,27 @@ pub enum PhaseError {
     OtherParams {
         /// The folder.
         path: PathBuf,
-        /// What it keeps.
+        /// The parameters of its results.
         kept: String,
-        /// What is asked for.
+        /// The parameters that are asked for.
         asked: String,
     },
-    /// Kept files of another seed.
+    /// The work folder has results of another seed.
     #[error(
         "{} keeps shingles chosen by another seed, which have nothing in common with those of \
-         this one; give the same --seed or \
-         another folder (--work)",
+         this one; give the same --seed or another folder (--work)",
         path.display()
     )]
     OtherSeed {
         /// The folder.
         path: PathBuf,
     },
-    /// More than can be numbered.
+    /// There are more documents than numbers for them.
     #[error(
         "more than 4,294,967,295 documents cannot be clustered at once; ask about a part of them"
     )]
     TooMany,
-    /// A method that has no shingles.
+    /// The method has no shingles.
     #[error("the four phases are for shingle and super-shingle")]
     NoShingles,
 }

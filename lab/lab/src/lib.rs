@@ -1,10 +1,10 @@
 //! `resemble-lab`: what `resemble lab` runs.
 //!
-//! The published methods, asked about files, and the experiments of the papers. Nothing of the
-//! product depends on this crate: the command starts its program, and the daemon does not know it.
+//! The published methods, applied to files, and the experiments of the papers. The product does not
+//! depend on this crate: the command starts its program, and the daemon does not know it.
 //!
-//! [`command`] is the command line; it borrows from that of `resemble` how names are resolved, rows
-//! printed and trouble told, so that both programs answer in one form.
+//! [`command`] is the command line. It resolves names, prints rows and reports errors with the code
+//! of `resemble`, so that both programs answer in the same form.
 #![forbid(unsafe_code)]
 
 pub mod arrays;

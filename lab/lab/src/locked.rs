@@ -1,8 +1,8 @@
-//! Folders in which one at a time works.
+//! Folders in which one process works at a time.
 //!
-//! Who works in a folder holds the lock of the file `lock` in it. A folder that is to go is taken
-//! out of the way under another name **while its lock is held**: nobody begins to work in a folder
-//! that is half gone, and who has waited for the lock of one that went makes a new one.
+//! A process that works in a folder holds the lock of the file `lock` in it. A folder is removed by
+//! renaming it first, **while its lock is held**. So no process begins to work in a folder that is
+//! half gone, and one that waited for the lock of a removed folder makes a new folder.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 /// The file that is locked.
 const LOCK: &str = "lock";
 
-/// What the names of folders that are going begin with.
+/// The names of folders that are being removed begin with this.
 const GOING: &str = ".going-";
 
-/// A folder that goes this often while somebody waits for it is not there for another reason.
+/// A folder may be removed this often while somebody waits for it. After that there must be another
+/// reason why it is not there.
 const MOST_GONE: usize = 100;
 
-/// A folder that is locked for as long as this lives.
+/// A folder that is locked until this is dropped.
 #[derive(Debug)]
 pub(crate) struct LockedFolder {
     path: PathBuf,
@@ -26,12 +27,13 @@ pub(crate) struct LockedFolder {
 }
 
 impl LockedFolder {
-    /// Makes the folder if need be, for its owner alone, and waits until nobody else works in it.
+    /// Makes the folder if need be, which only its owner may enter, and waits until no other
+    /// process works in it.
     pub(crate) fn alone(path: &Path) -> io::Result<Self> {
         Self::wait(path, File::lock)
     }
 
-    /// The same, but others who only read may do so at the same time.
+    /// As [`Self::alone`], but several processes that only read may share the folder.
     pub(crate) fn shared(path: &Path) -> io::Result<Self> {
         Self::wait(path, File::lock_shared)
     }
@@ -43,7 +45,7 @@ impl LockedFolder {
             let opened = folder.and_then(|()| opened(path, true));
             let lock = match opened {
                 Ok(lock) => lock,
-                // It went in between: before its lock was opened, or while it was being made.
+                // The folder was removed meanwhile.
                 Err(error) if went < MOST_GONE && is_gone(&error) => {
                     went += 1;
                     continue;
@@ -58,7 +60,7 @@ impl LockedFolder {
         }
     }
 
-    /// The folder if it is there and nobody works in it.
+    /// Locks the folder if it is there and no process works in it.
     fn idle(path: &Path) -> Option<Self> {
         let lock = opened(path, false).ok()?;
         match lock.try_lock() {
@@ -82,9 +84,9 @@ impl LockedFolder {
     }
 }
 
-/// Removes folders of `parent` in which nobody works until `most` of them are left, those first
-/// that were used longest ago, and never `own`. `used` tells when that was; what it knows nothing
-/// of goes first.
+/// Removes folders of `parent` in which no process works until `most` are left. Those that were
+/// used longest ago go first, and `own` never goes. `used` says when a folder was used last; a
+/// folder of which it knows nothing goes before all others.
 pub(crate) fn forget_oldest<T: Ord>(
     parent: &Path,
     own: &Path,
@@ -99,7 +101,7 @@ pub(crate) fn forget_oldest<T: Ord>(
             let name = path.file_name().unwrap_or_default();
             name.as_encoded_bytes().starts_with(GOING.as_bytes())
         });
-    // What somebody left who was killed, or removes now as well.
+    // Left by a process that was killed, or being removed by another one right now.
     for path in going {
         drop(fs::remove_dir_all(path));
     }
@@ -125,7 +127,7 @@ fn opened(folder: &Path, make: bool) -> io::Result<File> {
         .open(folder.join(LOCK))
 }
 
-/// Whether a folder may have gone between two looks at it.
+/// Whether this error may mean that the folder was removed meanwhile.
 fn is_gone(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -133,7 +135,7 @@ fn is_gone(error: &io::Error) -> bool {
     )
 }
 
-/// Whether this is the lock that the folder has now.
+/// Whether this file is still the lock of the folder.
 fn is_lock_of(lock: &File, folder: &Path) -> bool {
     let inode = |meta: fs::Metadata| (meta.dev(), meta.ino());
     let now = fs::symlink_metadata(folder.join(LOCK)).map(inode);
@@ -147,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// Who waits for a folder that goes works in a new one, alone.
+    /// A process that waits for a folder that is removed works alone in a new one.
     #[test]
     fn a_folder_goes_while_its_lock_is_held() {
         let temp = tempfile::tempdir().expect("a folder");
@@ -169,7 +171,7 @@ mod tests {
             assert!(is_lock_of(&second.lock, &path));
             assert!(!path.join("made").exists());
             assert!(LockedFolder::idle(&path).is_none(), "somebody works there");
-            // One that had opened the lock before may have it: it is that of no folder.
+            // The old lock can still be taken, but it is no longer the lock of the folder.
             stale.try_lock().expect("free");
             assert!(!is_lock_of(&stale, &path));
         }

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Started as a worker for arrays or for formats, by this very program.
+    // This program starts itself as a worker for arrays or for document formats.
     if let Some(ended) = resemble_lab::arrays::worker().or_else(resemble_scan::parts::worker) {
         return ended;
     }

@@ -1,8 +1,9 @@
 //! Questions that a published method answers, and their answers.
 //!
-//! All are one request: whoever answers makes the signatures of the files in the scope and says
-//! what follows from them. What needs no signature is left to the asker, who has the collated sets
-//! of `groups`: thresholds, sizes, suffixes and a user's own rules cost no second question.
+//! There is one request for all of them: the signatures of the files in the scope are made, and the
+//! answer is what follows from them. What needs no signature is left to the caller, who gets the
+//! collated sets of `groups`: thresholds, sizes, suffixes and a user's own rules cost no second
+//! question.
 
 use crate::figure::Figure;
 use resemble_core::ContentDigest;
@@ -18,9 +19,9 @@ use serde::{Serialize, Serializer};
 pub struct MethodRequest {
     /// The method with its parameters.
     pub params: MethodParams,
-    /// So many processes share the work, where a method can; absent: one.
+    /// How many processes share the work, if the method can do that; one if it is absent.
     pub shards: Option<u32>,
-    /// The files, at or below one path at least.
+    /// The files, at or below at least one path.
     pub scope: Scope,
     /// What is asked.
     pub question: MethodQuestion,
@@ -29,73 +30,75 @@ pub struct MethodRequest {
 /// What is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MethodQuestion {
-    /// One against all. Rows: [`MethodRow::Find`], best first.
+    /// Compares one file with all others. The rows are [`MethodRow::Find`], best first.
     Find(MethodFind),
-    /// All against all. Rows: [`MethodRow::Pair`], best first.
+    /// Compares all files with each other. The rows are [`MethodRow::Pair`], best first.
     Pairs(MethodPairs),
-    /// What groups are made of. Rows: [`MethodRow::File`] for every file, by path; then of sif the
-    /// collated sets ([`MethodRow::Sets`]), of other methods the pairs that the limits let through
-    /// ([`MethodRow::Pair`]).
+    /// Asks for what groups are made of. The rows are [`MethodRow::File`] for every file, by path;
+    /// then for sif the collated sets ([`MethodRow::Sets`]), for other methods the pairs within the
+    /// limits ([`MethodRow::Pair`]).
     Groups(MethodLimits),
-    /// Clusters out of core. Rows: [`MethodRow::File`] for every file, by path; the commonest
-    /// ignored shingles ([`MethodRow::Common`]), the files with one sketch ([`MethodRow::Same`]),
-    /// the links ([`MethodRow::Link`]).
+    /// Asks for clusters out of core. The rows are [`MethodRow::File`] for every file, by path; the
+    /// commonest ignored shingles ([`MethodRow::Common`]), the files with equal sketches
+    /// ([`MethodRow::Same`]), the links ([`MethodRow::Link`]).
     Clusters(MethodClusters),
-    /// The signatures. Rows: [`MethodRow::Text`], the lines of the files by path.
+    /// Asks for the signatures. The rows are [`MethodRow::Text`], a line for each file, by path.
     Dump,
 }
 
-/// Clusters out of core.
+/// How clusters out of core are made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MethodClusters {
-    /// Links from this resemblance on; absent: the threshold of the paper. 0: whatever has anything
-    /// in common.
+    /// The least resemblance of a link. If it is absent, the threshold of the paper holds; 0 links
+    /// files that have anything in common.
     pub min: Figure,
-    /// Links also from this containment on, of either in the other; absent: none by containment.
+    /// The least containment, of either file in the other, that also makes a link. If it is absent,
+    /// containment makes no links.
     pub contained: Figure,
-    /// Shingles in more files than this are ignored; absent: 1,000. 0: none is.
+    /// Shingles in more files than this are ignored. 1,000 if it is absent; 0 ignores no shingle.
     pub common: Option<u32>,
-    /// Bytes for sorting; absent: 512 MiB.
+    /// The memory for sorting, in bytes; 512 MiB if it is absent.
     pub memory: Option<u64>,
-    /// All links, where some would do: rules may tell them apart.
+    /// Whether all links are needed, even where fewer make the same clusters: a rule may accept
+    /// only some of them.
     pub every: bool,
-    /// The folder to work in.
+    /// The folder to work in, if the user has named one.
     pub work: Option<std::path::PathBuf>,
 }
 
-/// One against all.
+/// How one file is compared with all others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MethodFind {
     /// The subject's signature.
     pub signature: MethodSignature,
-    /// The digest of its content: what is equal is marked.
+    /// The digest of its content, by which equal files are recognized.
     pub content: ContentDigest,
     /// The name that rows carry in `file`.
     pub name: PathText,
-    /// Which rows.
+    /// Which rows there are.
     pub limits: MethodLimits,
 }
 
-/// All against all.
+/// How all files are compared with each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MethodPairs {
-    /// What sorts, and what `min` bounds.
+    /// The score that sorts the rows, and that `min` bounds.
     pub score: MethodScore,
-    /// The figures of the rows are computed from the texts again.
+    /// Whether the figures of the rows are computed again from the texts.
     pub exact: bool,
-    /// Which rows.
+    /// Which rows there are.
     pub limits: MethodLimits,
 }
 
-/// Which rows there are. Files of equal bytes have one whatever the limits.
+/// Which rows there are. Files of equal bytes have a row whatever the limits are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MethodLimits {
-    /// From this score on; absent: the threshold of the method's paper. 0: whatever has anything in
-    /// common.
+    /// The least score. If it is absent, the threshold of the method's paper holds; 0 accepts files
+    /// that have anything in common.
     pub min: Figure,
-    /// For methods of chunks: with at least so many bytes in common chunks.
+    /// For methods of chunks, the fewest bytes in common chunks.
     pub min_shared: Option<u64>,
-    /// Only the first so many rows.
+    /// The most rows; the best ones stay.
     pub top: Option<u64>,
 }
 
@@ -103,12 +106,12 @@ pub struct MethodLimits {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MethodScore {
-    /// The paper's figure; where it depends on which file is asked about, the larger one.
+    /// The paper's figure. If it depends on which file is asked about, it is the larger of the two.
     #[default]
     Paper,
     /// The larger of both containments.
     Containment,
-    /// Shared over union.
+    /// What both files have over what either has.
     Resemblance,
 }
 
@@ -119,26 +122,26 @@ pub enum MethodRow {
     Find(MethodFindRow),
     /// Two similar files.
     Pair(MethodPairRow),
-    /// A file, by the place of its row a number in the sets.
+    /// A file. The place of its row is its number in the other rows.
     File(MethodFileRow),
     /// The collated sets.
     Sets(Collated),
     /// A line of the dump, in ASCII.
     Text(String),
-    /// Files with one sketch, by the places of their rows, ascending.
+    /// Files with equal sketches, by the places of their rows, ascending.
     Same(Vec<u32>),
-    /// Similar files, each the first of those with its sketch.
+    /// Two similar files, each the first of those with its sketch.
     Link(MethodLinkRow),
-    /// A shingle that was ignored.
+    /// An ignored shingle.
     Common(MethodCommonRow),
 }
 
-/// Similar files, by the places of their rows; `a` is the lesser.
+/// Two similar files, by the places of their rows; `a` is the lesser place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct MethodLinkRow {
-    /// One file.
+    /// The first file.
     pub a: u32,
-    /// The other.
+    /// The second file.
     pub b: u32,
     /// Their resemblance.
     pub score: Figure,
@@ -147,13 +150,13 @@ pub struct MethodLinkRow {
 /// A shingle that too many files have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MethodCommonRow {
-    /// Its value, hexadecimal.
+    /// Its value in hexadecimal.
     pub shingle: String,
     /// How many different sketches have it.
     pub documents: u64,
-    /// Its words, if they were found.
+    /// Its words, if a file that has it could be read.
     pub text: Option<String>,
-    /// How many shingles were ignored in all.
+    /// How many shingles were ignored altogether.
     pub all: u64,
 }
 
@@ -166,20 +169,20 @@ pub struct MethodFindRow {
     /// The similar file; of several hard links the least path.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// Whether both have equal bytes: no other relation has a word in the papers.
+    /// Whether both have equal bytes. The papers have no word for any other relation.
     #[serde(rename = "relation", serialize_with = "relation")]
     pub identical: bool,
     /// Always the bytes.
     pub layer: Layer,
-    /// How much of the subject is in this file; `null`: cannot be told.
+    /// How much of the subject is in this file; `null` if it is unknown.
     pub a_in_b: Fraction,
-    /// How much of this file is in the subject; `null`: cannot be told.
+    /// How much of this file is in the subject; `null` if it is unknown.
     pub b_in_a: Fraction,
-    /// Shared over union.
+    /// What both files have over what either has; `null` if it is unknown.
     pub resemblance: Fraction,
-    /// Bytes in common chunks; `null`: the method knows no chunks.
+    /// Bytes in common chunks; `null` if the method knows no chunks.
     pub shared_bytes: Option<u64>,
-    /// Where the estimates lie, of methods that say so.
+    /// The intervals of the estimates, if the method has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<MethodInterval>,
     /// The paper's figure.
@@ -188,15 +191,15 @@ pub struct MethodFindRow {
     pub size: u64,
 }
 
-/// Where estimates lie in 19 cases of 20.
+/// The intervals that contain the true values in 19 cases of 20.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct MethodInterval {
     /// The resemblance.
     pub resemblance: [Fraction; 2],
-    /// How much of the subject is in this file; absent: the method cannot tell.
+    /// How much of the subject is in this file; absent if the method does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub a_in_b: Option<[Fraction; 2]>,
-    /// How much of this file is in the subject; absent: the method cannot tell.
+    /// How much of this file is in the subject; absent if the method does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub b_in_a: Option<[Fraction; 2]>,
 }
@@ -204,28 +207,28 @@ pub struct MethodInterval {
 /// Two similar files; `a` has the lesser path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MethodPairRow {
-    /// One file.
+    /// The first file.
     #[serde(flatten, with = "fields::a")]
     pub a: PathText,
-    /// The other.
+    /// The second file.
     #[serde(flatten, with = "fields::b")]
     pub b: PathText,
-    /// What sorts: the paper's figure unless another is asked for.
+    /// The score that sorts: the paper's figure unless another one is asked for.
     pub score: Figure,
-    /// How much of a is in b; `null`: cannot be told.
+    /// How much of a is in b; `null` if it is unknown.
     pub a_in_b: Fraction,
-    /// How much of b is in a; `null`: cannot be told.
+    /// How much of b is in a; `null` if it is unknown.
     pub b_in_a: Fraction,
-    /// Shared over union.
+    /// What both files have over what either has; `null` if it is unknown.
     pub resemblance: Fraction,
-    /// Bytes in common chunks; `null`: the method knows no chunks.
+    /// Bytes in common chunks; `null` if the method knows no chunks.
     pub shared_bytes: Option<u64>,
-    /// Both have equal bytes. In JSON only if true.
+    /// Whether both have equal bytes. JSON has this only if it is true.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub identical: bool,
 }
 
-/// A file of the collated sets.
+/// A file of the scope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MethodFileRow {
     /// Its path.

@@ -123,7 +123,8 @@ impl ArraysFolder {
         None
     }
 
-    /// Removes a state that turned out to be damaged, so that it is made anew. Failures are ignored.
+    /// Removes a state that turned out to be damaged, so that it is made anew. Failures are
+    /// ignored.
     pub fn forget(&self) {
         drop(fs::remove_file(self.path.join(CURRENT)));
     }

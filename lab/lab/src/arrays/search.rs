@@ -141,8 +141,8 @@ fn look_up(
     Ok(made.into_iter().flatten().collect())
 }
 
-/// As [`pairs_on`], for documents that the arrays have, by their ascending numbers. Their values are
-/// read off the arrays, as many documents at a time as fit into memory.
+/// As [`pairs_on`], for documents that the arrays have, by their ascending numbers. Their values
+/// are read off the arrays, as many documents at a time as fit into memory.
 pub fn pairs_among(
     set: &MappedParts,
     numbers: &[u32],
@@ -185,8 +185,8 @@ pub(super) fn pairs_of_places(
     Ok(found)
 }
 
-/// As [`pairs_among`], by `count` processes, each for a range of the documents. If `count` is 1, this
-/// process does the work with all its threads.
+/// As [`pairs_among`], by `count` processes, each for a range of the documents. If `count` is 1,
+/// this process does the work with all its threads.
 pub fn pairs_in_shards(
     folder: &ArraysFolder,
     set: &MappedParts,

@@ -5,8 +5,8 @@
 //! way, with the same files: values by range for building, documents by range for searching
 //! (section 4.5).
 //!
-//! If one process fails, the whole work fails, and the standard error of that process is the reason.
-//! A process dies with the one that started it.
+//! If one process fails, the whole work fails, and the standard error of that process is the
+//! reason. A process dies with the one that started it.
 
 use std::ffi::OsString;
 use std::fs;

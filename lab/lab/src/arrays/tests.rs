@@ -67,7 +67,10 @@ proptest! {
     /// Merged batch by batch, with some leaving: the very bytes of arrays built from nothing, and
     /// the pairs of each two signatures by themselves.
     #[test]
-    fn merging_is_building_from_nothing(batches in prop::collection::vec(documents(), 1..4), gone in 0u32..5) {
+    fn merging_is_building_from_nothing(
+        batches in prop::collection::vec(documents(), 1..4),
+        gone in 0u32..5,
+    ) {
         let temp = tempfile::tempdir().expect("a folder");
         let step = ArraysFolder::new(temp.path(), "sorted5.test", "steps");
         let mut left = Documents::new();
@@ -79,7 +82,8 @@ proptest! {
             merged = Some(merge(&step, batch, &stays));
         }
         let merged = merged.expect("a batch");
-        let whole = merge(&ArraysFolder::new(temp.path(), "sorted5.test", "whole"), &left, &|_| true);
+        let whole = ArraysFolder::new(temp.path(), "sorted5.test", "whole");
+        let whole = merge(&whole, &left, &|_| true);
         prop_assert_eq!(bytes(&merged), bytes(&whole));
         prop_assert_eq!(bytes(&step.open().expect("the state")), bytes(&whole));
 
@@ -90,7 +94,8 @@ proptest! {
             let mut expected = Vec::new();
             for (b, other) in numbered.clone() {
                 for (a, one) in numbered.clone().take_while(|(a, _)| *a < b) {
-                    let Overlap { common, a: of_a, b: of_b } = overlap(&figures(one), &figures(other));
+                    let overlap = overlap(&figures(one), &figures(other));
+                    let Overlap { common, a: of_a, b: of_b } = overlap;
                     let figure = common as f64 / of_a.min(of_b).max(1) as f64;
                     if common > 0 && figure >= least {
                         expected.push(CommonChunks { a, b, common: common as u32 });
@@ -113,7 +118,7 @@ proptest! {
         most in 1u64..100,
     ) {
         let temp = tempfile::tempdir().expect("a folder");
-        let new: Vec<(u32, &MethodSignature)> = documents.iter().map(|(key, s)| (*key, s)).collect();
+        let new: Vec<_> = documents.iter().map(|(key, signature)| (*key, signature)).collect();
         let update = ArraysUpdate { bits: BITS, new: &new, shards: 1 };
         let folder = ArraysFolder::new(temp.path(), "sorted5.test", "one");
         let set = folder.update(&update, &|_| true).expect("arrays");

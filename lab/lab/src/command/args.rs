@@ -1,6 +1,6 @@
 //! Every option of `resemble-lab`. The doc comments are the help texts, and so the manual.
 //!
-//! Parsing only checks what can be checked without looking at the system.
+//! Parsing checks only what can be checked without looking at the system.
 
 mod eval;
 mod method;
@@ -20,37 +20,38 @@ pub(crate) use method::{GroupRules, MethodArgs};
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  something was found, or it is done
+  0  something was found, or the command did its work
   1  nothing was found
-  2  trouble: wrong usage, a method that cannot tell what is asked, or some files could
-     not be read (what was found is printed all the same)
+  2  trouble: wrong usage, a measure that the method does not have, or files that could
+     not be read (what was found is printed nevertheless)
 
-What each method keeps, can tell and takes for parameters: docs/methods.md.";
+docs/methods.md says what each method keeps, which measures it has and which parameters.";
 
 const FIND_EXAMPLES: &str = "\
 Examples:
   resemble lab find draft.txt --in archive --method sif
-      What resembles a draft, and lies in it, as sif (Manber 1994) tells it.
+      The files that are similar to a draft, by sif (Manber 1994).
   resemble lab find - --in docs --method shingle --format json < page.html
-      The same of any text, with the interval of each estimate (Broder et al. 1997).";
+      The same for any text, with the interval of each estimate (Broder et al. 1997).";
 
 const PAIRS_EXAMPLES: &str = "\
 Examples:
   resemble lab pairs archive --method mod --words 10 --rate 25
-      Pairs by one in 25 runs of ten words.
+      Pairs by a sample: one in 25 runs of ten words.
   resemble lab pairs theses --method sorted5 --bits 28 --shards 4 --exact
-      An inverted index by four processes; what it found is computed exactly (Kasprzak et al. 2008).
+      Four processes make an inverted index; the pairs that it finds are then computed exactly
+      (Kasprzak et al. 2008).
   resemble lab pairs --features sets.tsv --method sketch --n 200
-      Sets of features that another program made.";
+      Pairs of sets of features that another program made.";
 
 const GROUPS_EXAMPLES: &str = "\
 Examples:
   resemble lab groups archive --method sif --min 25%
       Groups as the paper of sif prints them.
   resemble lab groups docs --method shingle --contained 90%
-      Clusters out of core, of any number of texts; also what lies in another.
+      Clusters of any number of texts, larger than memory; also texts that are in another one.
   resemble lab groups src --method sif --where 'a.suffix = b.suffix and b.size < 2 * a.size'
-      Together only what a rule lets through.";
+      Groups of files that a rule accepts.";
 
 const DUMP_EXAMPLES: &str = "\
 Examples:
@@ -60,14 +61,14 @@ Examples:
 /// Ask by the published methods, exactly as their papers define them, and repeat the papers'
 /// experiments
 ///
-/// Files are read once; what a method keeps of them stays in a cache of the laboratory's own, so a
-/// second question reads nothing. No daemon is asked. Nothing of what is looked at is ever changed.
+/// Files are read once: the signature that a method makes of a file is cached by the laboratory, so
+/// a second question reads nothing. No daemon is asked. The files are never changed.
 #[derive(Debug, Parser)]
 #[command(name = "resemble-lab", bin_name = "resemble lab", version)]
 #[command(styles = STYLES, after_help = EXIT_CODES)]
 #[command(max_term_width = 100, disable_help_subcommand = true)]
 pub(crate) struct Cli {
-    /// What holds for all commands.
+    /// The options of all commands.
     #[command(flatten)]
     pub(crate) global: Global,
     /// The command.
@@ -80,13 +81,13 @@ pub(crate) struct Cli {
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
     /// `--state`.
-    #[arg(help = "The daemon's state folder [env: RESEMBLE_STATE]; only to leave it out")]
+    #[arg(help = "The daemon's state folder [env: RESEMBLE_STATE], which is never searched")]
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     state: Option<PathBuf>,
     /// Say nothing on standard error but errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
-    /// Say more: further columns, and what the cache does
+    /// Print further columns, and what the cache does
     #[arg(short, long, global = true)]
     verbose: bool,
     /// `--color`.
@@ -99,7 +100,7 @@ pub(crate) struct Global {
 }
 
 impl Global {
-    /// The same options of `resemble`, which asks no daemon.
+    /// The same options for `resemble`, told to ask no daemon.
     pub(crate) fn of_command(&self) -> CommandGlobal {
         CommandGlobal {
             socket: None,
@@ -128,10 +129,10 @@ pub(crate) enum Command {
     /// Print what the method keeps of each file
     #[command(after_help = DUMP_EXAMPLES)]
     Dump(DumpArgs),
-    /// Make the papers' experiments on any folder of texts
+    /// Repeat the papers' experiments on any folder of texts
     ///
-    /// Writes a page (Markdown), tables (CSV) and plots (SVG): our figures, to be held beside those
-    /// of the papers. The same on every run but for the times.
+    /// Writes a page (Markdown), tables (CSV) and plots (SVG) with figures to compare with those of
+    /// the papers. Every run gives the same figures, except for times.
     #[command(after_help = eval::EXAMPLES)]
     Eval(EvalArgs),
     /// Print a completion script for a shell
@@ -140,7 +141,7 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
-/// What is remembered of files that were read.
+/// The cache of signatures.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Cache")]
 pub(crate) struct CacheArgs {
@@ -153,7 +154,7 @@ pub(crate) struct CacheArgs {
 }
 
 impl CacheArgs {
-    /// The same options of `resemble`: methods look at bytes alone.
+    /// The same options for `resemble`. Methods look at bytes alone.
     pub(crate) const fn answering(self) -> Answering {
         Answering {
             chunk_size: None,
@@ -184,7 +185,7 @@ pub(crate) struct RowArgs {
 /// `find`
 #[derive(Debug, Args)]
 pub(crate) struct FindArgs {
-    /// Files to find similar ones of; - is standard input
+    /// Files to find similar ones for; - is standard input
     #[arg(value_name = "FILE", required_unless_present = "files_from")]
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
@@ -209,14 +210,14 @@ pub(crate) struct PairsArgs {
     /// What sorts the pairs, and what --min bounds
     #[arg(long, value_name = "SCORE", default_value = "paper")]
     pub(crate) score: ScoreArg,
-    /// Compare the sets of FILE instead of files, one a line: name, a tab, features
+    /// Compare the sets of features in FILE instead of files; a line is a name, a tab, features
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dirs", "files_from"])]
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) features: Option<PathBuf>,
     /// Read further names from a file, one a line; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub(crate) files_from: Option<PathBuf>,
-    /// Of sorted5: compute what the arrays found exactly, the paper's second step
+    /// For sorted5: compute the pairs that the arrays found exactly, as the paper's second step
     #[arg(long)]
     pub(crate) exact: bool,
     /// The method, and what becomes of its rows.
@@ -231,7 +232,7 @@ pub(crate) enum ScoreArg {
     Paper,
     /// The larger share of one file that is in the other.
     Containment,
-    /// What both have over what either has.
+    /// What both files have over what either has.
     Resemblance,
 }
 
@@ -251,25 +252,26 @@ pub(crate) struct GroupsArgs {
     /// Where to look
     #[arg(value_name = "ROOT", required = true, value_hint = ValueHint::DirPath)]
     pub(crate) roots: Vec<PathBuf>,
-    /// Of sif: ignore fingerprints that more than N files have; `half`: more than half of the files
+    /// For sif: ignore fingerprints that more than N files have, or with `half` more than half of
+    /// all files
     #[arg(long, value_name = "N", value_parser = values::degree)]
     pub(crate) degree: Option<Degree>,
-    /// Of shingle and super-shingle: work within SIZE of memory, on disk where that is not enough
+    /// For shingle and super-shingle: sort within SIZE of memory, and on disk if that is not enough
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub(crate) memory: Option<u64>,
     /// The method.
     #[command(flatten)]
     pub(crate) method: MethodArgs,
-    /// What may be together.
+    /// Which files may be in a group together.
     #[command(flatten)]
     pub(crate) rules: GroupRules,
-    /// Rows.
+    /// Which files take part, and which groups are shown.
     #[command(flatten)]
     pub(crate) selection: Selection,
-    /// Format.
+    /// How the groups are printed.
     #[command(flatten)]
     pub(crate) output: GroupsOutput,
-    /// What is remembered.
+    /// Which cache is used.
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
 }
@@ -289,7 +291,7 @@ pub(crate) struct GroupsOutput {
 /// Formats of groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GroupsFormat {
-    /// For people, as the paper of sif prints them.
+    /// For people, as in the paper of sif.
     Text,
     /// One object with parameters, groups and errors.
     Json,
@@ -300,7 +302,7 @@ pub(crate) enum GroupsFormat {
 /// `dump`
 #[derive(Debug, Args)]
 pub(crate) struct DumpArgs {
-    /// What lies under ROOT
+    /// Files, or directories whose files take part
     #[arg(value_name = "ROOT", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) roots: Vec<PathBuf>,
     /// The method.
@@ -309,7 +311,7 @@ pub(crate) struct DumpArgs {
     /// Write into FILE instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
-    /// What is remembered.
+    /// Which cache is used.
     #[command(flatten)]
     pub(crate) cache: CacheArgs,
 }

@@ -1,4 +1,5 @@
-//! Who answers: this process, from a cache of the laboratory's own beside that of `resemble`.
+//! Answers questions in this process, from a cache of the laboratory's own beside that of
+//! `resemble`.
 
 use std::path::Path;
 
@@ -19,10 +20,10 @@ use super::args::CacheArgs;
 use crate::error::{LabError, MethodError};
 use crate::method::{self, SignatureCache};
 
-/// The name of the cache.
+/// The file name of the cache.
 const CACHE: &str = "lab.redb";
 
-/// The files and what is known of them.
+/// The cache of the laboratory, open for one question.
 pub(super) struct Backend {
     local: Local,
 }
@@ -56,7 +57,7 @@ impl Backend {
         Ok(Self { local })
     }
 
-    /// What contents are digested with.
+    /// The parameters with which contents are digested.
     pub(super) const fn params(&self) -> &Params {
         self.local.params()
     }
@@ -66,7 +67,7 @@ impl Backend {
         self.local.refresh(ui, paths)
     }
 
-    /// What a method says. `subject`: the real path of the file that find asks about.
+    /// Asks a method. `subject` is the real path of the file that `find` is about.
     pub(super) fn ask(
         &self,
         ui: &Ui,
@@ -100,12 +101,12 @@ impl From<LabError> for CliError {
     }
 }
 
-/// Why a method cannot be asked this.
+/// The error of a question that the method refuses.
 pub(super) fn refused(error: impl Into<MethodError>) -> CliError {
     CliError::Other(Box::new(error.into()))
 }
 
-/// Says what is to be said when the rows were printed, and puts the cache in order.
+/// Prints the notes and the errors that follow the rows, and puts the cache in order.
 pub(super) fn end(
     ui: &mut Ui,
     backend: Option<Backend>,

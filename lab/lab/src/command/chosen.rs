@@ -41,7 +41,7 @@ pub(super) struct ChosenMethod {
     shards: Option<u32>,
 }
 
-/// What is asked for, if it makes sense.
+/// Reads the method and its parameters from the command line, and refuses what makes no sense.
 pub(super) fn chosen(args: &MethodArgs) -> CliResult<ChosenMethod> {
     let method = args.method;
     let anchors = match &args.anchors {
@@ -92,7 +92,7 @@ pub(super) fn chosen(args: &MethodArgs) -> CliResult<ChosenMethod> {
     })
 }
 
-/// The secret, as it was given or as a file holds it.
+/// The secret from the command line or from a file.
 fn seed(args: &MethodArgs) -> CliResult<Option<String>> {
     let Some(path) = &args.seed_file else {
         return Ok(args.seed.clone());
@@ -122,7 +122,7 @@ impl ChosenMethod {
         }
     }
 
-    /// `--min`, `--min-shared` and `--top`.
+    /// The limits of `--min`, `--min-shared` and `--top`.
     pub(super) fn limits(&self, selection: &Selection) -> CliResult<MethodLimits> {
         let has_chunks = matches!(self.method, Method::Tttd | Method::Bsw);
         if selection.min_shared.is_some() && !has_chunks {
@@ -158,7 +158,7 @@ fn read_file(path: &Path) -> CliResult<Vec<u8>> {
     fs::read(path).map_err(failed)
 }
 
-/// The `parameters` of documents.
+/// The `parameters` of an answer in JSON.
 #[derive(Serialize)]
 pub(super) struct Parameters {
     pub(super) method: &'static str,
@@ -174,7 +174,7 @@ pub(super) struct Parameters {
     pub(super) threshold_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) contained: Option<Figure>,
-    /// The commonest shingles of those that were ignored.
+    /// The commonest ignored shingles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ignored: Option<Vec<MethodCommonRow>>,
     #[serde(flatten)]
@@ -226,7 +226,7 @@ pub(super) fn pairs(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -
     let chosen = chosen(method_args)?;
     let score = MethodScore::from(args.score);
     method::check_score(&chosen.params, score).map_err(refused)?;
-    // Of sorted5 it is the paper's own second step.
+    // For sorted5 it is the second step of the paper.
     if args.exact && chosen.method != Method::Sorted5 {
         return Err(CliError::Usage(format!(
             "--exact is for the default measure; --method {} answers as its paper says",

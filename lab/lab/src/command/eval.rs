@@ -1,8 +1,8 @@
 //! `resemble lab eval`: the papers' experiments on any folder.
 //!
-//! The folder is read and never written; all files of a report go into the folder of `-o`. Most
-//! experiments are made on texts in memory, as many as `--max-bytes` allows; that of Broder et al.
-//! streams them all and works on disk, beside its report.
+//! The folder is only read; all files of a report go into the folder of `-o`. Most experiments use
+//! texts in memory, as many as `--max-bytes` allows. The experiment of Broder et al. streams all
+//! texts and works on disk, beside its report.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -20,7 +20,7 @@ use resemble_report::quote::quoted;
 
 use super::args::{EvalArgs, Experiment};
 
-/// What `all` runs, in the order of the index page: the folder of each, and the experiment.
+/// The experiments that `all` runs, in the order of the index page, each with its folder.
 const ALL: [(&str, Experiment); 6] = [
     ("sif", Experiment::Sif),
     ("broder", Experiment::Broder),
@@ -42,9 +42,7 @@ pub(super) fn run(ui: &mut Ui, args: &EvalArgs) -> CliResult {
     }
     let mut contents = format!(
         "# The papers on {}\n\nWhat each paper measured, made again on this folder. A folder for \
-         each \
-         has its tables and plots as files, and its \
-         part of this page.\n\n",
+         each has its tables and plots as files, and its part of this page.\n\n",
         args.folder.display()
     );
     let mut pages = String::new();
@@ -69,7 +67,7 @@ pub(super) fn run(ui: &mut Ui, args: &EvalArgs) -> CliResult {
     Ok(Outcome::Holds)
 }
 
-/// One experiment. `texts` are read once for all that need them.
+/// Runs one experiment. `texts` are read once for all experiments that need them.
 fn report(
     ui: &Ui,
     args: &EvalArgs,
@@ -82,7 +80,7 @@ fn report(
     let began = Instant::now();
     let clock = || began.elapsed().as_secs_f64();
     if experiment == Experiment::Broder {
-        // Texts that others needed are not held while every one is streamed.
+        // This experiment streams the texts, so those in memory for others are dropped.
         *texts = None;
         return streamed(args, folder, output, &clock);
     }
@@ -111,8 +109,7 @@ fn no_text(args: &EvalArgs) -> CliError {
     ))
 }
 
-/// The experiment that works on disk: in a folder of its own below the output, which goes in the
-/// end.
+/// Runs the experiment that works on disk, in a temporary folder below the output.
 fn streamed(
     args: &EvalArgs,
     folder: &Path,
@@ -142,11 +139,11 @@ fn streamed(
     Err(no_text(args))
 }
 
-/// What this process has used of the processor, in seconds, in the kernel too; 0 where that cannot
-/// be told.
+/// The processor time of this process and of the kernel on its behalf, in seconds; 0 if it is
+/// unknown.
 fn processor_seconds() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name in parentheses may hold anything.
+    // The name in parentheses may contain anything.
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let ticks: u64 = fields
         .split_whitespace()
@@ -157,7 +154,7 @@ fn processor_seconds() -> f64 {
     ticks as f64 / 100.0
 }
 
-/// The most memory that this process has had, in bytes.
+/// The most memory that this process has used so far, in bytes.
 fn peak() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;

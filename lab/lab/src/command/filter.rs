@@ -1,9 +1,9 @@
-//! `--filter-cmd`: a program of the user's decides which files may be together.
+//! `--filter-cmd`: a program of the user decides which files may be in a group together.
 //!
-//! It is run once by `sh -c`, reads a line for each two files that are similar, and prints those
-//! lines again that are to stay: `grep -v old/` is such a program. A line is two names with a tab
-//! between; tab, newline and backslash in names are `\t`, `\n` and `\\`. Exit codes 0 and 1 are an
-//! answer (`grep` ends with 1 where nothing stays).
+//! `sh -c` runs the program once. It reads a line for each two similar files and prints those lines
+//! again that it accepts, as `grep -v old/` does. A line is two names separated by a tab; tab,
+//! newline and backslash in names are `\t`, `\n` and `\\`. Exit codes 0 and 1 count as an answer
+//! (`grep` ends with 1 if it prints nothing).
 
 use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
@@ -12,10 +12,10 @@ use std::process::{Command, Stdio};
 use resemble_cli::error::{CliError, CliResult};
 use resemble_report::table::{Field, Style, write_row};
 
-/// A pair of files by their places.
+/// Two files, by their places.
 pub(super) type FilePair = (u32, u32);
 
-/// The pairs that the program lets through. `name`: what a file is called.
+/// The pairs that the program accepts. `name` gives the name of a file.
 pub(super) fn run<'a>(
     command: &str,
     pairs: &HashSet<FilePair>,
@@ -44,10 +44,10 @@ pub(super) fn run<'a>(
     let stdin = child.stdin.take();
     let mut output = Vec::new();
     let read = std::thread::scope(|scope| {
-        // A program that prints while it reads must not wait for us.
+        // The program may print while it reads, so its input is written by a thread of its own.
         scope.spawn(|| {
             if let Some(mut stdin) = stdin {
-                // Whoever closes its input has seen enough: what it did not print does not stay.
+                // A program may close its input early; the lines that it did not print are refused.
                 stdin.write_all(&input).unwrap_or_default();
             }
         });

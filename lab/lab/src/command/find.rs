@@ -1,7 +1,7 @@
 //! `find`.
 //!
-//! The subject is signed before the question is asked, so that standard input and a file outside of
-//! every scope go the way of all others.
+//! The subject is signed before the question is asked. So standard input and a file outside of the
+//! scope are compared like any other file.
 
 use std::fs;
 use std::io::{self, Read};
@@ -111,7 +111,7 @@ fn note_too_small(ui: &mut Ui, file: &Path, signed: &SignedFile, method: Method)
     }
 }
 
-/// The subject of a find, and where it is; the outer error is the file's own.
+/// The signature of a subject and its real path. The outer error is one of the file itself.
 #[allow(clippy::type_complexity)]
 fn sign(
     file: &Path,

@@ -1,8 +1,9 @@
-//! `groups`: groups as the paper of sif prints them, clusters by similar pairs for the other
+//! `groups`: groups as the paper of sif prints them, and clusters by similar pairs for the other
 //! methods.
 //!
-//! Whoever answers hands over what shares what; thresholds, rules and interesting sets are worked
-//! out here. So all of them cost a moment: sif's collated sets are accepted, and nothing is read again.
+//! The answer says which files share what; thresholds, rules and interesting sets are applied here.
+//! So another threshold or rule costs a moment only: sif's collated sets are cached, and no file is
+//! read again.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -121,7 +122,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     end(ui, backend, &header, &errors, args.selection.top)
 }
 
-/// Whether groups are clusters out of core.
+/// Whether the groups of this method are clusters out of core.
 const fn is_clustered(chosen: &ChosenMethod) -> bool {
     matches!(chosen.method, Method::Shingle | Method::SuperShingle)
 }
@@ -134,7 +135,7 @@ fn figure_of(share: Fraction) -> Figure {
     )
 }
 
-/// What groups are made of.
+/// The question whose answer groups are made of.
 fn question(
     chosen: &ChosenMethod,
     args: &GroupsArgs,
@@ -168,7 +169,7 @@ fn question(
     Ok(MethodQuestion::Clusters(clusters))
 }
 
-/// The commonest shingles of those that were ignored.
+/// Prints the commonest ignored shingles.
 fn print_common(ui: &mut Ui, args: &GroupsArgs, grouping: &GroupsAnswer) -> CliResult<()> {
     let Some(first) = grouping.common.first() else {
         return Ok(());
@@ -190,7 +191,7 @@ fn print_common(ui: &mut Ui, args: &GroupsArgs, grouping: &GroupsAnswer) -> CliR
     ui.lines(&lines, b'\n')
 }
 
-/// Refuses what makes no sense before any file is looked at.
+/// Refuses options that the method does not have, before any file is looked at.
 fn check(chosen: &ChosenMethod, args: &GroupsArgs) -> CliResult<()> {
     if args.memory.is_some() && !is_clustered(chosen) {
         return Err(CliError::Usage(format!(
@@ -223,7 +224,7 @@ fn check(chosen: &ChosenMethod, args: &GroupsArgs) -> CliResult<()> {
     Ok(())
 }
 
-/// From how many files on a set of sif is no evidence.
+/// The number of files above which fingerprints of sif that they share are no evidence.
 fn most_members(args: &GroupsArgs, files: usize) -> Option<u32> {
     use resemble_proto::message::Degree;
     match args.degree? {
@@ -264,7 +265,8 @@ fn groups(
     };
     let by_rules = |a: u32, b: u32| rules.accept(&facts(a), &facts(b));
     if let Some(command) = &args.rules.filter_cmd {
-        // Whatever could be together is asked about, then grouped again with the answers.
+        // The first grouping collects the pairs that could be in a group, to ask the program about
+        // them; the second one groups with its answers.
         let candidates: RefCell<HashSet<FilePair>> = RefCell::default();
         let collect = |a: u32, b: u32| {
             let may = by_rules(a, b);
@@ -442,7 +444,7 @@ fn document<R: Serialize>(
 }
 
 impl Parameters {
-    /// The threshold as figure 3 of the paper has it.
+    /// The threshold in the words of figure 3 of the paper.
     fn minimum(&self) -> String {
         match (self.threshold.value(), self.threshold_bytes) {
             (Some(least), _) => format!("Minimum similarity = {}%", least * 100.0),

@@ -1,5 +1,6 @@
-//! Anchors for a folder (Manber 1994, section 2): strings that are "quite common but not too
-//! common", one hit in about 200 bytes. The file is for `--method sif-anchors --anchors FILE`.
+//! Picks anchors for a folder (Manber 1994, section 2): strings that are "quite common but not too
+//! common", with one hit in about 200 bytes. Their file is for `--method sif-anchors --anchors
+//! FILE`.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::error::{LabError, MethodError};
 /// "On the average, one fingerprint was generated for about every 200 bytes of text."
 const EVERY: u32 = 200;
 
-/// The whole of it; the file is `anchors.txt`.
+/// Makes the page; the file of the anchors is `anchors.txt`.
 pub fn report(collection: &Collection) -> Result<Page, LabError> {
     let window = AnchorParams::default().window;
     let picked = pick(&collection.texts, EVERY, window);
@@ -51,7 +52,7 @@ pub fn report(collection: &Collection) -> Result<Page, LabError> {
             percent(without as f64 / collection.texts.len().max(1) as f64),
         ]);
     }
-    let text = "In anchors.txt, one a line. After a find the 50 bytes behind it are passed over.";
+    let text = "In anchors.txt, one on each line. After a hit the next 50 bytes are skipped.";
     Ok(Page {
         name: "anchors".to_owned(),
         title: "Anchors for sif (Manber 1994)".to_owned(),

@@ -1,8 +1,8 @@
 //! Broder, Glassman, Manasse & Zweig 1997, *Syntactic clustering of the Web*: "Status", on any
 //! folder.
 //!
-//! The folder is streamed: names, sketches and pairs are in files of the work folder, and of a
-//! document some 100 bytes are in memory. Experiments that need texts take those of a bounded
+//! The folder is streamed: names, sketches and pairs are in files of the work folder, and some 100
+//! bytes of each document are in memory. Sections that need texts take those of a bounded
 //! [`Collection`].
 
 mod estimates;
@@ -23,13 +23,13 @@ use super::{Clock, Collection, Page};
 use crate::error::{LabError, PhaseError};
 use crate::phases::{ClusterBatch, ClusterPlan, Clusters, Eliminated, PhaseResults, Policy};
 
-/// What is measured besides figures.
+/// How time and memory are measured.
 pub struct Meters<'a> {
-    /// Seconds since some moment.
+    /// Returns the seconds since some fixed moment.
     pub wall: Clock<'a>,
-    /// Seconds of the processor that this process has used.
+    /// Returns the processor time of this process, in seconds.
     pub cpu: Clock<'a>,
-    /// The most memory that it has had, in bytes; `None`: it cannot be told.
+    /// Returns the most memory that the process has used, in bytes; `None` if it is unknown.
     pub peak: &'a dyn Fn() -> Option<u64>,
 }
 
@@ -39,7 +39,7 @@ impl std::fmt::Debug for Meters<'_> {
     }
 }
 
-/// One phase: processor and wall seconds, bytes that were sorted on disk, bytes of what it keeps.
+/// The costs of one phase: processor and wall seconds, bytes sorted on disk, bytes of its file.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stage {
     cpu: f64,
@@ -61,7 +61,7 @@ fn timed<T>(
     Ok(done)
 }
 
-/// What came of the whole folder.
+/// The results for the whole folder.
 struct ClusteredFolder {
     totals: stream::FolderTotals,
     stages: [Stage; 6],
@@ -70,7 +70,7 @@ struct ClusteredFolder {
     distinct: u64,
     formed: u64,
     pairs: u64,
-    kept: PhaseResults,
+    results: PhaseResults,
     clusters: Clusters,
     names: DocumentNames,
 }
@@ -129,12 +129,12 @@ fn failed(path: &Path, source: std::io::Error) -> LabError {
     PhaseError::Folder { path, source }.into()
 }
 
-/// The whole of it; none of a folder without texts. `work` is a folder for what does not fit into
-/// `memory` bytes; nothing stays there.
+/// Makes the page; there is none for a folder without texts. `work` is a folder for data that does
+/// not fit into `memory` bytes; nothing stays there.
 ///
 /// # Errors
 ///
-/// If the folder cannot be listed or the work folder not be written.
+/// If the folder cannot be listed, or the work folder cannot be written.
 pub fn report(
     folder: &Path,
     work: &Path,
@@ -180,8 +180,8 @@ fn sections(
         further::commonest(&mut whole, &plan)?,
     ];
     sections.push(further::by_super_shingles(&whole, work, &plan, meters)?);
-    sections.push(supers::recall(&whole.kept, whole.pairs)?);
-    // Texts that fit into memory, for what needs them.
+    sections.push(supers::recall(&whole.results, whole.pairs)?);
+    // Texts that fit into memory, for the sections that need them.
     let collection = Collection::read(folder, most_bytes.min(memory / 4))?;
     sections.push(supers::blindness(&collection)?);
     sections.push(estimates::section(&collection)?);
@@ -213,7 +213,7 @@ fn sections(
     }))
 }
 
-/// The four phases, one by one.
+/// Runs the four phases one by one.
 fn phases(
     folder: &Path,
     work: &Path,
@@ -240,12 +240,12 @@ fn phases(
     stages[1].sorted = sorted.iter().take(3).sum();
     stages[2].sorted = sorted.get(3).copied().unwrap_or(0);
     stages[4].sorted = sorted.get(4).copied().unwrap_or(0);
-    let (kept, clusters) = timed(meters, &mut stages[5], || {
-        let kept = PhaseResults::open(&place, plan)?;
-        let clusters = kept.cluster(&Policy::PAPER, &mut |_| ())?;
-        Ok((kept, clusters))
+    let (results, clusters) = timed(meters, &mut stages[5], || {
+        let results = PhaseResults::open(&place, plan)?;
+        let clusters = results.cluster(&Policy::PAPER, &mut |_| ())?;
+        Ok((results, clusters))
     })?;
-    let [_, _, shingles, triples, _] = kept.bytes()?;
+    let [_, _, shingles, triples, _] = results.bytes()?;
     (stages[2].file, stages[4].file) = (shingles, triples);
     Ok(ClusteredFolder {
         totals,
@@ -255,7 +255,7 @@ fn phases(
         distinct,
         formed,
         pairs,
-        kept,
+        results,
         clusters,
         names,
     })

@@ -2,8 +2,8 @@
 //! management*: sections 3 to 6 and 8, figures 1 to 8 and 11, table 1. Figures 9 and 10 and table
 //! 2: [`super::short_texts`].
 //!
-//! The corpus with known changes is made by [`resemble_methods::changes`]: the places of i changes
-//! are among those of i + 1, so a curve is about one text that is edited on and on.
+//! [`resemble_methods::changes`] makes the corpus with known changes. The places of i changes are
+//! among those of i + 1 changes, so each curve is about one text that is edited more and more.
 
 use resemble_methods::changes::{Edit, Spread, edited};
 use resemble_methods::{Method, MethodParams, MethodSignature, Signer, score};
@@ -15,24 +15,24 @@ use super::{
 use crate::error::LabError;
 use resemble_query::parallel::in_parallel;
 
-/// Documents of the research corpus: 100 reports of 9 to 540 KB.
+/// How many documents the research corpus has: 100 reports of 9 to 540 KB.
 const DOCUMENTS: usize = 100;
 
-/// Sizes of these, bytes.
+/// The sizes of these documents, in bytes.
 const SIZES: std::ops::RangeInclusive<usize> = 9_000..=540_000;
 
-/// Changes that are looked at: `0` is the document itself.
+/// The numbers of changes that are looked at, besides the unchanged document.
 const CHANGES: [usize; 18] = [
     1, 2, 3, 4, 5, 7, 10, 13, 16, 19, 22, 25, 28, 31, 35, 40, 45, 50,
 ];
 
-/// Windows of figure 2, bytes.
+/// The windows of figure 2, in bytes.
 const WINDOWS: [u32; 7] = [5, 10, 20, 40, 60, 80, 100];
 
-/// What all draws at random begin with.
+/// The seed of all random numbers.
 const SEED: u64 = 2009;
 
-/// The whole of it.
+/// Makes the page.
 pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabError> {
     let documents = collection.of_sizes(SIZES, DOCUMENTS);
     let sizes: Vec<f64> = documents
@@ -88,7 +88,7 @@ fn figure_1(sizes: &[f64], rate: u32) -> Section {
     Section::new("Figure 1: the corpus", text).plot(plot)
 }
 
-/// B is the first quarter of A: section 2, table 1.
+/// Section 2, table 1: B is the first quarter of A.
 fn table_1(documents: &[&Text]) -> Result<Section, LabError> {
     let columns = [
         "method",
@@ -128,10 +128,10 @@ fn table_1(documents: &[&Text]) -> Result<Section, LabError> {
         ]);
     }
     let text = "B is the first quarter of A; means over all documents. All of B is in A, and the \
-        resemblance is 25 %, or more where texts repeat themselves. `Mod_n` and `BSW_n` tell the \
-        containment; of `Min_n` and `Sketch_n` it is refused, as the paper's table says \
+        resemblance is 25 %, or more where texts repeat themselves. `Mod_n` and `BSW_n` know the \
+        containment; for `Min_n` and `Sketch_n` it is refused, as the paper's table says \
         (\"Containment: no\").";
-    Ok(Section::new("Table 1: what can be told", text).table(table))
+    Ok(Section::new("Table 1: what each method can measure", text).table(table))
 }
 
 /// For each method the similarity of each document after each number of changes:
@@ -181,7 +181,7 @@ fn after_changes(
     Ok(all)
 }
 
-/// Means over the documents as a curve.
+/// The means over the documents as a curve.
 fn curve(of_method: &[Vec<f64>]) -> Vec<(f64, f64)> {
     let start = std::iter::once((0.0, 100.0));
     let means = CHANGES.iter().zip(of_method);
@@ -264,10 +264,10 @@ fn strangers(params: &MethodParams, documents: &[&Text]) -> Result<(Vec<f64>, us
     Ok((above, pairs))
 }
 
-/// What share of the values is at most so much.
+/// The cumulative distribution of the values.
 fn cdf(values: &[f64]) -> Vec<(f64, f64)> {
     let count = values.len().max(1) as f64;
-    // Some hundred points say as much as thousands.
+    // A few hundred points say as much as thousands.
     let every = values.len().div_ceil(300).max(1);
     (0..values.len())
         .filter(|at| at % every == 0 || at + 1 == values.len())
@@ -378,7 +378,7 @@ fn figures_5_and_6(documents: &[&Text]) -> Result<Section, LabError> {
         for (&n, values) in ns.iter().zip(&all) {
             means.curve(name(method, n), curve(values));
             let Some(last) = values.last() else { continue };
-            // About what is to be expected of a document of its size: the mean of its neighbours.
+            // What is expected of a document of its size, about: the mean of its neighbours.
             let around = |at: usize| {
                 let from = at.saturating_sub(5);
                 mean(&last[from..(at + 6).min(last.len())])

@@ -1,4 +1,4 @@
-//! The texts of a folder.
+//! The texts of a folder, in memory.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use resemble_query::{AskError, bytes_of};
 /// A text of the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
-    /// Its path below the folder, as text.
+    /// Its path below the folder.
     pub name: String,
     /// Its bytes.
     pub bytes: Vec<u8>,
@@ -28,21 +28,21 @@ impl AsRef<[u8]> for Text {
 /// The texts of a folder, each content once.
 #[derive(Clone, Debug, Default)]
 pub struct Collection {
-    /// In the order of the digests of their names: any first so many are a sample, the same on
-    /// every run.
+    /// The texts in the order of the digests of their names. So the first texts, however many, are
+    /// a sample that is the same on every run.
     pub texts: Vec<Text>,
-    /// Files that are no text, or empty.
+    /// How many files are not text, or empty.
     pub others: u64,
-    /// Texts that equal another one.
+    /// How many texts equal another one.
     pub equal: u64,
-    /// Texts that were left out because there were enough bytes.
+    /// How many files were left out because there were enough bytes.
     pub left: u64,
-    /// Files that could not be read.
+    /// How many files could not be read.
     pub unreadable: u64,
 }
 
 impl Collection {
-    /// Reads the regular files below a folder, no links followed, until there are so many bytes.
+    /// Reads the regular files below a folder until there are `most_bytes`. Links are not followed.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl Collection {
         Ok(collection)
     }
 
-    /// The first `most` texts of these sizes, smallest first.
+    /// The first `most` texts of these sizes, in the order of their sizes.
     pub fn of_sizes(&self, sizes: std::ops::RangeInclusive<usize>, most: usize) -> Vec<&Text> {
         let fit = self
             .texts
@@ -98,16 +98,16 @@ impl Collection {
         chosen
     }
 
-    /// All bytes.
+    /// The size of all texts, in bytes.
     pub fn bytes(&self) -> u64 {
         self.texts.iter().map(|text| text.bytes.len() as u64).sum()
     }
 
-    /// What it is, for the head of a report.
+    /// Describes the collection for the head of a report.
     pub fn describe(&self) -> String {
         format!(
-            "{} texts of {:.1} MB, each content once; beside them {} equal ones, {} files that \
-             are no text or empty, {} left out by --max-bytes, {} unreadable.",
+            "{} texts of {:.1} MB, each content once; besides {} equal ones, {} files that are \
+             not text or empty, {} left out by --max-bytes, {} unreadable.",
             self.texts.len(),
             self.bytes() as f64 / 1e6,
             self.equal,
@@ -118,7 +118,7 @@ impl Collection {
     }
 }
 
-/// The regular files below a folder; what cannot be listed below it is left out.
+/// Lists the regular files below a folder. Folders below it that cannot be listed are left out.
 fn list(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     let mut waiting = vec![folder.to_owned()];
     let mut is_first = true;

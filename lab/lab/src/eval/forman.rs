@@ -1,6 +1,6 @@
 //! Forman, Eshghi & Chiocchetti 2005, *Finding similar files in large document repositories*: the
-//! table of section 3 at chunks of 5000, 1000 and 100 bytes, TTTD beside the sliding window, and
-//! footnote 2.
+//! table of section 3 with chunks of 5000, 1000 and 100 bytes, TTTD compared with the sliding
+//! window, and footnote 2.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,18 +14,18 @@ use crate::error::LabError;
 use crate::method::RowThreshold;
 use crate::method::all_pairs::all_pairs;
 
-/// Mean sizes of chunks, bytes: the paper's table, and the mean it recommends.
+/// Mean sizes of chunks in bytes: those of the paper's table, and the mean that it recommends.
 const SIZES: [u32; 4] = [5000, 1015, 1000, 100];
 
-/// PairSet of files that are compared both ways for footnote 2.
+/// How many pairs of files are compared both ways for footnote 2.
 const COMPARED: usize = 200_000;
 
-/// What all draws at random begin with.
+/// The seed of all random numbers.
 const SEED: u64 = 2005;
 
 type PairSet = BTreeSet<(usize, usize)>;
 
-/// One way to cut, result at.
+/// The results of one way to cut.
 struct ChunkingResult {
     method: Method,
     size: u32,
@@ -35,15 +35,15 @@ struct ChunkingResult {
     analysis: f64,
     partition: f64,
     pruned: f64,
-    /// Chunks that more than one file has.
+    /// How many chunks more than one file has.
     shared: usize,
-    /// Files that the most common of these is in.
+    /// How many files have the most common of these.
     most_shared: usize,
-    /// Connected components of more than one file.
+    /// How many connected components have more than one file.
     parts: usize,
 }
 
-/// The whole of it.
+/// Makes the page.
 pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabError> {
     let mut all = Vec::new();
     for size in SIZES {
@@ -85,7 +85,7 @@ fn look(
     let start = clock();
     let pairs = all_pairs(&params, &signatures, &threshold)?;
     let analysis = clock() - start;
-    // Section 2.5: sort by chunk, drop those of one file and the ubiquitous, connect what is left.
+    // Section 2.5: sort by chunk, drop chunks of one file and ubiquitous ones, connect the others.
     let start = clock();
     let mut entries: Vec<(u64, u32)> = (0u32..)
         .zip(&signatures)
@@ -277,7 +277,7 @@ fn merging(all: &[ChunkingResult], clock: Clock<'_>) -> Section {
         if signatures.len() < 2 {
             continue;
         }
-        // One file against many, as an analysis does it: its table is built once.
+        // One file against many, as an analysis does it, so its hash table is built once.
         let mut random = Random(SEED);
         let (mut merging, mut hashing, mut compared, mut bytes) = (0.0, 0.0, 0, [0u64; 2]);
         let each = signatures.len().min(1000);

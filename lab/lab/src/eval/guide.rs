@@ -1,8 +1,9 @@
-//! What window and what rate to take for a folder: the reasoning of Cherkasova et al. 2009 on its
-//! own figures.
+//! Which window and which rate to take for a folder: the reasoning of Cherkasova et al. 2009, with
+//! figures of the folder.
 //!
-//! The formulas are in [`resemble_methods::guide`]; here is what goes into them: sizes, and how
-//! much unrelated pairs of the folder's texts overlap at each window, by `Mod_n` with a small n.
+//! The formulas are in [`resemble_methods::guide`]. Their input comes from here: the sizes of the
+//! texts, and how much unrelated texts of the folder overlap with each window, by `Mod_n` with a
+//! small n.
 
 use resemble_methods::guide::{FEW, Strangers, TOLERATED, WANTED, advise, resemblance_after};
 use resemble_methods::{Method, MethodSignature, Signer};
@@ -13,16 +14,16 @@ use super::{
 };
 use crate::error::LabError;
 
-/// Texts that strangers are looked for among.
+/// Among how many texts unrelated pairs are looked for.
 const TEXTS: usize = 400;
 
-/// Pairs of them.
+/// How many pairs of them are looked at.
 const PAIRS: usize = 4000;
 
-/// Windows, bytes.
+/// The windows that are compared, in bytes.
 const WINDOWS: [u32; 8] = [5, 10, 15, 20, 30, 40, 60, 100];
 
-/// The whole of it.
+/// Makes the page.
 pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabError> {
     let texts: Vec<&Text> = collection
         .texts
@@ -56,7 +57,7 @@ pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabErro
         "mean resemblance, %",
     );
     plot.log_y = true;
-    // Whoever is alike with large windows is no stranger: these pairs say nothing of a window.
+    // Pairs that are similar with a large window are related and say nothing about windows.
     let related = sign_all(&windowed(Method::Mod, 100, 4)?, &texts)?;
     let params = windowed(Method::Mod, 100, 4)?;
     let strange: Vec<(usize, usize)> = pairs

@@ -1,8 +1,7 @@
 //! Kasprzak, Brandejs, Křipač & Šmerk 2008, *Distributed system for discovering similar documents*.
 //!
-//! What the figures are held against is the exact similarity: chunks known by 64 bits, each pair
-//! counted in lists in memory. Arrays are files in a folder of their own that goes when the
-//! experiment is over.
+//! The figures are compared with exact similarities: chunks are identified by 64 bits, and the
+//! common chunks of each pair are counted in memory. Arrays are files in a temporary folder.
 
 mod errors;
 mod stages;
@@ -21,47 +20,47 @@ use crate::error::{LabError, MethodError};
 use crate::method::sorted::real_chunks;
 use resemble_query::parallel::in_parallel;
 
-/// Distinct chunks for each value of the hash in the paper: 445,000,000 over 2^24.
+/// How many distinct chunks the paper has for each value of the hash: 445,000,000 over 2^24.
 const PAPERS_LOAD: f64 = 26.5;
 
 /// Section 3.1: "only pairs of documents with the similarity of at least 1 %".
 const THRESHOLD: f64 = 0.01;
 
-/// The texts and their chunks.
+/// The texts of the experiment and their chunks.
 struct Corpus<'a> {
     collection: &'a Collection,
-    /// Of each text its distinct chunks, by 64 bits, ascending.
+    /// The distinct chunks of each text, as 64 bits of their hashes, ascending.
     chunks: Vec<Vec<u64>>,
-    /// Distinct chunks of all.
+    /// How many distinct chunks all texts have.
     distinct: u64,
     scratch: &'a Path,
 }
 
 impl Corpus<'_> {
-    /// (chunk, document) pairs.
+    /// How many (chunk, document) pairs there are.
     fn postings(&self) -> u64 {
         self.chunks.iter().map(|chunks| chunks.len() as u64).sum()
     }
 
-    /// The paper's 24; of a small folder 16, which costs no 64 MiB each time.
+    /// The paper's 24, or 16 for a small folder, which saves 64 MiB each time.
     const fn bits(&self) -> u32 {
         if self.distinct < SMALL { 16 } else { 24 }
     }
 
-    /// Those of these n that are worth their arrays.
+    /// Those of these n whose arrays are not too large for the folder.
     fn worth(&self, bits: &[u32]) -> Vec<u32> {
         let most = if self.distinct < SMALL { 20 } else { 28 };
         bits.iter().copied().filter(|bits| *bits <= most).collect()
     }
 
-    /// The n with about as many chunks for each value as the paper has with 24.
+    /// The n that gives about as many chunks for each value as the paper has with 24.
     fn papers_bits(&self) -> u32 {
         let bits = (self.distinct as f64 / PAPERS_LOAD).max(1.0).log2().round();
         (bits as u32).clamp(8, self.bits())
     }
 }
 
-/// Below so many distinct chunks 24 bits say nothing that 16 do not.
+/// With fewer distinct chunks than this, 24 bits show nothing that 16 do not.
 const SMALL: u64 = 1 << 16;
 
 /// A folder that goes.
@@ -73,14 +72,14 @@ impl Drop for Scratch {
     }
 }
 
-/// The whole of it.
+/// Makes the page.
 pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabError> {
     use std::hash::{BuildHasher, Hasher};
     let random = std::hash::RandomState::new().build_hasher().finish();
     let scratch = Scratch(std::env::temp_dir().join(format!("resemble-eval-{random:016x}")));
     resemble_mapped::private_folder(&scratch.0).map_err(crate::arrays::ArraysError::from)?;
     let params = params(24, ChunkHashing::Md5)?;
-    // By 64 bits, whatever n.
+    // These are 64 bits of the hashes, whatever n is.
     let chunks = chunks_of(&params, collection)?;
     let mut all: Vec<u64> = chunks.iter().flatten().copied().collect();
     all.sort_unstable();
@@ -105,7 +104,7 @@ pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabErro
         words::hashes(&corpus, clock)?,
         words::forms(&corpus)?,
         words::dictionary(&corpus, clock)?,
-        Section::new("Repeat", "`resemble eval kasprzak FOLDER -o OUT`"),
+        Section::new("Repeat", "`resemble lab eval kasprzak FOLDER -o OUT`"),
     ];
     Ok(Page {
         name: "kasprzak".to_owned(),
@@ -142,14 +141,14 @@ fn chunks_of(params: &MethodParams, collection: &Collection) -> Result<Vec<Vec<u
     Ok(all.into_iter().map(|(_, chunks)| chunks).collect())
 }
 
-/// What is kept of texts with these chunks at n bits.
+/// The signatures, at n bits, of texts with these chunks.
 fn signatures(bits: u32, chunks: &[Vec<u64>]) -> Result<Vec<MethodSignature>, LabError> {
     let params = params(bits, ChunkHashing::Md5)?;
     let one = |chunks: &Vec<u64>| select(&params, &Features::of_values(chunks.iter().copied()));
     Ok(chunks.iter().map(one).collect())
 }
 
-/// The arrays of these documents in a folder of their own, made from nothing.
+/// Makes the arrays of these documents in a new folder.
 fn arrays(
     scratch: &Path,
     name: &str,
@@ -179,7 +178,7 @@ fn merge<'a>(
     Ok(folder.update(&update, stays)?)
 }
 
-/// All of them, to be looked up.
+/// The values of all documents, to be looked up.
 fn lists(signatures: &[MethodSignature]) -> DocumentValues {
     DocumentValues::of((0..).zip(signatures))
 }

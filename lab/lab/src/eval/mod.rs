@@ -1,13 +1,14 @@
-//! The experiments of the papers, on any folder of texts: `resemble eval`.
+//! The experiments of the papers, on any folder of texts: `resemble lab eval`.
 //!
 //! ```text
-//! folder ─► collection ─► experiment (texts in, figures out) ─► Page ─► tables (CSV), plots (SVG), one page
+//! folder ─► collection ─► experiment (texts in, figures out) ─► Page
+//! Page ─► tables (CSV), plots (SVG), one page (Markdown)
 //! ```
 //!
-//! Experiments read nothing and write nothing (that of Kasprzak et al., who measure files, writes
-//! into a folder of its own); what they draw at random they draw from a fixed seed, so that all but
-//! the times of a report are the same on every run and machine. Times come from a [`Clock`] that is
-//! handed in; the tables that hold them say so.
+//! Experiments neither read nor write files. (That of Kasprzak et al., who measure files, writes
+//! into a temporary folder, and that of Broder et al. streams its texts.) Random numbers come from
+//! a fixed seed, so all figures of a report except the times are the same on every run and machine.
+//! Times come from a [`Clock`] that is handed in, and the tables with times say so.
 
 pub mod anchors;
 pub mod broder;
@@ -27,10 +28,10 @@ use resemble_methods::{Judged, Method, MethodParams, MethodSignature, Settings, 
 use crate::error::{LabError, MethodError};
 use resemble_query::parallel::in_parallel;
 
-/// Seconds since some moment.
+/// Returns the seconds since some fixed moment.
 pub type Clock<'a> = &'a (dyn Fn() -> f64 + Sync);
 
-/// Random numbers: splitmix64 (Steele, Lea & Flood 2014).
+/// A generator of random numbers: splitmix64 (Steele, Lea & Flood 2014).
 #[derive(Clone, Debug)]
 pub(crate) struct Random(pub(crate) u64);
 
@@ -43,13 +44,13 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// Below `limit`, which is at least 1.
+    /// A number below `limit`, which is at least 1.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
         ((u128::from(self.next()) * limit as u128) >> 64) as usize
     }
 }
 
-/// A method with one window and one n.
+/// A method with this window and this n.
 fn windowed(method: Method, window: u32, n: u32) -> Result<MethodParams, LabError> {
     let settings = Settings {
         window: Some(window),
@@ -59,7 +60,7 @@ fn windowed(method: Method, window: u32, n: u32) -> Result<MethodParams, LabErro
     Ok(MethodParams::new(method, &settings).map_err(MethodError::from)?)
 }
 
-/// A method with one rate.
+/// A method with this rate.
 fn rated(method: Method, rate: u32) -> Result<MethodParams, LabError> {
     let settings = Settings {
         rate: Some(rate),
@@ -68,7 +69,7 @@ fn rated(method: Method, rate: u32) -> Result<MethodParams, LabError> {
     Ok(MethodParams::new(method, &settings).map_err(MethodError::from)?)
 }
 
-/// The signatures of texts, in their order.
+/// The signatures of texts, in the order of the texts.
 fn sign_all<T: AsRef<[u8]> + Sync>(
     params: &MethodParams,
     texts: &[T],
@@ -84,7 +85,8 @@ fn sign_all<T: AsRef<[u8]> + Sync>(
     Ok(all.into_iter().map(|(_, signature)| signature).collect())
 }
 
-/// The paper's figure; nothing to divide by is nothing in common, where a mean is taken.
+/// The paper's figure. Files that are too small to judge count as having nothing in common, so that
+/// a mean can be taken.
 fn figure(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> f64 {
     match score(params, a, b).score {
         Judged::Value(value) => value,

@@ -1,8 +1,8 @@
 //! Cherkasova et al. 2009, section 5: two collections of short texts, figures 9 and 10 and table 2.
 //!
-//! The oracle is what the paper's authors did by eye with `diff`: the words of both texts are
-//! aligned (longest common subsequence), and a pair is correct if that holds 70 % of the words of
-//! both together. It knows nothing of windows or samples.
+//! The oracle does what the paper's authors did by eye with `diff`: it aligns the words of both
+//! texts (longest common subsequence), and a pair is correct if 70 % of the words of both together
+//! are aligned. It knows nothing of windows or samples.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -18,10 +18,11 @@ use crate::method::all_pairs::all_pairs;
 /// "higher than 70%"
 const SIMILAR: f64 = 0.7;
 
-/// Pairs that the oracle looks at, of one collection: aligning costs the product of both lengths.
+/// The most pairs of a collection that the oracle judges: aligning costs the product of both
+/// lengths.
 const MOST_JUDGED: usize = 20_000;
 
-/// Both collections.
+/// The sections about both collections.
 pub(super) fn sections(collection: &Collection) -> Result<Vec<Section>, LabError> {
     let one = collection.of_sizes(600..=1500, 5040);
     let two = collection.of_sizes(2000..=4000, 2500);
@@ -31,7 +32,7 @@ pub(super) fn sections(collection: &Collection) -> Result<Vec<Section>, LabError
     ])
 }
 
-/// The methods that are compared, in the order of the bits of [`FoundByMethods::similar_by`].
+/// The methods that are compared, in the order of the bits in [`FoundByMethods::similar_by`].
 const METHODS: [(Method, &str); 4] = [
     (Method::Mod, "Mod"),
     (Method::Min, "Min"),
@@ -39,23 +40,23 @@ const METHODS: [(Method, &str); 4] = [
     (Method::BswMin, "BSW"),
 ];
 
-/// Where figure 9 has its points, in percent.
+/// The thresholds of figure 9, in percent.
 const THRESHOLDS: [u32; 6] = [40, 50, 60, 70, 80, 90];
 
 /// What the methods find in one collection.
 struct FoundByMethods {
-    /// The methods with their n.
+    /// The name of each method with its n.
     labels: Vec<String>,
-    /// Entries of an average text.
+    /// For each method, how many entries an average text has.
     entries: Vec<f64>,
-    /// Pairs at each threshold.
+    /// For each method, how many pairs reach each threshold.
     counts: Vec<[usize; THRESHOLDS.len()]>,
-    /// Which of the methods say that a pair is similar, a bit each.
+    /// For each pair, a bit for each method that finds it similar.
     similar_by: BTreeMap<(usize, usize), u8>,
 }
 
 impl FoundByMethods {
-    /// By the methods with these n.
+    /// Compares all texts by the methods with these n.
     fn by(texts: &[&Text], ns: [u32; 4]) -> Result<Self, LabError> {
         let mut found = Self {
             labels: Vec::new(),
@@ -210,8 +211,8 @@ fn section(number: &str, texts: &[&Text], papers: &str) -> Result<Section, LabEr
     .table(equal.table(&format!("table-2-{number}-equal"), texts)))
 }
 
-/// The words that both have in one order, twice, over all words of both. Time: the product of their
-/// numbers.
+/// Twice the number of words that both texts have in the same order, over all words of both. The
+/// time is the product of their numbers of words.
 fn alike(a: &[u8], b: &[u8]) -> f64 {
     let mut numbers: HashMap<&[u8], u32> = HashMap::new();
     let mut words = |text| -> Vec<u32> {

@@ -18,10 +18,10 @@ const RUNS: usize = 50;
 /// "300 random substitutions (with repetition), each of size 50"
 const SUBSTITUTIONS: usize = 300;
 
-/// What all draws at random begin with.
+/// The seed of all random numbers.
 const SEED: u64 = 1994;
 
-/// The whole of it.
+/// Makes the page.
 pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabError> {
     let params = MethodParams::paper(Method::Sif);
     let sections = vec![
@@ -41,7 +41,7 @@ pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabErro
     })
 }
 
-/// A text with so many stretches of 50 bytes replaced by others, at random places, anew each time.
+/// A text in which [`SUBSTITUTIONS`] runs of 50 bytes at random places are replaced by random ones.
 fn substituted(text: &[u8], random: &mut Random) -> Vec<u8> {
     let mut changed = text.to_vec();
     for _ in 0..SUBSTITUTIONS {
@@ -54,7 +54,7 @@ fn substituted(text: &[u8], random: &mut Random) -> Vec<u8> {
     changed
 }
 
-/// One file of 30 KB, half of it replaced, among 4,000 others.
+/// Looks for one file of 30 KB, half of it replaced, among 4,000 others.
 fn query(collection: &Collection, params: &MethodParams) -> Result<Section, LabError> {
     let among: Vec<&Text> = collection.texts.iter().take(AMONG + 1).collect();
     let signatures = sign_all(params, &among)?;
@@ -63,8 +63,7 @@ fn query(collection: &Collection, params: &MethodParams) -> Result<Section, LabE
         all.add(number, occurrences(signature));
     }
     let all = all.sorted();
-    // The C file nearest to 30 KB that has no relatives: a file that others resemble is found with
-    // them.
+    // The C file nearest to 30 KB that resembles no other file: others would be found with it.
     let is_c = |text: &Text| std::path::Path::new(&text.name).extension() == Some("c".as_ref());
     let mut order: Vec<usize> = (0..among.len()).collect();
     order.sort_by_key(|&at| (!is_c(among[at]), among[at].bytes.len().abs_diff(30_000), at));
@@ -165,7 +164,7 @@ fn query(collection: &Collection, params: &MethodParams) -> Result<Section, LabE
     )
 }
 
-/// Other readings of "300 random substitutions, each of size 50": fewer, or shorter ones.
+/// Other readings of "300 random substitutions, each of size 50": fewer or shorter ones.
 fn substitution_classes(original: &Text, params: &MethodParams) -> Table {
     let mut table = Table::new(
         "substitutions",
@@ -212,7 +211,7 @@ fn substitution_classes(original: &Text, params: &MethodParams) -> Table {
     table
 }
 
-/// Every fingerprint as often as it comes.
+/// Every fingerprint, as often as it occurs.
 fn occurrences(signature: &MethodSignature) -> Vec<u64> {
     let entries = signature.entries().into_iter();
     entries
@@ -222,7 +221,7 @@ fn occurrences(signature: &MethodSignature) -> Vec<u64> {
         .collect()
 }
 
-/// Time by stage, and groups at two thresholds.
+/// Times by stage, and groups at two thresholds.
 fn stages(collection: &Collection, clock: Clock<'_>) -> Result<Section, LabError> {
     let columns = [
         "method",
@@ -284,14 +283,14 @@ fn stages(collection: &Collection, clock: Clock<'_>) -> Result<Section, LabError
     Ok(Section::new("All against all: time by stage, groups", text).table(table))
 }
 
-/// Fingerprints, in a file each, that are in some set.
+/// How many fingerprints, counted once for each file, are in some set.
 fn shared(collated: &Collated) -> u64 {
     let sets = collated.sets();
     sets.map(|(counter, members)| u64::from(counter) * members.len() as u64)
         .sum()
 }
 
-/// Bytes of fingerprints, and how many a file has.
+/// The size of fingerprints, and how many a file has.
 fn density(collection: &Collection, params: &MethodParams) -> Result<Section, LabError> {
     let columns = [
         "method",

@@ -1,12 +1,13 @@
-//! All pairs of signatures that a threshold lets through.
+//! All pairs of signatures that a threshold accepts.
 //!
-//! An inverted index of the keys nominates: a pair without a common key has nothing in common for
-//! any method. While the lists of a signature's keys are walked through, common keys are counted,
-//! and where a figure is a share of keys the count already bounds it: at 70 % the many pairs that
-//! share a licence header are dropped without being scored.
+//! An inverted index of the keys nominates the pairs: two signatures without a common key have
+//! nothing in common for any method. The walk through the lists of a signature's keys counts the
+//! common keys. Where the figure of a method is a share of keys, that count bounds the figure: at
+//! 70 % the many pairs that share a licence header are dropped without being scored.
 //!
-//! **Cost.** The lengths of all lists, squared where very many signatures share a key; memory: the
-//! keys twice. No list is left out: the papers' figures are of everything in common.
+//! **Cost.** The time is that of walking all lists: quadratic where very many signatures share a
+//! key. In memory are the keys, twice. No list is left out, because the papers' figures count
+//! everything that two files have in common.
 
 use resemble_methods::{Method, MethodParams, MethodSignature};
 
@@ -15,22 +16,23 @@ use super::scores::RowThreshold;
 use crate::error::LabError;
 use resemble_query::parallel::in_parallel;
 
-/// A pair that was found, by places among the signatures, the lesser first.
+/// A pair of signatures with its scores. The signatures are named by their places; the lesser place
+/// comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScoredPair {
-    /// One.
+    /// The first signature.
     pub a: usize,
-    /// The other.
+    /// The second signature.
     pub b: usize,
-    /// What is said of (a, b).
+    /// The scores of (a, b).
     pub scores: PairScores,
 }
 
-/// The pairs that the threshold lets through, by their places.
+/// The pairs that the threshold accepts, in the order of their places.
 ///
 /// # Errors
 ///
-/// None of its own: the type is that of work spread over threads.
+/// This never fails; work that is spread over threads returns a result.
 pub fn all_pairs(
     params: &MethodParams,
     signatures: &[MethodSignature],
@@ -38,10 +40,10 @@ pub fn all_pairs(
 ) -> Result<Vec<ScoredPair>, LabError> {
     let lists = KeyLists::of(signatures);
     let least = match params.method() {
-        // Shares of distinct keys: at most the common ones over those of the larger side.
+        // The figure is at most the number of common keys over that of the larger signature.
         Method::BswMin | Method::Mod | Method::Min | Method::Sketch => threshold.least_figure(),
-        // The samples of two V_i are compared at one modulus, and super shingles are not what the
-        // score counts.
+        // The count is no bound: two samples V_i are compared at one modulus, and the score of
+        // super shingles counts shingles.
         Method::Tttd
         | Method::Bsw
         | Method::Sif
@@ -54,7 +56,7 @@ pub fn all_pairs(
     let work =
         |b: usize, (counts, candidates, found): &mut (Vec<u32>, Vec<u32>, Vec<ScoredPair>)| {
             for &list in lists.of_signature(b) {
-                // Each pair once: with those before.
+                // With the signatures before this one only, so that each pair is counted once.
                 for &a in lists
                     .members(list)
                     .iter()
@@ -88,13 +90,13 @@ pub fn all_pairs(
     Ok(found)
 }
 
-/// Which signatures have a key, of keys that more than one has.
+/// For each key that several signatures have, the list of these signatures.
 #[derive(Debug)]
 struct KeyLists {
-    /// Behind the last member of each list.
+    /// Where each list ends in `members`.
     ends: Vec<u32>,
     members: Vec<u32>,
-    /// Behind the last list of each signature.
+    /// Where the lists of each signature end in `of`.
     of_ends: Vec<u32>,
     of: Vec<u32>,
 }

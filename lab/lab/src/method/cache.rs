@@ -1,24 +1,25 @@
 //! Signatures that are cached in the index: a second question reads no file.
 //!
-//! They stand under (params id, content id), `BLOCK` contents to a record, because a record a
-//! signature would be mostly names. Ids of contents are given out once, so a signature can only
-//! ever be found under the content that it is of.
+//! Signatures are records of the index under (params id, content id). A record holds the signatures
+//! of `BLOCK` contents, because records of one signature each would be mostly names. The index
+//! never gives the id of a content to another one, so a signature is only found under its own
+//! content.
 //!
 //! ```text
-//! method.register            for each params id, the one used last in front: which blocks there are
-//! method.kept/ID/BLOCK       signatures by the place of their content in the block
-//! method.sets/ID             what the collated sets of sif are of, and these
-//! method.arrays              names the index: whose ids the arrays of sorted5 have ([`super::sorted`])
+//! method.register        the blocks of each params id; the id used last comes first
+//! method.kept/ID/BLOCK   signatures by the place of their content in the block
+//! method.sets/ID         a digest of the contents, and the collated sets of sif made of them
+//! method.arrays          the name of the index whose ids the arrays of sorted5 use
 //! ```
 //!
-//! 1. **With the content they go.** Whenever anything is written, the blocks of that params id lose
-//!    what is of no content any more.
-//! 2. **Bounded.** Signatures of `MOST_IDS` params ids are cached; who tries out parameters pushes
-//!    out the oldest.
-//! 3. **Never needed.** A record that is damaged or missing costs time; one that cannot be written,
-//!    nothing more.
-//! 4. **A record changes in one transaction** that reads what it replaces: two questions at a time
-//!    lose nothing of what the other has written.
+//! 1. **Signatures go with their contents.** Each write removes, from the blocks of its params id,
+//!    the signatures of contents that the index no longer has.
+//! 2. **The cache is bounded.** It holds signatures of `MOST_IDS` params ids. Trying out further
+//!    parameters removes the oldest ones.
+//! 3. **The cache is never needed.** A record that is damaged, missing or cannot be written costs
+//!    time and nothing else.
+//! 4. **A record changes in one transaction** that reads what it replaces, so two questions at a
+//!    time lose nothing of what the other has written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -29,28 +30,28 @@ use resemble_methods::MethodSignature;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Contents in one record, those of ids from a multiple of it on.
+/// How many contents share a record: those whose ids divided by this are equal.
 pub(super) const BLOCK: u32 = 1024;
 
-/// What a record holds: signatures by the place of their content in it.
+/// The content of a record: signatures by the place of their content in it.
 type SignatureBlock = BTreeMap<u32, Vec<u8>>;
 
 /// For each params id the numbers of its blocks.
 type BlockRegister = Vec<(String, BTreeSet<u32>)>;
 
-/// Records that are written together; `None` forgets one.
+/// Records that are written together; `None` removes one.
 type Records = Vec<(String, Option<Vec<u8>>)>;
 
-/// Params ids of which signatures are cached.
+/// The most params ids whose signatures are cached.
 const MOST_IDS: usize = 8;
 
-/// The record of what there is.
+/// The record that lists the blocks.
 const REGISTER: &str = "method.register";
 
-/// The record that names an index.
+/// The record with the name of the index.
 const NAME: &str = "method.arrays";
 
-/// Where signatures are cached, and in which folder there is room for what is no record.
+/// Where signatures are cached, and the folder for what is cached in files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SignatureCache<'a> {
     index: Option<&'a Index>,
@@ -59,7 +60,7 @@ pub struct SignatureCache<'a> {
 }
 
 impl<'a> SignatureCache<'a> {
-    /// Nothing is cached.
+    /// A cache that keeps nothing.
     pub const fn nowhere() -> Self {
         Self {
             index: None,
@@ -68,7 +69,7 @@ impl<'a> SignatureCache<'a> {
         }
     }
 
-    /// Signatures are cached in this index.
+    /// A cache in this index.
     pub const fn in_index(index: &'a Index) -> Self {
         Self {
             index: Some(index),
@@ -76,8 +77,8 @@ impl<'a> SignatureCache<'a> {
         }
     }
 
-    /// A folder for what is no record, and whether anything may stay there. Without one it is the
-    /// folder of temporary files, where nothing may.
+    /// Sets the folder for what is cached in files, and whether files may stay there. By default it
+    /// is the folder of temporary files, where nothing stays.
     #[must_use]
     pub const fn with_folder(self, folder: &'a Path, stays: bool) -> Self {
         Self {
@@ -87,7 +88,7 @@ impl<'a> SignatureCache<'a> {
         }
     }
 
-    /// The folder for what is no record, and whether anything may stay there.
+    /// The folder for what is cached in files, and whether files may stay there.
     pub(super) fn folder(&self) -> (PathBuf, bool) {
         let folder = self
             .folder
@@ -95,7 +96,7 @@ impl<'a> SignatureCache<'a> {
         (folder, self.stays)
     }
 
-    /// What tells this index from all others. A new one gets its name now.
+    /// The name that tells this index from all others. An index without a name gets one.
     pub(super) fn name_of_index(&self, snapshot: &Snapshot) -> Result<String, ReadError> {
         let text = |record: Vec<u8>| String::from_utf8_lossy(&record).into_owned();
         if let Some(name) = snapshot.record(NAME)? {
@@ -112,8 +113,8 @@ impl<'a> SignatureCache<'a> {
         Ok(name)
     }
 
-    /// Writes what `change` makes of the records as they are, or does not: nothing depends on it
-    /// but time.
+    /// Writes the records that `change` makes of those that are there. A failure is only logged,
+    /// because nothing depends on the cache but time.
     fn update(&self, change: impl FnOnce(&Snapshot) -> Result<Records, ReadError>) {
         if let Some(index) = self.index
             && let Err(error) = index.update_records(change)
@@ -123,7 +124,7 @@ impl<'a> SignatureCache<'a> {
     }
 }
 
-/// A signature that was made.
+/// A signature that was made for this question.
 #[derive(Debug)]
 pub(super) struct NewSignature {
     pub(super) content: ContentId,
@@ -138,7 +139,7 @@ fn sets_name(id: &str) -> String {
     format!("method.sets/{id}")
 }
 
-/// What a block has; nothing if there is none, or it is damaged.
+/// The signatures of a block. A block that is missing or damaged has none.
 fn read_block(snapshot: &Snapshot, id: &str, number: u32) -> Result<SignatureBlock, ReadError> {
     let record = snapshot.record(&block_name(id, number))?;
     let block: Option<SignatureBlock> = record.and_then(|record| decoded(&record));
@@ -147,12 +148,12 @@ fn read_block(snapshot: &Snapshot, id: &str, number: u32) -> Result<SignatureBlo
         .unwrap_or_default())
 }
 
-/// The cached signatures of one params id, as a question meets and adds to them.
+/// The cached signatures of one params id, for one question.
 pub(super) struct CachedSignatures<'a> {
     snapshot: &'a Snapshot,
     cache: SignatureCache<'a>,
     id: String,
-    /// Blocks without a new signature were looked at for contents that have gone.
+    /// Whether this question has already removed the signatures of contents that are gone.
     is_swept: bool,
 }
 
@@ -166,7 +167,7 @@ impl<'a> CachedSignatures<'a> {
         }
     }
 
-    /// The cached signatures of these contents, which ascend; `None` where there is none.
+    /// The cached signatures of these contents, whose ids ascend; `None` for those without one.
     pub(super) fn recall(
         &self,
         contents: &[ContentId],
@@ -183,7 +184,7 @@ impl<'a> CachedSignatures<'a> {
         Ok(found)
     }
 
-    /// Adds what was made.
+    /// Adds signatures to the cache.
     pub(super) fn store(&mut self, new: Vec<NewSignature>) {
         if new.is_empty() {
             return;
@@ -225,7 +226,7 @@ impl<'a> CachedSignatures<'a> {
         Ok(record.and_then(|record| Some(record.strip_prefix(key)?.to_vec())))
     }
 
-    /// Caches sets in place of those that were there.
+    /// Caches sets under this key and removes the previous ones.
     pub(super) fn store_sets(&self, key: &[u8; 32], sets: &[u8]) {
         self.cache.update(|now| {
             let (register, mut records) = touched(now, &self.id)?;
@@ -236,8 +237,8 @@ impl<'a> CachedSignatures<'a> {
     }
 }
 
-/// The register with this params id in front; the records of the ids that are too many are to be
-/// forgotten.
+/// The register with this params id in front, and the removal of the records of those ids that are
+/// too many.
 fn touched(now: &Snapshot, id: &str) -> Result<(BlockRegister, Records), ReadError> {
     let record = now.record(REGISTER)?;
     let mut register: BlockRegister = record
@@ -257,7 +258,7 @@ fn touched(now: &Snapshot, id: &str) -> Result<(BlockRegister, Records), ReadErr
     Ok((register, forgotten))
 }
 
-/// What a block has of contents that there still are, and of how many it did.
+/// The signatures of a block whose contents the index still has, and how many the block had.
 fn living(now: &Snapshot, id: &str, number: u32) -> Result<(SignatureBlock, usize), ReadError> {
     let mut block = read_block(now, id, number)?;
     let had = block.len();
@@ -274,11 +275,11 @@ fn living(now: &Snapshot, id: &str, number: u32) -> Result<(SignatureBlock, usiz
 }
 
 fn encoded(value: &impl Serialize) -> Vec<u8> {
-    // Lists of numbers and bytes: there is nothing that cannot be written.
+    // These types are lists of numbers and bytes, which postcard can always write.
     postcard::to_stdvec(value).unwrap_or_default()
 }
 
-/// The value that these bytes are, all of them.
+/// Reads a value that fills these bytes exactly.
 fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     match postcard::take_from_bytes(bytes) {
         Ok((value, [])) => Some(value),

@@ -1,18 +1,18 @@
 //! `groups --method shingle` and `super-shingle`: the four phases of [`crate::phases`] on the files
 //! of a question.
 //!
-//! 1. **The work folder** stands beside the index, one for each set of roots and each plan, and is
-//!    kept: a question at another threshold, or with containment, repeats phase 4 alone; after
-//!    changes only new contents are sketched and merged. If a content has gone, all is merged again
-//!    from signatures, which are kept in the index. Who shares a folder waits for the other.
-//! 2. **Damage costs time.** PhaseResults files that are damaged, or of a batch that was killed, are made
-//!    again.
-//! 3. **What changed a moment ago** is sketched as it is now, and nothing of such a question is
-//!    kept.
-//! 4. **A few bytes a content.** There may be millions: they are numbered by their ids, and classes
-//!    and places stand in lists of numbers.
-//! 5. **The answer** has no numbers of the phases: files by path, files with one sketch, links
-//!    between the least paths of these, the commonest shingles that were ignored.
+//! 1. **The work folder** is beside the index, one for each set of roots and each plan, and stays.
+//!    A question with another threshold, or with containment, repeats phase 4 alone. After changes
+//!    only new contents are sketched and merged. If a content is gone, everything is merged again
+//!    from signatures, which are cached in the index. Two questions never use a folder at a time.
+//! 2. **Damage costs time only.** Files that are damaged, or left by a process that was killed, are
+//!    made again.
+//! 3. **A file that changed a moment ago** is sketched as it is now, and the work folder is emptied
+//!    after such a question.
+//! 4. **A content costs a few bytes of memory**, because there may be millions: contents are
+//!    numbered by their ids, and classes and places are lists of numbers.
+//! 5. **The answer** has no numbers of the phases. It lists the files by path, the files with equal
+//!    sketches, links between the least paths of these, and the commonest ignored shingles.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,13 +34,13 @@ use crate::locked::{LockedFolder, forget_oldest};
 use crate::phases::{ClusterBatch, ClusterPlan, MEMORY, PhaseResults, Policy, SketchedDocument};
 use tempfile::TempDir;
 
-/// No document.
+/// Stands for no document.
 const NONE: u32 = u32::MAX;
 
-/// WorkFolder folders that are kept.
+/// The most work folders that stay.
 const MOST_FOLDERS: usize = 4;
 
-/// Ignored shingles that an answer lists.
+/// How many ignored shingles an answer lists.
 const COMMONEST: usize = 10;
 
 pub(super) fn clusters(
@@ -67,7 +67,7 @@ pub(super) fn clusters(
     let work = WorkFolder::open(asked, question, &plan)?;
     let mut errors = Vec::new();
     let made = settle(asked, &work.path, &plan, &contents, &mut errors);
-    let (kept, is_settled) = match made {
+    let (results, is_settled) = match made {
         Err(LabError::Phase(PhaseError::Damaged { path, what })) if !work.is_named => {
             tracing::info!(path = %path.display(), what, "clusters are made again");
             ClusterBatch::forget(&work.path)?;
@@ -76,18 +76,18 @@ pub(super) fn clusters(
         }
         made => made?,
     };
-    let answer = answer(asked, &kept, &policy, &contents)?;
+    let answer = answer(asked, &results, &policy, &contents)?;
     if !is_settled {
         ClusterBatch::forget(&work.path)?;
     }
     Ok(Answer::fresh(answer, asked.errors(errors)))
 }
 
-/// What takes part, by id.
+/// The contents of the scope, by id.
 struct ScopedContents {
-    /// All but the empty ones.
+    /// All contents but the empty ones.
     all: Vec<ScopedContent>,
-    /// Their places in the order of digests.
+    /// The places of the contents in `all`, in the order of their digests.
     by_digest: Vec<u32>,
 }
 
@@ -114,15 +114,15 @@ impl ScopedContents {
         Ok(Self { all, by_digest })
     }
 
-    /// Its place.
+    /// The place of a content in `all`.
     fn at(&self, id: ContentId) -> Option<usize> {
         self.all
             .binary_search_by_key(&id, |content| content.id)
             .ok()
     }
 
-    /// For each content the number of its document, or [`NONE`]; no list at all if a document is of
-    /// no content.
+    /// For each content the number of its document, or [`NONE`]. There is no list if the content of
+    /// some document is gone.
     fn numbers(&self, documents: &[ContentDigest]) -> Option<Vec<u32>> {
         let mut numbers = vec![NONE; self.all.len()];
         for (number, digest) in (0u32..).zip(documents) {
@@ -134,7 +134,8 @@ impl ScopedContents {
     }
 }
 
-/// Brings what the folder keeps in line with these contents; whether it may be kept.
+/// Brings the results in the folder up to date with these contents. Also returns whether they may
+/// stay there.
 fn settle(
     asked: &Asked<'_>,
     folder: &Path,
@@ -142,10 +143,10 @@ fn settle(
     contents: &ScopedContents,
     errors: &mut Vec<SoftError>,
 ) -> Result<(PhaseResults, bool), LabError> {
-    let documents = ClusterBatch::kept(folder, plan)?;
+    let documents = ClusterBatch::digests(folder, plan)?;
     let numbers = documents.and_then(|documents| contents.numbers(&documents));
-    let is_kept = numbers.is_some();
-    if !is_kept {
+    let has_results = numbers.is_some();
+    if !has_results {
         ClusterBatch::forget(folder)?;
     }
     let numbers = numbers.unwrap_or_else(|| vec![NONE; contents.all.len()]);
@@ -154,7 +155,7 @@ fn settle(
         .filter(|&(_, number)| number == NONE)
         .map(|(content, _)| content.id)
         .collect();
-    if new.is_empty() && is_kept {
+    if new.is_empty() && has_results {
         return Ok((PhaseResults::open(folder, plan)?, true));
     }
     let mut batch = ClusterBatch::begin(folder, plan)?;
@@ -177,13 +178,13 @@ fn settle(
 
 fn answer(
     asked: &Asked<'_>,
-    kept: &PhaseResults,
+    results: &PhaseResults,
     policy: &Policy,
     contents: &ScopedContents,
 ) -> Result<Vec<MethodRow>, LabError> {
     let mut answer = Vec::with_capacity(asked.members.files.len());
-    // From contents to classes, and of each class its files by path.
-    let numbers = contents.numbers(&kept.digests()?).unwrap_or_default();
+    // Each content has a class of equal sketches; this collects the files of each class by path.
+    let numbers = contents.numbers(&results.digests()?).unwrap_or_default();
     let mut files: Vec<&ScopedFile> = Vec::with_capacity(asked.members.files.len());
     let mut of_class: Vec<(u32, u32)> = Vec::with_capacity(asked.members.files.len());
     for member in &asked.members.files {
@@ -192,7 +193,7 @@ fn answer(
         };
         let number = numbers.get(at).filter(|&&number| number != NONE);
         of_class
-            .extend(number.map(|&number| (kept.classes()[number as usize], files.len() as u32)));
+            .extend(number.map(|&number| (results.classes()[number as usize], files.len() as u32)));
         files.push(member);
         answer.push(MethodRow::File(MethodFileRow {
             path: PathText::from(member.path.as_path()),
@@ -201,13 +202,13 @@ fn answer(
         }));
     }
     of_class.sort_unstable();
-    let mut firsts = vec![NONE; kept.classes().len()];
+    let mut firsts = vec![NONE; results.classes().len()];
     for &(class, place) in of_class.iter().rev() {
         firsts[class as usize] = place;
     }
     let first = |class: u32| Some(firsts[class as usize]).filter(|&place| place != NONE);
     let mut links = Vec::new();
-    kept.cluster(policy, &mut |link| {
+    results.cluster(policy, &mut |link| {
         if let (Some(a), Some(b)) = (first(link.a), first(link.b)) {
             let (a, b) = (a.min(b), a.max(b));
             let score = Figure::from(link.estimates.resemblance.value.value());
@@ -216,7 +217,7 @@ fn answer(
     })?;
     links.sort_unstable_by_key(|link| (link.a, link.b));
     let file_of = |class: u32| first(class).map(|place| files[place as usize]);
-    answer.extend(commonest(asked, kept, &file_of)?);
+    answer.extend(commonest(asked, results, &file_of)?);
     let classes = of_class.chunk_by(|a, b| a.0 == b.0);
     let mut same: Vec<Vec<u32>> = classes
         .filter(|class| class.len() > 1)
@@ -228,13 +229,13 @@ fn answer(
     Ok(answer)
 }
 
-/// The commonest of the ignored shingles, in words where a file can still be read.
+/// The commonest ignored shingles, as words if a file that has them can still be read.
 fn commonest<'a>(
     asked: &Asked<'_>,
-    kept: &PhaseResults,
+    results: &PhaseResults,
     file_of: &dyn Fn(u32) -> Option<&'a ScopedFile>,
 ) -> Result<Vec<MethodRow>, LabError> {
-    let mut ignored = kept.ignored()?;
+    let mut ignored = results.ignored()?;
     ignored
         .sort_unstable_by_key(|&(shingle, documents, _)| (std::cmp::Reverse(documents), shingle));
     let all = ignored.len() as u64;
@@ -261,11 +262,11 @@ fn commonest<'a>(
 /// The folder that the phases work in.
 struct WorkFolder {
     path: PathBuf,
-    /// The user has named it: nothing in it is made anew without being asked for.
+    /// The user has named it, so damaged files in it are not replaced without being asked for.
     is_named: bool,
-    /// It goes with the answer.
+    /// Removes a folder that is only for this answer.
     _temporary: Option<TempDir>,
-    /// Held while somebody works there.
+    /// Keeps others from working in the folder.
     _lock: Option<LockedFolder>,
 }
 

@@ -1,9 +1,9 @@
-//! Groups of similar files, from what [`super::sets`] hands over.
+//! Groups of similar files, made of the answer of [`super::sets`].
 //!
-//! Of sif they are the paper's (Manber 1994, section 4): for each file those that reach the
-//! threshold, each set of files once. Of the other methods, whose papers tell of pairs only, files
-//! hang together by similar pairs (single link, as Broder et al. 1997 cluster, section 4); the
-//! reference is the file with most links.
+//! For sif they are the paper's groups (Manber 1994, section 4): for each file the others that
+//! reach the threshold, and each set of files once. The papers of the other methods speak of pairs
+//! only; there a chain of similar pairs makes a group (single link, as Broder et al. 1997 cluster,
+//! section 4), and the reference is the file with most links.
 
 use std::collections::HashMap;
 
@@ -14,12 +14,12 @@ use resemble_methods::interesting::{Interesting, STEPS, interesting};
 
 use super::sets::GroupsAnswer;
 
-/// Similar files, by their places in [`GroupsAnswer::files`].
+/// A group of similar files, by their places in [`GroupsAnswer::files`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimilarFiles {
-    /// What the others are compared with.
+    /// The file with which the others are compared.
     pub reference: u32,
-    /// The others, most similar first.
+    /// The other files, most similar first.
     pub members: Vec<SimilarFile>,
 }
 
@@ -28,17 +28,18 @@ pub struct SimilarFiles {
 pub struct SimilarFile {
     /// The file.
     pub file: u32,
-    /// The figure of it and the reference; none: they are together by way of others.
+    /// The figure of the file and the reference. None if only other files connect the two.
     pub score: Figure,
-    /// Of sif: so many fingerprints in common with the reference.
+    /// For sif, how many fingerprints it has in common with the reference.
     pub common: Option<u32>,
 }
 
-/// Says whether the second file may be in a group because of the first.
+/// Decides whether the second file may be in a group because of the first.
 pub type Accept<'a> = &'a dyn Fn(u32, u32) -> bool;
 
-/// The groups, in the order of their references' paths. `threshold` is for sif: of other methods
-/// the pairs have passed theirs. `most_members`: of sif, sets of more files are no evidence.
+/// The groups, in the order of their references' paths. `threshold` and `most_members` are for sif:
+/// pairs of other methods have already passed a threshold. Fingerprints that more than
+/// `most_members` files share do not count.
 pub fn groups(
     grouping: &GroupsAnswer,
     threshold: f64,
@@ -70,8 +71,8 @@ pub fn groups(
         .collect()
 }
 
-/// The sets of files that all share at least `least` fingerprints, none part of another; of sif
-/// only.
+/// The sets of files that all share at least `least` fingerprints, and none of which is part of
+/// another one. Only sif has them.
 pub fn interesting_sets(
     grouping: &GroupsAnswer,
     least: u64,
@@ -81,9 +82,9 @@ pub fn interesting_sets(
     Some(interesting(sets, least, most_members, STEPS))
 }
 
-/// Files that hang together by pairs.
+/// Groups of files that are connected by similar pairs.
 fn linked(grouping: &GroupsAnswer, accept: Option<Accept<'_>>) -> Vec<SimilarFiles> {
-    // Clusters out of core have links by place instead, and may be of millions of files.
+    // Clusters out of core name their files by place instead, and may have millions of them.
     let places: HashMap<&[u8], u32> = if grouping.pairs.is_empty() {
         HashMap::new()
     } else {
@@ -122,7 +123,8 @@ fn linked(grouping: &GroupsAnswer, accept: Option<Accept<'_>>) -> Vec<SimilarFil
     let mut groups: Vec<SimilarFiles> = together
         .into_values()
         .map(|files| {
-            // Of as many links the least path: the last of those that `max_by_key` would take.
+            // Among files with equally many links, the one with the least path: `max_by_key` takes
+            // the last.
             let most = files.iter().rev().max_by_key(|file| around[file].len());
             let reference = most.copied().unwrap_or_default();
             let scores: HashMap<u32, Figure> = around[&reference].iter().copied().collect();
@@ -142,9 +144,9 @@ fn linked(grouping: &GroupsAnswer, accept: Option<Accept<'_>>) -> Vec<SimilarFil
     groups
 }
 
-/// The links of clusters out of core between files. `every`: each file of a sketch with each of the
-/// other, which a rule may tell apart; else those that are needed, between the first of each sketch
-/// and from there to its others.
+/// The links between files in clusters out of core. With `every`, each file of a sketch is linked
+/// to each file of the other, because a rule may accept some of them only. Otherwise the first
+/// files of both sketches are linked, and each first file to the others of its sketch.
 fn of_classes(grouping: &GroupsAnswer, every: bool) -> Vec<(u32, u32, Figure)> {
     let same: HashMap<u32, &[u32]> = grouping
         .same
@@ -213,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_hang_together_and_the_middle_is_the_reference() {
+    fn pairs_connect_files_and_the_middle_is_the_reference() {
         let grouping = grouping(
             &["a", "b", "c", "d", "e", "f"],
             &[("b", "c", 0.9), ("c", "d", 0.8), ("d", "f", 0.7)],
@@ -229,9 +231,9 @@ mod tests {
             .map(|member| (member.file, member.score.value()))
             .collect();
         assert_eq!(members, [(1, Some(0.9)), (3, Some(0.8)), (5, None)]);
-        // A rule that parts c from d.
-        let part_reader = groups(&grouping, 0.0, None, Some(&|a, b| (a, b) != (2, 3)));
-        let sizes: Vec<(u32, usize)> = part_reader
+        // With a rule that separates c from d.
+        let separated = groups(&grouping, 0.0, None, Some(&|a, b| (a, b) != (2, 3)));
+        let sizes: Vec<(u32, usize)> = separated
             .iter()
             .map(|g| (g.reference, g.members.len()))
             .collect();

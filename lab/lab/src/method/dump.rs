@@ -1,8 +1,8 @@
-//! `dump --method`: what is kept of each file.
+//! `dump --method`: the signature of each file.
 //!
 //! ```text
 //! path TAB entry entry …
-//! entry    16 hex digits; of a chunk :LENGTH; what counts more than once *TIMES
+//! entry    16 hex digits; then :LENGTH for a chunk, then *TIMES if it counts more than once
 //! ```
 
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ pub(super) fn dump(asked: &Asked<'_>) -> Result<Answer<MethodRow>, LabError> {
         let mut line = name_of(&member.path);
         match of.get(&member.content) {
             Some(signature) => push(&mut line, signature, has_chunks),
-            // An empty file has a line, one that could not be read is among the errors.
+            // An empty file has a line; a file that could not be read is among the errors.
             None if member.size.0 == 0 => line.push('\t'),
             None => continue,
         }

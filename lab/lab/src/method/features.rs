@@ -1,7 +1,7 @@
-//! `pairs --features`: sets of features that another program made, compared as signatures of files
-//! are.
+//! `pairs --features`: sets of features that another program made, compared like the signatures of
+//! files.
 //!
-//! What a line is and what a feature is: [`resemble_methods::lines`].
+//! [`resemble_methods::lines`] says what a line is and what a feature is.
 
 use crate::question::{MethodLimits, MethodPairRow, MethodScore};
 use resemble_methods::lines::NamedFeatures;
@@ -14,12 +14,12 @@ use super::pairs::{named, sort};
 use super::{RowThreshold, check_score};
 use crate::error::{LabError, MethodError};
 
-/// The pairs of sets that the limits let through, best first, before `top` cuts them. Sets of the
-/// same features are compared like any others: nothing is known of bytes.
+/// The pairs of sets within the limits, best first; `top` is left to the caller. Two sets of the
+/// same features are compared like any others, because nothing is known about their bytes.
 ///
 /// # Errors
 ///
-/// If the method cannot tell the score.
+/// If the method does not have this score.
 pub fn pairs(
     params: &MethodParams,
     sets: &[NamedFeatures],

@@ -2,25 +2,25 @@
 //!
 //! ```text
 //! files of the scope ─► signatures ─┬─► find    the subject's signature against each
-//!   (read once, then kept)          ├─► pairs   whatever has a key in common, scored (sorted5: by its arrays)
-//!                                   ├─► phases  shingle, super-shingle: out of core, kept ─► groups
-//!                                   ├─► sets    sif's collated sets, kept ─► groups (rules of the asker)
+//!      (read once, then cached)     ├─► pairs   all with a common key, scored (sorted5: by arrays)
+//!                                   ├─► phases  shingle, super-shingle: out of core ─► groups
+//!                                   ├─► sets    sif's collated sets ─► groups
 //!                                   └─► dump
 //! sets of another program ─► features ─► signatures ─► pairs
 //! ```
 //!
-//! 1. **A signature is made of the bytes that are there**, with their digest in the same pass. Only
-//!    if that is the digest that the index has is it kept ([`cache`]): so what is kept is always
-//!    right, and a file that changed a moment ago is compared as it is now.
+//! 1. **A signature is made of the bytes that a file has now**, with their digest in the same pass.
+//!    It is cached ([`cache`]) only if the index has the same digest. So a cached signature is
+//!    always right, and a file that changed a moment ago is compared as it is now.
 //! 2. **The paper's figure decides.** It is neither rounded nor clamped, and a row needs the
-//!    paper's threshold unless another is asked for. What the method cannot tell is `null`; whether
-//!    it can is asked before any file is read ([`Refused`]).
-//! 3. **Signature code knows no files.** All pairs ([`all_pairs`]) are found among signatures;
-//!    those of files and those of sets that another program made ([`features`]) go the same way.
-//! 4. **Catalogues** carry no signatures, and of what only they have none can be made: that is
-//!    refused.
-//! 5. **Equal files need no method**: they are marked, and have a row even where nothing was kept
-//!    of them.
+//!    paper's threshold unless another one is asked for. A measure that the method does not have is
+//!    `null`; whether it has one is checked before any file is read ([`Refused`]).
+//! 3. **Signatures know no files.** All pairs ([`all_pairs`]) are found among signatures, whether
+//!    of files or of sets that another program made ([`features`]).
+//! 4. **Catalogues** carry no signatures, and none can be made of files that only a catalogue has.
+//!    Such a question is refused.
+//! 5. **Equal files need no method**: they are marked, and have a row even if the method keeps
+//!    nothing of them.
 
 pub mod all_pairs;
 pub mod cache;
@@ -53,10 +53,10 @@ pub use cache::SignatureCache;
 pub use scores::{PairScores, RowThreshold};
 pub use sign::{SignedFile, Signing, sign_file};
 
-/// The most processes that share the work of a question.
+/// The most processes that may share the work of a question.
 pub const MOST_SHARDS: u32 = 64;
 
-/// Whether the method can tell what is to sort: asked before any file is read.
+/// Checks that the method has this score, before any file is read.
 pub fn check_score(params: &MethodParams, score: MethodScore) -> Result<(), Refused> {
     match score {
         MethodScore::Paper => Ok(()),
@@ -65,11 +65,11 @@ pub fn check_score(params: &MethodParams, score: MethodScore) -> Result<(), Refu
     }
 }
 
-/// Whether clusters can be made out of core, by this policy: asked before any file is read.
+/// Checks that the method can make these clusters out of core, before any file is read.
 pub fn check_clusters(params: &MethodParams, asked: &MethodClusters) -> Result<(), MethodError> {
     if !matches!(params.method(), Method::Shingle | Method::SuperShingle) {
         return Err(MethodError::Question(
-            "clusters in four phases are of shingle and super-shingle",
+            "only shingle and super-shingle make clusters in four phases",
         ));
     }
     if asked.contained.value().is_some() {
@@ -78,7 +78,7 @@ pub fn check_clusters(params: &MethodParams, asked: &MethodClusters) -> Result<(
     Ok(())
 }
 
-/// Nothing is here to make signatures of where only a catalogue has the files.
+/// Refuses files that only a catalogue has: there are no bytes to make signatures of.
 fn refuse_catalogues(scope: &Scope) -> Result<(), MethodError> {
     let mut paths = scope.within.iter().map(PathText::as_path);
     let catalogue = paths.find_map(catalogued::shown);
@@ -87,8 +87,8 @@ fn refuse_catalogues(scope: &Scope) -> Result<(), MethodError> {
     })
 }
 
-/// The answer to a question about the files of its scope, which names at least one path. `subject`:
-/// the file that find asks about, if the index has it. What is worth keeping goes to `cache`.
+/// Answers a question about the files of its scope, which names at least one path. `subject` is the
+/// file that find asks about, if the index has it. Signatures are cached in `cache`.
 pub fn answer(
     snapshot: &Snapshot,
     request: &MethodRequest,
@@ -126,14 +126,14 @@ pub fn answer(
         MethodQuestion::Dump => dump::dump(&asked)?,
     };
     answer.header.looked = Some(members.looked(snapshot));
-    // No run of any length is certain to be seen by a sample.
+    // A sample may miss a common run of any length.
     if let Some(looked) = &mut answer.header.looked {
         looked.least_run = 0;
     }
     Ok(answer)
 }
 
-/// All that the answers depend on.
+/// Everything that an answer depends on.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     snapshot: &'a Snapshot,
@@ -141,17 +141,17 @@ struct Asked<'a> {
     params: &'a MethodParams,
     members: &'a ScopedFiles,
     cache: SignatureCache<'a>,
-    /// Processes that share the work, of sorted5.
+    /// How many processes share the work, for sorted5.
     shards: u32,
 }
 
 impl<'a> Asked<'a> {
-    /// The signatures that are cached: one for a question.
+    /// The cached signatures. Each question opens them once.
     fn cached(&self) -> CachedSignatures<'a> {
         CachedSignatures::new(self.snapshot, self.params.to_string(), self.cache)
     }
 
-    /// What could not be looked at, in order.
+    /// The files of the scope that could not be looked at, and these, by path.
     fn errors(&self, further: Vec<SoftError>) -> Vec<SoftError> {
         let mut errors = self.members.errors.clone();
         errors.extend(further);

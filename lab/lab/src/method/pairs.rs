@@ -1,4 +1,4 @@
-//! `pairs --method`: all against all.
+//! `pairs --method`: compares all files with each other.
 
 use crate::question::{MethodLimits, MethodPairRow, MethodPairs, MethodRow, MethodScore};
 use resemble_index::ContentRow;
@@ -20,11 +20,11 @@ pub(super) fn pairs(
     Ok(Answer::fresh(rows, asked.errors(errors)).cut(question.limits.top))
 }
 
-/// What rows are made of.
+/// The pairs of contents that rows are made of.
 pub(super) struct FoundPairs {
-    /// Of the files that take part, ascending.
+    /// The contents of the files that take part, in the order of their ids.
     pub(super) contents: Vec<ContentRow>,
-    /// The pairs that the threshold lets through, by their places among the contents.
+    /// The pairs that the threshold accepts, by their places among the contents.
     pub(super) found: Vec<ScoredPair>,
     /// The contents that several files have, by their places, each with the scores of the content
     /// and itself.
@@ -44,7 +44,7 @@ pub(super) fn equal(
     several.map(|at| (at, scores(at))).collect()
 }
 
-/// By signatures, all in memory.
+/// The pairs by signatures, which are all in memory.
 fn by_signatures(asked: &Asked<'_>, threshold: &RowThreshold) -> Result<FoundPairs, LabError> {
     let signed = Signed::of(asked, &mut asked.cached())?;
     let signatures = &signed.signatures;
@@ -57,8 +57,8 @@ fn by_signatures(asked: &Asked<'_>, threshold: &RowThreshold) -> Result<FoundPai
     })
 }
 
-/// A row for each two files of a pair that the threshold lets through, and for any two of equal bytes,
-/// best first; the files that could not be read.
+/// A row for each two files of a pair that the threshold accepts and for each two files of equal
+/// bytes, best first. Also returns the files that could not be read.
 pub(super) fn rows(
     asked: &Asked<'_>,
     score: MethodScore,
@@ -95,7 +95,7 @@ pub(super) fn rows(
     Ok((rows, pairs.errors))
 }
 
-/// The order of answers.
+/// Sorts rows into the order of answers.
 pub(super) fn sort(rows: &mut [(PairScores, MethodPairRow)], score: MethodScore) {
     rows.sort_by(|(scores, row), (other, other_row)| {
         scores

@@ -1,9 +1,10 @@
-//! What groups are made of: the files and, of sif, the collated sets, kept; of other methods the
-//! similar pairs.
+//! The rows that groups are made of: the files, and for sif the collated sets, for other methods
+//! the similar pairs.
 //!
-//! Whoever asks has the rest to do ([`super::clusters`]): a threshold or a rule costs no question.
-//! The sets are found again under the ids of the contents of all files in the order of their paths.
-//! If anything of that changes they are made anew, from signatures that are kept as well.
+//! The caller makes the groups ([`super::clusters`]), so another threshold or another rule costs no
+//! second question. The sets are cached under the ids of the contents of all files, in the order of
+//! their paths. If any of these change, the sets are made anew from signatures, which are cached as
+//! well.
 
 use std::collections::HashMap;
 
@@ -66,7 +67,7 @@ pub(super) fn groups(
     Ok(Answer::fresh(rows, asked.errors(errors)))
 }
 
-/// The sets of these files, and the files that could not be read: these share nothing.
+/// The sets of these files, and the files that could not be read, which are in no set.
 fn collated(
     asked: &Asked<'_>,
     files: &[&ScopedFile],
@@ -77,7 +78,7 @@ fn collated(
         .collect();
     let key = digest(&ids).0;
     let mut cached = asked.cached();
-    // What is damaged is made again.
+    // Sets that are damaged are made again.
     let known = cached.recall_sets(&key)?;
     if let Some(Ok(sets)) = known.map(|sets| Collated::decode(&sets)) {
         return Ok((sets, Vec::new()));
@@ -103,25 +104,25 @@ fn collated(
     Ok((sets, signed.errors))
 }
 
-/// What the answer to a question for groups holds.
+/// The answer to a question for groups.
 #[derive(Clone, Debug, Default)]
 pub struct GroupsAnswer {
-    /// The files, by path.
+    /// The files, in the order of their paths.
     pub files: Vec<MethodFileRow>,
-    /// Of sif: which of them share fingerprints, by their places.
+    /// For sif, which files share fingerprints, by their places.
     pub sets: Option<Collated>,
-    /// Of other methods: the similar ones.
+    /// For other methods, the similar pairs of files.
     pub pairs: Vec<crate::question::MethodPairRow>,
-    /// Of clusters out of core: files with one sketch, by their places.
+    /// For clusters out of core, the files with equal sketches, by their places.
     pub same: Vec<Vec<u32>>,
-    /// Of clusters out of core: similar files, each for all of its sketch.
+    /// For clusters out of core, links between files, each of which stands for all with its sketch.
     pub links: Vec<MethodLinkRow>,
-    /// Of clusters out of core: the commonest shingles of those that were ignored.
+    /// For clusters out of core, the commonest ignored shingles.
     pub common: Vec<MethodCommonRow>,
 }
 
 impl GroupsAnswer {
-    /// Puts the rows together.
+    /// Sorts rows by what they are.
     pub fn of_rows(rows: Vec<MethodRow>) -> Self {
         let mut grouping = Self::default();
         for row in rows {

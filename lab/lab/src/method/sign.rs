@@ -9,18 +9,18 @@ use resemble_methods::{MethodParams, MethodSignature, Signer};
 use resemble_query::{AskError, anchor_of, unreadable};
 use resemble_scan::read::bytes::{Bytes, Next};
 
-/// What a method keeps of a file, and what it was made of.
+/// The signature of a file and what identifies the bytes that it was made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedFile {
     /// The signature.
     pub signature: MethodSignature,
-    /// The digest of the very bytes that it is the signature of.
+    /// The digest of the bytes that the signature was made of.
     pub content: ContentDigest,
-    /// How many bytes these are.
+    /// The number of these bytes.
     pub size: ByteLen,
 }
 
-/// Makes signatures, one after the other.
+/// Makes signatures of one content after another.
 #[derive(Debug)]
 pub struct Signing {
     signer: Signer,
@@ -30,7 +30,7 @@ pub struct Signing {
 }
 
 impl Signing {
-    /// At the start of a content.
+    /// Begins with the first content.
     pub fn new(params: &MethodParams) -> Self {
         Self {
             signer: Signer::new(params),
@@ -47,7 +47,7 @@ impl Signing {
         self.size += bytes.len() as u64;
     }
 
-    /// The end of the content; what comes next is another one.
+    /// Ends the content and returns its signature. The next bytes belong to another content.
     pub fn finish(&mut self) -> SignedFile {
         SignedFile {
             signature: self.signer.finish(),
@@ -56,8 +56,8 @@ impl Signing {
         }
     }
 
-    /// Reads a file as carefully as an indexed one. Memory does not grow with it; holes cost
-    /// nothing.
+    /// Signs a file, which is read with the care that the indexer takes. Memory does not grow with
+    /// the size of the file, and holes cost nothing.
     pub fn file(&mut self, path: &Path) -> Result<SignedFile, AskError> {
         let anchor = anchor_of(path)?;
         let Self {
@@ -76,7 +76,7 @@ impl Signing {
                 hasher.update_zeros(count);
             }
         });
-        // Also after a failure: the next file begins at its start.
+        // Finish also after a failure, so that nothing of this file is left for the next one.
         self.size = *read.as_ref().unwrap_or(&0);
         let signed = self.finish();
         match read {

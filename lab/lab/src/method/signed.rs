@@ -1,4 +1,4 @@
-//! The signatures of the files of a question: those that are kept, and the others made now.
+//! The signatures of the files of a question: cached ones, and new ones for the other files.
 
 use std::collections::HashSet;
 
@@ -14,30 +14,33 @@ use resemble_query::soft_error;
 use crate::error::LabError;
 use resemble_query::parallel::in_parallel;
 
-/// Contents of so many ids are signed before the next are begun with.
+/// How many ids of contents are signed together.
 const TOGETHER: u32 = 1 << 16;
-const _: () = assert!(TOGETHER.is_multiple_of(BLOCK), "no two share a kept record");
+const _: () = assert!(
+    TOGETHER.is_multiple_of(BLOCK),
+    "no two share a cached record"
+);
 
-/// The signatures of the contents that take part, by content.
+/// The signatures of the contents that take part.
 #[derive(Debug, Default)]
 pub(super) struct Signed {
-    /// Ascending.
+    /// The contents in the order of their ids.
     pub(super) contents: Vec<ContentRow>,
-    /// In the same order.
+    /// Their signatures in the same order.
     pub(super) signatures: Vec<MethodSignature>,
     /// Files that could not be read.
     pub(super) errors: Vec<SoftError>,
-    /// None failed, and each is that of the content that the index has: what is made of them can be
-    /// kept as well.
+    /// Whether every content has a signature, and each signature is of the bytes that the index
+    /// knows. Then what is made of the signatures may be cached as well.
     pub(super) settled: bool,
-    /// Each is that of the content that the index has, as far as there are any.
+    /// Whether each signature that there is is of the bytes that the index knows.
     pub(super) as_indexed: bool,
     /// The contents whose signatures are of other bytes than the index knows.
     pub(super) unsettled: HashSet<ContentId>,
 }
 
 impl Signed {
-    /// Of all members but the empty ones, which are counted and never grouped.
+    /// Signs all contents of the scope but the empty ones, which are counted and never grouped.
     pub(super) fn of(
         asked: &Asked<'_>,
         cached: &mut CachedSignatures<'_>,
@@ -45,8 +48,8 @@ impl Signed {
         Self::of_rows(asked, cached, rows(asked, &asked.members.contents())?)
     }
 
-    /// Of these contents, which ascend, so many together as may be in memory: `take` gets them in
-    /// their order.
+    /// Signs these contents, whose ids ascend, in blocks that fit into memory. `take` gets the
+    /// blocks in their order.
     pub(super) fn in_blocks(
         asked: &Asked<'_>,
         contents: &[ContentId],
@@ -59,7 +62,7 @@ impl Signed {
         Ok(())
     }
 
-    /// Of these contents, which ascend.
+    /// Signs these contents, whose ids ascend.
     pub(super) fn of_rows(
         asked: &Asked<'_>,
         cached: &mut CachedSignatures<'_>,
@@ -127,7 +130,7 @@ impl Signed {
     }
 }
 
-/// Of these contents all but the empty ones.
+/// The rows of these contents, without the empty ones.
 pub(super) fn rows(asked: &Asked<'_>, contents: &[ContentId]) -> Result<Vec<ContentRow>, LabError> {
     let mut rows = Vec::new();
     for &content in contents {

@@ -1,20 +1,20 @@
 //! sorted5: questions that the two arrays answer ([`crate::arrays`]).
 //!
-//! They update_arrays every content that was asked about and that the index still has, whatever the scope of
-//! a question: a pair's figure depends on no third file, so what is out of scope is passed over. A
-//! question merges what is not in them yet, and what the index no longer has leaves in the same
-//! merge.
+//! The arrays hold every content that somebody asked about and that the index still has, whatever
+//! the scope of the question was. The figure of a pair depends on no third file, so contents out of
+//! scope are skipped. A question merges its new contents into the arrays, and the same merge
+//! removes contents that the index no longer has.
 //!
-//! 1. **A signature that is not that of the indexed content** (the file changed a moment ago) is in
-//!    no arrays: it is compared by itself.
+//! 1. **A content that differs from the indexed one** (the file changed a moment ago) is never put
+//!    into the arrays. Its signature is compared by itself.
 //! 2. **The arrays are never needed.** Without a folder for them, or if they cannot be written or
 //!    are damaged, signatures are compared as for every other method, and the answer is the same.
-//!    Where nothing may stay (`--no-cache`), there are arrays only if processes are to share the
-//!    work or many documents are compared with each other: in a folder that goes with the answer.
-//! 3. **No signature of what they have.** The chunks of a document are read off the arrays, and how
-//!    many there are stands in their table: a question where nothing is new needs no signature.
-//! 4. **Whose keys.** Ids of contents are given out by one index; a record in it names it, and
-//!    arrays made for another one are not looked at.
+//!    Where nothing may stay (`--no-cache`), arrays are made only if processes share the work or
+//!    many documents are compared with each other. They are then in a temporary folder.
+//! 3. **Contents in the arrays need no signature.** The arrays have the chunks of each document and
+//!    their number, so a question without new contents needs no signature at all.
+//! 4. **Arrays belong to one index**, which gives out the ids of contents. A record in the index
+//!    holds its name, and arrays made for another index are not used.
 
 use std::collections::{HashMap, HashSet};
 
@@ -37,16 +37,16 @@ use crate::arrays::{
 };
 use crate::error::LabError;
 
-/// From so many files on arrays are worth making for one comparison of each with each.
+/// From this many files on it is worth making arrays for one comparison of all with each other.
 const MANY: usize = 1000;
 
-/// So often parts are looked for that another question has just replaced.
+/// How often the arrays are opened again if another question has replaced them meanwhile.
 const TRIES: usize = 3;
 
-/// Documents that are in arrays.
+/// Arrays that are open, and the documents in them.
 struct OpenArrays {
     set: MappedParts,
-    /// The number and the chunks of each by its key.
+    /// The number of each document and how many chunks it has, by its key.
     numbers: HashMap<u32, (u32, u32)>,
 }
 
@@ -62,17 +62,17 @@ impl OpenArrays {
     }
 }
 
-/// Where the arrays for a question are.
+/// The place of the arrays for a question.
 struct ArraysPlace {
     folder: ArraysFolder,
-    /// They go with the answer.
+    /// Removes a folder that is only for this answer.
     _temporary: Option<TempDir>,
-    /// There is to be no answer without them: they are what processes share that were asked for.
+    /// Whether the question fails without the arrays: processes that were asked for share them.
     is_needed: bool,
 }
 
 impl ArraysPlace {
-    /// There is an answer without the arrays, unless these are needed.
+    /// Goes on without the arrays after this error, unless they are needed.
     fn without<T>(&self, error: ArraysError) -> Result<Option<T>, LabError> {
         if self.is_needed {
             return Err(error.into());
@@ -85,9 +85,8 @@ impl ArraysPlace {
     }
 }
 
-/// Where the arrays for a question are; `None`: nowhere. Where nothing may stay there are arrays
-/// only if they are what processes are to share, or many documents are to be compared with each
-/// other.
+/// The place of the arrays for a question, if there are to be any. Where nothing may stay, arrays
+/// are made only if processes are to share them or many documents are compared with each other.
 fn place(asked: &Asked<'_>, each_with_each: bool) -> Result<Option<ArraysPlace>, LabError> {
     if asked.params.method() != Method::Sorted5 {
         return Ok(None);
@@ -122,7 +121,7 @@ fn place(asked: &Asked<'_>, each_with_each: bool) -> Result<Option<ArraysPlace>,
     }))
 }
 
-/// Those of these contents that the arrays have not: they have to be signed before [`update_arrays`].
+/// The contents that the arrays do not have yet. They are signed before [`update_arrays`].
 fn unknown(folder: &ArraysFolder, contents: &[ContentRow]) -> HashSet<ContentId> {
     let arrays = folder.open().and_then(|set| OpenArrays::of(set).ok());
     let is_new = |content: &ContentId| {
@@ -134,7 +133,7 @@ fn unknown(folder: &ArraysFolder, contents: &[ContentRow]) -> HashSet<ContentId>
     ids.filter(is_new).collect()
 }
 
-/// The arrays with what was signed; `None`: they cannot be had.
+/// Puts what was signed into the arrays and opens them. `None`: the arrays cannot be used.
 fn update_arrays(
     asked: &Asked<'_>,
     place: &ArraysPlace,
@@ -184,7 +183,7 @@ fn update_arrays(
             Ok(set) => OpenArrays::of(set)?,
             Err(error) => return place.without(error),
         };
-        // Another question may have found the old state damaged meanwhile and begun anew.
+        // Another question may have found the old state damaged meanwhile and made a new one.
         if settled().all(|(row, _)| arrays.numbers.contains_key(&row.id.0)) {
             return Ok(Some(arrays));
         }
@@ -192,17 +191,17 @@ fn update_arrays(
     Ok(None)
 }
 
-/// The contents of a question, and the arrays that have them.
+/// The contents of a question, and the arrays that hold them.
 pub(super) struct Arranged {
     place: ArraysPlace,
     set: MappedParts,
-    /// By content.
+    /// The contents in the order of their ids.
     pub(super) documents: Vec<ArrangedDocument>,
     /// Files that could not be read.
     pub(super) errors: Vec<SoftError>,
 }
 
-/// A content of a question.
+/// A content of a question, with its chunks.
 pub(super) struct ArrangedDocument {
     pub(super) content: ContentRow,
     /// How many chunks it has.
@@ -212,14 +211,14 @@ pub(super) struct ArrangedDocument {
 
 /// Where the values of a document are.
 pub(super) enum Values {
-    /// In the arrays, which have it under this number.
+    /// In the arrays, where the document has this number.
     Arrays(u32),
-    /// Here: it is not the content that the index has.
+    /// In this signature, because the index has another content.
     Here(MethodSignature),
 }
 
-/// Brings the arrays in line with the contents of a question. Only what is new is signed, and its
-/// signatures are in memory for no longer than that takes. `each_with_each`: they are to be
+/// Brings the arrays up to date with the contents of a question. Only new contents are signed, and
+/// their signatures are in memory only meanwhile. `each_with_each` says whether all contents are
 /// compared with each other. `None`: there are no arrays.
 pub(super) fn arranged(
     asked: &Asked<'_>,
@@ -249,7 +248,7 @@ pub(super) fn arranged(
         }
     }
     for content in contents {
-        // Another question has begun anew meanwhile, with fewer documents.
+        // Another question has replaced the arrays meanwhile by some with fewer documents.
         let Some(&(number, chunks)) = numbers.get(&content.id.0) else {
             return Ok(None);
         };
@@ -268,12 +267,12 @@ pub(super) fn arranged(
     }))
 }
 
-/// FoundPairs by the places of their documents, the lesser first, with the chunks of both.
+/// Pairs of documents by their places, the lesser first, with how many chunks both have.
 type Placed = Vec<(usize, usize, u64)>;
 
 impl Arranged {
-    /// What a signature has in common with each document that is in the arrays; `None`: they are
-    /// damaged.
+    /// How many chunks a signature has in common with each document in the arrays, by its number.
+    /// `None`: the arrays are damaged.
     pub(super) fn common(
         &self,
         signature: &MethodSignature,
@@ -290,8 +289,8 @@ impl Arranged {
         Ok(Some(counted.collect()))
     }
 
-    /// The pairs of at least this figure that are in the arrays, by the places of the documents;
-    /// `None`: the arrays are damaged, or processes failed.
+    /// The pairs in the arrays with at least this figure. `None`: the arrays are damaged, or a
+    /// process failed.
     fn pairs(&self, least: f64, shards: u32) -> Result<Option<Placed>, LabError> {
         let (mut numbers, mut places) = (Vec::new(), Vec::new());
         for (place, document) in self.documents.iter().enumerate() {
@@ -316,8 +315,7 @@ impl Arranged {
     }
 }
 
-/// The pairs that the threshold lets through, without a signature of what the arrays have; `None`: there
-/// are no arrays.
+/// The pairs that the threshold accepts, found by the arrays. `None`: there are no arrays.
 pub(super) fn pairs(
     asked: &Asked<'_>,
     threshold: &RowThreshold,
@@ -341,7 +339,7 @@ pub(super) fn pairs(
                 Values::Arrays(number) => of_arrays.get(number).copied().unwrap_or(0),
                 Values::Here(other) => common_of(signature, other),
             };
-            // Two of these meet twice, and each itself.
+            // Two documents outside the arrays come up twice, and each comes up with itself.
             let is_second = matches!(document.values, Values::Here(_)) && other >= place;
             if common_of > 0 && !is_second {
                 common.push((place.min(other), place.max(other), common_of));
@@ -371,7 +369,7 @@ pub(super) fn pairs(
     }))
 }
 
-/// Chunks that two documents have in common.
+/// How many chunks two documents have in common.
 fn common_of(a: &MethodSignature, b: &MethodSignature) -> u64 {
     let values = |signature: &MethodSignature| -> Vec<(u64, u64)> {
         let entries = signature.entries().into_iter();
@@ -380,9 +378,9 @@ fn common_of(a: &MethodSignature, b: &MethodSignature) -> u64 {
     overlap(&values(a), &values(b)).common
 }
 
-/// FoundPairs again, from the texts themselves: "compute the exact similarities only for document pairs
-/// which are preselected" (section 4.2). A file that is too large to be in memory, or cannot be
-/// read now, keeps its estimate.
+/// Scores pairs again, by the texts themselves: "compute the exact similarities only for document
+/// pairs which are preselected" (section 4.2). If a file is too large for memory, or cannot be read
+/// now, the estimate stays.
 pub(super) fn exactly(
     asked: &Asked<'_>,
     contents: &[ContentRow],
@@ -415,7 +413,7 @@ pub(super) fn exactly(
     exact
 }
 
-/// The distinct chunks of a text, by 64 bits of their hash.
+/// The distinct chunks of a text, as the first 64 bits of their hashes.
 pub(crate) fn real_chunks(params: &MethodParams, bytes: &[u8]) -> Vec<u64> {
     let mut chunks: Vec<u64> = Features::of(params, bytes).values().collect();
     chunks.sort_unstable();

@@ -1,4 +1,4 @@
-//! Phases 1 to 3: documents that come, merged with what is kept.
+//! Phases 1 to 3: new documents, merged with the results that the work folder has.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,27 +19,28 @@ use super::sketches::{Sketches, framed};
 use crate::error::{LabError, PhaseError};
 use resemble_query::groups::sort::{Merge, Record, SortedRun, Sorter};
 
-/// A document that comes.
+/// A new document.
 #[derive(Clone, Debug)]
 pub struct SketchedDocument {
     /// The digest of its bytes.
     pub content: ContentDigest,
-    /// What names its words, if that is known: lexically equivalent documents have one.
+    /// A digest of its words, which lexically equivalent documents share; zeros if it is unknown.
     pub words: [u8; 16],
-    /// Its bytes.
+    /// Its size in bytes.
     pub size: u64,
     /// Its sketch.
     pub sketch: MethodSignature,
 }
 
-/// Documents that need not run because others stand for them.
+/// How many documents are left out of phases 2 and 3 because another one represents them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Eliminated {
-    /// Of the same bytes as one before.
+    /// Those with the bytes of an earlier document.
     pub identical: u64,
-    /// Of the same words (0 where words were not named), the identical ones included.
+    /// Those with the words of an earlier document, including the identical ones; 0 if the digests
+    /// of the words are unknown.
     pub lexical: u64,
-    /// Of the same sketch, all of the above included.
+    /// Those with the sketch of an earlier document, including all of the above.
     pub shingle: u64,
 }
 
@@ -49,29 +50,30 @@ pub struct ClusterBatch {
     folder: PathBuf,
     plan: ClusterPlan,
     id: String,
-    /// Documents that are kept.
+    /// How many documents the work folder had before.
     old: u32,
     sketches: Option<RecordWriter>,
     rows: Option<RecordWriter>,
     documents: u64,
-    /// Names the documents so far.
+    /// Digests the documents so far.
     names: ContentHasher,
-    /// For each document the one that stands for it.
+    /// For each document the one that represents it.
     classes: Vec<u32>,
-    /// For each document where its sketch begins, then how many of its shingles are ignored.
+    /// For each document, where its sketch begins.
     offsets: Vec<u64>,
+    /// For each document, how many of its shingles are ignored.
     ignored: Vec<u32>,
     triples: Option<Sorter<Triple>>,
-    /// What the sorts of each phase wrote to disk.
+    /// How many bytes the sorts of each phase wrote to disk.
     scratch: Vec<u64>,
 }
 
 impl ClusterBatch {
-    /// Opens a work folder, which is made if it is not there, and reads what is kept in it.
+    /// Opens a work folder, which is made if need be, and reads the results in it.
     ///
     /// # Errors
     ///
-    /// If it keeps clusters of other parameters, or of another seed; if what it keeps is damaged.
+    /// If the results are of other parameters or of another seed, or are damaged.
     pub fn begin(folder: &Path, plan: &ClusterPlan) -> Result<Self, LabError> {
         if !matches!(
             plan.params.scheme,
@@ -96,21 +98,24 @@ impl ClusterBatch {
             triples: None,
             scratch: Vec::new(),
         };
-        if kept_header(folder, &batch.id)?.is_some() {
-            batch.take_kept()?;
+        if results_header(folder, &batch.id)?.is_some() {
+            batch.take_results()?;
         }
         Ok(batch)
     }
 
-    /// Forgets what a folder keeps.
+    /// Removes the results in a folder.
     pub fn forget(folder: &Path) -> Result<(), LabError> {
         Ok(clear(folder)?)
     }
 
-    /// The digests of the documents that a folder keeps, in the order of their numbers; none: it
-    /// keeps nothing of this plan.
-    pub fn kept(folder: &Path, plan: &ClusterPlan) -> Result<Option<Vec<ContentDigest>>, LabError> {
-        if kept_header(folder, &plan.id())?.is_none() {
+    /// The digests of the documents in a folder, in the order of their numbers. `None`: the folder
+    /// has no results of this plan.
+    pub fn digests(
+        folder: &Path,
+        plan: &ClusterPlan,
+    ) -> Result<Option<Vec<ContentDigest>>, LabError> {
+        if results_header(folder, &plan.id())?.is_none() {
             return Ok(None);
         }
         let mut rows = RecordReader::new(&PhaseFile::Documents.path(folder), PhaseFile::Documents)?;
@@ -121,7 +126,7 @@ impl ClusterBatch {
         Ok(Some(all))
     }
 
-    fn take_kept(&mut self) -> Result<(), LabError> {
+    fn take_results(&mut self) -> Result<(), LabError> {
         let mut rows = RecordReader::new(
             &PhaseFile::Documents.path(&self.folder),
             PhaseFile::Documents,
@@ -163,7 +168,7 @@ impl ClusterBatch {
         let shingles = shingle::sketch(&document.sketch).map_or(0, |(_, values)| values.len());
         let content = document.content.0;
         let sketch = if shingles == 0 {
-            // Only what has its bytes equals it.
+            // A document without shingles equals only documents with its bytes.
             array_at(&content, 0)
         } else {
             array_at(&digest(&bytes).0, 0)
@@ -180,17 +185,17 @@ impl ClusterBatch {
         })
     }
 
-    /// Documents so far, those that were kept included.
+    /// How many documents there are so far, including those that the folder had.
     pub const fn documents(&self) -> u64 {
         self.documents
     }
 
-    /// Bytes of all sketches so far.
+    /// The size of all sketches so far, in bytes.
     pub fn sketch_bytes(&self) -> u64 {
         self.sketches.as_ref().map_or(0, RecordWriter::bytes)
     }
 
-    /// Bytes that the sorts of the phases so far put on disk: elimination, shingles, pairs.
+    /// How many bytes each sort so far wrote to disk: elimination, shingles, pairs.
     pub fn sorted_bytes(&self) -> &[u64] {
         &self.scratch
     }
@@ -233,7 +238,8 @@ impl ClusterBatch {
         Ok(eliminated)
     }
 
-    /// How many have a name that one before has; unnamed (zeros) are no two the same.
+    /// How many documents have the digest of an earlier one. Digests of zeros are unknown and never
+    /// equal.
     fn same(
         &mut self,
         name: impl Fn(&DocumentRecord) -> [u8; 16],
@@ -268,8 +274,7 @@ impl ClusterBatch {
         Ok(found)
     }
 
-    /// Phase 2: <shingle, id>, sorted. Returns how many there are, and in how many different
-    /// shingles.
+    /// Phase 2: sorts <shingle, id>. Returns how many there are, and how many different shingles.
     pub fn merge_shingles(&mut self) -> Result<(u64, u64), LabError> {
         match &self.plan.params.scheme {
             Scheme::SuperShingle(params) => {
@@ -297,16 +302,16 @@ impl ClusterBatch {
             }
         }
         let mut new = self.merge(sorter)?;
-        let mut kept = self.kept_reader(PhaseFile::Shingles)?;
+        let mut earlier = self.results_reader(PhaseFile::Shingles)?;
         let mut out = RecordWriter::new(&self.folder, PhaseFile::Shingles, &self.id)?;
-        let mut ahead = (next_of::<ShingleEntry<KEY>>(kept.as_mut())?, new.next()?);
+        let mut ahead = (next_of::<ShingleEntry<KEY>>(earlier.as_mut())?, new.next()?);
         let (mut distinct, mut last) = (0, None);
         while let Some(entry) = match ahead {
             (Some(old), Some(fresh)) => Some(old.min(fresh)),
             (old, fresh) => old.or(fresh),
         } {
             if ahead.0 == Some(entry) {
-                ahead.0 = next_of(kept.as_mut())?;
+                ahead.0 = next_of(earlier.as_mut())?;
             } else {
                 ahead.1 = new.next()?;
             }
@@ -318,15 +323,15 @@ impl ClusterBatch {
         Ok((records, distinct))
     }
 
-    fn kept_reader(&self, kind: PhaseFile) -> Result<Option<RecordReader>, LabError> {
+    fn results_reader(&self, kind: PhaseFile) -> Result<Option<RecordReader>, LabError> {
         if self.old == 0 {
             return Ok(None);
         }
         Ok(Some(RecordReader::new(&kind.path(&self.folder), kind)?))
     }
 
-    /// Phase 3, first half: pairs of documents that share a shingle, one of the two new. Returns
-    /// how many.
+    /// Phase 3, first half: forms pairs of documents that share a shingle, one of the two new.
+    /// Returns how many.
     pub fn form_pairs(&mut self) -> Result<u64, LabError> {
         match self.plan.params.scheme {
             Scheme::SuperShingle(_) => self.pairs::<8>(false),
@@ -385,22 +390,22 @@ impl ClusterBatch {
         Ok(formed)
     }
 
-    /// Phase 3, second half: counts added up and merged with the kept ones. Replaces what is kept;
-    /// how many pairs there are.
+    /// Phase 3, second half: adds up the counts, merges them with those of the folder, and replaces
+    /// the results in it. Returns how many pairs there are.
     pub fn merge_pairs(&mut self) -> Result<u64, LabError> {
         let sorter = match self.triples.take() {
             Some(sorter) => sorter,
             None => self.sorter()?,
         };
         let mut new = self.merge(sorter)?;
-        let mut kept = self.kept_reader(PhaseFile::Pairs)?;
+        let mut earlier = self.results_reader(PhaseFile::Pairs)?;
         let mut out = RecordWriter::new(&self.folder, PhaseFile::Pairs, &self.id)?;
-        let mut ahead = (next_of::<Triple>(kept.as_mut())?, new.next()?);
+        let mut ahead = (next_of::<Triple>(earlier.as_mut())?, new.next()?);
         let pair = |triple: Triple| (triple.a, triple.b);
         loop {
             let triple = match ahead {
                 (Some(old), Some(fresh)) if pair(old) == pair(fresh) => {
-                    ahead = (next_of(kept.as_mut())?, new.next()?);
+                    ahead = (next_of(earlier.as_mut())?, new.next()?);
                     Triple {
                         count: old.count.saturating_add(fresh.count),
                         ..old
@@ -411,7 +416,7 @@ impl ClusterBatch {
                     fresh
                 }
                 (Some(old), _) => {
-                    ahead.0 = next_of(kept.as_mut())?;
+                    ahead.0 = next_of(earlier.as_mut())?;
                     old
                 }
                 (None, Some(fresh)) => {
@@ -434,11 +439,11 @@ impl ClusterBatch {
         Ok(pairs)
     }
 
-    /// The documents again, with what is known of them now.
+    /// Writes the documents again, with their classes and their ignored shingles.
     fn write_rows(&mut self) -> Result<(), LabError> {
         let path = PhaseFile::Documents.part(&self.folder);
         let mut rows = RecordReader::new(&path, PhaseFile::Documents)?;
-        // The open file stays readable under no name.
+        // The reader keeps the old file open, which the writer removes.
         let mut out = RecordWriter::new(&self.folder, PhaseFile::Documents, &self.id)?;
         let mut id = 0;
         while let Some(row) = rows.next::<DocumentRecord>()? {
@@ -452,7 +457,7 @@ impl ClusterBatch {
         Ok(out.finish(self.generation())?)
     }
 
-    /// Phases 2 and 3, and what they keep.
+    /// Runs phases 2 and 3 and returns their results.
     pub fn settle(mut self) -> Result<(PhaseResults, Eliminated), LabError> {
         let eliminated = self.eliminate()?;
         self.merge_shingles()?;
@@ -462,7 +467,7 @@ impl ClusterBatch {
     }
 }
 
-/// What is open until phase 1 ends.
+/// A file that is open until phase 1 ends.
 fn part(writer: &mut Option<RecordWriter>) -> Result<&mut RecordWriter, PhaseError> {
     writer
         .as_mut()
@@ -473,7 +478,7 @@ fn next_of<R: Record>(reader: Option<&mut RecordReader>) -> Result<Option<R>, Ph
     reader.map_or(Ok(None), RecordReader::next)
 }
 
-/// Every pair of an ascending list whose greater one stands at `from` or behind.
+/// Every pair of an ascending list whose greater element is at the place `from` or later.
 fn each_pair(
     list: &[u32],
     from: usize,
@@ -487,8 +492,11 @@ fn each_pair(
     Ok(())
 }
 
-/// The header of the kept documents, if all kept files are there and of one generation.
-pub(super) fn kept_header(folder: &Path, id: &str) -> Result<Option<PhaseFileHeader>, PhaseError> {
+/// The header of the documents, if all files of the folder are there and of one generation.
+pub(super) fn results_header(
+    folder: &Path,
+    id: &str,
+) -> Result<Option<PhaseFileHeader>, PhaseError> {
     let mut first: Option<PhaseFileHeader> = None;
     for kind in PhaseFile::ALL {
         let path = kind.path(folder);
@@ -497,7 +505,7 @@ pub(super) fn kept_header(folder: &Path, id: &str) -> Result<Option<PhaseFileHea
             Err(PhaseError::Folder { source, .. })
                 if source.kind() == std::io::ErrorKind::NotFound =>
             {
-                // Nothing kept, or a batch that ended between two names.
+                // There are no results, or a batch was killed while it renamed its files.
                 return Ok(None);
             }
             Err(error) => return Err(error),

@@ -1,4 +1,4 @@
-//! Phase 4: links that a policy makes of the kept pairs, and what hangs together by them.
+//! Phase 4: the links that a policy makes of the pairs, and the clusters that the links form.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,31 +8,33 @@ use resemble_core::ContentDigest;
 use resemble_core::cluster::UnionFind;
 use resemble_methods::judged::Overlap;
 use resemble_methods::shingle::{Estimate, Estimates, Sample, estimates, of_overlap};
-use resemble_methods::{Judged, MethodSignature, Scheme};
+use resemble_methods::{MethodSignature, Scheme};
 
 use super::ClusterPlan;
-use super::batch::kept_header;
+use super::batch::results_header;
 use super::files::{PhaseFile, RecordReader, damaged};
 use super::records::{DocumentRecord, IdPair, IgnoredShingle, ShingleEntry, Triple};
 use super::sketches::Sketches;
 use crate::error::{LabError, PhaseError};
 use resemble_query::groups::sort::{Merge, Record, Sorter};
 
-/// What makes a link.
+/// Decides which pairs of documents are linked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Policy {
-    /// From this resemblance on; 0: whatever is in common. Of super shingles a common one is
-    /// enough, and this is the check that follows, if it is above 0.
+    /// The least resemblance of a link; 0 links all documents that have anything in common. Two
+    /// documents with a common super shingle are linked, after a check of this resemblance if it is
+    /// above 0.
     pub resemblance: f64,
-    /// Also from this containment on, of either in the other; `None`: containment is left out.
+    /// The least containment, of either document in the other, that also makes a link. `None`:
+    /// containment makes no links.
     pub containment: Option<f64>,
-    /// Super shingles: all pairs of a list are links, and not only those with its first document.
-    /// The clusters are the same without a check; rules of a user may need every pair.
+    /// For super shingles, whether all documents of a list are linked with each other, and not only
+    /// with the first one. The clusters are the same, but rules of a user may need every pair.
     pub every: bool,
 }
 
 impl Policy {
-    /// The paper's: 50 % resemblance.
+    /// The policy of the paper: 50 % resemblance.
     pub const PAPER: Self = Self {
         resemblance: 0.5,
         containment: None,
@@ -40,7 +42,10 @@ impl Policy {
     };
 
     fn accepts(&self, estimates: &Estimates) -> bool {
-        let reaches = |estimate: &Estimate, least: f64| matches!(estimate.value, Judged::Value(value) if value > 0.0 && value >= least);
+        let reaches = |estimate: &Estimate, least: f64| {
+            let value = estimate.value.value();
+            value.is_some_and(|value| value > 0.0 && value >= least)
+        };
         let contained = |least: f64| {
             [&estimates.a_in_b, &estimates.b_in_a]
                 .into_iter()
@@ -51,23 +56,23 @@ impl Policy {
     }
 }
 
-/// Two documents that a policy links, each standing for all of its sketch.
+/// Two documents that a policy links, each of which represents all with its sketch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClusterLink {
-    /// One.
+    /// The first document.
     pub a: u32,
-    /// The other.
+    /// The second document.
     pub b: u32,
-    /// What their sketches say of (a, b).
+    /// The estimates from the sketches of (a, b).
     pub estimates: Estimates,
 }
 
-/// For each document the least of its cluster.
+/// For each document, the least number in its cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clusters(pub Vec<u32>);
 
 impl Clusters {
-    /// The clusters of two documents and more, by their least.
+    /// The clusters of two or more documents, in the order of their least numbers.
     pub fn sets(&self) -> Vec<Vec<u32>> {
         let mut order: Vec<(u32, u32)> = self.0.iter().copied().zip(0..).collect();
         order.sort_unstable();
@@ -79,7 +84,7 @@ impl Clusters {
     }
 }
 
-/// What a work folder keeps.
+/// The results of phases 1 to 3 in a work folder.
 #[derive(Debug)]
 pub struct PhaseResults {
     folder: PathBuf,
@@ -87,17 +92,17 @@ pub struct PhaseResults {
     sketches: Sketches,
     classes: Vec<u32>,
     offsets: Vec<u64>,
-    /// Shingles of each document that are not ignored.
+    /// How many shingles of each document are not ignored.
     counts: Vec<u32>,
-    /// The shingles that are ignored, ascending.
+    /// The ignored shingles, ascending.
     ignored: Vec<u64>,
 }
 
 impl PhaseResults {
-    /// Opens what a folder keeps of a plan.
+    /// Opens the results of a plan in a folder.
     pub fn open(folder: &Path, plan: &ClusterPlan) -> Result<Self, LabError> {
         let path = PhaseFile::Documents.path(folder);
-        if kept_header(folder, &plan.id())?.is_none() {
+        if results_header(folder, &plan.id())?.is_none() {
             return Err(damaged(&path, "its files are not of one batch").into());
         }
         let (mut classes, mut offsets, mut counts) = (Vec::new(), Vec::new(), Vec::new());
@@ -110,7 +115,7 @@ impl PhaseResults {
             offsets.push(row.at);
             counts.push(row.shingles.saturating_sub(row.ignored));
         }
-        let mut kept = Self {
+        let mut results = Self {
             sketches: Sketches::open(&PhaseFile::Sketches.path(folder))?,
             folder: folder.to_owned(),
             plan: plan.clone(),
@@ -119,12 +124,12 @@ impl PhaseResults {
             counts,
             ignored: Vec::new(),
         };
-        kept.ignored = kept
+        results.ignored = results
             .ignored()?
             .iter()
             .map(|&(shingle, ..)| shingle)
             .collect();
-        Ok(kept)
+        Ok(results)
     }
 
     /// How many documents there are.
@@ -132,7 +137,7 @@ impl PhaseResults {
         self.classes.len() as u32
     }
 
-    /// For each document the first one with its sketch.
+    /// For each document, the first one with its sketch.
     pub fn classes(&self) -> &[u32] {
         &self.classes
     }
@@ -147,8 +152,8 @@ impl PhaseResults {
         Ok(all)
     }
 
-    /// The ignored shingles, ascending: each with the number of documents that run and have it, and
-    /// one of these.
+    /// The ignored shingles, ascending, each with how many representatives have it and the number
+    /// of one of them.
     pub fn ignored(&self) -> Result<Vec<(u64, u32, u32)>, LabError> {
         let mut from = self.reader(PhaseFile::Ignored)?;
         let mut all = Vec::new();
@@ -158,8 +163,8 @@ impl PhaseResults {
         Ok(all)
     }
 
-    /// The shingles that most documents have, ignored or not, the commonest first: as
-    /// [`Self::ignored`].
+    /// The shingles that most documents have, ignored or not, the commonest first. They are given
+    /// as by [`Self::ignored`].
     pub fn commonest(&self, most: usize) -> Result<Vec<(u64, u32, u32)>, LabError> {
         let mut entries = self.reader(PhaseFile::Shingles)?;
         let mut best = BinaryHeap::new();
@@ -190,7 +195,7 @@ impl PhaseResults {
             .collect())
     }
 
-    /// Bytes of a kept file: documents, sketches, shingles, pairs, ignored.
+    /// The sizes of the files: documents, sketches, shingles, pairs, ignored shingles.
     pub fn bytes(&self) -> Result<[u64; 5], LabError> {
         let mut bytes = [0; 5];
         for (kind, bytes) in PhaseFile::ALL.into_iter().zip(&mut bytes) {
@@ -203,7 +208,7 @@ impl PhaseResults {
         RecordReader::new(&kind.path(&self.folder), kind)
     }
 
-    /// What the sketches of two documents say, ignored shingles left out.
+    /// The estimates from the sketches of two documents, without the ignored shingles.
     pub fn estimates(&self, a: u32, b: u32) -> Result<Estimates, LabError> {
         let (of_a, of_b) = (self.sketch(a)?, self.sketch(b)?);
         let estimates = estimates(self.sample(), &of_a, &of_b, self.in_sketches());
@@ -215,7 +220,7 @@ impl PhaseResults {
         Ok(self.sketches.at(self.offsets[id as usize])?)
     }
 
-    /// The documents by number: digest, name of the words, bytes.
+    /// Hands over the documents in the order of their numbers: digest, digest of the words, size.
     pub fn each(
         &self,
         take: &mut dyn FnMut(ContentDigest, [u8; 16], u64) -> Result<(), LabError>,
@@ -227,7 +232,7 @@ impl PhaseResults {
         Ok(())
     }
 
-    /// Those of the ignored that sketches hold: of super shingles none.
+    /// The ignored shingles that sketches hold. Super shingles are not in sketches.
     fn in_sketches(&self) -> &[u64] {
         match self.plan.params.scheme {
             Scheme::SuperShingle(_) => &[],
@@ -242,7 +247,7 @@ impl PhaseResults {
         }
     }
 
-    /// The clusters by a policy; `link` gets each link, once, in an order that means nothing.
+    /// The clusters that a policy makes. `link` gets each link once, in no particular order.
     pub fn cluster(
         &self,
         policy: &Policy,
@@ -263,7 +268,8 @@ impl PhaseResults {
         Ok(Clusters(sets.into_least()))
     }
 
-    /// The clusters by one common super shingle and nothing else: the lists alone are read.
+    /// The clusters of documents with a common super shingle, without any check: only the lists are
+    /// read.
     pub fn cluster_by_one(&self) -> Result<Clusters, LabError> {
         let mut sets = UnionFind::new(self.documents());
         let mut entries = self.reader(PhaseFile::Shingles)?;
@@ -312,7 +318,7 @@ impl PhaseResults {
         Ok(())
     }
 
-    /// That a number is one of a document; the greater of a pair is asked about.
+    /// Checks that there is a document with this number, the greater one of a pair.
     fn check(&self, id: u32) -> Result<(), PhaseError> {
         if id < self.documents() {
             Ok(())
@@ -344,7 +350,7 @@ impl PhaseResults {
                         }
                     }
                 } else if !is_common {
-                    // The first by digest: numbers mean nothing.
+                    // The first by digest, because the answer must not depend on numbers.
                     let first = list.iter().copied().min_by_key(|&id| digests[id as usize]);
                     for (&id, first) in list.iter().zip(first.into_iter().cycle()) {
                         if id != first {
@@ -361,7 +367,7 @@ impl PhaseResults {
             list.push(entry.id);
         }
         let mut merge = Merge::new(sorter.finish()?, room, &self.folder)?;
-        // What super shingles cannot tell makes no link.
+        // Super shingles know no containment.
         let policy = Policy {
             containment: None,
             ..*policy
@@ -377,5 +383,5 @@ impl PhaseResults {
     }
 }
 
-/// Bytes of a record of phase 2 and of phase 3, for reports.
+/// The sizes of a record of phase 2 and of one of phase 3, for reports.
 pub const RECORD_BYTES: (usize, usize) = (ShingleEntry::<5>::BYTES, Triple::BYTES);

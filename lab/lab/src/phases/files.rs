@@ -1,13 +1,14 @@
-//! Files of the work folder: a header that says what they are of, and records.
+//! The files of a work folder: a header that names the plan, and records.
 //!
 //! ```text
-//! "resemble phases\n" │ version u8 │ kind u8 │ records u64 │ bytes u64 │ generation 16 │ digest of the body 32 │
-//! length of the id u16 │ id (params, common) │ digest of all this 32 │ body
+//! "resemble phases\n" │ version u8 │ kind u8 │ records u64 │ bytes u64 │ generation 16 │
+//! digest of the body 32 │ length of the id u16 │ id (params, common) │ digest of all this 32 │
+//! body
 //! ```
 //!
-//! A file is written under another name, the header last; it takes its name when all files of its
-//! generation are whole. The body's digest is checked by whoever has read it to the end, before
-//! anything of it is answered. Files are 0600, their folder 0700.
+//! A file is written under another name, its header last, and takes its own name when all files of
+//! its generation are complete. A reader that has reached the end checks the digest of the body
+//! before anything of it is answered. Files have mode 0600, their folder 0700.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -23,16 +24,16 @@ use resemble_query::groups::sort::Record;
 const MAGIC: &[u8; 16] = b"resemble phases\n";
 const VERSION: u8 = 1;
 
-/// Bytes of a header besides the id.
+/// The size of a header without the id, in bytes.
 const FIXED: usize = 16 + 2 + 16 + 16 + 32 + 2 + 32;
 
-/// No id is longer.
+/// The longest id, in bytes.
 const LONGEST_ID: usize = 1 << 10;
 
-/// Bytes read or written at once.
+/// How many bytes are read or written at a time.
 const PIECE: usize = 1 << 18;
 
-/// Names one state of a folder: what all files of it carry.
+/// Names one state of a folder; all of its files carry it.
 pub(super) type Generation = [u8; 16];
 
 /// The files of a folder.
@@ -68,7 +69,7 @@ impl PhaseFile {
         folder.join(self.name())
     }
 
-    /// The name while it is written.
+    /// The path of the file while it is written.
     pub(super) fn part(self, folder: &Path) -> PathBuf {
         folder.join(format!("{}.part", self.name()))
     }
@@ -88,7 +89,7 @@ pub(super) fn damaged(path: &Path, what: &'static str) -> PhaseError {
     }
 }
 
-/// Makes the folder, for its owner alone.
+/// Makes the folder, which only its owner may enter.
 pub(super) fn make_folder(folder: &Path) -> Result<(), PhaseError> {
     DirBuilder::new()
         .recursive(true)
@@ -97,7 +98,7 @@ pub(super) fn make_folder(folder: &Path) -> Result<(), PhaseError> {
         .map_err(|error| failed(folder, error))
 }
 
-/// Removes whatever of ours is in the folder.
+/// Removes our files from the folder.
 pub(super) fn clear(folder: &Path) -> Result<(), PhaseError> {
     for kind in PhaseFile::ALL {
         for path in [kind.path(folder), kind.part(folder)] {
@@ -119,7 +120,7 @@ pub(super) struct RecordWriter {
     kind: PhaseFile,
     id: String,
     file: File,
-    /// What is not written yet.
+    /// Bytes that are not written yet.
     piece: Vec<u8>,
     body: ContentHasher,
     records: u64,
@@ -155,7 +156,7 @@ impl RecordWriter {
         })
     }
 
-    /// Appends one record of any length; where it begins in the body.
+    /// Appends one record of any length and returns where it begins in the body.
     pub(super) fn put(&mut self, bytes: &[u8]) -> Result<u64, PhaseError> {
         let at = self.bytes;
         if self.piece.len() + bytes.len() > PIECE {
@@ -167,7 +168,7 @@ impl RecordWriter {
         Ok(at)
     }
 
-    /// Appends the next bytes of records that are whole elsewhere.
+    /// Appends bytes of records that are copied from another file.
     pub(super) fn copy(&mut self, bytes: &[u8]) -> Result<(), PhaseError> {
         self.put(bytes)?;
         self.records -= 1;
@@ -196,17 +197,17 @@ impl RecordWriter {
         self.put(bytes).map(|_| ())
     }
 
-    /// Bytes of the body so far.
+    /// The size of the body so far, in bytes.
     pub(super) const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Records so far.
+    /// How many records there are so far.
     pub(super) const fn records(&self) -> u64 {
         self.records
     }
 
-    /// Writes the header. The file still has the name of a part.
+    /// Writes the header. The file keeps its preliminary name.
     pub(super) fn finish(mut self, generation: Generation) -> Result<(), PhaseError> {
         self.flush()?;
         let mut header = Vec::with_capacity(FIXED + self.id.len());
@@ -226,7 +227,7 @@ impl RecordWriter {
     }
 }
 
-/// What a header says.
+/// The header of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PhaseFileHeader {
     pub(super) id: String,
@@ -289,11 +290,11 @@ pub(super) struct RecordReader {
     path: PathBuf,
     header: PhaseFileHeader,
     file: File,
-    /// What was read and not handed out, from `at` on.
+    /// Bytes that were read; those from `at` on are not handed out yet.
     piece: Vec<u8>,
     at: usize,
     body: ContentHasher,
-    /// Bytes of the body that were not read yet.
+    /// How many bytes of the body are not read yet.
     left: u64,
 }
 
@@ -315,7 +316,8 @@ impl RecordReader {
         &self.header
     }
 
-    /// Fills `into` with the next bytes; `false` at the end, where the digest must be right.
+    /// Fills `into` with the next bytes. Returns `false` at the end, where the digest must be
+    /// right.
     pub(super) fn read(&mut self, into: &mut [u8]) -> Result<bool, PhaseError> {
         let mut filled = 0;
         while filled < into.len() {
@@ -334,12 +336,12 @@ impl RecordReader {
         Ok(true)
     }
 
-    /// Reads on; `false` at the end, where the digest must be right.
+    /// Reads on. Returns `false` at the end, where the digest must be right.
     fn fill(&mut self) -> Result<bool, PhaseError> {
         let now = self.left.min(PIECE as u64) as usize;
         if now == 0 {
             return if std::mem::take(&mut self.body).finish().0 == self.header.body {
-                // Asked again it is the end again.
+                // A further call reports the end again.
                 self.header.body = ContentHasher::new().finish().0;
                 Ok(false)
             } else {

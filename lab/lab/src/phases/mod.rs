@@ -2,34 +2,37 @@
 //! clustering algorithm").
 //!
 //! ```text
-//! documents ─► 1 sketch ─► (eliminate) ─► 2 <shingle, id> sorted ─► 3 <id, id, count> sorted ─► 4 union-find ─► clusters
-//!              sketches     one of each    shingles                  pairs                          │
-//!              documents    equal sketch   ◄──────────── kept in the work folder ─────────────►     └ repeated for each policy
+//! phase   input                makes                          in the work folder
+//!   1     documents            sketches                       documents, sketches
+//!         sketches             one of all with equal sketches
+//!   2     these sketches       <shingle, id>, sorted          shingles
+//!   3     <shingle, id>        <id, id, count>, sorted        pairs, ignored shingles
+//!   4     <id, id, count>      clusters, by union-find        nothing: repeated for each policy
 //! ```
 //!
-//! 1. **Divide, sort, merge.** Records are collected into runs that fit the memory given, sorted
-//!    and put into files without names, as `groups` sorts; the runs are merged while the next phase
-//!    reads them. Of each document some 28 bytes are in memory besides (its class, its counts, the
-//!    union-find), as in the paper's last phase.
-//! 2. **A batch** ([`batch::ClusterBatch`]) takes new documents only: sorted entries are merged with those
-//!    that are kept, pairs are formed where one of the two is new, and their counts are added to
-//!    the kept ones. A shingle that becomes common with the batch takes its old pairs back (counts
-//!    of -1). So what is kept after any batches is what one batch of everything would have kept.
+//! 1. **Divide, sort, merge.** Records are collected into runs that fit the memory given, sorted,
+//!    and written to files without names, as `groups` sorts. The runs are merged while the next
+//!    phase reads them. Besides, some 28 bytes of each document are in memory (its class, its
+//!    counts, the union-find), as in the paper's last phase.
+//! 2. **A batch** ([`batch::ClusterBatch`]) takes new documents only. Their sorted entries are
+//!    merged with those in the folder, pairs are formed if one of the two documents is new, and the
+//!    counts of the pairs are added to those in the folder. If a shingle becomes common, counts of
+//!    -1 take its old pairs back. So several batches leave the results that one batch of everything
+//!    would.
 //! 3. **Equal sketches run once.** Identical and lexically equivalent documents have equal
-//!    sketches, so the class of a sketch holds them all; the least number of a class stands for it
-//!    and the others are put back into its cluster. A document without a shingle equals only what
-//!    has its bytes.
-//! 4. **A policy** ([`cluster::Policy`]) is a threshold, with containment or without: phase 4
-//!    alone, on the kept pairs. `MOD_m` needs the counts only; of `MIN_s` and `V_i` a pair that has
-//!    anything in common is looked at in its two sketches. Super shingles have no third phase:
-//!    documents in one list are together.
-//! 5. **Numbers mean nothing outside.** Documents are numbered as they come, so nothing of an
-//!    answer may depend on their numbers: clusters are sets, links are between classes of equal
-//!    sketches.
+//!    sketches, so they are all in the class of that sketch. The least number of a class represents
+//!    it, and the others are added to its cluster in the end. A document without a shingle equals
+//!    only documents with its bytes.
+//! 4. **A policy** ([`cluster::Policy`]) is a threshold, with containment or without. It needs
+//!    phase 4 alone, on the pairs of the folder. `MOD_m` needs only their counts; for `MIN_s` and
+//!    `V_i` the two sketches of each pair are compared. Super shingles have no third phase: all
+//!    documents of a list are in one cluster.
+//! 5. **Numbers mean nothing outside.** Documents are numbered as they come, so no answer may
+//!    depend on their numbers: clusters are sets, and links are between classes of equal sketches.
 //!
-//! PhaseResults files belong together if their headers name one generation; they are replaced by renaming,
-//! and whatever does not fit (killed half-way, damaged, of other parameters) is told before it is
-//! used. `docs/clustering.md` is the page.
+//! Files belong together if their headers name the same generation. They are replaced by renaming.
+//! Files that a killed process left, that are damaged, or that have other parameters are recognized
+//! before they are used. `docs/clustering.md` is the page about all this.
 
 pub mod batch;
 pub mod cluster;
@@ -42,28 +45,28 @@ use resemble_methods::MethodParams;
 pub use batch::{ClusterBatch, Eliminated, SketchedDocument};
 pub use cluster::{ClusterLink, Clusters, PhaseResults, Policy};
 
-/// Shingles in more documents than this are ignored (the paper's, "Common shingles").
+/// Shingles in more documents than this are ignored (the paper's number, "Common shingles").
 pub const COMMON: u32 = 1000;
 
-/// Memory for sorting unless another is asked for.
+/// The memory for sorting, in bytes, unless another is asked for.
 pub const MEMORY: u64 = 512 << 20;
 
-/// What is to be clustered how.
+/// How documents are clustered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterPlan {
-    /// Of `shingle` or `super-shingle`.
+    /// The parameters of `shingle` or `super-shingle`.
     pub params: MethodParams,
-    /// Shingles in more documents than this are ignored; `None`: none is.
+    /// Shingles in more documents than this are ignored; `None`: no shingle is ignored.
     pub common: Option<u32>,
-    /// Bytes for sorting.
+    /// The memory for sorting, in bytes.
     pub memory: u64,
-    /// Whether one of all documents with equal sketches stands for all. The clusters are the same
-    /// without; tests ask.
+    /// Whether one of all documents with equal sketches represents them all. The clusters are the
+    /// same without it, which tests check.
     pub eliminate: bool,
 }
 
 impl ClusterPlan {
-    /// As the paper has it.
+    /// The plan of the paper.
     pub const fn new(params: MethodParams) -> Self {
         Self {
             params,
@@ -73,7 +76,7 @@ impl ClusterPlan {
         }
     }
 
-    /// What the kept files are of: whatever could change a byte of them.
+    /// Names everything that could change a byte of the files in the work folder.
     pub fn id(&self) -> String {
         let common = match self.common {
             Some(common) => common.to_string(),

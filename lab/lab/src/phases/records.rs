@@ -1,9 +1,9 @@
-//! What is sorted: fixed sizes, as small as they go.
+//! The records that are sorted. Each has a fixed size, as small as possible.
 
 use resemble_query::groups::sort::Record;
 
-/// <shingle, id>: a shingle of `KEY` bytes (5 of shingles, 8 of super shingles) and the document
-/// that has it. 9 bytes on disk, as in the paper.
+/// <shingle, id>: a shingle of `KEY` bytes (5 for shingles, 8 for super shingles) and a document
+/// that has it. With 5 bytes it takes 9 bytes on disk, as in the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ShingleEntry<const KEY: usize> {
     pub(super) shingle: u64,
@@ -28,8 +28,8 @@ impl<const KEY: usize> Record for ShingleEntry<KEY> {
     }
 }
 
-/// <id, id, count>: how many shingles two documents have in common, the lesser first. While they
-/// are formed a count may be -1: a shingle that is common now.
+/// <id, id, count>: how many shingles two documents have in common, the lesser number first. While
+/// pairs are formed, a count may be -1: a shingle has become common and no longer counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Triple {
     pub(super) a: u32,
@@ -63,7 +63,7 @@ impl Record for Triple {
     }
 }
 
-/// Two documents of one list of super shingles, the lesser first; each once.
+/// Two documents with a common super shingle, the lesser number first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct IdPair {
     pub(super) a: u32,
@@ -90,7 +90,7 @@ impl Record for IdPair {
     }
 }
 
-/// A name of 16 bytes and the document that has it: equal ones stand together.
+/// A digest of 16 bytes and a document that has it. Sorting brings equal digests together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NamedId {
     pub(super) name: [u8; 16],
@@ -113,7 +113,7 @@ impl Record for NamedId {
     }
 }
 
-/// A shingle that is ignored, how many documents have it, and one of these.
+/// An ignored shingle, how many documents have it, and the number of one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct IgnoredShingle {
     pub(super) shingle: u64,
@@ -139,24 +139,24 @@ impl Record for IgnoredShingle {
     }
 }
 
-/// What is known of a document.
+/// A document in the work folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct DocumentRecord {
     /// The digest of its bytes.
     pub(super) digest: [u8; 32],
-    /// What names its words.
+    /// A digest of its words.
     pub(super) words: [u8; 16],
-    /// What names its sketch; of one without shingles its bytes.
+    /// A digest of its sketch, or of its bytes if it has no shingles.
     pub(super) sketch: [u8; 16],
-    /// Its bytes.
+    /// Its size in bytes.
     pub(super) size: u64,
     /// Where its sketch begins.
     pub(super) at: u64,
-    /// Shingles in its sketch.
+    /// How many shingles its sketch has.
     pub(super) shingles: u32,
-    /// Of these, such as are ignored.
+    /// How many of these are ignored.
     pub(super) ignored: u32,
-    /// What stands for it: the first document with this sketch.
+    /// The document that represents it: the first one with this sketch.
     pub(super) class: u32,
 }
 
@@ -188,7 +188,7 @@ impl Record for DocumentRecord {
     }
 }
 
-/// As many bytes as asked for; zeros where there are not so many.
+/// The `N` bytes from `at` on, or zeros if there are fewer.
 pub(super) fn array_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes
         .get(at..)
@@ -215,7 +215,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn records_are_read_back(numbers in any::<[u32; 4]>(), long in any::<[u64; 3]>(), name in any::<[u8; 32]>()) {
+        fn records_are_read_back(
+            numbers in any::<[u32; 4]>(),
+            long in any::<[u64; 3]>(),
+            name in any::<[u8; 32]>(),
+        ) {
             let [a, b, c, d] = numbers;
             let entry = ShingleEntry::<5> { shingle: long[0] & 0xff_ffff_ffff, id: a };
             prop_assert_eq!(back(entry), entry);

@@ -1,4 +1,4 @@
-//! Sketches by number, read where they are.
+//! The file of the sketches, which are read one at a time where they are.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -9,13 +9,13 @@ use resemble_methods::MethodSignature;
 use super::files::{PhaseFile, damaged, failed, open};
 use crate::error::PhaseError;
 
-/// Bytes read at once; most sketches are shorter.
+/// How many bytes are read first; most sketches are shorter.
 const PIECE: usize = 1 << 10;
 
-/// No sketch is longer: 2^32 shingles would be.
+/// The longest sketch, in bytes: that of 2^32 shingles.
 const LONGEST: usize = 1 << 34;
 
-/// Appends a sketch's bytes with their length in front.
+/// The bytes of a sketch with their length in front.
 pub(super) fn framed(signature: &MethodSignature) -> Vec<u8> {
     let encoded = signature.encode();
     let mut out = (encoded.len() as u64).to_le_bytes()[..5].to_vec();
@@ -32,7 +32,7 @@ pub(super) struct Sketches {
 }
 
 impl Sketches {
-    /// Opens the file that is named like this.
+    /// Opens the file at `path`.
     pub(super) fn open(path: &Path) -> Result<Self, PhaseError> {
         let (file, header) = open(path, PhaseFile::Sketches)?;
         Ok(Self {
@@ -42,11 +42,11 @@ impl Sketches {
         })
     }
 
-    /// The sketch that begins there.
+    /// The sketch that begins at this place of the body.
     pub(super) fn at(&self, at: u64) -> Result<MethodSignature, PhaseError> {
         let mut piece = [0; PIECE];
         let mut filled = 0;
-        // A last sketch may end before the piece does.
+        // The last sketch may end before the piece is full.
         while filled < PIECE {
             let place = self.start.saturating_add(at) + filled as u64;
             match self.file.read_at(&mut piece[filled..], place) {

@@ -8,6 +8,7 @@ use resemble_methods::select::select;
 use resemble_methods::shingle::{self, estimates, sketch};
 use resemble_methods::super_shingle::super_shingles;
 use resemble_methods::{Features, Judged, Method, MethodParams, MethodSignature, Scheme, Settings};
+use tempfile::TempDir;
 
 use super::*;
 use crate::error::PhaseError;
@@ -251,7 +252,8 @@ proptest! {
         let in_batches = kept(folders[1].path(), &plan, &made, &sizes);
         prop_assert_eq!(clusters(&at_once, &policy), clusters(&in_batches, &policy));
         for name in ["documents", "sketches", "shingles", "pairs", "ignored"] {
-            let [one, other] = [0, 1].map(|i| std::fs::read(folders[i].path().join(name)).expect("read"));
+            let read = |folder: &TempDir| std::fs::read(folder.path().join(name)).expect("read");
+            let [one, other] = folders.each_ref().map(read);
             prop_assert_eq!(one, other, "{}", name);
         }
     }
@@ -268,7 +270,8 @@ proptest! {
         let sets = |made: &[Made]| {
             let sets = fresh(&plan, made, &policy).sets();
             let named = sets.into_iter().map(|set| {
-                let mut set: Vec<Made> = set.into_iter().map(|id| made[id as usize].clone()).collect();
+                let members = set.into_iter().map(|id| made[id as usize].clone());
+                let mut set: Vec<Made> = members.collect();
                 set.sort();
                 set
             });
@@ -355,7 +358,7 @@ fn what_does_not_fit_is_not_used() {
     let new = std::fs::read(&pairs).expect("read");
     std::fs::write(&pairs, &old).expect("written");
     assert_eq!(
-        ClusterBatch::kept(folder.path(), &plan).expect("looked"),
+        ClusterBatch::digests(folder.path(), &plan).expect("looked"),
         None
     );
     for at in [20, new.len() / 2] {
@@ -376,7 +379,7 @@ fn what_does_not_fit_is_not_used() {
     }
     std::fs::write(&pairs, &new).expect("written");
     assert_eq!(
-        ClusterBatch::kept(folder.path(), &plan)
+        ClusterBatch::digests(folder.path(), &plan)
             .expect("looked")
             .map(|all| all.len()),
         Some(40)

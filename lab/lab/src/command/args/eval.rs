@@ -11,9 +11,9 @@ Examples:
   resemble lab eval sif ~/src -o sif
       Manber's experiment of 1994 on your own files; the page is sif/sif.md.
   resemble lab eval broder ~/Documents -o broder
-      Four phases on every text of the folder, however many; time and disk by phase.
+      The four phases on all texts of the folder, with time and disk by phase.
   resemble lab eval all ~/Documents -o papers
-      All papers; papers/index.md is the page to hold beside them.
+      All papers; papers/index.md is the page to compare with them.
   resemble lab eval guide ~/Documents -o guide
       Which window and which rate fit these texts.
   resemble lab eval anchors ~/Documents -o picked
@@ -25,16 +25,16 @@ pub(crate) struct EvalArgs {
     /// Which experiment
     #[arg(value_name = "EXPERIMENT")]
     pub(crate) experiment: Experiment,
-    /// The texts to make it on, all that lie below
+    /// The folder whose texts are used, with all folders below it
     #[arg(value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) folder: PathBuf,
-    /// Where the page, the tables and the plots go; made if it is not there
+    /// The folder for the page, the tables and the plots; it is made if need be
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) output: PathBuf,
-    /// Take texts until there are SIZE bytes; which ones depends on their names alone
+    /// Take texts until there are SIZE bytes; their names alone decide which
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "64M")]
     pub(crate) max_bytes: u64,
-    /// Broder: sort within SIZE of memory, in the folder of -o where that is not enough
+    /// For broder: sort within SIZE of memory, and in the folder of -o if that is not enough
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "512M")]
     pub(crate) memory: u64,
 }
@@ -52,10 +52,10 @@ pub(crate) enum Experiment {
     Cherkasova,
     /// Kasprzak, Brandejs, Křipač & Šmerk 2008, sections 2.3 and 4.2 to 5.
     Kasprzak,
-    /// Which window and which rate to take.
+    /// Which window and which rate fit the texts.
     Guide,
-    /// Anchors for sif-anchors.
+    /// Anchors for sif-anchors, picked from the texts.
     Anchors,
-    /// All of them, and a page that leads to each.
+    /// All papers and the guide, with a page that links to each.
     All,
 }

@@ -1,4 +1,4 @@
-//! How far the three sketches can be trusted: estimates beside exact measures.
+//! How exact the three kinds of sketches are: their estimates compared with exact measures.
 
 use resemble_methods::changes::{Edit, Spread, edited};
 use resemble_methods::shingle::{Estimate, Sample, Seed, ShingleParams, estimates};
@@ -8,17 +8,17 @@ use super::super::{Collection, Plot, Random, Section, Table, Text, mean, percent
 use crate::error::{LabError, MethodError};
 use std::sync::Arc;
 
-/// Texts that pairs are made of.
+/// How many texts pairs are made of.
 const TEXTS: usize = 120;
 
-/// Permutations that each pair is estimated under.
+/// How many permutations each pair is estimated under.
 const SEEDS: u32 = 12;
 
 /// The kinds of sketches that are compared.
 const SKETCHES: [(&str, Sample); 6] = [
     ("MOD_25", Sample::Mod(25)),
     ("MOD_5", Sample::Mod(5)),
-    // The classes as printed keep 100 to 200; the text says 50 to 100.
+    // The classes as printed keep 100 to 200 shingles; the text says 50 to 100.
     ("V_i, 100-200", Sample::Sizes(100)),
     ("V_i, 50-100", Sample::Sizes(50)),
     ("MIN_100", Sample::Min(100)),
@@ -45,14 +45,14 @@ fn params(sample: Sample, seed: Option<u32>) -> Result<MethodParams, LabError> {
     Ok(MethodParams::new(Method::Shingle, &settings).map_err(MethodError::from)?)
 }
 
-/// A pair of texts, and what it is.
+/// A pair of texts, and how it was made.
 struct TextPair {
     kind: &'static str,
     a: Vec<u8>,
     b: Vec<u8>,
 }
 
-/// A text and the same with edits, a part of it, and with another text behind it.
+/// Each pair is a text and a version of it: with edits, cut short, or with another text appended.
 fn pairs(collection: &Collection) -> Vec<TextPair> {
     let mut random = Random(1997);
     let texts: Vec<&Text> = collection
@@ -91,7 +91,7 @@ fn pairs(collection: &Collection) -> Vec<TextPair> {
     pairs
 }
 
-/// SketchErrors of one kind of sketch.
+/// The errors of one kind of sketch.
 #[derive(Default)]
 struct SketchErrors {
     resemblance: Vec<f64>,
@@ -106,7 +106,7 @@ fn squares(values: &[f64]) -> f64 {
     mean(&values.iter().map(|value| value * value).collect::<Vec<_>>()).sqrt()
 }
 
-/// The error of each kind of sketch.
+/// Measures the errors of each kind of sketch.
 pub(super) fn section(collection: &Collection) -> Result<Section, LabError> {
     let pairs = pairs(collection);
     let exact = params(Sample::Mod(1), None)?;
@@ -206,15 +206,16 @@ pub(super) fn section(collection: &Collection) -> Result<Section, LabError> {
     });
     let text = format!(
         "The theorem: all three estimates are unbiased. {} pairs ({}) under {SEEDS} permutations \
-         each, beside the measures of all their shingles. The interval is Wilson's, made to hold \
-         the true share in 95 % of cases. MIN_s keeps as many of a long text as of a short one, \
+         each, compared with the measures of all their shingles. The interval is Wilson's, made \
+         to contain the true share in 95 % of cases. MIN_s keeps as many of a long text as of a \
+         short one, \
          and refuses containment.\n\nThe paper's \"The expected size of V_i(D) is always between \
          50 and 100\" does not follow from its classes (100·2^i shingles, of which 2^i divides \
          one in 2^i, are 100): both readings are here.",
         pairs.len(),
         kinds.join(", ")
     );
-    Ok(Section::new("Estimates beside exact measures", text)
+    Ok(Section::new("Estimates compared with exact measures", text)
         .table(table)
         .plot(by_size))
 }

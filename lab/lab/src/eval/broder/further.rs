@@ -1,5 +1,5 @@
-//! What the paper says without a figure: other policies, common shingles, super shingles, later
-//! batches.
+//! Statements of the paper that have no figure there: other policies, common shingles, super
+//! shingles, later batches.
 
 use std::path::Path;
 
@@ -15,10 +15,10 @@ use crate::error::LabError;
 use crate::phases::{ClusterBatch, ClusterPlan, Clusters, PhaseResults, Policy, SketchedDocument};
 use resemble_query::bytes_of;
 
-/// Texts that come later.
+/// How many texts come in a later batch.
 const LATER: usize = 1000;
 
-/// Shingles that are listed.
+/// How many shingles are listed.
 const COMMONEST: usize = 20;
 
 /// "Repeating the final phase of the clustering algorithm for each different policy."
@@ -54,9 +54,9 @@ pub(super) fn policies(whole: &ClusteredFolder, meters: &Meters<'_>) -> Result<S
     ] {
         let mut stage = Stage::default();
         let clusters = timed(meters, &mut stage, || {
-            whole.kept.cluster(&policy, &mut |_| ())
+            whole.results.cluster(&policy, &mut |_| ())
         })?;
-        let [(sets, documents), _] = counted(&whole.kept, &clusters)?;
+        let [(sets, documents), _] = counted(&whole.results, &clusters)?;
         let largest = clusters.sets().iter().map(Vec::len).max().unwrap_or(0);
         table.row([
             name.to_owned(),
@@ -78,8 +78,8 @@ pub(super) fn commonest(
     plan: &ClusterPlan,
 ) -> Result<Section, LabError> {
     let (ignored, all) = (
-        whole.kept.ignored()?.len(),
-        whole.kept.commonest(COMMONEST)?,
+        whole.results.ignored()?.len(),
+        whole.results.commonest(COMMONEST)?,
     );
     let mut table = Table::new("commonest", &["documents", "ignored", "words"]);
     for (shingle, documents, id) in all {
@@ -124,7 +124,7 @@ pub(super) fn by_super_shingles(
         params: supers::params()?,
         ..plan.clone()
     };
-    let mut batch = supers::batch(&whole.kept, &place, &plan)?;
+    let mut batch = supers::batch(&whole.results, &place, &plan)?;
     let (mut merging, mut one, mut checked) =
         (Stage::default(), Stage::default(), Stage::default());
     batch.eliminate()?;
@@ -134,7 +134,7 @@ pub(super) fn by_super_shingles(
         batch.merge_pairs()?;
         Ok(entries)
     })?;
-    let kept = PhaseResults::open(&place, &plan)?;
+    let results = PhaseResults::open(&place, &plan)?;
     let mut table = Table::new(
         "super-clusters",
         &[
@@ -173,7 +173,7 @@ pub(super) fn by_super_shingles(
             megabytes(disk),
         ]);
     };
-    let [_, _, shingles, triples, _] = whole.kept.bytes()?;
+    let [_, _, shingles, triples, _] = whole.results.bytes()?;
     let cpu = whole.stages[2..].iter().map(|stage| stage.cpu).sum();
     row(
         "resemblance 50 %",
@@ -182,7 +182,7 @@ pub(super) fn by_super_shingles(
         cpu,
         shingles + triples,
     );
-    let [_, _, lists, ..] = kept.bytes()?;
+    let [_, _, lists, ..] = results.bytes()?;
     for (name, resemblance, stage) in [
         ("one common super shingle", 0.0, &mut one),
         ("the same, checked: resemblance 50 %", 0.5, &mut checked),
@@ -199,15 +199,15 @@ pub(super) fn by_super_shingles(
             &mut counted
         };
         let mut clusters = timed(meters, stage_of_links, || {
-            kept.cluster(&policy, &mut |link| {
+            results.cluster(&policy, &mut |link| {
                 links += 1;
                 let value = link.estimates.resemblance.value.value();
                 below += u64::from(value.is_none_or(|value| value < 0.5));
             })
         })?;
         if resemblance == 0.0 {
-            // Without a look at any resemblance.
-            clusters = timed(meters, stage, || kept.cluster_by_one())?;
+            // Without estimating any resemblance.
+            clusters = timed(meters, stage, || results.cluster_by_one())?;
         }
         row(
             name,
@@ -225,14 +225,14 @@ pub(super) fn by_super_shingles(
     Ok(Section::new("Super shingles: clusters", text).table(table))
 }
 
-/// The documents in clusters, ascending.
+/// The numbers of the documents in clusters, ascending.
 pub(super) fn members(clusters: &Clusters) -> Vec<u32> {
     let mut all: Vec<u32> = clusters.sets().into_iter().flatten().collect();
     all.sort_unstable();
     all
 }
 
-/// A later batch: only what is new is sketched.
+/// Measures a later batch, in which only new documents are sketched.
 pub(super) fn later(
     collection: &Collection,
     work: &Path,
@@ -263,10 +263,10 @@ pub(super) fn later(
         }
         Ok(())
     })?;
-    let (kept, _) = timed(meters, &mut rest, || batch.settle())?;
-    let clusters = kept.cluster(&Policy::PAPER, &mut |_| ())?;
-    let old = whole.kept.documents();
-    let joined = (old..kept.documents()).filter(|&id| clusters.0[id as usize] < old);
+    let (results, _) = timed(meters, &mut rest, || batch.settle())?;
+    let clusters = results.cluster(&Policy::PAPER, &mut |_| ())?;
+    let old = whole.results.documents();
+    let joined = (old..results.documents()).filter(|&id| clusters.0[id as usize] < old);
     let text = format!(
         "{} edited texts come to {old} documents: {:.2} s for opening what is kept, {:.2} s for \
          sketching them, {:.2} s for merging them in (phases 2 and 3); all at once took {:.1} s. \

@@ -1,4 +1,4 @@
-//! The paper's own figures: headline, "Status", time by phase.
+//! The figures that the paper gives: headline, "Status", time by phase.
 
 use super::super::{Section, Table, percent};
 use super::{ClusteredFolder, Stage};
@@ -15,13 +15,13 @@ const STAGES: [(&str, f64); 6] = [
     ("Cluster Formation", 0.5),
 ];
 
-/// Sizes of clusters: how many, and how many documents in them; all, and those of identical
-/// documents alone.
+/// How many clusters there are and how many documents are in them: for all clusters, and for those
+/// of identical documents alone.
 pub(super) fn counted(
-    kept: &PhaseResults,
+    results: &PhaseResults,
     clusters: &Clusters,
 ) -> Result<[(u64, u64); 2], LabError> {
-    let digests = kept.digests()?;
+    let digests = results.digests()?;
     let (mut all, mut identical) = ((0, 0), (0, 0));
     for set in clusters.sets() {
         let is_identical = set
@@ -79,7 +79,7 @@ pub(super) fn headline(whole: &ClusteredFolder) -> Section {
 }
 
 pub(super) fn status(whole: &ClusteredFolder) -> Result<Section, LabError> {
-    let [(clusters, inside), (identical, in_identical)] = counted(&whole.kept, &whole.clusters)?;
+    let [(clusters, inside), (identical, in_identical)] = counted(&whole.results, &whole.clusters)?;
     let documents = whole.totals.documents;
     let mut table = Table::new("status", &["", "paper", "here"]);
     let of = |part: u64| {
@@ -89,7 +89,7 @@ pub(super) fn status(whole: &ClusteredFolder) -> Result<Section, LabError> {
         )
     };
     let each = |bytes: u64, of: u64| bytes as f64 / of.max(1) as f64;
-    let [_, sketches, shingles, triples, _] = whole.kept.bytes()?;
+    let [_, sketches, shingles, triples, _] = whole.results.bytes()?;
     let list = 4 * (inside + clusters);
     let entries = |bytes: u64| {
         format!(

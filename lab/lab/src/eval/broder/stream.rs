@@ -1,4 +1,4 @@
-//! A folder of any number of texts, one after another: never more than a few hundred of them are in
+//! Reads a folder of any number of texts. Never more than a few thousand of their sketches are in
 //! memory.
 
 use std::fs;
@@ -16,19 +16,19 @@ use crate::phases::SketchedDocument;
 use resemble_query::parallel::in_parallel;
 use resemble_query::{AskError, bytes_of};
 
-/// Files that are read before the next are listed.
+/// How many files are read before more are listed.
 const BLOCK: usize = 1 << 12;
 
 /// What a folder was totals to hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FolderTotals {
-    /// Texts.
+    /// How many texts there are.
     pub(super) documents: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub(super) bytes: u64,
-    /// Bytes of their names below the folder.
+    /// The size of their names below the folder, in bytes.
     pub(super) names: u64,
-    /// Files that are no text, or empty, or cannot be read.
+    /// How many files are not text, or empty, or cannot be read.
     pub(super) others: u64,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn documents(
         }
         here.sort_unstable();
         files.append(&mut here);
-        // The last one is next.
+        // In reverse, because the last one is listed next.
         dirs.sort_unstable_by(|a, b| b.cmp(a));
         waiting.append(&mut dirs);
         if files.len() >= BLOCK {

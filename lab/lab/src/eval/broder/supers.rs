@@ -11,32 +11,31 @@ use super::super::{Collection, Plot, Random, Section, Table, percent};
 use crate::error::{LabError, MethodError};
 use crate::phases::{ClusterBatch, ClusterPlan, PhaseResults, Policy, SketchedDocument};
 
-/// Lengths of super shingles.
+/// The lengths of super shingles that are compared.
 const LENGTHS: [u32; 6] = [1, 2, 3, 4, 6, 8];
 
-/// Links that are looked at.
+/// About how many links are looked at.
 const LINKS: u64 = 60_000;
 
-/// Texts that parts are cut of.
+/// How many texts parts are cut from.
 const TEXTS: usize = 300;
 
-/// Super shingles of the default length.
+/// The parameters of super shingles of the default length.
 pub(super) fn params() -> Result<MethodParams, LabError> {
     let settings = Settings::default();
     Ok(MethodParams::new(Method::SuperShingle, &settings).map_err(MethodError::from)?)
 }
 
-/// Puts the sketches that are kept through phases 2 and 4 as super shingles; the folder is another
-/// one.
+/// Begins a batch in another folder, with super shingles made of the sketches that are there.
 pub(super) fn batch(
-    kept: &PhaseResults,
+    results: &PhaseResults,
     folder: &std::path::Path,
     plan: &ClusterPlan,
 ) -> Result<ClusterBatch, LabError> {
     let mut batch = ClusterBatch::begin(folder, plan)?;
     let mut id = 0;
-    kept.each(&mut |content, words, size| {
-        let signature = kept.sketch(id)?;
+    results.each(&mut |content, words, size| {
+        let signature = results.sketch(id)?;
         id += 1;
         let sketch = of_sketch(&signature, DEFAULT_LENGTH).unwrap_or(signature);
         batch.add(&SketchedDocument {
@@ -49,13 +48,13 @@ pub(super) fn batch(
     Ok(batch)
 }
 
-/// Of similar documents, how many share a super shingle: by length of the document and of the super
-/// shingle.
-pub(super) fn recall(kept: &PhaseResults, pairs: u64) -> Result<Section, LabError> {
-    // Of very many links every so manieth, by a hash of the pair.
+/// The share of similar documents that have a common super shingle, by the length of the document
+/// and of the super shingle.
+pub(super) fn recall(results: &PhaseResults, pairs: u64) -> Result<Section, LabError> {
+    // If there are very many links, a sample of them is taken by a hash of the pair.
     let every = (pairs / LINKS).max(1);
     let mut chosen = Vec::new();
-    kept.cluster(&Policy::PAPER, &mut |link| {
+    results.cluster(&Policy::PAPER, &mut |link| {
         let drawn = Random(u64::from(link.a) << 32 | u64::from(link.b)).next();
         if drawn.is_multiple_of(every) {
             chosen.push((
@@ -65,11 +64,11 @@ pub(super) fn recall(kept: &PhaseResults, pairs: u64) -> Result<Section, LabErro
             ));
         }
     })?;
-    // By class of shingles in the shorter sketch: links, and how many of them each length finds.
+    // For each class of lengths of the shorter sketch: the links, and how many each length finds.
     let mut classes: BTreeMap<u32, (u64, [u64; LENGTHS.len()])> = BTreeMap::new();
     let mut by_share: BTreeMap<u32, (u64, [u64; LENGTHS.len()])> = BTreeMap::new();
     for &(a, b, resemblance) in &chosen {
-        let (a, b) = (kept.sketch(a)?, kept.sketch(b)?);
+        let (a, b) = (results.sketch(a)?, results.sketch(b)?);
         let (Some((_, a)), Some((_, b))) = (sketch(&a), sketch(&b)) else {
             continue;
         };
@@ -150,7 +149,7 @@ pub(super) fn recall(kept: &PhaseResults, pairs: u64) -> Result<Section, LabErro
         .table(by_share))
 }
 
-/// Parts of texts: what regular sketches say of them, and whether super shingles see them.
+/// Compares texts with parts of them, by regular sketches and by super shingles.
 pub(super) fn blindness(collection: &Collection) -> Result<Section, LabError> {
     let (regular, supers) = (MethodParams::paper(Method::Shingle), params()?);
     let texts = collection
@@ -201,7 +200,7 @@ pub(super) fn blindness(collection: &Collection) -> Result<Section, LabError> {
         ]);
     }
     let text = "\"Super shingles cannot detect containment\": the first part of a text in the \
-        whole. Regular sketches tell it; the whole's own shingles come between those of the part, \
-        and no sequence of them stays whole.";
+        whole. Regular sketches detect it. Shingles of the whole text come between those of the \
+        part, so no sequence of them stays complete.";
     Ok(Section::new("Super shingles: blind to containment", text).table(table))
 }

@@ -9,11 +9,12 @@ use super::{Corpus, THRESHOLD, arrays, lists, params, signatures};
 use crate::arrays::{CommonChunks, pairs};
 use crate::error::LabError;
 
-/// (chunk, document) pairs of the texts that few bits are tried on: with 12 every list holds nearly
-/// every document.
+/// The most (chunk, document) pairs of the texts that few bits are tried on: with 12 bits nearly
+/// every list has nearly every document.
 const FEW: u64 = 400_000;
 
-/// Values that a document may fill before its accidents are counted apart: 1 % of 2^n.
+/// The share of the 2^n values above which a document is large: its accidental hits are counted
+/// separately.
 const LARGE: f64 = 0.01;
 
 /// An estimate of how much of a document is in another.
@@ -31,29 +32,29 @@ impl ArrayEstimate {
     }
 }
 
-/// How far estimates are off. Each pair counts twice, as A to B and as B to A.
+/// The errors of estimates. Each pair counts twice, as A to B and as B to A.
 #[derive(Clone, Debug, Default)]
 struct EstimateErrors {
-    /// Estimates from the threshold on.
+    /// How many estimates reach the threshold.
     above: u64,
-    /// Of these the exact similarity is below it.
+    /// How many of these are of an exact similarity below the threshold.
     only_estimated: u64,
-    /// All that have an estimate above 0.
+    /// How many estimates are above 0.
     count: u64,
     sum: f64,
     greatest: Option<ArrayEstimate>,
-    /// Without the documents that fill many of the values.
+    /// The greatest error without large documents.
     greatest_of_small: Option<f64>,
-    /// Of those of exactly more than 5 %.
+    /// The greatest error of an exact similarity above 5 %.
     greatest_of_similar: f64,
-    /// Off by more than 1 %, and by more than 5 %.
+    /// How many errors are above 1 %, and how many above 5 %.
     off: [u64; 2],
-    /// Estimates below the exact similarity.
+    /// How many estimates are below the exact similarity.
     below: u64,
 }
 
 impl EstimateErrors {
-    /// `small`: neither document fills more than [`LARGE`] of the values.
+    /// Adds an estimate. `small` says that neither document is [`LARGE`].
     fn add(&mut self, estimate: ArrayEstimate, small: bool) {
         let (estimated, exact, error) = (estimate.estimated, estimate.exact, estimate.error());
         self.count += 1;
@@ -110,7 +111,7 @@ const COLUMNS: [&str; 9] = [
     "below exact",
 ];
 
-/// All pairs with chunks in common, exactly.
+/// All pairs with common chunks, counted exactly.
 pub(super) fn exact_pairs(chunks: &[Vec<u64>]) -> Vec<CommonChunks> {
     let mut postings: Vec<(u64, u32)> = (0u32..)
         .zip(chunks)
@@ -144,7 +145,7 @@ pub(super) fn exact_pairs(chunks: &[Vec<u64>]) -> Vec<CommonChunks> {
     found
 }
 
-/// The errors of estimates by arrays of these signatures.
+/// The errors of the estimates that arrays of these signatures give.
 fn errors(
     corpus: &Corpus<'_>,
     name: &str,
@@ -180,12 +181,12 @@ fn errors(
     Ok(errors)
 }
 
-/// Whether a document with these chunks fills many of the values.
+/// Whether a document with these chunks is large.
 fn is_large(bits: u32, chunks: &[u64]) -> bool {
     filled(bits, chunks) > LARGE
 }
 
-/// The share of the values that these chunks would fill if no two had one.
+/// The share of the values that these chunks would fill if each had a value of its own.
 fn filled(bits: u32, chunks: &[u64]) -> f64 {
     chunks.len() as f64 / 2f64.powi(bits as i32)
 }
@@ -205,7 +206,7 @@ fn table(name: &str) -> Table {
     Table::new(name, &columns)
 }
 
-/// A signature as the paper has it: each hash once, however many chunks have it.
+/// A signature as the paper defines it: each hash once, however many chunks have it.
 fn as_set(bits: u32, signature: &MethodSignature) -> Result<MethodSignature, LabError> {
     let values = signature
         .entries()
@@ -217,7 +218,7 @@ fn as_set(bits: u32, signature: &MethodSignature) -> Result<MethodSignature, Lab
     ))
 }
 
-/// Few bits, on a small part of the folder, with the paper's hashed sets beside real chunks.
+/// Few bits on a small part of the folder, by real chunks and by the paper's hashed sets.
 pub(super) fn small(corpus: &Corpus<'_>) -> Result<Section, LabError> {
     let mut sum = 0;
     let few = corpus.chunks.iter().take_while(|chunks| {
@@ -232,7 +233,7 @@ pub(super) fn small(corpus: &Corpus<'_>) -> Result<Section, LabError> {
     let mut table = table("errors-few-bits");
     let mut plot = Plot::new(
         "errors",
-        "Estimates beside exact similarities",
+        "Estimates compared with exact similarities",
         "n, bits",
         "error, points",
     );
@@ -260,23 +261,20 @@ pub(super) fn small(corpus: &Corpus<'_>) -> Result<Section, LabError> {
     }
     let text = format!(
         "{} texts with {} distinct chunks; {} pairs have chunks in common. Similarities of A to B \
-         and of B to A count each. **Real \
-         chunks**: a document has a hash as often as it has chunks of it, and an estimate is \
-         never below the exact similarity. \
-         **Hashed set**: each hash once, as printed; an estimate can be below.",
+         and of B to A count each. **Real chunks**: a document has a hash as often as it has \
+         chunks of it, and an estimate is never below the exact similarity. **Hashed set**: each \
+         hash once, as printed; an estimate can be below.",
         chunks.len(),
         distinct.len(),
         exact.len()
     );
-    Ok(
-        Section::new("EstimateErrors with few bits (section 4.2)", text)
-            .plot(plot)
-            .table(table),
-    )
+    Ok(Section::new("Errors with few bits (section 4.2)", text)
+        .plot(plot)
+        .table(table))
 }
 
-/// The paper's bits on the whole folder, and those that give as many chunks for each value as the
-/// paper has.
+/// The paper's bits on the whole folder, and the bits that give as many chunks for each value as
+/// the paper has.
 pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, LabError> {
     let exact = exact_pairs(&corpus.chunks);
     let mut table = table("errors");
@@ -308,8 +306,7 @@ pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, LabError> {
             let _ = write!(
                 greatest,
                 "\n* {bits} bits: {} points, {} estimated in place of {} %, of {} in {}; their \
-                 chunks are {} and {} % of the values. Not small: {} \
-                 documents.",
+                 chunks are {} and {} % of the values. Not small: {} documents.",
                 points(estimate.error()),
                 points(estimate.estimated),
                 points(estimate.exact),
@@ -324,14 +321,13 @@ pub(super) fn large(corpus: &Corpus<'_>) -> Result<Section, LabError> {
     }
     let text = format!(
         "{} pairs have chunks in common, {similar} ({} %) are exactly similar by 1 % or more. \
-         With n = {like_24} there are about as many chunks for \
-         each value as the paper has with 24, with n = {} as with 28. The paper: at 24 bits up to \
-         5 points, only of documents that \
+         With n = {like_24} there are about as many chunks for each value as the paper has with \
+         24, with n = {} as with 28. The paper: at 24 bits up to 5 points, only of documents that \
          are similar by at most 5 %; at 28 at most 1.\n\nSmall documents fill no more than 1 % of \
          the values. The greatest errors:\n{greatest}",
         exact.len(),
         percent(similar as f64 / exact.len().max(1) as f64),
         like_24 + 4
     );
-    Ok(Section::new("EstimateErrors on the whole folder", text).table(table))
+    Ok(Section::new("Errors on the whole folder", text).table(table))
 }

@@ -86,8 +86,8 @@ pub(super) fn times(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, La
     let looked_up = corpus.postings() as f64 / searching.max(1e-9) / 1e6;
     let text = format!(
         "One thread, {} bits. {} pairs of 1 % and more. The search looks up {looked_up:.1} \
-         million chunks a second. The paper's 8,500 documents of 2,400 chunks in \
-         an hour are 5,700 chunks a second.",
+         million chunks a second. The paper's 8,500 documents of 2,400 chunks in an hour are 5,700 \
+         chunks a second.",
         corpus.bits(),
         found.len()
     );
@@ -135,13 +135,13 @@ pub(super) fn sizes(corpus: &Corpus<'_>) -> Result<Section, LabError> {
         drop(fs::remove_dir_all(corpus.scratch.join(&name)));
     }
     let text = "The offsets depend on n alone: 64 MiB at 24 bits and 1 GiB at 28, as in the \
-        paper, whose arrays take less than 2 GB and less than 3 GB \
-                (600 million ids of three bytes, or 1.7 GB of them).";
+        paper, whose arrays take less than 2 GB and less than 3 GB (600 million ids of three \
+        bytes, or 1.7 GB of them).";
     Ok(Section::new("Sizes (section 4.3)", text).table(table))
 }
 
-/// All bytes of the parts but their headers, lists put together: equal for equal arrays however
-/// they are cut.
+/// All bytes of the parts but their headers, with the lists joined. Equal arrays give equal bytes,
+/// however they are cut into parts.
 fn contents(set: &MappedParts) -> Result<Vec<u8>, ArraysError> {
     let (parts, mut ids) = (set.parts()?, Vec::new());
     ids.extend_from_slice(parts.documents().bytes());
@@ -208,8 +208,7 @@ pub(super) fn shards(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, L
         first.get_or_insert((arrays, found));
     }
     let text = "Processes share the values for building and the documents for searching; one \
-        process is one thread. The search reads the \
-                documents off the arrays first.";
+        process is one thread. The search reads the documents off the arrays first.";
     Ok(Section::new("Shards (section 4.5)", text).table(table))
 }
 
@@ -273,8 +272,8 @@ pub(super) fn increments(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
         ]);
     }
     let text = "A merge reads and writes all of the arrays, of which 64 MiB are offsets at 24 \
-        bits: it costs about the same however little is new. \
-                Deleted documents leave in the same merge.";
+        bits: it costs about the same however little is new. Deleted documents leave in the same \
+        merge.";
     Ok(Section::new("Incremental runs (section 4.4)", text).table(table))
 }
 
@@ -305,14 +304,14 @@ pub(super) fn preselected(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Secti
         let (_, set) = arrays(corpus.scratch, "preselected", bits, &signatures, 1)?;
         let found = pairs(&set, &lists(&signatures), THRESHOLD)?;
         let start = clock();
-        let kept = found.iter().filter(|pair| {
+        let confirmed = found.iter().filter(|pair| {
             let common = overlap_of_sorted(
                 &corpus.chunks[pair.a as usize],
                 &corpus.chunks[pair.b as usize],
             );
             reaches(common.common as u32, pair.a, pair.b)
         });
-        let kept = kept.count();
+        let confirmed = confirmed.count();
         let spent = clock() - start;
         let sample: Vec<_> = found.iter().step_by((found.len() / 50).max(1)).collect();
         let start = clock();
@@ -325,8 +324,8 @@ pub(super) fn preselected(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Secti
         table.row([
             bits.to_string(),
             found.len().to_string(),
-            (found.len() - kept).to_string(),
-            (right - kept).to_string(),
+            (found.len() - confirmed).to_string(),
+            (right - confirmed).to_string(),
             seconds(spent),
             format!("{:.2}", each * 1e3),
         ]);

@@ -1,4 +1,4 @@
-//! Section 5 and 4.2: other hashes, forms of words, a dictionary.
+//! Sections 5 and 4.2: other hashes, forms of words, a dictionary.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::arrays::pairs;
 use crate::error::{LabError, MethodError};
 use crate::method::sorted::real_chunks;
 
-/// Texts that are edited.
+/// How many texts are edited.
 const EDITED: usize = 100;
 
-/// Edits of a text.
+/// How many edits each of them gets.
 const EDITS: usize = 50;
 
-/// What an experiment takes words for that are in at least so many texts.
+/// Words in at least this many texts count as known words.
 const KNOWN: u32 = 3;
 
-/// MD5 beside others.
+/// Compares MD5 with other hashes.
 pub(super) fn hashes(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
     let mut table = Table::new(
         "hashes",
@@ -36,7 +36,7 @@ pub(super) fn hashes(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, L
         ],
     );
     let bits = corpus.papers_bits();
-    // What random values would be: 2^n (1 - (1 - 2^-n)^c).
+    // How many distinct values c random ones have: 2^n (1 - (1 - 2^-n)^c).
     let space = 2f64.powi(bits as i32);
     let expected = space * -(corpus.distinct as f64 * (-1.0 / space).ln_1p()).exp_m1();
     let mut fastest = f64::INFINITY;
@@ -77,26 +77,25 @@ pub(super) fn hashes(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, L
     }
     let text = format!(
         "Step 1 on one thread, {bits} bits; hashing alone is what is more than with the fastest. \
-         Chunks are hashed {} at a time by MD5 \
-         and one by one by the others. As many distinct values as expected: the upper bits are as \
-         good as random.",
+         Chunks are hashed {} at a time by MD5 and one by one by the others. As many distinct \
+         values as expected: the upper bits are as good as random.",
         256
     );
     Ok(Section::new("Other hashes (section 5)", text).table(table))
 }
 
-/// The words of a text.
+/// The words of a text in their order.
 type Words = Vec<Box<[u8]>>;
 
 /// Changes the words of a text at a place.
 type Edit<'a> = &'a dyn Fn(&mut Words, usize);
 
-/// A text of words.
+/// Makes a text of words.
 fn joined(words: &[Box<[u8]>]) -> Vec<u8> {
     words.join(&b' ')
 }
 
-/// Runs of five words as they stand.
+/// The distinct runs of five words, in their order in the text.
 fn unsorted(words: &[Box<[u8]>]) -> Vec<Vec<u8>> {
     let mut runs: Vec<Vec<u8>> = words.windows(5).map(|run| run.join(&b' ')).collect();
     runs.sort_unstable();
@@ -118,7 +117,8 @@ fn texts_with<'a>(texts: impl IntoIterator<Item = &'a Text>) -> HashMap<Box<[u8]
     texts_with
 }
 
-/// Words of several texts with one stem, the one that most texts have in front.
+/// Families of known words with the same stem. In each family the word that most texts have comes
+/// first.
 fn families<'a>(
     language: Language,
     texts: impl IntoIterator<Item = &'a Text>,
@@ -139,7 +139,8 @@ fn families<'a>(
     several.collect()
 }
 
-/// Sorting (section 2.2), stems and lemmas (section 5) against words that change places and forms.
+/// How much sorting (section 2.2), stems and lemmas (section 5) help against words that change
+/// their places and forms.
 pub(super) fn forms(corpus: &Corpus<'_>) -> Result<Section, LabError> {
     let english: Language = "english"
         .parse()
@@ -188,7 +189,7 @@ pub(super) fn forms(corpus: &Corpus<'_>) -> Result<Section, LabError> {
     let swap = |words: &mut Words, at: usize| words.swap(at, at + 1);
     let inflect = |words: &mut Words, at: usize| words[at] = inflected(&words[at]);
     let other_form = |words: &mut Words, at: usize| {
-        // The next word that has one.
+        // Changes the next word that has another form.
         let mut behind = words[at..].iter_mut();
         let found = behind.find_map(|word| Some((others_of.get(word)?, word)));
         if let Some((other, word)) = found {
@@ -234,16 +235,13 @@ pub(super) fn forms(corpus: &Corpus<'_>) -> Result<Section, LabError> {
     }
     let text = format!(
         "How much of a text is in its edited version, on average of {} texts.\n\nThe lemmas are \
-         no linguist's: words of letters that at least \
-         {KNOWN} of the other texts have and that Snowball's rules for English give one stem \
-         belong together, and the one that most \
+         no linguist's: words of letters that at least {KNOWN} of the other texts have and to \
+         which Snowball's rules for English give one stem belong together, and the one that most \
          texts have is the lemma of all ({} words, {} lemmas). Another form that occurs is the \
-         commonest other one of such words, \
-         of all texts. So the table does what stems do as far as it goes; it knows no word that \
-         the other texts have not, and no \
-         form that occurs nowhere. A table made by hand would do better where rules fail (*went* \
-         is *go*; *university* is not \
-         *universe*), and worse where its makers did not think of a word.",
+         commonest other one of such words, in all texts. So the table does what stems do as far \
+         as it goes; it knows no word that the other texts do not have, and no form that occurs \
+         nowhere. A table made by hand would do better where rules fail (*went* is *go*; \
+         *university* is not *universe*), and worse where its makers did not think of a word.",
         edited.len(),
         table_of.iter().map(Vec::len).sum::<usize>(),
         table_of.len(),
@@ -251,7 +249,7 @@ pub(super) fn forms(corpus: &Corpus<'_>) -> Result<Section, LabError> {
     Ok(Section::new("Words that change places and forms (sections 2.2, 5)", text).table(table))
 }
 
-/// With an s at the end, or without.
+/// The word with an s added at its end, or with that s removed.
 fn inflected(word: &[u8]) -> Box<[u8]> {
     match word.strip_suffix(b"s") {
         Some(rest) if !rest.is_empty() => rest.into(),
@@ -259,7 +257,7 @@ fn inflected(word: &[u8]) -> Box<[u8]> {
     }
 }
 
-/// A dictionary as a set (section 4.2): of the words that several texts have.
+/// A dictionary as a set (section 4.2), of the words that several texts have.
 pub(super) fn dictionary(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Section, LabError> {
     let texts_with = texts_with(&corpus.collection.texts);
     let all = texts_with.len();
@@ -326,8 +324,8 @@ pub(super) fn dictionary(corpus: &Corpus<'_>, clock: Clock<'_>) -> Result<Sectio
         ]);
     }
     let text = format!(
-        "Words in at least {KNOWN} texts stand for the paper's dictionary of 900,000 words. Words \
-         that are not in it are left out, and their neighbours stand together."
+        "Words in at least {KNOWN} texts replace the paper's dictionary of 900,000 words. Words \
+         that are not in it are left out, and their neighbours become neighbours of each other."
     );
     Ok(Section::new("A dictionary as a set (section 4.2)", text).table(table))
 }
