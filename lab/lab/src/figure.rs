@@ -1,9 +1,9 @@
-//! The figures of published methods: as their papers compute them.
+//! The figures of published methods, as their papers compute them.
 //!
-//! A [`Fraction`](resemble_proto::number::Fraction) is cut to six decimals and lies between 0 and
-//! 1; the figure of a paper does neither: sif says 160 % where two versions of a file lie in
-//! another. A [`Figure`] is a float that goes through JSON unchanged, because the shortest decimal
-//! that reads back as the same float is written.
+//! A [`Fraction`](resemble_proto::number::Fraction) has six decimals and is between 0 and 1. The
+//! figure of a paper may be any number: sif says 160 % if another file has two versions of a file.
+//! A [`Figure`] is a float that goes through JSON unchanged, because it is written as the shortest
+//! decimal that reads back as the same float.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -13,7 +13,7 @@ use serde::ser::{Serialize, Serializer};
 
 /// A finite number, not rounded and not clamped, or "too small to judge" (`null`).
 ///
-/// Ordered as numbers are; "too small to judge" comes before all.
+/// Figures are ordered like numbers, and "too small to judge" comes before all of them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figure(Option<f64>);
 
@@ -21,24 +21,24 @@ impl Figure {
     /// Too small to judge.
     pub const NONE: Self = Self(None);
 
-    /// A figure; what is no finite number is none, and a zero has no sign.
+    /// A figure of this value. It is none if the value is not finite, and a zero has no sign.
     pub fn new(value: f64) -> Self {
         Self(value.is_finite().then_some(value + 0.0))
     }
 
-    /// The number.
+    /// The number, if there is one.
     pub const fn value(self) -> Option<f64> {
         self.0
     }
 
-    /// Whether it is [`Self::NONE`]. By reference, as what leaves out fields asks.
+    /// Whether it is [`Self::NONE`]. It takes a reference because serde calls it with one.
     #[allow(clippy::trivially_copy_pass_by_ref)]
     pub const fn is_none(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Whole percents, rounded down: 160 for 1.6. What floats lose in a division is made up for
-    /// (0.29 is 29 %).
+    /// Whole percents, rounded down: 160 for 1.6. The rounding error of a division is corrected, so
+    /// 0.29 is 29 %.
     pub fn percent(self) -> Option<i64> {
         self.0.map(|value| (value * 100.0 + 1e-9).floor() as i64)
     }
@@ -73,7 +73,7 @@ impl PartialEq for Figure {
 
 impl Eq for Figure {}
 
-/// The shortest decimal of the number, or nothing at all.
+/// Writes the shortest decimal of the number, or nothing if there is none.
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.map_or(Ok(()), |value| value.fmt(f))
