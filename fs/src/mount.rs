@@ -146,7 +146,7 @@ impl Overlay {
         match mounted {
             Ok((point, running)) => {
                 let path = point.path.clone();
-                tracing::info!(path = %path.display(), %view, "mounted");
+                tracing::info!(path = %path.display(), ?view, "mounted");
                 let state = Mutex::new(Some(State {
                     point,
                     running,

@@ -25,6 +25,25 @@ use crate::table::{Field, Style, write_row};
 pub use fold::FoldRow;
 pub use sweeps::{Became, LostRow, VersionRow};
 
+/// The columns of a row, each with its name and its value: [`Row::COLUMNS`] and [`Row::fields`].
+/// Behind `later` come those of [`Row::LATER_COLUMNS`].
+macro_rules! columns {
+    (
+        $row:ident;
+        $($name:literal: $field:expr,)*
+        $(later $($later:literal: $added:expr,)*)?
+    ) => {
+        const COLUMNS: &'static [&'static str] = &[$($name),*];
+        $(const LATER_COLUMNS: &'static [&'static str] = &[$($later),*];)?
+
+        fn fields(&self) -> Vec<$crate::table::Field<'_>> {
+            let $row = self;
+            vec![$($field,)* $($($added,)*)?]
+        }
+    };
+}
+pub(crate) use columns;
+
 /// A row that can be printed.
 pub trait Row: Serialize {
     /// The names of the columns of TSV and CSV, in the order of [`Self::fields`] and of the JSON.
@@ -150,6 +169,11 @@ fn details(a_in_b: Fraction, b_in_a: Fraction, shared: u64, identical: bool) -> 
     ]
 }
 
+/// A column that says yes or no.
+pub(crate) const fn yes(yes: bool) -> Field<'static> {
+    Field::Word(if yes { "true" } else { "false" })
+}
+
 /// The reason of a discount as a column, which is empty where there is none.
 pub fn reason(discount: &Discount) -> Field<'_> {
     let reason = discount.reason.as_deref();
@@ -167,31 +191,18 @@ fn much_discounted(raw: Fraction, discount: &Discount) -> Option<Cell> {
 }
 
 impl Row for FindRow {
-    const COLUMNS: &'static [&'static str] = &[
-        "file",
-        "path",
-        "relation",
-        "layer",
-        "a_in_b",
-        "b_in_a",
-        "resemblance",
-        "shared_bytes",
-    ];
-    const LATER_COLUMNS: &'static [&'static str] = &["discounted", "reason"];
-
-    fn fields(&self) -> Vec<Field<'_>> {
-        vec![
-            Field::Name(self.file.as_bytes()),
-            Field::Name(self.path.as_bytes()),
-            Field::Word(self.relation.map_or("", Relation::word)),
-            Field::Word(self.layer.word()),
-            Field::Share(self.a_in_b),
-            Field::Share(self.b_in_a),
-            Field::Share(self.resemblance),
-            Field::Count(self.shared_bytes),
-            Field::Share(self.discount.discounted),
-            reason(&self.discount),
-        ]
+    columns! { row;
+        "file": Field::Name(row.file.as_bytes()),
+        "path": Field::Name(row.path.as_bytes()),
+        "relation": Field::Word(row.relation.map_or("", Relation::word)),
+        "layer": Field::Word(row.layer.word()),
+        "a_in_b": Field::Share(row.a_in_b),
+        "b_in_a": Field::Share(row.b_in_a),
+        "resemblance": Field::Share(row.resemblance),
+        "shared_bytes": Field::Count(row.shared_bytes),
+        later
+        "discounted": Field::Share(row.discount.discounted),
+        "reason": reason(&row.discount),
     }
 
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
@@ -226,29 +237,17 @@ impl Row for FindRow {
 }
 
 impl Row for PairRow {
-    const COLUMNS: &'static [&'static str] = &[
-        "a",
-        "b",
-        "score",
-        "a_in_b",
-        "b_in_a",
-        "resemblance",
-        "shared_bytes",
-    ];
-    const LATER_COLUMNS: &'static [&'static str] = &["discounted", "reason"];
-
-    fn fields(&self) -> Vec<Field<'_>> {
-        vec![
-            Field::Name(self.a.as_bytes()),
-            Field::Name(self.b.as_bytes()),
-            Field::Share(self.score),
-            Field::Share(self.a_in_b),
-            Field::Share(self.b_in_a),
-            Field::Share(self.resemblance),
-            Field::Count(self.shared_bytes),
-            Field::Share(self.discount.discounted),
-            reason(&self.discount),
-        ]
+    columns! { row;
+        "a": Field::Name(row.a.as_bytes()),
+        "b": Field::Name(row.b.as_bytes()),
+        "score": Field::Share(row.score),
+        "a_in_b": Field::Share(row.a_in_b),
+        "b_in_a": Field::Share(row.b_in_a),
+        "resemblance": Field::Share(row.resemblance),
+        "shared_bytes": Field::Count(row.shared_bytes),
+        later
+        "discounted": Field::Share(row.discount.discounted),
+        "reason": reason(&row.discount),
     }
 
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
@@ -274,35 +273,20 @@ impl Row for PairRow {
 }
 
 impl Row for AlertRow {
-    const COLUMNS: &'static [&'static str] = &[
-        "seq",
-        "time",
-        "kind",
-        "a",
-        "b",
-        "relation",
-        "a_in_b",
-        "b_in_a",
-        "shared_bytes",
-        "files",
-    ];
-
-    fn fields(&self) -> Vec<Field<'_>> {
-        vec![
-            Field::Count(self.seq),
-            Field::Count(self.time),
-            Field::Word(match self.kind {
+    columns! { row;
+        "seq": Field::Count(row.seq),
+        "time": Field::Count(row.time),
+        "kind": Field::Word(match row.kind {
                 AlertKind::File => "file",
                 AlertKind::Tree => "tree",
             }),
-            Field::Name(self.a.as_bytes()),
-            Field::Name(self.b.as_bytes()),
-            Field::Word(self.relation.map_or("", Relation::word)),
-            Field::Share(self.a_in_b),
-            Field::Share(self.b_in_a),
-            Field::Count(self.shared_bytes),
-            Field::Count(self.files),
-        ]
+        "a": Field::Name(row.a.as_bytes()),
+        "b": Field::Name(row.b.as_bytes()),
+        "relation": Field::Word(row.relation.map_or("", Relation::word)),
+        "a_in_b": Field::Share(row.a_in_b),
+        "b_in_a": Field::Share(row.b_in_a),
+        "shared_bytes": Field::Count(row.shared_bytes),
+        "files": Field::Count(row.files),
     }
 
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
@@ -323,10 +307,8 @@ impl Row for AlertRow {
 }
 
 impl Row for OrderRow {
-    const COLUMNS: &'static [&'static str] = &["path"];
-
-    fn fields(&self) -> Vec<Field<'_>> {
-        vec![Field::Name(self.path.as_bytes())]
+    columns! { row;
+        "path": Field::Name(row.path.as_bytes()),
     }
 
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
@@ -335,18 +317,12 @@ impl Row for OrderRow {
 }
 
 impl Row for WatchRow {
-    const COLUMNS: &'static [&'static str] =
-        &["path", "origin", "ignore", "one_file_system", "text"];
-
-    fn fields(&self) -> Vec<Field<'_>> {
-        let yes = |yes| Field::Word(if yes { "true" } else { "false" });
-        vec![
-            Field::Name(self.path.as_bytes()),
-            Field::Word(self.origin.word()),
-            yes(self.ignore),
-            yes(self.one_file_system),
-            yes(self.text),
-        ]
+    columns! { row;
+        "path": Field::Name(row.path.as_bytes()),
+        "origin": Field::Word(row.origin.word()),
+        "ignore": yes(row.ignore),
+        "one_file_system": yes(row.one_file_system),
+        "text": yes(row.text),
     }
 
     fn cells(&self, style: TextStyle) -> Vec<Cell> {

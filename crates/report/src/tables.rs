@@ -6,27 +6,14 @@
 
 use std::io::{self, Write};
 
-use resemble_proto::documents::{CompareDocument, CoveredDocument, DirsDocument, GroupsDocument};
-use resemble_proto::message::{FindRow, PairRow};
+use resemble_proto::documents::{CoveredDocument, GroupsDocument};
+use resemble_proto::message::{CompareRow, DirRow, FindRow, PairRow};
 use resemble_proto::path::PathText;
 
 use crate::document::Report;
-use crate::rows::{Row, reason};
+use crate::rows::{Row, columns, reason, yes};
 use crate::table::{Field, Style, write_row};
 
-const COMPARE: &[&str] = &[
-    "class",
-    "a",
-    "b",
-    "a_in_b",
-    "b_in_a",
-    "shared_bytes",
-    "size_a",
-    "size_b",
-    "copy",
-    "discounted",
-    "reason",
-];
 const COVERED: &[&str] = &[
     "row",
     "path",
@@ -36,18 +23,6 @@ const COVERED: &[&str] = &[
     "b_in_a",
     "shared_bytes",
     "reason",
-];
-const DIRS: &[&str] = &[
-    "a",
-    "b",
-    "a_in_b",
-    "b_in_a",
-    "shared_bytes",
-    "files_a",
-    "files_b",
-    "bytes_a",
-    "bytes_b",
-    "identical",
 ];
 const GROUPS: &[&str] = &[
     "row",
@@ -67,9 +42,9 @@ const GROUPS: &[&str] = &[
 /// Writes the table of a report, with `end` after each row.
 pub fn write(out: &mut dyn Write, style: Style, report: Report<'_>, end: u8) -> io::Result<()> {
     let columns = match report {
-        Report::Compare(_) => COMPARE.to_vec(),
+        Report::Compare(_) => CompareRow::COLUMNS.to_vec(),
         Report::Covered(_) => COVERED.to_vec(),
-        Report::Dirs(_) => DIRS.to_vec(),
+        Report::Dirs(_) => DirRow::COLUMNS.to_vec(),
         Report::Groups(_) => GROUPS.to_vec(),
         Report::Find(_) => FindRow::columns(),
         Report::Pairs(_) => PairRow::columns(),
@@ -82,20 +57,26 @@ pub fn write(out: &mut dyn Write, style: Style, report: Report<'_>, end: u8) -> 
         write_row(out, style, fields, end)
     };
     match report {
-        Report::Compare(document) => compare(document, &mut row),
+        Report::Compare(document) => list(&document.body.entries, &mut row),
         Report::Covered(document) => covered(document, &mut row),
-        Report::Dirs(document) => dirs(document, &mut row),
+        Report::Dirs(document) => list(&document.body.pairs, &mut row),
         Report::Groups(document) => groups(document, &mut row),
-        Report::Find(document) => rows(&document.body.results, &mut row),
-        Report::Pairs(document) => rows(&document.body.pairs, &mut row),
+        Report::Find(document) => list(&document.body.results, &mut row),
+        Report::Pairs(document) => list(&document.body.pairs, &mut row),
     }
 }
 
 type EachRow<'r> = dyn FnMut(&[Field<'_>]) -> io::Result<()> + 'r;
 
-/// Writes a list whose rows say themselves what their columns are.
-fn rows<R: Row>(list: &[R], row: &mut EachRow<'_>) -> io::Result<()> {
-    list.iter().try_for_each(|one| row(&one.fields()))
+/// A row whose table has no other lists.
+trait TableRow {
+    const COLUMNS: &'static [&'static str];
+
+    fn fields(&self) -> Vec<Field<'_>>;
+}
+
+fn list<R: TableRow>(rows: &[R], row: &mut EachRow<'_>) -> io::Result<()> {
+    rows.iter().try_for_each(|one| row(&one.fields()))
 }
 
 fn name(path: &PathText) -> Field<'_> {
@@ -110,27 +91,43 @@ fn count_of(count: Option<u64>) -> Field<'static> {
     count.map_or(Field::Nothing, Field::Count)
 }
 
-const fn yes(yes: bool) -> Field<'static> {
-    Field::Word(if yes { "true" } else { "false" })
+impl TableRow for CompareRow {
+    columns! { row;
+        "class": Field::Word(row.class.word()),
+        "a": name_of(row.a.as_ref()),
+        "b": name_of(row.b.as_ref()),
+        "a_in_b": Field::Share(row.a_in_b),
+        "b_in_a": Field::Share(row.b_in_a),
+        "shared_bytes": Field::Count(row.shared_bytes),
+        "size_a": count_of(row.size_a),
+        "size_b": count_of(row.size_b),
+        "copy": yes(row.copy),
+        "discounted": Field::Share(row.discount.discounted),
+        "reason": reason(&row.discount),
+    }
 }
 
-fn compare(document: &CompareDocument, row: &mut EachRow<'_>) -> io::Result<()> {
-    for entry in &document.body.entries {
-        row(&[
-            Field::Word(entry.class.word()),
-            name_of(entry.a.as_ref()),
-            name_of(entry.b.as_ref()),
-            Field::Share(entry.a_in_b),
-            Field::Share(entry.b_in_a),
-            Field::Count(entry.shared_bytes),
-            count_of(entry.size_a),
-            count_of(entry.size_b),
-            yes(entry.copy),
-            Field::Share(entry.discount.discounted),
-            reason(&entry.discount),
-        ])?;
+impl TableRow for DirRow {
+    columns! { row;
+        "a": name(&row.a),
+        "b": name(&row.b),
+        "a_in_b": Field::Share(row.a_in_b),
+        "b_in_a": Field::Share(row.b_in_a),
+        "shared_bytes": Field::Count(row.shared_bytes),
+        "files_a": Field::Count(row.files_a),
+        "files_b": Field::Count(row.files_b),
+        "bytes_a": Field::Count(row.bytes_a),
+        "bytes_b": Field::Count(row.bytes_b),
+        "identical": yes(row.identical),
     }
-    Ok(())
+}
+
+impl<R: Row> TableRow for R {
+    const COLUMNS: &'static [&'static str] = R::COLUMNS;
+
+    fn fields(&self) -> Vec<Field<'_>> {
+        Row::fields(self)
+    }
 }
 
 fn covered(document: &CoveredDocument, row: &mut EachRow<'_>) -> io::Result<()> {
@@ -178,24 +175,6 @@ fn covered(document: &CoveredDocument, row: &mut EachRow<'_>) -> io::Result<()> 
                 NO,
             ])?;
         }
-    }
-    Ok(())
-}
-
-fn dirs(document: &DirsDocument, row: &mut EachRow<'_>) -> io::Result<()> {
-    for pair in &document.body.pairs {
-        row(&[
-            name(&pair.a),
-            name(&pair.b),
-            Field::Share(pair.a_in_b),
-            Field::Share(pair.b_in_a),
-            Field::Count(pair.shared_bytes),
-            Field::Count(pair.files_a),
-            Field::Count(pair.files_b),
-            Field::Count(pair.bytes_a),
-            Field::Count(pair.bytes_b),
-            yes(pair.identical),
-        ])?;
     }
     Ok(())
 }

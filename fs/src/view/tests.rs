@@ -302,7 +302,7 @@ fn show_decides_where_similar_is_listed() {
         (Files, Always, "/sub", true),
         (Files, Never, "/", false),
     ] {
-        assert_eq!(listed(view, show, path), want, "{view} {show} {path}");
+        assert_eq!(listed(view, show, path), want, "{view:?} {show:?} {path}");
     }
     for show in [Default, Always, Never] {
         Walk::to(&fixture.space(Folders, show), "/report.txt/.similar").unwrap();
@@ -373,7 +373,7 @@ fn special_files_are_left_out() {
         let space = fixture.space(view, Show::Default);
         assert_eq!(ls(&space, "/"), want);
         for name in ["fifo", "socket"] {
-            assert_eq!(refusal(&space, name), Refusal::NotFound, "{view} {name}");
+            assert_eq!(refusal(&space, name), Refusal::NotFound, "{view:?} {name}");
         }
     }
     assert_eq!(

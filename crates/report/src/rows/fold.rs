@@ -3,7 +3,7 @@
 use resemble_proto::path::{PathText, fields};
 use serde::Serialize;
 
-use super::Row;
+use super::{Row, columns};
 use crate::lines::{Cell, TextStyle, Tint};
 use crate::table::Field;
 
@@ -18,13 +18,9 @@ pub struct FoldRow {
 }
 
 impl Row for FoldRow {
-    const COLUMNS: &'static [&'static str] = &["path", "others"];
-
-    fn fields(&self) -> Vec<Field<'_>> {
-        vec![
-            Field::Name(self.path.as_bytes()),
-            Field::Count(self.others.len() as u64),
-        ]
+    columns! { row;
+        "path": Field::Name(row.path.as_bytes()),
+        "others": Field::Count(row.others.len() as u64),
     }
 
     fn cells(&self, style: TextStyle) -> Vec<Cell> {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use resemble_proto::message::HolderRow;
 
-use super::Row;
+use super::{Row, columns};
 use crate::human::human_size;
 use crate::lines::{Cell, TextStyle, Tint};
 use crate::table::Field;
@@ -23,21 +23,15 @@ fn in_words(ranges: &[[u64; 2]]) -> String {
 }
 
 impl Row for HolderRow {
-    const COLUMNS: &'static [&'static str] = &[
-        "file", "path", "bytes", "ranges", "layer", "proof", "owner", "root",
-    ];
-
-    fn fields(&self) -> Vec<Field<'_>> {
-        vec![
-            Field::Name(self.file.as_bytes()),
-            Field::Name(self.path.as_bytes()),
-            Field::Count(self.bytes),
-            Field::Ranges(&self.ranges),
-            Field::Word(self.layer.word()),
-            Field::Word(self.proof.word()),
-            Field::Name(self.owner.as_deref().unwrap_or_default().as_bytes()),
-            Field::Name(self.root.as_bytes()),
-        ]
+    columns! { row;
+        "file": Field::Name(row.file.as_bytes()),
+        "path": Field::Name(row.path.as_bytes()),
+        "bytes": Field::Count(row.bytes),
+        "ranges": Field::Ranges(&row.ranges),
+        "layer": Field::Word(row.layer.word()),
+        "proof": Field::Word(row.proof.word()),
+        "owner": Field::Name(row.owner.as_deref().unwrap_or_default().as_bytes()),
+        "root": Field::Name(row.root.as_bytes()),
     }
 
     fn cells(&self, style: TextStyle) -> Vec<Cell> {

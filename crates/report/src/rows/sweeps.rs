@@ -5,7 +5,7 @@ use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use serde::{Serialize, Serializer};
 
-use super::{Row, percent, tint, word};
+use super::{Row, columns, percent, tint, word};
 use crate::human::day;
 use crate::lines::{Cell, TextStyle, Tint};
 use crate::table::Field;
@@ -94,15 +94,11 @@ fn date_field(date: Option<i64>) -> Field<'static> {
 }
 
 impl Row for LostRow {
-    const COLUMNS: &'static [&'static str] = &["date", "path", "relation", "resemblance"];
-
-    fn fields(&self) -> Vec<Field<'_>> {
-        vec![
-            date_field(self.date),
-            Field::Name(self.path.as_bytes()),
-            Field::Word(self.relation.map_or("", Relation::word)),
-            Field::Share(self.resemblance),
-        ]
+    columns! { row;
+        "date": date_field(row.date),
+        "path": Field::Name(row.path.as_bytes()),
+        "relation": Field::Word(row.relation.map_or("", Relation::word)),
+        "resemblance": Field::Share(row.resemblance),
     }
 
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
@@ -129,26 +125,14 @@ impl Row for LostRow {
 }
 
 impl Row for VersionRow {
-    const COLUMNS: &'static [&'static str] = &[
-        "date",
-        "became",
-        "path",
-        "a_in_b",
-        "b_in_a",
-        "resemblance",
-        "shared_bytes",
-    ];
-
-    fn fields(&self) -> Vec<Field<'_>> {
-        vec![
-            date_field(self.date),
-            Field::Word(self.became.word()),
-            Field::Name(self.path.as_ref().map_or(&b""[..], PathText::as_bytes)),
-            Field::Share(self.a_in_b),
-            Field::Share(self.b_in_a),
-            Field::Share(self.resemblance),
-            Field::Count(self.shared_bytes),
-        ]
+    columns! { row;
+        "date": date_field(row.date),
+        "became": Field::Word(row.became.word()),
+        "path": Field::Name(row.path.as_ref().map_or(&b""[..], PathText::as_bytes)),
+        "a_in_b": Field::Share(row.a_in_b),
+        "b_in_a": Field::Share(row.b_in_a),
+        "resemblance": Field::Share(row.resemblance),
+        "shared_bytes": Field::Count(row.shared_bytes),
     }
 
     fn cells(&self, style: TextStyle) -> Vec<Cell> {

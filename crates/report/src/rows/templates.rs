@@ -4,34 +4,21 @@ use resemble_proto::message::TemplateRow;
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
-use super::Row;
+use super::{Row, columns};
 use crate::human::human_count;
 use crate::lines::{Cell, TextStyle, Tint};
 use crate::table::Field;
 
 impl Row for TemplateRow {
-    const COLUMNS: &'static [&'static str] = &[
-        "id",
-        "name",
-        "files",
-        "share",
-        "template",
-        "chunks",
-        "bytes",
-        "fingerprints",
-    ];
-
-    fn fields(&self) -> Vec<Field<'_>> {
-        vec![
-            Field::Name(self.id.as_bytes()),
-            Field::Name(self.name.as_deref().unwrap_or_default().as_bytes()),
-            Field::Count(self.files),
-            Field::Share(self.share),
-            Field::Share(self.template),
-            Field::Count(self.chunks),
-            Field::Count(self.bytes),
-            Field::Count(self.fingerprints),
-        ]
+    columns! { row;
+        "id": Field::Name(row.id.as_bytes()),
+        "name": Field::Name(row.name.as_deref().unwrap_or_default().as_bytes()),
+        "files": Field::Count(row.files),
+        "share": Field::Share(row.share),
+        "template": Field::Share(row.template),
+        "chunks": Field::Count(row.chunks),
+        "bytes": Field::Count(row.bytes),
+        "fingerprints": Field::Count(row.fingerprints),
     }
 
     fn cells(&self, style: TextStyle) -> Vec<Cell> {
