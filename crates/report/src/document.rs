@@ -4,8 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use resemble_proto::documents::{
-    CompareDocument, CoveredDocument, DirsDocument, Document, FindDocument, GroupsDocument,
-    PairsDocument,
+    CompareDocument, CoveredDocument, DirsDocument, FindDocument, GroupsDocument, PairsDocument,
 };
 use resemble_proto::message::{Header, SoftError};
 use resemble_proto::path::PathText;
@@ -51,48 +50,38 @@ pub(crate) struct Common<'a> {
     pub(crate) parameters: Value,
 }
 
+/// Does the same with the document of any verb.
+macro_rules! with_document {
+    ($report:expr, $document:ident => $then:expr) => {
+        match $report {
+            Report::Compare($document) => $then,
+            Report::Covered($document) => $then,
+            Report::Dirs($document) => $then,
+            Report::Groups($document) => $then,
+            Report::Find($document) => $then,
+            Report::Pairs($document) => $then,
+        }
+    };
+}
+
 impl Report<'_> {
     pub(crate) fn common(&self) -> Common<'_> {
-        fn of<B: resemble_proto::documents::Body>(document: &Document<B>) -> Common<'_> {
-            Common {
-                version: &document.version,
-                header: &document.header,
-                errors: &document.errors,
-                // Parameters are objects of text, numbers and lists, so this does not fail.
-                parameters: serde_json::to_value(&document.parameters).unwrap_or(Value::Null),
-            }
-        }
-        match self {
-            Self::Compare(document) => of(document),
-            Self::Covered(document) => of(document),
-            Self::Dirs(document) => of(document),
-            Self::Groups(document) => of(document),
-            Self::Find(document) => of(document),
-            Self::Pairs(document) => of(document),
-        }
+        with_document!(self, document => Common {
+            version: &document.version,
+            header: &document.header,
+            errors: &document.errors,
+            // Parameters are objects of text, numbers and lists, so this does not fail.
+            parameters: serde_json::to_value(&document.parameters).unwrap_or(Value::Null),
+        })
     }
 
     /// Writes the document as JSON.
     pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
-        match self {
-            Self::Compare(document) => document.write_json(out),
-            Self::Covered(document) => document.write_json(out),
-            Self::Dirs(document) => document.write_json(out),
-            Self::Groups(document) => document.write_json(out),
-            Self::Find(document) => document.write_json(out),
-            Self::Pairs(document) => document.write_json(out),
-        }
+        with_document!(self, document => document.write_json(out))
     }
 
     /// Writes the document as JSON lines: one object on each line.
     pub fn write_jsonl(&self, out: &mut dyn Write) -> io::Result<()> {
-        match self {
-            Self::Compare(document) => document.write_jsonl(out),
-            Self::Covered(document) => document.write_jsonl(out),
-            Self::Dirs(document) => document.write_jsonl(out),
-            Self::Groups(document) => document.write_jsonl(out),
-            Self::Find(document) => document.write_jsonl(out),
-            Self::Pairs(document) => document.write_jsonl(out),
-        }
+        with_document!(self, document => document.write_jsonl(out))
     }
 }

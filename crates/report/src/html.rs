@@ -16,7 +16,11 @@ use std::io::{self, Write};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use resemble_proto::message::CompareClass;
+use resemble_proto::documents::{
+    Body, CompareDocument, CoveredDocument, DirsDocument, Document, FindDocument, GroupsDocument,
+    PairsDocument,
+};
+use resemble_proto::message::{CompareClass, CompareRow};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
@@ -313,12 +317,12 @@ impl Write for Shielded<'_> {
 /// A report with shorter lists.
 #[derive(Debug)]
 enum Owned {
-    Compare(resemble_proto::documents::CompareDocument),
-    Covered(resemble_proto::documents::CoveredDocument),
-    Dirs(resemble_proto::documents::DirsDocument),
-    Groups(resemble_proto::documents::GroupsDocument),
-    Find(resemble_proto::documents::FindDocument),
-    Pairs(resemble_proto::documents::PairsDocument),
+    Compare(CompareDocument),
+    Covered(CoveredDocument),
+    Dirs(DirsDocument),
+    Groups(GroupsDocument),
+    Find(FindDocument),
+    Pairs(PairsDocument),
 }
 
 impl Owned {
@@ -345,62 +349,44 @@ fn cut(report: Report<'_>, limit: usize) -> Option<(Owned, String)> {
     let owned = match report {
         Report::Compare(document) => {
             let keep = shorten(document.body.entries.len());
-            (lost > 0).then(|| {
-                let mut document = document.clone();
-                let entries = &mut document.body.entries;
+            shorter(document, lost, |body| {
                 // Rows of files that are the same are dropped first; the others keep their order.
-                let others = entries
-                    .iter()
-                    .filter(|row| row.class != CompareClass::Same)
-                    .count();
+                let is_same = |row: &CompareRow| row.class == CompareClass::Same;
+                let others = body.entries.iter().filter(|row| !is_same(row)).count();
                 let mut same = keep.saturating_sub(others);
-                entries.retain(|row| {
-                    let is_same = row.class == CompareClass::Same;
-                    let keep = !is_same || same > 0;
-                    same -= usize::from(is_same && keep);
+                body.entries.retain(|row| {
+                    let keep = !is_same(row) || same > 0;
+                    same -= usize::from(is_same(row) && keep);
                     keep
                 });
-                entries.truncate(keep);
-                Owned::Compare(document)
+                body.entries.truncate(keep);
             })
+            .map(Owned::Compare)
         }
         Report::Covered(document) => {
             let body = &document.body;
             let keep = [&body.linked, &body.copies, &body.recorded].map(|list| shorten(list.len()));
             let keep_missing = shorten(body.missing.len());
-            (lost > 0).then(|| {
-                let mut document = document.clone();
-                document.body.linked.truncate(keep[0]);
-                document.body.copies.truncate(keep[1]);
-                document.body.recorded.truncate(keep[2]);
-                document.body.missing.truncate(keep_missing);
-                document.body.near.truncate(limit);
-                Owned::Covered(document)
+            shorter(document, lost, |body| {
+                body.linked.truncate(keep[0]);
+                body.copies.truncate(keep[1]);
+                body.recorded.truncate(keep[2]);
+                body.missing.truncate(keep_missing);
+                body.near.truncate(limit);
             })
+            .map(Owned::Covered)
         }
         Report::Dirs(document) => {
             let keep = shorten(document.body.pairs.len());
-            (lost > 0).then(|| {
-                let mut document = document.clone();
-                document.body.pairs.truncate(keep);
-                Owned::Dirs(document)
-            })
+            shorter(document, lost, |body| body.pairs.truncate(keep)).map(Owned::Dirs)
         }
         Report::Find(document) => {
             let keep = shorten(document.body.results.len());
-            (lost > 0).then(|| {
-                let mut document = document.clone();
-                document.body.results.truncate(keep);
-                Owned::Find(document)
-            })
+            shorter(document, lost, |body| body.results.truncate(keep)).map(Owned::Find)
         }
         Report::Pairs(document) => {
             let keep = shorten(document.body.pairs.len());
-            (lost > 0).then(|| {
-                let mut document = document.clone();
-                document.body.pairs.truncate(keep);
-                Owned::Pairs(document)
-            })
+            shorter(document, lost, |body| body.pairs.truncate(keep)).map(Owned::Pairs)
         }
         Report::Groups(document) => {
             let body = &document.body;
@@ -409,12 +395,11 @@ fn cut(report: Report<'_>, limit: usize) -> Option<(Owned, String)> {
             let sizes = clusters.map(|cluster| cluster.members.len() + cluster.links.len());
             let clusters = fit(sizes, limit);
             lost = (body.identical.len() - sets) + (body.clusters.len() - clusters);
-            (lost > 0).then(|| {
-                let mut document = document.clone();
-                document.body.identical.truncate(sets);
-                document.body.clusters.truncate(clusters);
-                Owned::Groups(document)
+            shorter(document, lost, |body| {
+                body.identical.truncate(sets);
+                body.clusters.truncate(clusters);
             })
+            .map(Owned::Groups)
         }
     }?;
     let note = format!(
@@ -427,6 +412,17 @@ fn cut(report: Report<'_>, limit: usize) -> Option<(Owned, String)> {
         human_count(limit as u64)
     );
     Some((owned, note))
+}
+
+/// A copy with shorter lists, where rows are lost.
+fn shorter<B: Body + Clone>(
+    document: &Document<B>,
+    lost: usize,
+    cut: impl FnOnce(&mut B),
+) -> Option<Document<B>> {
+    let mut copy = (lost > 0).then(|| document.clone())?;
+    cut(&mut copy.body);
+    Some(copy)
 }
 
 /// How many of these fit into `limit`. The first does in any case.

@@ -15,7 +15,7 @@ use resemble_proto::documents::{
     CompareDocument, CoveredDocument, DirsDocument, FindDocument, GroupsDocument, PairsDocument,
 };
 use resemble_proto::message::{
-    Cluster, CompareClass, CompareRow, CoverPair, DirRow, IdenticalSet, SoftError,
+    Cluster, CompareClass, CompareRow, CoverPair, DirRow, Discount, IdenticalSet, SoftError,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -77,6 +77,10 @@ fn text(text: &str) -> SheetCell<'_> {
     SheetCell::Text(Cow::Borrowed(text))
 }
 
+fn reason(discount: &Discount) -> SheetCell<'_> {
+    discount.reason.as_deref().map_or(SheetCell::Empty, text)
+}
+
 fn folders<'a>(
     rows: impl IntoIterator<Item = &'a DirRow>,
     sink: &mut dyn SheetSink,
@@ -132,10 +136,7 @@ fn groups(
                 SheetCell::Share(link.b_in_a, false),
                 SheetCell::Count(link.shared_bytes),
                 SheetCell::Share(link.discount.discounted, false),
-                link.discount
-                    .reason
-                    .as_deref()
-                    .map_or(SheetCell::Empty, text),
+                reason(&link.discount),
             ];
             sink.row(0, &cells)?;
         }
@@ -396,10 +397,7 @@ fn find(document: &FindDocument, sink: &mut dyn SheetSink) -> io::Result<()> {
             SheetCell::Share(row.resemblance, identical),
             SheetCell::Count(row.shared_bytes),
             SheetCell::Share(row.discount.discounted, false),
-            row.discount
-                .reason
-                .as_deref()
-                .map_or(SheetCell::Empty, text),
+            reason(&row.discount),
         ];
         sink.row(0, &cells)
     })
@@ -417,10 +415,7 @@ fn pairs(document: &PairsDocument, sink: &mut dyn SheetSink) -> io::Result<()> {
             SheetCell::Share(row.resemblance, row.identical),
             SheetCell::Count(row.shared_bytes),
             SheetCell::Share(row.discount.discounted, false),
-            row.discount
-                .reason
-                .as_deref()
-                .map_or(SheetCell::Empty, text),
+            reason(&row.discount),
         ];
         sink.row(0, &cells)
     })
