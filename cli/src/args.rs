@@ -28,17 +28,17 @@ use resemble_proto::path::PathText;
 use crate::values;
 
 pub use catalogue::{ExportArgs, ImportArgs};
-pub use compare::{Class, CompareArgs};
+pub use compare::CompareArgs;
 pub use covered::CoveredArgs;
 pub use daemon::{
-    AlertsArgs, MountArgs, StatusArgs, SyncArgs, UnmountArgs, View, WatchAction, WatchArgs,
+    AlertsArgs, MountArgs, StatusArgs, SyncArgs, UnmountArgs, WatchAction, WatchArgs,
 };
 pub use dirs::DirsArgs;
 pub use dump::DumpArgs;
 pub use groups::GroupsArgs;
 pub use lab::LabArgs;
 pub use layer::{TextLayer, WithText};
-pub use report::{ListAs, ListFormat, ListOutput, PlanKind, ReportFormat, ReportOutput};
+pub use report::{ListAs, ListOutput, PlanKind, ReportFormat, ReportOutput};
 pub use sweeps::{HistoryArgs, InSweeps, LostArgs};
 pub use templates::{MarkArgs, TemplatesAction, TemplatesArgs};
 pub use why::WhyArgs;
@@ -300,6 +300,13 @@ pub struct DocumentOutput {
     pub output: Option<PathBuf>,
 }
 
+impl RowOutput {
+    /// The byte after a row of text or TSV.
+    pub const fn end(&self) -> u8 {
+        if self.null { b'\0' } else { b'\n' }
+    }
+}
+
 /// Formats of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum RowFormat {
@@ -428,7 +435,7 @@ pub struct PairsArgs {
     pub dirs: Vec<PathBuf>,
     /// What sorts the pairs, and what --min bounds
     #[arg(long, value_name = "SCORE", default_value = "containment")]
-    pub score: Score,
+    pub score: PairScore,
     /// Read further names from a file, one a line; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub files_from: Option<PathBuf>,
@@ -462,46 +469,7 @@ pub struct Measuring {
         default_value = "bytes",
         help_heading = "Selection"
     )]
-    pub unit: Unit,
-}
-
-/// What the measures count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Unit {
-    /// Bytes in common runs of at least 64.
-    Bytes,
-    /// Runs of five words.
-    Words,
-}
-
-impl From<Unit> for MeasureUnit {
-    fn from(unit: Unit) -> Self {
-        match unit {
-            Unit::Bytes => Self::Bytes,
-            Unit::Words => Self::Words,
-        }
-    }
-}
-
-/// The score of a pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Score {
-    /// The larger share of one file that is in the other.
-    Containment,
-    /// What both have over what either has.
-    Resemblance,
-    /// The larger share, of what is rare among the files: frames and boilerplate weighed down.
-    Discounted,
-}
-
-impl From<Score> for PairScore {
-    fn from(score: Score) -> Self {
-        match score {
-            Score::Containment => Self::Containment,
-            Score::Resemblance => Self::Resemblance,
-            Score::Discounted => Self::Discounted,
-        }
-    }
+    pub unit: MeasureUnit,
 }
 
 /// `completions`

@@ -4,9 +4,10 @@
 //! What a row looks like is [`resemble_report::rows`]'s.
 
 use std::fmt::Write as _;
+use std::io::{self, Write};
 
-use resemble_proto::documents::{Body, Document, SimilarFiles, SimilarPairs};
-use resemble_proto::message::{FindRow, Header, PairRow, SoftError};
+use resemble_proto::documents::{Document, ListBody};
+use resemble_proto::message::{Header, SoftError};
 use resemble_proto::report::{self, Head, RowsName, json_line};
 use resemble_report::document::{Extras, Report};
 use resemble_report::human::{counted, human_count, human_size};
@@ -21,69 +22,8 @@ use crate::ui::Ui;
 /// What most answers without rows say.
 pub const NOTHING: &str = "nothing found";
 
-/// The body of a document that is one list.
-pub trait ListBody: Body {
-    /// Its rows.
-    type Row: Row;
-
-    /// The list.
-    fn rows(&self) -> &[Self::Row];
-}
-
-impl ListBody for SimilarFiles {
-    type Row = FindRow;
-
-    fn rows(&self) -> &[FindRow] {
-        &self.results
-    }
-}
-
-impl ListBody for SimilarPairs {
-    type Row = PairRow;
-
-    fn rows(&self) -> &[PairRow] {
-        &self.pairs
-    }
-}
-
-/// A body of one list, for an answer that no saved report is made of: the verb, its parameters, the
-/// name of the list, its rows.
-macro_rules! list_body {
-    ($(#[$doc:meta])* $body:ident($verb:literal, $parameters:ty): $list:ident, $row:ty;) => {
-        $(#[$doc])*
-        #[derive(Debug, Default)]
-        pub(super) struct $body {
-            $list: Vec<$row>,
-        }
-
-        impl resemble_proto::documents::Body for $body {
-            const COMMAND: &'static str = $verb;
-            const TAGGED: bool = false;
-            type Parameters = $parameters;
-            type Totals<'a> = resemble_proto::documents::NoTotals;
-
-            fn totals(&self) -> Self::Totals<'_> {
-                resemble_proto::documents::NoTotals {}
-            }
-
-            fn lists<L: resemble_proto::report::Lists>(&self, to: &mut L) -> std::io::Result<()> {
-                to.list(stringify!($list), stringify!($list), &self.$list)
-            }
-        }
-
-        impl $crate::lists::ListBody for $body {
-            type Row = $row;
-
-            fn rows(&self) -> &[$row] {
-                &self.$list
-            }
-        }
-    };
-}
-pub(crate) use list_body;
-
 /// Prints an answer of one list as rows, or as a page or a workbook.
-pub fn print_as<B: ListBody>(
+pub fn print_as<B: ListBody<Row: Row>>(
     ui: &mut Ui,
     how: &ListAs,
     document: &Document<B>,
@@ -98,29 +38,20 @@ pub fn print_as<B: ListBody>(
 }
 
 /// Prints a whole answer. `grouped`: text gets a line before each group of rows.
-pub fn print_document<B: ListBody>(
+pub fn print_document<B: ListBody<Row: Row>>(
     ui: &mut Ui,
     output: &RowOutput,
     document: &Document<B>,
     grouped: bool,
 ) -> CliResult<()> {
-    let end = if output.null { b'\0' } else { b'\n' };
-    let rows = document.body.rows();
-    match output.format {
-        RowFormat::Text => {
-            if !output.null {
-                ui.page();
-            }
-            ui.print(|out| rows::write_text(out, rows, end, grouped))
+    let is_lines = output.format == RowFormat::Jsonl;
+    print_rows(ui, output, document.body.rows(), grouped, |out| {
+        if is_lines {
+            document.write_jsonl(out)
+        } else {
+            document.write_json(out)
         }
-        RowFormat::Json => ui.write(|out| document.write_json(out)),
-        RowFormat::Jsonl => ui.write(|out| document.write_jsonl(out)),
-        RowFormat::Csv => ui.write(|out| {
-            rows::write_csv_header::<B::Row>(out)?;
-            rows::write_csv(out, rows)
-        }),
-        RowFormat::Tsv => ui.write(|out| rows::write_tsv(out, rows, end)),
-    }
+    })
 }
 
 /// Prints rows that are no document of their own.
@@ -133,7 +64,25 @@ pub fn print<P: Serialize, R: Row>(
     errors: &[SoftError],
     grouped: bool,
 ) -> CliResult<()> {
-    let end = if output.null { b'\0' } else { b'\n' };
+    let is_lines = output.format == RowFormat::Jsonl;
+    print_rows(ui, output, rows, grouped, |out| {
+        if is_lines {
+            rows::write_jsonl(out, head, rows, errors)
+        } else {
+            report::write_json(out, head, name, rows, errors)
+        }
+    })
+}
+
+/// Prints rows; `json` writes the document that they are in.
+fn print_rows<R: Row>(
+    ui: &mut Ui,
+    output: &RowOutput,
+    rows: &[R],
+    grouped: bool,
+    json: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> CliResult<()> {
+    let end = output.end();
     match output.format {
         RowFormat::Text => {
             if !output.null {
@@ -141,8 +90,7 @@ pub fn print<P: Serialize, R: Row>(
             }
             ui.print(|out| rows::write_text(out, rows, end, grouped))
         }
-        RowFormat::Json => ui.write(|out| report::write_json(out, head, name, rows, errors)),
-        RowFormat::Jsonl => ui.write(|out| rows::write_jsonl(out, head, rows, errors)),
+        RowFormat::Json | RowFormat::Jsonl => ui.write(json),
         RowFormat::Csv => ui.write(|out| {
             rows::write_csv_header::<R>(out)?;
             rows::write_csv(out, rows)
@@ -153,7 +101,7 @@ pub fn print<P: Serialize, R: Row>(
 
 /// Prints one row of an answer that never ends.
 pub fn print_one<R: Row>(ui: &mut Ui, output: &RowOutput, row: &R) -> CliResult<()> {
-    let end = if output.null { b'\0' } else { b'\n' };
+    let end = output.end();
     let one = std::slice::from_ref(row);
     match output.format {
         RowFormat::Text => ui.print(|out| rows::write_text(out, one, end, false))?,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 use resemble_proto::message::CompareClass;
 use resemble_proto::number::Fraction;
 
@@ -36,7 +36,7 @@ pub struct CompareArgs {
     pub b: Option<PathBuf>,
     /// Only rows of this class; may be repeated
     #[arg(long, value_name = "CLASS")]
-    pub class: Vec<Class>,
+    pub class: Vec<CompareClass>,
     /// Only the names of the files of B that A has nothing of, relative to B
     #[arg(long, conflicts_with_all = ["class", "all"])]
     pub new_only: bool,
@@ -68,40 +68,4 @@ pub struct CompareArgs {
     /// Who answers.
     #[command(flatten)]
     pub answering: Answering,
-}
-
-/// [`CompareClass`] as a value of `--class`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Class {
-    /// Same path, equal bytes.
-    Same,
-    /// Same path, other bytes.
-    Edited,
-    /// Equal bytes, other path.
-    Moved,
-    /// Alike, other path.
-    MovedEdited,
-    /// A's file lies in B's.
-    Contained,
-    /// B's file lies in A's.
-    Contains,
-    /// B has nothing of it.
-    OnlyA,
-    /// A has nothing of it.
-    OnlyB,
-}
-
-impl From<Class> for CompareClass {
-    fn from(class: Class) -> Self {
-        match class {
-            Class::Same => Self::Same,
-            Class::Edited => Self::Edited,
-            Class::Moved => Self::Moved,
-            Class::MovedEdited => Self::MovedEdited,
-            Class::Contained => Self::Contained,
-            Class::Contains => Self::Contains,
-            Class::OnlyA => Self::OnlyA,
-            Class::OnlyB => Self::OnlyB,
-        }
-    }
 }

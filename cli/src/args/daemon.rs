@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Subcommand, ValueHint};
 use resemble_proto::message::MountView;
 
 use super::{DocumentOutput, RowOutput};
@@ -80,25 +80,7 @@ pub struct MountArgs {
     pub dir: PathBuf,
     /// How the tree is shown
     #[arg(long, value_name = "VIEW", default_value = "folders")]
-    pub view: View,
-}
-
-/// The views of the overlay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum View {
-    /// Each file is a folder: `ls MOUNT/report.txt/.similar`.
-    Folders,
-    /// The tree as it is: `ls MOUNT/.similar/report.txt`.
-    Files,
-}
-
-impl From<View> for MountView {
-    fn from(view: View) -> Self {
-        match view {
-            View::Folders => Self::Folders,
-            View::Files => Self::Files,
-        }
-    }
+    pub view: MountView,
 }
 
 /// `unmount`

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueHint, value_parser};
 use resemble_proto::message::Degree;
 
-use super::{Answering, PlanKind, ReportOutput, Selection, TextLayer};
+use super::{Answering, PlanKind, ReportFormat, ReportOutput, Selection, TextLayer};
 use crate::values;
 
 pub(super) const EXAMPLES: &str = "\
@@ -27,6 +27,7 @@ Examples:
 
 /// `groups`
 #[derive(Debug, Args)]
+#[command(mut_arg("format", |format| format.value_parser(value_parser!(ReportFormat))))]
 pub struct GroupsArgs {
     /// Where to look; without, all that the daemon watches
     #[arg(value_name = "ROOT", conflicts_with = "from", value_hint = ValueHint::DirPath)]

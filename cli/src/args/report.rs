@@ -3,8 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 use resemble_report::plan::Replacement;
+use strum::IntoStaticStr;
 
 use super::{RowFormat, RowOutput};
 use crate::error::{CliError, CliResult};
@@ -15,6 +17,7 @@ use crate::error::{CliError, CliResult};
 pub struct ReportOutput {
     /// How to print the report
     #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(value_parser = without_fdupes())]
     pub format: ReportFormat,
     /// Write into FILE instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -31,9 +34,10 @@ pub struct ReportOutput {
 }
 
 /// Formats of reports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ReportFormat {
-    /// For people: totals, then what weighs most.
+    /// For people: what weighs most first, whole percents, names quoted on a terminal.
     #[default]
     Text,
     /// One object with parameters, totals, rows and errors.
@@ -52,54 +56,77 @@ pub enum ReportFormat {
     Fdupes,
 }
 
+/// The formats but `fdupes`, for verbs without sets of identical files. It is not listed, and read
+/// all the same: [`ReportOutput::check`] says why it is refused.
+fn without_fdupes() -> impl TypedValueParser<Value = ReportFormat> {
+    let listed = ReportFormat::value_variants().iter().filter_map(|format| {
+        let value = format.to_possible_value()?;
+        Some(value.hide(*format == ReportFormat::Fdupes))
+    });
+    PossibleValuesParser::new(listed).try_map(|word| ReportFormat::from_str(&word, false))
+}
+
 impl ReportFormat {
     /// The word on the command line.
-    pub const fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
+        self.into()
+    }
+
+    /// The same format for rows; none if it is one of whole reports.
+    const fn for_rows(self) -> Option<RowFormat> {
         match self {
-            Self::Text => "text",
-            Self::Json => "json",
-            Self::Jsonl => "jsonl",
-            Self::Csv => "csv",
-            Self::Tsv => "tsv",
-            Self::Html => "html",
-            Self::Xlsx => "xlsx",
-            Self::Fdupes => "fdupes",
+            Self::Text => Some(RowFormat::Text),
+            Self::Json => Some(RowFormat::Json),
+            Self::Jsonl => Some(RowFormat::Jsonl),
+            Self::Csv => Some(RowFormat::Csv),
+            Self::Tsv => Some(RowFormat::Tsv),
+            Self::Html | Self::Xlsx | Self::Fdupes => None,
         }
     }
+
+    const fn ends_with_null(self) -> bool {
+        matches!(self, Self::Text | Self::Tsv | Self::Fdupes)
+    }
+}
+
+fn no_sets(verb: &str) -> CliError {
+    CliError::Usage(format!(
+        "--format fdupes is for sets of identical files; `{verb}` has none"
+    ))
 }
 
 impl ReportOutput {
     /// Refuses what makes no sense, before any file is looked at. `fdupes`: the verb has sets of
     /// identical files.
     pub fn check(&self, verb: &str, fdupes: bool) -> CliResult<()> {
-        let wrong = |why: String| Err(CliError::Usage(why));
         match self.format {
-            ReportFormat::Fdupes if !fdupes => wrong(format!(
-                "--format fdupes is for sets of identical files; `{verb}` has none"
-            )),
+            ReportFormat::Fdupes if !fdupes => Err(no_sets(verb)),
             ReportFormat::Xlsx if !self.null => not_for_a_terminal(self.output.as_deref()),
-            format if self.null && !format.ends_with_null() => wrong(format!(
+            format if self.null && !format.ends_with_null() => Err(CliError::Usage(format!(
                 "-0 is for lines; --format {} has none that end so",
                 format.word()
-            )),
+            ))),
             _ => Ok(()),
         }
     }
 
+    /// Refuses `-0` for text, which has lines of several; `names` are what it is for.
+    pub fn check_null(&self, names: &str) -> CliResult<()> {
+        if self.null && self.format == ReportFormat::Text {
+            return Err(CliError::Usage(format!(
+                "-0 is for {names}; text has lines of several"
+            )));
+        }
+        Ok(())
+    }
+
     /// The same for an answer that is one list of rows and no report.
     pub fn as_rows(&self, what: &str) -> CliResult<RowOutput> {
-        let format = match self.format {
-            ReportFormat::Text => RowFormat::Text,
-            ReportFormat::Json => RowFormat::Json,
-            ReportFormat::Jsonl => RowFormat::Jsonl,
-            ReportFormat::Csv => RowFormat::Csv,
-            ReportFormat::Tsv => RowFormat::Tsv,
-            format @ (ReportFormat::Html | ReportFormat::Xlsx | ReportFormat::Fdupes) => {
-                return Err(CliError::Usage(format!(
-                    "{what} prints names; --format {} is for whole reports",
-                    format.word()
-                )));
-            }
+        let Some(format) = self.format.for_rows() else {
+            return Err(CliError::Usage(format!(
+                "{what} prints names; --format {} is for whole reports",
+                self.format.word()
+            )));
         };
         Ok(RowOutput {
             format,
@@ -120,33 +147,14 @@ impl ReportOutput {
 pub struct ListOutput {
     /// How to print the answer
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: ListFormat,
+    #[arg(value_parser = without_fdupes())]
+    pub format: ReportFormat,
     /// Write into FILE instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
     /// End rows (text, tsv) and names read by --files-from with NUL instead of a newline
     #[arg(short = '0', long)]
     pub null: bool,
-}
-
-/// Formats of such lists.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ListFormat {
-    /// For people: whole percents, names quoted on a terminal.
-    #[default]
-    Text,
-    /// One object with parameters, rows and errors.
-    Json,
-    /// The same with an object a line: header, rows, errors.
-    Jsonl,
-    /// Comma-separated, with a header row.
-    Csv,
-    /// Tab-separated, no header row; \t, \n and \\ in names.
-    Tsv,
-    /// One page that a browser shows without any network.
-    Html,
-    /// A workbook.
-    Xlsx,
 }
 
 /// A list as it is printed in the end.
@@ -159,25 +167,22 @@ pub enum ListAs {
 }
 
 impl ListOutput {
-    /// What is to be printed. Refuses what makes no sense, before any file is looked at.
-    pub fn checked(&self) -> CliResult<ListAs> {
-        let format = match self.format {
-            ListFormat::Text => RowFormat::Text,
-            ListFormat::Json => RowFormat::Json,
-            ListFormat::Jsonl => RowFormat::Jsonl,
-            ListFormat::Csv => RowFormat::Csv,
-            ListFormat::Tsv => RowFormat::Tsv,
-            ListFormat::Html => return Ok(ListAs::Report(ReportFormat::Html)),
-            ListFormat::Xlsx => {
-                not_for_a_terminal(self.output.as_deref())?;
-                return Ok(ListAs::Report(ReportFormat::Xlsx));
+    /// What is to be printed by this verb. Refuses what makes no sense, before any file is looked
+    /// at.
+    pub fn checked(&self, verb: &str) -> CliResult<ListAs> {
+        match (self.format, self.format.for_rows()) {
+            (ReportFormat::Fdupes, _) => return Err(no_sets(verb)),
+            (ReportFormat::Xlsx, _) => not_for_a_terminal(self.output.as_deref())?,
+            (_, Some(format)) => {
+                return Ok(ListAs::Rows(RowOutput {
+                    format,
+                    output: self.output.clone(),
+                    null: self.null,
+                }));
             }
-        };
-        Ok(ListAs::Rows(RowOutput {
-            format,
-            output: self.output.clone(),
-            null: self.null,
-        }))
+            (_, None) => {}
+        }
+        Ok(ListAs::Report(self.format))
     }
 }
 
@@ -187,12 +192,6 @@ fn not_for_a_terminal(output: Option<&Path>) -> CliResult<()> {
         return Err(CliError::Usage(why.to_owned()));
     }
     Ok(())
-}
-
-impl ReportFormat {
-    const fn ends_with_null(self) -> bool {
-        matches!(self, Self::Text | Self::Tsv | Self::Fdupes)
-    }
 }
 
 fn is_terminal() -> bool {

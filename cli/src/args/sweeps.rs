@@ -42,6 +42,13 @@ pub struct InSweeps {
     pub answering: Answering,
 }
 
+impl InSweeps {
+    /// Who answers, with texts and archives.
+    pub fn answering(&self) -> Answering {
+        self.layer.answering(&self.answering)
+    }
+}
+
 /// `lost`
 #[derive(Debug, Args)]
 pub struct LostArgs {

@@ -63,10 +63,8 @@ fn check(args: &CompareArgs) -> CliResult<()> {
             args.output.format.word()
         )));
     }
-    if args.output.null && args.output.format == ReportFormat::Text && !names {
-        return Err(CliError::Usage(
-            "-0 is for names (--new-only) and tsv; text has lines of several".to_owned(),
-        ));
+    if !names {
+        args.output.check_null("names (--new-only) and tsv")?;
     }
     Ok(())
 }
@@ -77,7 +75,7 @@ fn classes(ui: &Ui, args: &CompareArgs) -> Vec<CompareClass> {
         return vec![CompareClass::OnlyB];
     }
     if !args.class.is_empty() {
-        let mut classes: Vec<CompareClass> = args.class.iter().map(|c| (*c).into()).collect();
+        let mut classes = args.class.clone();
         classes.sort_unstable();
         classes.dedup();
         return classes;

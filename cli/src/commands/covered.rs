@@ -24,11 +24,7 @@ use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -> CliResult {
     args.output.check("covered", false)?;
-    if args.output.null && args.output.format == ReportFormat::Text {
-        return Err(CliError::Usage(
-            "-0 is for tsv here; text has lines of several".to_owned(),
-        ));
-    }
+    args.output.check_null("tsv here")?;
     if args.output.from.is_none() && picked(args) != Picked::default() {
         return Err(CliError::Usage(
             "whether DIR can go is asked of everything in it: --include, --exclude, --min-size and \

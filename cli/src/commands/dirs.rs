@@ -14,7 +14,7 @@ use resemble_report::text;
 use crate::args::{Answering, DirsArgs, Global, ReportFormat, Selection};
 use crate::backend::Backend;
 use crate::commands::{common_parameters, picked, read_saved};
-use crate::error::{CliError, CliResult};
+use crate::error::CliResult;
 use crate::names::{self, Named};
 use crate::print;
 use crate::question::{self, Asked, Verb};
@@ -22,11 +22,7 @@ use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &DirsArgs) -> CliResult {
     args.output.check("dirs", false)?;
-    if args.output.null && args.output.format == ReportFormat::Text {
-        return Err(CliError::Usage(
-            "-0 is for tsv here; text has lines of several".to_owned(),
-        ));
-    }
+    args.output.check_null("tsv here")?;
     if let Some(path) = &args.output.from {
         let mut report = read_saved::<SimilarDirs>(path)?;
         saved::pick_dirs(&mut report, &picked(&args.selection))?;

@@ -24,7 +24,7 @@ use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> CliResult {
-    let print_as = args.output.checked()?;
+    let print_as = args.output.checked("find")?;
     let files = all_files(args)?;
     if args.holders {
         return holders::run(ui, env, global, args, &files, print_as);
@@ -92,7 +92,7 @@ impl Verb for Find<'_> {
                 min_shared: selection.min_shared,
                 top: selection.top,
                 exact: measuring.exact,
-                unit: measuring.unit.into(),
+                unit: measuring.unit,
                 text,
             };
             match backend.find(&sought, &name, request)? {
@@ -118,7 +118,7 @@ impl Verb for Find<'_> {
         FindParameters {
             files: names::as_given(&self.files),
             within: names::as_given(&self.args.within),
-            unit: measuring.unit.into(),
+            unit: measuring.unit,
             common: common_parameters(&self.args.selection, measuring.exact, params),
         }
     }

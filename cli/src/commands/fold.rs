@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use resemble_core::Params;
 use resemble_core::cluster::UnionFind;
 use resemble_proto::documents::{Document, GroupsParameters};
+use resemble_proto::list_body;
 use resemble_proto::message::{Groups, Header, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
@@ -21,7 +22,7 @@ use super::groups::{parameters, request};
 use crate::args::{Answering, Global, GroupsArgs, RowFormat, RowOutput};
 use crate::backend::{Backend, inode_of};
 use crate::error::{CliError, CliResult};
-use crate::lists::{self, list_body};
+use crate::lists;
 use crate::names::{self, Named};
 use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
@@ -51,7 +52,10 @@ struct Folding<'a> {
 
 list_body! {
     /// The listed files, a row a cluster.
-    Folded("groups", GroupsParameters): folded, FoldRow;
+    #[derive(Debug, Default)]
+    struct Folded {
+        folded: Vec<FoldRow>,
+    } of "groups", GroupsParameters
 }
 
 impl Verb for Folding<'_> {

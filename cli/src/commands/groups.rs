@@ -15,7 +15,7 @@ use resemble_report::text;
 use crate::args::{Answering, Global, GroupsArgs, ReportFormat};
 use crate::backend::Backend;
 use crate::commands::{common_parameters, fold, order, picked, print_plan, read_saved};
-use crate::error::{CliError, CliResult};
+use crate::error::CliResult;
 use crate::evidence::side_by_side;
 use crate::names::{self, Named};
 use crate::plans;
@@ -52,10 +52,8 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
 fn check(args: &GroupsArgs) -> CliResult<()> {
     args.output.check("groups", true)?;
     let lines_of_several = args.plan.is_none() && !args.order && args.files_from.is_none();
-    if lines_of_several && args.output.null && args.output.format == ReportFormat::Text {
-        return Err(CliError::Usage(
-            "-0 is for names (--format fdupes) and tsv; text has lines of several".to_owned(),
-        ));
+    if lines_of_several {
+        args.output.check_null("names (--format fdupes) and tsv")?;
     }
     Ok(())
 }

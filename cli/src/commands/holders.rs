@@ -6,11 +6,12 @@
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
+use parking_lot::Mutex;
 use resemble_core::Params;
 use resemble_proto::documents::Document;
-use resemble_proto::message::{Header, HolderRow, Whole};
+use resemble_proto::list_body;
+use resemble_proto::message::{Header, HolderRow, MeasureUnit, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::FindParameters;
@@ -18,11 +19,11 @@ use resemble_query::find::holders::{Sought, prove};
 use resemble_report::document::Extras;
 use resemble_scan::parts::PartReader;
 
-use crate::args::{Answering, FindArgs, Global, ListAs, RowOutput, Unit};
+use crate::args::{Answering, FindArgs, Global, ListAs, RowOutput};
 use crate::backend::{Backend, formats, subject_error};
 use crate::commands::common_parameters;
 use crate::error::{CliError, CliResult, Outcome};
-use crate::lists::{self, list_body};
+use crate::lists;
 use crate::names::{self, Named};
 use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
@@ -61,7 +62,10 @@ struct Holding<'a> {
 
 list_body! {
     /// Who holds a part, file by file.
-    Holders("find", FindParameters): holders, HolderRow;
+    #[derive(Debug, Default)]
+    struct Holders {
+        holders: Vec<HolderRow>,
+    } of "find", FindParameters
 }
 
 impl Verb for Holding<'_> {
@@ -99,11 +103,9 @@ impl Verb for Holding<'_> {
                 selection.min_shared,
                 part_reader,
                 &|read| {
-                    if let Ok(mut progress) = progress.lock() {
-                        let (shown, count) = &mut *progress;
-                        *count += read as u64;
-                        shown.update(*count, *count, 0);
-                    }
+                    let (shown, count) = &mut *progress.lock();
+                    *count += read as u64;
+                    shown.update(*count, *count, 0);
                 },
             );
             drop(progress);
@@ -147,7 +149,7 @@ impl Verb for Holding<'_> {
                 .map(|file| PathText::from(file.shown.as_path()))
                 .collect(),
             within: names::as_given(&self.args.within),
-            unit: self.args.measuring.unit.into(),
+            unit: self.args.measuring.unit,
             common: common_parameters(&self.args.selection, true, params),
         }
     }
@@ -170,7 +172,7 @@ fn check(args: &FindArgs, files: &[PathBuf], print_as: ListAs) -> CliResult<RowO
     if files.iter().any(|file| file == Path::new("-")) {
         return refuse("--holders needs files: standard input cannot be read again");
     }
-    if args.measuring.unit != Unit::Bytes || args.selection.min.is_some() {
+    if args.measuring.unit != MeasureUnit::Bytes || args.selection.min.is_some() {
         return refuse(
             "--holders counts bytes: --unit and --min are for scores; --min-shared bounds the rows",
         );

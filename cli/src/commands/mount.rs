@@ -13,7 +13,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &MountArgs) -> 
     // Not resolved to its end: the mount point need not be there, and a dead mount cannot be
     // looked at.
     let path = absolute(&args.dir)?;
-    let warning = backend::daemon(env, global)?.mount(path, args.view.into())?;
+    let warning = backend::daemon(env, global)?.mount(path, args.view)?;
     if let Some(warning) = warning {
         ui.note(&harmless(&warning));
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use resemble_core::Params;
 use resemble_proto::documents::{Document, GroupsParameters};
+use resemble_proto::list_body;
 use resemble_proto::message::{OrderRow, Whole};
 use resemble_proto::places::Env;
 use resemble_proto::question::OrderRequest;
@@ -13,7 +14,7 @@ use super::groups::{parameters, request};
 use crate::args::{Answering, Global, GroupsArgs, RowOutput};
 use crate::backend::Backend;
 use crate::error::CliResult;
-use crate::lists::{self, list_body};
+use crate::lists;
 use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
 
@@ -30,7 +31,10 @@ struct Ordering<'a> {
 
 list_body! {
     /// The names in order.
-    Ordered("groups", GroupsParameters): order, OrderRow;
+    #[derive(Debug, Default)]
+    struct Ordered {
+        order: Vec<OrderRow>,
+    } of "groups", GroupsParameters
 }
 
 impl Verb for Ordering<'_> {

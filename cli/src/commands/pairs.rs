@@ -19,7 +19,7 @@ use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> CliResult {
-    let print_as = args.output.checked()?;
+    let print_as = args.output.checked("pairs")?;
     let mut dirs = args.dirs.clone();
     if let Some(list) = &args.files_from {
         dirs.extend(names::read_list(list, args.output.null)?);
@@ -59,12 +59,12 @@ impl Verb for Pairs<'_> {
         let (selection, measuring) = (&self.args.selection, &self.args.measuring);
         let request = PairsRequest {
             scope: selection.scope(asked.scope()),
-            score: self.args.score.into(),
+            score: self.args.score,
             min: selection.min.unwrap_or_default(),
             min_shared: selection.min_shared,
             top: selection.top,
             exact: measuring.exact,
-            unit: measuring.unit.into(),
+            unit: measuring.unit,
             text: self.args.layer.text,
         };
         backend.ask(ui, request)
@@ -81,8 +81,8 @@ impl Verb for Pairs<'_> {
         let measuring = &self.args.measuring;
         PairsParameters {
             dirs: names::as_given(&self.dirs),
-            score: self.args.score.into(),
-            unit: measuring.unit.into(),
+            score: self.args.score,
+            unit: measuring.unit,
             common: common_parameters(&self.args.selection, measuring.exact, params),
         }
     }

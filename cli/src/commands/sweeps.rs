@@ -115,7 +115,22 @@ struct Followed {
     below: Option<PathBuf>,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(
+        backend: &'a mut Backend,
+        asked: &'a Asked,
+        all: &'a [Sweep],
+        options: &InSweeps,
+    ) -> Self {
+        Self {
+            backend,
+            asked,
+            all,
+            text: !options.layer.no_text,
+            errors: Vec::new(),
+        }
+    }
+
     /// What resembles the file at `real` in these sweeps; `None` if there is no such file.
     fn similar(
         &mut self,

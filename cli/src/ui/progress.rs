@@ -4,13 +4,13 @@
 //! waiting for the daemon, reports nothing, and a line that stands still looks like a program that
 //! hangs.
 
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-
+use parking_lot::Mutex;
 use resemble_report::human::{human_count, human_size};
 
 /// Work that takes less is not worth a flicker.
@@ -41,7 +41,7 @@ impl Progress {
         if self.drawing.is_some() {
             let (seen, read, bytes) = (human_count(seen), human_count(read), human_size(bytes));
             let text = format!("{seen} files, {read} read, {bytes}");
-            *self.message.lock().unwrap_or_else(PoisonError::into_inner) = text;
+            *self.message.lock() = text;
         }
     }
 }
@@ -69,12 +69,7 @@ fn draw(message: &Mutex<String>, stopped: &mpsc::Receiver<()>) {
     }
     bar.set_elapsed(PATIENCE);
     loop {
-        bar.set_message(
-            message
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone(),
-        );
+        bar.set_message(message.lock().clone());
         bar.tick();
         if !goes_on(PACE) {
             return bar.finish_and_clear();

@@ -66,6 +66,56 @@ pub trait Body {
     fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()>;
 }
 
+/// The body of a document that is one list.
+pub trait ListBody: Body {
+    /// A row of it.
+    type Row;
+
+    /// The list.
+    fn rows(&self) -> &[Self::Row];
+}
+
+/// A body that is one list, with its verb and the type of its parameters.
+#[macro_export]
+macro_rules! list_body {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $body:ident {
+            $(#[$doc:meta])*
+            $shown:vis $list:ident: Vec<$row:ty>,
+        } of $verb:literal, $parameters:ty
+    ) => {
+        $(#[$meta])*
+        $vis struct $body {
+            $(#[$doc])*
+            $shown $list: Vec<$row>,
+        }
+
+        impl $crate::documents::Body for $body {
+            const COMMAND: &'static str = $verb;
+            const TAGGED: bool = false;
+            type Parameters = $parameters;
+            type Totals<'a> = $crate::documents::NoTotals;
+
+            fn totals(&self) -> Self::Totals<'_> {
+                $crate::documents::NoTotals {}
+            }
+
+            fn lists<L: $crate::report::Lists>(&self, to: &mut L) -> std::io::Result<()> {
+                to.list(stringify!($list), stringify!($list), &self.$list)
+            }
+        }
+
+        impl $crate::documents::ListBody for $body {
+            type Row = $row;
+
+            fn rows(&self) -> &[$row] {
+                &self.$list
+            }
+        }
+    };
+}
+
 /// The body of a report that is read back.
 pub trait SavedBody: Body<Parameters: DeserializeOwned> + PartialEq + DeserializeOwned {}
 
@@ -274,25 +324,31 @@ pub struct GroupsParameters {
     pub common: CommonParameters,
 }
 
-/// The body of a dirs document.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-pub struct SimilarDirs {
-    /// The pairs, biggest saving first.
-    pub pairs: Vec<DirRow>,
+list_body! {
+    /// The body of a dirs document.
+    #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+    pub struct SimilarDirs {
+        /// The pairs, biggest saving first.
+        pub pairs: Vec<DirRow>,
+    } of "dirs", DirsParameters
 }
 
-/// The body of a find document.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-pub struct SimilarFiles {
-    /// The files, those of each subject best first.
-    pub results: Vec<FindRow>,
+list_body! {
+    /// The body of a find document.
+    #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+    pub struct SimilarFiles {
+        /// The files, those of each subject best first.
+        pub results: Vec<FindRow>,
+    } of "find", FindParameters
 }
 
-/// The body of a pairs document.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-pub struct SimilarPairs {
-    /// The pairs, best first.
-    pub pairs: Vec<PairRow>,
+list_body! {
+    /// The body of a pairs document.
+    #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+    pub struct SimilarPairs {
+        /// The pairs, best first.
+        pub pairs: Vec<PairRow>,
+    } of "pairs", PairsParameters
 }
 
 /// What stands before the lists of a compare or groups document.
@@ -359,21 +415,6 @@ impl Body for Coverage {
     }
 }
 
-impl Body for SimilarDirs {
-    const COMMAND: &'static str = "dirs";
-    const TAGGED: bool = false;
-    type Parameters = DirsParameters;
-    type Totals<'a> = NoTotals;
-
-    fn totals(&self) -> NoTotals {
-        NoTotals {}
-    }
-
-    fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()> {
-        to.list("pairs", "pair", &self.pairs)
-    }
-}
-
 impl Body for Groups {
     const COMMAND: &'static str = "groups";
     const TAGGED: bool = true;
@@ -389,36 +430,6 @@ impl Body for Groups {
     fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()> {
         to.list("identical", "identical", &self.identical)?;
         to.list("clusters", "cluster", &self.clusters)
-    }
-}
-
-impl Body for SimilarFiles {
-    const COMMAND: &'static str = "find";
-    const TAGGED: bool = false;
-    type Parameters = FindParameters;
-    type Totals<'a> = NoTotals;
-
-    fn totals(&self) -> NoTotals {
-        NoTotals {}
-    }
-
-    fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()> {
-        to.list("results", "result", &self.results)
-    }
-}
-
-impl Body for SimilarPairs {
-    const COMMAND: &'static str = "pairs";
-    const TAGGED: bool = false;
-    type Parameters = PairsParameters;
-    type Totals<'a> = NoTotals;
-
-    fn totals(&self) -> NoTotals {
-        NoTotals {}
-    }
-
-    fn lists<L: Lists>(&self, to: &mut L) -> io::Result<()> {
-        to.list("pairs", "pair", &self.pairs)
     }
 }
 

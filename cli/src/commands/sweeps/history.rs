@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
 use resemble_proto::documents::Document;
+use resemble_proto::list_body;
 use resemble_proto::message::{Answer, FindRow, Whole};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -16,7 +17,7 @@ use super::{Followed, Search, Sweep, SweepParameters, catalogue_of, summary};
 use crate::args::{Answering, Global, HistoryArgs};
 use crate::backend::Backend;
 use crate::error::{CliError, CliResult};
-use crate::lists::{self, list_body};
+use crate::lists;
 use crate::names;
 use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
@@ -44,15 +45,17 @@ struct Telling<'a> {
 
 list_body! {
     /// The oldest version first.
-    Versions("history", SweepParameters): versions, VersionRow;
+    #[derive(Debug, Default)]
+    struct Versions {
+        versions: Vec<VersionRow>,
+    } of "history", SweepParameters
 }
 
 impl Verb for Telling<'_> {
     type Body = Versions;
 
     fn answering(&self) -> Answering {
-        let options = &self.args.sweeps;
-        options.layer.answering(&options.answering)
+        self.args.sweeps.answering()
     }
 
     fn ask(
@@ -63,13 +66,7 @@ impl Verb for Telling<'_> {
     ) -> CliResult<Whole<Versions>> {
         let _progress = ui.progress("following it");
         let options = &self.args.sweeps;
-        let mut search = Search {
-            backend,
-            asked,
-            all: &self.sweeps,
-            text: !options.layer.no_text,
-            errors: Vec::new(),
-        };
+        let mut search = Search::new(backend, asked, &self.sweeps, options);
         let Some(known) = search.follow(self.file)? else {
             return Err(CliError::Usage(format!(
                 "no sweep knows {}; name those that do with --in",

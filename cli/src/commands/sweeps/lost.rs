@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
 use resemble_proto::documents::Document;
+use resemble_proto::list_body;
 use resemble_proto::message::{Answer, Scope, Whole};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -22,7 +23,7 @@ use super::{Search, Sweep, SweepParameters, catalogue_of};
 use crate::args::{Answering, Global, LostArgs};
 use crate::backend::Backend;
 use crate::error::CliResult;
-use crate::lists::{self, NOTHING, list_body};
+use crate::lists::{self, NOTHING};
 use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
 
@@ -59,15 +60,17 @@ struct Losing<'a> {
 
 list_body! {
     /// Where it is or was, the latest first.
-    Places("lost", SweepParameters): places, LostRow;
+    #[derive(Debug, Default)]
+    struct Places {
+        places: Vec<LostRow>,
+    } of "lost", SweepParameters
 }
 
 impl Verb for Losing<'_> {
     type Body = Places;
 
     fn answering(&self) -> Answering {
-        let options = &self.args.sweeps;
-        options.layer.answering(&options.answering)
+        self.args.sweeps.answering()
     }
 
     fn ask(
@@ -78,13 +81,7 @@ impl Verb for Losing<'_> {
     ) -> CliResult<Whole<Places>> {
         let _progress = ui.progress("looking for it");
         let options = &self.args.sweeps;
-        let mut search = Search {
-            backend,
-            asked,
-            all: &self.sweeps,
-            text: !options.layer.no_text,
-            errors: Vec::new(),
-        };
+        let mut search = Search::new(backend, asked, &self.sweeps, options);
         let mut found = Cluster::default();
         if let Some(known) = search.follow(&self.args.path)? {
             found.collect(&mut search, &known.real, options.min)?;

@@ -38,8 +38,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &HistoryArgs) -
             "a summary needs two sweeps or more: name their catalogues with --in".to_owned(),
         ));
     }
-    let answering = options.layer.answering(&options.answering);
-    let mut backend = asked.open(ui, env, global, &answering)?;
+    let mut backend = asked.open(ui, env, global, &options.answering())?;
     let mut summary = Summary::new(sweeps.iter().map(name_of).collect());
     let mut errors = Vec::new();
     for pair in sweeps.windows(2) {

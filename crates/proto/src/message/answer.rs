@@ -1,12 +1,12 @@
 //! What the daemon, or the command in its place, answers.
 
-use std::fmt;
 use std::io;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::message::{Differs, WireParams};
 use crate::number::Fraction;
@@ -237,8 +237,9 @@ impl Failure {
 }
 
 /// The kinds of [`Failure`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum FailureKind {
     /// The request is no valid one.
     BadRequest,
@@ -265,8 +266,11 @@ pub enum FailureKind {
 }
 
 /// Which layer gave the figures of a row.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Layer {
     /// The bytes as they are.
     #[default]
@@ -283,11 +287,8 @@ impl Layer {
     }
 
     /// The word in every output.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Bytes => "bytes",
-            Self::Text => "text",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -416,24 +417,6 @@ impl DumpRow {
     /// The bytes of a piece that is no text; `None` if it is no base64.
     pub fn bytes(&self) -> Option<Vec<u8>> {
         BASE64.decode(&self.text).ok()
-    }
-}
-
-impl fmt::Display for FailureKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = match self {
-            Self::BadRequest => "bad-request",
-            Self::Denied => "denied",
-            Self::Busy => "busy",
-            Self::NotWatched => "not-watched",
-            Self::NotIndexed => "not-indexed",
-            Self::Timeout => "timeout",
-            Self::Refused => "refused",
-            Self::ShuttingDown => "shutting-down",
-            Self::Internal => "internal",
-            Self::Other => "other",
-        };
-        f.write_str(word)
     }
 }
 

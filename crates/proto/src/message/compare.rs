@@ -1,6 +1,7 @@
 //! `compare`: two directories (or files) by content.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::message::{Discount, Parts, Scope};
 use crate::number::Fraction;
@@ -53,8 +54,12 @@ pub struct CompareOptions {
 }
 
 /// What became of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr,
+)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum CompareClass {
     /// Same path, equal bytes.
     Same,
@@ -62,15 +67,15 @@ pub enum CompareClass {
     Edited,
     /// Equal bytes, other path.
     Moved,
-    /// Near or sharing, other path, each the other's best.
+    /// Alike, other path.
     MovedEdited,
-    /// a lies in b.
+    /// A's file lies in B's.
     Contained,
-    /// b lies in a.
+    /// B's file lies in A's.
     Contains,
-    /// Nothing in b resembles it.
+    /// B has nothing of it.
     OnlyA,
-    /// Nothing in a resembles it.
+    /// A has nothing of it.
     OnlyB,
 }
 
@@ -88,17 +93,8 @@ impl CompareClass {
     ];
 
     /// The word of the contract.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Same => "same",
-            Self::Edited => "edited",
-            Self::Moved => "moved",
-            Self::MovedEdited => "moved-edited",
-            Self::Contained => "contained",
-            Self::Contains => "contains",
-            Self::OnlyA => "only-a",
-            Self::OnlyB => "only-b",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }
 

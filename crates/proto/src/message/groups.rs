@@ -1,6 +1,7 @@
 //! `groups`: identical sets and clusters of similar files.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::message::{Discount, Layer, Parts, Scope};
 use crate::number::Fraction;
@@ -98,8 +99,9 @@ pub struct IdenticalSet {
 }
 
 /// What a cluster looks like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum ClusterKind {
     /// Two files that share.
     Pair,
@@ -115,14 +117,8 @@ pub enum ClusterKind {
 
 impl ClusterKind {
     /// The word of the contract.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Pair => "pair",
-            Self::Contains => "contains",
-            Self::Versions => "versions",
-            Self::Archive => "archive",
-            Self::Family => "family",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }
 

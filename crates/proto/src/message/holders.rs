@@ -1,6 +1,7 @@
 //! `find --holders`: every file that holds a part of one.
 
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::message::{Inode, Layer, Scope, WireDigest};
 use crate::path::{PathText, fields};
@@ -23,8 +24,11 @@ pub struct HoldersRequest {
 }
 
 /// What shows that a file holds a part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Proof {
     /// Both were read: equal runs of at least 64 bytes.
     Bytes,
@@ -35,11 +39,8 @@ pub enum Proof {
 
 impl Proof {
     /// The word in every output.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Bytes => "bytes",
-            Self::Chunks => "chunks",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }
 

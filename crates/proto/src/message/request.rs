@@ -2,6 +2,7 @@
 
 use resemble_core::similarity::Unit;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::message::{
     CompareRequest, CoveredRequest, DirsRequest, GroupsRequest, HoldersRequest, MarkRequest,
@@ -11,8 +12,9 @@ use crate::number::Fraction;
 use crate::path::PathText;
 
 /// A question or an order to the daemon.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(tag = "request", rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Request {
     /// Files similar to one. Rows: [`crate::message::FindRow`], best first.
     Find(FindRequest),
@@ -121,32 +123,8 @@ pub enum Request {
 
 impl Request {
     /// The word on the wire and in logs.
-    pub const fn word(&self) -> &'static str {
-        match self {
-            Self::Find(_) => "find",
-            Self::Holders(_) => "holders",
-            Self::Pairs(_) => "pairs",
-            Self::Compare(_) => "compare",
-            Self::Covered(_) => "covered",
-            Self::Dirs(_) => "dirs",
-            Self::Groups(_) => "groups",
-            Self::Order(_) => "order",
-            Self::TemplatesMark(_) => "templates-mark",
-            Self::TemplatesList => "templates-list",
-            Self::TemplatesUnmark { .. } => "templates-unmark",
-            Self::Status => "status",
-            Self::Sync { .. } => "sync",
-            Self::Dump { .. } => "dump",
-            Self::DumpAs { .. } => "dump-as",
-            Self::WatchAdd { .. } => "watch-add",
-            Self::Import { .. } => "import",
-            Self::WatchRemove { .. } => "watch-remove",
-            Self::WatchList => "watch-list",
-            Self::Alerts { .. } => "alerts",
-            Self::Mount { .. } => "mount",
-            Self::Unmount { .. } => "unmount",
-            Self::Covers { .. } => "covers",
-        }
+    pub fn word(&self) -> &'static str {
+        self.into()
     }
 }
 
@@ -321,6 +299,7 @@ pub struct PairsRequest {
 
 /// What containments and resemblance are about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum MeasureUnit {
     /// Bytes in common runs of at least 64.
@@ -341,25 +320,26 @@ impl From<MeasureUnit> for Unit {
 
 /// The score of a pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum PairScore {
-    /// The larger of both containments.
+    /// The larger share of one file that is in the other.
     #[default]
     Containment,
-    /// Shared over union.
+    /// What both have over what either has.
     Resemblance,
-    /// The larger containment of what is rare among the files in question: text counts the less,
-    /// the more of them have it. Of texts that were read, the lower end of its interval.
+    /// The larger share, of what is rare among the files: frames and boilerplate weighed down.
     Discounted,
 }
 
 /// How the overlay shows the tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum MountView {
-    /// Each file is a folder with the file and `.similar/`.
+    /// Each file is a folder: `ls MOUNT/report.txt/.similar`.
     #[default]
     Folders,
-    /// The tree as it is; each directory answers `.similar/NAME/`.
+    /// The tree as it is: `ls MOUNT/.similar/report.txt`.
     Files,
 }

@@ -2,6 +2,7 @@
 
 use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::message::MountView;
 use crate::message::answer::relation_word;
@@ -97,8 +98,9 @@ pub struct RootStatus {
 }
 
 /// What goes on with a root.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum RootState {
     /// The first scan, or a rescan, is under way; old answers stay.
     Scanning,
@@ -114,14 +116,8 @@ pub enum RootState {
 
 impl RootState {
     /// The word in every output.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Scanning => "scanning",
-            Self::Live => "live",
-            Self::Degraded => "degraded",
-            Self::Unavailable => "unavailable",
-            Self::Catalogue => "catalogue",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }
 
@@ -244,8 +240,9 @@ pub struct WatchRow {
 }
 
 /// Where a root comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum WatchOrigin {
     /// The command line or configuration of this start.
     Start,
@@ -257,11 +254,7 @@ pub enum WatchOrigin {
 
 impl WatchOrigin {
     /// The word in every output.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::Kept => "kept",
-            Self::Catalogue => "catalogue",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }

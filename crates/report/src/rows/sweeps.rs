@@ -4,6 +4,7 @@ use resemble_core::Relation;
 use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use serde::{Serialize, Serializer};
+use strum::IntoStaticStr;
 
 use super::{Row, columns, percent, tint, word};
 use crate::human::day;
@@ -34,8 +35,9 @@ fn relation_word<S: Serializer>(
 }
 
 /// What became of a file between two sweeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Became {
     /// No sweep before knows it.
     First,
@@ -53,15 +55,8 @@ pub enum Became {
 
 impl Became {
     /// The word that text and tables have for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::First => "first",
-            Self::Same => "same",
-            Self::Edited => "edited",
-            Self::Moved => "moved",
-            Self::MovedEdited => "moved-edited",
-            Self::Gone => "gone",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }
 
