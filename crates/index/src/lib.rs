@@ -34,12 +34,9 @@
 
 mod batch;
 pub mod change;
-pub mod check;
 mod codec;
 pub mod error;
 mod fault;
-#[cfg(test)]
-mod faults;
 pub mod index;
 pub mod open;
 pub mod packed;
@@ -50,7 +47,12 @@ mod segments;
 pub mod snapshot;
 mod state;
 mod store;
+#[cfg(any(debug_assertions, feature = "testing"))]
+pub mod testing;
 mod unwritten;
+
+#[cfg(test)]
+mod tests;
 
 pub use change::{Applied, Change, ContentRef, FileContent, NewLook, NewPart, NewState};
 pub use codec::varint;

@@ -14,7 +14,7 @@ use std::io;
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, StorageBackend};
 pub(crate) use redb::{
     ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata, Table, TableDefinition,
-    TableHandle, WriteTransaction,
+    WriteTransaction,
 };
 
 use crate::fault::{Fault, guarded};
@@ -55,47 +55,33 @@ impl From<io::Error> for Fault {
     }
 }
 
-impl From<redb::TableError> for Fault {
-    fn from(error: redb::TableError) -> Self {
-        match error {
-            redb::TableError::Storage(error) => error.into(),
-            other => Self::Damaged(other.to_string()),
-        }
-    }
+/// The failures of redb that are one of its storage, or else mean a damaged file.
+macro_rules! storage_or_damaged {
+    ($($failure:ty),*) => {
+        $(impl From<$failure> for Fault {
+            fn from(error: $failure) -> Self {
+                type Failure = $failure;
+                match error {
+                    Failure::Storage(error) => error.into(),
+                    other => Self::Damaged(other.to_string()),
+                }
+            }
+        })*
+    };
 }
 
-impl From<redb::TransactionError> for Fault {
-    fn from(error: redb::TransactionError) -> Self {
-        match error {
-            redb::TransactionError::Storage(error) => error.into(),
-            other => Self::Damaged(other.to_string()),
-        }
-    }
-}
+storage_or_damaged!(
+    redb::TableError,
+    redb::TransactionError,
+    redb::CursorError,
+    redb::CompactionError
+);
 
 impl From<redb::CommitError> for Fault {
     fn from(error: redb::CommitError) -> Self {
         match error {
             redb::CommitError::Storage(error) => error.into(),
             _ => Self::Closed,
-        }
-    }
-}
-
-impl From<redb::CursorError> for Fault {
-    fn from(error: redb::CursorError) -> Self {
-        match error {
-            redb::CursorError::Storage(error) => error.into(),
-            other => Self::Damaged(other.to_string()),
-        }
-    }
-}
-
-impl From<redb::CompactionError> for Fault {
-    fn from(error: redb::CompactionError) -> Self {
-        match error {
-            redb::CompactionError::Storage(error) => error.into(),
-            other => Self::Damaged(other.to_string()),
         }
     }
 }
@@ -185,7 +171,7 @@ impl Store {
         self.database.as_ref().ok_or(Fault::Closed)
     }
 
-    fn database_mut(&mut self) -> Result<&mut Database, Fault> {
+    pub(crate) fn database_mut(&mut self) -> Result<&mut Database, Fault> {
         self.database.as_mut().ok_or(Fault::Closed)
     }
 
@@ -208,15 +194,6 @@ impl Store {
             Ok(_) => Ok(true),
             Err(redb::CompactionError::TransactionInProgress) => Ok(false),
             Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Walks the file and compares every page with its checksum. `false`: something was wrong.
-    pub(crate) fn verify(&mut self) -> Result<bool, Fault> {
-        match self.database_mut()?.check_integrity() {
-            Ok(clean) => Ok(clean),
-            Err(DatabaseError::Storage(error)) => Err(error.into()),
-            Err(_) => Ok(false),
         }
     }
 }
