@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Things taken at a time.
+/// Numbers that a thread takes at a time where the work for each is short.
 const BLOCK: usize = 32;
 
 /// More threads than this only wait for memory.
@@ -42,9 +42,39 @@ pub fn on_threads<S: Send, E: Send>(
 /// Calls `work` once for each of `0..count`, in no order, with a state of each thread's own, and
 /// returns the states. The first failure ends it.
 ///
-/// Whoever needs an order sorts what comes out: nothing of an answer may depend on who worked on
-/// what.
+/// Whoever needs an order takes [`ordered`] or sorts what comes out: nothing of an answer may
+/// depend on which thread did what.
 pub fn in_parallel<S: Send, E: Send>(
+    count: usize,
+    state: impl Fn() -> S + Sync,
+    work: impl Fn(usize, &mut S) -> Result<(), E> + Sync,
+) -> Result<Vec<S>, E> {
+    in_blocks(BLOCK, count, state, work)
+}
+
+/// What `work` returns for each of `0..count`, in their order. Numbers are handed out one by one,
+/// for work that may take long for some of them.
+pub(crate) fn ordered<S: Send, T: Send, E: Send>(
+    count: usize,
+    state: impl Fn() -> S + Sync,
+    work: impl Fn(usize, &mut S) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
+    let parts = in_blocks(
+        1,
+        count,
+        || (state(), Vec::new()),
+        |at, (state, done)| {
+            done.push((at, work(at, state)?));
+            Ok(())
+        },
+    )?;
+    let mut all: Vec<(usize, T)> = parts.into_iter().flat_map(|(_, done)| done).collect();
+    all.sort_unstable_by_key(|&(at, _)| at);
+    Ok(all.into_iter().map(|(_, result)| result).collect())
+}
+
+fn in_blocks<S: Send, E: Send>(
+    block: usize,
     count: usize,
     state: impl Fn() -> S + Sync,
     work: impl Fn(usize, &mut S) -> Result<(), E> + Sync,
@@ -54,11 +84,11 @@ pub fn in_parallel<S: Send, E: Send>(
     let worker = || {
         let mut state = state();
         while !failed.load(Ordering::Relaxed) {
-            let from = next.fetch_add(BLOCK, Ordering::Relaxed);
+            let from = next.fetch_add(block, Ordering::Relaxed);
             if from >= count {
                 break;
             }
-            for at in from..count.min(from + BLOCK) {
+            for at in from..count.min(from + block) {
                 if let Err(error) = work(at, &mut state) {
                     failed.store(true, Ordering::Relaxed);
                     return Err(error);
@@ -67,6 +97,5 @@ pub fn in_parallel<S: Send, E: Send>(
         }
         Ok(state)
     };
-    let threads = if count <= BLOCK { 1 } else { threads() };
-    on_threads(threads, worker)
+    on_threads(threads().min(count.div_ceil(block)), worker)
 }

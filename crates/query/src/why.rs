@@ -328,11 +328,6 @@ pub fn compare(a: &Path, b: &Path, params: &Params) -> Result<Comparison, AskErr
     })
 }
 
-/// The shared ranges of two files as they are now.
-pub fn shared_ranges(a: &Path, b: &Path, params: &Params) -> Result<Shared, AskError> {
-    Ok(compare(a, b, params)?.shared)
-}
-
 fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
     let identical = a == b;
     let sizes = (ByteLen(a.len() as u64), ByteLen(b.len() as u64));

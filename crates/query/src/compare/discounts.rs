@@ -12,7 +12,7 @@ use super::partners::PartnerQuestion;
 use super::sides::Sides;
 use crate::ask::AskError;
 use crate::nominate::evidence::Counts;
-use crate::parallel::in_parallel;
+use crate::parallel::ordered;
 
 /// Of each pair in a row the discounted score, and how many contents have what is discounted;
 /// `None`: nothing is.
@@ -43,16 +43,16 @@ impl Discounts {
             .collect();
         pairs.sort_unstable_by_key(|&(pair, _)| pair);
         pairs.dedup_by_key(|&mut (pair, _)| pair);
-        let found = in_parallel(pairs.len(), Vec::new, |at, out: &mut Vec<_>| {
+        let discount = |at: usize, (): &mut ()| {
             let ((a, b), score) = pairs[at];
             let (of_a, of_b) = (question.load(a)?, question.load(b)?);
             let rarity = counts.rarity(&of_a.sketch(), &of_b.sketch());
             let left =
                 rarity.map(|rarity| (Fraction::from(rarity.discounted(score)), rarity.contents));
-            out.push(((a, b), left));
-            Ok::<_, AskError>(())
-        })?;
-        Ok(Self(found.into_iter().flatten().collect()))
+            Ok::<_, AskError>(((a, b), left))
+        };
+        let found = ordered(pairs.len(), || (), discount)?;
+        Ok(Self(found.into_iter().collect()))
     }
 
     /// Whether all of these rows are known.

@@ -11,8 +11,9 @@
 //! and payloads without templates.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use resemble_core::hash::content::digest;
 use resemble_core::{ByteLen, Measures, Score};
 use resemble_index::varint::put;
@@ -197,13 +198,13 @@ impl MemoryCache {
 
 impl FindingsCache for MemoryCache {
     fn get(&self, name: &str) -> Option<Arc<[u8]>> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.0.lock();
         let found = kept.iter().find(|(of, _)| of == name);
         found.map(|(_, findings)| Arc::clone(findings))
     }
 
     fn put(&self, name: &str, findings: &[u8]) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         kept.retain(|(of, _)| of != name);
         kept.push_back((name.to_owned(), findings.into()));
         let bytes = |kept: &VecDeque<(String, Arc<[u8]>)>| -> usize {

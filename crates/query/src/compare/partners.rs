@@ -33,7 +33,7 @@ use super::wanted::evidence_keys;
 use crate::ask::{AskError, soft_error};
 use crate::judge::estimate::{enough_shared, estimate_prepared};
 use crate::nominate::evidence::{Counts, Kept};
-use crate::parallel::in_parallel;
+use crate::parallel::{in_parallel, ordered};
 use crate::prove::exact::exact_payload;
 use crate::prove::read::{LARGEST_READ, bytes_of};
 
@@ -155,16 +155,15 @@ impl PartnerQuestion<'_> {
         let common = common.unwrap_or_default();
         self.measure_all(&candidates, &is_subject, &common, &mut partners)?;
         partners.links.sort_unstable_by_key(|link| (link.a, link.b));
-        let measured = in_parallel(twins.len(), Vec::new, |at, out: &mut Vec<_>| {
+        let measure = |at: usize, (): &mut ()| {
             let (a, b) = twins[at];
             let ready = |content| Ok::<_, AskError>(Ready::of(self.load(content)?, &common));
             let (a, b) = (ready(a)?, ready(b)?);
             let mut errors = Vec::new();
             let measures = self.measure(&a, &b, &common, &mut errors);
-            out.push((self.link(&a.kept, &b.kept, measures), errors));
-            Ok::<_, AskError>(())
-        })?;
-        for (twin, errors) in measured.into_iter().flatten() {
+            Ok::<_, AskError>((self.link(&a.kept, &b.kept, measures), errors))
+        };
+        for (twin, errors) in ordered(twins.len(), || (), measure)? {
             partners.twins.push(twin);
             partners.errors.extend(errors);
         }
@@ -231,12 +230,12 @@ impl PartnerQuestion<'_> {
             .into_iter()
             .filter(|(_, cover)| cover.partners > 1)
             .collect();
-        let scored = in_parallel(several.len(), Vec::new, |at, out: &mut Vec<_>| {
+        let score = |at: usize, (): &mut ()| {
             let (content, cover) = &several[at];
-            out.push((*content, cover.score(&self.load(*content)?, common)));
-            Ok::<_, AskError>(())
-        })?;
-        partners.covered.extend(scored.into_iter().flatten());
+            Ok::<_, AskError>((*content, cover.score(&self.load(*content)?, common)))
+        };
+        let scored = ordered(several.len(), || (), score)?;
+        partners.covered.extend(scored);
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use super::partners::{PartnerQuestion, Partners};
 use super::sides::{Side, Sides, What, path_text};
 use super::trees::{self, Vote};
 use crate::ask::AskError;
-use crate::parallel::in_parallel;
+use crate::parallel::ordered;
 
 /// Further partners of a row, at most: as many as the overlay lists for a file.
 const OTHERS: usize = crate::judge::listing::LISTED;
@@ -46,20 +46,21 @@ pub(super) fn answer(
     if let Some(top) = options.top {
         rows.truncate(usize::try_from(top).unwrap_or(usize::MAX));
     }
-    let built = in_parallel(rows.len(), Vec::new, |at, out: &mut Vec<_>| {
-        question.pieces.go_on()?;
-        out.push((at, row(question, &rows[at], known, discounts)));
-        Ok::<_, AskError>(())
-    })?;
-    let mut built: Vec<(usize, CompareRow)> = built.into_iter().flatten().collect();
-    built.sort_unstable_by_key(|&(at, _)| at);
+    let entries = ordered(
+        rows.len(),
+        || (),
+        |at, ()| {
+            question.pieces.go_on()?;
+            Ok::<_, AskError>(row(question, &rows[at], known, discounts))
+        },
+    )?;
 
     let (files, file_bytes, small) = sides.distinct_files();
     let header = Header {
         fresh: sides.moving == 0,
         pending: sides.moving,
         total,
-        shown: built.len() as u64,
+        shown: entries.len() as u64,
         looked: Some(Looked {
             files,
             bytes: file_bytes.0,
@@ -78,7 +79,7 @@ pub(super) fn answer(
         body: Comparison {
             summary,
             trees,
-            entries: built.into_iter().map(|(_, row)| row).collect(),
+            entries,
             others,
         },
         errors,

@@ -32,7 +32,6 @@ mod near;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentId, StopFlag, Stopped};
@@ -44,7 +43,7 @@ use resemble_proto::message::{
 use resemble_proto::path::PathText;
 
 use crate::ask::AskError;
-use crate::parallel::{on_threads, threads};
+use crate::parallel::ordered;
 use bytes::Verifier;
 use entries::{Listed, Listing};
 use equals::{Outside, Places};
@@ -227,22 +226,11 @@ fn each<F: Sync, T: Send, E: Send + From<Stopped>>(
     stop: &StopFlag,
     work: impl Fn(usize, &F, &mut Verifier) -> Result<T, E> + Sync,
 ) -> Result<Vec<T>, E> {
-    let next = AtomicUsize::new(0);
-    let parts = on_threads(threads().min(files.len()), || {
-        let mut verifier = Verifier::new(stop);
-        let mut done: Vec<(usize, T)> = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(file) = files.get(at) else {
-                return Ok::<_, E>(done);
-            };
-            let result = work(at, file, &mut verifier)?;
-            // What was stopped in the middle is no result.
-            stop.go_on()?;
-            done.push((at, result));
-        }
-    })?;
-    let mut all: Vec<(usize, T)> = parts.into_iter().flatten().collect();
-    all.sort_unstable_by_key(|&(at, _)| at);
-    Ok(all.into_iter().map(|(_, result)| result).collect())
+    let verifier = || Verifier::new(stop);
+    ordered(files.len(), verifier, |at, verifier| {
+        let result = work(at, &files[at], verifier)?;
+        // What was stopped in the middle is no result.
+        stop.go_on()?;
+        Ok(result)
+    })
 }

@@ -4,7 +4,6 @@
 //! group is made by itself, so several threads make them.
 
 use std::cmp::Reverse;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use resemble_core::cluster::{Shape, Stars, Tie};
 use resemble_core::{Measures, Relation, Score};
@@ -22,7 +21,7 @@ use crate::ask::AskError;
 use crate::judge::estimate::estimate;
 use crate::judge::matched::match_of_wholes;
 use crate::nominate::evidence::Kept;
-use crate::parallel::{on_threads, threads};
+use crate::parallel::ordered;
 use crate::renditions::{Place, Rendition, is_same_text, renditions};
 
 /// All pairs of so many members are measured for the worst of them: those furthest from the
@@ -110,23 +109,12 @@ pub(super) fn clusters(
              {MEASURED} files furthest from the centre"
         ));
     }
-    let next = AtomicUsize::new(0);
-    let made = on_threads(threads().min(groups.len()), || {
-        let mut made = Vec::new();
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some(group) = groups.get(at) else {
-                return Ok::<_, AskError>(made);
-            };
-            made.push((at, cluster(snapshot, collection, *group, &members)?));
-        }
-    })?;
-    let mut made: Vec<(usize, Cluster)> = made.into_iter().flatten().collect();
-    made.sort_unstable_by_key(|&(at, _)| at);
+    let in_words = |at: usize, (): &mut ()| cluster(snapshot, collection, groups[at], &members);
+    let clusters = ordered(groups.len(), || (), in_words)?;
     Ok(Groups {
         summary,
         identical: Vec::new(),
-        clusters: made.into_iter().map(|(_, cluster)| cluster).collect(),
+        clusters,
     })
 }
 

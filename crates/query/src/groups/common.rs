@@ -20,7 +20,7 @@ use super::sort::{Merge, Record, Sorter};
 use super::table::Table;
 use crate::ask::AskError;
 use crate::nominate::evidence::{CHUNK, Counts, Kept, chunk_keys, fingerprint_keys};
-use crate::parallel::{on_threads, threads};
+use crate::parallel::{in_parallel, on_threads, threads};
 
 /// A piece of a content: the kind in the top bit, then the key, then the content's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -165,23 +165,15 @@ pub(super) fn common_pieces(
 
 /// Takes note of how common the text in the chunks of all contents is.
 fn note_passages(snapshot: &Snapshot, table: &Table, counts: &mut Counts) -> Result<(), AskError> {
-    let next = AtomicUsize::new(0);
     let known = &*counts;
-    let noted = on_threads(threads(), || {
-        let mut noted = Counts::new(0);
-        loop {
-            let from = next.fetch_add(BATCH, Ordering::Relaxed);
-            let Some(rest) = table.by_id.get(from..).filter(|rest| !rest.is_empty()) else {
-                return Ok::<_, AskError>(noted);
-            };
-            for &place in &rest[..rest.len().min(BATCH)] {
-                if let Some(row) = snapshot.content(table.id(place))? {
-                    let kept = Kept::of(snapshot, &row)?;
-                    noted.raise(known.passages(&kept.sketch()));
-                }
-            }
+    let note = |at: usize, noted: &mut Counts| {
+        if let Some(row) = snapshot.content(table.id(table.by_id[at]))? {
+            let kept = Kept::of(snapshot, &row)?;
+            noted.raise(known.passages(&kept.sketch()));
         }
-    })?;
+        Ok::<_, AskError>(())
+    };
+    let noted = in_parallel(table.by_id.len(), || Counts::new(0), note)?;
     for noted in noted {
         counts.join(noted);
     }

@@ -11,9 +11,8 @@
 //! the price is that it is read once for each block.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use resemble_core::cluster::{Sharing, first_fit_decreasing};
 use resemble_core::similarity::Boilerplate;
 use resemble_core::similarity::discount::Rarity;
@@ -32,7 +31,7 @@ use crate::judge::estimate::{enough_shared, estimate};
 use crate::judge::matched::match_of_wholes;
 use crate::nominate::block::{Common, PostingBlock, Tally};
 use crate::nominate::evidence::{Counts, Kept};
-use crate::parallel::{on_threads, threads};
+use crate::parallel::{on_threads, ordered, threads};
 use crate::renditions::{Rendition, is_same_text, layer, same_words};
 
 /// Which pairs are links.
@@ -204,8 +203,7 @@ const USUAL_BLOCK: u64 = 96 << 20;
 impl Solver<'_> {
     /// Finds all links. `sets` has for each place the least of its set; `only`: of this set.
     pub(super) fn solve(&self, sets: &[u32], only: Option<u32>) -> Result<Solved, AskError> {
-        let threads = threads();
-        let part = 3 * threads as u64;
+        let part = 3 * threads() as u64;
         let capacity = self.room.part(part).unwrap_or(USUAL_BLOCK);
         let problems = Problems::of(self.table, sets, only, capacity);
         let source = self.source(&problems)?;
@@ -228,16 +226,13 @@ impl Solver<'_> {
             }
         }
         solved.notes.sort_unstable();
-        let next = AtomicUsize::new(0);
-        on_threads(threads.min(small.len()), || {
-            while let Some(&problem) = small.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let (places, kept) = source.all(problem, self)?;
-                self.block(&places, &self.block_of(kept), 1, &sinks)?;
-            }
-            Ok::<(), AskError>(())
-        })?;
+        let solve = |at: usize, (): &mut ()| {
+            let (places, kept) = source.all(small[at], self)?;
+            self.block(&places, &self.block_of(kept), 1, &sinks)
+        };
+        ordered(small.len(), || (), solve)?;
         self.same_texts(sets, only, &sinks)?;
-        for sink in sinks.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        for sink in sinks.0.into_inner() {
             solved.runs.extend(sink.finish()?);
         }
         Ok(solved)
@@ -320,7 +315,7 @@ impl Solver<'_> {
 
     /// A place for links, for one thread.
     fn sink(&self, sinks: &Sinks) -> Result<Sink, AskError> {
-        let idle = sinks.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = sinks.0.lock().pop();
         let part = 6 * threads() as u64;
         idle.map_or_else(|| Sorter::new(self.room.part(part), self.dir), Ok)
     }
@@ -444,7 +439,7 @@ impl Solver<'_> {
                 let mut tally = Tally::new(block.kept.len());
                 loop {
                     self.snapshot.stop().go_on()?;
-                    let mut rest_of = rest.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut rest_of = rest.lock();
                     let next = match rest_of.0.take() {
                         Some(held) => Some(held),
                         None => rest_of.1.next()?,
@@ -510,10 +505,7 @@ struct Sinks(Mutex<Vec<Sink>>);
 
 impl Sinks {
     fn put_back(&self, used: Vec<Option<Sink>>) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(used.into_iter().flatten());
+        self.0.lock().extend(used.into_iter().flatten());
     }
 }
 

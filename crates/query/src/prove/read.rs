@@ -5,7 +5,7 @@ use std::path::Path;
 
 use resemble_core::ByteLen;
 use resemble_proto::catalogued;
-use resemble_scan::read::{ReadFailure, open_regular};
+use resemble_scan::read::{ReadFailure, open_regular, read_fully_at};
 use resemble_scan::walk::Anchor;
 use rustix::io::Errno;
 
@@ -19,23 +19,13 @@ pub const LARGEST_READ: ByteLen = ByteLen(64 << 20);
 ///
 /// The file may end while it is read; what was there is returned.
 pub fn bytes_of(path: &Path) -> Result<Vec<u8>, AskError> {
-    let fail = |errno: Errno| AskError::Unreadable {
-        path: path.to_owned(),
-        source: errno.into(),
-    };
     let anchor = anchor_of(path)?;
     let (fd, stat) = open_regular(&anchor, path).map_err(|failure| unreadable(path, failure))?;
-    let size = stat.size.min(LARGEST_READ.0) as usize;
-    let mut bytes = vec![0; size];
-    let mut filled = 0;
-    while filled < size {
-        match rustix::io::read(&fd, &mut bytes[filled..]) {
-            Ok(0) => break,
-            Ok(n) => filled += n,
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(fail(errno)),
-        }
-    }
+    let mut bytes = vec![0; stat.size.min(LARGEST_READ.0) as usize];
+    let filled = read_fully_at(&fd, &mut bytes, 0).map_err(|errno| AskError::Unreadable {
+        path: path.to_owned(),
+        source: errno.into(),
+    })?;
     bytes.truncate(filled);
     Ok(bytes)
 }

@@ -9,7 +9,6 @@
 //! [`LARGEST_READ`].
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use resemble_core::similarity::discount::FREE;
 use resemble_core::similarity::{Proof, ShingleCounts, Table, Text, Unit};
@@ -19,7 +18,7 @@ use resemble_index::Snapshot;
 use crate::ask::AskError;
 use crate::nominate::block::Common;
 use crate::nominate::evidence::Kept;
-use crate::parallel::{in_parallel, on_threads, threads};
+use crate::parallel::{ordered, threads};
 use crate::prove::read::{LARGEST_READ, bytes_of};
 use crate::scope::ScopedFiles;
 
@@ -66,38 +65,29 @@ impl Texts {
             .filter(|content| is_text(content))
             .map(|content| content.whole)
             .sum();
-        let mut texts: Vec<Option<Text>> = vec![None; kept.len()];
         if total > BUDGET {
-            return Ok(Self(texts));
+            return Ok(Self(vec![None; kept.len()]));
         }
-        let read = in_parallel(kept.len(), Vec::new, |place, read| {
+        let read = |place: usize, (): &mut ()| {
             snapshot.stop().go_on()?;
             let content = &kept[place];
             let holder = scoped.holders(content.id).next();
-            if let Some(holder) = holder.filter(|_| is_text(content))
-                && let Ok(bytes) = bytes_of(&holder.path)
-            {
-                read.push((place, Text::of(&snapshot.templates().payload(&bytes))));
-            }
-            Ok::<_, AskError>(())
-        })?;
-        for (place, text) in read.into_iter().flatten() {
-            texts[place] = Some(text);
-        }
-        Self(texts).counted()
+            let bytes = holder.filter(|_| is_text(content));
+            let bytes = bytes.and_then(|holder| bytes_of(&holder.path).ok());
+            let text = bytes.map(|bytes| Text::of(&snapshot.templates().payload(&bytes)));
+            Ok::<_, AskError>(text)
+        };
+        Self(ordered(kept.len(), || (), read)?).counted()
     }
 
     /// Takes note of what is common among them.
     fn counted(self) -> Result<Self, AskError> {
         let threads = threads();
-        let part = AtomicUsize::new(0);
-        let mut parts = on_threads(threads, || {
-            let part = part.fetch_add(1, Ordering::Relaxed);
+        let count = |part: usize, (): &mut ()| {
             let texts = self.0.iter().flatten();
-            Ok::<_, AskError>((part, ShingleCounts::of_part(texts, part, threads)))
-        })?;
-        parts.sort_unstable_by_key(|&(part, _)| part);
-        let counts = ShingleCounts::join(parts.into_iter().map(|(_, counts)| counts));
+            Ok::<_, AskError>(ShingleCounts::of_part(texts, part, threads))
+        };
+        let counts = ShingleCounts::join(ordered(threads, || (), count)?);
         let mut texts = self.0;
         let each = texts.len().div_ceil(threads).max(1);
         std::thread::scope(|scope| {
@@ -146,41 +136,30 @@ impl Texts {
                 }
             }
         }
-        let next = AtomicUsize::new(0);
-        let found = on_threads(threads(), || {
-            let (mut found, mut shared) = (Vec::new(), HashMap::new());
-            loop {
-                stop.go_on()?;
-                let place = next.fetch_add(1, Ordering::Relaxed);
-                let Some(text) = self.0.get(place) else {
-                    return Ok(found);
-                };
-                shared.clear();
-                for (shingle, contents) in text.iter().flat_map(Text::shingles) {
-                    for &small in holders
-                        .get(&shingle)
-                        .filter(|_| is_rare(contents))
-                        .into_iter()
-                        .flatten()
-                    {
-                        *shared.entry(small as usize).or_insert(0) += 1;
-                    }
+        let find = |place: usize, shared: &mut HashMap<usize, u32>| {
+            stop.go_on()?;
+            shared.clear();
+            for (shingle, contents) in self.0[place].iter().flat_map(Text::shingles) {
+                let small_ones = holders.get(&shingle).filter(|_| is_rare(contents));
+                for &small in small_ones.into_iter().flatten() {
+                    *shared.entry(small as usize).or_insert(0) += 1;
                 }
-                let related = shared
-                    .iter()
-                    .filter(|&(&small, &count)| small != place && count >= enough[small]);
-                // Two small ones may be found from both.
-                let both_small = enough[place] > 0;
-                found.extend(related.map(|(&small, _)| {
-                    if both_small && place < small {
-                        (place, small)
-                    } else {
-                        (small, place)
-                    }
-                }));
             }
-        })?;
-        let mut found: Vec<(usize, usize)> = found.into_iter().flatten().collect();
+            let related = shared
+                .iter()
+                .filter(|&(&small, &count)| small != place && count >= enough[small]);
+            // Two small ones may be found from both.
+            let both_small = enough[place] > 0;
+            let pairs = related.map(|(&small, _)| {
+                if both_small && place < small {
+                    (place, small)
+                } else {
+                    (small, place)
+                }
+            });
+            Ok::<_, Stopped>(pairs.collect::<Vec<_>>())
+        };
+        let mut found = ordered(self.0.len(), HashMap::new, find)?.concat();
         found.sort_unstable();
         found.dedup();
         Ok(found)

@@ -3,8 +3,9 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use resemble_core::Params;
 use resemble_core::similarity::Templates;
 use resemble_proto::message::TemplateRow;
@@ -78,7 +79,7 @@ impl Store {
     /// A file that cannot be used is as none: answers are given without templates, and
     /// [`Current::trouble`] is for whoever can say so.
     pub fn current(&self) -> (Current, bool) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.seen.lock();
         // The stamp first: should the file be replaced now, the next look reads it again.
         let stamp = FileStamp::of(&self.path);
         if let Some((then, current)) = &*seen

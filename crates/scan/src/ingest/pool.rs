@@ -11,11 +11,12 @@
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
+use parking_lot::Mutex;
 use resemble_core::{ByteLen, ContentDigest, ContentId, Params, StopFlag};
 use resemble_index::{FsId, Look, Snapshot};
 use rustix::io::Errno;
@@ -58,22 +59,16 @@ pub(super) struct Known {
 impl Known {
     /// Looks contents up in this snapshot from now on; `None`: in none, so that none is held.
     pub(super) fn set_snapshot(&self, snapshot: Option<Snapshot>) {
-        *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
+        *self.snapshot.lock() = snapshot;
     }
 
     fn snapshot(&self) -> Option<Snapshot> {
-        self.snapshot
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.snapshot.lock().clone()
     }
 
     /// These contents are in the index now, or will not come.
     pub(super) fn landed<'a>(&self, digests: impl Iterator<Item = &'a ContentDigest>) {
-        let mut in_flight = self
-            .in_flight
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut in_flight = self.in_flight.lock();
         digests.for_each(|digest| {
             in_flight.remove(digest);
         });
@@ -81,10 +76,7 @@ impl Known {
 
     /// Nothing is under way any more.
     pub(super) fn clear(&self) {
-        self.in_flight
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        self.in_flight.lock().clear();
     }
 }
 
@@ -93,10 +85,7 @@ impl Contents for Known {
         if let Some(id) = self.part(digest) {
             return Lookup::Known(id);
         }
-        let mut in_flight = self
-            .in_flight
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut in_flight = self.in_flight.lock();
         if in_flight.insert(*digest) {
             Lookup::New
         } else {

@@ -8,8 +8,8 @@
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use resemble_core::{ByteLen, ContentDigest, ContentKind, Params};
 use resemble_index::{FsId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -144,7 +144,7 @@ pub(super) fn decode_files(
 ) -> Option<Inventory> {
     let record: FilesRecord<'_> = decode(record)?;
     let file_systems: Vec<u32> = {
-        let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = names.lock();
         let all = record.file_systems.iter();
         all.map(|fs| names.file_system(FsId((*fs).to_owned())))
             .collect()

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use resemble_core::{ByteLen, Params};
 use resemble_index::{FsId, Snapshot, Timestamp};
 use resemble_scan::walk::Stat;
@@ -107,7 +107,7 @@ impl Inventory {
         }
         let files = snapshot.record(&store::files_name(root)).ok()??;
         let pools: Vec<u32> = {
-            let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut names = names.lock();
             head.pools.iter().map(|name| names.pool(name)).collect()
         };
         codec::decode_files(&files, &pools, names)

@@ -26,10 +26,11 @@ mod scan;
 mod store;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use resemble_core::similarity::Templates;
 use resemble_core::{ChunkList, Signature};
 use resemble_index::{Index, ReadError, packed};
@@ -83,7 +84,7 @@ impl TreeCache<'_> {
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             [a, b]
         });
-        let names = names.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let names = names.into_inner();
         drop(snapshot);
         let answer = self.look(request, templates, &known, names, observer);
         match answer {

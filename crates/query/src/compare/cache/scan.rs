@@ -17,10 +17,11 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use resemble_core::{ContentDigest, ContentId};
 use resemble_mounts::MountTable;
 use resemble_proto::message::{CompareRequest, SoftError};
@@ -122,14 +123,8 @@ pub(super) fn scan(
         }
         *[&mut sides.a, &mut sides.b][side] = of;
     }
-    let (_, names) = shared
-        .file_systems
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
-    let ContentTable { numbers, places } = shared
-        .table
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
+    let (_, names) = shared.file_systems.into_inner();
+    let ContentTable { numbers, places } = shared.table.into_inner();
     sides.contents = numbers.contents;
     let old = sides.put_in_order();
     Ok(Scanned {
@@ -269,10 +264,6 @@ struct TwinNames {
     stats: [Option<Stat>; 2],
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl<'a> ScanShared<'a> {
     fn new(
         request: &CompareRequest,
@@ -338,20 +329,15 @@ impl<'a> ScanShared<'a> {
 
     /// Waits; `false` when there is nothing left to do.
     fn wait(&self, at_most: Duration) -> bool {
-        let queue = lock(&self.queue);
-        if queue.is_done() {
-            return false;
-        }
-        let (queue, _) = self
-            .changed
-            .wait_timeout_while(queue, at_most, |queue| !queue.is_done())
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue.lock();
+        self.changed
+            .wait_while_for(&mut queue, |queue| !queue.is_done(), at_most);
         !queue.is_done()
     }
 
     /// The next task; `None` when all is done.
     fn take(&self) -> Option<Taken<'_, 'a>> {
-        let mut queue = lock(&self.queue);
+        let mut queue = self.queue.lock();
         loop {
             if let Some(task) = queue.stack.pop() {
                 queue.busy += 1;
@@ -363,15 +349,12 @@ impl<'a> ScanShared<'a> {
             if queue.busy == 0 {
                 return None;
             }
-            queue = self
-                .changed
-                .wait(queue)
-                .unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut queue);
         }
     }
 
     fn give(&self, tasks: impl IntoIterator<Item = Task>) {
-        lock(&self.queue).stack.extend(tasks);
+        self.queue.lock().stack.extend(tasks);
         self.changed.notify_all();
     }
 
@@ -398,7 +381,7 @@ impl<'a> ScanShared<'a> {
 
 impl Contents for ScanShared<'_> {
     fn look_up(&self, digest: &ContentDigest) -> Lookup {
-        let known = lock(&self.table).numbers.get(digest);
+        let known = self.table.lock().numbers.get(digest);
         known.map_or(Lookup::New, |number| Lookup::Known(ContentId(number)))
     }
 }
@@ -411,7 +394,7 @@ struct Taken<'s, 'a> {
 
 impl Drop for Taken<'_, '_> {
     fn drop(&mut self) {
-        lock(&self.shared.queue).busy -= 1;
+        self.shared.queue.lock().busy -= 1;
         self.shared.changed.notify_all();
     }
 }

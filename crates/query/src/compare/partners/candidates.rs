@@ -14,7 +14,7 @@ use crate::ask::AskError;
 use crate::compare::common::{Buckets, CommonKeys};
 use crate::compare::wanted::WantedKeys;
 use crate::nominate::evidence::{CHUNK, Counts, Kept};
-use crate::parallel::in_parallel;
+use crate::parallel::{in_parallel, ordered};
 
 /// What is found for all batches.
 #[derive(Default)]
@@ -24,9 +24,6 @@ pub(super) struct FoundCandidates {
     /// Pairs (content of A, content of B) that may be partners.
     pub(super) candidates: Vec<(u32, u32)>,
 }
-
-/// A subject's place in its batch, itself, and its keys with the bytes each stands for.
-type LoadedSubject = (usize, LookedUp, Vec<(u64, u32)>);
 
 impl PartnerQuestion<'_> {
     /// Finds the candidates of a batch: everything goes by, and what it has in common with anybody
@@ -39,7 +36,7 @@ impl PartnerQuestion<'_> {
         counts: &mut Counts,
     ) -> Result<(), AskError> {
         let contents = self.sides.contents.len();
-        let loaded = in_parallel(batch.len(), Vec::new, |at, out: &mut Vec<_>| {
+        let load = |at: usize, (): &mut ()| {
             let kept = self.load(batch[at].0)?;
             let keys = weighed(&kept);
             let plain: Vec<u64> = keys.iter().map(|&(key, _)| key).collect();
@@ -50,14 +47,12 @@ impl PartnerQuestion<'_> {
                 size: kept.size,
                 shape: Shape::of(&plain),
             };
-            out.push((at, subject, keys));
-            Ok::<_, AskError>(())
-        })?;
-        let mut loaded: Vec<LoadedSubject> = loaded.into_iter().flatten().collect();
-        loaded.sort_unstable_by_key(|&(at, ..)| at);
+            Ok::<_, AskError>((subject, keys))
+        };
+        let loaded = ordered(batch.len(), || (), load)?;
         let mut pairs = Vec::new();
         let mut subjects = Vec::with_capacity(loaded.len());
-        for (place, (_, subject, keys)) in loaded.into_iter().enumerate() {
+        for (place, (subject, keys)) in loaded.into_iter().enumerate() {
             pairs.extend(
                 keys.into_iter()
                     .map(|(key, bytes)| (key, place as u32, bytes)),

@@ -18,7 +18,7 @@ use resemble_scan::read::{
 };
 use resemble_scan::walk::{Found, Kind, OpenDir, Stat, means_absent};
 
-use super::{BYTES, Chain, Dirs, FILES, Notes, ScanItem, ScanShared, Task, TwinNames, lock};
+use super::{BYTES, Chain, Dirs, FILES, Notes, ScanItem, ScanShared, Task, TwinNames};
 use crate::compare::cache::known::{PackedPlace, Stamp, Where};
 use crate::compare::cache::pair::{Opened, PairLook, PairReader};
 use crate::compare::sides::{Content, Entry, What};
@@ -86,7 +86,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             let inode = (dir.stat.dev, dir.stat.ino);
             chains[side] = Some(Arc::new(Chain { inode, above }));
             let fs = {
-                let mut known = lock(&self.shared.file_systems);
+                let mut known = self.shared.file_systems.lock();
                 let id = known.0.id_of(dir.as_fd(), dir.stat.dev);
                 known.1.file_system(id)
             };
@@ -320,12 +320,15 @@ impl<'s, 'a> Worker<'s, 'a> {
         if let (Some(inventory), Some(fs)) = (inventory, at.fs)
             && let Some((content, place)) = inventory.content_of(at.path, stat, fs)
         {
-            let number = lock(&self.shared.table).number(*content, || *place);
+            let number = self.shared.table.lock().number(*content, || *place);
             self.file(at, stat, What::File(number), Some(Stamp::of(stat, fs)));
             return true;
         }
         if stat.nlink > 1 {
-            let linked = lock(&self.shared.linked)
+            let linked = self
+                .shared
+                .linked
+                .lock()
                 .get(&(stat.dev, stat.ino))
                 .copied();
             if let Some((number, stamp)) = linked {
@@ -434,7 +437,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             read::Content::New(digest) => self.keep(&digest),
             // Nothing is in flight here; were it, the file would be of a content that is known by
             // now.
-            read::Content::InFlight(digest) => lock(&self.shared.table).numbers.get(&digest)?,
+            read::Content::InFlight(digest) => self.shared.table.lock().numbers.get(&digest)?,
         };
         Some((number, self.settle(at, &stat, number, when, moving)))
     }
@@ -453,7 +456,10 @@ impl<'s, 'a> Worker<'s, 'a> {
         let stamp = fs.map(|fs| Stamp::of(stat, fs));
         self.notes.moving += u64::from(moving);
         if stat.nlink > 1 && !moving {
-            lock(&self.shared.linked).insert((stat.dev, stat.ino), (number, stamp));
+            self.shared
+                .linked
+                .lock()
+                .insert((stat.dev, stat.ino), (number, stamp));
         }
         self.file(at, stat, What::File(number), stamp);
         stamp
@@ -466,7 +472,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             size: digest.size,
             kind: digest.kind,
         };
-        if let Some(number) = lock(&self.shared.table).numbers.get(&content.digest) {
+        if let Some(number) = self.shared.table.lock().numbers.get(&content.digest) {
             return number;
         }
         let (arena, thread) = (&mut self.notes.arena, self.number);
@@ -474,7 +480,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         packed::pack(&digest.chunks, &digest.signature, arena);
         let length = (arena.len() - from) as u32;
         let mut new = false;
-        let number = lock(&self.shared.table).number(content, || {
+        let number = self.shared.table.lock().number(content, || {
             new = true;
             PackedPlace {
                 pool: Where::Arena(thread),
