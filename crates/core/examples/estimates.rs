@@ -234,7 +234,8 @@ fn main() {
         }
     }
     println!(
-        "size\tkind\tcount\tbias\tMAE\tbias(ratio)\tMAE(ratio)\tbias(chunks)\tMAE(chunks)\tbias(words)\tMAE(words)"
+        "size\tkind\tcount\tbias\tMAE\tbias(ratio)\tMAE(ratio)\tbias(chunks)\tMAE(chunks)\t\
+         bias(words)\tMAE(words)"
     );
     for ((class, _, kind), errors) in table {
         let class = ["<2K", "2-16K", "16-100K", "100K-3M"][class];

@@ -80,34 +80,10 @@ impl ChunkHash {
     }
 }
 
-impl fmt::Display for ChunkHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
-}
-
-impl fmt::Debug for ChunkHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
-}
-
 /// The unkeyed 256-bit digest of a whole content; equal digests are equal contents.
 /// Defined in [`crate::hash::content`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContentDigest(pub [u8; 32]);
-
-impl fmt::Display for ContentDigest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
-}
-
-impl fmt::Debug for ContentDigest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
-}
 
 /// Names a canonical text: 128 bits of all its words in order ([`crate::words`]).
 ///
@@ -118,21 +94,22 @@ impl fmt::Debug for ContentDigest {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WordsDigest(pub [u8; 16]);
 
-impl fmt::Display for WordsDigest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
+/// Hashes are printed in hexadecimal, for people and in debug output alike.
+macro_rules! printed_in_hex {
+    ($($trait:ident for $hash:ty),*) => {
+        $(impl fmt::$trait for $hash {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+        })*
+    };
 }
 
-impl fmt::Debug for WordsDigest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        hex(&self.0, f)
-    }
-}
-
-fn hex(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-}
+printed_in_hex!(
+    Display for ChunkHash, Debug for ChunkHash,
+    Display for ContentDigest, Debug for ContentDigest,
+    Display for WordsDigest, Debug for WordsDigest
+);
 
 /// The sampled fingerprint of one 64-byte window: 40 bits.
 ///

@@ -224,16 +224,20 @@ mod tests {
         }
 
         #[test]
-        fn other_numbers_in_the_same_text_are_found(numbers in prop::collection::vec(any::<(u32, u32)>(), 1..20)) {
+        fn other_numbers_in_the_same_text_are_found(
+            numbers in prop::collection::vec(any::<(u32, u32)>(), 1..20),
+        ) {
             let text = |side: fn(&(u32, u32)) -> u32| -> String {
-                numbers.iter().map(|pair| format!("some words of text {} and then; ", side(pair))).collect::<Vec<_>>().concat()
+                let sentence = |pair| format!("some words of text {} and then; ", side(pair));
+                numbers.iter().map(sentence).collect::<Vec<_>>().concat()
             };
             let differing: Vec<_> = numbers
                 .iter()
                 .filter(|pair| pair.0 != pair.1)
                 .map(|pair| (pair.0.to_string(), pair.1.to_string()))
                 .collect();
-            let found = only_numbers(text(|pair| pair.0).as_bytes(), text(|pair| pair.1).as_bytes(), 100);
+            let (a, b) = (text(|pair| pair.0), text(|pair| pair.1));
+            let found = only_numbers(a.as_bytes(), b.as_bytes(), 100);
             prop_assert_eq!(found.map_or(Vec::new(), |found| found.first), differing);
         }
     }

@@ -125,7 +125,8 @@ impl fmt::Display for Params {
         let SamplingParams { least_level, cap } = self.sampling;
         write!(
             f,
-            "tttd-{min}-{max}-{main_divisor}-{backup_divisor}.w{}-l{least_level}-c{cap}.s{}-l{}-c{}.v3",
+            "tttd-{min}-{max}-{main_divisor}-{backup_divisor}\
+             .w{}-l{least_level}-c{cap}.s{}-l{}-c{}.v3",
             Self::WINDOW,
             Self::SHINGLE,
             self.shingles.least_level,

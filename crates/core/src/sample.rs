@@ -253,9 +253,13 @@ mod tests {
         }
 
         #[test]
-        fn a_thinned_sample_is_that_of_a_smaller_cap(all in fingerprints(400), cap in 1u32..40, less in 1u32..40) {
-            let sample = by_definition(&SamplingParams { least_level: 3, cap }, &all);
-            let direct = by_definition(&SamplingParams { least_level: 3, cap: less.min(cap) }, &all);
+        fn a_thinned_sample_is_that_of_a_smaller_cap(
+            all in fingerprints(400),
+            cap in 1u32..40,
+            less in 1u32..40,
+        ) {
+            let capped = |cap| by_definition(&SamplingParams { least_level: 3, cap }, &all);
+            let (sample, direct) = (capped(cap), capped(less.min(cap)));
             prop_assert_eq!(sample.thinned(less as usize), direct);
         }
     }

@@ -225,8 +225,12 @@ fn is_text(characters: impl Iterator<Item = char>) -> bool {
         if code > 0x7f {
             beyond += 1;
             // Quotation marks, dashes, the euro and such are as good.
-            let typographic = matches!(code, 0xa0..=0xbf | 0x2010..=0x2044 | 0x20a0..=0x20bf | 0x2122 | 0x3000..=0x303f | 0xff01..=0xff20);
-            letters += usize::from(character.is_alphanumeric() || typographic);
+            let is_typographic = matches!(
+                code,
+                0xa0..=0xbf | 0x2010..=0x2044 | 0x20a0..=0x20bf | 0x2122
+                    | 0x3000..=0x303f | 0xff01..=0xff20
+            );
+            letters += usize::from(character.is_alphanumeric() || is_typographic);
         }
     }
     all > 0 && words * 5 >= all * 3 && letters * 4 >= beyond * 3

@@ -26,7 +26,10 @@ pub enum OpenError {
         source: io::Error,
     },
     /// The file or its folder may not be read or written.
-    #[error("no permission to open the index {}; check the folder's owner and mode", path.display())]
+    #[error(
+        "no permission to open the index {}; check the folder's owner and mode",
+        path.display()
+    )]
     Permission {
         /// The index file.
         path: PathBuf,
@@ -42,7 +45,10 @@ pub enum OpenError {
         source: io::Error,
     },
     /// A damaged file could not be moved out of the way, or the fresh one failed at once.
-    #[error("the index {} is damaged ({reason}) and could not be replaced; remove it", path.display())]
+    #[error(
+        "the index {} is damaged ({reason}) and could not be replaced; remove it",
+        path.display()
+    )]
     Damaged {
         /// The index file.
         path: PathBuf,
@@ -130,7 +136,10 @@ pub enum ApplyError {
         path: PathBuf,
     },
     /// Four billion ids of one kind have been given out in the life of this index.
-    #[error("the index {} has no {what} ids left; remove it, it will be built anew", path.display())]
+    #[error(
+        "the index {} has no {what} ids left; remove it, it will be built anew",
+        path.display()
+    )]
     Full {
         /// The index file.
         path: PathBuf,

@@ -149,11 +149,6 @@ impl Index {
         self.put_records(&[(name, Some(value))])
     }
 
-    /// Forgets a record; not an error if there was none.
-    pub fn remove_record(&self, name: &str) -> Result<(), ApplyError> {
-        self.put_records(&[(name, None)])
-    }
-
     /// Stores or, with `None`, forgets several records in one transaction.
     pub fn put_records(&self, records: &[(&str, Option<&[u8]>)]) -> Result<(), ApplyError> {
         let turn = self.turn.lock();

@@ -67,11 +67,11 @@ impl ScopedFiles {
             })?;
             skipped += left_out;
             for (file, path) in paths {
-                if let Some(member) = found.get_mut(&file) {
+                if let Some(scoped) = found.get_mut(&file) {
                     // Paths of the scope may lie in one another.
-                    if member.path != path {
-                        let (least, other) = in_order(std::mem::take(&mut member.path), path);
-                        member.path = least;
+                    if scoped.path != path {
+                        let (least, other) = in_order(std::mem::take(&mut scoped.path), path);
+                        scoped.path = least;
                         further.push((file, other));
                     }
                     continue;
@@ -126,10 +126,10 @@ impl ScopedFiles {
         let files = self.files.iter();
         Looked {
             files: self.files.len() as u64,
-            bytes: files.clone().map(|member| member.size.0).sum(),
+            bytes: files.clone().map(|scoped| scoped.size.0).sum(),
             unreadable: self.errors.len() as u64,
             skipped: self.skipped,
-            small: files.filter(|member| too_small(member.size)).count() as u64,
+            small: files.filter(|scoped| too_small(scoped.size)).count() as u64,
             least_run: u64::from(snapshot.params().chunk.max) * 2,
         }
     }
@@ -138,14 +138,14 @@ impl ScopedFiles {
     pub(crate) fn retain(&mut self, wanted: impl Fn(&Path) -> bool) {
         self.further.retain(|(_, path)| wanted(path));
         let further = &self.further;
-        self.files.retain_mut(|member| {
-            if wanted(&member.path) {
+        self.files.retain_mut(|scoped| {
+            if wanted(&scoped.path) {
                 return true;
             }
-            let next = further.partition_point(|other| other.0 < member.file);
-            let next = further.get(next).filter(|other| other.0 == member.file);
+            let next = further.partition_point(|other| other.0 < scoped.file);
+            let next = further.get(next).filter(|other| other.0 == scoped.file);
             next.is_some_and(|(_, path)| {
-                member.path.clone_from(path);
+                scoped.path.clone_from(path);
                 true
             })
         });
@@ -154,7 +154,7 @@ impl ScopedFiles {
         let files = &self.files;
         self.further.retain(|(file, path)| {
             let is_least = |at: usize| files[at].file == *file;
-            let least = files.binary_search_by(|member| raw(&member.path).cmp(raw(path)));
+            let least = files.binary_search_by(|scoped| raw(&scoped.path).cmp(raw(path)));
             !least.is_ok_and(is_least)
         });
         self.errors.retain(|error| wanted(error.path.as_path()));
@@ -193,12 +193,12 @@ impl ScopedFiles {
         holders.map(|&(_, at)| &self.files[at as usize])
     }
 
-    /// All paths in the scope of a member, the least first.
-    pub fn paths<'a>(&'a self, member: &'a ScopedFile) -> impl Iterator<Item = &'a Path> {
-        let from = self.further.partition_point(|other| other.0 < member.file);
+    /// All paths of a file in the scope, the least first.
+    pub fn paths<'a>(&'a self, scoped: &'a ScopedFile) -> impl Iterator<Item = &'a Path> {
+        let from = self.further.partition_point(|other| other.0 < scoped.file);
         let others = self.further[from..].iter();
-        let others = others.take_while(|other| other.0 == member.file);
-        std::iter::once(member.path.as_path()).chain(others.map(|other| other.1.as_path()))
+        let others = others.take_while(|other| other.0 == scoped.file);
+        std::iter::once(scoped.path.as_path()).chain(others.map(|other| other.1.as_path()))
     }
 
     /// The distinct contents, ascending.
@@ -223,7 +223,7 @@ struct ByContent {
 impl ByContent {
     fn of(files: &[ScopedFile]) -> Self {
         let places = files.iter().zip(0..);
-        let mut holders: Vec<_> = places.map(|(member, at)| (member.content, at)).collect();
+        let mut holders: Vec<_> = places.map(|(scoped, at)| (scoped.content, at)).collect();
         holders.sort_unstable();
         let words = holders.last().map_or(0, |last| last.0.0 as usize / 64 + 1);
         let mut held = vec![0; words];

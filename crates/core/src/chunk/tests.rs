@@ -98,7 +98,11 @@ proptest! {
         params in params(),
         steps in proptest::collection::vec(0..3000usize, 0..40),
     ) {
-        let splits: Vec<usize> = steps.iter().scan(0, |at, step| { *at += step; Some(*at) }).collect();
+        let splits = steps.iter().scan(0, |at, step| {
+            *at += step;
+            Some(*at)
+        });
+        let splits: Vec<usize> = splits.collect();
         prop_assert_eq!(streamed(&data, &params, &splits), streamed(&data, &params, &[]));
     }
 

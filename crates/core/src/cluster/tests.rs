@@ -172,7 +172,8 @@ proptest! {
             fn ties(&mut self, node: u32, ties: &mut Vec<Tie>) -> Result<(), Infallible> {
                 let Ok(()) = self.0.ties(node, ties);
                 let seed = self.1;
-                ties.sort_by_key(|tie| (u64::from(tie.to) + 1).wrapping_mul(seed | 1).rotate_left(17));
+                let shuffled = |to: u32| (u64::from(to) + 1).wrapping_mul(seed | 1).rotate_left(17);
+                ties.sort_by_key(|tie| shuffled(tie.to));
                 Ok(())
             }
         }
@@ -199,7 +200,8 @@ proptest! {
         }
         prop_assert_eq!(sets.into_least(), naive);
         // Kruskal's is as heavy.
-        let mut links: Vec<_> = network.links.iter().map(|(&ends, &(t, b))| (t.max(b), ends)).collect();
+        let links = network.links.iter();
+        let mut links: Vec<_> = links.map(|(&ends, &(t, b))| (t.max(b), ends)).collect();
         links.sort_unstable_by(|a, b| b.cmp(a));
         let mut sets = UnionFind::new(network.nodes());
         let kruskal: u64 = links.iter()
@@ -210,7 +212,10 @@ proptest! {
     }
 
     #[test]
-    fn chains_have_every_node_once_by_time(network in networks(), times in proptest::collection::vec(0i64..4, 24)) {
+    fn chains_have_every_node_once_by_time(
+        network in networks(),
+        times in proptest::collection::vec(0i64..4, 24),
+    ) {
         let nodes: Vec<u32> = (0..network.nodes()).collect();
         let chains = chains(&nodes, &network.forest(), &|node| times[node as usize]);
         let naive = network.naive_components();
@@ -256,7 +261,9 @@ proptest! {
         let mut bins: Vec<u64> = Vec::new();
         for item in order {
             let weight = weights[item];
-            let room = |bin: &u64| weight <= capacity && *bin <= capacity && bin + weight <= capacity;
+            let room = |bin: &u64| {
+                weight <= capacity && *bin <= capacity && bin + weight <= capacity
+            };
             let bin = bins.iter().position(room).unwrap_or(bins.len());
             if bin == bins.len() {
                 bins.push(0);

@@ -118,7 +118,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn a_digest_is_its_parts(files in proptest::collection::vec(parts(), 1..3), params in params()) {
+    fn a_digest_is_its_parts(
+        files in proptest::collection::vec(parts(), 1..3),
+        params in params(),
+    ) {
         let mut digester = Digester::new(&params);
         // One digester for all: nothing of a file may be left when the next begins.
         for parts in files {

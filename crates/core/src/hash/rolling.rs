@@ -1,11 +1,11 @@
 //! The rolling hash of all windows of 64 bytes, and the scan that finds the windows that matter.
 //!
 //! ```text
-//! let mut scanner = Scanner::new(&params);                  // at the start of a file
-//! scanner.scan(buffer, &mut |hit: Hit| …);                  // buffers of any size, in order
-//! scanner.scan_zeros(count, &mut |hit: Hit| …);             // a hole: O(1)
-//! scanner.raise_level(level);                               // from the next call on: fewer samples
-//! scanner.reset();                                          // the next file
+//! let mut scanner = Scanner::new(&params);         // at the start of a file
+//! scanner.scan(buffer, &mut |hit: Hit| …);         // buffers of any size, in order
+//! scanner.scan_zeros(count, &mut |hit: Hit| …);    // a hole: O(1)
+//! scanner.raise_level(level);                      // from the next call on: fewer samples
+//! scanner.reset();                                 // the next file
 //!
 //! Hit { end: u64,                       // the window is the 64 bytes before position `end`
 //!       cut: Option<Divisor>,           // Backup: matches D'. Main: matches D, so D' too
@@ -80,36 +80,6 @@ pub fn hash_window(window: &[u8; WINDOW]) -> u64 {
         hash.wrapping_mul(table::MULTIPLIER)
             .wrapping_add(table::ENTERING[usize::from(byte)])
     })
-}
-
-/// The hash of one window that moves a byte at a time: for code that looks at few windows.
-#[derive(Clone, Copy, Debug)]
-pub struct Roller {
-    hash: u64,
-}
-
-impl Roller {
-    /// Starts at this window.
-    pub fn new(window: &[u8; WINDOW]) -> Self {
-        Self {
-            hash: hash_window(window),
-        }
-    }
-
-    /// The hash of the window as it is.
-    pub const fn hash(self) -> u64 {
-        self.hash
-    }
-
-    /// Moves the window on by one byte: `leaving` is its first byte, `entering` the one after it.
-    #[inline]
-    pub fn roll(&mut self, leaving: u8, entering: u8) {
-        self.hash = self
-            .hash
-            .wrapping_mul(table::MULTIPLIER)
-            .wrapping_add(table::ENTERING[usize::from(entering)])
-            .wrapping_sub(table::LEAVING[usize::from(leaving)]);
-    }
 }
 
 /// Which of TTTD's divisors a window matches.

@@ -256,7 +256,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_of_a_block_are_joined_as_one_by_one(blocks in prop::collection::vec(window(), 1..6)) {
+        fn words_of_a_block_are_joined_as_one_by_one(
+            blocks in prop::collection::vec(window(), 1..6),
+        ) {
             let (mut at_once, mut one_by_one) = (ShingleChain::default(), ShingleChain::default());
             let mut chosen = Chosen::default();
             for (window, words) in &blocks {

@@ -116,7 +116,7 @@ impl PreparedPair {
         }
     }
 
-    fn measures(&self, unit: ResemblanceUnit, told: super::Unit) -> Measures {
+    fn measures(&self, unit: ResemblanceUnit, containments: super::Unit) -> Measures {
         let Self { proven, a, b } = self;
         let shared_bytes = proven.unwrap_or(ByteLen::ZERO);
         if too_small(a.size) || too_small(b.size) {
@@ -149,13 +149,13 @@ impl PreparedPair {
                 Some(a.samples.shared as f64 / union.max(1) as f64)
             }
         };
-        let told = |shares: Shares| match told {
+        let containment = |shares: Shares| match containments {
             super::Unit::Bytes => Score::new(shares.bytes),
             super::Unit::Words => Score::new(shares.words),
         };
         Measures {
-            a_in_b: of_a.map(told),
-            b_in_a: of_b.map(told),
+            a_in_b: of_a.map(containment),
+            b_in_a: of_b.map(containment),
             resemblance: resemblance.map(Score::new),
             shared_bytes,
         }

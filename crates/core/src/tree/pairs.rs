@@ -76,23 +76,23 @@ struct Sum {
 /// Which nodes have been met, and which were met for the content at hand.
 struct Marks {
     round: u32,
-    met: Vec<u32>,
+    seen: Vec<u32>,
 }
 
 impl Marks {
     fn next(&mut self) {
         self.round = self.round.wrapping_add(1);
         if self.round == 0 {
-            self.met.fill(0);
+            self.seen.fill(0);
             self.round = 1;
         }
     }
 
     /// Whether the node is new in this round.
     fn meet(&mut self, node: u32) -> bool {
-        let met = &mut self.met[node as usize];
-        let new = *met != self.round;
-        *met = self.round;
+        let seen = &mut self.seen[node as usize];
+        let new = *seen != self.round;
+        *seen = self.round;
         new
     }
 }
@@ -203,7 +203,7 @@ impl Holdings {
         let mut children = vec![0_usize; forest.len()];
         let mut marks = Marks {
             round: 0,
-            met: vec![0; forest.len()],
+            seen: vec![0; forest.len()],
         };
         let mut sums = vec![(0_i64, 0_i64); forest.len()];
         let mut touched: Vec<u32> = Vec::new();

@@ -212,7 +212,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
 
     #[test]
-    fn pairs_are_those_of_the_naive_reference(drawn in drawn(), min in 0..1_000_001_u32, least in 0..3000_u64) {
+    fn pairs_are_those_of_the_naive_reference(
+        drawn in drawn(),
+        min in 0..1_000_001_u32,
+        least in 0..3000_u64,
+    ) {
         let limits = Limits::default();
         let (holdings, nodes) = drawn.holdings(limits);
         for (dir, &node) in nodes.iter().enumerate() {
@@ -246,7 +250,12 @@ proptest! {
 
     /// Limits decide which pairs are looked at, never what is said of them.
     #[test]
-    fn figures_are_exact_whatever_the_limits(drawn in drawn(), every in 0..4_usize, window in 0..3_usize, most in 0..6_usize) {
+    fn figures_are_exact_whatever_the_limits(
+        drawn in drawn(),
+        every in 0..4_usize,
+        window in 0..3_usize,
+        most in 0..6_usize,
+    ) {
         let limits = Limits { every, window, most };
         let (holdings, nodes) = drawn.holdings(limits);
         let naive = drawn.pairs(&nodes, every);

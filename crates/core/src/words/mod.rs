@@ -428,7 +428,9 @@ mod tests {
     fn markup_is_not_text() {
         let text = prose(3000, 3);
         let html = format!(
-            "<!DOCTYPE html>\n<html><head><style type=x>p {{ color: red }}</style><script>if (a < b) c</script></head>\n<body><!-- a > b -- c --><p class=\"x y\">{}</p></body></html>",
+            "<!DOCTYPE html>\n<html><head><style type=x>p {{ color: red }}</style>\
+             <script>if (a < b) c</script></head>\n\
+             <body><!-- a > b -- c --><p class=\"x y\">{}</p></body></html>",
             text.replace(' ', "</b> &amp; <i title='a b'>")
         );
         assert_eq!(shingles(&[html.as_bytes()]), shingles(&[text.as_bytes()]));
@@ -436,7 +438,8 @@ mod tests {
 
     #[test]
     fn values_of_xml_are_text() {
-        let svg = b"a <?xml version=\"1.0\"?>\n<!DOCTYPE svg PUBLIC \"x\">\n<svg width='10'><path d=\"M 1 2\"/>Text</svg>";
+        let svg = b"a <?xml version=\"1.0\"?>\n<!DOCTYPE svg PUBLIC \"x\">\n\
+            <svg width='10'><path d=\"M 1 2\"/>Text</svg>";
         assert_eq!(canonical(svg), b"a 10 m 1 2 text ");
         assert_eq!(
             canonical(b"<?xml?><!DOCTYPE html><html a='b'>c</html>"),
@@ -480,7 +483,10 @@ mod tests {
     proptest! {
         #[test]
         fn pieces_make_no_difference(
-            bytes in prop::collection::vec(prop::sample::select(b"ab <>/!-&;sc\xc3\xa9\xe4\xbd\xa0\xff".to_vec()), 0..3000),
+            bytes in prop::collection::vec(
+                prop::sample::select(b"ab <>/!-&;sc\xc3\xa9\xe4\xbd\xa0\xff".to_vec()),
+                0..3000,
+            ),
             cuts in prop::collection::vec(0usize..3000, 0..6),
             markup in any::<bool>(),
         ) {
@@ -506,18 +512,20 @@ mod tests {
                 .flat_map(|word| cut(&word.bytes().map(|byte| byte | 0x20).collect::<Vec<u8>>()))
                 .map(|word| {
                     word.chunks(16).fold(0, |before, sixteen| {
-                        let letters = sixteen.iter().rev().fold(0, |all, &byte| all << 8 | u128::from(byte));
-                        fold(before, letters)
+                        let join = |all, &byte| all << 8 | u128::from(byte);
+                        fold(before, sixteen.iter().rev().fold(0, join))
                     })
                 })
                 .collect();
-            let of = |run: &[u64]| hash(run.iter().fold(0, |h: u64, w| h.wrapping_mul(OF_WORD).wrapping_add(*w)));
+            let join = |h: u64, word: &u64| h.wrapping_mul(OF_WORD).wrapping_add(*word);
+            let of = |run: &[u64]| hash(run.iter().fold(0, join));
             let hashes: Vec<u64> = if words.is_empty() {
                 Vec::new()
             } else {
                 words.windows(SHINGLE.min(words.len())).map(of).collect()
             };
-            let expected: Vec<Fingerprint> = hashes.into_iter().filter_map(Fingerprint::of_hash).collect();
+            let expected = hashes.into_iter().filter_map(Fingerprint::of_hash);
+            let expected: Vec<Fingerprint> = expected.collect();
             prop_assert_eq!(shingles(&[text.as_bytes()]), expected);
         }
     }

@@ -429,7 +429,10 @@ fn character(code: u32, sink: &mut impl Sink) {
     let Some(character) = char::from_u32(code) else {
         return sink.letter(code);
     };
-    let alone = matches!(code, 0x2e80..=0x2fdf | 0x3040..=0xa4cf | 0xac00..=0xd7af | 0xf900..=0xfaff | 0x2_0000..);
+    let alone = matches!(
+        code,
+        0x2e80..=0x2fdf | 0x3040..=0xa4cf | 0xac00..=0xd7af | 0xf900..=0xfaff | 0x2_0000..
+    );
     if alone {
         sink.end_word();
         sink.letter(code);

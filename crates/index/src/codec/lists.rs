@@ -1,8 +1,10 @@
 //! Chunk lists and signatures, cut into parts that fill a page.
 //!
 //! ```text
-//! chunk list, part:   run*            run: │ MD5 16 B │ varint len·2 + more │ if more: varint count·2 + constant │
-//! signature, part:    │ level u8 │ width u8 │ varint count │ count fields of `width` bits, low bits first, zero-padded │
+//! chunk list, part:   run*
+//!                     run: │ MD5 16 B │ varint len·2 + more │ if more: varint count·2 + constant │
+//! signature, part:    │ level u8 │ width u8 │ varint count │ count fields of `width` bits │
+//!                     low bits first, zero-padded
 //! ```
 //!
 //! A chunk costs 18 bytes: lengths of 64 to 8191 take two varint bytes, and a run of one ordinary

@@ -2,9 +2,12 @@
 //!
 //! ```text
 //! entries:   │ 0 │ varint dir │   │ 1 │ varint file │   │ 2 │ target … │   │ 3 │ special kind u8 │
-//! files:     │ fs │ ino │ size │ mtime s, zigzag │ mtime ns │ ctime s - mtime s, zigzag │ ctime ns │ nlink │ state │ dir │ name … │
-//!            state: │ 0 │ content │   │ 1 │ content │   │ 2 │ errno, zigzag │   │ 3 │ length │ reason │
-//! contents:  │ digest 32 B │ level·4 + kind u8 │ size │ chunk runs │ chunks │ fingerprints │ files │ uses │ look │ words 16 B or none │
+//! files:     │ fs │ ino │ size │ mtime s, zigzag │ mtime ns │ ctime s - mtime s, zigzag │
+//!            │ ctime ns │ nlink │ state │ dir │ name … │
+//!            state: │ 0 │ content │  │ 1 │ content │  │ 2 │ errno, zigzag │
+//!                   │ 3 │ length │ reason │
+//! contents:  │ digest 32 B │ level·4 + kind u8 │ size │ chunk runs │ chunks │ fingerprints │
+//!            │ files │ uses │ look │ words 16 B or none │
 //!            look: parts·16 + words·8 + skipped·4 + (0 unseen, 1 plain, 2 apart)
 //! parts:     │ role u8 │ parent + 1 │ content + 1 │ name … │      0 for no parent, no content
 //! skipped_parts: ( │ length │ path │ length │ reason │ )*

@@ -4,7 +4,8 @@
 //! posting; keys below are relative to that posting's key.
 //!
 //! ```text
-//! │ n u16 │ low bits l u8 │ id bits w u8 │ least id u32 │ n low parts, l bits each │ n ids - least, w bits each │ high parts, unary │
+//! │ n u16 │ low bits l u8 │ id bits w u8 │ least id u32 │
+//! │ n low parts, l bits each │ n ids - least, w bits each │ high parts, unary │
 //! ```
 //! (little endian; each of the three regions is padded to a byte.) The high part of posting `i`,
 //! `h = (key - first) >> l`, is written as a one at bit `h + i`, so the ones are the postings and

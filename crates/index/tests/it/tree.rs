@@ -366,7 +366,7 @@ fn records_are_kept_by_name() {
         ]
     );
     assert_eq!(snapshot.record("roost").unwrap(), Some(Vec::new()));
-    index.remove_record("roots/1").unwrap();
+    index.put_records(&[("roots/1", None)]).unwrap();
     assert_eq!(index.snapshot().unwrap().records("").unwrap().len(), 2);
     assert_eq!(
         snapshot.records("").unwrap().len(),

@@ -181,7 +181,7 @@ impl<'a> Classes<'a> {
     }
 
     /// A row of one file and another that has a row of its own, or will have.
-    fn beside(
+    fn settle_one(
         &mut self,
         side: usize,
         at: u32,
@@ -319,7 +319,7 @@ impl<'a> Classes<'a> {
                 let original = Originals::new(self, 1 - side, content);
                 for at in surplus {
                     if let Some(other) = original.of(self.entry(side, at)) {
-                        self.beside(side, at, other, (CompareClass::Moved, None, true));
+                        self.settle_one(side, at, other, (CompareClass::Moved, None, true));
                     }
                 }
             }
@@ -444,7 +444,7 @@ impl<'a> Classes<'a> {
                 if let Some((link, other)) = best {
                     let class = [CompareClass::Contained, CompareClass::Contains][side];
                     self.contains[1 - side][other as usize] = true;
-                    self.beside(side, at, other, (class, Some(link.measures), false));
+                    self.settle_one(side, at, other, (class, Some(link.measures), false));
                 }
             }
         }
@@ -493,7 +493,7 @@ impl<'a> Classes<'a> {
                     } else {
                         CompareClass::MovedEdited
                     };
-                    self.beside(side, at, other, (class, Some(link.measures), true));
+                    self.settle_one(side, at, other, (class, Some(link.measures), true));
                 }
             }
         }

@@ -55,18 +55,18 @@ impl Discounts {
         Ok(Self(found.into_iter().collect()))
     }
 
-    /// Whether all of these rows are known.
-    pub(super) fn know(&self, sides: &Sides, rows: &[ClassRow]) -> bool {
+    /// Whether those of all these rows are known.
+    pub(super) fn has_all(&self, sides: &Sides, rows: &[ClassRow]) -> bool {
         let mut pairs = rows.iter().filter_map(|row| pair_of(sides, row));
         pairs.all(|(pair, _)| self.0.contains_key(&pair))
     }
 
     /// That of a row.
-    pub(super) fn told(&self, sides: &Sides, row: &ClassRow) -> Discount {
-        let told = pair_of(sides, row).and_then(|(pair, score)| {
+    pub(super) fn of_row(&self, sides: &Sides, row: &ClassRow) -> Discount {
+        let discount = pair_of(sides, row).and_then(|(pair, score)| {
             let (left, contents) = (*self.0.get(&pair)?)?;
-            Some(Counts::told(Fraction::from(score), left, contents))
+            Some(Counts::in_words(Fraction::from(score), left, contents))
         });
-        told.unwrap_or_default()
+        discount.unwrap_or_default()
     }
 }

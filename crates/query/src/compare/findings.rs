@@ -53,7 +53,7 @@ pub(super) fn name_of(
     }
     let mut all = Vec::with_capacity(48 * sides.contents.len());
     put(&mut all, VERSION);
-    let said = format!(
+    let terms_text = format!(
         "{} {} {} {:?} {:?} {:?}\0",
         env!("CARGO_PKG_VERSION"),
         terms.params,
@@ -62,7 +62,7 @@ pub(super) fn name_of(
         options.min_shared,
         options.size_ratio,
     );
-    all.extend_from_slice(said.as_bytes());
+    all.extend_from_slice(terms_text.as_bytes());
     put(&mut all, sides.contents.len() as u64);
     for (number, content) in (0..).zip(&sides.contents) {
         all.extend_from_slice(&content.digest.0);

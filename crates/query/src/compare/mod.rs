@@ -143,7 +143,7 @@ pub(crate) fn of_sides(
         let (rows, known) =
             Classes::new(sides, holders, terms.options, &partners).rows(&joined, &partners);
         // Which pairs stand in rows depends on paths, too.
-        if discounts.know(sides, &rows) {
+        if discounts.has_all(sides, &rows) {
             tracing::debug!("compared before");
             return answer(rows, &known, &partners, &discounts);
         }

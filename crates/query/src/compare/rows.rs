@@ -150,7 +150,7 @@ fn row(
         size_b: size_b.map(ByteLen::get),
         copy: row.copy,
         others,
-        discount: discounts.told(sides, row),
+        discount: discounts.of_row(sides, row),
     }
 }
 

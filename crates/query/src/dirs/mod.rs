@@ -113,7 +113,7 @@ pub fn relation(row: &DirRow) -> Relation {
     }
 }
 
-/// The forest of the members. If one directory's pairs are asked for, near contents are looked for
+/// The forest of the scoped files. If one directory's pairs are asked for, near contents are looked for
 /// on its behalf alone, among at most `most` contents.
 fn trees(
     snapshot: &Snapshot,
@@ -137,14 +137,14 @@ fn trees(
 /// Where the files of each content lie.
 fn sides(scoped: &ScopedFiles, dir: &Path) -> HashMap<ContentId, WhichSide> {
     let mut sides: HashMap<ContentId, WhichSide> = HashMap::new();
-    for member in &scoped.files {
-        for path in scoped.paths(member) {
+    for file in &scoped.files {
+        for path in scoped.paths(file) {
             let side = if path.starts_with(dir) {
                 WhichSide::Inside
             } else {
                 WhichSide::Outside
             };
-            let known = sides.entry(member.content).or_insert(side);
+            let known = sides.entry(file.content).or_insert(side);
             if *known != side {
                 *known = WhichSide::Both;
             }

@@ -39,18 +39,18 @@ impl Trees {
         let mut sizes = Vec::new();
         let mut places: HashMap<ContentId, u32> = HashMap::new();
         let mut held: Vec<(u32, Vec<usize>)> = Vec::with_capacity(scoped.files.len());
-        for member in &scoped.files {
-            let content = if let Some(&content) = places.get(&member.content) {
+        for file in &scoped.files {
+            let content = if let Some(&content) = places.get(&file.content) {
                 content
             } else {
                 let content = contents.len() as u32;
-                let row = snapshot.content(member.content)?;
+                let row = snapshot.content(file.content)?;
                 sizes.push(row.map_or(ByteLen::ZERO, |row| row.size).0);
-                contents.push(member.content);
-                places.insert(member.content, content);
+                contents.push(file.content);
+                places.insert(file.content, content);
                 content
             };
-            let dirs = scoped.paths(member).filter_map(Path::parent);
+            let dirs = scoped.paths(file).filter_map(Path::parent);
             held.push((content, dirs.filter_map(|dir| growing.place(dir)).collect()));
         }
         let unread: Vec<usize> = scoped

@@ -366,9 +366,9 @@ pub(super) fn containment(
     let mut parts = [None, None];
     let of = (a, b);
     for (one, a) in of_a {
-        let is_meeting =
-            |other: Rendition| collection.table.is_meeting((of.0, *one), (of.1, other));
-        for (other, b) in of_b.iter().filter(|(other, _)| is_meeting(*other)) {
+        let is_compared =
+            |other: Rendition| collection.table.is_compared((of.0, *one), (of.1, other));
+        for (other, b) in of_b.iter().filter(|(other, _)| is_compared(*other)) {
             let measures = if a.id == b.id {
                 Measures::identical(a.whole)
             } else {
@@ -425,7 +425,7 @@ pub(super) fn row(collection: &Collection, link: &HalfLink) -> Link {
         a_in_b,
         b_in_a,
         shared_bytes: link.shared(),
-        layer: match link.met() {
+        layer: match link.matched_by() {
             By::Bytes => Layer::Bytes,
             By::Text | By::Whole(_) => Layer::Text,
         },
@@ -468,9 +468,9 @@ pub(super) fn identical(
             paths: Vec::new(),
             mtimes: Vec::new(),
         };
-        for member in collection.scoped.holders(table.id(place)) {
-            set.paths.push(PathText::from(member.path.as_path()));
-            let row = snapshot.file(member.file)?;
+        for file in collection.scoped.holders(table.id(place)) {
+            set.paths.push(PathText::from(file.path.as_path()));
+            let row = snapshot.file(file.file)?;
             set.mtimes.push(row.as_ref().map_or(0, changed));
         }
         body.identical.push(set);

@@ -31,13 +31,13 @@ pub(super) struct HalfLink {
     score: u32,
     /// The larger containment after the discount for common text.
     left: u32,
-    /// How many contents have the common text, if there is a discount; in the top bits, what met.
+    /// How many contents have the common text, if there is a discount; in the top bits, [`By`].
     contents: u32,
     // Two halves: so it has 36 bytes, and not 40.
     shared: [u32; 2],
 }
 
-/// What met that makes a link.
+/// Which renditions of two files make a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     /// The bytes of both.
@@ -79,8 +79,8 @@ impl HalfLink {
         }
     }
 
-    /// The same, by what met.
-    pub(super) const fn by(self, by: By) -> Self {
+    /// The same link, made by these renditions.
+    pub(super) const fn with_match(self, by: By) -> Self {
         let bit = match by {
             By::Bytes => 0,
             By::Text => Self::BY_TEXT,
@@ -92,8 +92,8 @@ impl HalfLink {
         }
     }
 
-    /// What met.
-    pub(super) fn met(&self) -> By {
+    /// Which renditions make it.
+    pub(super) fn matched_by(&self) -> By {
         let whole = Self::BY_WHOLE
             .iter()
             .position(|&bit| self.contents & bit != 0);
@@ -117,7 +117,7 @@ impl HalfLink {
 
     /// What the better of two links of one pair has more of.
     pub(super) fn worth(&self) -> impl Ord {
-        let by_bytes = self.met() == By::Bytes;
+        let by_bytes = self.matched_by() == By::Bytes;
         (self.score, self.tie().containment(), by_bytes, *self)
     }
 
@@ -157,7 +157,7 @@ impl HalfLink {
             return Discount::default();
         }
         let raw = Fraction::from_millionths(self.tie().containment());
-        Counts::told(raw, Fraction::from_millionths(self.left), contents)
+        Counts::in_words(raw, Fraction::from_millionths(self.left), contents)
     }
 
     pub(super) fn shared(&self) -> u64 {
@@ -311,7 +311,7 @@ impl Links {
 /// one's side.
 fn joined(halves: &[HalfLink], join: &dyn Fn(&[HalfLink]) -> Option<HalfLink>) -> Option<HalfLink> {
     match halves {
-        [only] if matches!(only.met(), By::Bytes | By::Text) => Some(*only),
+        [only] if matches!(only.matched_by(), By::Bytes | By::Text) => Some(*only),
         [first, ..] if first.from <= first.to => join(halves),
         _ => {
             let swapped: Vec<HalfLink> = halves.iter().map(|half| half.swapped()).collect();

@@ -187,8 +187,8 @@ fn asked(
     errors: &mut Vec<SoftError>,
 ) -> Result<About, AskError> {
     let row = snapshot.file_at(path.as_path())?;
-    let member = row.is_some_and(|row| scoped.files.iter().any(|member| member.file == row.id));
-    if !member {
+    let is_scoped = row.is_some_and(|row| scoped.files.iter().any(|file| file.file == row.id));
+    if !is_scoped {
         errors.push(SoftError {
             path: path.clone(),
             kind: SoftErrorKind::NotFound,

@@ -131,7 +131,7 @@ impl LinkTerms {
         let mut best: Option<HalfLink> = None;
         let mut parts = [None, None];
         for half in halves {
-            match half.met() {
+            match half.matched_by() {
                 By::Whole(at) => parts[at] = Some(half.measures()),
                 By::Bytes | By::Text => {
                     if best.is_none_or(|best| half.worth() > best.worth()) {
@@ -151,7 +151,7 @@ impl LinkTerms {
                 let same = matched.relation == Some(Relation::SameText);
                 self.link_of(ends, matched.sizes, &matched.measures, same, || None)
             })
-            .map(|half| half.by(By::Text));
+            .map(|half| half.with_match(By::Text));
         match (best, whole) {
             (Some(best), Some(whole)) if whole.worth() > best.worth() => Some(whole),
             (Some(best), _) => Some(best),
@@ -256,7 +256,7 @@ impl Solver<'_> {
                 }
                 for &other in &owners[at + 1..] {
                     let measures = Measures::identical(size);
-                    self.meet((sinks, &mut sink), (one, other), |ends| {
+                    self.keep((sinks, &mut sink), (one, other), |ends| {
                         is_same_text(one.1, other.1, size)
                             .then(|| {
                                 self.terms
@@ -274,14 +274,14 @@ impl Solver<'_> {
 
     /// Keeps what a pair of contents comes to for two files that they stand for. `link`: the link
     /// between these ends, and the measures.
-    fn meet(
+    fn keep(
         &self,
         (sinks, sink): (&Sinks, &mut Option<Sink>),
         (one, other): ((u32, Rendition), (u32, Rendition)),
         link: impl FnOnce((u32, u32)) -> Option<(HalfLink, Measures)>,
     ) -> Result<(), AskError> {
         let ends = (one.0, other.0);
-        if !self.table.is_meeting(one, other) {
+        if !self.table.is_compared(one, other) {
             return Ok(());
         }
         let Some((link, measures)) = link(ends) else {
@@ -289,11 +289,11 @@ impl Solver<'_> {
         };
         let link = if one.1.is_whole() {
             let at = usize::from(one.1 == Rendition::WholeBytes);
-            HalfLink::new(ends, &measures, 0, None).by(By::Whole(at))
+            HalfLink::new(ends, &measures, 0, None).with_match(By::Whole(at))
         } else {
             match layer(one.1, other.1) {
                 Layer::Bytes => link,
-                Layer::Text => link.by(By::Text),
+                Layer::Text => link.with_match(By::Text),
             }
         };
         self.push((sinks, sink), link)
@@ -355,7 +355,7 @@ impl Solver<'_> {
         let (a, b) = places;
         let own = |place| (place, Rendition::Own);
         let plain = self.table.is_plain(a) && self.table.is_plain(b);
-        if !plain || !self.table.is_meeting(own(a), own(b)) {
+        if !plain || !self.table.is_compared(own(a), own(b)) {
             return self.stand_ins((sinks, sink), places, pair, common);
         }
         if self.terms.could_be(pair, common)
@@ -381,7 +381,7 @@ impl Solver<'_> {
                 if !could_be && !is_whole {
                     continue;
                 }
-                self.meet((sinks, &mut *sink), (one, other), |ends| {
+                self.keep((sinks, &mut *sink), (one, other), |ends| {
                     if is_whole {
                         let (of_a, of_b) = (
                             (&pair.0.sketch(), pair.0.kind),

@@ -47,7 +47,7 @@ struct TableRow {
 }
 
 impl Table {
-    /// The contents of the members, and what stands for these.
+    /// The contents of the scoped files, and what stands for these.
     pub(super) fn of(
         snapshot: &Snapshot,
         scoped: &ScopedFiles,
@@ -55,7 +55,7 @@ impl Table {
     ) -> Result<Self, ReadError> {
         let mut holders: Vec<(ContentId, u32)> = (0u32..)
             .zip(&scoped.files)
-            .map(|(at, member)| (member.content, at))
+            .map(|(at, file)| (file.content, at))
             .collect();
         holders.sort_unstable();
         let mut table = Self::default();
@@ -158,10 +158,10 @@ impl Table {
         place < self.owners && !self.stand_ins.contains_key(&place)
     }
 
-    /// Whether two ways in which files can meet say something of them. Of two that have texts the
-    /// bytes around those do not: headers of two mails on one list, fonts of two PDFs, styles of
+    /// Whether two files are compared by these renditions. Of two that have texts the bytes around
+    /// those say nothing: headers of two mails on one list, fonts of two PDFs, styles of
     /// two documents are alike whatever these say.
-    pub(super) fn is_meeting(&self, one: (u32, Rendition), other: (u32, Rendition)) -> bool {
+    pub(super) fn is_compared(&self, one: (u32, Rendition), other: (u32, Rendition)) -> bool {
         let wrapped =
             |end: (u32, Rendition)| end.1 == Rendition::Own && self.speaking.contains(&end.0);
         one.0 != other.0 && one.1.meets(other.1) && !(wrapped(one) && wrapped(other))

@@ -183,7 +183,7 @@ impl Counts {
         let rarity = raw.and_then(|raw| Some((raw, self.rarity(a, b)?)));
         rarity.map_or_else(Discount::default, |(raw, rarity)| {
             let left = Fraction::from(rarity.discounted(raw));
-            Self::told(Fraction::from(raw), left, rarity.contents)
+            Self::in_words(Fraction::from(raw), left, rarity.contents)
         })
     }
 
@@ -196,7 +196,7 @@ impl Counts {
     }
 
     /// A discount in words.
-    pub(crate) fn told(raw: Fraction, left: Fraction, contents: u32) -> Discount {
+    pub(crate) fn in_words(raw: Fraction, left: Fraction, contents: u32) -> Discount {
         if raw == left {
             return Discount::default();
         }
@@ -345,7 +345,7 @@ fn hits(
     Ok(counted)
 }
 
-/// Boilerplate as the index counts it (all contents), or among the members of a question.
+/// Boilerplate as the index counts it (all contents), or among the scoped files of a question.
 pub(crate) struct KnownBoilerplate<'a> {
     snapshot: &'a Snapshot,
     scoped: Option<&'a ScopedFiles>,
@@ -376,7 +376,7 @@ impl<'a> KnownBoilerplate<'a> {
     }
 
     fn look(&self, kind: PostingKind, key: u64) -> Result<bool, ReadError> {
-        // What few contents have, few members have.
+        // What few contents have, few scoped files have.
         if !self.snapshot.is_boilerplate(kind, key)? {
             return Ok(false);
         }

@@ -109,12 +109,12 @@ pub(crate) fn way(path: &Path) -> (&Path, Option<&[u8]>) {
 /// What is known of each part while parts come.
 #[derive(Clone, Copy)]
 enum Heard<'n> {
-    /// It is what is asked about, or stands for that.
-    Stands,
+    /// It is what is asked about, or a rendition of that.
+    Wanted,
     /// These names lead on from it.
-    Leads(&'n [u8]),
+    LeadsOn(&'n [u8]),
     /// Something else.
-    Beside,
+    Unrelated,
 }
 
 /// Keeps what is asked about of the parts of a file.
@@ -207,32 +207,32 @@ impl Sink for Listener<'_> {
         self.bytes.clear();
         self.under_way = None;
         let above = match part.parent {
-            None => self.names.map_or(Heard::Stands, Heard::Leads),
+            None => self.names.map_or(Heard::Wanted, Heard::LeadsOn),
             Some(parent) => {
                 let above = self.parts.get(parent as usize);
-                above.copied().unwrap_or(Heard::Beside)
+                above.copied().unwrap_or(Heard::Unrelated)
             }
         };
         let heard = match (above, part.role) {
-            (Heard::Stands, Role::Text | Role::Unpacked) => {
+            (Heard::Wanted, Role::Text | Role::Unpacked) => {
                 self.under_way = Some(if part.role == Role::Text {
                     KeptPart::Text
                 } else {
                     KeptPart::Unpacked
                 });
-                Heard::Stands
+                Heard::Wanted
             }
-            (Heard::Leads(names), Role::Unpacked) => Heard::Leads(names),
-            (Heard::Leads(names), Role::Member) => match names.strip_prefix(&part.name[..]) {
+            (Heard::LeadsOn(names), Role::Unpacked) => Heard::LeadsOn(names),
+            (Heard::LeadsOn(names), Role::Member) => match names.strip_prefix(&part.name[..]) {
                 // Of several of one name the first that is there.
                 Some([]) if self.own.is_none() => {
                     self.under_way = Some(KeptPart::Own);
-                    Heard::Stands
+                    Heard::Wanted
                 }
-                Some([INTO, rest @ ..]) => Heard::Leads(rest),
-                _ => Heard::Beside,
+                Some([INTO, rest @ ..]) => Heard::LeadsOn(rest),
+                _ => Heard::Unrelated,
             },
-            _ => Heard::Beside,
+            _ => Heard::Unrelated,
         };
         self.parts.push(heard);
     }
@@ -266,7 +266,7 @@ impl Sink for Listener<'_> {
         if let Some(last) = self.parts.last_mut() {
             // What is in it is of nothing that can be shown.
             *last = match *last {
-                Heard::Stands => Heard::Beside,
+                Heard::Wanted => Heard::Unrelated,
                 other => other,
             };
         }

@@ -43,8 +43,8 @@ pub(super) struct Batch {
 pub(super) struct Taken {
     /// In order.
     pub(super) changes: Vec<Change>,
-    /// To tell of the links once they are applied.
-    pub(super) told: Vec<Committed>,
+    /// What the observer hears of the links once they are applied.
+    pub(super) linked: Vec<Committed>,
     /// Contents that come with them.
     pub(super) contents: Vec<ContentDigest>,
     /// Chunks and fingerprints of those.
@@ -133,7 +133,7 @@ impl Batch {
             ..
         } = std::mem::take(self);
         let mut changes = Vec::with_capacity(links.len() + stats.len() + others.len());
-        let mut told = Vec::with_capacity(links.len());
+        let mut linked = Vec::with_capacity(links.len());
         for Link {
             path,
             file,
@@ -142,7 +142,7 @@ impl Batch {
             ..
         } in pushed_along_first(links)
         {
-            told.push(Committed {
+            linked.push(Committed {
                 path: path.clone(),
                 file,
                 content,
@@ -154,7 +154,7 @@ impl Batch {
         changes.extend(others);
         Taken {
             changes,
-            told,
+            linked,
             contents,
             postings,
         }

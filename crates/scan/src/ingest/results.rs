@@ -10,17 +10,17 @@ use resemble_index::{
 
 use super::pool::{Done, Job};
 use super::report::IngestError;
-use super::run::{PATIENCE, Run, TELL};
+use super::run::{PATIENCE, PROGRESS_INTERVAL, Run};
 use crate::read::{Content, FileRead, ReadFailure, age};
 
 impl Run<'_> {
     /// Hands a file to the readers.
     pub(super) fn read(&mut self, job: Job) -> Result<(), IngestError> {
         while self.pool.is_full() && !self.should_stop() {
-            if let Some(done) = self.pool.take(TELL) {
+            if let Some(done) = self.pool.take(PROGRESS_INTERVAL) {
                 self.done(done)?;
             }
-            self.tell();
+            self.report_progress();
         }
         if self.report.stopped {
             return Ok(());
@@ -36,16 +36,16 @@ impl Run<'_> {
         while let Some(done) = self.pool.take_ready() {
             self.done(done)?;
         }
-        self.tell();
+        self.report_progress();
         if self.batch.is_full() || self.last_commit.elapsed() >= PATIENCE {
             self.commit()?;
         }
         Ok(())
     }
 
-    pub(super) fn tell(&mut self) {
-        if self.last_told.elapsed() >= TELL {
-            self.last_told = Instant::now();
+    pub(super) fn report_progress(&mut self) {
+        if self.last_progress.elapsed() >= PROGRESS_INTERVAL {
+            self.last_progress = Instant::now();
             self.report.progress.pending = self.pool.under_way() as u64;
             self.observer.progress(&self.report.progress);
         }
@@ -55,10 +55,10 @@ impl Run<'_> {
     pub(super) fn drain(&mut self) -> Result<(), IngestError> {
         while self.pool.under_way() > 0 {
             self.should_stop();
-            if let Some(done) = self.pool.take(TELL) {
+            if let Some(done) = self.pool.take(PROGRESS_INTERVAL) {
                 self.done(done)?;
             }
-            self.tell();
+            self.report_progress();
             if self.batch.is_full() {
                 self.commit()?;
             }

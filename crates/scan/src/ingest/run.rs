@@ -26,8 +26,8 @@ const ROUNDS: u32 = 4;
 /// A batch is applied at the latest after this.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Progress is told at most this often.
-pub(super) const TELL: Duration = Duration::from_millis(200);
+/// Progress is reported at most this often.
+pub(super) const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// From this many new postings on, merging them at the end pays.
 const BULK: u64 = 200_000;
@@ -80,7 +80,7 @@ pub(super) struct Run<'a> {
     /// Postings written.
     postings: u64,
     pub(super) last_commit: Instant,
-    pub(super) last_told: Instant,
+    pub(super) last_progress: Instant,
 }
 
 impl<'a> Run<'a> {
@@ -114,7 +114,7 @@ impl<'a> Run<'a> {
             new_dirs: Vec::new(),
             postings: 0,
             last_commit: Instant::now(),
-            last_told: Instant::now(),
+            last_progress: Instant::now(),
         })
     }
 
@@ -125,7 +125,7 @@ impl<'a> Run<'a> {
             self.pool.stop.set();
         }
         while self.pool.under_way() > 0 {
-            self.pool.take(TELL);
+            self.pool.take(PROGRESS_INTERVAL);
         }
         self.pool.known.set_snapshot(None);
         result?;
@@ -527,19 +527,19 @@ impl<'a> Run<'a> {
         self.pool.known.landed(taken.contents.iter());
         let gone: HashSet<PathBuf> = applied.gone.into_iter().collect();
         let links = taken
-            .told
+            .linked
             .into_iter()
-            .filter(|told| !gone.contains(&told.path));
+            .filter(|link| !gone.contains(&link.path));
         let files = applied.contents.into_iter().map(|file| Committed {
             path: file.path,
             file: file.file,
             content: file.content,
             was: file.was,
         });
-        let told: Vec<Committed> = links.chain(files).collect();
+        let committed: Vec<Committed> = links.chain(files).collect();
         self.again.extend(gone);
-        if !told.is_empty() {
-            self.observer.committed(&told);
+        if !committed.is_empty() {
+            self.observer.committed(&committed);
         }
         for (job, read, digest) in std::mem::take(&mut self.waiting) {
             match self.snapshot.content_by_digest(&digest)? {

@@ -1,8 +1,7 @@
 //! The scan against the definition, on every platform.
 
 use super::{
-    BLOCK, Criteria, Divisor, Hit, Roller, RollingPlatform, SEGMENT, Scanner, WINDOW, hash_window,
-    table,
+    BLOCK, Criteria, Divisor, Hit, RollingPlatform, SEGMENT, Scanner, WINDOW, hash_window, table,
 };
 use crate::ids::Fingerprint;
 use crate::params::{ChunkParams, Params};
@@ -92,22 +91,6 @@ fn windows_of_equal_bytes_are_no_samples_and_match_none_of_the_papers_divisors()
         let hash = hash_window(&[byte; WINDOW]);
         assert_eq!(criteria.sample(hash), None, "byte {byte}");
         assert_eq!(criteria.divisor(hash), None, "byte {byte}");
-    }
-}
-
-#[test]
-fn rolling_is_the_definition() {
-    let bytes = bytes(5000, 1);
-    let mut roller = Roller::new(bytes[..WINDOW].try_into().unwrap());
-    for (i, window) in bytes.windows(WINDOW).enumerate() {
-        assert_eq!(
-            roller.hash(),
-            hash_window(window.try_into().unwrap()),
-            "window {i}"
-        );
-        if let Some(&entering) = bytes.get(i + WINDOW) {
-            roller.roll(bytes[i], entering);
-        }
     }
 }
 

@@ -157,15 +157,17 @@ proptest! {
         in_a in proptest::collection::btree_set(0u8..8, 1..8),
         in_b in proptest::collection::btree_set(0u8..8, 1..8),
     ) {
-        let list = |set: &std::collections::BTreeSet<u8>| content(&set.iter().copied().collect::<Vec<_>>());
+        let list = |set: &std::collections::BTreeSet<u8>| {
+            content(&set.iter().copied().collect::<Vec<_>>())
+        };
         let found = rarity(&sketch(&list(&in_a)), &sketch(&list(&in_b)), &table(&counts), 1000);
         let shared: Vec<u32> = in_a
             .intersection(&in_b)
             .map(|&name| counts[usize::from(name)])
             .filter(|&count| count <= 1000)
             .collect();
-        let mean = shared.iter().map(|&count| weight(count, 1000)).sum::<f64>() / shared.len().max(1) as f64;
-        let mean = if shared.is_empty() { 1.0 } else { mean };
+        let sum: f64 = shared.iter().map(|&count| weight(count, 1000)).sum();
+        let mean = if shared.is_empty() { 1.0 } else { sum / shared.len() as f64 };
         prop_assert!((found.weight - mean).abs() < 1e-9, "{} {mean}", found.weight);
     }
 }

@@ -30,7 +30,7 @@ pub(super) enum PairLook {
         at: SystemTime,
     },
     /// To be read one by one: large and unequal, with holes, or changing.
-    Apart,
+    OneByOne,
 }
 
 /// Reads pairs with the same buffers.
@@ -59,7 +59,7 @@ impl PairReader {
         let size = a.1.size;
         let sparse = |stat: &Stat| stat.allocated < stat.size;
         if size > SMALL && (sparse(&a.1) || sparse(&b.1)) {
-            return Ok(PairLook::Apart);
+            return Ok(PairLook::OneByOne);
         }
         let pair = if size <= SMALL {
             self.small([a, b], size as usize, digester, at)?
@@ -68,7 +68,7 @@ impl PairReader {
         };
         for (file, before) in [a, b] {
             if !Stat::of(file.as_fd())?.unchanged_since(before) {
-                return Ok(PairLook::Apart);
+                return Ok(PairLook::OneByOne);
             }
         }
         Ok(pair)
@@ -85,7 +85,7 @@ impl PairReader {
             let filled = fill(file, buffer, size, 0)?;
             self.bytes += filled as u64;
             if filled < size {
-                return Ok(PairLook::Apart);
+                return Ok(PairLook::OneByOne);
             }
         }
         let [a, b] = [&self.buffers[0][..size], &self.buffers[1][..size]];
@@ -116,11 +116,11 @@ impl PairReader {
                 let filled = fill(file, buffer, piece, done)?;
                 self.bytes += filled as u64;
                 if filled < piece {
-                    return Ok(PairLook::Apart);
+                    return Ok(PairLook::OneByOne);
                 }
             }
             if self.buffers[0][..piece] != self.buffers[1][..piece] {
-                return Ok(PairLook::Apart);
+                return Ok(PairLook::OneByOne);
             }
             digester.update(&self.buffers[0][..piece]);
             done += piece as u64;

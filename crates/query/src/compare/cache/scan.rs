@@ -46,7 +46,7 @@ const FILES: usize = 64;
 const BYTES: u64 = 8 << 20;
 
 /// Between two reports of progress.
-const TELL: Duration = Duration::from_millis(200);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 /// What a look found.
 pub(super) struct Scanned {
@@ -79,7 +79,7 @@ pub(super) fn scan(
                 scope.spawn(move || Worker::new(shared, params, number as u32).work())
             })
             .collect();
-        while shared.wait(TELL) {
+        while shared.wait(PROGRESS_INTERVAL) {
             observer.progress(&shared.progress());
         }
         workers

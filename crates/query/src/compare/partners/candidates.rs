@@ -62,8 +62,8 @@ impl PartnerQuestion<'_> {
         let wanted = WantedKeys::new(pairs);
         let buckets = Buckets::new(contents, self.limit);
         // Everything goes by.
-        let states = in_parallel(contents, Passing::default, |content, state| {
-            let Passing { keys, found, seen } = state;
+        let states = in_parallel(contents, ThreadNotes::default, |content, state| {
+            let ThreadNotes { keys, found, seen } = state;
             let from = found.len();
             let size = self.keys(content as u32, keys)?;
             for &key in &*keys {
@@ -95,7 +95,7 @@ impl PartnerQuestion<'_> {
             of_a: subjects.partition_point(|subject| subject.of_a) as u32,
             least: self.least_shares(),
         };
-        for Passing {
+        for ThreadNotes {
             found: keys, seen, ..
         } in &states
         {
@@ -249,7 +249,7 @@ impl Shape {
 
 /// What a thread notes while everything goes by.
 #[derive(Default)]
-struct Passing {
+struct ThreadNotes {
     keys: Vec<u64>,
     /// Places of wanted keys, content by content.
     found: Vec<u32>,

@@ -384,7 +384,7 @@ impl<'s, 'a> Worker<'s, 'a> {
                 [0, 1].map(|side| (self.keep(&digests[side]), at))
             }
             // A failure of one of them: each tells its own.
-            Ok(PairLook::Apart) | Err(_) => {
+            Ok(PairLook::OneByOne) | Err(_) => {
                 self.read_one(files[0].0, files[0].1, Ok(a));
                 self.read_one(files[1].0, files[1].1, Ok(b));
                 return;
