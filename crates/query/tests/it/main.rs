@@ -1,5 +1,6 @@
 //! Questions and scans over real trees, on a disk and in an index.
 
+mod catalogue_files;
 mod catalogues;
 mod compare;
 mod convergence;
@@ -15,6 +16,7 @@ mod scene;
 mod stopped;
 mod templates;
 mod truth;
+mod why;
 mod words;
 
 /// A test file that is not named above would never run.

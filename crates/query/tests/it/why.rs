@@ -1,0 +1,418 @@
+//! What is said of two files is true of their bytes.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use proptest::prelude::*;
+use resemble_core::printable::is_printable;
+
+use resemble_core::similarity::runs;
+use resemble_core::{Relation, Score};
+use resemble_query::why::{BlockKind, Comparison, Placing, Row, RowSide, Stretch, ViewOptions};
+
+fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (0..len)
+        .map(|_| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        })
+        .collect()
+}
+
+/// Lines that occur nowhere else.
+fn text(seed: u64, lines: usize) -> String {
+    let mut text = String::new();
+    for n in noise(seed, lines * 4).chunks(4) {
+        let number = u32::from_le_bytes([n[0], n[1], n[2], n[3]]);
+        writeln!(
+            text,
+            "{number:08x} line of a text, about fifty bytes {number:08x}"
+        )
+        .unwrap();
+    }
+    text
+}
+
+fn compared(a: impl AsRef<[u8]>, b: impl AsRef<[u8]>) -> Comparison {
+    Comparison::of_bytes(a.as_ref().to_vec(), b.as_ref().to_vec())
+}
+
+#[test]
+fn identical_bytes_are_one_range() {
+    let text = b"a line that is here\n".repeat(40);
+    let shared = compared(&text, &text).shared;
+    assert!(shared.identical && shared.exact);
+    assert_eq!(shared.ranges.len(), 1);
+    assert_eq!(shared.ranges[0].lines_a, Some((1, 40)));
+    assert_eq!((shared.differs_a, shared.differs_b), (vec![], vec![]));
+}
+
+#[test]
+fn an_edit_is_what_differs() {
+    let a = text(1, 20);
+    let at = 500 + a[500..].find("line").unwrap();
+    let mut b = a.clone();
+    b.replace_range(at..at + 3, "twelve bytes");
+    let shared = compared(&a, &b).shared;
+    assert_eq!(shared.relation, Some(Relation::Near));
+    let stretch = |range: Range<u64>, line| Stretch {
+        range,
+        lines: Some((line, line)),
+    };
+    let line = a[..at].matches('\n').count() as u64 + 1;
+    let (from, to) = (at as u64, at as u64 + 3);
+    assert_eq!(shared.differs_a, [stretch(from..to, line)]);
+    assert_eq!(shared.differs_b, [stretch(from..to + 9, line)]);
+    assert!(shared.ranges.iter().all(|r| r.placing == Placing::InOrder));
+}
+
+#[test]
+fn a_block_that_went_elsewhere_has_moved() {
+    let (one, two, three) = (text(1, 30), text(2, 10), text(3, 30));
+    let a = format!("{one}{two}{three}");
+    let b = format!("{one}{three}{two}");
+    let comparison = compared(&a, &b);
+    let placings: Vec<Placing> = comparison.shared.ranges.iter().map(|r| r.placing).collect();
+    assert_eq!(
+        placings,
+        [Placing::InOrder, Placing::Moved, Placing::InOrder]
+    );
+    assert_eq!(comparison.shared.differing_bytes(), (0, 0));
+    let kinds: Vec<_> = comparison
+        .blocks()
+        .iter()
+        .map(|block| (block.kind, block.a.is_some(), block.b.is_some()))
+        .collect();
+    let shared = BlockKind::Shared;
+    assert_eq!(
+        kinds,
+        [
+            (shared(1), true, true),
+            (shared(2), true, false),
+            (shared(3), true, true),
+            (shared(2), false, true),
+        ]
+    );
+    let (listed, left) = comparison.listed(10);
+    assert_eq!(left, 0);
+    assert_eq!(listed.len(), 4);
+    assert!(listed[1].contains("moved: b lines 61-70"), "{listed:?}");
+}
+
+#[test]
+fn what_one_file_has_twice_is_again() {
+    let (one, two) = (text(1, 10), text(2, 10));
+    let twice = format!("{one}{two}{one}");
+    let once = format!("{one}{two}");
+    let shared = compared(&twice, &once).shared;
+    let placings: Vec<Placing> = shared.ranges.iter().map(|r| r.placing).collect();
+    assert_eq!(placings, [Placing::InOrder, Placing::Again]);
+    let shared = compared(&once, &twice).shared;
+    assert_eq!(shared.ranges.len(), 1);
+    assert_eq!(shared.repeats.len(), 1);
+    assert_eq!(shared.repeats[0].a, 0..one.len() as u64);
+    assert_eq!(shared.differing_bytes(), (0, 0));
+}
+
+/// A line that occurs often is matched where it stands, not with the first of its kind.
+#[test]
+fn common_text_stays_in_its_place() {
+    let common = format!("{}\n", "=".repeat(70));
+    let piece = |seed| format!("{}{common}", text(seed, 3));
+    let a: String = (0..20).map(piece).collect();
+    let b: String = (0..20)
+        .map(|n| if n % 2 == 0 { piece(n) } else { piece(n + 100) })
+        .collect();
+    let shared = compared(&a, &b).shared;
+    for range in &shared.ranges {
+        // Digits that happen to be equal may lengthen a run elsewhere.
+        assert!(
+            range.placing == Placing::InOrder || range.bytes() < 20,
+            "{range:?}"
+        );
+    }
+}
+
+/// A file that has some of the other's blocks in another order, changed, twice, or not at all.
+fn related() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
+    let piece = (0..6usize, 0..500usize, 1..300usize);
+    let pieces = || proptest::collection::vec(piece.clone(), 0..9);
+    (pieces(), pieces(), any::<u64>(), 1..80usize).prop_map(|(a, b, seed, period)| {
+        let one = noise(seed, 900);
+        let lines = text(seed, 20).into_bytes();
+        let mut own = seed;
+        let mut build = |pieces: Vec<(usize, usize, usize)>| -> Vec<u8> {
+            let mut data = Vec::new();
+            for (kind, from, len) in pieces {
+                own = own.wrapping_add(1);
+                match kind {
+                    0 => data.extend_from_slice(&one[from..from + len]),
+                    1 | 2 => data.extend_from_slice(&lines[from..from + len]),
+                    3 => data.extend((0..len).map(|i| one[i % period])),
+                    4 => data.extend(std::iter::repeat_n(b'\n', len)),
+                    _ => data.extend(noise(own, len)),
+                }
+            }
+            data
+        };
+        (build(a), build(b))
+    })
+}
+
+/// The same bytes as ranges that do not overlap.
+fn union(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut end = 0;
+    for range in &mut ranges {
+        range.start = range.start.max(end);
+        range.end = range.end.max(range.start);
+        end = range.end;
+    }
+    ranges
+}
+
+fn is_tiled(mut ranges: Vec<Range<u64>>, size: usize) -> bool {
+    ranges.retain(|range| !range.is_empty());
+    ranges.sort_by_key(|range| range.start);
+    let mut end = 0;
+    for range in &ranges {
+        if range.start != end {
+            return false;
+        }
+        end = range.end;
+    }
+    end == size as u64
+}
+
+fn slice<'d>(data: &'d [u8], range: &Range<u64>) -> &'d [u8] {
+    &data[range.start as usize..range.end as usize]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn ranges_are_equal_and_leave_out_what_differs((a, b) in related()) {
+        let shared = compared(&a, &b).shared;
+        let all = shared.ranges.iter().chain(&shared.repeats);
+        for range in all {
+            prop_assert_eq!(slice(&a, &range.a), slice(&b, &range.b));
+        }
+        // a is tiled by ranges and what differs; b by ranges, which may overlap, repeats and what
+        // differs.
+        let of_a = shared.ranges.iter().map(|r| r.a.clone());
+        let of_a = of_a.chain(shared.differs_a.iter().map(|s| s.range.clone())).collect();
+        prop_assert!(is_tiled(of_a, a.len()));
+        let ranges = union(shared.ranges.iter().map(|r| r.b.clone()).collect());
+        let of_b = ranges.into_iter().chain(shared.repeats.iter().map(|r| r.b.clone()));
+        let of_b = of_b.chain(shared.differs_b.iter().map(|s| s.range.clone())).collect();
+        prop_assert!(is_tiled(of_b, b.len()));
+        // What differs is what the containments lack.
+        let (in_a, in_b) = runs::cover(&a, &b);
+        let (only_a, only_b) = shared.differing_bytes();
+        let lacking = |score: Score, size: usize| {
+            ((1.0 - score.get()) * size as f64).round() as u64
+        };
+        if !a.is_empty() && !b.is_empty() && !shared.identical {
+            prop_assert_eq!(only_a, lacking(in_a, a.len()));
+            prop_assert_eq!(only_b, lacking(in_b, b.len()));
+        }
+        // In order means in order.
+        let in_order = shared.ranges.iter().filter(|r| r.placing == Placing::InOrder);
+        let mut last = None;
+        for range in in_order {
+            prop_assert!(last < Some((range.b.start, range.b.end)));
+            last = Some((range.b.start, range.b.end));
+        }
+    }
+
+    #[test]
+    fn blocks_tile_both_files((a, b) in related()) {
+        let comparison = compared(&a, &b);
+        let blocks = comparison.blocks();
+        let of_a: Vec<_> = blocks.iter().filter_map(|block| block.a.clone()).collect();
+        let of_b: Vec<_> = blocks.iter().filter_map(|block| block.b.clone()).collect();
+        prop_assert!(of_a.is_sorted_by_key(|range| range.start));
+        prop_assert!(of_b.is_sorted_by_key(|range| range.start));
+        prop_assert!(is_tiled(of_a, a.len()));
+        prop_assert!(is_tiled(of_b, b.len()));
+        for block in &blocks {
+            match (block.kind, &block.a, &block.b) {
+                (BlockKind::Shared(_), Some(in_a), Some(in_b)) => {
+                    prop_assert_eq!(slice(&a, in_a), slice(&b, in_b));
+                }
+                (BlockKind::Shared(_), Some(in_a), None) => {
+                    let elsewhere = block.elsewhere.clone().unwrap();
+                    prop_assert_eq!(slice(&a, in_a), slice(&b, &elsewhere));
+                }
+                (BlockKind::Shared(_), None, Some(in_b)) => {
+                    let elsewhere = block.elsewhere.clone().unwrap();
+                    prop_assert_eq!(slice(&a, &elsewhere), slice(&b, in_b));
+                }
+                (BlockKind::OnlyA, Some(_), None) | (BlockKind::OnlyB, None, Some(_)) => {}
+                other => prop_assert!(false, "{:?}", other),
+            }
+        }
+        // Whatever differs is only in one file; so are pieces too short to be seen elsewhere.
+        let only = |kind| -> u64 {
+            blocks
+                .iter()
+                .filter(|block| block.kind == kind)
+                .filter_map(|block| block.a.as_ref().or(block.b.as_ref()))
+                .map(|range| range.end - range.start)
+                .sum()
+        };
+        let (only_a, only_b) = comparison.shared.differing_bytes();
+        prop_assert!(only(BlockKind::OnlyA) >= only_a);
+        prop_assert!(only(BlockKind::OnlyB) >= only_b);
+    }
+
+    /// Every line of both texts is shown once or counted in a fold, in order.
+    #[test]
+    fn a_view_leaves_nothing_out(
+        (a, b) in related(),
+        context in 0..4usize,
+        gap in 1..30usize,
+        rows in prop_oneof![Just(10_000), 1..12usize],
+        is_text in any::<bool>(),
+    ) {
+        let prepare = |mut data: Vec<u8>| {
+            data.iter_mut().filter(|byte| is_text && **byte == 0).for_each(|byte| *byte = b' ');
+            data
+        };
+        let (a, b) = (prepare(a), prepare(b));
+        let comparison = compared(&a, &b);
+        let view = comparison.view(&ViewOptions { context, gap, rows, line: 40, hex: 8 });
+        prop_assert!(view.rows.len() <= rows);
+        let lines = |data: &[u8]| {
+            let newlines = data.iter().filter(|&&byte| byte == b'\n').count() as u64;
+            newlines + u64::from(data.last().is_some_and(|&last| last != b'\n'))
+        };
+        let sides = |pick: fn(&Row) -> &Option<RowSide>| -> Vec<RowSide> {
+            view.rows.iter().filter_map(|row| pick(row).clone()).collect()
+        };
+        for (data, sides, rest) in [
+            (&a, sides(|row| &row.left), view.rest.map(|rest| (rest.lines_a, rest.bytes_a))),
+            (&b, sides(|row| &row.right), view.rest.map(|rest| (rest.lines_b, rest.bytes_b))),
+        ] {
+            // The number that comes next.
+            let mut next = u64::from(view.text);
+            for side in &sides {
+                match side {
+                    RowSide::Line(line) => {
+                        prop_assert_eq!(line.number, next);
+                        let shown = line.spans.iter().flat_map(|span| span.text.chars());
+                        let mut shown = shown.filter(|&c| c != '\t');
+                        prop_assert!(shown.all(is_printable));
+                        next += if view.text { 1 } else {
+                            let text = &line.spans[0].text;
+                            let hex = text.split("  ").next().unwrap().chars();
+                            (hex.filter(|&c| c != ' ').count() / 2) as u64
+                        };
+                    }
+                    RowSide::Fold(fold) => next += if view.text { fold.lines } else { fold.bytes },
+                }
+            }
+            let all = if view.text { lines(data) + 1 } else { data.len() as u64 };
+            let rest = rest.map_or(0, |(lines, bytes)| if view.text { lines } else { bytes });
+            // Lines of the rest are counted by their newlines.
+            let is_all = next + rest == all || view.text && next + rest + 1 == all;
+            prop_assert!(is_all, "{} {} {}", next, rest, all);
+        }
+        for row in view.rows.iter().filter(|row| row.equal) {
+            prop_assert!(row.left.is_some() && row.right.is_some());
+        }
+    }
+}
+
+#[test]
+fn long_equal_stretches_are_folded() {
+    let a = text(1, 100);
+    let b = a.replacen("line", "WORD", 51).replacen("WORD", "line", 50);
+    let view = compared(&a, &b).view(&ViewOptions::default());
+    let folds: Vec<String> = view
+        .rows
+        .iter()
+        .filter_map(|row| match &row.left {
+            Some(RowSide::Fold(fold)) => Some(fold.to_string()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(folds, ["… 47 lines equal …", "… 46 lines equal …"]);
+    assert_eq!(view.rows.len(), 2 + 3 + 1 + 3);
+    let changed = &view.rows[4];
+    assert!(!changed.equal, "{changed:?}");
+    let Some(RowSide::Line(line)) = &changed.left else {
+        panic!("{changed:?}");
+    };
+    let texts: Vec<(Option<u32>, &str)> = line
+        .spans
+        .iter()
+        .map(|span| (span.run, &*span.text))
+        .collect();
+    assert_eq!(texts[1], (None, "line"));
+    assert_eq!(
+        texts.iter().map(|(run, _)| *run).collect::<Vec<_>>(),
+        [Some(1), None, Some(2)]
+    );
+}
+
+#[test]
+fn a_character_differs_if_any_byte_of_it_does() {
+    // ä and ö have their first byte in common, é and e nothing.
+    let (one, two) = ("x".repeat(70), "y".repeat(70));
+    let a = format!("{one}ä{two}\n");
+    let b = format!("{one}ö{two}\n");
+    let view = compared(&a, &b).view(&ViewOptions::default());
+    let Some(RowSide::Line(line)) = &view.rows[0].left else {
+        panic!("{view:?}");
+    };
+    let texts: Vec<&str> = line.spans.iter().map(|span| &*span.text).collect();
+    assert_eq!(texts, [&*one, "ä", &*two]);
+}
+
+#[test]
+fn long_lines_lose_their_middle() {
+    let a = format!("{}END\n", "z".repeat(50_000));
+    let b = format!("{}\n", "z".repeat(50_000));
+    let view = compared(&a, &b).view(&ViewOptions::default());
+    let Some(RowSide::Line(line)) = &view.rows[0].left else {
+        panic!("{view:?}");
+    };
+    let shown: String = line.spans.iter().map(|span| &*span.text).collect();
+    assert!(shown.len() < 1000, "{}", shown.len());
+    assert!(shown.contains("… 49,400 bytes …"), "{shown}");
+    assert!(shown.ends_with("END"), "{shown}");
+}
+
+#[test]
+fn matches_show_shared_text_only() {
+    let (one, two) = (text(1, 4), text(2, 5));
+    let a = format!("only here\n{one}in a\n{two}");
+    let b = format!("{two}{one}");
+    let view = compared(&a, &b).matches(&ViewOptions::default());
+    let numbers: Vec<(u64, u64)> = view
+        .rows
+        .iter()
+        .filter_map(|row| match (&row.left, &row.right) {
+            (Some(RowSide::Line(left)), Some(RowSide::Line(right))) => {
+                Some((left.number, right.number))
+            }
+            _ => None,
+        })
+        .collect();
+    // The newline before each block is shared with the one before it in the other file, or is not.
+    assert!(
+        numbers.ends_with(&[(7, 1), (8, 2), (9, 3), (10, 4), (11, 5)]),
+        "{numbers:?}"
+    );
+    assert!(numbers.contains(&(2, 6)), "{numbers:?}");
+    let shown = format!("{view:?}");
+    assert!(
+        !shown.contains("only here") && !shown.contains("in a\""),
+        "{shown}"
+    );
+}
