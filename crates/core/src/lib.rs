@@ -14,6 +14,7 @@
 //! The measures and their words are those of `docs/design.md`, section "Words".
 #![forbid(unsafe_op_in_unsafe_fn)]
 
+pub mod bits;
 pub mod chunk;
 pub mod cluster;
 mod code;

@@ -24,9 +24,7 @@ mod templates;
 mod text;
 
 pub use chunks::shared_chunk_bytes;
-pub use estimate::{
-    estimate, estimate_prepared, estimate_prepared_texts, estimate_texts, estimate_words,
-};
+pub use estimate::{estimate, estimate_prepared, estimate_texts};
 pub use interval::{interval, wilson};
 pub use prepared::Prepared;
 pub use templates::{Template, Templates};

@@ -4,6 +4,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use resemble_core::bits::BitSet;
+
 use crate::codec::Malformed;
 use crate::codec::rows::{FsNumber, StoredFile};
 use crate::codec::varint::Reader;
@@ -164,51 +166,6 @@ impl FileSums {
     }
 }
 
-/// A set of content ids, one bit each.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Dead {
-    words: Vec<u64>,
-    count: usize,
-}
-
-impl Dead {
-    pub(crate) fn contains(&self, content: u32) -> bool {
-        let word = self.words.get(content as usize / 64).copied().unwrap_or(0);
-        word >> (content % 64) & 1 == 1
-    }
-
-    pub(crate) fn insert(&mut self, content: u32) {
-        let index = content as usize / 64;
-        if index >= self.words.len() {
-            self.words.resize(index + 1, 0);
-        }
-        let bit = 1 << (content % 64);
-        self.count += usize::from(self.words[index] & bit == 0);
-        self.words[index] |= bit;
-    }
-
-    pub(crate) fn remove(&mut self, content: u32) {
-        if let Some(word) = self.words.get_mut(content as usize / 64) {
-            let bit = 1 << (content % 64);
-            self.count -= usize::from(*word & bit != 0);
-            *word &= !bit;
-        }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.count
-    }
-
-    /// Ascending.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.words.iter().enumerate().flat_map(|(index, &word)| {
-            (0..64)
-                .filter(move |bit| word >> bit & 1 == 1)
-                .map(move |bit| index as u32 * 64 + bit)
-        })
-    }
-}
-
 /// Keys that more contents have than the limit, with their exact counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Boilerplate {
@@ -271,7 +228,7 @@ impl FileSystems {
 pub(crate) struct Sets {
     pub(crate) file_systems: Arc<FileSystems>,
     /// Contents whose rows are gone but whose postings are still in a segment.
-    pub(crate) dead: Arc<Dead>,
+    pub(crate) dead: Arc<BitSet>,
     pub(crate) boilerplate: Arc<Boilerplate>,
     pub(crate) file_sums: FileSums,
 }
@@ -284,7 +241,7 @@ impl Sets {
             let (number, id) = row?;
             file_systems.add(FsNumber(number.value()), FsId(id.value().to_owned()));
         }
-        let mut dead = Dead::default();
+        let mut dead = BitSet::default();
         let counters = counters(txn)?;
         let next = counters.next_content;
         for row in txn.open_table(schema::DEAD_CONTENTS)?.iter()? {
@@ -341,28 +298,6 @@ pub(crate) fn changed_keys(old: &HashMap<u64, u32>, new: &HashMap<u64, u32>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-    use std::collections::BTreeSet;
-
-    proptest! {
-        #[test]
-        fn dead_is_a_set(steps in prop::collection::vec((any::<bool>(), 0u32..300), 0..200)) {
-            let mut dead = Dead::default();
-            let mut model = BTreeSet::new();
-            for (add, id) in steps {
-                if add {
-                    dead.insert(id);
-                    model.insert(id);
-                } else {
-                    dead.remove(id);
-                    model.remove(&id);
-                }
-                prop_assert_eq!(dead.contains(id), model.contains(&id));
-            }
-            prop_assert_eq!(dead.len(), model.len());
-            prop_assert!(dead.iter().eq(model.into_iter()));
-        }
-    }
 
     #[test]
     fn counters_come_back() {

@@ -216,9 +216,7 @@ impl Check<'_> {
             let content = ContentId(id);
             let given = id < inner.counters.next_content;
             self.expect(given, || format!("content id {id} was never given out"));
-            self.expect(!inner.sets.dead.contains(id), || {
-                format!("content {id} is dead")
-            });
+            self.expect(!inner.sets.dead.has(id), || format!("content {id} is dead"));
             let files = inner.content_files.range((id, 0)..=(id, u32::MAX))?.count();
             let uses = (id, 0, 0)..=(id, u32::MAX, u32::MAX);
             let uses = inner.part_of.range(uses)?.count();

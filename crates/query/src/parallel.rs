@@ -39,6 +39,19 @@ pub fn on_threads<S: Send, E: Send>(
     })
 }
 
+/// Does two things at the same time, the second on a thread of its own. A panic goes on in the
+/// caller.
+pub(crate) fn both<A, B: Send>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + Send) -> (A, B) {
+    std::thread::scope(|scope| {
+        let b = scope.spawn(b);
+        let a = a();
+        match b.join() {
+            Ok(b) => (a, b),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
 /// Calls `work` once for each of `0..count`, in no order, with a state of each thread's own, and
 /// returns the states. The first failure ends it.
 ///

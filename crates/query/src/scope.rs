@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use resemble_core::bits::BitSet;
 use resemble_core::similarity::too_small;
 use resemble_core::{ByteLen, ContentId, FileId};
 use resemble_index::{Entry, FileState, ReadError, Snapshot};
@@ -169,7 +170,7 @@ impl ScopedFiles {
             if row.is_some_and(|row| row.parts > 0) {
                 for part in snapshot.parts(content)? {
                     if let Some(content) = part.content {
-                        self.by_content.hold(content);
+                        self.by_content.held.insert(content.0);
                     }
                 }
             }
@@ -184,7 +185,7 @@ impl ScopedFiles {
 
     /// Whether a file of the scope holds this content.
     pub fn has(&self, content: ContentId) -> bool {
-        self.by_content.has(content)
+        self.by_content.held.has(content.0)
     }
 
     /// The files of the scope that hold this content, in path order.
@@ -215,9 +216,8 @@ impl ScopedFiles {
 struct ByContent {
     /// Ascending; the files by their places in the order of paths.
     holders: Vec<(ContentId, u32)>,
-    /// One bit for each content up to the last. Nomination asks for every posting it meets whether
-    /// the content is one of these.
-    held: Vec<u64>,
+    /// Nomination asks for every posting that it finds whether the content is one of these.
+    held: BitSet,
 }
 
 impl ByContent {
@@ -225,29 +225,15 @@ impl ByContent {
         let places = files.iter().zip(0..);
         let mut holders: Vec<_> = places.map(|(scoped, at)| (scoped.content, at)).collect();
         holders.sort_unstable();
-        let words = holders.last().map_or(0, |last| last.0.0 as usize / 64 + 1);
-        let mut held = vec![0; words];
+        let mut held = BitSet::default();
         for (content, _) in &holders {
-            held[content.0 as usize / 64] |= 1 << (content.0 % 64);
+            held.insert(content.0);
         }
         Self { holders, held }
     }
 
-    fn hold(&mut self, content: ContentId) {
-        let word = content.0 as usize / 64;
-        if word >= self.held.len() {
-            self.held.resize(word + 1, 0);
-        }
-        self.held[word] |= 1 << (content.0 % 64);
-    }
-
-    fn has(&self, content: ContentId) -> bool {
-        let word = self.held.get(content.0 as usize / 64);
-        word.is_some_and(|word| word >> (content.0 % 64) & 1 == 1)
-    }
-
     fn holders(&self, content: ContentId) -> &[(ContentId, u32)] {
-        if !self.has(content) {
+        if !self.held.has(content.0) {
             return &[];
         }
         let from = self.holders.partition_point(|&(other, _)| other < content);

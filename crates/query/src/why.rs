@@ -47,6 +47,7 @@ use resemble_scan::parts::PartReader;
 use crate::ask::AskError;
 use crate::find::read_now;
 use crate::judge::estimate::estimate;
+use crate::parallel::both;
 use crate::prove::exact::exact_measures;
 use crate::prove::extracted::{extract, way};
 use crate::prove::read::{LARGEST_READ, bytes_of};
@@ -335,12 +336,11 @@ fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
         (whole(sizes.0), Vec::new(), Measures::identical(sizes.0))
     } else {
         // Three passes over both that need nothing of each other.
-        std::thread::scope(|scope| {
-            let of_b = scope.spawn(|| runs::common_runs(b, a));
-            let measures = scope.spawn(|| exact_measures(a, b));
-            let of_a = runs::common_runs(a, b);
-            (of_a, joined(of_b), joined(measures))
-        })
+        let (of_a, (of_b, measures)) = both(
+            || runs::common_runs(a, b),
+            || both(|| runs::common_runs(b, a), || exact_measures(a, b)),
+        );
+        (of_a, of_b, measures)
     };
     FoundRuns {
         of_a,
@@ -352,13 +352,6 @@ fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
         measures,
     }
     .placed(Some((a, b)))
-}
-
-/// What a thread computed; a panic of it goes on here.
-fn joined<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
-    thread
-        .join()
-        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// The one run of equal files.

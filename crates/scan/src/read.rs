@@ -568,6 +568,21 @@ pub fn read_fully_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::
     Ok(filled)
 }
 
+/// The bytes of a file from `at` on, at most `most`, in a buffer that is used again; fewer only
+/// where the file ends.
+pub fn fill<'b>(
+    file: &OwnedFd,
+    buffer: &'b mut Vec<u8>,
+    most: usize,
+    at: u64,
+) -> rustix::io::Result<&'b [u8]> {
+    if buffer.len() < most {
+        buffer.resize(most, 0);
+    }
+    let filled = read_fully_at(file, &mut buffer[..most], at)?;
+    Ok(&buffer[..filled])
+}
+
 /// The first bytes of an open file, at most `most` of them.
 pub fn read_prefix(file: &OwnedFd, most: usize) -> rustix::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();

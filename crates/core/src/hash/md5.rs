@@ -7,8 +7,8 @@
 //! the platform.
 //!
 //! * `lanes` gives the messages to lanes, and a lane that is done its next one.
-//! * `avx2` (8 lanes a vector) and `avx512` (16) take all lanes some blocks further; `constants`
-//!   has the numbers they share.
+//! * `avx2` (8 lanes a vector) and `avx512` (16) take all lanes some blocks further; `kernel` has
+//!   the steps and `constants` the numbers that they share.
 //! * `portable` is the crate `md-5`: the fallback, the choice for two or three messages, and
 //!   what the tests compare the others with.
 //!
@@ -21,6 +21,8 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod constants;
+#[cfg(target_arch = "x86_64")]
+mod kernel;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
 mod portable;

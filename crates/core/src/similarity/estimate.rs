@@ -23,7 +23,7 @@ use crate::similarity::chunks::Layout;
 use crate::similarity::gaps::{Evidence, Fit};
 use crate::similarity::pattern::Pattern;
 use crate::similarity::prepared::Prepared;
-use crate::similarity::{Boilerplate, Measures, Sketch, WINDOW, too_small};
+use crate::similarity::{Boilerplate, Measures, Sketch, Unit, WINDOW, too_small};
 
 /// Fewest common fingerprints that are evidence without a common chunk.
 const LEAST_SHARED: u64 = 2;
@@ -34,33 +34,28 @@ const WORD: f64 = 6.0;
 /// Estimates the measures of a pair; the resemblance is that of the sets of 64-byte windows.
 pub fn estimate(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -> Measures {
     let (a, b) = (Prepared::of(a, boilerplate), Prepared::of(b, boilerplate));
-    estimate_prepared(&a, &b, boilerplate)
+    estimate_prepared(&a, &b, None, boilerplate)
 }
 
 /// As [`estimate`], of two texts: the resemblance is that of the sets of word-5-shingles.
 pub fn estimate_texts(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -> Measures {
     let (a, b) = (Prepared::of(a, boilerplate), Prepared::of(b, boilerplate));
-    estimate_prepared_texts(&a, &b, boilerplate)
+    estimate_prepared(&a, &b, Some(Unit::Bytes), boilerplate)
 }
 
-/// As [`estimate_texts`], with the containments of the sets of word-5-shingles as well.
-pub fn estimate_words(a: &Sketch<'_>, b: &Sketch<'_>, boilerplate: &dyn Boilerplate) -> Measures {
-    let (a, b) = (Prepared::of(a, boilerplate), Prepared::of(b, boilerplate));
-    PreparedPair::of(&a, &b, boilerplate).measures(ResemblanceUnit::Words, super::Unit::Words)
-}
-
-/// [`estimate`] of contents that were made ready with the same boilerplate.
-pub fn estimate_prepared(a: &Prepared, b: &Prepared, boilerplate: &dyn Boilerplate) -> Measures {
-    PreparedPair::of(a, b, boilerplate).measures(ResemblanceUnit::Windows, super::Unit::Bytes)
-}
-
-/// [`estimate_texts`] of contents that were made ready with the same boilerplate.
-pub fn estimate_prepared_texts(
+/// The measures of contents that were made ready with the same boilerplate. `texts`: both are
+/// texts, and their containments are shares of this.
+pub fn estimate_prepared(
     a: &Prepared,
     b: &Prepared,
+    texts: Option<Unit>,
     boilerplate: &dyn Boilerplate,
 ) -> Measures {
-    PreparedPair::of(a, b, boilerplate).measures(ResemblanceUnit::Words, super::Unit::Bytes)
+    let pair = PreparedPair::of(a, b, boilerplate);
+    match texts {
+        None => pair.measures(ResemblanceUnit::Windows, Unit::Bytes),
+        Some(unit) => pair.measures(ResemblanceUnit::Words, unit),
+    }
 }
 
 /// What was sampled.
@@ -116,7 +111,7 @@ impl PreparedPair {
         }
     }
 
-    fn measures(&self, unit: ResemblanceUnit, containments: super::Unit) -> Measures {
+    fn measures(&self, unit: ResemblanceUnit, containments: Unit) -> Measures {
         let Self { proven, a, b } = self;
         let shared_bytes = proven.unwrap_or(ByteLen::ZERO);
         if too_small(a.size) || too_small(b.size) {
@@ -150,8 +145,8 @@ impl PreparedPair {
             }
         };
         let containment = |shares: Shares| match containments {
-            super::Unit::Bytes => Score::new(shares.bytes),
-            super::Unit::Words => Score::new(shares.words),
+            Unit::Bytes => Score::new(shares.bytes),
+            Unit::Words => Score::new(shares.words),
         };
         Measures {
             a_in_b: of_a.map(containment),

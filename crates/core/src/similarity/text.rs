@@ -20,6 +20,10 @@ use crate::params::Params;
 use crate::similarity::{Unit, discount, wilson};
 use crate::words::{Folding, Short, Sink, Tokenizer};
 
+mod slots;
+
+use slots::Slots;
+
 /// Characters of rare text that a run must come to; a character counts the less, the more texts
 /// have its shingle ([`discount::weight`]).
 pub const RARE: f64 = 32.0;
@@ -323,9 +327,8 @@ impl Proof {
 /// A text laid out for others to run along.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// Shingles and their entries, by open addressing.
-    slots: Vec<(u64, u32)>,
-    known: Known,
+    /// Shingles and the numbers of their entries, from 1.
+    slots: Slots,
     entries: Vec<TableEntry>,
     /// The next place of the same shingle; by place.
     next: Vec<u32>,
@@ -362,10 +365,7 @@ impl Table {
 
     /// Lays a text out in the place of the one before.
     pub fn lay(&mut self, a: &Text) {
-        let room = (2 * a.shingles.len()).next_power_of_two().max(16);
-        self.slots.clear();
-        self.slots.resize(room, (0, NONE));
-        self.known.clear(room);
+        self.slots.clear(a.shingles.len());
         self.entries.clear();
         self.next.clear();
         self.next.resize(a.shingles.len(), NONE);
@@ -373,13 +373,10 @@ impl Table {
         self.round = 0;
         self.raw.laid = false;
         for (place, &shingle) in a.shingles.iter().enumerate() {
-            self.known.add(shingle);
-            let at = self.slot(shingle);
-            let entry = self.slots[at].1;
-            if entry == NONE {
+            let Some(entry) = self.entry(shingle) else {
                 let contents = a.contents(place);
-                self.slots[at] = (shingle, self.entries.len() as u32);
                 self.of.push(self.entries.len() as u32);
+                self.slots.put(shingle, self.entries.len() as u32 + 1);
                 self.entries.push(TableEntry {
                     first: place as u32,
                     last: place as u32,
@@ -388,24 +385,19 @@ impl Table {
                     round: 0,
                     run: 0,
                 });
-            } else {
-                let known = &mut self.entries[entry as usize];
-                self.next[known.last as usize] = place as u32;
-                known.last = place as u32;
-                self.of.push(entry);
-            }
+                continue;
+            };
+            let known = &mut self.entries[entry as usize];
+            self.next[known.last as usize] = place as u32;
+            known.last = place as u32;
+            self.of.push(entry);
         }
     }
 
-    /// Where a shingle is, or would be.
+    /// The entry of a shingle, if it has one.
     #[inline]
-    fn slot(&self, shingle: u64) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut at = shingle as usize & mask;
-        while self.slots[at].1 != NONE && self.slots[at].0 != shingle {
-            at = (at + 1) & mask;
-        }
-        at
+    fn entry(&self, shingle: u64) -> Option<u32> {
+        self.slots.get(shingle).checked_sub(1)
     }
 
     /// Runs `b` along the text that was laid out, which is `a`. Of what is no evidence in this unit
@@ -418,21 +410,20 @@ impl Table {
         let mut in_b = Covered::default();
         let mut at = 0;
         while at < b.shingles.len() {
-            if !self.known.may_have(b.shingles[at]) {
+            let shingle = b.shingles[at];
+            let may_have = self.slots.may_have(shingle);
+            let Some(entry) = may_have.then(|| self.entry(shingle)).flatten() else {
                 at += 1;
                 continue;
-            }
-            let entry = self.slots[self.slot(b.shingles[at])].1;
-            if entry == NONE {
-                at += 1;
-                continue;
-            }
+            };
             let run = self.longest_run(entry, a, &b.shingles[at..]);
             let (from, to) = b.span(at, run);
             let length = to - from;
             let mut of_run = 0.0;
             for &shingle in &b.shingles[at..at + run] {
-                let entry = self.slots[self.slot(shingle)].1;
+                let Some(entry) = self.entry(shingle) else {
+                    continue;
+                };
                 let known = &mut self.entries[entry as usize];
                 of_run += f64::from(known.weight);
                 if known.round != self.round {
@@ -496,45 +487,12 @@ impl Table {
     }
 }
 
-/// Tells most of what is not in a table without a look into it: a bit for each of eight to sixteen
-/// values. (A table of a long text is larger than the fastest cache, and most shingles of another
-/// are not in it.)
-#[derive(Clone, Debug, Default)]
-struct Known(Vec<u64>);
-
-impl Known {
-    /// For a table of so many slots, a power of two of at least 16.
-    fn clear(&mut self, slots: usize) {
-        self.0.clear();
-        self.0.resize(slots / 16, 0);
-    }
-
-    #[inline]
-    fn bit(&self, shingle: u64) -> (usize, u64) {
-        let bit = (shingle >> 24) as usize;
-        ((bit / 64) & (self.0.len() - 1), 1 << (bit % 64))
-    }
-
-    #[inline]
-    fn add(&mut self, shingle: u64) {
-        let (word, bit) = self.bit(shingle);
-        self.0[word] |= bit;
-    }
-
-    #[inline]
-    fn may_have(&self, shingle: u64) -> bool {
-        let (word, bit) = self.bit(shingle);
-        self.0[word] & bit != 0
-    }
-}
-
 /// The raw shingles of the text that was laid out, laid out when they are first needed.
 #[derive(Clone, Debug, Default)]
 struct Set {
     laid: bool,
-    known: Known,
-    /// Shingles and the last comparison that met them; 0: a free slot.
-    slots: Vec<(u64, u32)>,
+    /// Shingles and the last comparison that met them.
+    slots: Slots,
     round: u32,
 }
 
@@ -544,38 +502,25 @@ impl Set {
     fn common(&mut self, a: &[u64], b: &[u64]) -> u32 {
         if !self.laid {
             self.laid = true;
-            self.slots.clear();
-            let room = (2 * a.len()).next_power_of_two().max(16);
-            self.slots.resize(room, (0, 0));
-            self.known.clear(room);
+            self.slots.clear(a.len());
             self.round = 1;
             for &shingle in a {
-                self.known.add(shingle);
-                let at = self.slot(shingle);
-                self.slots[at] = (shingle, 1);
+                self.slots.put(shingle, 1);
             }
         }
         self.round += 1;
         let mut shared = 0;
-        for &shingle in b.iter().filter(|&&shingle| self.known.may_have(shingle)) {
-            let at = self.slot(shingle);
-            let round = &mut self.slots[at].1;
+        for &shingle in b {
+            if !self.slots.may_have(shingle) {
+                continue;
+            }
+            let round = self.slots.get_mut(shingle);
             if *round != 0 && *round != self.round {
                 *round = self.round;
                 shared += 1;
             }
         }
         shared
-    }
-
-    #[inline]
-    fn slot(&self, shingle: u64) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut at = shingle as usize & mask;
-        while self.slots[at].1 != 0 && self.slots[at].0 != shingle {
-            at = (at + 1) & mask;
-        }
-        at
     }
 }
 
@@ -602,128 +547,4 @@ fn lower_end(part: f64, of: f64) -> f64 {
 }
 
 #[cfg(test)]
-#[allow(clippy::float_cmp)]
-mod tests {
-    use std::collections::HashSet;
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn counted(texts: &mut [Text]) {
-        let parts = (0..3).map(|part| ShingleCounts::of_part(texts.iter(), part, 3));
-        let counts = ShingleCounts::join(parts.collect::<Vec<_>>());
-        for text in texts {
-            text.count(&counts);
-        }
-    }
-
-    fn proof(a: &str, b: &str) -> Proof {
-        let mut texts = [a, b].map(|text| Text::of(text.as_bytes()));
-        counted(&mut texts);
-        let mut table = Table::new(1000);
-        table.lay(&texts[0]);
-        table.compare(&texts[0], &texts[1], Unit::Words)
-    }
-
-    /// Words that are like no others.
-    fn words(from: usize, count: usize) -> String {
-        let words = (from..from + count).map(|at| format!("w{:05}x ", at * 7919 % 99_991));
-        words.collect::<Vec<_>>().concat()
-    }
-
-    #[test]
-    fn a_text_in_another_is_covered_whole() {
-        let (part, rest) = (words(0, 100), words(5000, 300));
-        let found = proof(&part, &format!("{rest}{part}{rest}"));
-        assert_eq!(found.a_in_b, 1.0);
-        assert_eq!(found.longest, 800);
-        assert!((found.b_in_a - 100.0 / 700.0).abs() < 1e-9);
-        assert!(found.is_evidence(Unit::Bytes));
-    }
-
-    #[test]
-    fn a_phrase_is_no_evidence() {
-        let phrase = "permission is hereby granted free of charge ";
-        let found = proof(
-            &format!("{}{phrase}", words(0, 200)),
-            &format!("{phrase}{}", words(900, 200)),
-        );
-        assert_eq!(found.longest as usize, phrase.len());
-        assert_eq!((found.a_in_b, found.b_in_a), (0.0, 0.0));
-        assert!(!found.is_evidence(Unit::Bytes));
-    }
-
-    #[test]
-    fn what_many_have_is_no_evidence() {
-        let heading = words(7, 12);
-        let mut texts: Vec<Text> = (1..400)
-            .map(|at| Text::of(format!("{heading}{}", words(at * 300, 120)).as_bytes()))
-            .collect();
-        counted(&mut texts);
-        let mut table = Table::new(1000);
-        table.lay(&texts[0]);
-        let found = table.compare(&texts[0], &texts[1], Unit::Words);
-        assert!(found.longest >= 64 && found.rare < RARE, "{found:?}");
-        assert!(!found.is_evidence(Unit::Bytes));
-        assert!(found.kinship < 0.01, "{found:?}");
-    }
-
-    #[test]
-    fn no_words_and_few_words() {
-        assert_eq!(proof("", ""), Proof::default());
-        assert_eq!(proof(" .-", "a b c").resemblance, 0.0);
-        let same = proof("One, two", "one TWO");
-        assert_eq!((same.resemblance, same.longest), (1.0, 8));
-        assert!(!same.is_evidence(Unit::Bytes));
-    }
-
-    /// The distinct shingles of words on the raw bytes.
-    fn naive(text: &str) -> HashSet<Vec<String>> {
-        let words: Vec<String> = text
-            .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-            .filter(|word| !word.is_empty())
-            .map(str::to_ascii_lowercase)
-            .collect();
-        let width = Params::SHINGLE.min(words.len().max(1));
-        words.windows(width).map(<[String]>::to_vec).collect()
-    }
-
-    proptest! {
-        #[test]
-        fn resemblance_is_the_definition(
-            // Few words, so that shingles repeat; letters beyond ASCII, so that both forms differ.
-            a in "([a-cA-C_é]{1,3}[ .]){0,60}",
-            b in "([a-cA-C_é]{1,3}[ .]){0,60}",
-            common in "([a-c]{1,2} ){0,40}",
-        ) {
-            let (a, b) = (format!("{a}{common}"), format!("{common}{b}"));
-            let found = proof(&a, &b);
-            let (of_a, of_b) = (naive(&a), naive(&b));
-            let shared = of_a.intersection(&of_b).count() as f64;
-            let union = of_a.union(&of_b).count().max(1) as f64;
-            prop_assert!((found.resemblance - shared / union).abs() < 1e-12);
-            let words = (shared / of_a.len().max(1) as f64, shared / of_b.len().max(1) as f64);
-            prop_assert!((found.words.0 - words.0).abs() < 1e-12);
-            prop_assert!((found.words.1 - words.1).abs() < 1e-12);
-        }
-
-        #[test]
-        fn runs_of_distinct_words_are_all_found(
-            blocks in prop::collection::vec((0usize..6, 3usize..30), 1..6),
-        ) {
-            // b is made of pieces of a and of words of its own.
-            let a = words(0, 240);
-            let mut b = String::new();
-            let mut covered = 0;
-            for (number, &(at, length)) in blocks.iter().enumerate() {
-                b.push_str(&words(10_000 + 100 * number, 7));
-                b.push_str(&words(at * 40, length));
-                covered += if length >= 8 { length } else { 0 };
-            }
-            let found = proof(&a, &b);
-            let total = b.len() / 8;
-            prop_assert!((found.b_in_a - covered as f64 / total as f64).abs() < 1e-9);
-        }
-    }
-}
+mod tests;

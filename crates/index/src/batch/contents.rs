@@ -33,9 +33,7 @@ pub(super) struct Contents<'a> {
 
 struct Fresh {
     digest: Box<Digest>,
-    files: i64,
-    uses: i64,
-    seen: Seen,
+    gained: Gained,
 }
 
 /// What a batch did to a content: gains less losses.
@@ -106,9 +104,7 @@ impl<'a> Contents<'a> {
         self.fresh_by_digest.insert(digest.content, id);
         self.fresh.push(Fresh {
             digest,
-            files: 0,
-            uses: 0,
-            seen: Seen::default(),
+            gained: Gained::default(),
         });
         Ok(ContentId(id))
     }
@@ -154,26 +150,25 @@ impl<'a> Contents<'a> {
         Ok(())
     }
 
-    fn count(&mut self, content: ContentId, by: i64) {
+    /// What the batch does to a content, new or stored. (One that was never given out takes part
+    /// in nothing.)
+    fn gained(&mut self, content: ContentId) -> Option<&mut Gained> {
         match content.0.checked_sub(self.first_new) {
-            Some(index) => {
-                if let Some(fresh) = self.fresh.get_mut(index as usize) {
-                    fresh.files += by;
-                }
-            }
-            None => self.gained.entry(content.0).or_default().files += by,
+            Some(index) => Some(&mut self.fresh.get_mut(index as usize)?.gained),
+            None => Some(self.gained.entry(content.0).or_default()),
+        }
+    }
+
+    fn count(&mut self, content: ContentId, by: i64) {
+        if let Some(gained) = self.gained(content) {
+            gained.files += by;
         }
     }
 
     /// So many more places have the content as a part.
     pub(super) fn count_use(&mut self, content: ContentId, by: i64) {
-        match content.0.checked_sub(self.first_new) {
-            Some(index) => {
-                if let Some(fresh) = self.fresh.get_mut(index as usize) {
-                    fresh.uses += by;
-                }
-            }
-            None => self.gained.entry(content.0).or_default().uses += by,
+        if let Some(gained) = self.gained(content) {
+            gained.uses += by;
         }
     }
 
@@ -181,7 +176,9 @@ impl<'a> Contents<'a> {
     pub(super) fn seen(&self, content: ContentId) -> Result<Seen, Fault> {
         if let Some(index) = content.0.checked_sub(self.first_new) {
             let fresh = self.fresh.get(index as usize);
-            return Ok(fresh.map_or_else(Seen::default, |fresh| fresh.seen));
+            return Ok(fresh
+                .and_then(|fresh| fresh.gained.seen)
+                .unwrap_or_default());
         }
         if let Some(seen) = self.gained.get(&content.0).and_then(|gained| gained.seen) {
             return Ok(seen);
@@ -195,13 +192,8 @@ impl<'a> Contents<'a> {
     }
 
     pub(super) fn set_seen(&mut self, content: ContentId, seen: Seen) {
-        match content.0.checked_sub(self.first_new) {
-            Some(index) => {
-                if let Some(fresh) = self.fresh.get_mut(index as usize) {
-                    fresh.seen = seen;
-                }
-            }
-            None => self.gained.entry(content.0).or_default().seen = Some(seen),
+        if let Some(gained) = self.gained(content) {
+            gained.seen = Some(seen);
         }
     }
 
@@ -218,7 +210,7 @@ impl<'a> Contents<'a> {
         let fresh = self.fresh.iter().zip(self.first_new..);
         without.extend(
             fresh
-                .filter(|(fresh, _)| fresh.files == 0)
+                .filter(|(fresh, _)| fresh.gained.files == 0)
                 .map(|(_, id)| id),
         );
         for id in without {
@@ -290,12 +282,13 @@ impl<'a> Contents<'a> {
         let fresh: Vec<_> = std::mem::take(&mut self.fresh)
             .into_iter()
             .zip(first_new..)
-            .filter(|(fresh, _)| fresh.files > 0 || fresh.uses > 0)
+            .filter(|(fresh, _)| fresh.gained.files > 0 || fresh.gained.uses > 0)
             .collect();
         let mut bytes = Vec::new();
         let mut rows = self.rows.upper_bound_mut(Bound::<u32>::Unbounded)?;
         for (content, id) in &fresh {
-            let digest = &*content.digest;
+            let (digest, gained) = (&*content.digest, &content.gained);
+            let seen = gained.seen.unwrap_or_default();
             let row = StoredContent {
                 digest: digest.content,
                 size: digest.size,
@@ -305,11 +298,11 @@ impl<'a> Contents<'a> {
                 chunks: digest.chunks.0.iter().map(|run| run.count).sum(),
                 fingerprints: u32::try_from(digest.signature.fingerprints.len())
                     .unwrap_or(u32::MAX),
-                files: counted(content.files)?,
-                uses: counted(content.uses)?,
-                look: content.seen.look,
-                parts: content.seen.parts,
-                skipped: content.seen.skipped,
+                files: counted(gained.files)?,
+                uses: counted(gained.uses)?,
+                look: seen.look,
+                parts: seen.parts,
+                skipped: seen.skipped,
                 words: digest.words,
             };
             writing.counters.chunks += row.chunks;

@@ -41,7 +41,7 @@ impl New {
         let mut chunks = Vec::new();
         let mut fingerprints = Vec::new();
         for (id, digest) in fresh {
-            chunks.extend(chunk_keys(digest).map(|key| (key, id.0)));
+            chunks.extend(posted(&digest.chunks).map(|key| (key, id.0)));
             fingerprints.extend(
                 digest
                     .signature
@@ -72,11 +72,6 @@ impl New {
     }
 }
 
-/// The posting keys of a content's chunks, with repeats.
-fn chunk_keys(digest: &Digest) -> impl Iterator<Item = u64> + '_ {
-    posted(&digest.chunks)
-}
-
 /// The posting keys of a chunk list, with repeats: constant and very short chunks have none.
 pub(crate) fn posted(chunks: &resemble_core::ChunkList) -> impl Iterator<Item = u64> + '_ {
     chunks
@@ -97,12 +92,7 @@ pub(super) fn add(writing: &mut Writing<'_>, settled: Settled) -> Result<(), Ref
     drop(fresh);
     bury(writing, &killed)?;
     count(writing, &new, &killed)?;
-    let mut segments: Vec<Segment> = writing
-        .before
-        .segments()
-        .iter()
-        .map(|segment| segment.row)
-        .collect();
+    let mut segments = segments_before(writing);
     let mut sizes: Vec<u64> = segments.iter().map(Segment::postings).collect();
     if new.len() > 0 {
         sizes.push(new.len() as u64);
@@ -131,14 +121,9 @@ pub(super) fn add(writing: &mut Writing<'_>, settled: Settled) -> Result<(), Ref
 /// Merges everything into one segment, if there is anything to gain, and counts boilerplate if
 /// that is out of date.
 pub(crate) fn merge_all(writing: &mut Writing<'_>) -> Result<(), Refusal> {
-    let segments: Vec<Segment> = writing
-        .before
-        .segments()
-        .iter()
-        .map(|segment| segment.row)
-        .collect();
+    let segments = segments_before(writing);
     let uncounted = writing.counters.uncounted;
-    if segments.len() > 1 || (writing.sets.dead.len() > 0 && !segments.is_empty()) {
+    if segments.len() > 1 || (!writing.sets.dead.is_empty() && !segments.is_empty()) {
         let mut counts = Boilerplate::default();
         merge(writing, &segments, None, Some(&mut counts))?;
         if uncounted {
@@ -158,7 +143,7 @@ pub(crate) fn merge_does_anything(snapshot: &Snapshot) -> bool {
         counters,
         ..
     } = &*snapshot.inner;
-    counters.uncounted || segments.len() > 1 || (sets.dead.len() > 0 && !segments.is_empty())
+    counters.uncounted || segments.len() > 1 || (!sets.dead.is_empty() && !segments.is_empty())
 }
 
 /// Whether enough is dead or scattered for [`merge_all`] to be worth its writing.
@@ -175,6 +160,12 @@ pub(crate) fn merge_is_useful(snapshot: &Snapshot) -> Result<bool, Fault> {
     Ok(counters.uncounted
         || sets.dead.len() as u64 > contents.len()? / 4
         || (segments.len() > 4 && (total - largest) * 4 > largest))
+}
+
+/// The segments as the commit before left them.
+fn segments_before(writing: &Writing<'_>) -> Vec<Segment> {
+    let segments = writing.before.segments().iter();
+    segments.map(|segment| segment.row).collect()
 }
 
 /// Notes the killed contents as dead: their postings are still there.
@@ -247,7 +238,7 @@ fn merge(
 
 /// The dead of merged segments are no more.
 fn exhume(writing: &mut Writing<'_>, run: &[Segment]) -> Result<(), Refusal> {
-    if run.is_empty() || writing.sets.dead.len() == 0 {
+    if run.is_empty() || writing.sets.dead.is_empty() {
         return Ok(());
     }
     let gone: Vec<u32> = writing
@@ -372,7 +363,7 @@ fn count(writing: &mut Writing<'_>, new: &New, killed: &[ContentId]) -> Result<(
                 *count += more;
                 continue;
             }
-            let stored = lists.get(key, usize::MAX, |id| dead.contains(id))?;
+            let stored = lists.get(key, usize::MAX, |id| dead.has(id))?;
             let total = stored.map_or(0, <[_]>::len) as u32 + more;
             if total > writing.boilerplate_limit {
                 counts.insert(key, total);
@@ -414,12 +405,7 @@ fn forget(
 
 /// Counts every key of all segments and the batch.
 fn recount(writing: &mut Writing<'_>, new: Option<&New>) -> Result<(), Refusal> {
-    let segments: Vec<Segment> = writing
-        .before
-        .segments()
-        .iter()
-        .map(|segment| segment.row)
-        .collect();
+    let segments = segments_before(writing);
     let mut counts = Boilerplate::default();
     for kind in PostingKind::ALL {
         let mut merge = Merge::new(sources(writing, &segments, new, kind)?, &writing.sets.dead)?;

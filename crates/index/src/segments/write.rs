@@ -2,11 +2,12 @@
 
 use std::ops::Bound;
 
+use resemble_core::bits::BitSet;
+
 use super::block::{Builder, Posting};
 use super::read::Scan;
 use crate::fault::Fault;
 use crate::schema::{self, PostingKind};
-use crate::state::Dead;
 use crate::store::WriteTransaction;
 
 /// Where ascending postings come from.
@@ -30,11 +31,11 @@ impl Source<'_> {
 pub(crate) struct Merge<'a> {
     /// Each source with its next posting.
     heads: Vec<(Posting, Source<'a>)>,
-    dead: &'a Dead,
+    dead: &'a BitSet,
 }
 
 impl<'a> Merge<'a> {
-    pub(crate) fn new(sources: Vec<Source<'a>>, dead: &'a Dead) -> Result<Self, Fault> {
+    pub(crate) fn new(sources: Vec<Source<'a>>, dead: &'a BitSet) -> Result<Self, Fault> {
         let mut heads = Vec::with_capacity(sources.len());
         for mut source in sources {
             if let Some(head) = source.next()? {
@@ -56,7 +57,7 @@ impl<'a> Merge<'a> {
                 Some(next) => self.heads[index].0 = next,
                 None => drop(self.heads.swap_remove(index)),
             }
-            if !self.dead.contains(posting.1) {
+            if !self.dead.has(posting.1) {
                 return Ok(Some(posting));
             }
         }

@@ -55,7 +55,7 @@ impl Snapshot {
             if counted && boilerplate.get(&key).is_some_and(|&count| count > most) {
                 continue;
             }
-            let live = self.look(|| lists.get(key, most as usize, |id| dead.contains(id)))?;
+            let live = self.look(|| lists.get(key, most as usize, |id| dead.has(id)))?;
             if let Some(contents) = live
                 && !contents.is_empty()
             {

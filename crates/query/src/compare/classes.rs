@@ -163,14 +163,18 @@ impl<'a> Classes<'a> {
         !self.settled[side][at as usize]
     }
 
-    fn push(&mut self, row: ClassRow) {
-        self.rows.push(row);
+    /// The regular files of a side that have no row yet, each with its content.
+    fn open_files(&self, side: usize) -> Vec<(u32, u32)> {
+        let all = 0..self.settled[side].len() as u32;
+        let open = all.filter(|&at| self.is_open(side, at));
+        open.filter_map(|at| Some((at, self.content(side, at)?)))
+            .collect()
     }
 
     fn settle(&mut self, a: u32, b: u32, class: CompareClass, measures: Option<Measures>) {
         self.settled[0][a as usize] = true;
         self.settled[1][b as usize] = true;
-        self.push(ClassRow {
+        self.rows.push(ClassRow {
             class,
             a: Some(a),
             b: Some(b),
@@ -190,7 +194,7 @@ impl<'a> Classes<'a> {
     ) {
         self.settled[side][at as usize] = true;
         let (a, b) = if side == 0 { (at, other) } else { (other, at) };
-        self.push(ClassRow {
+        self.rows.push(ClassRow {
             class,
             a: Some(a),
             b: Some(b),
@@ -297,11 +301,8 @@ impl<'a> Classes<'a> {
         let mut open: [HashMap<u32, Vec<u32>>; 2] = Default::default();
         let mut contents: Vec<u32> = Vec::new();
         for (side, open) in open.iter_mut().enumerate() {
-            for at in 0..self.settled[side].len() as u32 {
-                if let Some(content) = self.content(side, at)
-                    && self.is_open(side, at)
-                    && self.holders[1 - side].has(content)
-                {
+            for (at, content) in self.open_files(side) {
+                if self.holders[1 - side].has(content) {
                     open.entry(content).or_default().push(at);
                     contents.push(content);
                 }
@@ -435,11 +436,7 @@ impl<'a> Classes<'a> {
 
     fn containers(&mut self) {
         for side in 0..2 {
-            for at in 0..self.settled[side].len() as u32 {
-                let Some(content) = self.content(side, at).filter(|_| self.is_open(side, at))
-                else {
-                    continue;
-                };
+            for (at, content) in self.open_files(side) {
                 let best = self.best_inside(side, at, content, Relation::MOSTLY);
                 if let Some((link, other)) = best {
                     let class = [CompareClass::Contained, CompareClass::Contains][side];
@@ -477,11 +474,7 @@ impl<'a> Classes<'a> {
 
     fn copies(&mut self) {
         for side in 0..2 {
-            for at in 0..self.settled[side].len() as u32 {
-                let Some(content) = self.content(side, at).filter(|_| self.is_open(side, at))
-                else {
-                    continue;
-                };
+            for (at, content) in self.open_files(side) {
                 if self.contains[side][at as usize] {
                     self.settled[side][at as usize] = true;
                     continue;
@@ -501,17 +494,15 @@ impl<'a> Classes<'a> {
 
     fn alone(&mut self) {
         for side in 0..2 {
-            for at in 0..self.settled[side].len() as u32 {
-                if self.content(side, at).is_some() && self.is_open(side, at) {
-                    self.push(ClassRow {
-                        class: [CompareClass::OnlyA, CompareClass::OnlyB][side],
-                        a: (side == 0).then_some(at),
-                        b: (side == 1).then_some(at),
-                        measures: None,
-                        copy: false,
-                        about_b: side == 1,
-                    });
-                }
+            for (at, _) in self.open_files(side) {
+                self.rows.push(ClassRow {
+                    class: [CompareClass::OnlyA, CompareClass::OnlyB][side],
+                    a: (side == 0).then_some(at),
+                    b: (side == 1).then_some(at),
+                    measures: None,
+                    copy: false,
+                    about_b: side == 1,
+                });
             }
         }
     }

@@ -15,6 +15,7 @@ use rustix::io::Errno;
 
 use super::sides::{Content, Entry, Numbering, Pieces, Side, Sides, What, inner_of};
 use crate::ask::AskError;
+use crate::parallel::both;
 use crate::scope::Rules;
 
 /// What an index keeps of contents, by their number in the comparison.
@@ -42,14 +43,10 @@ pub(super) fn sides<'a>(
     let (a, b) = (request.a.as_path(), request.b.as_path());
     let scope = &request.options.scope;
     // Two threads: a tree of a million files is a second of look-ups.
-    let (of_a, of_b) = std::thread::scope(|threads| {
-        let of_b = threads.spawn(|| listed(snapshot, b, inner_of(b, a).as_deref(), scope));
-        let of_a = listed(snapshot, a, inner_of(a, b).as_deref(), scope);
-        let of_b = of_b
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (of_a, of_b)
-    });
+    let (of_a, of_b) = both(
+        || listed(snapshot, a, inner_of(a, b).as_deref(), scope),
+        || listed(snapshot, b, inner_of(b, a).as_deref(), scope),
+    );
     let (mut of_a, of_b) = (of_a?, of_b?);
     let mut sides = Sides {
         skipped: of_a.skipped + of_b.skipped,

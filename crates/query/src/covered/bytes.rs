@@ -8,7 +8,7 @@ use resemble_core::{ContentDigest, StopFlag};
 use resemble_mounts::{FsClass, class_of};
 use resemble_proto::message::{SoftError, SoftErrorKind};
 use resemble_proto::path::PathText;
-use resemble_scan::read::{ReadFailure, data_at, open_regular, read_fully_at};
+use resemble_scan::read::{ReadFailure, data_at, fill, open_regular};
 use resemble_scan::walk::{Anchor, Stat};
 use rustix::fs::Advice;
 use rustix::io::Errno;
@@ -67,12 +67,12 @@ impl Verifier {
                 at = data.start;
                 continue;
             }
-            let piece = fill(&opened, &mut self.ours, at, data.end).ok()?;
-            if piece.is_empty() {
+            let bytes = piece(&opened, &mut self.ours, at, data.end).ok()?;
+            if bytes.is_empty() {
                 return None;
             }
-            hasher.update(piece);
-            at += piece.len() as u64;
+            hasher.update(bytes);
+            at += bytes.len() as u64;
         }
         let after = Stat::of(opened.as_fd()).ok()?;
         after.unchanged_since(&before).then(|| hasher.finish())
@@ -92,7 +92,7 @@ impl Verifier {
         };
         // Some file systems let one open what they will not let one read.
         if ours.1.size > 0
-            && let Err(errno) = fill(&ours.0, &mut self.ours, 0, 1)
+            && let Err(errno) = piece(&ours.0, &mut self.ours, 0, 1)
         {
             return unreadable(&file.path, ReadFailure::Errno(errno.raw_os_error()));
         }
@@ -189,8 +189,8 @@ impl Verifier {
                 at = next;
                 continue;
             }
-            let ours = fill(&ours.0, &mut self.ours, at, size)?;
-            let Ok(theirs) = fill(&theirs.0, &mut self.theirs, at, size) else {
+            let ours = piece(&ours.0, &mut self.ours, at, size)?;
+            let Ok(theirs) = piece(&theirs.0, &mut self.theirs, at, size) else {
                 return Ok(false);
             };
             if ours.is_empty() || ours != theirs {
@@ -211,20 +211,15 @@ fn stretch(file: &OwnedFd, stat: &Stat, at: u64) -> std::ops::Range<u64> {
     }
 }
 
-/// The bytes from `at` on, at most a piece and none at or after `end`; fewer only where the file
-/// ends.
-fn fill<'a>(
+/// The bytes from `at` on, at most a piece and none at or after `end`.
+fn piece<'b>(
     file: &OwnedFd,
-    buffer: &'a mut Vec<u8>,
+    buffer: &'b mut Vec<u8>,
     at: u64,
     end: u64,
-) -> rustix::io::Result<&'a [u8]> {
-    let room = usize::try_from(end - at).unwrap_or(PIECE).min(PIECE);
-    if buffer.len() < room {
-        buffer.resize(room, 0);
-    }
-    let filled = read_fully_at(file, &mut buffer[..room], at)?;
-    Ok(&buffer[..filled])
+) -> rustix::io::Result<&'b [u8]> {
+    let most = usize::try_from(end - at).unwrap_or(PIECE).min(PIECE);
+    fill(file, buffer, most, at)
 }
 
 fn unreadable(path: &Path, failure: ReadFailure) -> Verdict {

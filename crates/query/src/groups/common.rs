@@ -16,7 +16,7 @@ use resemble_core::cluster::UnionFind;
 use resemble_index::{PostingKind, Snapshot};
 
 use super::Room;
-use super::sort::{Merge, Record, Sorter};
+use super::sort::{Merge, Record, Sorter, put_words, take_words};
 use super::table::Table;
 use crate::ask::AskError;
 use crate::nominate::evidence::{CHUNK, Counts, Kept, chunk_keys, fingerprint_keys};
@@ -58,20 +58,12 @@ impl Record for Posting {
     const BYTES: usize = 12;
 
     fn put(&self, out: &mut [u8]) {
-        out[..4].copy_from_slice(&self.high.to_le_bytes());
-        out[4..8].copy_from_slice(&self.low.to_le_bytes());
-        out[8..].copy_from_slice(&self.place.to_le_bytes());
+        put_words(&[self.high, self.low, self.place], out);
     }
 
     fn take(bytes: &[u8]) -> Self {
-        let word = |at: usize| {
-            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-        };
-        Self {
-            high: word(0),
-            low: word(4),
-            place: word(8),
-        }
+        let [high, low, place] = take_words(bytes);
+        Self { high, low, place }
     }
 }
 

@@ -14,7 +14,7 @@ use resemble_proto::number::Fraction;
 
 use super::Room;
 use super::scratch::Scratch;
-use super::sort::{Merge, Record, SortedRun};
+use super::sort::{Merge, Record, SortedRun, put_words, take_words};
 use super::table::Table;
 use crate::ask::AskError;
 use crate::nominate::evidence::Counts;
@@ -180,25 +180,20 @@ impl Record for HalfLink {
             self.shared[0],
             self.shared[1],
         ];
-        for (word, out) in words.iter().zip(out.chunks_exact_mut(4)) {
-            out.copy_from_slice(&word.to_le_bytes());
-        }
+        put_words(&words, out);
     }
 
     fn take(bytes: &[u8]) -> Self {
-        let word = |at: usize| {
-            let at = 4 * at;
-            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
-        };
+        let [from, to, there, back, score, left, contents, low, high] = take_words(bytes);
         Self {
-            from: word(0),
-            to: word(1),
-            there: word(2),
-            back: word(3),
-            score: word(4),
-            left: word(5),
-            contents: word(6),
-            shared: [word(7), word(8)],
+            from,
+            to,
+            there,
+            back,
+            score,
+            left,
+            contents,
+            shared: [low, high],
         }
     }
 }

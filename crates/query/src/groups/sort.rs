@@ -30,6 +30,19 @@ pub trait Record: Copy + Ord + Send {
     }
 }
 
+/// Writes numbers one after the other, for [`Record::put`].
+pub fn put_words(words: &[u32], out: &mut [u8]) {
+    for (word, out) in words.iter().zip(out.as_chunks_mut().0) {
+        *out = word.to_le_bytes();
+    }
+}
+
+/// What [`put_words`] wrote; 0 for what is missing.
+pub fn take_words<const COUNT: usize>(bytes: &[u8]) -> [u32; COUNT] {
+    let words = bytes.as_chunks().0;
+    std::array::from_fn(|at| words.get(at).copied().map_or(0, u32::from_le_bytes))
+}
+
 /// Records of a run in memory where there is no bound.
 const UNBOUNDED_RUN: usize = 1 << 20;
 

@@ -3,44 +3,43 @@
 use resemble_core::similarity::{self, Boilerplate, Prepared, Sketch, Unit};
 use resemble_core::{ByteLen, ContentKind, Measures, Score};
 
-/// [`estimate`], in words if the unit is words and both are texts.
+/// The estimate that fits the kinds: shingles of words for two texts, windows for the rest.
+pub(crate) fn estimate(
+    a: (&Sketch<'_>, ContentKind),
+    b: (&Sketch<'_>, ContentKind),
+    boilerplate: &dyn Boilerplate,
+) -> Measures {
+    estimate_in(Unit::Bytes, a, b, boilerplate)
+}
+
+/// [`estimate`], with containments in this unit if both are texts.
 pub(crate) fn estimate_in(
     unit: Unit,
     (a, a_kind): (&Sketch<'_>, ContentKind),
     (b, b_kind): (&Sketch<'_>, ContentKind),
     boilerplate: &dyn Boilerplate,
 ) -> Measures {
-    if unit == Unit::Words && (a_kind, b_kind) == (ContentKind::Text, ContentKind::Text) {
-        similarity::estimate_words(a, b, boilerplate)
-    } else {
-        estimate((a, a_kind), (b, b_kind), boilerplate)
-    }
-}
-
-/// The estimate that fits the kinds: shingles of words for two texts, windows for the rest.
-pub(crate) fn estimate(
-    (a, a_kind): (&Sketch<'_>, ContentKind),
-    (b, b_kind): (&Sketch<'_>, ContentKind),
-    boilerplate: &dyn Boilerplate,
-) -> Measures {
-    if (a_kind, b_kind) == (ContentKind::Text, ContentKind::Text) {
-        similarity::estimate_texts(a, b, boilerplate)
-    } else {
-        similarity::estimate(a, b, boilerplate)
-    }
+    let (a, b) = (Prepared::of(a, boilerplate), Prepared::of(b, boilerplate));
+    prepared_in(unit, (&a, a_kind), (&b, b_kind), boilerplate)
 }
 
 /// [`estimate`] of contents that were made ready with the same boilerplate.
 pub(crate) fn estimate_prepared(
+    a: (&Prepared, ContentKind),
+    b: (&Prepared, ContentKind),
+    boilerplate: &dyn Boilerplate,
+) -> Measures {
+    prepared_in(Unit::Bytes, a, b, boilerplate)
+}
+
+fn prepared_in(
+    unit: Unit,
     (a, a_kind): (&Prepared, ContentKind),
     (b, b_kind): (&Prepared, ContentKind),
     boilerplate: &dyn Boilerplate,
 ) -> Measures {
-    if (a_kind, b_kind) == (ContentKind::Text, ContentKind::Text) {
-        similarity::estimate_prepared_texts(a, b, boilerplate)
-    } else {
-        similarity::estimate_prepared(a, b, boilerplate)
-    }
+    let texts = (a_kind, b_kind) == (ContentKind::Text, ContentKind::Text);
+    similarity::estimate_prepared(a, b, texts.then_some(unit), boilerplate)
 }
 
 /// Whether a pair shares at least so many bytes, proven or estimated.

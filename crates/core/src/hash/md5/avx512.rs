@@ -18,6 +18,7 @@ use core::arch::x86_64::{
 use crate::ids::ChunkHash;
 
 use super::constants::{BLOCK, SINES, word};
+use super::kernel::kernel;
 use super::lanes::{self, LaneState};
 use super::portable;
 
@@ -39,144 +40,56 @@ pub(super) fn md5_many(messages: &[&[u8]], out: &mut Vec<ChunkHash>) {
     }
 }
 
-/// Takes all lanes `blocks` blocks further.
-fn compress<const VECTORS: usize, const LANES: usize>(
-    state: &mut LaneState<LANES>,
-    inputs: &[&[u8]; LANES],
-    blocks: usize,
-) {
-    assert!(is_available(), "the kernel's instructions");
-    // SAFETY: the processor has the features that the function enables.
-    unsafe { compress_avx512::<VECTORS, LANES>(state, inputs, blocks) }
-}
-
 // Truth tables of the functions F, G, H, I: bit 4x+2y+z is the value at (x, y, z).
 const F: i32 = 0xca;
 const G: i32 = 0xe4;
 const H: i32 = 0x96;
 const I: i32 = 0x39;
 
-/// A word of the state, or of the blocks, of all lanes.
-type WordOfAvx512<const VECTORS: usize> = [__m512i; VECTORS];
+kernel!(
+    "avx512f",
+    __m512i,
+    zero = _mm512_setzero_si512,
+    add = _mm512_add_epi32,
+    load = _mm512_loadu_si512,
+    store = _mm512_storeu_si512
+);
 
-#[target_feature(enable = "avx512f")]
-fn compress_avx512<const VECTORS: usize, const LANES: usize>(
-    state: &mut LaneState<LANES>,
-    inputs: &[&[u8]; LANES],
-    blocks: usize,
-) {
-    const { assert!(LANES == VECTORS * WIDTH) };
-    assert!(
-        inputs.iter().all(|input| input.len() / BLOCK >= blocks),
-        "enough blocks"
-    );
-    let [mut a, mut b, mut c, mut d] = [0, 1, 2, 3].map(|i| load_word::<VECTORS>(&state[i]));
-    for block in 0..blocks {
-        let mut m = [[_mm512_setzero_si512(); VECTORS]; 16];
-        for (v, inputs) in inputs
-            .as_chunks::<WIDTH>()
-            .0
-            .iter()
-            .enumerate()
-            .take(VECTORS)
-        {
-            // SAFETY: each input has more than `block` blocks.
-            let columns = unsafe { columns(inputs, block) };
-            for (word, column) in m.iter_mut().zip(columns) {
-                word[v] = column;
-            }
-        }
-        let before = (a, b, c, d);
-        for i in (0..16).step_by(4) {
-            step::<VECTORS, F, 7>(&mut a, b, c, d, &m, i);
-            step::<VECTORS, F, 12>(&mut d, a, b, c, &m, i + 1);
-            step::<VECTORS, F, 17>(&mut c, d, a, b, &m, i + 2);
-            step::<VECTORS, F, 22>(&mut b, c, d, a, &m, i + 3);
-        }
-        for i in (16..32).step_by(4) {
-            step::<VECTORS, G, 5>(&mut a, b, c, d, &m, i);
-            step::<VECTORS, G, 9>(&mut d, a, b, c, &m, i + 1);
-            step::<VECTORS, G, 14>(&mut c, d, a, b, &m, i + 2);
-            step::<VECTORS, G, 20>(&mut b, c, d, a, &m, i + 3);
-        }
-        for i in (32..48).step_by(4) {
-            step::<VECTORS, H, 4>(&mut a, b, c, d, &m, i);
-            step::<VECTORS, H, 11>(&mut d, a, b, c, &m, i + 1);
-            step::<VECTORS, H, 16>(&mut c, d, a, b, &m, i + 2);
-            step::<VECTORS, H, 23>(&mut b, c, d, a, &m, i + 3);
-        }
-        for i in (48..64).step_by(4) {
-            step::<VECTORS, I, 6>(&mut a, b, c, d, &m, i);
-            step::<VECTORS, I, 10>(&mut d, a, b, c, &m, i + 1);
-            step::<VECTORS, I, 15>(&mut c, d, a, b, &m, i + 2);
-            step::<VECTORS, I, 21>(&mut b, c, d, a, &m, i + 3);
-        }
-        add(&mut a, before.0);
-        add(&mut b, before.1);
-        add(&mut c, before.2);
-        add(&mut d, before.3);
-    }
-    for (of_lanes, word) in state.iter_mut().zip([a, b, c, d]) {
-        for (lanes, vector) in of_lanes.as_chunks_mut::<WIDTH>().0.iter_mut().zip(word) {
-            // SAFETY: the array has the size of a vector; the store needs no alignment.
-            unsafe { _mm512_storeu_si512(lanes.as_mut_ptr().cast(), vector) };
-        }
-    }
-}
-
-/// a = b + ((a + FUNCTION(b, c, d) + word + sine) rotated by TURN), in all lanes.
+/// a = b + ((a + FUNCTION(b, c, d) + word + sine) rotated by LEFT), in all lanes.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn step<const VECTORS: usize, const FUNCTION: i32, const TURN: i32>(
-    a: &mut WordOfAvx512<VECTORS>,
-    b: WordOfAvx512<VECTORS>,
-    c: WordOfAvx512<VECTORS>,
-    d: WordOfAvx512<VECTORS>,
-    m: &[WordOfAvx512<VECTORS>; 16],
+fn step<const VECTORS: usize, const FUNCTION: i32, const LEFT: i32, const RIGHT: i32>(
+    a: &mut Word<VECTORS>,
+    b: Word<VECTORS>,
+    c: Word<VECTORS>,
+    d: Word<VECTORS>,
+    m: &[Word<VECTORS>; 16],
     i: usize,
 ) {
+    const { assert!(LEFT + RIGHT == 32) };
     let sine = _mm512_set1_epi32(SINES[i].cast_signed());
     for v in 0..VECTORS {
         let function = _mm512_ternarylogic_epi32::<FUNCTION>(b[v], c[v], d[v]);
         // The other three are there long before the function's value is.
         let sum = _mm512_add_epi32(_mm512_add_epi32(a[v], m[word(i)][v]), sine);
-        let sum = _mm512_rol_epi32::<TURN>(_mm512_add_epi32(sum, function));
+        let sum = _mm512_rol_epi32::<LEFT>(_mm512_add_epi32(sum, function));
         a[v] = _mm512_add_epi32(sum, b[v]);
     }
 }
 
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn add<const VECTORS: usize>(a: &mut WordOfAvx512<VECTORS>, b: WordOfAvx512<VECTORS>) {
-    for v in 0..VECTORS {
-        a[v] = _mm512_add_epi32(a[v], b[v]);
-    }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn load_word<const VECTORS: usize>(lanes: &[u32]) -> WordOfAvx512<VECTORS> {
-    let mut word = [_mm512_setzero_si512(); VECTORS];
-    for (vector, lanes) in word.iter_mut().zip(lanes.as_chunks::<WIDTH>().0) {
-        // SAFETY: the array has the size of a vector; the load needs no alignment.
-        *vector = unsafe { _mm512_loadu_si512(lanes.as_ptr().cast()) };
-    }
-    word
-}
-
-/// Word k of block number `block` of each input, for each k.
+/// Word k of block number `piece` of each input, for each k.
 ///
 /// # Safety
 ///
-/// Each input must have more than `block` blocks.
+/// Each input must have more than `piece` blocks.
 #[inline]
 #[target_feature(enable = "avx512f")]
-unsafe fn columns(inputs: &[&[u8]; WIDTH], block: usize) -> [__m512i; WIDTH] {
+unsafe fn columns(inputs: &[&[u8]; WIDTH], piece: usize) -> [__m512i; WIDTH] {
     let mut rows = [_mm512_setzero_si512(); WIDTH];
     for (row, input) in rows.iter_mut().zip(inputs) {
         // SAFETY: the input has that block, which has the size of a vector; the load needs no
         // alignment.
-        *row = unsafe { _mm512_loadu_si512(input.as_ptr().add(block * BLOCK).cast()) };
+        *row = unsafe { _mm512_loadu_si512(input.as_ptr().add(piece * BLOCK).cast()) };
     }
     // Four by four within the quarters of the vectors…
     let mut quarters = [[_mm512_setzero_si512(); 4]; 4];

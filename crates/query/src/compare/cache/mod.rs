@@ -43,6 +43,7 @@ use crate::ask::AskError;
 use crate::compare::sides::Pieces;
 use crate::compare::{Terms, of_sides};
 use crate::nominate::evidence::CHUNK;
+use crate::parallel::both;
 
 /// Where inventories are kept, and how large they may become.
 pub(crate) struct TreeCache<'a> {
@@ -76,17 +77,13 @@ impl TreeCache<'_> {
         let snapshot = self.index.snapshot()?;
         let names = Mutex::new(Names::default());
         let params = self.index.params();
-        let known = std::thread::scope(|threads| {
-            let b = threads.spawn(|| Inventory::load(&snapshot, params, roots[1], &names));
-            let a = Inventory::load(&snapshot, params, roots[0], &names);
-            let b = b
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            [a, b]
-        });
+        let known = both(
+            || Inventory::load(&snapshot, params, roots[0], &names),
+            || Inventory::load(&snapshot, params, roots[1], &names),
+        );
         let names = names.into_inner();
         drop(snapshot);
-        let answer = self.look(request, templates, &known, names, observer);
+        let answer = self.look(request, templates, &known.into(), names, observer);
         match answer {
             // A pool that is gone or damaged: the inventories are worth nothing.
             Err(Failure::Pool) => self

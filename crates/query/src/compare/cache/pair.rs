@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::SystemTime;
 
 use resemble_core::{Digest, Digester};
-use resemble_scan::read::{ReadFailure, read_fully_at};
+use resemble_scan::read::{ReadFailure, fill};
 use resemble_scan::walk::Stat;
 use rustix::fs::Advice;
 
@@ -82,7 +82,7 @@ impl PairReader {
         at: SystemTime,
     ) -> Result<PairLook, ReadFailure> {
         for (buffer, (file, _)) in self.buffers.iter_mut().zip(files) {
-            let filled = fill(file, buffer, size, 0)?;
+            let filled = fill(file, buffer, size, 0)?.len();
             self.bytes += filled as u64;
             if filled < size {
                 return Ok(PairLook::OneByOne);
@@ -113,7 +113,7 @@ impl PairReader {
         while done < size {
             let piece = usize::try_from(size - done).unwrap_or(PIECE).min(PIECE);
             for (buffer, (file, _)) in self.buffers.iter_mut().zip(files) {
-                let filled = fill(file, buffer, piece, done)?;
+                let filled = fill(file, buffer, piece, done)?.len();
                 self.bytes += filled as u64;
                 if filled < piece {
                     return Ok(PairLook::OneByOne);
@@ -128,17 +128,4 @@ impl PairReader {
         let digest = digester.finish();
         Ok(PairLook::Equal { digest, at })
     }
-}
-
-/// Reads up to `size` bytes from `from` on; returns how many there were.
-fn fill(
-    file: &OwnedFd,
-    buffer: &mut Vec<u8>,
-    size: usize,
-    from: u64,
-) -> Result<usize, ReadFailure> {
-    if buffer.len() < size {
-        buffer.resize(size, 0);
-    }
-    Ok(read_fully_at(file, &mut buffer[..size], from)?)
 }

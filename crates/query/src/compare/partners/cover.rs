@@ -4,6 +4,7 @@
 //! which pieces of the content any of them has, and the content is measured against these as if
 //! they were one file.
 
+use resemble_core::bits::BitSet;
 use resemble_core::similarity::{Boilerplate, Sketch};
 use resemble_core::{ChunkList, ContentKind, Score, Signature};
 
@@ -17,20 +18,8 @@ pub(super) struct Cover {
     pub(super) partners: u32,
     /// The greatest level of any of the signatures: below it, absence says nothing.
     level: u8,
-    fingerprints: Vec<u64>,
-    chunks: Vec<u64>,
-}
-
-fn set(bits: &mut Vec<u64>, at: usize) {
-    if bits.len() <= at / 64 {
-        bits.resize(at / 64 + 1, 0);
-    }
-    bits[at / 64] |= 1 << (at % 64);
-}
-
-fn is_set(bits: &[u64], at: usize) -> bool {
-    bits.get(at / 64)
-        .is_some_and(|word| word >> (at % 64) & 1 == 1)
+    fingerprints: BitSet,
+    chunks: BitSet,
 }
 
 impl Cover {
@@ -38,14 +27,14 @@ impl Cover {
     pub(super) fn add(&mut self, subject: &Kept, partner: &Ready) {
         self.partners += 1;
         self.level = self.level.max(partner.kept.signature.level);
-        for (at, &fingerprint) in subject.signature.fingerprints.iter().enumerate() {
+        for (at, &fingerprint) in (0..).zip(&subject.signature.fingerprints) {
             if partner.prepared.has_fingerprint(fingerprint) {
-                set(&mut self.fingerprints, at);
+                self.fingerprints.insert(at);
             }
         }
-        for (at, run) in subject.chunks.0.iter().enumerate() {
+        for (at, run) in (0..).zip(&subject.chunks.0) {
             if partner.prepared.has_chunk(run.hash, run.len) {
-                set(&mut self.chunks, at);
+                self.chunks.insert(at);
             }
         }
     }
@@ -57,23 +46,20 @@ impl Cover {
             (&mut self.fingerprints, &other.fingerprints),
             (&mut self.chunks, &other.chunks),
         ] {
-            ours.resize(ours.len().max(theirs.len()), 0);
-            for (word, more) in ours.iter_mut().zip(theirs) {
-                *word |= more;
-            }
+            theirs.iter().for_each(|at| ours.insert(at));
         }
     }
 
     /// How much of the subject lies in its partners: as if they were one file.
     pub(super) fn score(&self, subject: &Kept, boilerplate: &dyn Boilerplate) -> Score {
         let level = self.level.max(subject.signature.level);
-        let found = subject.signature.fingerprints.iter().enumerate();
+        let found = (0..).zip(&subject.signature.fingerprints);
         let fingerprints = found
-            .filter(|&(at, f)| f.level() >= level && is_set(&self.fingerprints, at))
+            .filter(|&(at, f)| f.level() >= level && self.fingerprints.has(at))
             .map(|(_, &f)| f)
             .collect();
-        let runs = subject.chunks.0.iter().enumerate();
-        let chunks = runs.filter(|&(at, _)| is_set(&self.chunks, at));
+        let runs = (0..).zip(&subject.chunks.0);
+        let chunks = runs.filter(|&(at, _)| self.chunks.has(at));
         let chunks = ChunkList(chunks.map(|(_, &run)| run).collect());
         let signature = Signature {
             level,
