@@ -23,11 +23,12 @@ use resemble_proto::catalogued::{self, Source};
 use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::documents::SimilarFiles;
 use resemble_proto::message::{
-    DumpForm, FailureKind, FindRequest, HolderRow, HoldersRequest, Inode, Scope, SoftError,
-    Subject, Whole, WireDigest, WireRendition,
+    CompareRequest, Comparison, DumpForm, FailureKind, FindOptions, FindRequest, HolderRow,
+    HoldersRequest, Inode, Scope, SoftError, Subject, Whole, WireDigest, WireRendition,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
+use resemble_proto::question::Question;
 use resemble_query::AskError;
 use resemble_query::find::{self, Incoming, Stream, holders};
 use resemble_query::renditions::{self, Rendition};
@@ -41,7 +42,7 @@ use crate::error::{CliError, CliResult};
 use crate::names::{Named, NamedMember};
 use crate::ui::Ui;
 
-use local::{Answered, Local};
+use local::Local;
 
 /// Somebody who answers.
 #[derive(Debug)]
@@ -74,7 +75,7 @@ impl Sought {
         match self {
             Self::File(file) => Subject::File(PathText::from(file.real.as_path())),
             Self::Member(member) => Subject::File(PathText::from(member.real())),
-            Self::Stdin(read) => content(read, name, None),
+            Self::Stdin(read) => content(self, read, name),
         }
     }
 
@@ -200,19 +201,37 @@ impl Backend {
         }
     }
 
-    /// Asks a question about paths that were refreshed.
-    pub fn ask<Q: Answered>(&mut self, ui: &Ui, question: Q) -> CliResult<Whole<Q::Body>> {
+    /// Asks a question about paths that were refreshed; a person is told meanwhile what is being
+    /// done.
+    pub fn ask<Q: Question>(
+        &mut self,
+        ui: &Ui,
+        doing: &'static str,
+        question: Q,
+    ) -> CliResult<Whole<Q::Body>> {
+        let _progress = ui.progress(doing);
+        self.put(question)
+    }
+
+    /// The same, where who asks tells what is being done.
+    fn put<Q: Question>(&mut self, question: Q) -> CliResult<Whole<Q::Body>> {
         match self {
-            Self::Daemon { client, .. } => {
-                let _progress = ui.progress(Q::DOING);
-                Ok(client.ask(question)?)
-            }
-            Self::Local(local) => question.answer(local, ui),
+            Self::Daemon { client, .. } => Ok(client.ask(question)?),
+            Self::Local(local) => local.ask(question),
         }
     }
 
-    /// Files similar to one. `name` is what the rows call it; the subject of the request is that of
-    /// `sought`.
+    /// Compares two trees as they are now: nobody needs to refresh before.
+    pub fn compare(&mut self, ui: &Ui, request: CompareRequest) -> CliResult<Whole<Comparison>> {
+        if let Self::Local(local) = self
+            && let Some(answer) = local.compare(ui, &request)?
+        {
+            return Ok(answer);
+        }
+        self.ask(ui, "comparing", request)
+    }
+
+    /// Files similar to one, which rows call `name`.
     ///
     /// # Errors
     ///
@@ -221,14 +240,29 @@ impl Backend {
         &mut self,
         sought: &Sought,
         name: &PathText,
-        request: FindRequest,
+        options: FindOptions,
     ) -> CliResult<Result<Whole<SimilarFiles>, SoftError>> {
-        match self {
-            Self::Daemon { client, params } => {
-                find_by_daemon(client, params, sought, name, request)
+        let request = FindRequest {
+            subject: sought.subject(name),
+            options,
+        };
+        let mut answer = match self.put(request.clone()) {
+            Err(error) if sought.file().is_some() && is_of_subject(&error) => {
+                let read = match read_now(sought, self.params(), request.options.text) {
+                    Ok(read) => read,
+                    Err(error) => return Ok(Err(error)),
+                };
+                self.put(FindRequest {
+                    subject: content(sought, &read, name),
+                    ..request
+                })?
             }
-            Self::Local(local) => local.find(sought, name, request),
+            other => other?,
+        };
+        for row in &mut answer.body.results {
+            row.file = name.clone();
         }
+        Ok(Ok(answer))
     }
 
     /// The places that may hold a part of a file at `real`.
@@ -239,15 +273,12 @@ impl Backend {
         scope: &Scope,
         all: bool,
     ) -> CliResult<Whole<Vec<HolderRow>>> {
-        match self {
-            Self::Daemon { client, .. } => Ok(client.ask(HoldersRequest {
-                digests: sought.digests.iter().map(WireDigest::from).collect(),
-                scope: scope.clone(),
-                inode: inode_of(real),
-                all,
-            })?),
-            Self::Local(local) => local.holders(sought, real, scope, all),
-        }
+        self.put(HoldersRequest {
+            digests: sought.digests.iter().map(WireDigest::from).collect(),
+            scope: scope.clone(),
+            inode: inode_of(real),
+            all,
+        })
     }
 
     /// Whether it is the daemon that answers.
@@ -284,7 +315,7 @@ impl Backend {
                 }
                 Ok(rows.errors().to_vec())
             }
-            Self::Local(local) => local.dump(&roots, &form, sink),
+            Self::Local(local) => local.dump(roots, form, sink),
         }
     }
 }
@@ -324,53 +355,33 @@ fn asked_params(answering: &Answering) -> CliResult<Option<Params>> {
     }
 }
 
-fn find_by_daemon(
-    client: &Client,
-    params: &Params,
-    sought: &Sought,
-    name: &PathText,
-    request: FindRequest,
-) -> CliResult<Result<Whole<SimilarFiles>, SoftError>> {
-    if let Sought::Stdin(_) = sought {
-        return Ok(Ok(client.ask(request)?));
-    }
-    let text = request.text;
-    let mut answer = match client.ask(request.clone()) {
-        Err(error)
-            if matches!(
-                error.failure(),
-                // Internal: the daemon could not read it, which this process may find out better.
-                Some(FailureKind::NotIndexed | FailureKind::NotWatched | FailureKind::Internal)
-            ) =>
-        {
-            let read = match read_now(sought, params, text) {
-                Ok(read) => read,
-                Err(error) => return Ok(Err(error)),
-            };
-            let inode = match sought {
-                Sought::File(file) => inode_of(&file.real),
-                Sought::Member(_) | Sought::Stdin(_) => None,
-            };
-            client.ask(FindRequest {
-                subject: content(&read, name, inode),
-                ..request
-            })?
+/// Whether a question failed because whoever answers has not got the file that it is about: this
+/// process may read it, or say better why not.
+fn is_of_subject(error: &CliError) -> bool {
+    match error {
+        CliError::Daemon(error) => matches!(
+            error.failure(),
+            Some(FailureKind::NotIndexed | FailureKind::NotWatched | FailureKind::Internal)
+        ),
+        CliError::Ask(error) => {
+            matches!(error, AskError::NotIndexed(_) | AskError::Unreadable { .. })
         }
-        other => other?,
-    };
-    for row in &mut answer.body.results {
-        row.file = name.clone();
+        _ => false,
     }
-    Ok(Ok(answer))
 }
 
 /// A subject that this process has read.
-fn content(read: &Incoming, name: &PathText, inode: Option<Inode>) -> Subject {
+fn content(sought: &Sought, read: &Incoming, name: &PathText) -> Subject {
+    let file = match sought {
+        Sought::File(file) => Some(&file.real),
+        Sought::Member(_) | Sought::Stdin(_) => None,
+    };
     Subject::Content {
         digest: WireDigest::from(&read.digest),
         name: name.clone(),
-        inode,
+        inode: file.and_then(|file| inode_of(file)),
         others: read.others.iter().filter_map(rendition_of).collect(),
+        path: file.map(|file| PathText::from(file.as_path())),
     }
 }
 
@@ -388,15 +399,12 @@ pub(crate) fn formats(text: bool) -> Option<Formats> {
 }
 
 /// Reads a subject that no index has.
-pub(crate) fn read_now(
-    sought: &Sought,
-    params: &Params,
-    text: bool,
-) -> Result<Incoming, SoftError> {
+fn read_now(sought: &Sought, params: &Params, text: bool) -> Result<Incoming, SoftError> {
     let formats = formats(text);
     let part_reader = formats.as_ref().map(|formats| formats as &dyn PartReader);
     let (file, read) = match (sought, part_reader) {
         (Sought::Stdin(read), _) => return Ok((**read).clone()),
+        (Sought::File(file), _) if file.is_catalogued() => return Err(no_file(file)),
         (Sought::File(file), part_reader) => {
             let read = find::read_with_parts(&file.real, params, part_reader);
             (file, read.map(Some))
@@ -412,6 +420,12 @@ pub(crate) fn read_now(
         Ok(None) => Err(no_member(sought)),
         Err(error) => Err(subject_error(file, error)),
     }
+}
+
+/// The soft error of a place in a catalogue that is no file.
+fn no_file(file: &Named) -> SoftError {
+    let source = io::Error::other("is no file of the catalogue");
+    SoftError::of_io(PathText::from(file.shown.as_path()), &source)
 }
 
 /// The soft error of a subject that is no member of its file.

@@ -11,12 +11,12 @@ use resemble_core::{Relation, Score};
 use resemble_fs::{Listing, Neighbour, Neighbours};
 use resemble_index::Snapshot;
 use resemble_proto::catalogued;
-use resemble_proto::message::{Answer, DirRow};
+use resemble_proto::message::{Answer, DirRow, FindOptions};
 use resemble_proto::path::PathText;
 use resemble_proto::report;
 use resemble_query::AskError;
 use resemble_query::dirs;
-use resemble_query::find::{self, FindOptions, LISTED, Similar, Subject};
+use resemble_query::find::{self, LISTED, Similar, Subject};
 use resemble_query::why;
 
 use crate::questions;

@@ -12,25 +12,22 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use resemble_core::{ByteLen, Params};
-use resemble_proto::documents::{SimilarDirs, SimilarFiles, SimilarPairs};
+use resemble_core::Params;
 use resemble_proto::message::{
-    Answer, CompareRequest, Comparison, Coverage, CoveredRequest, DirsRequest, DumpForm,
-    FindRequest, Groups, GroupsRequest, HolderRow, MarkRequest, OrderRow, PairsRequest, Scope,
-    SoftError, TemplateRow, Whole,
+    Answer, CompareRequest, Comparison, DumpForm, Header, Parts, Request, SoftError, Whole,
 };
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env, PlaceError};
-use resemble_proto::question::{OrderRequest, Question};
-use resemble_query::find::{self, Subject, holders};
+use resemble_proto::question::{AnyRow, Question};
+use resemble_query::answer::{self, Context, Reply};
 use resemble_query::local::{LocalIndex, LocalOptions};
-use resemble_query::pairs::{self, PairsOptions};
-use resemble_query::templates::{self, Store};
-use resemble_query::{AskError, Snapshot, answer, compare, covered, dirs, groups};
+use resemble_query::templates::Store;
+use resemble_query::{AskError, Snapshot};
 use resemble_scan::ingest::{Observer, Progress as Reading, Report};
+use resemble_scan::parts::PartReader;
 use rustix::fs::{Access, access};
 
-use super::{Sought, formats, read_now, subject_error};
+use super::formats;
 use crate::args::{Answering, Global};
 use crate::error::{CliError, CliResult};
 use crate::names::Named;
@@ -42,6 +39,7 @@ pub struct Local {
     index: LocalIndex,
     templates: Option<Store>,
     params: Params,
+    part_reader: Option<Arc<dyn PartReader>>,
     /// Where what does not fit into memory goes.
     scratch: PathBuf,
     /// What the last look could not look at.
@@ -67,6 +65,7 @@ impl Local {
             cache.map_err(|error| ui.detail(&error.to_string())).ok()
         };
         let folder = cache.as_deref().and_then(Path::parent).map(Path::to_owned);
+        let part_reader = formats(answering.text).map(|formats| Arc::new(formats) as _);
         let options = LocalOptions {
             cache,
             cache_bytes: answering.cache_size,
@@ -75,7 +74,7 @@ impl Local {
                 .ok()
                 .map(|state| places::catalogues_dir(&state)),
             own: own_folders(env, global, named),
-            part_reader: formats(answering.text).map(|formats| Arc::new(formats) as _),
+            part_reader: Option::clone(&part_reader),
         };
         let index = LocalIndex::open(options)?;
         if let Some(note) = index.note() {
@@ -103,6 +102,7 @@ impl Local {
             index,
             templates,
             params: *params,
+            part_reader,
             scratch,
             errors: Vec::new(),
             moving: 0,
@@ -142,69 +142,59 @@ impl Local {
         Ok(report)
     }
 
-    pub(super) fn find(
-        &self,
-        sought: &Sought,
-        name: &PathText,
-        request: FindRequest,
-    ) -> CliResult<Result<Whole<SimilarFiles>, SoftError>> {
-        let snapshot = self.snapshot()?;
-        let subject = match sought {
-            Sought::Stdin(read) => Subject::of_incoming((**read).clone()),
-            Sought::File(file) if file.is_catalogued() => {
-                match Subject::remembered(&snapshot, &file.real).map_err(AskError::from)? {
-                    Some(subject) => subject,
-                    None => return Ok(Err(no_file(file))),
-                }
-            }
-            Sought::File(file) => match Subject::indexed(&snapshot, &file.real, &self.params) {
-                Ok(Some(subject)) => subject,
-                // On a file system that is never indexed.
-                Ok(None) => match read_now(sought, &self.params, request.text) {
-                    Ok(read) => Subject::of_incoming(read).at(file.real.clone()),
-                    Err(error) => return Ok(Err(error)),
-                },
-                Err(error @ AskError::Unreadable { .. }) => {
-                    return Ok(Err(subject_error(file, error)));
-                }
-                Err(error) => return Err(error.into()),
-            },
-            Sought::Member(member) => {
-                match Subject::indexed(&snapshot, &member.real(), &self.params)? {
-                    Some(subject) => subject,
-                    None => match read_now(sought, &self.params, request.text) {
-                        Ok(read) => Subject::of_incoming(read),
-                        Err(error) => return Ok(Err(error)),
-                    },
-                }
-            }
-        };
-        let options = find::FindOptions {
-            scope: request.scope,
-            min: request.min.score(),
-            min_shared: request.min_shared.map(ByteLen),
-            top: request.top,
-            exact: request.exact,
-            unit: request.unit.into(),
-            text: request.text,
-            part_reader: formats(request.text).map(|formats| Arc::new(formats) as _),
-        };
-        let answer = find::find(&snapshot, &subject, name, &options)?;
-        Ok(Ok(self.with_own(&snapshot, Whole::from_answer(answer))))
+    /// The answer to a question about what was looked at.
+    pub(super) fn ask<Q: Question>(&self, question: Q) -> CliResult<Whole<Q::Body>> {
+        let mut collected = Collected::<Q>(Whole::fresh());
+        let context = self.context()?;
+        answer::answer(&context, question.into_request(), &mut collected)?;
+        let mut whole = collected.0;
+        self.add_own(&context.snapshot, &mut whole.header, &mut whole.errors);
+        Ok(whole)
     }
 
-    pub(super) fn holders(
+    /// The answer to a question that only the laboratory has; it may work in the folder that it is
+    /// given.
+    pub fn answer<R, E>(
         &self,
-        sought: &holders::Sought,
-        real: &Path,
-        scope: &Scope,
-        all: bool,
-    ) -> CliResult<Whole<Vec<HolderRow>>> {
-        let snapshot = self.index.snapshot().map_err(AskError::from)?;
-        let own = snapshot.file_at(real).map_err(AskError::from)?;
-        let own = own.map(|row| row.id);
-        let answer = holders::candidates(&snapshot, &sought.digests, own, scope, &[], all)?;
-        Ok(self.with_own(&snapshot, Whole::from_answer(answer)))
+        question: impl FnOnce(&Snapshot, &LocalIndex, &Path) -> Result<Answer<R>, E>,
+    ) -> CliResult<Answer<R>>
+    where
+        CliError: From<E>,
+    {
+        let snapshot = self.snapshot()?;
+        let mut answer = question(&snapshot, &self.index, &self.scratch)?;
+        self.add_own(&snapshot, &mut answer.header, &mut answer.errors);
+        Ok(answer)
+    }
+
+    /// The comparison of two trees that the index does not know; `None`: it knows them, or does
+    /// from now on, and is to be asked.
+    pub(super) fn compare(
+        &mut self,
+        ui: &Ui,
+        request: &CompareRequest,
+    ) -> CliResult<Option<Whole<Comparison>>> {
+        let mut shown = Shown(ui.progress("looking at the files"));
+        let trees = [&request.a, &request.b].map(|tree| tree.as_path().to_owned());
+        if self.index.prefers_index(&trees) {
+            self.look(&trees, &mut shown)?;
+            return Ok(None);
+        }
+        let templates = self.templates.as_ref();
+        let templates = templates.map(|store| store.current().0.templates);
+        let templates = templates.unwrap_or_default();
+        Ok(Some(self.index.compare(request, &templates, &mut shown)?))
+    }
+
+    fn context(&self) -> CliResult<Context<'_>> {
+        Ok(Context {
+            snapshot: self.snapshot()?,
+            roots: self.index.roots(),
+            part_reader: self.part_reader.clone(),
+            templates: self.templates.as_ref(),
+            scratch: &self.scratch,
+            findings: &self.index,
+        })
     }
 
     /// What is known now, without what is template.
@@ -216,62 +206,20 @@ impl Local {
         })
     }
 
-    /// The answer to a question about what is known now; it may work in the folder that it is
-    /// given.
-    pub fn answer<R, E>(
-        &self,
-        question: impl FnOnce(&Snapshot, &LocalIndex, &Path) -> Result<Answer<R>, E>,
-    ) -> CliResult<Answer<R>>
-    where
-        CliError: From<E>,
-    {
-        let snapshot = self.snapshot()?;
-        let answer = question(&snapshot, &self.index, &self.scratch)?;
-        let whole = Whole {
-            header: answer.header,
-            body: answer.rows,
-            errors: answer.errors,
-        };
-        let whole = self.with_own(&snapshot, whole);
-        Ok(Answer {
-            header: whole.header,
-            rows: whole.body,
-            errors: whole.errors,
-        })
-    }
-
-    /// The answer of a question, with what this look at the files adds to it.
-    fn whole<P>(
-        &self,
-        ui: &Ui,
-        doing: &str,
-        question: impl FnOnce(&Snapshot) -> Result<Whole<P>, AskError>,
-    ) -> CliResult<Whole<P>> {
-        let _progress = ui.progress(doing);
-        let snapshot = self.snapshot()?;
-        let answer = question(&snapshot)?;
-        Ok(self.with_own(&snapshot, answer))
-    }
-
     pub(super) fn dump(
         &self,
-        roots: &[PathText],
-        form: &DumpForm,
+        roots: Vec<PathText>,
+        form: DumpForm,
         sink: &mut dyn FnMut(&[u8]) -> CliResult<()>,
     ) -> CliResult<Vec<SoftError>> {
-        let snapshot = self.snapshot()?;
-        let roots: Vec<PathBuf> = roots.iter().map(|root| root.as_path().to_owned()).collect();
-        let mut result = Ok(());
-        let dumped = answer::dump(&snapshot, &roots, form, &mut |piece| {
-            result = sink(piece);
-            if result.is_ok() {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
-        });
-        result?;
-        dumped.map_err(AskError::from)?;
+        let mut pieces = Pieces {
+            sink,
+            result: Ok(()),
+        };
+        let request = Request::DumpAs { roots, form };
+        let answered = answer::answer(&self.context()?, request, &mut pieces);
+        pieces.result?;
+        answered?;
         Ok(self.errors.clone())
     }
 
@@ -280,119 +228,66 @@ impl Local {
         self.index.close();
     }
 
-    /// The answer with what this look at the files adds to it: directories that could not be
+    /// Adds to an answer what this look at the files knows besides: directories that could not be
     /// listed.
-    fn with_own<P>(&self, snapshot: &Snapshot, mut answer: Whole<P>) -> Whole<P> {
+    fn add_own(&self, snapshot: &Snapshot, header: &mut Header, errors: &mut Vec<SoftError>) {
         let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
-        answer.header.fresh = self.moving == 0;
-        answer.header.pending = self.moving;
+        header.fresh = self.moving == 0;
+        header.pending = self.moving;
         let own = self.errors.iter().filter(|error| is_dir(error));
-        answer.errors.extend(own.cloned());
-        answer
+        errors.extend(own.cloned());
     }
 }
 
-/// A question that this process answers, too: the same one, from its own index.
-pub trait Answered: Question + Sized {
-    /// What a person is told meanwhile.
-    const DOING: &'static str = "comparing";
+/// An answer, put together from its rows.
+struct Collected<Q: Question>(Whole<Q::Body>);
 
-    /// The answer.
-    fn answer(self, local: &mut Local, ui: &Ui) -> CliResult<Whole<Self::Body>>;
-}
-
-impl Answered for PairsRequest {
-    fn answer(self, local: &mut Local, ui: &Ui) -> CliResult<Whole<SimilarPairs>> {
-        let options = PairsOptions {
-            scope: self.scope,
-            score: self.score,
-            min: self.min.score(),
-            min_shared: self.min_shared.map(ByteLen),
-            top: self.top,
-            exact: self.exact,
-            unit: self.unit.into(),
-            text: self.text,
-        };
-        local.whole(ui, Self::DOING, |snapshot| {
-            pairs::pairs(snapshot, &options).map(Whole::from_answer)
-        })
+impl<Q: Question> Reply for Collected<Q> {
+    fn header(&mut self, header: Header) -> ControlFlow<()> {
+        self.0.header = header;
+        ControlFlow::Continue(())
     }
-}
 
-impl Answered for CompareRequest {
-    /// Looks at both trees itself: nobody needs to refresh before.
-    fn answer(self, local: &mut Local, ui: &Ui) -> CliResult<Whole<Comparison>> {
-        let mut shown = Shown(ui.progress("looking at the files"));
-        let trees = [&self.a, &self.b].map(|tree| tree.as_path().to_owned());
-        if local.index.prefers_index(&trees) {
-            local.look(&trees, &mut shown)?;
-            let (cache, snapshot) = (local.index.findings_cache(), local.snapshot()?);
-            let answer = compare::compare(&snapshot, &local.params, &self, &cache)?;
-            return Ok(local.with_own(&snapshot, answer));
+    fn row(&mut self, row: AnyRow) -> ControlFlow<()> {
+        if let Some(part) = Q::part(row) {
+            self.0.body.add(part);
         }
-        let templates = local
-            .templates
-            .as_ref()
-            .map(|store| store.current().0.templates)
-            .unwrap_or_default();
-        Ok(local.index.compare(&self, &templates, &mut shown)?)
+        ControlFlow::Continue(())
+    }
+
+    fn error(&mut self, error: SoftError) -> ControlFlow<()> {
+        self.0.errors.push(error);
+        ControlFlow::Continue(())
     }
 }
 
-impl Answered for CoveredRequest {
-    fn answer(self, local: &mut Local, ui: &Ui) -> CliResult<Whole<Coverage>> {
-        local.whole(ui, Self::DOING, |snapshot| {
-            covered::covered(snapshot, &self)
-        })
-    }
+/// Takes a dump until it cannot be written any more.
+struct Pieces<'a> {
+    sink: &'a mut dyn FnMut(&[u8]) -> CliResult<()>,
+    result: CliResult<()>,
 }
 
-impl Answered for DirsRequest {
-    fn answer(self, local: &mut Local, ui: &Ui) -> CliResult<Whole<SimilarDirs>> {
-        local.whole(ui, Self::DOING, |snapshot| {
-            dirs::dirs(snapshot, &self).map(Whole::from_answer)
-        })
+impl Reply for Pieces<'_> {
+    fn header(&mut self, _: Header) -> ControlFlow<()> {
+        ControlFlow::Continue(())
     }
-}
 
-impl Answered for GroupsRequest {
-    const DOING: &'static str = "grouping";
-
-    fn answer(self, local: &mut Local, ui: &Ui) -> CliResult<Whole<Groups>> {
-        local.whole(ui, Self::DOING, |snapshot| {
-            groups::groups(snapshot, &self, &local.scratch)
-        })
+    fn row(&mut self, _: AnyRow) -> ControlFlow<()> {
+        ControlFlow::Break(())
     }
-}
 
-impl Answered for OrderRequest {
-    const DOING: &'static str = "ordering";
-
-    fn answer(self, local: &mut Local, ui: &Ui) -> CliResult<Whole<Vec<OrderRow>>> {
-        local.whole(ui, Self::DOING, |snapshot| {
-            groups::order(snapshot, &self.0, &local.scratch).map(Whole::from_answer)
-        })
+    fn error(&mut self, _: SoftError) -> ControlFlow<()> {
+        ControlFlow::Continue(())
     }
-}
 
-impl Answered for MarkRequest {
-    fn answer(self, local: &mut Local, ui: &Ui) -> CliResult<Whole<Vec<TemplateRow>>> {
-        let nowhere = || {
-            CliError::Usage(
-                "no place for templates: HOME is not set; name a folder with --state".to_owned(),
-            )
-        };
-        let _progress = ui.progress(Self::DOING);
-        let store = local.templates.as_ref().ok_or_else(nowhere)?;
-        let row = templates::mark(&local.snapshot()?, store, &self, &local.scratch)?;
-        Ok(Whole::from_answer(Answer::fresh(vec![row], Vec::new())))
+    fn piece(&mut self, piece: &[u8]) -> ControlFlow<()> {
+        self.result = (self.sink)(piece);
+        if self.result.is_ok() {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
     }
-}
-
-/// The soft error of a place in a catalogue that is no file.
-fn no_file(file: &Named) -> SoftError {
-    let source = io::Error::other("is no file of the catalogue");
-    SoftError::of_io(PathText::from(file.shown.as_path()), &source)
 }
 
 /// Where scratch files go: beside the cache, for the folder of temporary files often is memory,

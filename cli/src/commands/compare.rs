@@ -146,7 +146,7 @@ impl Verb for Compare<'_> {
                 top: selection.top,
             },
         };
-        let mut answer = backend.ask(ui, request)?;
+        let mut answer = backend.compare(ui, request)?;
         if args.no_trees {
             answer.body.trees.clear();
         }

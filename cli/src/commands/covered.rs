@@ -91,7 +91,7 @@ impl Verb for Covered<'_> {
             by: names::real_paths(&asked.named[1..]),
             by_digest: self.args.by_digest,
         };
-        backend.ask(ui, request)
+        backend.ask(ui, "comparing", request)
     }
 
     /// Files of DIR by DIR, the others by the roots.

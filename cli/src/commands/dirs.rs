@@ -55,7 +55,11 @@ impl Verb for Dirs<'_> {
         backend: &mut Backend,
         asked: &Asked,
     ) -> CliResult<Whole<SimilarDirs>> {
-        backend.ask(ui, request(&self.args.selection, asked, self.of.as_ref()))
+        backend.ask(
+            ui,
+            "comparing",
+            request(&self.args.selection, asked, self.of.as_ref()),
+        )
     }
 
     fn show(&self, body: &mut SimilarDirs, asked: &Asked) {
@@ -98,7 +102,7 @@ pub(super) fn of_roots(
     asked: &Asked,
     selection: &Selection,
 ) -> CliResult<DirsDocument> {
-    let mut answer = backend.ask(ui, request(selection, asked, None))?;
+    let mut answer = backend.ask(ui, "comparing", request(selection, asked, None))?;
     show(&mut answer.body, asked);
     let parameters = parameters(given, None, selection, backend.params());
     let errors = names::tidy(answer.errors, &asked.named);

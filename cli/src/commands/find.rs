@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::Params;
 use resemble_proto::documents::{FindDocument, SimilarFiles};
-use resemble_proto::message::{FindRequest, Scope, SoftError, Whole};
+use resemble_proto::message::{FindOptions, Scope, SoftError, Whole};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::FindParameters;
@@ -85,8 +85,7 @@ impl Verb for Find<'_> {
                     Sought::Stdin(Box::new(digest_stdin(backend.params(), text)?))
                 }
             };
-            let request = FindRequest {
-                subject: sought.subject(&name),
+            let options = FindOptions {
                 scope: selection.scope(asked.scope()),
                 min: selection.min.unwrap_or_default(),
                 min_shared: selection.min_shared,
@@ -95,7 +94,7 @@ impl Verb for Find<'_> {
                 unit: measuring.unit,
                 text,
             };
-            match backend.find(&sought, &name, request)? {
+            match backend.find(&sought, &name, options)? {
                 Ok(answer) => {
                     all.header = all.header.and(answer.header);
                     all.body.results.extend(answer.body.results);

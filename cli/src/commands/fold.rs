@@ -71,7 +71,7 @@ impl Verb for Folding<'_> {
         backend: &mut Backend,
         asked: &Asked,
     ) -> CliResult<Whole<Folded>> {
-        let answer = backend.ask(ui, request(self.args, asked, None))?;
+        let answer = backend.ask(ui, "grouping", request(self.args, asked, None))?;
         let mut folded = answer.map(|groups| Folded {
             folded: folded(&asked.named, &groups),
         });

@@ -76,7 +76,7 @@ impl Verb for Grouping<'_> {
         backend: &mut Backend,
         asked: &Asked,
     ) -> CliResult<Whole<Groups>> {
-        backend.ask(ui, request(self.args, asked, self.of.as_ref()))
+        backend.ask(ui, "grouping", request(self.args, asked, self.of.as_ref()))
     }
 
     fn show(&self, body: &mut Groups, asked: &Asked) {

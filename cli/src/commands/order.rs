@@ -50,7 +50,11 @@ impl Verb for Ordering<'_> {
         backend: &mut Backend,
         asked: &Asked,
     ) -> CliResult<Whole<Ordered>> {
-        let answer = backend.ask(ui, OrderRequest(request(self.args, asked, None)))?;
+        let answer = backend.ask(
+            ui,
+            "ordering",
+            OrderRequest(request(self.args, asked, None)),
+        )?;
         Ok(answer.map(|order| Ordered { order }))
     }
 

@@ -67,7 +67,7 @@ impl Verb for Pairs<'_> {
             unit: measuring.unit,
             text: self.args.layer.text,
         };
-        backend.ask(ui, request)
+        backend.ask(ui, "comparing", request)
     }
 
     fn show(&self, body: &mut SimilarPairs, asked: &Asked) {

@@ -13,7 +13,7 @@ pub use summary::write_files;
 use std::path::{Component, Path, PathBuf};
 
 use resemble_proto::catalogued;
-use resemble_proto::message::{FindRequest, FindRow, MeasureUnit, Scope, SoftError, WatchRow};
+use resemble_proto::message::{FindOptions, FindRow, Scope, SoftError, WatchRow};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use resemble_proto::places::Env;
@@ -143,17 +143,14 @@ impl<'a> Search<'a> {
             shown: shown.as_path().to_owned(),
             real: real.to_owned(),
         });
-        let request = FindRequest {
-            subject: sought.subject(&shown),
+        let options = FindOptions {
             scope,
             min: Fraction::ZERO,
-            min_shared: None,
             top,
-            exact: false,
-            unit: MeasureUnit::default(),
             text: self.text,
+            ..FindOptions::default()
         };
-        let (rows, errors) = match self.backend.find(&sought, &shown, request)? {
+        let (rows, errors) = match self.backend.find(&sought, &shown, options)? {
             Ok(answer) => (Some(answer.body.results), answer.errors),
             // Nothing of a catalogue can be unreadable: it has no such file.
             Err(_) if catalogued::is_catalogued(real) => (None, Vec::new()),

@@ -60,7 +60,7 @@ fn mark(ui: &mut Ui, env: &Env, global: &Global, args: &MarkArgs) -> CliResult {
         share: args.share.unwrap_or_default(),
         name: args.name.clone(),
     };
-    let marked = backend.ask(ui, request)?.body;
+    let marked = backend.ask(ui, "comparing", request)?.body;
     print(ui, &args.output, &marked)?;
     backend.close();
     Ok(Outcome::Holds)

@@ -55,8 +55,8 @@ pub use groups::{
 pub use holders::{HolderRow, HoldersRequest, Proof};
 pub use parts::{Parts, Whole};
 pub use request::{
-    CatalogueForm, DumpForm, FindRequest, Inode, MeasureUnit, MountView, PairScore, PairsRequest,
-    Request, Scope, StandsAs, Subject, WireRendition,
+    CatalogueForm, DumpForm, FindOptions, FindRequest, Inode, MeasureUnit, MountView, PairScore,
+    PairsRequest, Request, Scope, StandsAs, Subject, WireRendition,
 };
 pub use status::{
     AlertKind, AlertRow, Degraded, IndexStatus, MountRow, MountStatus, RootState, RootStatus,

@@ -36,6 +36,11 @@ impl Fraction {
             .map(|millionths| Score::new(f64::from(millionths) / f64::from(Self::MILLION)))
     }
 
+    /// Whether a score reaches this least share; every score reaches [`Self::NONE`].
+    pub fn accepts(self, score: Score) -> bool {
+        self.score().is_none_or(|least| score >= least)
+    }
+
     /// Whether it is [`Self::NONE`].
     #[allow(clippy::trivially_copy_pass_by_ref)] // for serde
     pub const fn is_none(&self) -> bool {

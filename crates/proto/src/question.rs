@@ -1,10 +1,12 @@
 //! Which answer belongs to which request.
 //!
 //! A question is a request that is answered from files: whoever answers it, the daemon or the
-//! process that asks, gives a [`Whole`](crate::message::Whole) of the same body. What the daemon
-//! does besides (its state, its roots, its mounts) are orders and have methods of their own in
-//! [`crate::client`]; a dump is larger than the memory it should take, and is handed on as it
-//! comes.
+//! process that asks, gives a [`Whole`](crate::message::Whole) of the same body, row by row. What
+//! the daemon does besides (its state, its roots, its mounts) are orders and have methods of their
+//! own in [`crate::client`]. A dump is larger than the memory it should take: it is no list of
+//! rows, and is handed on in pieces as it comes.
+
+use serde::Serialize;
 
 use crate::documents::{SimilarDirs, SimilarFiles, SimilarPairs};
 use crate::message::{
@@ -14,28 +16,59 @@ use crate::message::{
 };
 
 /// A request and what it is answered with.
-pub trait Question {
+pub trait Question: Sized {
     /// Totals and lists of the answer.
     type Body: Parts;
 
     /// The request on the wire.
     fn into_request(self) -> Request;
+
+    /// A row of an answer as one of this question's; `None`: it answers another one.
+    fn part(row: AnyRow) -> Option<<Self::Body as Parts>::Part>;
 }
 
 /// `groups --order`: all paths, similar files side by side. It asks with what `groups` asks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OrderRequest(pub GroupsRequest);
 
+impl From<OrderRequest> for GroupsRequest {
+    fn from(request: OrderRequest) -> Self {
+        request.0
+    }
+}
+
 macro_rules! questions {
-    ($($request:ty => $word:ident, $body:ty;)*) => {$(
-        impl Question for $request {
+    ($($request:ty => $word:ident, $body:ty;)*) => {
+        /// A row of the answer to any question, as it stands on the wire.
+        #[derive(Clone, Debug, Serialize)]
+        #[serde(untagged)]
+        pub enum AnyRow {
+            $(#[doc = concat!("Of a [`", stringify!($request), "`].")]
+            $word(<$body as Parts>::Part),)*
+        }
+
+        impl Request {
+            /// Whether it is answered from files, which may take its time.
+            pub const fn is_question(&self) -> bool {
+                matches!(self, $(Self::$word(_) |)* Self::Dump { .. } | Self::DumpAs { .. })
+            }
+        }
+
+        $(impl Question for $request {
             type Body = $body;
 
             fn into_request(self) -> Request {
-                Request::$word(self)
+                Request::$word(self.into())
             }
-        }
-    )*};
+
+            fn part(row: AnyRow) -> Option<<$body as Parts>::Part> {
+                match row {
+                    AnyRow::$word(part) => Some(part),
+                    _ => None,
+                }
+            }
+        })*
+    };
 }
 
 questions! {
@@ -46,13 +79,6 @@ questions! {
     CoveredRequest => Covered, Coverage;
     DirsRequest => Dirs, SimilarDirs;
     GroupsRequest => Groups, Groups;
+    OrderRequest => Order, Vec<OrderRow>;
     MarkRequest => TemplatesMark, Vec<TemplateRow>;
-}
-
-impl Question for OrderRequest {
-    type Body = Vec<OrderRow>;
-
-    fn into_request(self) -> Request {
-        Request::Order(self.0)
-    }
 }

@@ -1,31 +1,270 @@
-//! The entry for questions that several modules answer together.
+//! The one entry: a request in, an answer out, for the daemon and the command alike.
+//!
+//! Whoever asks gives a [`Context`] and takes the answer row by row ([`Reply`]): the daemon writes
+//! rows to a socket, the command collects them. Nothing else differs between the two, so that both
+//! give the same bytes. A question that is added gets one arm in [`answer`].
+//!
+//! The one answer that does not come from here is that of two trees which nobody has indexed
+//! ([`crate::local::LocalIndex::compare`]): reading them side by side takes half of the time.
 
+use std::fs::File;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use resemble_index::{ReadError, Snapshot};
-use resemble_proto::message::DumpForm;
+use resemble_core::{Digest, FileId};
+use resemble_index::Snapshot;
+use resemble_proto::catalogued::{is_catalogued, is_label};
+use resemble_proto::message::{
+    Answer, DumpForm, FindRequest, FindRow, Header, HolderRow, HoldersRequest, Inode, Request,
+    SoftError, Subject, WireRendition,
+};
+use resemble_proto::path::PathText;
+use resemble_proto::question::AnyRow;
+use resemble_scan::fsid::FsIds;
+use resemble_scan::parts::PartReader;
 
-use crate::catalogue;
+use crate::compare::FindingsCache;
 use crate::dump::{self, chunks, files};
+use crate::renditions::Rendition;
+use crate::templates::{Store, TemplateError};
+use crate::{AskError, catalogue, compare, covered, dirs, find, groups, pairs, templates};
 
-/// Hands a dump of any form to `sink`, in pieces, until it breaks.
-pub fn dump(
-    snapshot: &Snapshot,
-    roots: &[PathBuf],
+/// What a question is answered from.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// What is known, with the templates that have no say and the flag that cancels the question.
+    pub snapshot: Snapshot,
+    /// What a scope that names nothing is about: roots, and where catalogues stand.
+    pub roots: Vec<PathBuf>,
+    /// Makes texts of documents again, for exact measures.
+    pub part_reader: Option<Arc<dyn PartReader>>,
+    /// Where templates are kept, if there is a place.
+    pub templates: Option<&'a Store>,
+    /// A folder for what does not fit into memory.
+    pub scratch: &'a Path,
+    /// What earlier comparisons found out.
+    pub findings: &'a dyn FindingsCache,
+}
+
+/// Who takes an answer: a header, then rows, then errors. To break is to want no more of it.
+pub trait Reply {
+    /// What holds for the whole answer; once, before all else.
+    fn header(&mut self, header: Header) -> ControlFlow<()>;
+
+    /// A row, in the order of the answer.
+    fn row(&mut self, row: AnyRow) -> ControlFlow<()>;
+
+    /// Something that could not be looked at.
+    fn error(&mut self, error: SoftError) -> ControlFlow<()>;
+
+    /// A piece of a dump. Who takes rows alone asks for no dump.
+    fn piece(&mut self, piece: &[u8]) -> ControlFlow<()> {
+        let _ = piece;
+        ControlFlow::Break(())
+    }
+}
+
+/// Answers a question. `reply` hears nothing of one that fails before its first row.
+///
+/// # Errors
+///
+/// [`AskError::Cancelled`] also if `reply` breaks.
+pub fn answer(
+    context: &Context<'_>,
+    request: Request,
+    reply: &mut dyn Reply,
+) -> Result<(), AskError> {
+    let (snapshot, scratch) = (&context.snapshot, context.scratch);
+    match request {
+        Request::Find(request) => send(reply, find(context, request)?, AnyRow::Find),
+        Request::Holders(request) => send(reply, holders(context, &request)?, AnyRow::Holders),
+        Request::Pairs(request) => send(reply, pairs::pairs(snapshot, &request)?, AnyRow::Pairs),
+        Request::Compare(request) => {
+            let compared = compare::compare(snapshot, &request, context.findings)?;
+            send(reply, compared.into_answer(), AnyRow::Compare)
+        }
+        Request::Covered(request) => {
+            let coverage = covered::covered(snapshot, &request)?;
+            send(reply, coverage.into_answer(), AnyRow::Covered)
+        }
+        Request::Dirs(request) => send(reply, dirs::dirs(snapshot, &request)?, AnyRow::Dirs),
+        Request::Groups(request) => {
+            let groups = groups::groups(snapshot, &request, scratch)?;
+            send(reply, groups.into_answer(), AnyRow::Groups)
+        }
+        Request::Order(request) => {
+            let order = groups::order(snapshot, &request, scratch)?;
+            send(reply, order, AnyRow::Order)
+        }
+        Request::TemplatesMark(request) => {
+            let store = context.templates.ok_or(TemplateError::NoPlace)?;
+            let row = templates::mark(snapshot, store, &request, scratch)?;
+            let marked = Answer::fresh(vec![row], Vec::new());
+            send(reply, marked, AnyRow::TemplatesMark)
+        }
+        Request::Dump { roots } => dump(context, &roots, &DumpForm::Canonical, reply),
+        Request::DumpAs { roots, form } => dump(context, &roots, &form, reply),
+        other => Err(AskError::BadRequest(format!(
+            "{} is no question",
+            other.word()
+        ))),
+    }
+}
+
+fn send<R>(
+    reply: &mut dyn Reply,
+    answer: Answer<R>,
+    row: impl Fn(R) -> AnyRow,
+) -> Result<(), AskError> {
+    let all = || {
+        reply.header(answer.header)?;
+        for of_answer in answer.rows {
+            reply.row(row(of_answer))?;
+        }
+        for error in answer.errors {
+            reply.error(error)?;
+        }
+        ControlFlow::Continue(())
+    };
+    match all() {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(AskError::Cancelled),
+    }
+}
+
+fn find(context: &Context<'_>, request: FindRequest) -> Result<Answer<FindRow>, AskError> {
+    let (subject, name) = subject(context, request.subject)?;
+    let subject = subject.with_part_reader(context.part_reader.clone());
+    find::find(&context.snapshot, &subject, &name, &request.options)
+}
+
+/// The subject as the index has it or as it was sent, and what rows call it.
+fn subject(context: &Context<'_>, subject: Subject) -> Result<(find::Subject, PathText), AskError> {
+    let snapshot = &context.snapshot;
+    match subject {
+        Subject::File(name) => {
+            let path = name.as_path();
+            let known = if is_catalogued(path) {
+                find::Subject::remembered(snapshot, path)?
+            } else {
+                find::Subject::indexed(snapshot, path, snapshot.params())?
+            };
+            let known = known.ok_or_else(|| AskError::NotIndexed(path.to_owned()))?;
+            Ok((known, name))
+        }
+        Subject::Content {
+            digest,
+            name,
+            inode,
+            others,
+            path,
+        } => {
+            let mut subject = find::Subject::of_digest(Digest::try_from(&digest)?)
+                .with_others(renditions(&others)?);
+            if let Some(path) = path {
+                subject = subject.at(path.into());
+            }
+            if let Some(file) = inode.and_then(|inode| file_of(context, inode)) {
+                subject = subject.is_file(file);
+            }
+            Ok((subject, name))
+        }
+    }
+}
+
+/// What stands for a subject besides its bytes, as it was sent.
+fn renditions(others: &[WireRendition]) -> Result<Vec<(Rendition, Digest)>, AskError> {
+    /// One of each kind, and what is packed several times over.
+    const MOST: usize = 16;
+    if others.len() > MOST {
+        let text = format!("more than {MOST} contents stand for the file");
+        return Err(AskError::BadRequest(text));
+    }
+    let decoded = others.iter().map(|other| {
+        let rendition = Rendition::from(other.stands);
+        let digest = if rendition.is_whole() {
+            other.digest.sample()?
+        } else {
+            Digest::try_from(&other.digest)?
+        };
+        Ok((rendition, digest))
+    });
+    decoded.collect()
+}
+
+fn holders(context: &Context<'_>, request: &HoldersRequest) -> Result<Answer<HolderRow>, AskError> {
+    let digests = request.digests.iter().map(Digest::try_from);
+    let digests = digests.collect::<Result<Vec<_>, _>>()?;
+    let own = request.inode.and_then(|inode| file_of(context, inode));
+    let (scope, roots) = (&request.scope, &context.roots);
+    find::holders::candidates(&context.snapshot, &digests, own, scope, roots, request.all)
+}
+
+/// The indexed file with this inode, if a root is on its file system.
+fn file_of(context: &Context<'_>, inode: Inode) -> Option<FileId> {
+    let mut ids = FsIds::default();
+    for root in &context.roots {
+        let Ok(dir) = File::open(root) else {
+            continue;
+        };
+        if dir.metadata().is_ok_and(|stat| stat.dev() == inode.dev) {
+            let fs = ids.id_of(dir.as_fd(), inode.dev);
+            let known = context.snapshot.file_by_inode(&fs, inode.ino);
+            return known.ok().flatten();
+        }
+    }
+    None
+}
+
+/// Handed on as it is made: the dump of a large tree is larger than the memory it should take. How
+/// much follows is not known before the end, so the header counts nothing.
+fn dump(
+    context: &Context<'_>,
+    roots: &[PathText],
     form: &DumpForm,
-    sink: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
-) -> Result<(), ReadError> {
+    reply: &mut dyn Reply,
+) -> Result<(), AskError> {
+    if let DumpForm::Catalogue(form) = form
+        && !is_label(&form.label)
+    {
+        let text = "that cannot be a label".to_owned();
+        return Err(AskError::BadRequest(text));
+    }
+    let named: Vec<PathBuf> = roots.iter().map(|root| root.as_path().to_owned()).collect();
+    let roots = if named.is_empty() {
+        &context.roots
+    } else {
+        &named
+    };
+    let mut is_wanted = reply.header(Header::default()).is_continue();
+    let mut sink = |piece: &[u8]| {
+        let taken = if is_wanted {
+            reply.piece(piece)
+        } else {
+            ControlFlow::Break(())
+        };
+        is_wanted = taken.is_continue();
+        taken
+    };
+    let snapshot = &context.snapshot;
     let mut line = |mut line: String| {
         line.push('\n');
         sink(line.as_bytes())
     };
     match form {
-        DumpForm::Canonical => dump::dump(snapshot, roots, &mut line),
-        DumpForm::Chunks => chunks(snapshot, roots, &mut line),
-        DumpForm::Files => files(snapshot, roots, &mut line),
+        DumpForm::Canonical => dump::dump(snapshot, roots, &mut line)?,
+        DumpForm::Chunks => chunks(snapshot, roots, &mut line)?,
+        DumpForm::Files => files(snapshot, roots, &mut line)?,
         DumpForm::Catalogue(details) => {
-            catalogue::write(snapshot, roots, &details.into(), sink).map(drop)
+            catalogue::write(snapshot, roots, &details.into(), &mut sink).map(drop)?;
         }
+    }
+    if is_wanted {
+        Ok(())
+    } else {
+        Err(AskError::Cancelled)
     }
 }

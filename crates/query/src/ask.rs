@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::Stopped;
 use resemble_index::ReadError;
-use resemble_proto::message::{SoftError, SoftErrorKind, reason};
+use resemble_proto::message::{BadDigest, SoftError, SoftErrorKind, reason};
 use resemble_proto::path::PathText;
 use resemble_proto::pattern::BadPattern;
 
@@ -27,6 +27,18 @@ pub enum AskError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The index has no such file, or has not read it yet.
+    #[error(
+        "{} is not in the index (yet): there is no such file, or it was left out",
+        .0.display()
+    )]
+    NotIndexed(PathBuf),
+    /// The request holds something that it cannot hold.
+    #[error("{0}")]
+    BadRequest(String),
+    /// A decision that is to be kept cannot be: the sentence says why.
+    #[error("{0}")]
+    Refused(String),
     /// Only a catalogue has it: see [`resemble_proto::catalogued`].
     #[error("the bytes of {} are not here: only a catalogue has it", path.display())]
     Elsewhere {
@@ -57,6 +69,12 @@ impl From<ReadError> for AskError {
             ReadError::Stopped => Self::Cancelled,
             other => Self::Index(other),
         }
+    }
+}
+
+impl From<BadDigest> for AskError {
+    fn from(error: BadDigest) -> Self {
+        Self::BadRequest(error.to_string())
     }
 }
 

@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use resemble_core::StopFlag;
-use resemble_core::similarity::{Sketch, Unit};
+use resemble_core::similarity::Sketch;
 use resemble_core::{
     ByteLen, ChunkList, ContentId, Digest, FileId, Measures, Params, Relation, Score, Signature,
 };
 use resemble_index::{ContentRow, FileRow, ReadError, Snapshot};
 use resemble_proto::message::{
-    Answer, Differs, Discount, FindRow, Layer, Looked, Scope, SoftError,
+    Answer, Differs, Discount, FindOptions, FindRow, Layer, Looked, SoftError,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
@@ -58,6 +58,9 @@ pub struct Subject {
     member: Option<Vec<u8>>,
     /// What stands for it besides its bytes, where the index has it not.
     others: Vec<(Rendition, Arc<Digest>)>,
+    /// Makes texts of documents again, where measures on them are to be exact; `None`: those stay
+    /// estimates.
+    part_reader: Option<Arc<dyn PartReader>>,
 }
 
 impl Subject {
@@ -70,6 +73,7 @@ impl Subject {
             place: None,
             member: None,
             others: Vec::new(),
+            part_reader: None,
         }
     }
 
@@ -100,6 +104,15 @@ impl Subject {
             others: others
                 .map(|(rendition, digest)| (rendition, Arc::new(digest)))
                 .collect(),
+            ..self
+        }
+    }
+
+    /// Measures on the texts of documents can be exact: this makes them again.
+    #[must_use]
+    pub fn with_part_reader(self, part_reader: Option<Arc<dyn PartReader>>) -> Self {
+        Self {
+            part_reader,
             ..self
         }
     }
@@ -236,28 +249,6 @@ fn stored(snapshot: &Snapshot, content: ContentId) -> Result<Option<Digest>, Rea
         signature: snapshot.signature(content)?,
         words: row.words,
     }))
-}
-
-/// Which rows an answer has.
-#[derive(Clone, Debug, Default)]
-pub struct FindOptions {
-    /// The files that take part; without a path: the whole index.
-    pub scope: Scope,
-    /// Only rows whose larger containment is at least this; `None`: those with a relation.
-    pub min: Option<Score>,
-    /// The least number of shared bytes of a row, identical files aside.
-    pub min_shared: Option<ByteLen>,
-    /// Only the first so many rows.
-    pub top: Option<u64>,
-    /// Measure on the bytes of both files where they can be read.
-    pub exact: bool,
-    /// What the measures are about.
-    pub unit: Unit,
-    /// Compare by texts and by what is in archives, too.
-    pub text: bool,
-    /// Makes texts of documents again, where measures on them are to be exact; `None`: those stay
-    /// estimates.
-    pub part_reader: Option<Arc<dyn PartReader>>,
 }
 
 /// One similar file before it is a row.
@@ -527,7 +518,7 @@ impl NomineeBound {
                 *count += 1;
             }
         }
-        let threshold = options.min.map_or(Relation::PARTLY, Score::get);
+        let threshold = options.min.score().map_or(Relation::PARTLY, Score::get);
         let least = if options.exact {
             0.0
         } else {

@@ -320,9 +320,10 @@ impl LocalIndex {
         Ok(self.tree_cache().compare(request, templates, observer)?)
     }
 
-    /// Where comparisons of what is known keep what they found out.
-    pub fn findings_cache(&self) -> impl FindingsCache {
-        self.tree_cache()
+    /// The paths that the last refresh looked at, without those that lie in others.
+    pub fn roots(&self) -> Vec<PathBuf> {
+        let roots = self.ingest.options().roots.iter();
+        roots.map(|root| root.path.clone()).collect()
     }
 
     /// Whether anything is remembered: there is a cache.
@@ -360,6 +361,17 @@ impl LocalIndex {
         if let Some(Err(e)) = Arc::into_inner(index).map(Index::close) {
             tracing::debug!("the cache was not compacted: {e}");
         }
+    }
+}
+
+/// Comparisons of what is known keep what they found out beside the inventories of trees.
+impl FindingsCache for LocalIndex {
+    fn get(&self, name: &str) -> Option<Arc<[u8]>> {
+        self.tree_cache().get(name)
+    }
+
+    fn put(&self, name: &str, findings: &[u8]) {
+        self.tree_cache().put(name, findings);
     }
 }
 

@@ -17,7 +17,9 @@ use std::path::Path;
 use resemble_core::similarity::{LEAST_JUDGED, Proof, Sketch, Unit, shared_chunk_bytes};
 use resemble_core::{ByteLen, ContentId, Measures, Relation, Score, rank, similarity};
 use resemble_index::{ReadError, Snapshot};
-use resemble_proto::message::{Answer, Discount, Layer, PairRow, PairScore, Scope, SoftError};
+use resemble_proto::message::{
+    Answer, Discount, Layer, PairRow, PairScore, PairsRequest, SoftError,
+};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
@@ -34,31 +36,10 @@ use crate::renditions::owners::RenditionOwners;
 use crate::renditions::{Rendition, is_same_text, layer, same_words};
 use crate::scope::{ScopedFile, ScopedFiles};
 
-/// Which pairs an answer has.
-#[derive(Clone, Debug, Default)]
-pub struct PairsOptions {
-    /// The files; names at least one path.
-    pub scope: Scope,
-    /// What sorts, and what `min` bounds.
-    pub score: PairScore,
-    /// Only pairs whose score is at least this.
-    pub min: Option<Score>,
-    /// The least number of shared bytes, identical files aside.
-    pub min_shared: Option<ByteLen>,
-    /// Only the first so many rows.
-    pub top: Option<u64>,
-    /// Measure on the bytes of both files where they can be read.
-    pub exact: bool,
-    /// What the measures are about.
-    pub unit: Unit,
-    /// Compare by texts and by what is in archives, too.
-    pub text: bool,
-}
-
-/// The pairs of the files in `options.scope`, best first.
-pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairRow>, AskError> {
-    let scoped = ScopedFiles::of(snapshot, &options.scope)?;
-    let renditions = if options.text {
+/// The pairs of the files in the request's scope, best first.
+pub fn pairs(snapshot: &Snapshot, request: &PairsRequest) -> Result<Answer<PairRow>, AskError> {
+    let scoped = ScopedFiles::of(snapshot, &request.scope)?;
+    let renditions = if request.text {
         RenditionOwners::of(snapshot, &scoped)?
     } else {
         RenditionOwners::default()
@@ -71,10 +52,11 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
         snapshot,
         scoped: &scoped,
         renditions: &renditions,
-        options,
+        request,
         counts: &counts,
     };
-    let table = || texts.table(snapshot.boilerplate_limit(), options.unit);
+    let unit = request.unit.into();
+    let table = || texts.table(snapshot.boilerplate_limit(), unit);
     let start = || (WorkerPairs::default(), table());
     let found = block.nominees(threads(), start, |(found, table), a, b, common| {
         let pair = (&block.kept[a], &block.kept[b]);
@@ -89,7 +71,7 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
     })?;
     let mut found: Vec<WorkerPairs> = found.into_iter().map(|(found, _)| found).collect();
     let limit = snapshot.boilerplate_limit();
-    let missed = texts.of_small_ones(options.unit, limit, snapshot.stop())?;
+    let missed = texts.of_small_ones(unit, limit, snapshot.stop())?;
     let (mut further, mut table) = start();
     for of_one in missed.chunk_by(|x, y| x.0 == y.0) {
         snapshot.stop().go_on()?;
@@ -128,7 +110,7 @@ pub fn pairs(snapshot: &Snapshot, options: &PairsOptions) -> Result<Answer<PairR
     }
     rows.sort_by(PairDraft::compare);
     let rows = rows.iter().map(PairDraft::to_answer).collect();
-    let mut answer = Answer::fresh(rows, errors).cut(options.top);
+    let mut answer = Answer::fresh(rows, errors).cut(request.top);
     answer.header.looked = Some(scoped.looked(snapshot));
     Ok(answer)
 }
@@ -219,13 +201,15 @@ struct Question<'a> {
     snapshot: &'a Snapshot,
     scoped: &'a ScopedFiles,
     renditions: &'a RenditionOwners,
-    options: &'a PairsOptions,
+    request: &'a PairsRequest,
     counts: &'a Counts,
 }
 
 impl<'a> Question<'a> {
     fn min_shared(&self) -> ByteLen {
-        self.options.min_shared.unwrap_or(Relation::MIN_SHARED)
+        self.request
+            .min_shared
+            .map_or(Relation::MIN_SHARED, ByteLen)
     }
 
     /// The files that a content stands for, and as what, by their contents.
@@ -238,7 +222,7 @@ impl<'a> Question<'a> {
     /// What sorts, if anything is known of it.
     fn score(&self, matched: &Match) -> Option<Score> {
         let measures = &matched.measures;
-        let told = match self.options.score {
+        let told = match self.request.score {
             PairScore::Containment => measures.containment(),
             PairScore::Resemblance => measures.resemblance,
             PairScore::Discounted => matched.rare.or(measures.containment()),
@@ -246,7 +230,7 @@ impl<'a> Question<'a> {
         // What is too small to judge by a sample is not when it was read.
         told.or_else(|| {
             let (containment, resemblance) = matched.read?;
-            Some(match self.options.score {
+            Some(match self.request.score {
                 PairScore::Resemblance => resemblance,
                 PairScore::Containment | PairScore::Discounted => containment,
             })
@@ -260,9 +244,9 @@ impl<'a> Question<'a> {
             Some(Relation::Identical | Relation::SameText)
         );
         let score = self.score(matched);
-        score.is_some_and(|score| self.options.min.is_none_or(|min| score >= min))
+        score.is_some_and(|score| self.request.min.accepts(score))
             && (equal
-                || (matched.read.is_some() && self.options.min_shared.is_none())
+                || (matched.read.is_some() && self.request.min_shared.is_none())
                 || enough_shared(matched.sizes, &matched.measures, self.min_shared()))
     }
 
@@ -371,7 +355,7 @@ impl WorkerPairs {
     /// texts have in common.
     fn pair(&mut self, question: &Question<'_>, (a, b): (&Kept, &Kept), proof: Option<Proof>) {
         let counts = question.counts;
-        let unit = question.options.unit;
+        let unit = question.request.unit.into();
         let measures = match &proof {
             Some(proof) => proven(proof, unit, (&a.sketch(), &b.sketch()), counts),
             None => estimate_in(unit, (&a.sketch(), a.kind), (&b.sketch(), b.kind), counts),
@@ -383,7 +367,7 @@ impl WorkerPairs {
                 Score::new(proof.resemblance),
             )
         });
-        let rare = match (question.options.score, &proof) {
+        let rare = match (question.request.score, &proof) {
             (PairScore::Discounted, Some(proof)) => Some(Score::new(proof.kinship)),
             (PairScore::Discounted, None) => measures.containment().map(|raw| {
                 let rarity = counts.rarity(&a.sketch(), &b.sketch());
@@ -401,7 +385,7 @@ impl WorkerPairs {
                 let (mut measures, mut sizes) = (measures, sizes);
                 let own = (one.1, other.1) == (Rendition::Own, Rendition::Own);
                 let small = a.whole <= LARGEST_READ && b.whole <= LARGEST_READ;
-                if own && question.options.exact && small {
+                if own && question.request.exact && small {
                     let Some((one, other)) = self.read_both(question.scoped, a, b) else {
                         continue;
                     };

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 
 use super::context::Context;
 use super::out::{channel, failed_line};
-use super::{Limits, handlers};
+use super::{Limits, handlers, question};
 use crate::indexer::Command;
 
 /// Tells one too many so.
@@ -212,16 +212,21 @@ impl Connection {
 
     /// Answers a question on a thread of its own, as long as the client is there.
     async fn compute(&mut self, context: Arc<Context>, question: Request) -> Result<(), Trouble> {
-        let turn = if handlers::is_quick(&question) {
-            None
-        } else {
+        let turn = if question.is_question() {
             Some(self.turn(&context).await?)
+        } else {
+            None
         };
         let cancel = Cancel::default();
         let stop = cancel.0.clone();
         let (mut out, mut pieces) = channel();
         let work = tokio::task::spawn_blocking(move || {
-            if handlers::answer(&context, question, &stop, &mut out).is_err() {
+            let answered = if question.is_question() {
+                question::answer(&context, question, &stop, &mut out)
+            } else {
+                handlers::answer(&context, question, &mut out)
+            };
+            if answered.is_err() {
                 tracing::debug!("an answer was not wanted any more");
             }
             // Not before: a question whose client is gone takes a place until it has ended.

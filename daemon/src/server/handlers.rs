@@ -1,107 +1,48 @@
-//! One function for each question. They run on threads of their own and may block.
+//! Looks at the state of the daemon, and what is checked before an order. They run on threads of
+//! their own and may block.
 
-use std::fs::File;
-use std::ops::ControlFlow;
-use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use resemble_core::{ByteLen, Digest, FileId, StopFlag};
 use resemble_fs::View;
-use resemble_index::Snapshot;
-use resemble_proto::catalogued::{is_catalogued, is_label};
+use resemble_proto::catalogued::is_catalogued;
 use resemble_proto::message::{
-    Answer, CoverRow, DirRow, DirsRequest, DumpForm, DumpRow, End, Failure, FailureKind,
-    FindRequest, FindRow, GroupsRequest, Header, HolderRow, HoldersRequest, Inode, MountRow,
-    MountView, OrderRow, PairRow, PairsRequest, Parts, Reply, Request, RootState, Scope, Subject,
-    WatchOrigin, WatchRow, Whole, WireRendition,
+    Answer, CoverRow, Failure, FailureKind, MountRow, MountView, Request, RootState, TemplateRow,
+    WatchOrigin, WatchRow,
 };
 use resemble_proto::path::PathText;
-use resemble_query::AskError;
-use resemble_query::find::{self, FindOptions};
-use resemble_query::pairs::{self, PairsOptions};
-use resemble_query::renditions::Rendition;
-use resemble_query::{answer, compare, covered, dirs, groups};
-use resemble_scan::fsid::FsIds;
+use resemble_query::templates::{Store, TemplateError};
 use resemble_scan::ingest::RootOptions;
 
 use super::context::Context;
 use super::out::{ClientGone, Out};
 use super::status;
-use super::templates;
 use crate::config::{checked_root, not_nested};
 use crate::neighbours::IndexNeighbours;
 use crate::overlays::Mount;
-use crate::state::{NoSnapshot, Root};
+use crate::state::Root;
 
-/// Whether a request is answered in no time, so that it need not wait for a question's turn.
-pub(super) const fn is_quick(request: &Request) -> bool {
-    !matches!(
-        request,
-        Request::Find(_)
-            | Request::Holders(_)
-            | Request::Pairs(_)
-            | Request::Compare(_)
-            | Request::Covered(_)
-            | Request::Groups(_)
-            | Request::Order(_)
-            | Request::Dirs(_)
-            | Request::TemplatesMark(_)
-            | Request::Dump { .. }
-            | Request::DumpAs { .. }
-    )
-}
-
-/// Answers everything that is no order to the indexer. `stop` ends a question.
-pub(super) fn answer(
-    context: &Context,
-    request: Request,
-    stop: &StopFlag,
-    out: &mut Out,
-) -> Result<(), ClientGone> {
+/// Answers a request that asks for no computing and gives the indexer no order.
+pub(super) fn answer(context: &Context, request: Request, out: &mut Out) -> Result<(), ClientGone> {
     match request {
-        Request::Find(request) => out.answer(find(context, &request, stop)),
-        Request::Holders(request) => out.answer(holders(context, &request, stop)),
-        Request::Pairs(request) => out.answer(pairs(context, &request, stop)),
-        Request::Compare(request) => {
-            let paths = [&request.a, &request.b];
-            out.answer(whole((context, stop), paths, |snapshot| {
-                compare::compare(
-                    snapshot,
-                    &context.shared.params,
-                    &request,
-                    &context.compared,
-                )
-            }))
+        Request::TemplatesList => {
+            let rows = templates(context).and_then(Store::list);
+            out.answer(
+                rows.map(|rows| of_templates(context, rows))
+                    .map_err(refused),
+            )
         }
-        Request::Covered(request) => {
-            let paths = std::iter::once(&request.dir).chain(&request.by);
-            out.answer(whole((context, stop), paths, |snapshot| {
-                covered::covered(snapshot, &request)
-            }))
+        Request::TemplatesUnmark { which } => {
+            let row = templates(context).and_then(|store| store.unmark(&which));
+            out.answer(
+                row.map(|row| of_templates(context, vec![row]))
+                    .map_err(refused),
+            )
         }
-        Request::Groups(request) => {
-            let request = GroupsRequest {
-                scope: or_roots(context, request.scope),
-                ..request
-            };
-            let paths = request.scope.within.iter();
-            out.answer(whole((context, stop), paths, |snapshot| {
-                groups::groups(snapshot, &request, &context.state)
-            }))
-        }
-        Request::Order(request) => out.answer(order(context, request, stop)),
-        Request::Dirs(request) => out.answer(dirs(context, request, stop)),
-        Request::TemplatesMark(request) => out.answer(templates::mark(context, request, stop)),
-        Request::TemplatesList => out.answer(templates::list(context)),
-        Request::TemplatesUnmark { which } => out.answer(templates::unmark(context, &which)),
         Request::Status => {
             let answer = Answer::fresh(vec![status::status(context)], Vec::new());
             out.answer(Ok(with_header(context, answer)))
         }
-        Request::Dump { roots } => dump((context, stop), &roots, &DumpForm::Canonical, out),
-        Request::DumpAs { roots, form } => dump((context, stop), &roots, &form, out),
         Request::WatchList => {
             let rows = context.shared.roots().into_iter();
             let rows = rows.chain(context.shared.catalogue_roots());
@@ -111,300 +52,12 @@ pub(super) fn answer(
         Request::Mount { path, view } => out.answer(mount(context, &path, view)),
         Request::Unmount { path } => out.answer(unmount(context, path.as_ref())),
         Request::Covers { paths } => out.answer(Ok(covers(context, paths))),
-        // Orders and followers are served where they can wait.
-        Request::Sync { .. }
-        | Request::WatchAdd { .. }
-        | Request::Import { .. }
-        | Request::WatchRemove { .. }
-        | Request::Alerts { .. } => {
-            let text = "an order came the way of a question";
+        // Questions are computed; orders and followers are served where they can wait.
+        _ => {
+            let text = "a question or an order came the way of a look";
             out.answer::<()>(Err(Failure::new(FailureKind::Internal, text)))
         }
     }
-}
-
-fn find(
-    context: &Context,
-    request: &FindRequest,
-    stop: &StopFlag,
-) -> Result<Answer<FindRow>, Failure> {
-    watched(context, &request.scope.within)?;
-    let snapshot = snapshot(context, stop)?;
-    let (subject, name) = match &request.subject {
-        Subject::File(path) => {
-            if context.shared.root_of(path.as_path()).is_none() {
-                return Err(not_watched(path.as_path()));
-            }
-            let found = if is_catalogued(path.as_path()) {
-                find::Subject::remembered(&snapshot, path.as_path()).map_err(AskError::from)
-            } else {
-                find::Subject::indexed(&snapshot, path.as_path(), &context.shared.params)
-            };
-            let subject = found
-                .map_err(asked)?
-                .ok_or_else(|| not_indexed(path.as_path()))?;
-            (subject, path.clone())
-        }
-        Subject::Content {
-            digest,
-            name,
-            inode,
-            others,
-        } => {
-            let digest = Digest::try_from(digest)
-                .map_err(|error| Failure::new(FailureKind::BadRequest, error.to_string()))?;
-            let mut subject = find::Subject::of_digest(digest).with_others(renditions(others)?);
-            if let Some(file) = inode.and_then(|inode| file_of(context, &snapshot, inode)) {
-                subject = subject.is_file(file);
-            }
-            (subject, name.clone())
-        }
-    };
-    let options = FindOptions {
-        scope: judged_below_roots(context, &request.scope),
-        min: request.min.score(),
-        min_shared: request.min_shared.map(ByteLen),
-        top: request.top,
-        exact: request.exact,
-        unit: request.unit.into(),
-        text: request.text,
-        part_reader: context.shared.part_reader().cloned(),
-    };
-    let answer = find::find(&snapshot, &subject, &name, &options).map_err(asked)?;
-    Ok(with_header(context, answer))
-}
-
-fn holders(
-    context: &Context,
-    request: &HoldersRequest,
-    stop: &StopFlag,
-) -> Result<Answer<HolderRow>, Failure> {
-    watched(context, &request.scope.within)?;
-    let digests = request.digests.iter().map(Digest::try_from);
-    let digests = digests
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| Failure::new(FailureKind::BadRequest, error.to_string()))?;
-    let snapshot = snapshot(context, stop)?;
-    let own = request
-        .inode
-        .and_then(|inode| file_of(context, &snapshot, inode));
-    let roots = context.shared.roots().into_iter();
-    let roots = roots.chain(context.shared.catalogue_roots());
-    let roots: Vec<PathBuf> = roots.map(|root| root.options.path).collect();
-    let scope = judged_below_roots(context, &request.scope);
-    let answer = find::holders::candidates(&snapshot, &digests, own, &scope, &roots, request.all);
-    Ok(with_header(context, answer.map_err(asked)?))
-}
-
-/// What stands for a subject besides its bytes, as a client sent it.
-fn renditions(others: &[WireRendition]) -> Result<Vec<(Rendition, Digest)>, Failure> {
-    /// One of each kind, and what is packed several times over.
-    const MOST: usize = 16;
-    if others.len() > MOST {
-        let text = format!("more than {MOST} contents stand for the file");
-        return Err(Failure::new(FailureKind::BadRequest, text));
-    }
-    let decoded = others.iter().map(|other| {
-        let rendition = Rendition::from(other.stands);
-        let digest = if rendition.is_whole() {
-            other.digest.sample()
-        } else {
-            Digest::try_from(&other.digest)
-        };
-        digest.map(|digest| (rendition, digest))
-    });
-    decoded
-        .collect::<Result<_, _>>()
-        .map_err(|error| Failure::new(FailureKind::BadRequest, error.to_string()))
-}
-
-fn pairs(
-    context: &Context,
-    request: &PairsRequest,
-    stop: &StopFlag,
-) -> Result<Answer<PairRow>, Failure> {
-    if request.scope.within.is_empty() {
-        return Err(Failure::new(
-            FailureKind::BadRequest,
-            "pairs needs a directory to look in",
-        ));
-    }
-    watched(context, &request.scope.within)?;
-    let options = PairsOptions {
-        scope: request.scope.clone(),
-        score: request.score,
-        min: request.min.score(),
-        min_shared: request.min_shared.map(ByteLen),
-        top: request.top,
-        exact: request.exact,
-        unit: request.unit.into(),
-        text: request.text,
-    };
-    let answer = pairs::pairs(&snapshot(context, stop)?, &options).map_err(asked)?;
-    Ok(with_header(context, answer))
-}
-
-/// An answer of several lists about these paths.
-fn whole<'a, P: Parts>(
-    (context, stop): (&Context, &StopFlag),
-    paths: impl IntoIterator<Item = &'a PathText>,
-    question: impl FnOnce(&Snapshot) -> Result<Whole<P>, AskError>,
-) -> Result<Answer<P::Part>, Failure> {
-    watched(context, paths)?;
-    let answer = question(&snapshot(context, stop)?).map_err(asked)?;
-    Ok(with_header(context, answer.into_answer()))
-}
-
-fn dirs(
-    context: &Context,
-    request: DirsRequest,
-    stop: &StopFlag,
-) -> Result<Answer<DirRow>, Failure> {
-    let request = DirsRequest {
-        scope: or_roots(context, request.scope),
-        ..request
-    };
-    watched(context, &request.scope.within)?;
-    let answer = dirs::dirs(&snapshot(context, stop)?, &request).map_err(asked)?;
-    Ok(with_header(context, answer))
-}
-
-fn order(
-    context: &Context,
-    request: GroupsRequest,
-    stop: &StopFlag,
-) -> Result<Answer<OrderRow>, Failure> {
-    let request = GroupsRequest {
-        scope: or_roots(context, request.scope),
-        ..request
-    };
-    watched(context, &request.scope.within)?;
-    let answer =
-        groups::order(&snapshot(context, stop)?, &request, &context.state).map_err(asked)?;
-    Ok(with_header(context, answer))
-}
-
-/// A scope that names nothing is about all roots.
-pub(super) fn or_roots(context: &Context, scope: Scope) -> Scope {
-    if !scope.within.is_empty() {
-        return scope;
-    }
-    let roots = context.shared.roots();
-    let within = roots.iter().map(|root| root.options.path.as_path().into());
-    Scope {
-        within: within.collect(),
-        ..scope
-    }
-}
-
-/// A scope that names nothing is about the whole index, which needs no list of its files. Patterns
-/// and a least size do need one, and are judged below the roots and the catalogues.
-fn judged_below_roots(context: &Context, scope: &Scope) -> Scope {
-    let is_plain = scope.include.is_empty() && scope.exclude.is_empty() && scope.min_size == 0;
-    if is_plain || !scope.within.is_empty() {
-        return scope.clone();
-    }
-    let roots = context.shared.roots().into_iter();
-    let roots = roots.chain(context.shared.catalogue_roots());
-    Scope {
-        within: roots.map(|root| root.options.path.into()).collect(),
-        ..scope.clone()
-    }
-}
-
-/// Sent as it is made: the dump of a large tree is larger than the memory it should take.
-fn dump(
-    (context, stop): (&Context, &StopFlag),
-    roots: &[PathText],
-    form: &DumpForm,
-    out: &mut Out,
-) -> Result<(), ClientGone> {
-    let prepared =
-        dump_roots(context, roots).and_then(|roots| Ok((roots, snapshot(context, stop)?)));
-    let (roots, snapshot) = match prepared {
-        Ok(prepared) => prepared,
-        Err(failure) => return out.answer::<DumpRow>(Err(failure)),
-    };
-    if let DumpForm::Catalogue(form) = form
-        && !is_label(&form.label)
-    {
-        let failure = Failure::new(FailureKind::BadRequest, "that cannot be a label");
-        return out.answer::<DumpRow>(Err(failure));
-    }
-    // How many pieces follow is not known before the last.
-    let header = Header {
-        fresh: context.shared.fresh(),
-        pending: context.shared.pending(),
-        ..Header::default()
-    };
-    out.line(&Reply::<DumpRow>::Header(header))?;
-    let is_text = !matches!(form, DumpForm::Catalogue(_));
-    // Base64 is longer by a third.
-    let piece = if is_text {
-        DumpRow::PIECE
-    } else {
-        DumpRow::PIECE / 4 * 3
-    };
-    let mut waiting: Vec<u8> = Vec::new();
-    let mut rows = 0;
-    let mut gone = None;
-    let mut send = |waiting: &mut Vec<u8>, out: &mut Out| {
-        for piece in waiting.chunks(piece) {
-            out.line(&Reply::Row(if is_text {
-                // The text is ASCII, so any place is a place to cut.
-                DumpRow {
-                    text: String::from_utf8_lossy(piece).into_owned(),
-                }
-            } else {
-                DumpRow::of_bytes(piece)
-            }))?;
-            rows += 1;
-        }
-        waiting.clear();
-        Ok(())
-    };
-    let dumped = answer::dump(&snapshot, &roots, form, &mut |bytes| {
-        waiting.extend_from_slice(bytes);
-        if waiting.len() < piece {
-            return ControlFlow::Continue(());
-        }
-        match send(&mut waiting, out) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                gone = Some(error);
-                ControlFlow::Break(())
-            }
-        }
-    });
-    if let Some(gone) = gone {
-        return Err(gone);
-    }
-    if let Err(error) = dumped {
-        return out.answer::<DumpRow>(Err(Failure::new(FailureKind::Internal, error.to_string())));
-    }
-    send(&mut waiting, out)?;
-    out.line(&Reply::<DumpRow>::End(End { rows, errors: 0 }))?;
-    out.flush()
-}
-
-fn dump_roots(context: &Context, roots: &[PathText]) -> Result<Vec<PathBuf>, Failure> {
-    if roots.is_empty() {
-        return Ok(context
-            .shared
-            .roots()
-            .into_iter()
-            .map(|root| root.options.path)
-            .collect());
-    }
-    for root in roots {
-        if context.shared.root_of(root.as_path()).is_none() {
-            return Err(not_watched(root.as_path()));
-        }
-    }
-    Ok(roots
-        .iter()
-        .map(|root| root.as_path().to_path_buf())
-        .collect())
 }
 
 fn mount(context: &Context, path: &PathText, view: MountView) -> Result<Answer<MountRow>, Failure> {
@@ -513,43 +166,20 @@ fn row_of(root: &Root) -> WatchRow {
     }
 }
 
-// ---- what the questions have in common ---------------------------------------------------------
+// ---- what they have in common ------------------------------------------------------------------
 
-/// What a question looks at, until `stop` is set.
-pub(super) fn snapshot(context: &Context, stop: &StopFlag) -> Result<Snapshot, Failure> {
-    let snapshot = context.shared.snapshot().map_err(no_snapshot)?;
-    Ok(snapshot.with_stop(stop.clone()))
+fn templates(context: &Context) -> Result<&Store, TemplateError> {
+    let store = context.shared.template_store();
+    store.ok_or(TemplateError::NoPlace)
+}
+
+fn of_templates(context: &Context, rows: Vec<TemplateRow>) -> Answer<TemplateRow> {
+    with_header(context, Answer::fresh(rows, Vec::new()))
 }
 
 #[allow(clippy::needless_pass_by_value)] // for `map_err`
-fn no_snapshot(error: NoSnapshot) -> Failure {
-    Failure::new(FailureKind::Internal, error.to_string())
-}
-
-#[allow(clippy::needless_pass_by_value)] // for `map_err`
-pub(super) fn asked(error: AskError) -> Failure {
-    let kind = match error {
-        AskError::Pattern(_) => FailureKind::BadRequest,
-        AskError::Unreadable { .. } => FailureKind::NotIndexed,
-        _ => FailureKind::Internal,
-    };
-    Failure::new(kind, error.to_string())
-}
-
-fn not_watched(path: &Path) -> Failure {
-    let text = format!(
-        "{} is not watched; `resemble watch add` watches it, --local looks without the daemon",
-        path.display()
-    );
-    Failure::new(FailureKind::NotWatched, text)
-}
-
-fn not_indexed(path: &Path) -> Failure {
-    let text = format!(
-        "{} is not in the index (yet): there is no such file, or it was left out",
-        path.display()
-    );
-    Failure::new(FailureKind::NotIndexed, text)
+fn refused(error: TemplateError) -> Failure {
+    Failure::new(FailureKind::Refused, error.to_string())
 }
 
 fn absolute(path: &PathText) -> Result<&Path, Failure> {
@@ -562,37 +192,8 @@ fn absolute(path: &PathText) -> Result<&Path, Failure> {
     }
 }
 
-/// Every path that a question names must be watched: the daemon cannot answer for part of it.
-pub(super) fn watched<'a>(
-    context: &Context,
-    paths: impl IntoIterator<Item = &'a PathText>,
-) -> Result<(), Failure> {
-    for path in paths {
-        match context.shared.root_of(path.as_path()) {
-            Some(root) if root.state != RootState::Unavailable => {}
-            _ => return Err(not_watched(path.as_path())),
-        }
-    }
-    Ok(())
-}
-
-pub(super) fn with_header<R>(context: &Context, mut answer: Answer<R>) -> Answer<R> {
+fn with_header<R>(context: &Context, mut answer: Answer<R>) -> Answer<R> {
     answer.header.fresh = context.shared.fresh();
     answer.header.pending = context.shared.pending();
     answer
-}
-
-/// The indexed file with this inode, if a root is on its file system.
-pub(super) fn file_of(context: &Context, snapshot: &Snapshot, inode: Inode) -> Option<FileId> {
-    let mut ids = FsIds::default();
-    for root in context.shared.roots() {
-        let Ok(dir) = File::open(&root.options.path) else {
-            continue;
-        };
-        if dir.metadata().is_ok_and(|stat| stat.dev() == inode.dev) {
-            let fs = ids.id_of(dir.as_fd(), inode.dev);
-            return snapshot.file_by_inode(&fs, inode.ino).ok().flatten();
-        }
-    }
-    None
 }

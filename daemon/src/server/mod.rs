@@ -1,4 +1,4 @@
-//! The socket: who may ask, how much, and one function per question.
+//! The socket: who may ask, and how much.
 //!
 //! 1. **Only the same user may ask.** The peer's user id comes from the kernel; root is an ordinary
 //!    user here, because answers confirm what files contain.
@@ -22,9 +22,9 @@ mod connection;
 pub mod context;
 mod handlers;
 mod out;
+mod question;
 pub mod socket;
 mod status;
-mod templates;
 
 pub use context::Context;
 

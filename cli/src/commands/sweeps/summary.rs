@@ -48,7 +48,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &HistoryArgs) -
             b: root(&pair[1]),
             options: CompareOptions::default(),
         };
-        let answer = backend.ask(ui, request)?;
+        let answer = backend.compare(ui, request)?;
         errors.extend(answer.errors);
         summary.take(&answer.body);
     }

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::message::{
-    CatalogueForm, DumpForm, FindRequest, IndexStatus, MarkRequest, MeasureUnit, MountView,
-    PairScore, PairsRequest, Request, RootState, RootStatus, Scope, StatusAnswer, Subject,
-    TemplateRow, WatchStatus,
+    CatalogueForm, DumpForm, FindOptions, FindRequest, IndexStatus, MarkRequest, MeasureUnit,
+    MountView, PairScore, PairsRequest, Request, RootState, RootStatus, Scope, StatusAnswer,
+    Subject, TemplateRow, WatchStatus,
 };
 
 fn json<T: Serialize>(value: &T) -> String {
@@ -142,14 +142,11 @@ fn requests_as_a_newcomer_would_type_them() {
     assert_eq!(
         request(r#"{"request":"find","subject":{"file":"/a"}}"#),
         Request::Find(FindRequest {
-            unit: MeasureUnit::default(),
-            text: true,
             subject: Subject::File("/a".into()),
-            scope: Scope::default(),
-            min: Fraction::NONE,
-            min_shared: None,
-            top: None,
-            exact: false,
+            options: FindOptions {
+                text: true,
+                ..FindOptions::default()
+            },
         })
     );
     assert_eq!(

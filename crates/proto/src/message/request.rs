@@ -186,6 +186,14 @@ pub struct Scope {
 pub struct FindRequest {
     /// What to find similar files of.
     pub subject: Subject,
+    /// Among which files, and which rows.
+    #[serde(flatten)]
+    pub options: FindOptions,
+}
+
+/// Which rows a `find` has.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FindOptions {
     /// Among which files. The subject itself need not be one of them.
     #[serde(flatten)]
     pub scope: Scope,
@@ -198,7 +206,7 @@ pub struct FindRequest {
     /// Only the first so many rows; the header still counts all.
     #[serde(default)]
     pub top: Option<u64>,
-    /// Compute the measures on the bytes of both files. Only for [`Subject::File`].
+    /// Compute the measures on the bytes of both files, where they can be read.
     #[serde(default)]
     pub exact: bool,
     /// What the measures are about.
@@ -233,6 +241,9 @@ pub enum Subject {
         /// What stands for them besides: the text of a document, what an archive holds.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         others: Vec<WireRendition>,
+        /// Where the bytes can be read again, for exact measures; absolute.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<PathText>,
     },
 }
 

@@ -11,6 +11,7 @@
 //! and payloads without templates.
 
 use std::collections::VecDeque;
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -30,7 +31,7 @@ use crate::compare::cache::codec;
 const VERSION: u64 = 2;
 
 /// A store of findings: local ones lie in the cache, those of a daemon in its memory.
-pub trait FindingsCache: Sync {
+pub trait FindingsCache: Debug + Sync {
     /// What was kept under this name.
     fn get(&self, name: &str) -> Option<Arc<[u8]>>;
 

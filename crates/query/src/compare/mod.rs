@@ -58,7 +58,6 @@ pub use self::findings::{FindingsCache, MemoryCache};
 /// [`AskError::Unreadable`] if the index has nothing at one of the paths.
 pub fn compare(
     snapshot: &Snapshot,
-    params: &Params,
     request: &CompareRequest,
     cache: &dyn FindingsCache,
 ) -> Result<Whole<Comparison>, AskError> {
@@ -69,7 +68,7 @@ pub fn compare(
         &Terms {
             options: &request.options,
             templates: snapshot.templates(),
-            params,
+            params: snapshot.params(),
             limit: snapshot.boilerplate_limit(),
         },
         Some(cache),

@@ -12,9 +12,9 @@ use resemble_core::hash::content;
 use resemble_core::numbers::only_numbers;
 use resemble_core::{ByteLen, ContentDigest, ContentKind, Measures, Relation, similarity};
 use resemble_index::{ContentRow, Snapshot};
-use resemble_proto::message::{Layer, SoftError};
+use resemble_proto::message::{FindOptions, Layer, SoftError};
 
-use super::{FindOptions, Subject, holders};
+use super::{Subject, holders};
 use crate::ask::{AskError, soft_error};
 use crate::judge::matched::{Match, all_words};
 use crate::prove::exact::exact_payload;
@@ -104,18 +104,19 @@ impl<'a> Exact<'a> {
         if texts && !files {
             let (a, b) = (templates.payload(a), templates.payload(b));
             let (relation, measures, sizes) =
-                measure_words(&a, &b, self.options.unit, self.min_shared);
+                measure_words(&a, &b, self.options.unit.into(), self.min_shared);
             let measures = told(relation, measures);
             return Match {
                 numbers,
                 ..Match::new(relation, Layer::Text, measures, sizes)
             };
         }
-        let (measures, sizes) = exact_payload(templates, a, b, self.options.unit);
+        let (measures, sizes) = exact_payload(templates, a, b, self.options.unit.into());
         let relation = similarity::relation(false, sizes.0, sizes.1, &measures, self.min_shared);
         if files && self.options.text {
             let (a, b) = (templates.payload(a), templates.payload(b));
-            let as_words = as_words(&a, &b, self.options.unit, relation, self.min_shared);
+            let unit = self.options.unit.into();
+            let as_words = as_words(&a, &b, unit, relation, self.min_shared);
             if let Some(words) = as_words {
                 let relation = Some(words.relation);
                 let measures = told(relation, words.measures);
@@ -159,7 +160,7 @@ impl<'a> Exact<'a> {
         rendition: Rendition,
         digest: &ContentDigest,
     ) -> Option<Vec<u8>> {
-        let part_reader = self.options.part_reader.as_deref()?;
+        let part_reader = self.subject.part_reader.as_deref()?;
         let extracted = extract(path, part_reader)
             .map_err(|error| self.errors.push(soft_error(path, &error)))
             .ok()??;

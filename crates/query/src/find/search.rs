@@ -11,10 +11,10 @@ use std::sync::Arc;
 use resemble_core::similarity::{Boilerplate, Sketch, interval};
 use resemble_core::{ByteLen, Digest, Fingerprint, Measures, Relation, Score, rank};
 use resemble_index::{ContentRow, Snapshot};
-use resemble_proto::message::{Discount, SoftError};
+use resemble_proto::message::{Discount, FindOptions, SoftError};
 
 use super::exact::Exact;
-use super::{FindOptions, NomineeBound, Own, Similar, Subject, Wanted, holders, nominated};
+use super::{NomineeBound, Own, Similar, Subject, Wanted, holders, nominated};
 use crate::ask::AskError;
 use crate::judge::estimate::{enough_shared, estimate_in};
 use crate::judge::matched::{Match, match_of_wholes, relate};
@@ -37,7 +37,7 @@ pub(super) fn search_in(
     if subject.digest.size == ByteLen::ZERO {
         return Ok((Vec::new(), Vec::new()));
     }
-    let min_shared = options.min_shared.unwrap_or(Relation::MIN_SHARED);
+    let min_shared = options.min_shared.map_or(Relation::MIN_SHARED, ByteLen);
     let mut search = Search {
         snapshot,
         subject,
@@ -128,7 +128,7 @@ impl Search<'_> {
             let measures = match &other {
                 None => Measures::identical(row.size),
                 Some(other) => estimate_in(
-                    self.options.unit,
+                    self.options.unit.into(),
                     (&sketch, digest.kind),
                     (&other.sketch(), row.kind),
                     &Either(&known, &counts),
@@ -330,15 +330,13 @@ impl Search<'_> {
                 found.relation,
                 Some(Relation::Identical | Relation::SameText)
             );
-            let passes = match self.options.min {
-                None => found.relation.is_some(),
-                Some(min) => {
-                    found
-                        .measures
-                        .containment()
-                        .is_some_and(|score| score >= min)
-                        && (equal || enough_shared(found.sizes, &found.measures, min_shared))
-                }
+            let min = self.options.min;
+            let passes = if min.is_none() {
+                found.relation.is_some()
+            } else {
+                let score = found.measures.containment();
+                score.is_some_and(|score| min.accepts(score))
+                    && (equal || enough_shared(found.sizes, &found.measures, min_shared))
             };
             if !passes {
                 continue;

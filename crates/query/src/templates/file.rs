@@ -70,6 +70,9 @@ pub enum TemplateError {
     /// The state folder cannot be had.
     #[error(transparent)]
     Place(#[from] PlaceError),
+    /// No folder was named and none can be guessed.
+    #[error("no place for templates: HOME is not set; name a folder with --state")]
+    NoPlace,
     /// Nothing to mark.
     #[error("{files} files have nothing in common that is not a template already")]
     Nothing {
@@ -100,6 +103,16 @@ pub enum TemplateError {
     /// The index cannot be read.
     #[error(transparent)]
     Index(#[from] ReadError),
+}
+
+impl From<TemplateError> for AskError {
+    fn from(error: TemplateError) -> Self {
+        match error {
+            TemplateError::Ask(error) => error,
+            TemplateError::Index(error) => error.into(),
+            other => Self::Refused(other.to_string()),
+        }
+    }
 }
 
 /// A template as it is kept.

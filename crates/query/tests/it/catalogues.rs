@@ -10,10 +10,10 @@ use resemble_core::Params;
 use resemble_core::hash::content::digest;
 use resemble_index::{Index, Look, Snapshot};
 use resemble_proto::catalogued;
-use resemble_proto::message::{FindRow, Scope};
+use resemble_proto::message::{FindOptions, FindRow, Scope};
 use resemble_proto::number::Fraction;
 use resemble_query::catalogue::{self, CatalogueError, Details, Samples};
-use resemble_query::find::{FindOptions, Subject, find};
+use resemble_query::find::{Subject, find};
 
 use crate::scene::fake::{fake, member, packed, text_of};
 use crate::scene::{Scene, text};

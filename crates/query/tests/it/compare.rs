@@ -37,7 +37,7 @@ fn asked(scene: &mut Scene, request: &CompareRequest) -> Whole<Comparison> {
     scene.scan();
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let recent = MemoryCache::default();
-    let ask = || compare(&snapshot, &params, request, &recent).expect("an answer");
+    let ask = || compare(&snapshot, request, &recent).expect("an answer");
     let by_index = ask();
     assert_eq!(ask(), by_index, "what is remembered differs");
     let mut local = LocalIndex::open(LocalOptions {
@@ -460,13 +460,7 @@ fn files_a_tree_in_itself_and_nothing_at_all() {
     assert_eq!(ask(&mut scene, "a/x", "a/inner"), expected);
     let missing = request(&scene, "a", "b", CompareOptions::default());
     let snapshot = scene.index.snapshot().expect("a snapshot");
-    let failure = compare(
-        &snapshot,
-        &Params::default(),
-        &missing,
-        &MemoryCache::default(),
-    )
-    .expect_err("nothing there");
+    let failure = compare(&snapshot, &missing, &MemoryCache::default()).expect_err("nothing there");
     assert!(failure.to_string().contains("/b"), "{failure}");
 }
 

@@ -9,13 +9,13 @@ use proptest::prelude::*;
 use resemble_core::{ByteLen, Digest, Params};
 use resemble_index::{Change, ContentRef, FileStat, FsId, Index, NewState, Snapshot, Timestamp};
 use resemble_proto::message::{
-    Cluster, ClusterKind, Degree, Groups, GroupsRequest, Scope, SoftErrorKind, Whole,
+    Cluster, ClusterKind, Degree, Groups, GroupsRequest, PairsRequest, Scope, SoftErrorKind, Whole,
 };
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::AskError;
 use resemble_query::groups::{groups, order};
-use resemble_query::pairs::{PairsOptions, pairs};
+use resemble_query::pairs::pairs;
 
 use crate::scene;
 use crate::scene::Scene;
@@ -139,9 +139,9 @@ fn copies_do_not_multiply_links() {
         }
     }
     // What it would be without: every pair of files.
-    let options = PairsOptions {
+    let options = PairsRequest {
         scope: asked.request().scope,
-        ..PairsOptions::default()
+        ..PairsRequest::default()
     };
     let all = pairs(&asked.snapshot, &options).expect("an answer");
     assert_eq!(all.rows.len(), 21);

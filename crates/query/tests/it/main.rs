@@ -1,5 +1,6 @@
 //! Questions and scans over real trees, on a disk and in an index.
 
+mod answer;
 mod catalogue_files;
 mod catalogues;
 mod compare;

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use resemble_core::{Digest, Params, Relation};
 use resemble_extract::Role;
 use resemble_index::{Look, PartRole, Snapshot};
-use resemble_proto::message::{FindRow, Groups, GroupsRequest, Layer, Scope};
+use resemble_proto::message::{
+    FindOptions, FindRow, Groups, GroupsRequest, Layer, PairsRequest, Scope,
+};
 use resemble_proto::path::PathText;
-use resemble_query::find::{self, FindOptions, Subject};
+use resemble_query::find::{self, Subject};
 use resemble_query::groups;
-use resemble_query::pairs::{PairsOptions, pairs};
+use resemble_query::pairs::pairs;
 use resemble_scan::ingest::{Cause, Ingest, Target, Unobserved};
 
 use crate::scene;
@@ -655,13 +657,13 @@ fn parts_have_roles_names_and_parents() {
 
 /// The pairs of the tree as names, with the layer and the larger containment.
 fn pairs_of(scene: &Scene, text: bool) -> Vec<(String, String, Layer, f64)> {
-    let options = PairsOptions {
+    let options = PairsRequest {
         scope: Scope {
             within: vec![PathText::from(scene.root())],
             ..Scope::default()
         },
         text,
-        ..PairsOptions::default()
+        ..PairsRequest::default()
     };
     let snapshot = scene.index.snapshot().expect("a snapshot");
     let name = |path: &PathText| {

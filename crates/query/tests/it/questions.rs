@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use resemble_core::similarity::runs;
 use resemble_core::{ByteLen, ContentKind, Digest, Params, Relation, Score};
 use resemble_index::{Change, ContentRef, FileStat, FsId, Index, NewState, Timestamp};
-use resemble_proto::message::{Answer, FindRow, Scope};
+use resemble_proto::message::{Answer, FindOptions, FindRow, PairsRequest, Scope};
+use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::AskError;
-use resemble_query::find::{FindOptions, Subject, find, listing};
-use resemble_query::pairs::{PairsOptions, pairs};
+use resemble_query::find::{Subject, find, listing};
+use resemble_query::pairs::pairs;
 
 /// Files of an index that were never on a disk.
 struct Collection {
@@ -202,7 +203,7 @@ fn tiny_files_have_identical_neighbours_only_and_empty_ones_none() {
 fn thresholds_scope_and_top() {
     let family = family();
     let min = |share| FindOptions {
-        min: Some(Score::new(share)),
+        min: Fraction::from(Score::new(share)),
         ..FindOptions::default()
     };
     // Under a quarter there is no relation, but a lower threshold shows the row.
@@ -322,9 +323,9 @@ fn a_header_in_more_files_than_the_limit_nominates_nobody_but_a_family_stays_who
     };
     let answer = pairs(
         &snapshot,
-        &PairsOptions {
+        &PairsRequest {
             scope,
-            ..PairsOptions::default()
+            ..PairsRequest::default()
         },
     )
     .expect("an answer");
@@ -341,9 +342,9 @@ fn pairs_are_all_pairs_with_evidence_and_both_directions_agree() {
     };
     let answer = pairs(
         &snapshot,
-        &PairsOptions {
+        &PairsRequest {
             scope,
-            ..PairsOptions::default()
+            ..PairsRequest::default()
         },
     )
     .expect("an answer");
@@ -354,7 +355,7 @@ fn pairs_are_all_pairs_with_evidence_and_both_directions_agree() {
         let from_a = family.find(
             &row.a.lossy(),
             &FindOptions {
-                min: Some(Score::ZERO),
+                min: Fraction::ZERO,
                 ..FindOptions::default()
             },
         );

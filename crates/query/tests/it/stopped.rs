@@ -6,12 +6,12 @@ use std::ops::ControlFlow;
 use resemble_core::{Params, StopFlag};
 use resemble_index::ReadError;
 use resemble_proto::message::{
-    CompareOptions, CompareRequest, CoveredRequest, DirsRequest, GroupsRequest, MarkRequest, Scope,
+    CompareOptions, CompareRequest, CoveredRequest, DirsRequest, FindOptions, GroupsRequest,
+    MarkRequest, PairsRequest, Scope,
 };
 use resemble_proto::path::PathText;
 use resemble_query::compare::MemoryCache;
-use resemble_query::find::{self, FindOptions, Subject};
-use resemble_query::pairs::PairsOptions;
+use resemble_query::find::{self, Subject};
 use resemble_query::templates::{Store, TemplateError};
 use resemble_query::{AskError, Snapshot, compare, covered, dirs, dump, groups, pairs, templates};
 
@@ -56,9 +56,9 @@ fn every_question_ends_when_it_is_cancelled() {
         scope: scope.clone(),
         ..FindOptions::default()
     };
-    let of_pairs = PairsOptions {
+    let of_pairs = PairsRequest {
         scope: scope.clone(),
-        ..PairsOptions::default()
+        ..PairsRequest::default()
     };
     let of_groups = GroupsRequest {
         scope: scope.clone(),
@@ -101,7 +101,7 @@ fn every_question_ends_when_it_is_cancelled() {
             groups::groups(snapshot, &of_groups, scratch),
             groups::order(snapshot, &of_groups, scratch),
             dirs::dirs(snapshot, &of_dirs),
-            compare::compare(snapshot, params, &of_compare, &MemoryCache::default()),
+            compare::compare(snapshot, &of_compare, &MemoryCache::default()),
             covered::covered(snapshot, &of_covered),
         )
     };

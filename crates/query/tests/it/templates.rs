@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::{ByteLen, Digest, Params, Relation, Score};
 use resemble_index::{Change, ContentRef, FileStat, FsId, Index, NewState, Timestamp};
-use resemble_proto::message::{Answer, FindRow, GroupsRequest, MarkRequest, PairRow, Scope};
+use resemble_proto::message::{
+    Answer, FindOptions, FindRow, GroupsRequest, MarkRequest, PairRow, PairsRequest, Scope,
+};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 use resemble_query::Snapshot;
-use resemble_query::find::{FindOptions, Subject, find, listing};
-use resemble_query::pairs::{PairsOptions, pairs};
+use resemble_query::find::{Subject, find, listing};
+use resemble_query::pairs::pairs;
 use resemble_query::templates::{FILE_NAME, Store, TemplateError, mark};
 
 fn noise(seed: u64, len: usize) -> Vec<u8> {
@@ -96,9 +98,9 @@ impl Collection {
     }
 
     fn pairs(&self) -> Vec<PairRow> {
-        let options = PairsOptions {
+        let options = PairsRequest {
             scope: scope("/t"),
-            ..PairsOptions::default()
+            ..PairsRequest::default()
         };
         pairs(&self.snapshot(), &options).expect("an answer").rows
     }
@@ -176,7 +178,7 @@ fn a_template_is_no_evidence_in_any_question() {
 fn short_frames_are_templates_too() {
     let pages = Collection::pages(1_100);
     let options = |min| FindOptions {
-        min: Some(Score::new(min)),
+        min: Fraction::from(Score::new(min)),
         ..FindOptions::default()
     };
     let found = |path: &str| {

@@ -8,11 +8,10 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use resemble_core::similarity::Unit;
-use resemble_proto::message::{Answer, PairRow, PairScore, Scope};
+use resemble_proto::message::{Answer, MeasureUnit, PairRow, PairScore, PairsRequest, Scope};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
-use resemble_query::pairs::{PairsOptions, pairs};
+use resemble_query::pairs::pairs;
 
 use crate::scene::Scene;
 
@@ -136,13 +135,13 @@ impl Asked {
         Self { scene, files }
     }
 
-    fn pairs(&self, change: impl FnOnce(&mut PairsOptions)) -> Answer<PairRow> {
-        let mut options = PairsOptions {
+    fn pairs(&self, change: impl FnOnce(&mut PairsRequest)) -> Answer<PairRow> {
+        let mut options = PairsRequest {
             scope: Scope {
                 within: vec![PathText::from(self.scene.root())],
                 ..Scope::default()
             },
-            ..PairsOptions::default()
+            ..PairsRequest::default()
         };
         change(&mut options);
         let snapshot = self.scene.index.snapshot().expect("a snapshot");
@@ -237,7 +236,7 @@ fn what_chunks_prove_is_never_more_than_the_truth() {
 #[test]
 fn exact_is_the_definition_in_bytes_and_in_words() {
     let asked = Asked::new();
-    for unit in [Unit::Bytes, Unit::Words] {
+    for unit in [MeasureUnit::Bytes, MeasureUnit::Words] {
         let answer = asked.pairs(|options| (options.exact, options.unit) = (true, unit));
         assert!(answer.rows.len() > 60, "{} rows", answer.rows.len());
         for row in answer.rows {
@@ -246,8 +245,8 @@ fn exact_is_the_definition_in_bytes_and_in_words() {
             let [resemblance, a_in_b, b_in_a] = broder(&a.1, &b.1);
             agrees(row.resemblance, resemblance, &what);
             let (a_in_b, b_in_a) = match unit {
-                Unit::Bytes => (cover(&a.1, &b.1), cover(&b.1, &a.1)),
-                Unit::Words => (a_in_b, b_in_a),
+                MeasureUnit::Bytes => (cover(&a.1, &b.1), cover(&b.1, &a.1)),
+                MeasureUnit::Words => (a_in_b, b_in_a),
             };
             agrees(row.a_in_b, a_in_b, &what);
             agrees(row.b_in_a, b_in_a, &what);

@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use resemble_core::similarity::Unit;
 use resemble_core::{Params, Relation, Score};
-use resemble_proto::message::{Differs, FindRow, Layer, Scope};
+use resemble_proto::message::{
+    Differs, FindOptions, FindRow, Layer, MeasureUnit, PairsRequest, Scope,
+};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
-use resemble_query::find::{self, FindOptions, Subject};
-use resemble_query::pairs::{PairsOptions, pairs};
+use resemble_query::find::{self, Subject};
+use resemble_query::pairs::pairs;
 use resemble_query::why::compare_with_parts;
 
 use crate::scene::Scene;
@@ -38,10 +39,10 @@ fn rows(scene: &Scene, name: &str, exact: bool, text: bool) -> Vec<FindRow> {
     let path = scene.path(name);
     let subject = Subject::indexed(&snapshot, &path, &Params::default());
     let subject = subject.expect("readable").expect("indexed");
+    let subject = subject.with_part_reader(Some(Arc::new(Fake)));
     let options = FindOptions {
         exact,
         text,
-        part_reader: Some(Arc::new(Fake)),
         ..FindOptions::default()
     };
     let name = PathText::from("asked");
@@ -190,13 +191,13 @@ fn the_explanation_says_what_layout_hides() {
 /// Pairs of the words of a tree: the names and the larger containment.
 fn pairs_of_words(scene: &Scene) -> Vec<(String, String, f64)> {
     let snapshot = scene.index.snapshot().expect("a snapshot");
-    let options = PairsOptions {
+    let options = PairsRequest {
         scope: Scope {
             within: vec![PathText::from(scene.root())],
             ..Scope::default()
         },
-        unit: Unit::Words,
-        ..PairsOptions::default()
+        unit: MeasureUnit::Words,
+        ..PairsRequest::default()
     };
     let name = |path: &PathText| {
         let name = path.as_path().file_name().expect("a name");
@@ -243,12 +244,12 @@ fn pairs_know_the_same_text() {
     scene.write("page.html", page(&text));
     scene.scan();
     let snapshot = scene.index.snapshot().expect("a snapshot");
-    let options = PairsOptions {
+    let options = PairsRequest {
         scope: Scope {
             within: vec![PathText::from(scene.root())],
             ..Scope::default()
         },
-        ..PairsOptions::default()
+        ..PairsRequest::default()
     };
     let answer = pairs(&snapshot, &options).expect("an answer");
     assert_eq!(answer.rows.len(), 1, "{:?}", answer.rows);

@@ -46,6 +46,7 @@ use crate::nominate::evidence::CHUNK;
 use crate::parallel::both;
 
 /// Where inventories are kept, and how large they may become.
+#[derive(Debug)]
 pub(crate) struct TreeCache<'a> {
     pub(crate) index: &'a Arc<Index>,
     /// Nothing is written beyond this size of the whole file; 0: nothing at all.

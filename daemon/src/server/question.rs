@@ -1,0 +1,273 @@
+//! Questions about files: the scope is checked, [`resemble_query::answer`] answers, and rows go out
+//! as they come. No question has code of its own here.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use resemble_core::StopFlag;
+use resemble_proto::message::{
+    DumpForm, DumpRow, End, Failure, FailureKind, Header, Reply as Line, Request, RootState, Scope,
+    SoftError, Subject,
+};
+use resemble_proto::path::PathText;
+use resemble_proto::question::AnyRow;
+use resemble_query::AskError;
+use resemble_query::answer::{self, Reply};
+use serde::Serialize;
+
+use super::context::Context;
+use super::out::{ClientGone, Out};
+use crate::state::Root;
+
+/// Answers a question. `stop` cancels it.
+pub(super) fn answer(
+    context: &Context,
+    request: Request,
+    stop: &StopFlag,
+    out: &mut Out,
+) -> Result<(), ClientGone> {
+    let prepared = in_scope(context, request)
+        .and_then(|request| Ok((request, question_context(context, stop)?)));
+    let (request, from) = match prepared {
+        Ok(prepared) => prepared,
+        Err(failure) => return out.answer::<()>(Err(failure)),
+    };
+    let mut lines = Lines::of(context, &request, out);
+    match answer::answer(&from, request, &mut lines) {
+        Ok(()) => lines.end(),
+        Err(_) if lines.is_gone => Err(ClientGone),
+        Err(error) => out.answer::<()>(Err(failure(&error))),
+    }
+}
+
+/// What the question is answered from.
+fn question_context<'a>(
+    context: &'a Context,
+    stop: &StopFlag,
+) -> Result<answer::Context<'a>, Failure> {
+    let shared = &context.shared;
+    let snapshot = shared
+        .snapshot()
+        .map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?;
+    Ok(answer::Context {
+        snapshot: snapshot.with_stop(stop.clone()),
+        roots: paths_of(all_roots(context)).collect(),
+        part_reader: shared.part_reader().cloned(),
+        templates: shared.template_store(),
+        scratch: &context.state,
+        findings: &context.compared,
+    })
+}
+
+fn failure(error: &AskError) -> Failure {
+    let kind = match error {
+        AskError::Pattern(_) | AskError::BadRequest(_) => FailureKind::BadRequest,
+        AskError::Unreadable { .. } | AskError::NotIndexed(_) => FailureKind::NotIndexed,
+        AskError::Refused(_) => FailureKind::Refused,
+        _ => FailureKind::Internal,
+    };
+    Failure::new(kind, error.to_string())
+}
+
+// ---- the scope ---------------------------------------------------------------------------------
+
+/// The request, about paths that are watched. Every path that a question names must be: the daemon
+/// cannot answer for part of it.
+fn in_scope(context: &Context, mut request: Request) -> Result<Request, Failure> {
+    match &mut request {
+        Request::Find(find) => {
+            in_index(context, &mut find.options.scope)?;
+            if let Subject::File(path) = &find.subject
+                && context.shared.root_of(path.as_path()).is_none()
+            {
+                return Err(not_watched(path.as_path()));
+            }
+        }
+        Request::Holders(holders) => in_index(context, &mut holders.scope)?,
+        Request::Pairs(pairs) => {
+            if pairs.scope.within.is_empty() {
+                let text = "pairs needs a directory to look in";
+                return Err(Failure::new(FailureKind::BadRequest, text));
+            }
+            watched(context, &pairs.scope.within)?;
+        }
+        Request::Compare(compare) => watched(context, [&compare.a, &compare.b])?,
+        Request::Covered(covered) => {
+            watched(context, std::iter::once(&covered.dir).chain(&covered.by))?;
+        }
+        Request::Dirs(dirs) => in_roots(context, &mut dirs.scope)?,
+        Request::Groups(groups) | Request::Order(groups) => in_roots(context, &mut groups.scope)?,
+        Request::TemplatesMark(mark) => {
+            in_roots(context, &mut mark.scope)?;
+            watched(context, &mark.files)?;
+        }
+        Request::Dump { roots } | Request::DumpAs { roots, .. } => {
+            for root in &*roots {
+                if context.shared.root_of(root.as_path()).is_none() {
+                    return Err(not_watched(root.as_path()));
+                }
+            }
+            if roots.is_empty() {
+                let all = paths_of(context.shared.roots());
+                roots.extend(all.map(PathText::from));
+            }
+        }
+        _ => {}
+    }
+    Ok(request)
+}
+
+/// A scope that names nothing is about the whole index, which needs no list of its files. Patterns
+/// and a least size do need one, and are judged below the roots and the catalogues.
+fn in_index(context: &Context, scope: &mut Scope) -> Result<(), Failure> {
+    watched(context, &scope.within)?;
+    let is_plain = scope.include.is_empty() && scope.exclude.is_empty() && scope.min_size == 0;
+    if !is_plain {
+        fill(scope, all_roots(context));
+    }
+    Ok(())
+}
+
+/// A scope that names nothing is about all roots.
+fn in_roots(context: &Context, scope: &mut Scope) -> Result<(), Failure> {
+    fill(scope, context.shared.roots());
+    watched(context, &scope.within)
+}
+
+fn fill(scope: &mut Scope, roots: Vec<Root>) {
+    if scope.within.is_empty() {
+        scope.within = paths_of(roots).map(PathText::from).collect();
+    }
+}
+
+/// The roots, and where catalogues stand.
+fn all_roots(context: &Context) -> Vec<Root> {
+    let mut roots = context.shared.roots();
+    roots.extend(context.shared.catalogue_roots());
+    roots
+}
+
+fn paths_of(roots: Vec<Root>) -> impl Iterator<Item = PathBuf> {
+    roots.into_iter().map(|root| root.options.path)
+}
+
+fn watched<'a>(
+    context: &Context,
+    paths: impl IntoIterator<Item = &'a PathText>,
+) -> Result<(), Failure> {
+    for path in paths {
+        match context.shared.root_of(path.as_path()) {
+            Some(root) if root.state != RootState::Unavailable => {}
+            _ => return Err(not_watched(path.as_path())),
+        }
+    }
+    Ok(())
+}
+
+fn not_watched(path: &Path) -> Failure {
+    let text = format!(
+        "{} is not watched; `resemble watch add` watches it, --local looks without the daemon",
+        path.display()
+    );
+    Failure::new(FailureKind::NotWatched, text)
+}
+
+// ---- the lines ---------------------------------------------------------------------------------
+
+/// Writes an answer as lines for the client.
+struct Lines<'a> {
+    context: &'a Context,
+    out: &'a mut Out,
+    sent: End,
+    /// The dump is text, and rows carry it as it is; any other as base64.
+    is_text: bool,
+    /// What of a dump was not sent yet.
+    waiting: Vec<u8>,
+    is_gone: bool,
+}
+
+impl<'a> Lines<'a> {
+    fn of(context: &'a Context, request: &Request, out: &'a mut Out) -> Self {
+        let is_catalogue = |form: &DumpForm| matches!(form, DumpForm::Catalogue(_));
+        Self {
+            context,
+            out,
+            sent: End::default(),
+            is_text: !matches!(request, Request::DumpAs { form, .. } if is_catalogue(form)),
+            waiting: Vec::new(),
+            is_gone: false,
+        }
+    }
+
+    fn line<T: Serialize>(&mut self, line: &Line<T>) -> ControlFlow<()> {
+        match self.out.line(line) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(ClientGone) => {
+                self.is_gone = true;
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// The bytes that one row of a dump carries. Base64 is longer by a third.
+    const fn piece_size(&self) -> usize {
+        if self.is_text {
+            DumpRow::PIECE
+        } else {
+            DumpRow::PIECE / 4 * 3
+        }
+    }
+
+    fn send_waiting(&mut self) -> ControlFlow<()> {
+        let waiting = std::mem::take(&mut self.waiting);
+        for piece in waiting.chunks(self.piece_size()) {
+            self.sent.rows += 1;
+            self.line(&Line::Row(if self.is_text {
+                // The text is ASCII, so any place is a place to cut.
+                DumpRow {
+                    text: String::from_utf8_lossy(piece).into_owned(),
+                }
+            } else {
+                DumpRow::of_bytes(piece)
+            }))?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// What is left, and the last line.
+    fn end(mut self) -> Result<(), ClientGone> {
+        if self.send_waiting().is_break() {
+            return Err(ClientGone);
+        }
+        self.out.line(&Line::<()>::End(self.sent))?;
+        self.out.flush()
+    }
+}
+
+impl Reply for Lines<'_> {
+    fn header(&mut self, header: Header) -> ControlFlow<()> {
+        self.line(&Line::<()>::Header(Header {
+            fresh: self.context.shared.fresh(),
+            pending: self.context.shared.pending(),
+            ..header
+        }))
+    }
+
+    fn row(&mut self, row: AnyRow) -> ControlFlow<()> {
+        self.sent.rows += 1;
+        self.line(&Line::Row(row))
+    }
+
+    fn error(&mut self, error: SoftError) -> ControlFlow<()> {
+        self.sent.errors += 1;
+        self.line(&Line::<()>::Error(error))
+    }
+
+    fn piece(&mut self, piece: &[u8]) -> ControlFlow<()> {
+        self.waiting.extend_from_slice(piece);
+        if self.waiting.len() < self.piece_size() {
+            return ControlFlow::Continue(());
+        }
+        self.send_waiting()
+    }
+}
