@@ -104,74 +104,36 @@ pub struct ContentRow {
     pub words: Option<WordsDigest>,
 }
 
-/// Whether a content was looked into for parts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+/// Whether a content was looked into for parts. The numbers are those that
+/// are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, strum::FromRepr)]
+#[repr(u8)]
 pub enum Look {
     /// Not yet, or not to any end: its files are to be read again by whoever takes files apart.
     #[default]
-    Unseen,
+    Unseen = 0,
     /// It is nothing that could be taken apart, under the names that its files had when they were
     /// read.
-    Plain,
+    Plain = 1,
     /// It was taken apart, whatever came of that.
-    Apart,
+    Apart = 2,
 }
 
-impl Look {
-    pub(crate) const fn number(self) -> u64 {
-        match self {
-            Self::Unseen => 0,
-            Self::Plain => 1,
-            Self::Apart => 2,
-        }
-    }
-
-    pub(crate) const fn of_number(number: u64) -> Option<Self> {
-        match number {
-            0 => Some(Self::Unseen),
-            1 => Some(Self::Plain),
-            2 => Some(Self::Apart),
-            _ => None,
-        }
-    }
-}
-
-/// What a part is to what it was found in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// What a part is to what it was found in. The numbers are those that
+/// are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::FromRepr)]
+#[repr(u8)]
 pub enum PartRole {
     /// The text of a document: it stands for the document.
-    Text,
+    Text = 0,
     /// The only thing that a compressed file holds: it stands for the file.
-    Unpacked,
+    Unpacked = 1,
     /// One of the files that an archive or a mail holds.
-    Member,
+    Member = 2,
     /// All texts in an archive or a mail together: only a sample, no chunks.
-    WholeText,
+    WholeText = 3,
     /// All else in it together: only a sample, no chunks.
-    WholeBytes,
-}
-
-impl PartRole {
-    pub(crate) const fn number(self) -> u8 {
-        match self {
-            Self::Text => 0,
-            Self::Unpacked => 1,
-            Self::Member => 2,
-            Self::WholeText => 3,
-            Self::WholeBytes => 4,
-        }
-    }
-
-    pub(crate) const fn of_number(number: u8) -> Option<Self> {
-        match number {
-            0 => Some(Self::Text),
-            1 => Some(Self::Unpacked),
-            2 => Some(Self::Member),
-            3 => Some(Self::WholeText),
-            4 => Some(Self::WholeBytes),
-            _ => None,
-        }
-    }
+    WholeBytes = 4,
 }
 
 /// A part of a content. Parts of parts are in one list with them.
@@ -197,19 +159,21 @@ pub struct SkippedPart {
     pub reason: String,
 }
 
-/// The type of an entry that is neither file, directory nor symbolic link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// The type of an entry that is neither file, directory nor symbolic link. The numbers are those that
+/// are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::FromRepr)]
+#[repr(u8)]
 pub enum SpecialKind {
     /// Named pipe.
-    Fifo,
+    Fifo = 0,
     /// Unix socket.
-    Socket,
+    Socket = 1,
     /// Block device.
-    Block,
+    Block = 2,
     /// Character device.
-    Character,
+    Character = 3,
     /// Anything else the kernel may invent.
-    Other,
+    Other = 4,
 }
 
 /// One name in a directory of the index.

@@ -64,14 +64,15 @@ pub const TABLES: [&str; 19] = [
     "records",
 ];
 
-/// The two kinds of evidence that have posting lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// The two kinds of evidence that have posting lists, with their numbers in keys of `boilerplate`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, strum::FromRepr)]
+#[repr(u8)]
 pub enum PostingKind {
     /// Keys are [`resemble_core::ChunkHash::posting_key`]s: of every chunk that is not constant
     /// and has at least [`resemble_core::Params::WINDOW`] bytes (others are no evidence).
-    Chunk,
+    Chunk = 0,
     /// Keys are [`resemble_core::Fingerprint`] values.
-    Fingerprint,
+    Fingerprint = 1,
 }
 
 impl PostingKind {
@@ -104,14 +105,6 @@ pub(crate) fn postings_name(kind: PostingKind, segment: u32) -> String {
 /// The table of such a name.
 pub(crate) fn postings_table(name: &str) -> TableDefinition<'_, BlockKey, &'static [u8]> {
     TableDefinition::new(name)
-}
-
-/// How a posting kind is written in `boilerplate` keys.
-pub(crate) const fn kind_number(kind: PostingKind) -> u8 {
-    match kind {
-        PostingKind::Chunk => 0,
-        PostingKind::Fingerprint => 1,
-    }
 }
 
 /// Makes every table, so that readers find all of them.

@@ -256,11 +256,7 @@ impl Sets {
         for row in txn.open_table(schema::BOILERPLATE)?.iter()? {
             let (key, count) = row?;
             let (kind, key) = key.value();
-            let kind = match kind {
-                0 => PostingKind::Chunk,
-                1 => PostingKind::Fingerprint,
-                _ => return Err(Malformed("boilerplate").into()),
-            };
+            let kind = PostingKind::from_repr(kind).ok_or(Malformed("boilerplate"))?;
             boilerplate.of_mut(kind).insert(key, count.value());
         }
         Ok(Self {

@@ -429,7 +429,7 @@ fn publish(writing: &mut Writing<'_>, counts: Boilerplate) -> Result<(), Refusal
     }
     let mut table = writing.txn.open_table(schema::BOILERPLATE)?;
     for kind in PostingKind::ALL {
-        let number = schema::kind_number(kind);
+        let number = kind as u8;
         let (old, new) = (writing.sets.boilerplate.of(kind), counts.of(kind));
         let mut changed: Vec<_> = changed_keys(old, new).into_iter().collect();
         changed.sort_unstable();

@@ -94,7 +94,7 @@ impl StoredContent {
         put(out, u64::from(self.files));
         put(out, u64::from(self.uses));
         let flags = u64::from(self.words.is_some()) << 3 | u64::from(self.skipped) << 2;
-        put(out, u64::from(self.parts) << 4 | flags | self.look.number());
+        put(out, u64::from(self.parts) << 4 | flags | self.look as u64);
         if let Some(words) = &self.words {
             out.extend_from_slice(&words.0);
         }
@@ -126,7 +126,7 @@ impl StoredContent {
                 row.words = Some(WordsDigest(reader.array()?));
             }
             row.skipped = look & 4 != 0;
-            row.look = Look::of_number(look & 3)?;
+            row.look = Look::from_repr((look & 3) as u8)?;
             reader.end(row)
         };
         row().ok_or(Malformed("contents"))
@@ -229,13 +229,7 @@ pub(crate) fn encode_entry(entry: &Entry, out: &mut Vec<u8>) {
         }
         Entry::Special(kind) => {
             out.push(3);
-            out.push(match kind {
-                SpecialKind::Fifo => 0,
-                SpecialKind::Socket => 1,
-                SpecialKind::Block => 2,
-                SpecialKind::Character => 3,
-                SpecialKind::Other => 4,
-            });
+            out.push(*kind as u8);
         }
     }
 }
@@ -248,14 +242,7 @@ pub(crate) fn decode_entry(bytes: &[u8]) -> Result<Entry, Malformed> {
             0 => Entry::Dir(DirId(reader.u32()?)),
             1 => Entry::File(FileId(reader.u32()?)),
             2 => Entry::Symlink(reader.rest().to_vec()),
-            3 => Entry::Special(match reader.byte()? {
-                0 => SpecialKind::Fifo,
-                1 => SpecialKind::Socket,
-                2 => SpecialKind::Block,
-                3 => SpecialKind::Character,
-                4 => SpecialKind::Other,
-                _ => return None,
-            }),
+            3 => Entry::Special(SpecialKind::from_repr(reader.byte()?)?),
             _ => return None,
         };
         reader.end(entry)
@@ -266,7 +253,7 @@ pub(crate) fn decode_entry(bytes: &[u8]) -> Result<Entry, Malformed> {
 /// The value of a part.
 pub(crate) fn encode_part(part: &PartRow, out: &mut Vec<u8>) {
     out.clear();
-    out.push(part.role.number());
+    out.push(part.role as u8);
     put(out, part.parent.map_or(0, |parent| u64::from(parent) + 1));
     put(
         out,
@@ -279,7 +266,7 @@ pub(crate) fn encode_part(part: &PartRow, out: &mut Vec<u8>) {
 pub(crate) fn decode_part(bytes: &[u8]) -> Result<PartRow, Malformed> {
     let mut reader = Reader(bytes);
     let mut part = || {
-        let role = PartRole::of_number(reader.byte()?)?;
+        let role = PartRole::from_repr(reader.byte()?)?;
         let mut number = || {
             let coded = reader.u64()?;
             let number = coded.checked_sub(1).map(u32::try_from).transpose();
@@ -419,7 +406,7 @@ mod tests {
             content in prop::option::of(any::<u32>()),
         ) {
             let part = PartRow {
-                role: PartRole::of_number(role).unwrap(),
+                role: PartRole::from_repr(role).unwrap(),
                 parent,
                 name,
                 content: content.map(ContentId),

@@ -124,22 +124,6 @@ fn text_of(reader: &mut Reader<'_>) -> Option<String> {
     String::from_utf8(bytes_of(reader)?.to_vec()).ok()
 }
 
-const SPECIALS: [SpecialKind; 5] = [
-    SpecialKind::Fifo,
-    SpecialKind::Socket,
-    SpecialKind::Block,
-    SpecialKind::Character,
-    SpecialKind::Other,
-];
-
-const ROLES: [PartRole; 5] = [
-    PartRole::Text,
-    PartRole::Unpacked,
-    PartRole::Member,
-    PartRole::WholeText,
-    PartRole::WholeBytes,
-];
-
 /// Writes records; remembers the last path.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
@@ -222,8 +206,7 @@ impl Encoder {
 fn put_parts(body: &mut Vec<u8>, parts: &[Part]) {
     put(body, parts.len() as u64);
     for part in parts {
-        let role = ROLES.iter().position(|role| *role == part.role);
-        body.push(role.unwrap_or_default() as u8);
+        body.push(part.role as u8);
         put(body, part.parent.map_or(0, |parent| u64::from(parent) + 1));
         put(
             body,
@@ -252,8 +235,7 @@ fn put_what(body: &mut Vec<u8>, what: &EntryKind) {
         }
         EntryKind::Special(kind) => {
             body.push(3);
-            let number = SPECIALS.iter().position(|special| special == kind);
-            body.push(number.unwrap_or_default() as u8);
+            body.push(*kind as u8);
         }
         EntryKind::Unreadable { file, size, errno } => {
             body.push(4);
@@ -314,7 +296,7 @@ impl Decoder {
                 content: reader.u32()?,
             },
             2 => EntryKind::Symlink(bytes_of(reader)?.to_vec()),
-            3 => EntryKind::Special(*SPECIALS.get(usize::from(reader.byte()?))?),
+            3 => EntryKind::Special(SpecialKind::from_repr(reader.byte()?)?),
             4 => EntryKind::Unreadable {
                 file: reader.u32()?,
                 size: reader.u64()?,
@@ -391,7 +373,7 @@ fn look(reader: &mut Reader<'_>) -> Option<CatalogueRecord> {
             let count = reader.u64()?;
             let mut parts: Vec<Part> = Vec::new();
             for at in 0..count {
-                let role = *ROLES.get(usize::from(reader.byte()?))?;
+                let role = PartRole::from_repr(reader.byte()?)?;
                 let parent = one_less(reader.u64()?)?;
                 if parent.is_some_and(|parent| u64::from(parent) >= at) {
                     return None;
