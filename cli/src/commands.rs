@@ -96,11 +96,7 @@ fn picked(selection: &Selection) -> Picked {
 
 /// Reads a saved report of the verb of `B`.
 fn read_saved<B: SavedBody>(path: &Path) -> CliResult<Saved<B>> {
-    let bytes = fs::read(path).map_err(|source| CliError::File {
-        verb: "read",
-        path: path.to_owned(),
-        source,
-    })?;
+    let bytes = fs::read(path).map_err(CliError::file("read", path))?;
     Saved::parse(&bytes).map_err(|why| CliError::Usage(format!("{} {why}", quoted(path))))
 }
 

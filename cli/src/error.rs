@@ -5,7 +5,7 @@
 //! away: `resemble find … | head -1` did what it was asked to.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use resemble_proto::client::ClientError;
@@ -104,6 +104,16 @@ pub enum CliError {
 }
 
 impl CliError {
+    /// What the system said when the command was to `verb` a file.
+    pub fn file(verb: &'static str, path: &Path) -> impl Fn(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self::File {
+            verb,
+            path: path.clone(),
+            source,
+        }
+    }
+
     /// A reader that has seen enough: no error at all.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)

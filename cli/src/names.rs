@@ -106,24 +106,16 @@ pub fn resolve(paths: &[PathBuf]) -> (Vec<Named>, Vec<SoftError>) {
 
 /// A path without which there is no answer.
 pub fn required(shown: &Path) -> CliResult<Named> {
-    Named::of(shown).map_err(|source| not_looked_at(shown, source))
+    Named::of(shown).map_err(CliError::file("look at", shown))
 }
 
 /// The same of a file that is here: nothing is opened to see whether it is a catalogue.
 pub fn required_here(shown: &Path) -> CliResult<Named> {
-    let real = fs::canonicalize(shown).map_err(|source| not_looked_at(shown, source))?;
+    let real = fs::canonicalize(shown).map_err(CliError::file("look at", shown))?;
     Ok(Named {
         shown: shown.to_owned(),
         real,
     })
-}
-
-fn not_looked_at(shown: &Path, source: io::Error) -> CliError {
-    CliError::File {
-        verb: "look at",
-        path: shown.to_owned(),
-        source,
-    }
 }
 
 /// A directory without which there is no answer.
@@ -132,11 +124,8 @@ pub fn required_dir(shown: &Path) -> CliResult<Named> {
     if named.is_dir() {
         return Ok(named);
     }
-    Err(CliError::File {
-        verb: "look into",
-        path: shown.to_owned(),
-        source: io::ErrorKind::NotADirectory.into(),
-    })
+    let error = io::ErrorKind::NotADirectory.into();
+    Err(CliError::file("look into", shown)(error))
 }
 
 /// The paths as given, for documents.
@@ -250,11 +239,7 @@ pub fn with_list(files: &[PathBuf], list: Option<&Path>, null: bool) -> CliResul
 
 /// The names of `--files-from`: one a line, or ended by NUL. Empty lines name nothing.
 pub fn read_list(list: &Path, null: bool) -> CliResult<Vec<PathBuf>> {
-    let failed = |source| CliError::File {
-        verb: "read",
-        path: list.to_owned(),
-        source,
-    };
+    let failed = CliError::file("read", list);
     let mut bytes = Vec::new();
     if list == Path::new("-") {
         io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;

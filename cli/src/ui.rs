@@ -146,14 +146,10 @@ impl Ui {
             Target::Stream(stream) => body(stream).map_err(CliError::Output),
             Target::Paged(pager) => body(pager).map_err(CliError::Output),
             Target::File { path, file } => {
-                let failed = |source| CliError::File {
-                    verb: "write",
-                    path: path.clone(),
-                    source,
-                };
+                let failed = CliError::file("write", path);
                 let file = match file {
                     Some(file) => file,
-                    None => file.insert(BufWriter::new(File::create(&*path).map_err(failed)?)),
+                    None => file.insert(BufWriter::new(File::create(&*path).map_err(&failed)?)),
                 };
                 body(file).map_err(failed)
             }

@@ -4,13 +4,12 @@
 //! read whole files (seconds). Four texts being computed therefore delay the fifth text, and
 //! nothing else.
 
-use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
+use parking_lot::Mutex;
 
 use crate::view::Effort;
 
@@ -20,55 +19,33 @@ pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
 /// The worker threads, apart by how long a job may take.
 pub(crate) struct Lanes {
-    answers: Arc<Pool>,
-    texts: Arc<Pool>,
+    answers: Pool,
+    texts: Pool,
 }
 
 struct Pool {
-    state: Mutex<PoolState>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct PoolState {
-    jobs: VecDeque<Job>,
-    closed: bool,
-    workers: usize,
+    /// `None` when it is closed.
+    jobs: Mutex<Option<Sender<Job>>>,
+    waiting: Receiver<Job>,
+    /// Disconnected when all workers have ended.
+    working: Receiver<()>,
 }
 
 impl Lanes {
     /// Starts the threads.
     pub(crate) fn start() -> io::Result<Self> {
-        let lanes = Self {
-            answers: Pool::new(),
-            texts: Pool::new(),
-        };
-        for (pool, name) in [
-            (&lanes.answers, "overlay-answer"),
-            (&lanes.texts, "overlay-text"),
-        ] {
-            for _ in 0..WORKERS {
-                if let Err(error) = Pool::start_worker(pool, name) {
-                    lanes.close(Duration::ZERO);
-                    return Err(error);
-                }
-            }
-        }
-        Ok(lanes)
+        Ok(Self {
+            answers: Pool::start("overlay-answer")?,
+            texts: Pool::start("overlay-text")?,
+        })
     }
 
     /// Drops what waits, ends the threads, and waits for them at most so long. `true`: all ended.
     pub(crate) fn close(&self, patience: Duration) -> bool {
         let deadline = Instant::now() + patience;
-        let dropped: Vec<_> = [&self.answers, &self.texts]
-            .map(|pool| pool.close())
-            .into_iter()
-            .flatten()
-            .collect();
-        drop(dropped); // each drops its reply
-        [&self.answers, &self.texts]
-            .into_iter()
-            .all(|pool| pool.wait_empty(deadline))
+        let pools = [&self.answers, &self.texts];
+        pools.into_iter().for_each(Pool::close);
+        pools.into_iter().all(|pool| pool.has_ended(deadline))
     }
 
     /// Runs a job: at once if it is small, else on a worker of its kind.
@@ -82,63 +59,40 @@ impl Lanes {
 }
 
 impl Pool {
-    fn new() -> Arc<Self> {
-        Arc::new(Self {
-            state: Mutex::default(),
-            changed: Condvar::new(),
+    fn start(name: &str) -> io::Result<Self> {
+        let (jobs, waiting) = unbounded::<Job>();
+        let (alive, working) = bounded(0);
+        for _ in 0..WORKERS {
+            let (waiting, alive): (Receiver<Job>, Sender<()>) = (waiting.clone(), alive.clone());
+            std::thread::Builder::new()
+                .name(name.to_owned())
+                .spawn(move || {
+                    waiting.iter().for_each(guarded);
+                    drop(alive);
+                })?;
+        }
+        Ok(Self {
+            jobs: Mutex::new(Some(jobs)),
+            waiting,
+            working,
         })
     }
 
-    fn start_worker(this: &Arc<Self>, name: &str) -> io::Result<()> {
-        let pool = Arc::clone(this);
-        this.state.lock().workers += 1;
-        let started = std::thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(move || pool.work());
-        if started.is_err() {
-            this.state.lock().workers -= 1;
-        }
-        started.map(|_detached| ()) // `wait_empty` is the join
-    }
-
-    fn work(&self) {
-        let mut state = self.state.lock();
-        while !state.closed {
-            if let Some(job) = state.jobs.pop_front() {
-                drop(state);
-                guarded(job);
-                state = self.state.lock();
-            } else {
-                self.changed.wait(&mut state);
-            }
-        }
-        state.workers -= 1;
-        self.changed.notify_all();
-    }
-
+    /// A job that comes too late is dropped, and its reply with it.
     fn push(&self, job: Job) {
-        let mut state = self.state.lock();
-        if state.closed {
-            drop(state);
-            drop(job);
-        } else {
-            state.jobs.push_back(job);
-            self.changed.notify_one();
+        if let Some(jobs) = &*self.jobs.lock() {
+            // It cannot fail: a receiver is here.
+            jobs.send(job).unwrap_or_default();
         }
     }
 
-    fn close(&self) -> VecDeque<Job> {
-        let mut state = self.state.lock();
-        state.closed = true;
-        self.changed.notify_all();
-        std::mem::take(&mut state.jobs)
+    fn close(&self) {
+        drop(self.jobs.lock().take());
+        self.waiting.try_iter().for_each(drop);
     }
 
-    fn wait_empty(&self, deadline: Instant) -> bool {
-        let mut state = self.state.lock();
-        self.changed
-            .wait_while_until(&mut state, |state| state.workers > 0, deadline);
-        state.workers == 0
+    fn has_ended(&self, deadline: Instant) -> bool {
+        self.working.recv_deadline(deadline) == Err(RecvTimeoutError::Disconnected)
     }
 }
 
@@ -152,6 +106,7 @@ fn guarded(job: Job) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::mpsc::channel;
 
     use super::*;

@@ -99,6 +99,15 @@ pub enum MountError {
     Covered { path: PathBuf },
 }
 
+impl MountError {
+    fn at(path: &Path) -> impl Fn(io::Error) -> Self + Copy {
+        move |source| Self::Path {
+            path: path.to_owned(),
+            source,
+        }
+    }
+}
+
 /// Makes overlays.
 #[derive(Clone, Copy, Debug)]
 pub struct Overlay;
@@ -118,10 +127,7 @@ impl Overlay {
         } = config;
         let path = point::resolve(&mount_point)?;
         check_roots(&roots, &path)?;
-        let failed = |source| MountError::Path {
-            path: path.clone(),
-            source,
-        };
+        let failed = MountError::at(&path);
 
         let mut left_out = vec![path.clone()];
         // Both as given and without symbolic links; the last component stays untouched, it may be
@@ -171,10 +177,7 @@ fn check_roots(roots: &[PathBuf], point: &Path) -> Result<(), MountError> {
         if !root.is_absolute() {
             return Err(MountError::Relative { path: root.clone() });
         }
-        let failed = |source| MountError::Path {
-            path: root.clone(),
-            source,
-        };
+        let failed = MountError::at(root);
         if let Some(mount) = mounts::at_or_enclosing(root).map_err(failed)? {
             return Err(MountError::InsideOverlay {
                 path: root.clone(),

@@ -139,7 +139,7 @@ impl NewFile {
         let target = real.as_deref().unwrap_or(target);
         if fs::metadata(target).is_ok_and(|meta| !meta.is_file()) {
             let source = io::Error::other("it is there and no regular file");
-            return Err(failed("write", target)(source));
+            return Err(CliError::file("write", target)(source));
         }
         let mut name = std::ffi::OsString::from(".");
         name.push(target.file_name().unwrap_or_default());
@@ -148,7 +148,7 @@ impl NewFile {
         let mut options = OpenOptions::new();
         // Its own file is read back below.
         let file = options.write(true).create_new(true).open(&path);
-        let file = file.map_err(failed("write", target))?;
+        let file = file.map_err(CliError::file("write", target))?;
         Ok(Self {
             path,
             target: target.to_owned(),
@@ -160,7 +160,7 @@ impl NewFile {
     fn write(&mut self, piece: &[u8]) -> CliResult<()> {
         self.file
             .write_all(piece)
-            .map_err(failed("write", &self.target))
+            .map_err(CliError::file("write", &self.target))
     }
 
     /// What is in it, and its size.
@@ -169,13 +169,13 @@ impl NewFile {
             .file
             .flush()
             .and_then(|()| self.file.get_ref().sync_all());
-        done.map_err(failed("write", &self.target))?;
+        done.map_err(CliError::file("write", &self.target))?;
         let bytes = self.file.get_ref().metadata().map(|meta| meta.len());
-        let bytes = bytes.map_err(failed("write", &self.target))?;
+        let bytes = bytes.map_err(CliError::file("write", &self.target))?;
         let catalogue = catalogue::open(&self.path)?;
         let details = catalogue.head().details.clone();
         let totals = catalogue.totals()?;
-        fs::rename(&self.path, &self.target).map_err(failed("write", &self.target))?;
+        fs::rename(&self.path, &self.target).map_err(CliError::file("write", &self.target))?;
         self.kept = true;
         let folder = match self.target.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -195,9 +195,4 @@ impl Drop for NewFile {
             fs::remove_file(&self.path).ok();
         }
     }
-}
-
-fn failed(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CliError {
-    let path = path.to_owned();
-    move |source| CliError::File { verb, path, source }
 }

@@ -47,11 +47,7 @@ fn keep(ui: &mut Ui, env: &Env, global: &Global, file: &Path, label: &str) -> Cl
     if !global.local {
         match backend::daemon(env, global) {
             Ok(daemon) => {
-                let real = std::fs::canonicalize(file).map_err(|source| CliError::File {
-                    verb: "read",
-                    path: file.to_owned(),
-                    source,
-                })?;
+                let real = std::fs::canonicalize(file).map_err(CliError::file("read", file))?;
                 let _progress = ui.progress("reading the catalogue");
                 daemon.import(PathText::from(real), label.to_owned())?;
                 return Ok(());

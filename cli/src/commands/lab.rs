@@ -31,11 +31,7 @@ pub(super) fn run(global: &Global, args: &LabArgs) -> CliResult {
              `just install`, or with `cargo install --locked --path lab/lab`"
         )));
     }
-    Err(CliError::File {
-        verb: "run",
-        path: program,
-        source,
-    })
+    Err(CliError::file("run", &program)(source))
 }
 
 /// The program that was installed with this one.

@@ -17,18 +17,10 @@ pub fn print(ui: &mut Ui, root: clap::Command, dir: Option<&Path>) -> CliResult 
         ui.write(|out| out.write_all(page))?;
         return Ok(Outcome::Holds);
     };
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| CliError::File {
-            verb: "write",
-            path,
-            source,
-        }
-    };
-    std::fs::create_dir_all(dir).map_err(failed(dir))?;
+    std::fs::create_dir_all(dir).map_err(CliError::file("write", dir))?;
     for (name, page) in pages {
         let path = dir.join(name);
-        std::fs::write(&path, page).map_err(failed(&path))?;
+        std::fs::write(&path, page).map_err(CliError::file("write", &path))?;
     }
     Ok(Outcome::Holds)
 }

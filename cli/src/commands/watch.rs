@@ -96,23 +96,13 @@ pub(super) fn kept(env: &Env, global: &Global) -> Vec<WatchRow> {
 }
 
 fn real(dir: &Path) -> CliResult<PathText> {
-    let failed = |source| CliError::File {
-        verb: "watch",
-        path: dir.to_owned(),
-        source,
-    };
     std::fs::canonicalize(dir)
         .map(PathText::from)
-        .map_err(failed)
+        .map_err(CliError::file("watch", dir))
 }
 
 /// An absolute path of a name that may lead nowhere.
 pub(super) fn absolute(path: &Path) -> CliResult<PathText> {
-    let failed = |source| CliError::File {
-        verb: "find",
-        path: path.to_owned(),
-        source,
-    };
     // The folder above is likely to be there; links in it are followed as for any other path.
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -120,7 +110,7 @@ pub(super) fn absolute(path: &Path) -> CliResult<PathText> {
     };
     let full: PathBuf = match (std::fs::canonicalize(parent), path.file_name()) {
         (Ok(parent), Some(name)) => parent.join(name),
-        _ => std::path::absolute(path).map_err(failed)?,
+        _ => std::path::absolute(path).map_err(CliError::file("find", path))?,
     };
     Ok(PathText::from(full))
 }

@@ -116,12 +116,8 @@ fn subject(args: &WhyArgs, shown: &Path) -> CliResult<Subject> {
 
 /// Where a name leads, and what is there: anything but a directory, whose refusal names the way.
 fn file(shown: &Path) -> CliResult<(PathBuf, std::fs::Metadata)> {
-    let failed = |source| CliError::File {
-        verb: "read",
-        path: shown.to_owned(),
-        source,
-    };
-    let real = std::fs::canonicalize(shown).map_err(failed)?;
+    let failed = CliError::file("read", shown);
+    let real = std::fs::canonicalize(shown).map_err(&failed)?;
     let metadata = std::fs::symlink_metadata(&real).map_err(failed)?;
     if metadata.is_dir() {
         return Err(CliError::Usage(format!(
@@ -137,11 +133,7 @@ fn as_named(error: AskError, names: &[(&PathBuf, &PathBuf); 2]) -> CliError {
     match error {
         AskError::Unreadable { path, source } => {
             let shown = names.iter().find(|(real, _)| **real == path);
-            CliError::File {
-                verb: "read",
-                path: shown.map_or(path.clone(), |(_, shown)| (*shown).clone()),
-                source,
-            }
+            CliError::file("read", shown.map_or(&path, |(_, shown)| shown))(source)
         }
         other => CliError::Ask(other),
     }

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::document::{Common, Extras, Report};
 use crate::escaping::visible;
-use crate::human::{human_count, human_size, utc};
+use crate::human::{human_count, human_size, tenths_of_percent, utc};
 use crate::quote::harmless;
 
 /// The header of a report.
@@ -94,8 +94,7 @@ fn part(part: u64, whole: u64) -> String {
     if whole == 0 || part >= whole {
         return "100 %".to_owned();
     }
-    let tenths = u128::from(part) * 1000 / u128::from(whole);
-    format!("{}.{} %", tenths / 10, tenths % 10)
+    format!("{} %", tenths_of_percent(part, whole))
 }
 
 fn groups(document: &GroupsDocument) -> ReportHeader {

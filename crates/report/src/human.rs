@@ -38,6 +38,12 @@ pub fn counted(count: u64, what: &str) -> String {
     format!("{} {what}{s}", human_count(count))
 }
 
+/// The percent of a share with one decimal, rounded down: `97.3`.
+pub(crate) fn tenths_of_percent(part: u64, whole: u64) -> String {
+    let tenths = u128::from(part) * 1000 / u128::from(whole);
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
+
 /// The day of a time in seconds since 1970: `2026-09-01`, or `-` for a time before that.
 pub fn day(seconds: i64) -> String {
     match u64::try_from(seconds) {

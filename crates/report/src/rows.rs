@@ -134,11 +134,14 @@ pub fn write_tsv<R: Row>(out: &mut dyn Write, rows: &[R], end: u8) -> io::Result
 }
 
 /// `97%`, or `?` for what is too small to judge.
-fn percent(share: Fraction, identical: bool, tint: Tint) -> Cell {
-    match share.percent(identical) {
-        Some(percent) => Cell::right(format!("{percent}%"), tint),
-        None => Cell::right("?", tint),
-    }
+pub(crate) fn percent_text(share: Fraction, identical: bool) -> String {
+    let percent = share.percent(identical);
+    percent.map_or("?".to_owned(), |percent| format!("{percent}%"))
+}
+
+/// The same flush right.
+pub(crate) fn percent(share: Fraction, identical: bool, tint: Tint) -> Cell {
+    Cell::right(percent_text(share, identical), tint)
 }
 
 /// The colour of a relation.
@@ -157,11 +160,7 @@ pub fn word(relation: Option<Relation>) -> &'static str {
 
 /// The cells that `-v` adds: both containments and the proven bytes.
 fn details(a_in_b: Fraction, b_in_a: Fraction, shared: u64, identical: bool) -> [Cell; 3] {
-    let share = |share: Fraction| {
-        share
-            .percent(identical)
-            .map_or("?".to_owned(), |percent| format!("{percent}%"))
-    };
+    let share = |share| percent_text(share, identical);
     [
         Cell::left(format!("a in b {}", share(a_in_b)), Tint::Faint),
         Cell::left(format!("b in a {}", share(b_in_a)), Tint::Faint),

@@ -11,29 +11,19 @@ pub mod dirs;
 mod fold;
 pub mod groups;
 
-use resemble_proto::number::Fraction;
-
-use crate::human::{counted, human_size};
+use crate::human::{counted, human_size, tenths_of_percent};
 use crate::lines::{Cell, Tint};
+use crate::rows::percent;
 
 /// The lines of a list that is not asked for in full: about a screen.
 const SCREENFUL: usize = 40;
-
-/// `97%` flush right, or `?` for what is too small to judge.
-fn percent(share: Fraction, identical: bool, tint: Tint) -> Cell {
-    let text = share
-        .percent(identical)
-        .map_or_else(|| "?".to_owned(), |percent| format!("{percent}%"));
-    Cell::right(text, tint)
-}
 
 /// `97.3%`, rounded down. Only if nothing is missing it is `100%`.
 fn share_of(part: u64, whole: u64) -> String {
     if part >= whole {
         return "100%".to_owned();
     }
-    let tenths = u128::from(part) * 1000 / u128::from(whole);
-    format!("{}.{}%", tenths / 10, tenths % 10)
+    format!("{}%", tenths_of_percent(part, whole))
 }
 
 /// `12 files, 3.4 MiB`.

@@ -13,6 +13,7 @@ use resemble_proto::message::{Failure, FailureKind};
 use resemble_query::catalogue::{self, CatalogueError};
 
 use super::Indexer;
+use super::orders::closed;
 use crate::state::Topic;
 
 /// The record of what the index has: labels and the digests of the catalogues.
@@ -81,7 +82,6 @@ impl Indexer {
 
     pub(super) fn import(&mut self, file: &Path, label: &str) -> Result<(), Failure> {
         let refused = |error: CatalogueError| Failure::new(FailureKind::Refused, error.to_string());
-        let closed = || Failure::new(FailureKind::Internal, "the index is closed just now");
         let index = self.shared.index().ok_or_else(closed)?;
         let folder = self.options.catalogues.clone().ok_or_else(closed)?;
         if !catalogued::is_label(label) {

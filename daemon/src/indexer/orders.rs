@@ -179,6 +179,6 @@ impl Indexer {
     }
 }
 
-fn closed() -> Failure {
+pub(super) fn closed() -> Failure {
     Failure::new(FailureKind::Internal, "the index is closed just now")
 }

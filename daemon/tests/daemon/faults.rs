@@ -5,14 +5,26 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use resemble_proto::message::RootState;
+use resemble_proto::message::{RootState, StatusAnswer};
 use rustix::process::Signal;
 
-use crate::support::{PATIENCE, Place, text};
+use crate::support::{Daemon, PATIENCE, Place, text};
 
 /// A file that was read sooner after its last change is read once more when this is over, so on a
 /// very slow machine a count of readings says nothing.
 const UNSETTLED: Duration = Duration::from_secs(30);
+
+/// Asks for the state of the daemon until it is as it should be.
+fn status_when(daemon: &Daemon<'_>, is_so: impl Fn(&StatusAnswer) -> bool) -> StatusAnswer {
+    let began = Instant::now();
+    loop {
+        let status = daemon.status();
+        if is_so(&status) {
+            return status;
+        }
+        assert!(began.elapsed() < PATIENCE, "{status:?}");
+    }
+}
 
 #[test]
 fn after_a_kill_only_what_changed_is_read() {
@@ -48,14 +60,19 @@ fn kills_at_any_moment_leave_an_index_that_converges() {
     }
     for round in 0..10u32 {
         let daemon = place.start();
+        let before = daemon.status().clock;
         for n in 0..20 {
             place.write(
                 &format!("{}", (round * 20 + n) % 200),
                 1000 + round * 20 + n,
             );
         }
-        // Somewhere between the first event and the last commit.
-        std::thread::sleep(Duration::from_millis(u64::from(round) * 70));
+        // After the first event, after the first commit, or after the last.
+        status_when(&daemon, |status| match round % 3 {
+            0 => status.clock > before || status.roots.iter().any(|root| root.pending > 0),
+            1 => status.clock > before,
+            _ => status.index.files_read >= 20,
+        });
         daemon.kill();
     }
     place.start().assert_converged();
@@ -206,15 +223,8 @@ fn a_full_disk_degrades_and_mends_itself() {
     for n in 0..2000 {
         place.write(&format!("more/{n}"), 5000 + n);
     }
-    let began = Instant::now();
-    let degraded = loop {
-        let status = daemon.status();
-        if let Some(first) = status.degraded.first() {
-            break first.clone();
-        }
-        assert!(began.elapsed() < PATIENCE, "{}", place.log());
-        std::thread::sleep(Duration::from_millis(20));
-    };
+    let status = status_when(&daemon, |status| !status.degraded.is_empty());
+    let degraded = &status.degraded[0];
     assert!(
         degraded.reason.contains("space") || degraded.reason.contains("write"),
         "{degraded:?}"

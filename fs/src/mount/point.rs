@@ -24,10 +24,7 @@ pub(super) struct MountPoint {
 /// The path a mount point will have: absolute and without symbolic links, found without touching
 /// the last component (which may be a dead mount) unless it is a symbolic link.
 pub(super) fn resolve(given: &Path) -> Result<PathBuf, MountError> {
-    let failed = |source| MountError::Path {
-        path: given.to_owned(),
-        source,
-    };
+    let failed = MountError::at(given);
     let mut path = plain(given).map_err(failed)?;
     for _ in 0..40 {
         if let Some(mount) = mounts::enclosing(&path).map_err(failed)? {
@@ -100,10 +97,7 @@ impl MountPoint {
     /// Makes a resolved path ready: a dead mount of ours is taken away, an absent directory is
     /// created; one that lives, one that is not empty and what is no directory are refused.
     pub(super) fn prepare(path: PathBuf) -> Result<Self, MountError> {
-        let failed = |source| MountError::Path {
-            path: path.clone(),
-            source,
-        };
+        let failed = MountError::at(&path);
         // Dead mounts may lie on each other, one for each kill.
         for _ in 0..64 {
             if !is_our_mount(&path).map_err(failed)? {
@@ -133,10 +127,7 @@ impl MountPoint {
 
     fn make_ready(&mut self) -> Result<(), MountError> {
         let path = self.path.clone();
-        let failed = |source| MountError::Path {
-            path: path.clone(),
-            source,
-        };
+        let failed = MountError::at(&path);
         let missing: Vec<&Path> = path
             .ancestors()
             .take_while(|dir| std::fs::symlink_metadata(dir).is_err_and(|error| not_found(&error)))

@@ -1,7 +1,6 @@
 //! `resemble history --summary`: how everything changes from sweep to sweep.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use resemble_proto::message::{CompareOptions, CompareRequest};
@@ -80,16 +79,11 @@ fn name_of(sweep: &Sweep) -> SweepName {
 
 /// Writes the files of a report into a folder: how many, and the name of its page.
 pub fn write_files(report: Page, folder: &Path) -> CliResult<(usize, String)> {
-    let failed = |path: &Path, source: io::Error| CliError::File {
-        verb: "write",
-        path: path.to_owned(),
-        source,
-    };
-    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    fs::create_dir_all(folder).map_err(CliError::file("write", folder))?;
     let files = report.into_files();
     for (name, bytes) in &files {
         let path = folder.join(name);
-        fs::write(&path, bytes).map_err(|error| failed(&path, error))?;
+        fs::write(&path, bytes).map_err(CliError::file("write", &path))?;
     }
     let page = files.first().map(|(name, _)| name.clone());
     Ok((files.len(), page.unwrap_or_default()))

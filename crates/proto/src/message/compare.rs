@@ -21,35 +21,29 @@ pub struct CompareRequest {
 
 /// Options of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CompareOptions {
     /// Globs and least size; `within` is empty: the two directories are the scope.
     #[serde(flatten)]
     pub scope: Scope,
     /// Partners of unequal content only if the smaller file has at least this share of the larger
     /// one's size (sif, section 4); none: any sizes.
-    #[serde(default)]
     pub size_ratio: Fraction,
     /// Partners of unequal content only with the same suffix (sif, section 4).
-    #[serde(default)]
     pub same_suffix: bool,
     /// Among partners of equal score the one with the same file name comes first (sif, section 6).
-    #[serde(default)]
     pub names: bool,
     /// Partners of unequal content only if the larger containment is at least this; none: those
     /// with a relation.
-    #[serde(default)]
     pub min: Fraction,
     /// The least number of shared bytes of partners of unequal content; absent: 256.
-    #[serde(default)]
     pub min_shared: Option<u64>,
     /// Measure partners on the bytes of both files.
-    #[serde(default)]
     pub exact: bool,
     /// Only rows of these classes are sent (the summary counts all); empty: all.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<CompareClass>,
     /// Only the first so many rows.
-    #[serde(default)]
     pub top: Option<u64>,
 }
 
@@ -148,7 +142,6 @@ pub struct Partner {
 
 /// Counts of rows by class, and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub struct CompareSummary {
     /// Rows.
     pub same: u64,
@@ -157,38 +150,33 @@ pub struct CompareSummary {
     /// Rows.
     pub edited: u64,
     /// Rows.
+    #[serde(rename = "moved-edited")]
     pub moved_edited: u64,
     /// Rows.
     pub contained: u64,
     /// Rows.
     pub contains: u64,
     /// Rows.
+    #[serde(rename = "only-a")]
     pub only_a: u64,
     /// Rows.
+    #[serde(rename = "only-b")]
     pub only_b: u64,
     /// Regular files of A.
-    #[serde(rename = "files_a")]
     pub files_a: u64,
     /// Regular files of B.
-    #[serde(rename = "files_b")]
     pub files_b: u64,
     /// Bytes of A's files.
-    #[serde(rename = "bytes_a")]
     pub bytes_a: u64,
     /// Bytes of B's files.
-    #[serde(rename = "bytes_b")]
     pub bytes_b: u64,
     /// Bytes of A's files found in any file of B.
-    #[serde(rename = "bytes_a_in_b")]
     pub bytes_a_in_b: u64,
     /// Bytes of B's files found in any file of A.
-    #[serde(rename = "bytes_b_in_a")]
     pub bytes_b_in_a: u64,
     /// Files of A with no equal and no resembling file in B.
-    #[serde(rename = "files_a_not_in_b")]
     pub files_a_not_in_b: u64,
     /// Files of B with no equal and no resembling file in A.
-    #[serde(rename = "files_b_not_in_a")]
     pub files_b_not_in_a: u64,
     /// What is no regular file.
     pub other: OtherSummary,

@@ -8,21 +8,18 @@ use crate::path::{PathText, fields};
 
 /// `dirs`: the question.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DirsRequest {
     /// The files; `within` empty: all roots of the daemon.
     #[serde(flatten)]
     pub scope: Scope,
     /// Only pairs with this directory.
-    #[serde(default)]
     pub of: Option<PathText>,
     /// Only pairs whose larger containment is at least this; none: half.
-    #[serde(default)]
     pub min: Fraction,
     /// The least number of shared bytes; absent: 256.
-    #[serde(default)]
     pub min_shared: Option<u64>,
     /// Only the first so many rows.
-    #[serde(default)]
     pub top: Option<u64>,
 }
 

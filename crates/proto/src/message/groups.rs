@@ -9,30 +9,24 @@ use crate::path::{PathText, fields};
 
 /// `groups`: the question.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct GroupsRequest {
     /// The files; `within` empty: all roots of the daemon.
     #[serde(flatten)]
     pub scope: Scope,
     /// Only the cluster of this file.
-    #[serde(default)]
     pub of: Option<PathText>,
     /// With `of`: follow chains to all earlier and later versions.
-    #[serde(default)]
     pub family: bool,
     /// Links only from this larger containment on; none: those with a relation.
-    #[serde(default)]
     pub min: Fraction,
     /// The least number of shared bytes of a link; absent: 256.
-    #[serde(default)]
     pub min_shared: Option<u64>,
     /// A chunk or fingerprint of more contents is ignored.
-    #[serde(default)]
     pub degree: Degree,
     /// Work within so many bytes of memory, on disk where that is not enough.
-    #[serde(default)]
     pub memory: Option<u64>,
     /// Only the first so many sets, and as many clusters.
-    #[serde(default)]
     pub top: Option<u64>,
     /// Compare by texts and by what is in archives, too, as far as the roots have them.
     #[serde(default = "crate::message::request::yes")]

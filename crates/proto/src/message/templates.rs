@@ -8,21 +8,18 @@ use crate::path::PathText;
 
 /// `templates mark`: what the members of a cluster, or these files, have in common is a template.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct MarkRequest {
     /// The files, absolute; empty if a cluster is named.
-    #[serde(default)]
     pub files: Vec<PathText>,
     /// The id of a cluster that `groups` tells of the files of `scope`.
-    #[serde(default)]
     pub cluster: Option<String>,
     /// Where the cluster is; `within` empty: all roots of the daemon.
     #[serde(flatten)]
     pub scope: Scope,
     /// What so many of the files have is template; none: what all have.
-    #[serde(default)]
     pub share: Fraction,
     /// What people call it.
-    #[serde(default)]
     pub name: Option<String>,
 }
 

@@ -5,13 +5,13 @@ use std::io;
 
 use resemble_proto::documents::GroupsDocument;
 use resemble_proto::message::{Cluster, IdenticalSet, Link, Member};
-use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
 use super::{files_and_bytes, percent, sentence};
 use crate::human::{counted, day, human_count, human_size};
 use crate::lines::{Cell, TextWriter, Tint};
 use crate::quote::harmless;
+use crate::rows::percent_text;
 
 /// Prints totals, sets and clusters, and links if the style is verbose.
 pub fn print(out: &mut TextWriter<'_>, document: &GroupsDocument) -> io::Result<()> {
@@ -94,20 +94,14 @@ fn print_set(out: &mut TextWriter<'_>, set: &IdenticalSet) -> io::Result<()> {
     out.lines(&lines, b'\n')
 }
 
-fn share(share: Fraction) -> String {
-    share
-        .percent(false)
-        .map_or("?".to_owned(), |percent| format!("{percent}%"))
-}
-
 /// Prints the kind, the id (which `resemble templates mark ID` takes) and figures. A family has no
 /// id, because it is put together for one file and is no cluster of the collection.
 fn print_head(out: &mut TextWriter<'_>, cluster: &Cluster, is_family: bool) -> io::Result<()> {
     let mut title = format!(
         "{}, average {}, worst {}",
         files_and_bytes(cluster.members.len() as u64, cluster.bytes),
-        share(cluster.average),
-        share(cluster.worst)
+        percent_text(cluster.average, false),
+        percent_text(cluster.worst, false)
     );
     if out.is_verbose() {
         title = format!("{title}, part of {}", cluster.component);
