@@ -1,18 +1,17 @@
 //! One against all, as sif does it: which files have fingerprints of a query file.
 //!
-//! **Paper.** Manber 1994, section 3. All fingerprints of all files stand in one list, each with
-//! the number of its file; those of the query are looked for, and what is found is counted for each
-//! file. The paper searches the list from end to end ("as long as the set is no more than a few
-//! megabytes, this search is very effective") and names the alternative, to "sort both sets and
-//! intersect them".
+//! **Paper.** Manber 1994, section 3. One list has all fingerprints of all files, each with the
+//! number of its file. The fingerprints of the query are looked up in it, and the hits are counted
+//! for each file. The paper searches the list from end to end ("as long as the set is no more than
+//! a few megabytes, this search is very effective") and names the alternative, to "sort both sets
+//! and intersect them".
 //!
-//! [`AllFingers::scan`] is the one and keeps the list as it came; [`SortedFingers::search`] is the
-//! other, in the time of what is found. Both count the same, and the scan is what the tests
-//! believe.
+//! [`AllFingers::scan`] searches from end to end; [`SortedFingers::search`] looks up in a sorted
+//! list. Both count the same, and tests compare the second with the first.
 
 use std::collections::{BTreeMap, HashSet};
 
-/// All fingerprints in the order of the files, each occurrence, with file numbers.
+/// All occurrences of fingerprints with the numbers of their files, in the order of the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllFingers(Vec<(u64, u32)>);
 
@@ -21,19 +20,19 @@ pub struct AllFingers(Vec<(u64, u32)>);
 pub struct FileHits {
     /// The file.
     pub file: u32,
-    /// Occurrences in it of fingerprints of the query. Over the query's own number of fingerprints
-    /// it is the paper's percentage: [`crate::sif::Common::figure`].
+    /// How often fingerprints of the query occur in the file. Divided by the number of fingerprints
+    /// of the query it is the paper's percentage: [`crate::sif::Common::figure`].
     pub occurrences: u64,
 }
 
 impl AllFingers {
-    /// Takes the fingerprints of the next file, each occurrence.
+    /// Adds the fingerprints of the next file, as often as they occur.
     pub fn add(&mut self, file: u32, fingerprints: impl IntoIterator<Item = u64>) {
         self.0
             .extend(fingerprints.into_iter().map(|value| (value, file)));
     }
 
-    /// The files with fingerprints of the query, by number. Time: all fingerprints there are.
+    /// The files with fingerprints of the query, by number. The time grows with all fingerprints.
     pub fn scan(&self, query: impl IntoIterator<Item = u64>) -> Vec<FileHits> {
         let query: HashSet<u64> = query.into_iter().collect();
         let mut counts = BTreeMap::new();
@@ -45,20 +44,21 @@ impl AllFingers {
         found(counts)
     }
 
-    /// The same, ready to be searched.
+    /// Sorts the list, so that it can be searched.
     pub fn sorted(mut self) -> SortedFingers {
         self.0.sort_unstable();
         SortedFingers(self.0)
     }
 }
 
-/// All fingerprints in their own order.
+/// All occurrences of fingerprints with the numbers of their files, in the order of the
+/// fingerprints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SortedFingers(Vec<(u64, u32)>);
 
 impl SortedFingers {
-    /// The files with fingerprints of the query, by number. Time: a binary search for each
-    /// fingerprint, and what is found.
+    /// The files with fingerprints of the query, by number. The time is that of a binary search for
+    /// each fingerprint, and grows with the hits.
     pub fn search(&self, query: impl IntoIterator<Item = u64>) -> Vec<FileHits> {
         let query: HashSet<u64> = query.into_iter().collect();
         let mut counts = BTreeMap::new();
@@ -99,7 +99,8 @@ mod tests {
             let scanned = all.scan(query.iter().copied());
             prop_assert_eq!(&all.sorted().search(query.iter().copied()), &scanned);
             let params = MethodParams::paper(Method::Sif);
-            let sign = |values: &[u64]| select(&params, &Features::of_values(values.iter().copied()));
+            let features = |values: &[u64]| Features::of_values(values.iter().copied());
+        let sign = |values: &[u64]| select(&params, &features(values));
             for (number, file) in (0..).zip(&files) {
                 let occurrences = scanned
                     .iter()

@@ -1,23 +1,24 @@
-//! sif with anchors: the fingerprints of what starts with certain strings.
+//! sif with anchors: fingerprints of the places where certain strings start.
 //!
 //! **Paper.** Manber 1994, section 2, the first method; most of its experiments (section 5) used
 //! it.
 //!
 //! **Fingerprints.** "We search the file for all occurrences of all anchors", here with one
-//! automaton for all (Aho & Corasick 1975, by the crate of that name), and take the checksum of the
-//! 50 bytes from there: [`checksum`]. As with the other method the search goes on behind them. Of
-//! anchors that start at one place the longest counts, which makes no difference to the 50 bytes.
-//! An anchor less than 50 bytes before the end gives none.
+//! automaton for all of them (Aho & Corasick 1975, by the crate of that name). The fingerprint is
+//! the [`checksum`] of the 50 bytes from the start of an anchor. As with the other method, the
+//! search goes on behind these bytes. If several anchors start at one place, the longest counts,
+//! which makes no difference to the 50 bytes. An anchor less than 50 bytes before the end gives no
+//! fingerprint.
 //!
 //! **Figure.** That of [`crate::sif`].
 //!
-//! **Cost.** Time: one transition of the automaton a byte, whatever the number of anchors. Size: by
-//! the anchors; "on the average, one fingerprint was generated for about every 200 bytes of text".
+//! **Cost.** Each byte takes one transition of the automaton, whatever the number of anchors. The
+//! size depends on the anchors; "on the average, one fingerprint was generated for about every 200
+//! bytes of text".
 //!
-//! **Sees** what sif sees. No value of a checksum is thrown away: all 30 bits tell files apart, not
-//! 22. **Blind** in files that speak another language than the texts the anchors were chosen from,
-//!     which is why [`pick`] chooses them
-//! from any.
+//! **Sees** what sif sees. No value of a checksum is thrown away, so all 30 bits distinguish files,
+//! and not 22. **Blind** in files whose language differs from that of the texts that the anchors
+//! were chosen from; therefore [`pick`] chooses anchors from any texts.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -29,19 +30,19 @@ use thiserror::Error;
 
 use crate::sif::checksum;
 
-/// Why strings are no anchors.
+/// Why strings cannot be anchors.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AnchorError {
-    /// There is none.
+    /// There are no strings.
     #[error("there is no anchor; write one string a line")]
     Empty,
-    /// More than the automaton should hold.
+    /// There are more strings than the automaton should hold.
     #[error("{count} anchors are too many; the most is {}", Anchors::MOST)]
     TooMany {
         /// How many there are.
         count: usize,
     },
-    /// Longer than what is fingerprinted.
+    /// A string is longer than the bytes that are fingerprinted.
     #[error(
         "the anchor {anchor} has more bytes than the {window} that are fingerprinted; shorten it \
          or widen the window"
@@ -49,16 +50,16 @@ pub enum AnchorError {
     TooLong {
         /// The anchor, written as in a file of anchors.
         anchor: String,
-        /// Bytes that are fingerprinted.
+        /// How many bytes are fingerprinted.
         window: u32,
     },
-    /// A backslash that means nothing.
+    /// A backslash is followed by a byte that has no meaning there.
     #[error(
         "line {line} of the anchors: after a backslash comes n, t, s (a blank), # , another \
          backslash, or x and two digits"
     )]
     Escape {
-        /// Counted from 1.
+        /// The line, counted from 1.
         line: usize,
     },
 }
@@ -75,7 +76,7 @@ impl Anchors {
     /// The most anchors of a set.
     pub const MOST: usize = 1 << 16;
 
-    /// A set of these strings; their order and repeats mean nothing.
+    /// A set of these strings. Their order and repeats make no difference.
     pub fn new(mut strings: Vec<Vec<u8>>) -> Result<Self, AnchorError> {
         strings.retain(|string| !string.is_empty());
         strings.sort_unstable();
@@ -110,12 +111,12 @@ impl Anchors {
         })
     }
 
-    /// The longest an anchor can be in any window.
+    /// The length of the longest anchor that any window allows.
     const LONGEST: u32 = 1000;
 
-    /// Reads a file of anchors: one a line, lines that start with `#` are comments, `\n`, `\t`,
-    /// `\s` (a blank), `\#`, `\\` and `\xNN` stand for bytes. Blanks within a line, also at its
-    /// ends, belong to the anchor; a carriage return at the end does not.
+    /// Reads a file of anchors, one on each line. Lines that start with `#` are comments; `\n`,
+    /// `\t`, `\s` (a blank), `\#`, `\\` and `\xNN` stand for bytes. All blanks of a line belong to
+    /// the anchor; a carriage return at its end does not.
     pub fn parse(text: &[u8]) -> Result<Self, AnchorError> {
         let mut strings = Vec::new();
         for (line, bytes) in (1..).zip(text.split(|&byte| byte == b'\n')) {
@@ -127,7 +128,7 @@ impl Anchors {
         Self::new(strings)
     }
 
-    /// The set as [`Self::parse`] reads it, sorted.
+    /// The anchors, sorted, as a file that [`Self::parse`] reads.
     pub fn to_text(&self) -> String {
         let lines = self.strings.iter().map(|string| written(string) + "\n");
         lines.collect()
@@ -138,12 +139,12 @@ impl Anchors {
         &self.strings
     }
 
-    /// Names the set: the start of a hash of all strings.
+    /// The name of the set: the start of a hash of all strings.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Whether all anchors fit in a window.
+    /// Checks that all anchors fit into a window.
     pub fn fit(&self, window: u32) -> Result<(), AnchorError> {
         match self.strings.iter().find(|s| s.len() > window as usize) {
             None => Ok(()),
@@ -154,7 +155,7 @@ impl Anchors {
         }
     }
 
-    /// The set that is taken if none is given: `STANDARD`, picked from manuals and source code of
+    /// The set that is used if none is given: `STANDARD`, picked from manuals and source code of
     /// several languages.
     pub fn standard() -> Arc<Self> {
         static SET: LazyLock<Arc<Anchors>> = LazyLock::new(|| {
@@ -164,7 +165,7 @@ impl Anchors {
     }
 }
 
-/// Made by `cargo run --release -p resemble-methods --example anchors -- FOLDER`.
+/// Written by `cargo run --release -p resemble-methods --example anchors -- FOLDER`.
 const STANDARD: &str = include_str!("anchors.txt");
 
 impl fmt::Debug for Anchors {
@@ -233,9 +234,9 @@ fn unescaped(line: &[u8]) -> Option<Vec<u8>> {
 pub struct AnchorParams {
     /// The anchors.
     pub anchors: Arc<Anchors>,
-    /// Bytes that are fingerprinted, from the start of the anchor on: 50.
+    /// How many bytes are fingerprinted, from the start of the anchor on: 50 in the paper.
     pub window: u32,
-    /// A checksum is modulo 2 to this: 30, 31 or 32.
+    /// A checksum has this many bits: 30, 31 or 32.
     pub bits: u32,
 }
 
@@ -249,19 +250,19 @@ impl Default for AnchorParams {
     }
 }
 
-/// Finds the fingerprints of a content handed over in pieces of any size.
+/// Finds the fingerprints of a content that comes in pieces of any size.
 #[derive(Clone, Debug)]
 pub struct AnchorScanner {
     params: AnchorParams,
-    /// Bytes that may belong to a window still to be found.
+    /// Bytes that may belong to a window that is not found yet.
     held: Vec<u8>,
 }
 
-/// Bytes that are searched at a time.
+/// How many bytes are searched at a time.
 const PART: usize = 1 << 16;
 
 impl AnchorScanner {
-    /// At the start of a content.
+    /// Begins with the first content.
     pub fn new(params: &AnchorParams) -> Self {
         Self {
             params: params.clone(),
@@ -269,7 +270,7 @@ impl AnchorScanner {
         }
     }
 
-    /// Starts again with another content.
+    /// Begins another content.
     pub fn reset(&mut self) {
         self.held.clear();
     }
@@ -280,8 +281,8 @@ impl AnchorScanner {
         for part in bytes.chunks(PART) {
             self.held.extend_from_slice(part);
             let mut at = 0;
-            // A find is final once its window is whole: an anchor that starts earlier is no longer
-            // than a window, so it would be whole as well and found first.
+            // A hit is final once its window is complete: an anchor that starts earlier is not
+            // longer than a window, so it would be complete as well and found first.
             while self.held.len() - at >= window {
                 let rest = Input::new(&self.held).span(at..self.held.len());
                 let Some(found) = self.params.anchors.automaton.find(rest) else {
@@ -294,20 +295,20 @@ impl AnchorScanner {
                 sink(checksum(text, self.params.bits));
                 at = found.start() + window;
             }
-            // What starts before the last window has been looked for.
+            // Anchors that start before the last window have been looked for.
             at = at.max((self.held.len() + 1).saturating_sub(window));
             self.held.drain(..at.min(self.held.len()));
         }
     }
 }
 
-/// Bytes of the anchors that are picked, those of `acte`.
+/// The length of the anchors that are picked, as of `acte` in the paper.
 const LENGTH: usize = 4;
 
-/// Strings that are looked at; the rarest are forgotten beyond.
+/// The most strings that are counted. If there are more, the rarest ones are dropped.
 const MOST_STRINGS: usize = 1 << 22;
 
-/// How often strings of four bytes come in a set of texts.
+/// How often strings of four bytes occur in a set of texts.
 #[derive(Clone, Debug, Default)]
 struct AnchorCounts {
     strings: HashMap<[u8; LENGTH], Count>,
@@ -358,12 +359,12 @@ impl AnchorCounts {
 
     /// Strings that may be anchors, best first.
     ///
-    /// One qualifies that comes at most once in ten times `every` bytes, so that no one dominates,
-    /// in two texts or more, and is made of at least three different bytes. First come those with
-    /// most occurrences times texts: by texts alone the headings that every file has once would
-    /// win, by occurrences the words of a few long files. What overlaps one before it by three
-    /// bytes, as `hara` and `arac` do in *character*, would be found in the same places and is left
-    /// out.
+    /// A string qualifies if it occurs at most once in ten times `every` bytes, so that no string
+    /// dominates, if two or more texts have it, and if it has at least three different bytes. The
+    /// best strings have the highest product of occurrences and texts: by texts alone, headings
+    /// that every file has once would win, and by occurrences alone the words of a few long files.
+    /// A string that overlaps a better one by three bytes, as `hara` and `arac` do in *character*,
+    /// would be found at the same places and is left out.
     fn ranked(&self, every: u32) -> Vec<Vec<u8>> {
         let too_common = (self.bytes / (10 * u64::from(every.max(1)))).max(1);
         let mut candidates: Vec<(&[u8; LENGTH], &Count)> = self
@@ -377,7 +378,7 @@ impl AnchorCounts {
             let weight = count.occurrences.saturating_mul(u64::from(count.texts));
             (std::cmp::Reverse(weight), **string)
         });
-        // What others must not begin with, and what they must not end with.
+        // Strings that others must not begin with, and strings that they must not end with.
         let (mut heads, mut tails) = (HashSet::new(), HashSet::new());
         let mut ranked = Vec::new();
         for (string, _) in candidates {
@@ -393,12 +394,13 @@ impl AnchorCounts {
     }
 }
 
-/// Anchors that are "quite common but not too common" in these texts, and are found in them once in
-/// about `every` bytes (200 in section 5 of the paper) with `window` bytes passed over after a
-/// find. Empty if the texts have none.
+/// Picks anchors that are "quite common but not too common" in these texts and occur once in about
+/// `every` bytes (200 in section 5 of the paper), where `window` bytes are skipped after each hit.
+/// There are none if no string of the texts qualifies.
 ///
-/// Takes the best strings, as many as are needed: words come in clusters, so what many anchors find
-/// together is not the sum of what each finds, and is measured on the texts (at most 17 searches).
+/// It takes the best strings, as many as are needed. Words come in clusters, so the hits of many
+/// anchors together are not the sum of the hits of each; they are counted in the texts (in at most
+/// 17 searches).
 pub fn pick<T: AsRef<[u8]>>(texts: &[T], every: u32, window: u32) -> Vec<Vec<u8>> {
     let mut counts = AnchorCounts::default();
     for text in texts {
@@ -422,7 +424,7 @@ pub fn pick<T: AsRef<[u8]>>(texts: &[T], every: u32, window: u32) -> Vec<Vec<u8>
         }
         found
     };
-    // The least number of anchors that finds enough.
+    // The least number of anchors with enough hits.
     let (mut too_few, mut enough) = (0, ranked.len());
     while too_few + 1 < enough {
         let middle = too_few.midpoint(enough);

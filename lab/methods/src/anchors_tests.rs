@@ -30,7 +30,8 @@ proptest! {
         window in 8u32..60,
         size in 1usize..200,
     ) {
-        let anchors = Anchors::new(anchors.into_iter().map(String::into_bytes).collect()).expect("some");
+        let anchors = anchors.into_iter().map(String::into_bytes).collect();
+        let anchors = Anchors::new(anchors).expect("some");
         let params = AnchorParams { anchors: Arc::new(anchors), window, bits: 30 };
         let (mut all, mut scanner) = (Vec::new(), AnchorScanner::new(&params));
         for _twice in 0..2 {
@@ -42,7 +43,9 @@ proptest! {
     }
 
     #[test]
-    fn a_set_is_read_back(strings in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..6), 1..20)) {
+    fn a_set_is_read_back(
+        strings in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..6), 1..20),
+    ) {
         let set = Anchors::new(strings).expect("some");
         let read = Anchors::parse(set.to_text().as_bytes()).expect("as written");
         prop_assert_eq!(read.id(), set.id());

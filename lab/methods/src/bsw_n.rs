@@ -1,26 +1,26 @@
 //! `BSW_n`: the least fingerprint of each chunk.
 //!
 //! **Paper.** Cherkasova et al. 2009, section 2, "Algorithm `BSW_n`": a position is the end of a
-//! chunk where n divides the fingerprint of the window that ends there; of each chunk "the
+//! chunk where n divides the fingerprint of the window that ends there. For each chunk "the
 //! numerically smallest fingerprint" is kept (section 4), instead of the hash of the whole chunk.
 //!
-//! Every position belongs to one chunk and so does its fingerprint, that of the end included. A
-//! chunk is then a run of fingerprints, and one fingerprint comes of each, as in the paper's rule
-//! of thumb (a file of S bytes has S/n). Only windows that lie in the chunk with all their bytes
-//! would leave one chunk in six (n = 100, w = 20) without any.
+//! Every position belongs to one chunk, the end included, and so does its fingerprint. A chunk is
+//! then a run of fingerprints and gives one of them, as in the paper's rule of thumb (a file of S
+//! bytes has S/n). If only windows counted whose bytes are all in the chunk, one chunk in six (n =
+//! 100, w = 20) would have no fingerprint.
 //!
 //! **Figures.** Those of [`crate::mod_n`] on these samples: similarity and containment.
 //!
 //! **Cost.** As `Mod_n`.
 //!
-//! **Sees** what `Mod_n` sees, and gaps are shorter: there is never more than a chunk without a
-//! sample. But whether a window is kept depends on its neighbours, so an edit can unseat a sample
-//! it does not touch, and near the cut of a part another one may be kept than in the whole: both
-//! figures are a little low.
+//! **Sees** what `Mod_n` sees, with shorter gaps: there is never more than a chunk without a
+//! sample. But whether a window is kept depends on its neighbours. So an edit can replace a sample
+//! that it does not touch, and near the end of a part another sample may be kept than in the whole.
+//! Both figures are therefore a little low.
 
 use crate::mod_n::Divisor;
 
-/// The least of each run, as the fingerprints come.
+/// Finds the least fingerprint of each run.
 #[derive(Clone, Copy, Debug)]
 pub struct Minima {
     n: Divisor,
@@ -28,7 +28,7 @@ pub struct Minima {
 }
 
 impl Minima {
-    /// Runs that end where `n` divides a fingerprint.
+    /// A run ends where `n` divides a fingerprint.
     pub const fn new(n: u32) -> Self {
         Self {
             n: Divisor::new(n),
@@ -36,7 +36,8 @@ impl Minima {
         }
     }
 
-    /// Takes the next fingerprint: the least of its chunk, if that ends here.
+    /// Takes the next fingerprint. If its chunk ends here, the result is the least one of the
+    /// chunk.
     #[inline]
     pub fn push(&mut self, value: u64) -> Option<u64> {
         let least = self.least.map_or(value, |least| least.min(value));
@@ -49,7 +50,7 @@ impl Minima {
         }
     }
 
-    /// The end of the content: the least of the last chunk, if there is one. Then as new.
+    /// Ends the content and returns the least fingerprint of the last chunk, if there is one.
     pub fn finish(&mut self) -> Option<u64> {
         self.least.take()
     }

@@ -1,34 +1,34 @@
-//! Source code with its identifiers made equal.
+//! Makes the identifiers of source code equal.
 //!
 //! Manber 1994, section 1, on Baker 1993: source codes are similar "if one can be obtained from the
 //! other by changing parameter names"; "it would be interesting to combine the two approaches".
-//! This is the combination: before anything is fingerprinted every identifier becomes one letter,
-//! so a copy with other names is the same bytes.
+//! This is the combination: before anything is fingerprinted, every identifier becomes the same
+//! letter, so a copy with other names has the same bytes.
 //!
-//! No language is parsed. A word is a run of letters, digits, `_`, `$` and bytes that are no ASCII;
-//! one that starts with a digit is a number and stays; one of [`KEYWORDS`] stays; any other is an
-//! identifier. Strings in `"` stay up to the end of their line; comments of `//` and `/* */` go,
-//! being prose, which is all identifiers and would become rows of one letter. Blanks stay.
+//! No language is parsed. A word is a run of letters, digits, `_`, `$` and bytes that are not
+//! ASCII. A word that starts with a digit is a number and stays, as does one of [`KEYWORDS`]; any
+//! other word is an identifier. Strings in `"` stay up to the end of their line. Comments of `//`
+//! and `/* */` are removed: they are prose, which would become rows of one letter. Blanks stay.
 //!
-//! **Sees** renamed copies. **Blind** to what distinguishes code by names alone: short functions
-//! become alike, declarations and tables more so. Of prose it says nothing.
+//! **Sees** renamed copies. **Blind** to differences in names alone: short functions become alike,
+//! and declarations and tables even more. It is of no use for prose.
 
 use crate::formatting::FormatFilter;
 
-/// What becomes of the bytes of a content before features are taken.
+/// How the bytes of a content are changed before features are taken from them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Canonical {
-    /// Nothing.
+    /// They are not changed.
     #[default]
     None,
     /// Identifiers become equal.
     Code,
-    /// What formats a document goes: [`crate::formatting`].
+    /// The formatting of documents is removed: [`crate::formatting`].
     Text,
 }
 
 impl Canonical {
-    /// What it is called: `none`, `code`, `text`.
+    /// Its name: `none`, `code`, `text`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -37,7 +37,7 @@ impl Canonical {
         }
     }
 
-    /// The one that is called so.
+    /// The one with this name.
     pub fn of_name(name: &str) -> Option<Self> {
         [Self::None, Self::Code, Self::Text]
             .into_iter()
@@ -45,7 +45,7 @@ impl Canonical {
     }
 }
 
-/// Changes bytes before features are taken of them.
+/// Changes bytes before features are taken from them.
 #[derive(Clone, Debug)]
 pub(crate) enum Filter {
     Code(CodeFilter),
@@ -76,10 +76,10 @@ impl Filter {
     }
 }
 
-/// What an identifier becomes.
+/// The letter that replaces identifiers.
 const IDENTIFIER: u8 = b'I';
 
-/// Words that mean something in C, C++, Java, JavaScript, Rust, Go or Python, sorted.
+/// The keywords of C, C++, Java, JavaScript, Rust, Go and Python, sorted.
 pub const KEYWORDS: [&str; 93] = [
     "and",
     "as",
@@ -176,14 +176,14 @@ pub const KEYWORDS: [&str; 93] = [
     "while",
 ];
 
-/// Bytes of the longest keyword: a longer word is none.
+/// The length of the longest keyword.
 const LONGEST: usize = 9;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum CodeState {
     #[default]
     Plain,
-    /// In a word whose first bytes are kept.
+    /// In a word whose first bytes are stored.
     Word,
     Number,
     /// After `/`.
@@ -197,17 +197,17 @@ enum CodeState {
     Star,
 }
 
-/// Makes identifiers equal in code that comes in pieces of any size.
+/// Makes identifiers equal, in code that comes in pieces of any size.
 #[derive(Clone, Debug, Default)]
 pub struct CodeFilter {
     state: CodeState,
-    /// The word under way, as far as it might be a keyword.
+    /// The current word, as long as it may be a keyword.
     word: Vec<u8>,
     written: Vec<u8>,
 }
 
 impl CodeFilter {
-    /// Takes the next bytes: what is certain of what they become.
+    /// Takes the next bytes and returns those changed ones that are certain.
     pub fn update(&mut self, bytes: &[u8]) -> &[u8] {
         self.written.clear();
         for &byte in bytes {
@@ -216,7 +216,7 @@ impl CodeFilter {
         &self.written
     }
 
-    /// The end of the code: the rest of what it becomes. What comes next is another code.
+    /// Ends the code and returns the rest of the changed bytes. The next bytes are another code.
     pub fn finish(&mut self) -> &[u8] {
         self.written.clear();
         match self.state {
@@ -321,12 +321,13 @@ const fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$' | 0x80..)
 }
 
-/// All of a code with its identifiers made equal.
+/// A whole code with its identifiers made equal.
 ///
 /// ```
 /// use resemble_methods::canonical::code;
 ///
-/// assert_eq!(code(b"int sum(int n) { return n * 2; } // twice"), b"int I(int I) { return I * 2; } ");
+/// let sum = b"int sum(int n) { return n * 2; } // twice";
+/// assert_eq!(code(sum), b"int I(int I) { return I * 2; } ");
 /// ```
 pub fn code(bytes: &[u8]) -> Vec<u8> {
     let mut filter = CodeFilter::default();

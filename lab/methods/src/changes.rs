@@ -1,12 +1,12 @@
-//! Texts with a known number of edits.
+//! Makes texts with a known number of edits.
 //!
 //! **Paper.** Cherkasova et al. 2009, section 3: near-duplicates are made by inserting "a " into a
 //! document, or removing words from it, 1, 2, …, 50 times, "in a random fashion or uniformly
-//! spread". The edit distance to the original is then known, which no collection of found texts
+//! spread". So the edit distance from the original is known, which no collection of real texts
 //! offers.
 //!
-//! All is determined by the seed, and the places of i edits are among those of i + 1: a curve over
-//! i is about one text that is edited on and on, not about fifty draws.
+//! The seed determines everything, and the places of i edits are among those of i + 1 edits. So a
+//! curve over i is about one text that is edited more and more, and not about fifty random ones.
 
 use crate::shingles::mix;
 
@@ -15,34 +15,34 @@ use crate::shingles::mix;
 pub enum Edit {
     /// "a " is put before a word.
     Insert,
-    /// A word goes, and the blanks behind it.
+    /// A word is removed, with the blanks behind it.
     Remove,
 }
 
-/// Where edits are.
+/// How edits are spread over a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spread {
-    /// At words drawn at random, each at most once.
+    /// At random words, each at most once.
     Random,
-    /// At words at equal distances.
+    /// At words with equal distances.
     Even,
 }
 
-/// Random numbers: splitmix64 (Steele, Lea & Flood 2014).
+/// A generator of random numbers: splitmix64 (Steele, Lea & Flood 2014).
 #[derive(Clone, Debug)]
 struct Random(u64);
 
 impl Random {
-    /// Below `limit`, which is at least 1.
+    /// A number below `limit`, which is at least 1.
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         ((u128::from(mix(self.0)) * limit as u128) >> 64) as usize
     }
 }
 
-/// The text after so many edits; after as many as it has words, if that is less.
+/// The text after `times` edits, or after as many as it has words if that is less.
 ///
-/// A word is what stands between white space.
+/// A word is what is between white space.
 ///
 /// ```
 /// use resemble_methods::changes::{Edit, Spread, edited};
@@ -52,7 +52,7 @@ impl Random {
 /// assert_eq!(edited(text, Edit::Remove, Spread::Even, 2, 0), b"one three ");
 /// ```
 pub fn edited(text: &[u8], edit: Edit, spread: Spread, times: usize, seed: u64) -> Vec<u8> {
-    // Where each word starts, and where what belongs to it ends: the next word.
+    // Where each word starts. A word and the blanks behind it end where the next word starts.
     let starts: Vec<usize> = (0..text.len())
         .filter(|&at| {
             !text[at].is_ascii_whitespace() && (at == 0 || text[at - 1].is_ascii_whitespace())
@@ -64,7 +64,7 @@ pub fn edited(text: &[u8], edit: Edit, spread: Spread, times: usize, seed: u64) 
             .map(|i| (2 * i + 1) * starts.len() / (2 * times))
             .collect(),
         Spread::Random => {
-            // The first steps of a shuffle: the same whatever `times` is.
+            // The first steps of a shuffle, which are the same whatever `times` is.
             let mut order: Vec<usize> = (0..starts.len()).collect();
             let mut random = Random(seed);
             for i in 0..times {
@@ -124,7 +124,7 @@ mod tests {
         let kept = |times, seed| edited(&text, Edit::Remove, Spread::Random, times, seed);
         assert_eq!(kept(20, 1), kept(20, 1));
         assert_ne!(kept(20, 1), kept(20, 2));
-        // What is left after 21 is left after 20 as well: one word less, the others in order.
+        // The words that are left after 21 edits are those after 20 without one, in order.
         let (more, fewer) = (kept(20, 1), kept(21, 1));
         let (more, fewer) = (words(&more), words(&fewer));
         let mut rest = more.iter();

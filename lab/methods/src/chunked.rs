@@ -7,26 +7,26 @@
 //! window that it compares TTTD with: "a fixed width sliding window of width W is moved across the
 //! file, and at every position k the fingerprint `F_k` of the contents of this window is computed;
 //! k is a chunk boundary if `F_k` mod D = r". The paper gives no W; 48 is that of the algorithm's
-//! source (Muthitacharoen, Chen & Mazières, SOSP 2001). D is TTTD's mean, r = D - 1. There is no
-//! least length, and none that is the greatest but for holes ([`SlidingWindow::max`]): a run of one
-//! character has one fingerprint, and is cut everywhere or nowhere.
+//! source (Muthitacharoen, Chen & Mazières, SOSP 2001). D is TTTD's mean, r = D - 1. Chunks have no
+//! least length, and a greatest one only because of holes ([`SlidingWindow::max`]). A run of one
+//! character has one fingerprint, so it is cut everywhere or nowhere.
 //!
 //! Chunks of TTTD that are smaller than the index can make (below 145 bytes on average; the paper
-//! goes down to 100) are cut over Rabin's fingerprints of 16 bytes.
+//! goes down to 100) are cut by Rabin's fingerprints of 16 bytes.
 //!
-//! **Names.** The first 64 bits of the chunk's MD5 and its length ("even a 64-bit hash is
-//! sufficient for ~4 billion chunks").
+//! **Names.** A chunk is named by the first 64 bits of its MD5 and its length ("even a 64-bit hash
+//! is sufficient for ~4 billion chunks").
 //!
-//! **Figures.** Bytes in common chunks, each chunk as often as both files have it: a lower bound of
-//! what is common. Over a file's length it is how much of it lies in the other. The figure of the
-//! pair is that of the smaller file, as in the paper's figure 5 (two files of 671 and 3,305 bytes
-//! are "contains, 54 %", which can only be of the 671).
+//! **Figures.** The bytes in common chunks, each counted as often as both files have it, are a
+//! lower bound of what two files share. Divided by the length of a file, they say how much of it is
+//! in the other. The figure of the pair is that of the smaller file, as in the paper's figure 5
+//! (two files of 671 and 3,305 bytes are "contains, 54 %", which can only be of the 671).
 //!
-//! **Cost.** Time: a rolling hash and MD5 a byte. Size: 10 to 12 bytes a chunk, one in D bytes.
-//! Memory: TTTD holds a chunk, the sliding window nothing.
+//! **Cost.** Each byte takes a rolling hash and MD5. A chunk takes 10 to 12 bytes, and there is one
+//! in D bytes. In memory TTTD holds one chunk, the sliding window nothing.
 //!
 //! **Sees** exactly what is common, and where. **Blind** to common runs shorter than one or two
-//! chunks: an edit in each spoils all.
+//! chunks: if each chunk has an edit, nothing is found.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -44,18 +44,18 @@ use resemble_core::params::{ChunkParams, Params};
 /// The basic sliding window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SlidingWindow {
-    /// W, bytes.
+    /// W, in bytes.
     pub window: u32,
-    /// D: the mean length of a chunk.
+    /// D, the mean length of a chunk.
     pub divisor: u32,
-    /// r, less than D.
+    /// r, which is less than D.
     pub remainder: u32,
 }
 
 impl SlidingWindow {
-    /// A chunk is cut at this length at the latest: 64 D, at least 1 MiB. The paper has no such
-    /// bound, and no chunk of anything but a period reaches it (one in e^64); without it a hole of
-    /// a sparse file would be one chunk, to be hashed byte by byte.
+    /// The greatest length of a chunk: 64 D, and at least 1 MiB. The paper has no such bound. Only
+    /// chunks of periodic bytes reach it (one other chunk in e^64). Without it, a hole of a sparse
+    /// file would be one chunk that is hashed byte by byte.
     pub fn max(&self) -> u64 {
         (64 * u64::from(self.divisor)).max(1 << 20)
     }
@@ -75,11 +75,11 @@ impl Default for SlidingWindow {
 /// The least mean size that TTTD can be asked for.
 pub const LEAST_AVERAGE: u32 = 40;
 
-/// Bytes of the window for mean sizes below those that the index takes.
+/// The size of the window for mean sizes below those that the index takes, in bytes.
 const SMALL_WINDOW: usize = 16;
 
-/// TTTD's parameters for this mean size: [`ChunkParams::scaled`], and on to the paper's 100 bytes
-/// and below.
+/// The parameters of TTTD for this mean size. They extend [`ChunkParams::scaled`] to the paper's
+/// 100 bytes and below.
 pub fn scaled(average: u32) -> Option<ChunkParams> {
     ChunkParams::scaled(average).or_else(|| {
         if !(LEAST_AVERAGE..ChunkParams::LEAST_AVERAGE).contains(&average) {
@@ -101,9 +101,9 @@ pub fn scaled(average: u32) -> Option<ChunkParams> {
 /// Finds TTTD's cuts.
 #[derive(Debug)]
 enum Cutter {
-    /// As the index does.
+    /// Cuts as the index does.
     Index(Box<Chunker>),
-    /// With a window that fits into the least chunk, over Rabin's fingerprints.
+    /// Cuts by Rabin's fingerprints of a window that fits into the smallest chunk.
     Small(Small),
 }
 
@@ -202,21 +202,21 @@ pub fn name(hash: ChunkHash) -> u64 {
         .fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
-/// Bytes that are cut and hashed at a time.
+/// How many bytes are cut and hashed at a time.
 const PART: usize = 1 << 16;
 
-/// Chunks by TTTD, of a content handed over in pieces of any size.
+/// Chunks by TTTD, of a content that comes in pieces of any size.
 #[derive(Debug)]
 pub struct TttdChunks {
     cutter: Cutter,
-    /// The bytes of the chunk under way, and of those that were cut in this part.
+    /// The bytes of the current chunk, and of those that were cut in this part.
     held: Vec<u8>,
     cuts: Vec<Cut>,
     hashes: Vec<ChunkHash>,
 }
 
 impl TttdChunks {
-    /// At the start of a content.
+    /// Begins with the first content.
     pub fn new(params: &ChunkParams) -> Self {
         Self {
             cutter: Cutter::new(params),
@@ -236,7 +236,7 @@ impl TttdChunks {
         }
     }
 
-    /// The end of the content: `sink` gets the last chunk. What comes next is another content.
+    /// Ends the content: `sink` gets the last chunk. The next bytes are another content.
     pub fn finish(&mut self, sink: &mut impl FnMut(Feature)) {
         let cuts = &mut self.cuts;
         self.cutter.finish(&mut |cut| cuts.push(cut));
@@ -262,21 +262,21 @@ impl TttdChunks {
     }
 }
 
-/// Chunks by the basic sliding window, of a content handed over in pieces of any size.
+/// Chunks by the basic sliding window, of a content that comes in pieces of any size.
 #[derive(Clone, Debug)]
 pub struct BswChunks {
     params: SlidingWindow,
     rolling: Rolling,
     hasher: Md5,
     len: u64,
-    /// Bytes before the first window ends.
+    /// How many bytes there are before the first window ends.
     warm_up: u64,
     /// Ends of chunks in the bytes at hand.
     ends: Vec<usize>,
 }
 
 impl BswChunks {
-    /// At the start of a content.
+    /// Begins with the first content.
     pub fn new(params: SlidingWindow) -> Self {
         Self {
             params,
@@ -310,7 +310,7 @@ impl BswChunks {
         self.add(&bytes[start..], sink);
     }
 
-    /// Adds bytes to the chunk under way, cut where it gets too long.
+    /// Adds bytes to the current chunk, which is cut where it gets too long.
     fn add(&mut self, mut bytes: &[u8], sink: &mut impl FnMut(Feature)) {
         let max = self.params.max();
         while self.len + bytes.len() as u64 >= max {
@@ -324,7 +324,7 @@ impl BswChunks {
         self.len += bytes.len() as u64;
     }
 
-    /// The end of the content: `sink` gets the last chunk. What comes next is another content.
+    /// Ends the content: `sink` gets the last chunk. The next bytes are another content.
     pub fn finish(&mut self, sink: &mut impl FnMut(Feature)) {
         self.cut(sink);
         self.rolling.reset();
@@ -339,18 +339,18 @@ impl BswChunks {
     }
 }
 
-/// Distinct chunks (name, bytes), ascending, and how often each comes.
+/// Distinct chunks (name, bytes), ascending, and how often each occurs.
 pub type ChunkCounts = [((u64, u64), u64)];
 
-/// All bytes of these chunks.
+/// The number of bytes of these chunks together.
 pub fn bytes(chunks: &ChunkCounts) -> u64 {
     chunks.iter().fold(0, |sum: u64, &((_, len), count)| {
         sum.saturating_add(len.saturating_mul(count))
     })
 }
 
-/// Bytes in common chunks by walking down both lists: "a merge-sort style comparison" (footnote 2
-/// of the paper). Time: both lengths, without a miss of the cache.
+/// The bytes in common chunks, by walking down both lists: "a merge-sort style comparison"
+/// (footnote 2 of the paper). The time grows with both lengths, without cache misses.
 pub fn common_by_merging(a: &ChunkCounts, b: &ChunkCounts) -> u64 {
     let (mut i, mut j, mut common) = (0, 0, 0u64);
     while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
@@ -367,17 +367,17 @@ pub fn common_by_merging(a: &ChunkCounts, b: &ChunkCounts) -> u64 {
     common
 }
 
-/// The chunks of one file in a hash table: what the paper's merge is 2.5 times as fast as.
+/// The chunks of one file in a hash table. The paper's merge is 2.5 times as fast.
 #[derive(Clone, Debug, Default)]
 pub struct ChunkTable(HashMap<(u64, u64), u64>);
 
 impl ChunkTable {
-    /// Of these chunks.
+    /// A table of these chunks.
     pub fn new(chunks: &ChunkCounts) -> Self {
         Self(chunks.iter().copied().collect())
     }
 
-    /// Bytes in chunks that another file has too: [`common_by_merging`], by looking up each chunk.
+    /// As [`common_by_merging`], by looking up each chunk of the other file.
     pub fn common(&self, other: &ChunkCounts) -> u64 {
         other.iter().fold(0, |common, (chunk, count)| {
             let both = self.0.get(chunk).map_or(0, |mine| *mine.min(count));

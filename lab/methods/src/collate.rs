@@ -3,29 +3,29 @@
 //! **Paper.** Manber 1994, section 4, figures 1 to 3.
 //!
 //! ```text
-//! (fingerprint, file) of all files ── sort ─► sets of files that share a fingerprint (figure 1)
-//!        those of one file only go, and so do the fingerprints themselves
-//! sets ── sort ─► distinct sets, each with a counter: so many fingerprints (figure 2)       = Collated
-//! for each file R: over the sets with R, the counters summed for each other member;
-//!        as a percentage of R's fingerprints at least the threshold (figure 3)              = CollatedGroup
+//! (fingerprint, file) of all files ── sort ─► sets of files that share a fingerprint (figure 1);
+//!        sets of one file and the fingerprints themselves are dropped
+//! sets ── sort ─► distinct sets, each with a counter of its fingerprints (figure 2) = Collated
+//! for each file R: over the sets with R, the sums of the counters for each other member; those
+//!        that reach the threshold in percent of R's fingerprints (figure 3)    = CollatedGroup
 //! ```
 //!
-//! [`Collated`] is all that a question needs: another threshold, another rule of what may be
-//! compared costs no scan. It can be encoded and kept.
+//! [`Collated`] is all that a question needs, so another threshold or another rule of what may be
+//! compared costs no scan. It can be encoded and stored.
 //!
-//! **Readings.** A set names a file once however often a fingerprint comes in it, so percentages
+//! **Readings.** A set names a file once, however often the file has a fingerprint. So percentages
 //! here are of *distinct* fingerprints, and an equal file has 100. (One against all counts
-//! occurrences: [`crate::sif`].) "Minimum similarity = 25%" in figure 3: a threshold is reached,
-//! not passed. "Any set of files is output no more than once": of several R with the same set, the
-//! first file stands for it.
+//! occurrences: [`crate::sif`].) "Minimum similarity = 25%" in figure 3: it is enough to reach the
+//! threshold. "Any set of files is output no more than once": if several R have the same set, the
+//! first file is its reference.
 //!
-//! **Cost.** Sorting all (fingerprint, file): n log n, 16 bytes each. A group of R costs the
-//! members of R's sets, less what cannot reach the threshold: if the largest sets together do not
-//! hold enough of R's fingerprints, a similar file must be in one of the others, and only those are
-//! walked through. Files with the same sets are asked once. What is left is quadratic where very
-//! many files share a large part and differ in the rest; [`GroupQuery::most_members`] leaves out
-//! the sets that more files have than that (the remedy of Forman et al. 2005, section 2.5), at the
-//! price of the exact figure.
+//! **Cost.** Sorting all (fingerprint, file) takes n log n steps and 16 bytes each. The group of R
+//! takes a walk through the members of R's sets, without those that cannot reach the threshold: if
+//! the largest sets together do not have enough of R's fingerprints, a similar file must be in one
+//! of the others, and only those are walked through. Files with the same sets are looked at once.
+//! This is still quadratic where very many files share a large part and differ in the rest.
+//! [`GroupQuery::most_members`] leaves out the sets of too many files (the remedy of Forman et al.
+//! 2005, section 2.5), but then the figure is not exact.
 
 use std::collections::HashSet;
 
@@ -34,15 +34,15 @@ use crate::encode::{DecodeError, Reader, put_varint};
 /// Collects the fingerprints of files.
 #[derive(Clone, Debug, Default)]
 pub struct Collator {
-    /// (fingerprint, file).
+    /// All (fingerprint, file).
     pairs: Vec<(u64, u32)>,
-    /// Distinct fingerprints of each file.
+    /// How many distinct fingerprints each file has.
     totals: Vec<u32>,
 }
 
 impl Collator {
-    /// Takes the next file's fingerprints ([`crate::MethodSignature::keys`] of sif), of which a
-    /// repeat counts once: its number, counted from 0.
+    /// Adds the next file with its fingerprints ([`crate::MethodSignature::keys`] of sif); repeats
+    /// count once. Returns the number of the file, counted from 0.
     pub fn add(&mut self, fingerprints: impl IntoIterator<Item = u64>) -> u32 {
         let file = self.totals.len() as u32;
         let mut distinct: Vec<u64> = fingerprints.into_iter().collect();
@@ -54,7 +54,7 @@ impl Collator {
         file
     }
 
-    /// The sets of all files taken. Sorts twice.
+    /// The sets of all files that were added. This sorts twice.
     pub fn finish(mut self) -> Collated {
         self.pairs.sort_unstable();
         // Figure 1: where each set starts, and how long it is.
@@ -90,19 +90,20 @@ impl Collator {
 pub struct Collated {
     totals: Vec<u32>,
     counters: Vec<u32>,
-    /// Behind the last member of each set.
+    /// Where each set ends in the members.
     ends: Vec<usize>,
     members: Vec<u32>,
 }
 
-/// What is asked of the sets.
+/// Which groups are made of the sets.
 pub struct GroupQuery<'a> {
-    /// Common fingerprints over those of the reference file; 0.25 in the paper. Above 0.
+    /// The least share of the reference file's fingerprints that are common. It is above 0, and
+    /// 0.25 in the paper.
     pub threshold: f64,
-    /// Whether the second file may be in the group of the first: sizes, suffixes, types, whatever
-    /// the user says. `None`: any.
+    /// Decides whether the second file may be in the group of the first, by size, suffix, type or a
+    /// rule of the user. `None`: every file may.
     pub accept: Option<&'a dyn Fn(u32, u32) -> bool>,
-    /// Sets of more files than this are no evidence. `None`, as in the paper: all are.
+    /// Sets of more files than this do not count. `None`, as in the paper: all sets count.
     pub most_members: Option<u32>,
 }
 
@@ -131,7 +132,7 @@ impl std::fmt::Debug for GroupQuery<'_> {
 pub struct CollatedGroup {
     /// "R indicates the file with which all others are compared."
     pub reference: u32,
-    /// The others: most similar first, then by number.
+    /// The others, most similar first, then by number.
     pub members: Vec<GroupMember>,
 }
 
@@ -140,9 +141,9 @@ pub struct CollatedGroup {
 pub struct GroupMember {
     /// The file.
     pub file: u32,
-    /// Fingerprints that it has in common with the reference.
+    /// How many fingerprints it has in common with the reference.
     pub common: u32,
-    /// They over those of the reference.
+    /// The share of the reference's fingerprints that are common.
     pub score: f64,
 }
 
@@ -153,12 +154,12 @@ impl Collated {
         self.ends.push(self.members.len());
     }
 
-    /// How many files were taken, with and without company.
+    /// How many files were added, with and without similar ones.
     pub fn files(&self) -> u32 {
         self.totals.len() as u32
     }
 
-    /// The distinct fingerprints of a file.
+    /// How many distinct fingerprints a file has.
     pub fn total(&self, file: u32) -> u32 {
         self.totals[file as usize]
     }
@@ -168,7 +169,7 @@ impl Collated {
         self.counters.len()
     }
 
-    /// Whether no two files share anything.
+    /// Whether no two files have anything in common.
     pub fn is_empty(&self) -> bool {
         self.counters.is_empty()
     }
@@ -177,7 +178,7 @@ impl Collated {
     ///
     /// # Panics
     ///
-    /// If there are not so many sets.
+    /// If there are fewer sets.
     pub fn set(&self, number: usize) -> (u32, &[u32]) {
         let start = if number == 0 {
             0
@@ -190,8 +191,8 @@ impl Collated {
         )
     }
 
-    /// All sets in their order, which is that of their members: figure 2. (The paper sorts lines,
-    /// so its numbers stand as words do.)
+    /// All sets in the order of their members: figure 2. (The paper sorts lines, so its numbers are
+    /// in the order of words.)
     pub fn sets(&self) -> impl Iterator<Item = (u32, &[u32])> {
         (0..self.len()).map(|number| self.set(number))
     }
@@ -236,8 +237,7 @@ impl Collated {
             if sets.is_empty() {
                 continue;
             }
-            // The answer is a matter of the sets and the total alone, unless a rule looks at the
-            // files.
+            // Without a rule about the files, the answer depends on the sets and the total alone.
             if query.accept.is_none() && !asked.insert((sets, self.total(reference))) {
                 continue;
             }
@@ -264,11 +264,12 @@ impl Collated {
         sums: &mut Sums,
     ) -> Vec<GroupMember> {
         let total = self.total(reference);
-        // As a ratio: threshold times total is rounded, and 11 of 20 would not be 55 %.
+        // A ratio is compared, because the product of threshold and total would be rounded, and 11
+        // of 20 would not be 55 %.
         let reaches = |common: u32| f64::from(common) / f64::from(total) >= query.threshold;
         let mut by_size: Vec<u32> = sets.to_vec();
         by_size.sort_by_key(|&set| self.set(set as usize).1.len());
-        // The largest that together are not enough: whoever is similar is in one of the others.
+        // The largest sets that are not enough together: a similar file is in one of the others.
         let (mut walked, mut rest) = (by_size.len(), 0);
         while walked > 0 {
             let counter = self.set(by_size[walked - 1] as usize).0;
@@ -303,8 +304,9 @@ impl Collated {
         members
     }
 
-    /// The sets as bytes: count of files, their totals, count of sets, and of each its counter, how
-    /// many members and the differences between them less 1, all varints.
+    /// The sets as bytes: the number of files, their totals, the number of sets, and for each set
+    /// its counter, the number of its members and the differences between them less 1, all as
+    /// varints.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put_varint(&mut out, self.totals.len() as u64);
@@ -324,7 +326,7 @@ impl Collated {
         out
     }
 
-    /// The sets that these bytes are. Any bytes may come.
+    /// Reads sets from bytes, which may be any bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut from = Reader(bytes);
         let small = |value: u64| {
@@ -374,7 +376,7 @@ impl Collated {
     }
 }
 
-/// For each file the numbers of the sets with it.
+/// For each file the numbers of the sets that it is in.
 #[derive(Debug)]
 pub(crate) struct SetsOfFiles {
     starts: Vec<usize>,
@@ -411,7 +413,7 @@ impl Sums {
         *sum += count;
     }
 
-    /// Adds to those of `members` that have been added to before, whichever way is shorter.
+    /// Adds `count` to those of `members` whose number is not 0, in the shorter of two ways.
     fn add_to_known(&mut self, members: &[u32], count: u32) {
         if self.known.len() * 16 < members.len() {
             for &file in &self.known {

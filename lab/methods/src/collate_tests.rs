@@ -135,7 +135,8 @@ proptest! {
         for set in having.into_values().filter(|set| set.len() > 1) {
             *counters.entry(set.into_iter().collect()).or_default() += 1;
         }
-        let sets: Vec<(Vec<u32>, u32)> = collated(&files).sets().map(|(c, m)| (m.to_vec(), c)).collect();
+        let collated = collated(&files);
+        let sets: Vec<(Vec<u32>, u32)> = collated.sets().map(|(c, m)| (m.to_vec(), c)).collect();
         prop_assert_eq!(sets, counters.into_iter().collect::<Vec<_>>());
     }
 

@@ -1,7 +1,7 @@
 //! Signatures as bytes to store, and back.
 //!
 //! ```text
-//! form u8                                             0 set, 1 slots, 2 counted, 3 chunks, 4 sized, 5 super
+//! form u8  0 set, 1 slots, 2 counted, 3 chunks, 4 sized, 5 super
 //! set      numbers
 //! slots    count varint, count × u64 LE
 //! counted  level u8, numbers, counts
@@ -9,39 +9,42 @@
 //! sized    level u8, numbers divided by 2 to the level
 //! super    length u8, numbers
 //!
-//! numbers  count varint; if any: b u8, the differences of the ascending numbers in Rice code, zeros up to a byte
-//! counts   how many are above 1 varint; of each: how many places on from the last one varint, count - 2 varint
+//! numbers  count varint; if there are any: b u8, the differences of the ascending numbers in Rice
+//!          code, zeros up to a byte
+//! counts   how many are above 1 varint; for each: distance from the last one varint, count - 2
+//!          varint
 //! ```
 //!
 //! A set of c random numbers of u bits costs about u - log2 c + 2 bits each: Rice code with 2^b
-//! near their mean difference (Rice 1979; Golomb 1966). For sif that is 11 bits a fingerprint of a
-//! file of 300 KB, half a percent of its bytes; the paper keeps 5 % and hopes for 2.
+//! near their mean difference (Rice 1979; Golomb 1966). For sif that is 11 bits for each
+//! fingerprint of a file of 300 KB, half a percent of its bytes; the paper keeps 5 % and hopes for
+//! 2.
 //!
 //! A signature has one encoding: [`MethodSignature::decode`] refuses what
-//! [`MethodSignature::encode`] does not write. Any bytes may come: nothing is reserved that they
-//! cannot fill.
+//! [`MethodSignature::encode`] does not write. It takes any bytes, and never reserves memory that
+//! they cannot fill.
 
 use thiserror::Error;
 
 use crate::signature::{Form, MethodSignature};
 
-/// Why bytes are no signature.
+/// Why bytes cannot be read as a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DecodeError {
     /// They end in the middle.
     #[error("the signature is cut short; make it again")]
     Short,
-    /// They go on behind the end.
+    /// There are bytes behind the end.
     #[error("the signature has {0} bytes too many; make it again")]
     Long(usize),
-    /// A number that no signature has there.
+    /// A number is impossible there.
     #[error("the signature is damaged ({0}); make it again")]
     Damaged(&'static str),
 }
 
 type Result<T> = std::result::Result<T, DecodeError>;
 
-/// Appends a number in sevens of bits, the low ones first.
+/// Appends a number in groups of seven bits, the low ones first.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -50,7 +53,7 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Bytes that are read from the front.
+/// Reads bytes from the front.
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -85,7 +88,7 @@ impl<'a> Reader<'a> {
         Err(DecodeError::Damaged("a number of more than 64 bits"))
     }
 
-    /// The number of things that follow, each of at least `bits` bits.
+    /// Reads how many items follow, each of at least `bits` bits.
     pub(crate) fn count(&mut self, bits: u64) -> Result<usize> {
         let count = self.varint()?;
         if count > self.0.len() as u64 * 8 / bits {
@@ -130,7 +133,7 @@ fn put_numbers(out: &mut Vec<u8>, numbers: &[u64]) {
     bits.end();
 }
 
-/// b so that 2^b is just below the mean difference: at most 2 · count bits of quotients in all.
+/// The b with 2^b just below the mean difference. The quotients then take at most 2 · count bits.
 const fn rice_parameter(last: u64, count: u64) -> u8 {
     let mean = last / count;
     if mean == 0 { 0 } else { mean.ilog2() as u8 }
@@ -314,7 +317,7 @@ impl MethodSignature {
         self.encode().len()
     }
 
-    /// The signature that these bytes are.
+    /// Reads a signature from bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut from = Reader(bytes);
         let form = match from.byte()? {
@@ -358,7 +361,7 @@ impl MethodSignature {
                 if u32::from(level) + most > u64::BITS {
                     return Err(DecodeError::Damaged("a shingle of more than 64 bits"));
                 }
-                // A level of 64 leaves nothing but the empty set.
+                // With a level of 64 only the empty set is possible.
                 let values = values.iter().map(|value| value.unbounded_shl(level.into()));
                 Form::Sized {
                     level,

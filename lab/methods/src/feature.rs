@@ -1,19 +1,19 @@
-//! What a method compares: numbers that stand for pieces of a content.
+//! Features: numbers that stand for pieces of a content, which methods compare.
 
 /// A piece of a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Feature {
-    /// Its name. Equal pieces have equal names; different ones have different names but for
-    /// accidents of hashing.
+    /// Its name. Equal pieces have equal names, and different ones have different names, unless
+    /// their hashes collide.
     pub value: u64,
-    /// What it weighs: the bytes of a chunk, and 1 for anything that is no chunk.
+    /// Its weight: the number of bytes of a chunk, and 1 for all other pieces.
     pub len: u64,
-    /// How many times in a row. Only [`crate::FeatureExtractor::zeros`] says more than 1.
+    /// How often it occurs in a row. Only [`crate::FeatureExtractor::zeros`] gives more than 1.
     pub count: u64,
 }
 
 impl Feature {
-    /// A chunk of so many bytes.
+    /// A chunk of `len` bytes.
     pub const fn chunk(value: u64, len: u64) -> Self {
         Self {
             value,
@@ -22,7 +22,7 @@ impl Feature {
         }
     }
 
-    /// One that is no chunk.
+    /// A piece that is not a chunk.
     pub const fn of(value: u64) -> Self {
         Self::chunk(value, 1)
     }
@@ -33,12 +33,12 @@ impl Feature {
 pub struct Features(pub Vec<Feature>);
 
 impl Features {
-    /// Features that are no chunks.
+    /// Features of pieces that are not chunks.
     pub fn of_values(values: impl IntoIterator<Item = u64>) -> Self {
         Self(values.into_iter().map(Feature::of).collect())
     }
 
-    /// Their names, in file order.
+    /// The names of the features, in file order.
     pub fn values(&self) -> impl Iterator<Item = u64> + '_ {
         self.0.iter().map(|feature| feature.value)
     }

@@ -1,12 +1,12 @@
 //! From bytes to features.
 //!
 //! A feature is a number that stands for a piece of a content: a window of bytes, a run of words, a
-//! chunk. An [`FeatureExtractor`] gives them in file order, repeats and all, from bytes in pieces of any
-//! size; what is done with them, and whether a repeat counts, is the method's affair
-//! ([`crate::select`]).
+//! chunk. A [`FeatureExtractor`] gives the features in file order, with their repeats, from bytes
+//! that come in pieces of any size. The method decides what is done with them and whether a repeat
+//! counts ([`crate::select`]).
 //!
-//! Memory is constant but for TTTD (one chunk) and anchors (one window); see each file for the
-//! time.
+//! Memory is constant, except for one chunk of TTTD and one window of anchors. The file of each
+//! method says how much time it takes.
 
 use crate::anchors::AnchorScanner;
 use crate::canonical::Filter;
@@ -29,12 +29,12 @@ impl Features {
     }
 }
 
-/// Takes a content apart as a method does.
+/// Takes the features of a content as a method defines them.
 #[derive(Debug)]
 pub struct FeatureExtractor {
     filter: Option<Filter>,
     pieces: Pieces,
-    /// After this many zeros in a row more of them are more of the same features.
+    /// After this many zeros in a row, further zeros only repeat the same features.
     settled: u64,
 }
 
@@ -50,15 +50,15 @@ enum Pieces {
     Bsw(BswChunks),
 }
 
-/// Zeros that are handed over at a time.
+/// The zeros that are handed over at a time.
 static ZEROS: [u8; 1 << 14] = [0; 1 << 14];
 
 impl FeatureExtractor {
-    /// At the start of a content.
+    /// Begins with the first content.
     pub fn new(params: &MethodParams) -> Self {
         let filter = Filter::new(params.canonical);
         let settled = match &params.scheme {
-            // Two chunks that have nothing but zeros before them, and what is under way.
+            // Two chunks with only zeros before them, and the current chunk.
             Scheme::Tttd(chunk) => 4 * u64::from(chunk.max),
             Scheme::Bsw(bsw) => 4 * bsw.max(),
             _ => ZEROS.len() as u64,
@@ -91,7 +91,7 @@ impl FeatureExtractor {
         match &mut self.filter {
             None => self.pieces.update(bytes, sink),
             Some(filter) => {
-                // In parts: what the filter writes is about as long as what it reads.
+                // In parts, because the filter writes about as many bytes as it reads.
                 for part in bytes.chunks(ZEROS.len()) {
                     let written = filter.update(part);
                     self.pieces.update(written, sink);
@@ -100,14 +100,14 @@ impl FeatureExtractor {
         }
     }
 
-    /// Takes `count` zero bytes, as a hole of a sparse file has them, in time that does not depend
-    /// on `count`.
+    /// Takes `count` zero bytes, such as a hole of a sparse file, in a time that does not depend on
+    /// `count`.
     ///
-    /// Chunks in a hole are all equal from the second one on, so they come as one feature with a
-    /// count: exactly those of [`Self::update`]. A method of windows looks at no more than 16 KiB
-    /// of them, what follows being the same windows again: the *set* of features is that of
-    /// [`Self::update`]. (sif passes zeros over altogether, and an anchor of zeros counts at most
-    /// so often.)
+    /// All chunks in a hole are equal from the second one on, so they come as one feature with a
+    /// count. Together they are the features of [`Self::update`]. A method of windows looks at 16
+    /// KiB of zeros at most, because further windows are the same again: the *set* of features is
+    /// that of [`Self::update`]. (sif skips zeros altogether, and an anchor of zeros counts only as
+    /// often as it occurs in these 16 KiB.)
     pub fn zeros(&mut self, count: u64, sink: &mut impl FnMut(Feature)) {
         let first = count.min(self.settled);
         let mut last = None;
@@ -117,7 +117,7 @@ impl FeatureExtractor {
         });
         let rest = count - first;
         let is_chunks = matches!(self.pieces, Pieces::Tttd(_) | Pieces::Bsw(_));
-        // No chunk came: the filter lets no zeros through here.
+        // No chunk came, because the filter removes zeros here.
         if let Some(last) = last.filter(|_| is_chunks && rest > 0) {
             let count = rest / last.len;
             if count > 0 {
@@ -136,7 +136,7 @@ impl FeatureExtractor {
         }
     }
 
-    /// The end of the content: `sink` gets the last features. What comes next is another content.
+    /// Ends the content: `sink` gets the last features. The next bytes are another content.
     pub fn finish(&mut self, sink: &mut impl FnMut(Feature)) {
         if let Some(filter) = &mut self.filter {
             let written = filter.finish();

@@ -1,4 +1,4 @@
-//! Documents without what formats them: headers of `PostScript`, requests of troff, commands of
+//! Removes the formatting of documents: headers of `PostScript`, requests of troff, commands of
 //! TeX.
 //!
 //! Manber 1994, section 2: fingerprints of `PostScript` headers are "the worst example", since
@@ -6,33 +6,35 @@
 //! especially small ones, look very similar"; section 6 wants them "excluded from generating
 //! fingerprints", and "formatting statements (e.g., troff or TeX files)" removed. This does both.
 //!
-//! | kind | known by | what goes |
-//! |---|---|---|
-//! | `PostScript` | `%!` at the start | all up to and with the line `%%EndProlog`, if there is one in the first MiB |
-//! | troff | a line of the first 4 KiB that starts with a request of the man, mdoc, me or ms macros | names of requests, comments, escapes (`\-` is a hyphen) |
-//! | TeX | `\documentclass`, `\documentstyle` or `\begin{` in the first 4 KiB | comments, names of commands with their options, braces, and the arguments of commands that name things (`\ref`) |
-//! | anything else | | nothing |
+//! * **`PostScript`** has `%!` at its start. Everything up to the line `%%EndProlog` and this line
+//!   are removed, if the line is in the first MiB.
+//! * **troff** has a line in its first 4 KiB that starts with a request of the man, mdoc, me or ms
+//!   macros. Names of requests, comments and escapes are removed (`\-` becomes a hyphen).
+//! * **TeX** has `\documentclass`, `\documentstyle` or `\begin{` in its first 4 KiB. Comments,
+//!   names of commands with their options, braces, and the arguments of commands that name things
+//!   (`\ref`) are removed.
+//! * Of **anything else** nothing is removed.
 //!
-//! The arguments of requests and commands are text and stay: a heading is what the document says.
+//! The arguments of requests and commands are text and stay, for instance headings.
 //!
-//! **Sees** a document in other macros as nearly the same. **Blind** to documents that differ in
-//! their formatting alone. It is no interpreter: what a macro would print is not known.
+//! **Sees** a document with other macros as nearly the same. **Blind** to documents that differ in
+//! their formatting alone. It does not interpret macros, so what a macro would print is unknown.
 
-/// Bytes that tell the kind.
+/// How many bytes decide about the kind of a document.
 const HEAD: usize = 4096;
 
-/// A longer header is none.
+/// The length of the longest header.
 const MOST_HEADER: usize = 1 << 20;
 
 /// The line that ends a header.
 const END_OF_HEADER: &[u8] = b"\n%%EndProlog";
 
-/// Requests that other texts hardly start a line with.
+/// Requests with which lines of other texts hardly ever start.
 const REQUESTS: [&[u8]; 10] = [
     b".TH ", b".SH", b".Dd ", b".Dt ", b".PP", b".LP", b".\\\"", b"'\\\"", b".TL", b".de ",
 ];
 
-/// Commands whose argument is no text.
+/// Commands whose argument is not text.
 const NAMING: [&[u8]; 12] = [
     b"begin",
     b"cite",
@@ -50,9 +52,9 @@ const NAMING: [&[u8]; 12] = [
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FormatState {
-    /// The kind is not known: bytes are held.
+    /// The kind is not known yet, so bytes are held back.
     Beginning,
-    /// Bytes are held until the header ends.
+    /// Bytes are held back until the header ends.
     PostScript,
     Plain,
     Troff(Troff),
@@ -67,9 +69,9 @@ enum Troff {
     Request,
     /// After `\` in the name of a request, or in the text.
     Escape,
-    /// In the name of a font, string or character, of which so many bytes follow.
+    /// In the name of a font, string or character, of which this many bytes follow.
     Name(u8),
-    /// The same in brackets.
+    /// In such a name in brackets.
     Bracket,
     /// After `\f`, `\*` or the like: a name follows.
     Named,
@@ -85,21 +87,21 @@ enum Tex {
     Escape,
     /// In the name of a command.
     Command,
-    /// After the name of a command that names something, or not.
+    /// After the name of a command; whether it is one of [`NAMING`].
     After(bool),
-    /// In options; the same.
+    /// In the options of a command; whether it is one of [`NAMING`].
     Options(bool),
-    /// In an argument that is no text.
+    /// In an argument that is not text.
     Argument,
     Comment,
 }
 
-/// Leaves formatting out of a document that comes in pieces of any size.
+/// Removes the formatting of a document that comes in pieces of any size.
 #[derive(Clone, Debug)]
 pub struct FormatFilter {
     state: FormatState,
     held: Vec<u8>,
-    /// The name of the command under way, as far as it might be one of [`NAMING`].
+    /// The name of the current command, as long as it may be one of [`NAMING`].
     name: Vec<u8>,
     written: Vec<u8>,
 }
@@ -116,7 +118,7 @@ impl Default for FormatFilter {
 }
 
 impl FormatFilter {
-    /// Takes the next bytes: what is certain of what stays of them.
+    /// Takes the next bytes and returns those that certainly stay.
     pub fn update(&mut self, bytes: &[u8]) -> &[u8] {
         self.written.clear();
         let mut rest = bytes;
@@ -144,7 +146,7 @@ impl FormatFilter {
         &self.written
     }
 
-    /// The end of the document: the rest of what stays of it. What comes next is another document.
+    /// Ends the document and returns the rest of what stays. The next bytes are another document.
     pub fn finish(&mut self) -> &[u8] {
         self.written.clear();
         if self.state == FormatState::Beginning {
@@ -158,7 +160,7 @@ impl FormatFilter {
         &self.written
     }
 
-    /// The head is known.
+    /// Decides about the kind, once the head of the document is there.
     fn begin(&mut self) {
         let held = std::mem::take(&mut self.held);
         self.state = kind_of(&held);
@@ -173,14 +175,15 @@ impl FormatFilter {
         }
     }
 
-    /// Whether what is held has come to an end: it was a header and goes, or was none and stays.
+    /// Decides about the bytes that are held back: a header that has ended is removed, bytes that
+    /// are no header stay. Returns whether it was decided.
     fn leave_header(&mut self) -> bool {
         if self.held.ends_with(END_OF_HEADER) {
             self.held.clear();
             self.state = FormatState::Plain;
             return true;
         }
-        // No program has a NUL.
+        // A PostScript program has no NUL.
         let is_none = self.held.last() == Some(&0) || self.held.len() >= MOST_HEADER;
         if is_none {
             self.release();
@@ -334,7 +337,7 @@ fn kind_of(head: &[u8]) -> FormatState {
     }
 }
 
-/// All of a document without what formats it.
+/// A whole document without its formatting.
 ///
 /// ```
 /// use resemble_methods::formatting::text;

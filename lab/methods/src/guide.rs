@@ -1,76 +1,76 @@
-//! What window and what rate to take: the reasoning of Cherkasova et al. 2009, sections 4 to 8, as
-//! formulas.
+//! Which window and which rate to take: the reasoning of Cherkasova et al. 2009, sections 4 to 8,
+//! as formulas.
 //!
-//! * **Window.** A small one keeps near-duplicates similar (figure 2) and makes strangers similar
-//!   too (figure 3: with 5 and 10 bytes "practically any pair of distinct documents does exhibit
-//!   some overlap"). So the least window at which strangers share next to nothing; the paper takes
-//!   20.
-//! * **Rate.** A signature of some hundred entries tells 70 % from 80 %, one of ten does not
-//!   (figure 6). A fixed number of entries costs the same for every file; a fixed rate gives short
-//!   files too few: with n = 100 files of a kilobyte had "7 times fewer" entries (section 5).
+//! * **Window.** A small window keeps near-duplicates similar (figure 2), but also makes strangers
+//!   similar (figure 3: with 5 and 10 bytes "practically any pair of distinct documents does
+//!   exhibit some overlap"). So the best window is the least one at which strangers share next to
+//!   nothing; the paper takes 20.
+//! * **Rate.** A signature of some hundred entries distinguishes 70 % from 80 %, one of ten does
+//!   not (figure 6). A fixed number of entries costs the same for every file. A fixed rate gives
+//!   short files too few entries: with n = 100 files of a kilobyte had "7 times fewer" (section 5).
 //!
-//! Whoever measures a collection hands in the sizes and the overlap of unrelated pairs at each
-//! window; nothing here reads files.
+//! The caller measures a collection and hands in the sizes and the overlap of unrelated pairs with
+//! each window. Nothing here reads files.
 
-/// The resemblance to be expected after so many small inserts at random in a file of `size` bytes,
-/// with windows of `window`.
+/// The expected resemblance after `inserts` small inserts at random places in a file of `size`
+/// bytes, with windows of `window` bytes.
 ///
-/// An insert spoils the windows that reach across it, `window - 1` of them, and brings about as
-/// many new ones. A window survives i of them with probability (1 - (w-1)/S)^i = s, and what is
-/// left is s / (2 - s).
+/// An insert changes the `window - 1` windows that reach across it, and adds about as many new
+/// ones. A window survives i inserts with probability (1 - (w-1)/S)^i = s, and the resemblance is
+/// then s / (2 - s).
 pub fn resemblance_after(size: u64, window: u32, inserts: u32) -> f64 {
     let spoiled = f64::from(window.saturating_sub(1)) / size.max(1) as f64;
     let survives = (1.0 - spoiled.min(1.0)).powi(inserts.min(i32::MAX as u32) as i32);
     survives / (2.0 - survives)
 }
 
-/// The standard deviation of a resemblance that is estimated from a union of so many entries.
+/// The standard deviation of a resemblance that is estimated from a union of this many entries.
 pub fn deviation(resemblance: f64, entries: f64) -> f64 {
     (resemblance * (1.0 - resemblance) / entries.max(1.0)).sqrt()
 }
 
-/// The overlap of unrelated pairs at one window.
+/// The overlap of unrelated pairs with one window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Strangers {
-    /// Bytes of the window.
+    /// The window, in bytes.
     pub window: u32,
-    /// Mean resemblance of pairs that have nothing to do with each other.
+    /// The mean resemblance of unrelated pairs.
     pub resemblance: f64,
 }
 
 /// What is recommended for a collection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Advice {
-    /// Bytes of the window.
+    /// The window, in bytes.
     pub window: u32,
-    /// n of `Mod_n` and `BSW_n`.
+    /// The n of `Mod_n` and `BSW_n`.
     pub rate: u32,
-    /// Entries of the signature of the median file.
+    /// How many entries the signature of the median file has.
     pub entries: f64,
     /// The standard deviation of an estimate of 70 % for the median file.
     pub deviation: f64,
-    /// Files that will have fewer than [`FEW`] entries: too few to tell anything.
+    /// How many files will have fewer than [`FEW`] entries, which are too few for an estimate.
     pub too_short: u64,
-    /// Bytes below which a file is one of those.
+    /// The size, in bytes, below which a file is one of those.
     pub least_size: u64,
 }
 
-/// Strangers may have so much in common on average.
+/// The mean resemblance that strangers may have.
 pub const TOLERATED: f64 = 0.005;
 
-/// Entries that a signature should have: "n = 100", in sections 4.3 and 5 alike.
+/// How many entries a signature should have: "n = 100", in sections 4.3 and 5 alike.
 pub const WANTED: u64 = 100;
 
-/// Entries below which an estimate is noise: with `Sketch_10` "many cases" of edited files are 100
-/// % similar (section 4.2).
+/// With fewer entries than this an estimate is noise: with `Sketch_10` "many cases" of edited files
+/// are 100 % similar (section 4.2).
 pub const FEW: u64 = 10;
 
-/// The paper's reasoning on a collection: its sizes in bytes, and the strangers at each window
-/// measured. `None`: nothing was measured.
+/// Applies the paper's reasoning to a collection: the sizes of its files in bytes, and the overlap
+/// of strangers with each window that was measured. `None`: nothing was measured.
 ///
-/// The least window that keeps strangers below [`TOLERATED`], or the one with the fewest; the rate
-/// that gives the median file [`WANTED`] entries, at least 4 and at most 1000 (the rates that the
-/// paper looks at end there).
+/// The advice is the least window that keeps strangers below [`TOLERATED`], or the window with the
+/// least overlap; and the rate that gives the median file [`WANTED`] entries, at least 4 and at
+/// most 1000 (the highest rate in the paper).
 pub fn advise(sizes: &[u64], strangers: &[Strangers]) -> Option<Advice> {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable();
@@ -102,8 +102,8 @@ mod tests {
 
     #[test]
     fn fifty_inserts_cost_what_figure_2_shows() {
-        // Documents of 9 to 540 KB, 50 KB on average, most below: 97 % at windows of 5 and 66 % at
-        // 100 bytes.
+        // Documents of 9 to 540 KB, 50 KB on average: 97 % with windows of 5 bytes and 66 % with
+        // windows of 100 bytes.
         let sizes = [
             9_000, 15_000, 20_000, 25_000, 30_000, 40_000, 50_000, 60_000, 100_000, 150_000,
         ];

@@ -1,23 +1,24 @@
-//! Interesting sets: files that all have enough in common, and none can be added.
+//! Interesting sets: files that all have enough in common, and to which no file can be added.
 //!
 //! **Paper.** Manber 1994, section 4: "a set is considered interesting if all members of the set
 //! have sufficient number of common fingerprints and the set is not a subset of a larger
 //! interesting set. The problem of generating interesting sets turns out to be NP-complete." The
 //! paper's own algorithm is not given.
 //!
-//! **Here.** With the collated sets as transactions, files as items and counters as weights these
-//! are the maximal frequent item sets. Each is the intersection of the collated sets that contain
-//! it, a *closed* set; closed sets are walked through by prefix-preserving extension (LCM: Uno,
-//! Asai, Uchida & Arimura 2004), which meets each once and remembers none. Two things make it quick
-//! on file trees: files with the same sets are one item, and where a set and all that could be
-//! added to it have enough in common together, that is the answer for everything below.
+//! **Here.** With the collated sets as transactions, files as items and counters as weights, the
+//! interesting sets are the maximal frequent item sets. Each is the intersection of the collated
+//! sets that contain it, which is called a *closed* set. The closed sets are walked through by
+//! prefix-preserving extension (LCM: Uno, Asai, Uchida & Arimura 2004), which visits each of them
+//! once and need not remember any. Two things make it quick on file trees: files with the same sets
+//! are one item; and if a set together with all items that could be added has enough in common,
+//! that is the answer for everything below the set.
 //!
-//! **Cost.** In the worst case exponential in the files; on trees about the members of all sets,
-//! times the depth of their overlaps. A number of steps bounds it, and [`Interesting::complete`]
-//! says whether it was enough.
+//! **Cost.** In the worst case the time is exponential in the number of files. On file trees it is
+//! about the number of members of all sets, times the depth of their overlaps. A number of steps
+//! bounds it, and [`Interesting::complete`] says whether they were enough.
 //!
-//! **Sees** groups in which everything is common to *all*: three files alike pairwise but with
-//! nothing in common to all three are three sets of two.
+//! **Sees** groups in which everything is common to *all* files. Three files that are similar in
+//! pairs, but with nothing common to all three, are three sets of two.
 
 use std::collections::{HashMap, HashSet};
 
@@ -26,9 +27,9 @@ use crate::collate::Collated;
 /// The interesting sets of a collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interesting {
-    /// The sets, by their files.
+    /// The sets, in the order of their files.
     pub sets: Vec<InterestingSet>,
-    /// Whether there are no others. If not, each of these is still one.
+    /// Whether these are all sets. If not, each of them is still an interesting set.
     pub complete: bool,
 }
 
@@ -37,18 +38,18 @@ pub struct Interesting {
 pub struct InterestingSet {
     /// Two files or more, ascending.
     pub files: Vec<u32>,
-    /// Fingerprints that all have.
+    /// How many fingerprints all of them have.
     pub common: u64,
 }
 
-/// The work that is given up after: some seconds.
+/// The number of steps after which the search gives up: some seconds.
 pub const STEPS: u64 = 1 << 31;
 
 /// The sets of at least two files that have at least `least` fingerprints in common, and of which
 /// none is part of another.
 ///
-/// `steps` bounds the work, in members of sets looked at ([`STEPS`] will do). Sets of more than
-/// `most_members` files are no evidence (`None`: all are).
+/// `steps` bounds the number of members of sets that are looked at ([`STEPS`] is enough). Sets of
+/// more than `most_members` files do not count (`None`: all sets count).
 pub fn interesting(
     collated: &Collated,
     least: u64,
@@ -82,12 +83,12 @@ pub fn interesting(
     Interesting { sets, complete }
 }
 
-/// Files that are in the same sets are one item.
+/// The files, as items: files that are in the same sets are one item.
 #[derive(Debug)]
 struct Items {
     /// The files of each item.
     files: Vec<Vec<u32>>,
-    /// Weight and items, ascending, of each set.
+    /// The weight and the items, ascending, of each set.
     sets: Vec<(u64, Vec<u32>)>,
 }
 
@@ -121,14 +122,14 @@ impl Items {
     }
 }
 
-/// A closed set on the way.
+/// A closed set of the walk.
 #[derive(Debug)]
 struct Node {
-    /// Items, ascending.
+    /// Its items, ascending.
     set: Vec<u32>,
     /// The sets that contain it.
     within: Vec<u32>,
-    /// Items up to this one have had their turn.
+    /// The items up to this one have been tried.
     core: Option<u32>,
 }
 
@@ -137,15 +138,15 @@ struct Walk<'a> {
     items: &'a Items,
     least: u64,
     steps: u64,
-    /// For each item the weight of the sets of a node that contain it; zeros between nodes.
+    /// For each item, the weight of the sets of a node that contain it. All are 0 between nodes.
     counts: Vec<u64>,
-    /// For each item that may extend a node the sets that contain both; empty between nodes.
+    /// For each item that may extend a node, the sets that contain both. It is empty between nodes.
     delivered: Vec<Vec<u32>>,
     found: HashSet<(Vec<u32>, u64)>,
 }
 
 impl Walk<'_> {
-    /// Whether the steps were enough.
+    /// Walks through all sets. Returns whether the steps were enough.
     fn run(&mut self) -> bool {
         let mut nodes = vec![Node {
             set: Vec::new(),
@@ -167,7 +168,7 @@ impl Walk<'_> {
         true
     }
 
-    /// Looks at a node whose `set` need not be closed yet.
+    /// Visits a node whose `set` need not be closed yet.
     fn visit(&mut self, mut node: Node, nodes: &mut Vec<Node>) {
         let mut touched = Vec::new();
         let mut support = 0;
@@ -188,7 +189,7 @@ impl Walk<'_> {
             .copied()
             .filter(|&item| self.counts[item as usize] == support)
             .collect();
-        // What comes before the core must not have grown: else this closed set is another node's.
+        // If the items before the core have grown, this closed set belongs to another node.
         let before = |set: &[u32]| set.iter().filter(|&&item| Some(item) < node.core).count();
         let is_mine = before(&closed) == before(&node.set);
         let more: Vec<u32> = touched
@@ -203,7 +204,7 @@ impl Walk<'_> {
             return;
         }
         node.set = closed;
-        // All that could be added, all at once.
+        // The set with all items that could be added.
         let (mut with_all, mut whole) = (0, node.set.clone());
         whole.extend_from_slice(&more);
         whole.sort_unstable();
@@ -254,7 +255,7 @@ fn contains(whole: &[u32], part: &[u32]) -> bool {
         .all(|item| rest.by_ref().find(|&other| other >= item) == Some(item))
 }
 
-/// Calls `sink` for what two ascending lists have in common.
+/// Calls `sink` for each number that two ascending lists have in common.
 fn each_common(one: &[u32], other: &[u32], mut sink: impl FnMut(u32)) {
     let mut rest = other.iter().peekable();
     for &item in one {

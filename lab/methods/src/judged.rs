@@ -1,22 +1,22 @@
-//! Figures, and what they are ratios of.
+//! Figures, and the counts that they are ratios of.
 //!
-//! A figure is as the paper computes it: not rounded, not clamped (sif says 1.6 where two versions
-//! of the asked file lie in the other). Where a ratio has nothing to divide by, the pair is too
-//! small to judge, which is no 0 %.
+//! A figure is what the paper computes, neither rounded nor clamped (sif says 1.6 if the other file
+//! has two versions of the query file). If a ratio would divide by 0, the pair is too small to
+//! judge, which is not the same as 0 %.
 
 use std::cmp::Ordering;
 
 /// A figure, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Judged {
-    /// As the paper computes it; 1.0 is 100 %.
+    /// The figure that the paper computes; 1.0 is 100 %.
     Value(f64),
-    /// Nothing was kept of what would be divided by.
+    /// There is nothing to divide by.
     TooSmall,
 }
 
 impl Judged {
-    /// `part` of `whole`.
+    /// The share of `part` in `whole`.
     pub fn ratio(part: u64, whole: u64) -> Self {
         if whole == 0 {
             Self::TooSmall
@@ -25,7 +25,7 @@ impl Judged {
         }
     }
 
-    /// The figure.
+    /// The figure, if there is one.
     pub const fn value(self) -> Option<f64> {
         match self {
             Self::Value(value) => Some(value),
@@ -46,16 +46,16 @@ impl Judged {
 /// What two sorted lists have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overlap {
-    /// In both.
+    /// How many are in both.
     pub common: u64,
-    /// In the first.
+    /// How many are in the first.
     pub a: u64,
-    /// In the second.
+    /// How many are in the second.
     pub b: u64,
 }
 
 impl Overlap {
-    /// Of two sets, ascending. Time: their lengths.
+    /// The overlap of two sets, both ascending.
     pub fn of_sets(a: &[u64], b: &[u64]) -> Self {
         let (mut i, mut j, mut common) = (0, 0, 0);
         while i < a.len() && j < b.len() {
@@ -76,17 +76,17 @@ impl Overlap {
         }
     }
 
-    /// Common over all of the first.
+    /// The share of the first that is common.
     pub fn a_in_b(self) -> Judged {
         Judged::ratio(self.common, self.a)
     }
 
-    /// Common over all of the second.
+    /// The share of the second that is common.
     pub fn b_in_a(self) -> Judged {
         Judged::ratio(self.common, self.b)
     }
 
-    /// Common over all of both.
+    /// The share of both together that is common.
     pub fn resemblance(self) -> Judged {
         Judged::ratio(self.common, self.a + self.b - self.common)
     }

@@ -1,18 +1,20 @@
-//! `resemble-methods`: the published methods, each as its paper defines it, to be chosen by name.
+//! `resemble-methods`: the published methods, each as its paper defines it, chosen by name.
 //!
-//! Pure like `resemble-core`: bytes or features come in, values go out. All methods go one way:
+//! The crate is pure like `resemble-core`: bytes or features come in, values go out. All methods
+//! have the same steps:
 //!
 //! ```text
-//! bytes ─► (canonical code) ─► FeatureExtractor ─► features ─► Selector ─► MethodSignature ─► score
-//!                              windows, shingles,       what the     kept, stored      the paper's figure,
-//!                              chunks, anchors          method keeps                   measures it can tell
+//! bytes ─► (canonical code)
+//!       ─► FeatureExtractor ─► features: windows, shingles, chunks, anchors
+//!       ─► Selector ─► MethodSignature: the features that the method keeps
+//!       ─► score: the paper's figure and the measures that the method has
 //! ```
 //!
 //! | file | what |
 //! |---|---|
-//! | [`method`], [`scheme`], [`params_id`] | names, what a method can tell, thresholds; parameters and params ids |
-//! | [`feature`], [`judged`], [`signature`] | what all methods have in common: features, figures, what is kept |
-//! | [`features`] | bytes in pieces of any size to features: values, with lengths where they are chunks |
+//! | [`method`], [`scheme`], [`params_id`] | names, measures, thresholds; parameters, params ids |
+//! | [`feature`], [`judged`], [`signature`] | features, figures and signatures, of all methods |
+//! | [`features`] | from bytes in pieces of any size to features, with lengths if they are chunks |
 //! | [`select`] | features to a signature, in bounded memory; features need not come from bytes |
 //! | [`mod@score`] | two signatures to the paper's figure |
 //! | [`encode`] | a signature as bytes to store |
@@ -23,12 +25,12 @@
 //! | [`sif`], [`anchors`], [`all_fingers`], [`collate`], [`interesting`] | Manber 1994 |
 //! | [`chunked`] | Forman, Eshghi & Chiocchetti 2005 |
 //! | [`sorted5`], [`vocabulary`] | Kasprzak, Brandejs, Křipač & Šmerk 2008 |
-//! | [`canonical`], [`formatting`] | code with its identifiers made equal, documents without what formats them |
-//! | [`arrays`] | the inverted index of the last: two arrays |
-//! | [`changes`], [`guide`] | texts with a known number of edits; what window and rate to take |
+//! | [`canonical`], [`formatting`] | code with equal identifiers, documents without formatting |
+//! | [`arrays`] | the inverted index of Kasprzak et al.: two arrays |
+//! | [`changes`], [`guide`] | texts with a known number of edits; which window and rate to take |
 //!
-//! Selection and scores know no bytes, only features: whatever a program calls a feature can be
-//! compared by every method that selects. `docs/methods.md` is the page for users.
+//! The selector and the scores know no bytes, only features. So every method that selects can
+//! compare whatever a program calls a feature. `docs/methods.md` is the page for users.
 
 #![forbid(unsafe_code)]
 

@@ -5,36 +5,36 @@
 //! name TAB feature TAB feature …
 //! ```
 //!
-//! One set a line. The name is everything before the first tab, its bytes as they are (a line
-//! without a tab is a set without features); features are separated by tabs or blanks. **A feature
-//! is a word, whatever it looks like**: `17`, `0x11` and `017` are three features. It is known by a
-//! 64-bit hash of its bytes (the start of its BLAKE3). Taking numbers as they are would let a
-//! program's fingerprints through unchanged, but also its line numbers, and a sample by value of 1,
-//! 2, 3, … is no sample: `Min_n` would take the first n and `Mod_n` every n-th. Who wants his own
-//! fingerprints sampled as they are hands them to [`crate::select::select`].
+//! Each line is a set. The name is everything before the first tab, with its bytes as they are; a
+//! line without a tab is a set without features. Features are separated by tabs or blanks. **A
+//! feature is a word, whatever it looks like**: `17`, `0x11` and `017` are three features. It is
+//! identified by a 64-bit hash of its bytes (the start of its BLAKE3). If numbers were taken as
+//! they are, the fingerprints of a program would go through unchanged, but so would its line
+//! numbers, and a sample of 1, 2, 3, … by value is not random: `Min_n` would take the first n and
+//! `Mod_n` every n-th. [`crate::select::select`] takes fingerprints as they are.
 //!
-//! A repeat is an occurrence, for the methods that count them. Every feature weighs 1: for tttd and
-//! bsw the figures are then shares of features.
+//! Repeats count as occurrences, for the methods that count them. Every feature has the weight 1,
+//! so the figures of tttd and bsw are shares of features.
 
 use thiserror::Error;
 
 use crate::feature::{Feature, Features};
 
-/// Why a line is no set.
+/// Why a line cannot be read as a set.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LineError {
     /// It starts with a tab.
     #[error("line {line} has no name before its features; write: name, a tab, features")]
     NoName {
-        /// Counted from 1.
+        /// The line, counted from 1.
         line: u64,
     },
-    /// The name stands on an earlier line as well.
+    /// An earlier line has the same name.
     #[error("line {line} has the name of line {first} ({name}); give each set a name of its own")]
     Twice {
-        /// Counted from 1.
+        /// The line, counted from 1.
         line: u64,
-        /// The earlier one.
+        /// The earlier line.
         first: u64,
         /// The name, as text.
         name: String,
@@ -44,13 +44,13 @@ pub enum LineError {
 /// A named set of features.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedFeatures {
-    /// Its name, any bytes but newline and tab.
+    /// Its name: any bytes but newline and tab.
     pub name: Vec<u8>,
     /// Its features in the order of the line.
     pub features: Features,
 }
 
-/// The feature that this word is.
+/// The feature of this word.
 pub fn feature(word: &[u8]) -> Feature {
     let hash = blake3::hash(word);
     let value = hash.as_bytes()[..8]
@@ -59,7 +59,7 @@ pub fn feature(word: &[u8]) -> Feature {
     Feature::of(value)
 }
 
-/// Reads one line, without its newline. `None`: it is empty or a comment.
+/// Reads one line, without its newline. `None`: the line is empty or a comment.
 pub fn parse_line(line: &[u8], number: u64) -> Result<Option<NamedFeatures>, LineError> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if line.is_empty() || line.starts_with(b"#") {

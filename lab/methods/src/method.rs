@@ -1,4 +1,4 @@
-//! The methods: their names, what each can tell, and where its answers start.
+//! The methods: their names, their measures, and their thresholds.
 //!
 //! Their parameters are in [`crate::scheme`].
 
@@ -12,52 +12,52 @@ use thiserror::Error;
 pub enum Method {
     /// Chunks by TTTD, whole-chunk hashes: Forman, Eshghi & Chiocchetti 2005.
     Tttd,
-    /// Chunks by the basic sliding window, whole-chunk hashes: the same, section 2.2.
+    /// Chunks by the basic sliding window, whole-chunk hashes: Forman et al. 2005, section 2.2.
     Bsw,
     /// The least fingerprint of each chunk, `BSW_n`: Cherkasova et al. 2009, section 2.
     BswMin,
-    /// Fingerprints that n divides, `Mod_n`: the same.
+    /// Fingerprints that n divides, `Mod_n`: Cherkasova et al. 2009, section 2.
     Mod,
-    /// The n least fingerprints, `Min_n`: the same.
+    /// The n least fingerprints, `Min_n`: Cherkasova et al. 2009, section 2.
     Min,
-    /// The least under each of n hash functions, `Sketch_n`: the same.
+    /// The least value of each of n hash functions, `Sketch_n`: Cherkasova et al. 2009, section 2.
     Sketch,
     /// Fingerprints with low bits zero: Manber 1994.
     Sif,
-    /// Fingerprints of what starts with an anchor: Manber 1994, section 2.
+    /// Fingerprints of places where an anchor starts: Manber 1994, section 2.
     SifAnchors,
     /// Sketches of word shingles: Broder, Glassman, Manasse & Zweig 1997.
     Shingle,
-    /// Shingles of the sorted sketch: the same, "Super shingles".
+    /// Shingles of the sorted sketch: Broder et al. 1997, "Super shingles".
     SuperShingle,
-    /// Runs of five words, sorted, by the upper bits of a hash: Kasprzak, Brandejs, Křipač & Šmerk
+    /// Sorted runs of five words, by the upper bits of a hash: Kasprzak, Brandejs, Křipač & Šmerk
     /// 2008.
     Sorted5,
 }
 
-/// What a user may ask for as a method.
+/// The methods that a user may name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Choice {
     /// The default measure: [`resemble_core::similarity`].
     #[default]
     Default,
-    /// A published one.
+    /// A published method.
     Paper(Method),
 }
 
 /// A measure of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Measure {
-    /// How much of one lies in the other.
+    /// How much of one file is in the other.
     Containment,
-    /// How much of both is common.
+    /// What both files have over what either has.
     Resemblance,
 }
 
-/// What a method cannot tell.
+/// Why a method does not have a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refused {
-    /// Containment from a sample of fixed size.
+    /// There is no containment from a sample of fixed size.
     #[error(
         "{method} cannot tell how much of one file lies in another: the sample of a part may have \
          nothing in common with that of the \
@@ -68,7 +68,7 @@ pub enum Refused {
         /// The method.
         method: Method,
     },
-    /// Containment from the s least shingles.
+    /// There is no containment from the s least shingles.
     #[error(
         "{method} with --n keeps so many of the least shingles, which tells resemblance only \
          (Broder et al. 1997: \"it allows only the \
@@ -78,7 +78,7 @@ pub enum Refused {
         /// The method.
         method: Method,
     },
-    /// Containment from super shingles.
+    /// There is no containment from super shingles.
     #[error(
         "{method} cannot tell how much of one file lies in another: the larger one's own shingles \
          come between those of the \
@@ -96,32 +96,32 @@ pub enum Refused {
 #[error("there is no method {name:?}; there are \
     {}", Choice::names().collect::<Vec<_>>().join(", "))]
 pub struct UnknownMethod {
-    /// What was asked for.
+    /// The name that was asked for.
     pub name: String,
 }
 
-/// When an answer is worth giving, by the method's paper.
+/// The least similarity of an answer, by the method's paper.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Threshold {
-    /// The paper's figure is at least this (1.0 is 100 %).
+    /// The least figure (1.0 is 100 %).
     Score(f64),
-    /// So many bytes are proven to be common.
+    /// The fewest bytes that are proven to be common.
     SharedBytes(u64),
 }
 
 /// The thresholds of a method for each kind of question.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Thresholds {
-    /// One file against all.
+    /// For one file against all.
     pub find: Threshold,
-    /// All against all, in groups.
+    /// For groups of all files.
     pub groups: Threshold,
-    /// All against all, in pairs.
+    /// For pairs of all files.
     pub pairs: Threshold,
 }
 
 impl Method {
-    /// All, in the order of their names in help texts.
+    /// All methods, in the order of help texts.
     pub const ALL: [Self; 11] = [
         Self::Tttd,
         Self::Bsw,
@@ -136,7 +136,7 @@ impl Method {
         Self::Sorted5,
     ];
 
-    /// What it is called.
+    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tttd => "tttd",
@@ -153,7 +153,8 @@ impl Method {
         }
     }
 
-    /// The names of its parameters in [`crate::Settings`], `canonical` aside, which all have.
+    /// The names of its parameters in [`crate::Settings`], without `canonical`, which all methods
+    /// have.
     pub const fn parameters(self) -> &'static [&'static str] {
         match self {
             Self::Tttd => &["rate"],
@@ -168,7 +169,7 @@ impl Method {
         }
     }
 
-    /// Whether it can tell a measure at all: asked before any file is read. Of `shingle` it depends
+    /// Checks that the method has this measure, before any file is read. For `shingle` it depends
     /// on the sample as well: [`crate::MethodParams::tells`].
     pub const fn tells(self, measure: Measure) -> Result<(), Refused> {
         match (self, measure) {
@@ -180,24 +181,24 @@ impl Method {
         }
     }
 
-    /// Whether a repeated feature counts as often as it comes. Otherwise a signature is about a
-    /// set.
+    /// Whether a repeated feature counts as often as it occurs. Otherwise a signature is about the
+    /// set of features.
     pub const fn counts_occurrences(self) -> bool {
         matches!(self, Self::Tttd | Self::Bsw | Self::Sif | Self::SifAnchors)
     }
 
-    /// Whether [`crate::Scores::score`] is the same both ways. That of sif and of sorted5 is not:
-    /// it is the share of the first file.
+    /// Whether [`crate::Scores::score`] is the same for (a, b) and (b, a). For sif and sorted5 it
+    /// is not, because it is a share of the first file.
     pub const fn is_symmetric(self) -> bool {
         !matches!(self, Self::Sif | Self::SifAnchors | Self::Sorted5)
     }
 
-    /// Where its answers start. Manber 1994, section 3 ("default of 50%") and figure 3 ("Minimum
-    /// similarity = 25%"); Cherkasova et al. 2009, section 5 ("higher than 70%"); Forman et al.
-    /// 2005, section 3.1 ("say, 1000 bytes in common between two files for reporting purposes";
-    /// there is no percentage in that paper); Broder et al. 1997, "Status" ("based on a 50%
-    /// resemblance"), and "Super shingles": one in common is enough; Kasprzak et al. 2008, section
-    /// 3.1 ("only pairs of documents with the similarity of at least 1 %").
+    /// The thresholds of its paper. Manber 1994, section 3 ("default of 50%") and figure 3
+    /// ("Minimum similarity = 25%"); Cherkasova et al. 2009, section 5 ("higher than 70%"); Forman
+    /// et al. 2005, section 3.1 ("say, 1000 bytes in common between two files for reporting
+    /// purposes"; there is no percentage in that paper); Broder et al. 1997, "Status" ("based on a
+    /// 50% resemblance"), and "Super shingles", where one in common is enough; Kasprzak et al.
+    /// 2008, section 3.1 ("only pairs of documents with the similarity of at least 1 %").
     pub const fn thresholds(self) -> Thresholds {
         let (find, all) = match self {
             Self::Tttd | Self::Bsw => (Threshold::SharedBytes(1000), Threshold::SharedBytes(1000)),
@@ -235,7 +236,7 @@ impl FromStr for Method {
 }
 
 impl Choice {
-    /// The names that [`Self::from_str`] takes.
+    /// The names that [`Self::from_str`] accepts.
     pub fn names() -> impl Iterator<Item = &'static str> {
         std::iter::once("default").chain(Method::ALL.map(Method::name))
     }

@@ -5,34 +5,36 @@
 //! number in the document is less than n)".
 //!
 //! **Figure.** Broder 1997's unbiased estimate of the resemblance: of the n least fingerprints of
-//! both files together (which the two samples hold), the share that is in both samples. Counting
-//! common ones over all of both samples, as if they were `Mod_n`'s, would be biased: of two files
-//! with nothing but n - 1 fingerprints between their greatest kept ones it sees what is kept, not
-//! what is there.
+//! both files together (which the two samples have), the share that is in both samples. Counting
+//! the common fingerprints over all of both samples, as for `Mod_n`, would be biased: the two
+//! samples reach up to different values, so a fingerprint of both files may be in one sample only.
 //!
-//! **Cost.** Time: a rolling hash and a comparison a byte. Size: n fingerprints, whatever the file.
+//! **Cost.** Each byte takes a rolling hash and a comparison. The size is n fingerprints, whatever
+//! the file.
 //!
-//! **Sees** the resemblance of files of like size. **Refuses containment** (table 1): the n least
-//! of a part may have nothing in common with the n least of the whole; with a quarter of a file
-//! only every fourth of its n least is among those of the whole, and of a hundredth none.
+//! **Sees** the resemblance of files of similar size. **Refuses containment** (table 1): the n
+//! least fingerprints of a part may have nothing in common with the n least of the whole. Of a
+//! quarter of a file every fourth of its n least is among those of the whole, and of a hundredth
+//! none.
 
 use crate::judged::Judged;
 
-/// The least values, as they come.
+/// Collects the n least of values that come one by one.
 ///
-/// What may still be among the n least is appended; when there are 2n and some, all are sorted and
-/// only the n least stay. From then on little passes: of N random values about n ln(N/n).
+/// Values that may be among the n least are appended. When there are a few more than 2n, all are
+/// sorted and only the n least stay. Few values are appended from then on: of N random ones about
+/// n ln(N/n).
 #[derive(Clone, Debug)]
 pub struct Least {
     n: usize,
     kept: Vec<u64>,
-    /// Nothing greater than this is among the n least.
+    /// Greater values than this are not among the n least.
     limit: u64,
     last: Option<u64>,
 }
 
 impl Least {
-    /// The `n` least, at least one.
+    /// Collects the `n` least values; 0 counts as 1.
     pub fn new(n: usize) -> Self {
         Self {
             n: n.max(1),
@@ -65,7 +67,7 @@ impl Least {
         }
     }
 
-    /// The n least distinct ones, ascending; nothing is left.
+    /// Returns the n least distinct values, ascending, and begins anew.
     pub fn take(&mut self) -> Vec<u64> {
         self.compact();
         self.limit = u64::MAX;
@@ -74,7 +76,7 @@ impl Least {
     }
 }
 
-/// The resemblance of two samples of the n least, each ascending and distinct. Time: 2n.
+/// The resemblance by two samples of the n least values, each ascending and distinct.
 pub fn resemblance(a: &[u64], b: &[u64], n: usize) -> Judged {
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     let (mut common, mut union) = (0, 0);

@@ -3,21 +3,20 @@
 //! **Paper.** Cherkasova et al. 2009, section 2, "Algorithm `Mod_n`", after Broder et al. 1997:
 //! "selects all fingerprinted shingles whose value modulo n is zero".
 //!
-//! **Figures.** With S(D) the kept fingerprints of D: similarity |S(A) ∩ S(B)| / |S(A) ∪ S(B)|,
-//! containment |S(A) ∩ S(B)| /
-//! |S(A)|. Whether a window is kept depends on the window alone, so both are unbiased (as ratios of random sums,
-//! up to terms of 1/size) and the sample of a part is the part of the sample.
+//! **Figures.** If S(D) are the kept fingerprints of D, the similarity is |S(A) ∩ S(B)| / |S(A) ∪
+//! S(B)|, and the containment |S(A) ∩ S(B)| / |S(A)|. Whether a window is kept depends on the
+//! window alone. So both figures are unbiased (as ratios of random sums, up to terms of 1/size),
+//! and the sample of a part is the part of the sample.
 //!
-//! **Cost.** Time: a rolling hash and a multiplication a byte, whatever the window. Size: one
-//! fingerprint in n windows; grows with the file.
+//! **Cost.** Each byte takes a rolling hash and a multiplication, whatever the window. One
+//! fingerprint in n windows is kept, so the size grows with the file.
 //!
-//! **Sees** parts in wholes, whatever the sizes, and many scattered edits. **Blind** below some ten
-//! times n bytes, where a file may have no fingerprint at all; to what happens to repeats; to
-//! order.
+//! **Sees** parts in wholes of any size, and many scattered edits. **Blind** to files of fewer than
+//! some ten times n bytes, which may have no fingerprint at all; to changes of repeats; to order.
 
 use crate::judged::Overlap;
 
-/// Tells multiples of n without a division, which would take as long as all the rest.
+/// Recognizes multiples of n without a division, which would take as long as all the rest.
 ///
 /// x is a multiple of n = o · 2^s, o odd, exactly when x/o modulo 2^64, rotated right by s, is at
 /// most ⌊(2^64-1)/n⌋ (Granlund & Montgomery 1994, section 9).
@@ -29,7 +28,7 @@ pub struct Divisor {
 }
 
 impl Divisor {
-    /// Of n, which is taken for 1 if it is 0.
+    /// The divisor n; 0 counts as 1.
     pub const fn new(n: u32) -> Self {
         let n = if n == 0 { 1 } else { n as u64 };
         let shift = n.trailing_zeros();
@@ -47,15 +46,14 @@ impl Divisor {
         }
     }
 
-    /// Whether it divides this.
+    /// Whether it divides this value.
     #[inline]
     pub const fn divides(self, value: u64) -> bool {
         value.wrapping_mul(self.inverse).rotate_right(self.shift) <= self.greatest
     }
 }
 
-/// The common fingerprints of two samples, each ascending and distinct. `BSW_n` is compared in the
-/// same way.
+/// The overlap of two samples, each ascending and distinct. `BSW_n` is compared in the same way.
 pub fn overlap(a: &[u64], b: &[u64]) -> Overlap {
     Overlap::of_sets(a, b)
 }

@@ -1,9 +1,9 @@
 //! Params ids: the parameters of a method as text, and back.
 //!
-//! An id holds everything that could change a byte of a signature: [`MethodParams`]'s `Display`
-//! writes it, [`MethodParams::parse`] reads it and takes nothing that it would not have written.
-//! What is too long for a name (anchors, dictionaries, lemmas) or a secret (a seed) stands in it by
-//! a hash, and must be at hand to read the id.
+//! An id has everything that could change a byte of a signature. [`MethodParams`]'s `Display`
+//! writes it; [`MethodParams::parse`] reads it and refuses what `Display` would not have written.
+//! Of what is too long for a name (anchors, dictionaries, lemmas) or a secret (a seed) the id has a
+//! hash only, so the reader has to supply it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::sif::SifParams;
 use resemble_core::params::ChunkParams;
 
 impl MethodParams {
-    /// Reads a params id. That of sif-anchors names its anchors by a hash only: they must be at
-    /// hand.
+    /// Reads a params id. An id of sif-anchors has only a hash of its anchors, so they have to be
+    /// supplied.
     pub fn parse(id: &str, anchors: Option<&Arc<Anchors>>) -> Result<Self, ParamError> {
         Self::parse_with(
             id,
@@ -30,7 +30,7 @@ impl MethodParams {
         )
     }
 
-    /// Reads a params id that may name any of the supplies by a hash.
+    /// Reads a params id that may have hashes of any of the supplies.
     pub fn parse_with(id: &str, supplies: &Supplies) -> Result<Self, ParamError> {
         let fault = |reason| ParamError::Id {
             id: id.into(),
@@ -95,7 +95,7 @@ impl MethodParams {
 }
 
 impl Settings {
-    /// Takes a part of a params id whose value is no number; whether it was one.
+    /// Reads a part of a params id whose value is a word. Returns whether it was such a part.
     fn takes_word(
         &mut self,
         name: &str,
@@ -153,8 +153,8 @@ impl fmt::Display for ShingleParams {
     }
 }
 
-/// Prints the params id. `v1` names whatever is no parameter: polynomial, hash functions, what a
-/// word is.
+/// Writes the params id. `v1` stands for everything that is not a parameter: the polynomial, the
+/// hash functions, what a word is.
 impl fmt::Display for MethodParams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.", self.method())?;
@@ -203,7 +203,7 @@ impl fmt::Display for MethodParams {
     }
 }
 
-/// The least mean size that gives these parameters.
+/// The least mean size that has these parameters.
 fn average(chunk: &ChunkParams) -> u32 {
     let near = u64::from(chunk.max) * u64::from(ChunkParams::PAPER_AVERAGE)
         / u64::from(ChunkParams::PAPER.max);

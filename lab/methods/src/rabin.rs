@@ -9,20 +9,21 @@
 //! F(b1 … bw) = (1 b1 … bw) · x^64  mod P
 //! ```
 //!
-//! Two choices, both from Broder's *Some applications of Rabin's fingerprinting method* (1993):
+//! There are two choices, both from Broder's *Some applications of Rabin's fingerprinting method*
+//! (1993):
 //!
 //! 1. A **leading 1**. Without it a window of zero bytes has the fingerprint 0, which every modulus
-//!    divides and nothing is smaller than: padding would be in each sample.
+//!    divides and which is the smallest number: padding would be in each sample.
 //! 2. **Times x^64.** Without it a window of up to eight bytes *is* its fingerprint, and "the
 //!    smallest fingerprint" would be the window that starts with the smallest byte.
 //!
-//! One table lookup for the byte that enters and one for the byte that leaves; the time for a byte
-//! does not depend on the window. Different windows of up to eight bytes never have one
-//! fingerprint; longer ones by chance, 1 in 2^64.
+//! Each byte takes one look-up in a table for the byte that enters and one for the byte that
+//! leaves, whatever the window. Different windows of up to eight bytes never have the same
+//! fingerprint; longer ones have it by chance, 1 in 2^64.
 
 use std::sync::Arc;
 
-/// P without its leading term: drawn at random (seeded with 1997-06-01), then tested to be
+/// P without its leading term. It was drawn at random (seeded with 1997-06-01) and tested to be
 /// irreducible.
 pub const POLYNOMIAL: u64 = 0xe4c4_3e34_5a5c_a85f;
 
@@ -49,7 +50,7 @@ const fn push(value: u64, byte: u8) -> u64 {
     (value << 8) ^ ENTERING[((value >> 56) as u8 ^ byte) as usize]
 }
 
-/// The fingerprints of all windows of `width` bytes, over bytes handed over in pieces of any size.
+/// The fingerprints of all windows of `width` bytes, over bytes that come in pieces of any size.
 #[derive(Clone, Debug)]
 pub struct Rolling {
     width: usize,
@@ -57,15 +58,15 @@ pub struct Rolling {
     /// The leading 1.
     leading: u64,
     value: u64,
-    /// The last `width` bytes, a ring that is written next at `at`.
+    /// The last `width` bytes, as a ring that is written next at `at`.
     ring: Vec<u8>,
     at: usize,
-    /// Bytes still to come before there is a window.
+    /// How many bytes are missing before there is a window.
     missing: usize,
 }
 
 impl Rolling {
-    /// At the start of a content.
+    /// Begins with the first content.
     ///
     /// # Panics
     ///
@@ -87,7 +88,7 @@ impl Rolling {
         }
     }
 
-    /// Starts again with another content.
+    /// Begins another content.
     pub fn reset(&mut self) {
         self.value = 0;
         self.ring.fill(0);
@@ -95,10 +96,10 @@ impl Rolling {
         self.missing = self.width;
     }
 
-    /// Takes the next byte: the fingerprint of the window that it ends, if there is one.
+    /// Takes the next byte. Returns the fingerprint of the window that it ends, if there is one.
     #[inline]
     pub fn push(&mut self, byte: u8) -> Option<u64> {
-        // Zeros before the content weigh nothing, so the ring may start with them.
+        // Zeros before the content change no fingerprint, so the ring may start with them.
         let gone = std::mem::replace(&mut self.ring[self.at], byte);
         self.at += 1;
         if self.at == self.width {
@@ -117,8 +118,8 @@ impl Rolling {
     /// order.
     #[inline]
     pub fn update(&mut self, bytes: &[u8], mut sink: impl FnMut(u64)) {
-        // The bytes that enter and leave both lie in `bytes` from the second window on: no ring is
-        // needed there.
+        // From the second window on, the bytes that enter and that leave are both in `bytes`, so no
+        // ring is needed.
         let head = bytes.len().min(self.width);
         for &byte in &bytes[..head] {
             if let Some(value) = self.push(byte) {

@@ -6,31 +6,31 @@
 //! a random permutation".
 //!
 //! ```text
-//! word  ─► 40 bits (of its 64-bit hash)                          core/words says what a word is
-//! run   ─► (1 word1 … wordw)  mod P        P irreducible, degree 40, drawn at random     Rabin 1981
-//! value ─► π(run)                          three rounds of x ↦ (x + k)·o, x ^= x >> 20    a bijection of 40 bits
+//! word  ─► 40 bits (of its 64-bit hash); core/words says what a word is
+//! run   ─► (1 word1 … wordw) mod P; P irreducible, of degree 40, drawn at random (Rabin 1981)
+//! value ─► π(run); three rounds of x ↦ (x + k)·o, x ^= x >> 20, a bijection of 40 bits
 //! ```
 //!
 //! 1. **Over words, not letters.** A run of w words is a polynomial whose coefficients are the
-//!    words' hashes. It is rolled on by one word with ten look-ups, whatever w is; the letters of a
+//!    words' hashes. Rolling on by one word takes ten look-ups, whatever w is, and the letters of a
 //!    word are read once and not w times.
-//! 2. **A leading 1** (Broder 1993): a run whose words hash to zero is not the value 0.
+//! 2. **A leading 1** (Broder 1993) keeps a run whose words hash to zero from having the value 0.
 //! 3. **Why a permutation.** A Rabin value is linear: runs that differ in one place have values
 //!    that differ by a constant, and "the least" or "a multiple of 25" would favour some of them.
 //!    Each round adds a constant, multiplies by an odd number and folds the high half into the low
-//!    one; all three can be undone in 40 bits, so no two runs are merged.
-//! 4. **A seed** ([`crate::shingle::Seed`]) chooses the constants of the rounds. Who does not know
-//!    them does not know which shingles are kept, and cannot change just those ("the security of
-//!    our approach is rather limited, since we have a single, static sketching policy", section
+//!    one. All three can be undone in 40 bits, so no two values become equal.
+//! 4. **A seed** ([`crate::shingle::Seed`]) determines the constants of the rounds. Without knowing
+//!    them nobody knows which shingles are kept, or can change just those ("the security of our
+//!    approach is rather limited, since we have a single, static sketching policy", section
 //!    "Intellectual property and plagiarism").
 
-/// Bits of a shingle value.
+/// How many bits a shingle value has.
 pub const BITS: u32 = 40;
 
-/// All of them.
+/// A value with all of these bits set.
 const MASK: u64 = (1 << BITS) - 1;
 
-/// P without its leading term: drawn at random, then tested to be irreducible.
+/// P without its leading term. It was drawn at random and tested to be irreducible.
 pub const POLYNOMIAL: u64 = 0x7c_ece5_72d9;
 
 /// value · x mod P.
@@ -39,7 +39,7 @@ const fn times_x(value: u64) -> u64 {
     (doubled & MASK) ^ if doubled >> BITS == 1 { POLYNOMIAL } else { 0 }
 }
 
-/// For each of the five bytes of a value: it, times some power of x.
+/// For each of the five bytes of a value, the products of all bytes with a power of x.
 type Tables = [[u64; 256]; 5];
 
 /// The tables that multiply by x^`power`.
@@ -55,7 +55,7 @@ const fn tables(power: u32) -> Tables {
         }
         let table = (bit / 8) as usize;
         let low = 1usize << (bit % 8);
-        // What is above the bit was filled with the bits below it.
+        // The entries above each bit are filled with those below it.
         let mut byte = 0;
         while byte < low {
             tables[table][low + byte] = value ^ tables[table][byte];
@@ -66,7 +66,7 @@ const fn tables(power: u32) -> Tables {
     tables
 }
 
-/// Times x^40: one word on.
+/// The tables that multiply by x^40, which is one word on.
 static ONE_ON: Tables = tables(BITS);
 
 #[inline]
@@ -79,12 +79,12 @@ fn times(tables: &Tables, value: u64) -> u64 {
         ^ tables[4][usize::from(bytes[4])]
 }
 
-/// The constants of the rounds: what is added, and the odd number that is multiplied by.
+/// The constants of the rounds: the number that is added, and the odd number that is multiplied by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permutation([(u64, u64); 3]);
 
 impl Default for Permutation {
-    /// The fixed one: constants drawn at random.
+    /// The fixed permutation, with constants that were drawn at random.
     fn default() -> Self {
         Self::new([
             0xc2_029a_3a1d,
@@ -98,7 +98,7 @@ impl Default for Permutation {
 }
 
 impl Permutation {
-    /// One of its own for each six numbers (their low 40 bits; every second is made odd).
+    /// A permutation with these constants: their low 40 bits, and every second one is made odd.
     pub const fn new(numbers: [u64; 6]) -> Self {
         let n = numbers;
         Self([
@@ -108,7 +108,7 @@ impl Permutation {
         ])
     }
 
-    /// Where it takes a value of 40 bits.
+    /// The image of a value of 40 bits.
     #[inline]
     pub const fn apply(&self, value: u64) -> u64 {
         let [first, second, third] = self.0;
@@ -125,9 +125,9 @@ const fn round(value: u64, (add, multiply): (u64, u64)) -> u64 {
 /// The values of runs of w words, one word after another.
 #[derive(Clone, Debug)]
 pub struct Runs {
-    /// Times x^(40·w): what has left the run.
+    /// The tables that multiply by x^(40·w), for the word that leaves the run.
     leaving: Box<Tables>,
-    /// The leading 1 there.
+    /// The leading 1, multiplied by x^(40·w).
     leading: u64,
     permutation: Permutation,
     ring: Vec<u64>,
@@ -137,7 +137,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Of so many words.
+    /// Begins with the first text; a run has this many words.
     ///
     /// # Panics
     ///
@@ -156,7 +156,7 @@ impl Runs {
         }
     }
 
-    /// Takes the hash of the next word: the value of the run that it ends, if there is one.
+    /// Takes the hash of the next word. Returns the value of the run that it ends, if there is one.
     #[inline]
     pub fn push(&mut self, word: u64) -> Option<u64> {
         let word = word >> (64 - BITS);
@@ -170,7 +170,7 @@ impl Runs {
         (self.missing == 0).then(|| self.permutation.apply(self.value ^ self.leading))
     }
 
-    /// Another text begins.
+    /// Begins another text.
     pub fn reset(&mut self) {
         self.ring.fill(0);
         (self.at, self.missing, self.value) = (0, self.ring.len(), 0);

@@ -1,6 +1,6 @@
 //! The parameters of the methods.
 //!
-//! Two signatures are only ever compared if their parameters have one params id ([`MethodParams`]'s
+//! Two signatures are compared only if their parameters have the same params id ([`MethodParams`]'s
 //! `Display`).
 
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::super_shingle::{DEFAULT_LENGTH, SuperParams};
 use crate::vocabulary::{Dictionary, Language, Lemmas, UnknownLanguage, Vocabulary};
 use resemble_core::params::ChunkParams;
 
-/// Why parameters are no parameters of a method.
+/// Why parameters cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParamError {
     /// No method has this name.
     #[error(transparent)]
     Unknown(#[from] UnknownMethod),
-    /// A parameter that the method has not got.
+    /// The method does not have this parameter.
     #[error("{method} has no parameter {parameter}; it has {}", method.parameters().join(", "))]
     NotTaken {
         /// The method.
@@ -32,58 +32,58 @@ pub enum ParamError {
         /// The parameter.
         parameter: &'static str,
     },
-    /// A value outside its range.
+    /// A value is outside its range.
     #[error("{parameter} {value} is not between {least} and {most}, which {method} needs")]
     OutOfRange {
         /// The method.
         method: Method,
         /// The parameter.
         parameter: &'static str,
-        /// What was asked for.
+        /// The value that was asked for.
         value: u64,
-        /// The least that is possible.
+        /// The least possible value.
         least: u64,
-        /// The most.
+        /// The greatest possible value.
         most: u64,
     },
-    /// Two parameters that exclude each other.
+    /// Two parameters exclude each other.
     #[error("{method} takes either {one} or {other}, not both")]
     Both {
         /// The method.
         method: Method,
-        /// One parameter.
+        /// The first parameter.
         one: &'static str,
-        /// The other.
+        /// The second parameter.
         other: &'static str,
     },
-    /// The rate of sif is a number of bits.
+    /// The rate of sif is not a power of two.
     #[error(
         "sif keeps one fingerprint in a power of two: rate {value} is none; try 128, 256 or 512"
     )]
     NoPowerOfTwo {
-        /// What was asked for.
+        /// The value that was asked for.
         value: u64,
     },
-    /// The multiplier of sif.
+    /// The multiplier of sif is not a prime of the right kind.
     #[error(
         "{value} is no multiplier for sif: it must be a prime, 5 modulo 8 and below 2^32 (7 \
          modulo 8 always keeps 50 blanks, 3 and 7 \
          keep 50 @)"
     )]
     Multiplier {
-        /// What was asked for.
+        /// The value that was asked for.
         value: u64,
     },
-    /// A set of anchors that is none.
+    /// The anchors cannot be used.
     #[error(transparent)]
     Anchors(#[from] AnchorError),
-    /// A params id that names anchors which are not at hand.
+    /// A params id has other anchors than those that were supplied.
     #[error("these signatures were made with the anchors {wanted}; give the same anchors again")]
     OtherAnchors {
         /// The id of the set.
         wanted: String,
     },
-    /// A params id that names a seed which is not at hand.
+    /// A params id has another seed than the one that was supplied.
     #[error(
         "these signatures were made with the seed {wanted}, which is not the one given; give the \
          same --seed again"
@@ -92,13 +92,13 @@ pub enum ParamError {
         /// The id of the seed, or `none`.
         wanted: String,
     },
-    /// A hash that there is none of.
+    /// No hash has this name.
     #[error(transparent)]
     Hash(#[from] sorted5::UnknownHash),
-    /// A language that there are no stems for.
+    /// There are no stems for this language.
     #[error(transparent)]
     Language(#[from] UnknownLanguage),
-    /// A params id that names a list of words which is not at hand.
+    /// A params id has another list of words than the one that was supplied.
     #[error("these signatures were made with the {what} {wanted}; give the same file again")]
     OtherWords {
         /// `dictionary` or `lemmas`.
@@ -106,7 +106,7 @@ pub enum ParamError {
         /// The id of the list.
         wanted: String,
     },
-    /// Not a params id.
+    /// A text is not a params id.
     #[error("{id:?} is no params id of this version: {reason}")]
     Id {
         /// The text.
@@ -116,119 +116,119 @@ pub enum ParamError {
     },
 }
 
-/// What fingerprints are taken of.
+/// The pieces of a content that are fingerprinted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Grain {
-    /// Every window of so many bytes.
+    /// Every window of this many bytes.
     Bytes(u32),
-    /// Every run of so many words.
+    /// Every run of this many words.
     Words(u32),
 }
 
-/// What was asked for: every parameter of every method, unset unless given.
+/// All parameters of all methods; those that nobody asked for are unset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Bytes of a window.
+    /// The size of a window, in bytes.
     pub window: Option<u32>,
-    /// Words of a shingle, instead of windows of bytes.
+    /// How many words a shingle has, instead of windows of bytes.
     pub words: Option<u32>,
-    /// One fingerprint in so many is kept; for chunks their mean size in bytes.
+    /// One fingerprint in this many is kept; for chunks, their mean size in bytes.
     pub rate: Option<u32>,
-    /// The n of `Mod_n`, `BSW_n` (the same as the rate), `Min_n` and `Sketch_n` (so many
+    /// The n of `Mod_n` and `BSW_n` (the same as the rate), or of `Min_n` and `Sketch_n` (how many
     /// fingerprints are kept).
     pub n: Option<u32>,
-    /// sif: fingerprints are modulo 2 to this. sorted5: so many upper bits of the hash.
+    /// For sif, the bits of a fingerprint; for sorted5, how many upper bits of the hash are kept.
     pub bits: Option<u32>,
-    /// sif: p.
+    /// For sif, the multiplier p.
     pub multiplier: Option<u32>,
-    /// sif: at most so many fingerprints of a file, the rate falling as files grow.
+    /// For sif, the most fingerprints of a file; the rate falls as files grow.
     pub most: Option<u32>,
-    /// sif-anchors: the anchors.
+    /// For sif-anchors, the anchors.
     pub anchors: Option<Arc<Anchors>>,
-    /// shingle: `V_i`, with so many shingles the first class begins.
+    /// For shingle, `V_i`: the number of shingles with which the first class begins.
     pub sizes: Option<u32>,
-    /// super-shingle: shingles of one.
+    /// For super-shingle, how many shingles make one super shingle.
     pub length: Option<u32>,
-    /// shingle, super-shingle: the secret that chooses what is kept.
+    /// For shingle and super-shingle, the secret that decides which shingles are kept.
     pub seed: Option<Arc<Seed>>,
-    /// sorted5: what chunks are hashed with.
+    /// For sorted5, the hash of chunks.
     pub hash: Option<ChunkHashing>,
-    /// sorted5: the only words that count.
+    /// For sorted5, the only words that count.
     pub dictionary: Option<Arc<Dictionary>>,
-    /// sorted5: the basic forms of words.
+    /// For sorted5, the basic forms of words.
     pub lemmas: Option<Arc<Lemmas>>,
-    /// sorted5: stems of the words of this language.
+    /// For sorted5, the language whose stems are taken.
     pub stem: Option<Language>,
-    /// What becomes of the bytes before anything is taken of them.
+    /// How bytes are changed before features are taken.
     pub canonical: Canonical,
 }
 
 /// A method with all its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MethodParams {
-    /// What becomes of the bytes first.
+    /// How bytes are changed before features are taken.
     pub canonical: Canonical,
-    /// The rest.
+    /// The parameters of the method.
     pub scheme: Scheme,
 }
 
 /// The parameters of each method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// [`Method::Tttd`].
+    /// Those of [`Method::Tttd`].
     Tttd(ChunkParams),
-    /// [`Method::Bsw`].
+    /// Those of [`Method::Bsw`].
     Bsw(SlidingWindow),
-    /// [`Method::BswMin`]: a chunk ends where n divides the fingerprint.
+    /// Those of [`Method::BswMin`]: a chunk ends where n divides the fingerprint.
     BswMin {
         /// Windows or shingles.
         grain: Grain,
-        /// n.
+        /// The n of the paper.
         n: u32,
     },
-    /// [`Method::Mod`]: fingerprints that n divides.
+    /// Those of [`Method::Mod`]: fingerprints that n divides are kept.
     Mod {
         /// Windows or shingles.
         grain: Grain,
-        /// n.
+        /// The n of the paper.
         n: u32,
     },
-    /// [`Method::Min`]: so many least ones.
+    /// Those of [`Method::Min`]: the n least fingerprints are kept.
     Min {
         /// Windows or shingles.
         grain: Grain,
-        /// n.
+        /// The n of the paper.
         n: u32,
     },
-    /// [`Method::Sketch`]: so many hash functions.
+    /// Those of [`Method::Sketch`]: there are n hash functions.
     Sketch {
         /// Windows or shingles.
         grain: Grain,
-        /// n.
+        /// The n of the paper.
         n: u32,
     },
-    /// [`Method::Sif`].
+    /// Those of [`Method::Sif`].
     Sif(SifParams),
-    /// [`Method::SifAnchors`].
+    /// Those of [`Method::SifAnchors`].
     SifAnchors(AnchorParams),
-    /// [`Method::Shingle`].
+    /// Those of [`Method::Shingle`].
     Shingle(ShingleParams),
-    /// [`Method::SuperShingle`].
+    /// Those of [`Method::SuperShingle`].
     SuperShingle(SuperParams),
-    /// [`Method::Sorted5`].
+    /// Those of [`Method::Sorted5`].
     Sorted5(Sorted5Params),
 }
 
-/// What a params id names by a hash only, and what must be at hand.
+/// Everything of which a params id has a hash only, so that it must be supplied to read the id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Supplies {
-    /// Anchors.
+    /// The anchors.
     pub anchors: Option<Arc<Anchors>>,
     /// The only words that count.
     pub dictionary: Option<Arc<Dictionary>>,
     /// The basic forms of words.
     pub lemmas: Option<Arc<Lemmas>>,
-    /// The secret that chooses what is kept.
+    /// The secret that decides which shingles are kept.
     pub seed: Option<Arc<Seed>>,
 }
 
@@ -238,14 +238,15 @@ const MOST_SLOTS: u32 = 1 << 12;
 /// The most fingerprints of a `Min_n`.
 const MOST_LEAST: u32 = 1 << 20;
 
-/// Byte windows that Cherkasova et al. look at (section 4.1), and the one they choose.
+/// The least and the greatest window that Cherkasova et al. look at (section 4.1), in bytes, and
+/// between them the one that they choose.
 const WINDOWS: (u32, u32, u32) = (5, 20, 100);
 
-/// n of Cherkasova et al., section 5.
+/// The n of Cherkasova et al., section 5.
 const N: u32 = 100;
 
 impl MethodParams {
-    /// A method's parameters as its paper has them.
+    /// The parameters of a method in its paper.
     ///
     /// ```
     /// use resemble_methods::{Method, MethodParams};
@@ -278,7 +279,7 @@ impl MethodParams {
         }
     }
 
-    /// A method's parameters: what is set, and the paper's for the rest.
+    /// The parameters of a method: those that are set, and the paper's for the rest.
     pub fn new(method: Method, settings: &Settings) -> Result<Self, ParamError> {
         let takes = method.parameters();
         let given = [
@@ -477,8 +478,7 @@ impl MethodParams {
         }
     }
 
-    /// Whether the method with these parameters can tell a measure at all: asked before any file is
-    /// read.
+    /// Checks that the method with these parameters has this measure, before any file is read.
     pub const fn tells(&self, measure: Measure) -> Result<(), Refused> {
         let method = self.method();
         match (&self.scheme, measure) {

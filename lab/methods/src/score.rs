@@ -1,4 +1,4 @@
-//! From two signatures to the paper's figure and the measures that the method can tell.
+//! From two signatures to the paper's figure and the measures that the method has.
 
 use crate::judged::{Judged, Overlap};
 use crate::method::{Measure, Refused};
@@ -7,23 +7,23 @@ use crate::shingle::{Estimates, Sample, estimates};
 use crate::signature::{Form, MethodSignature};
 use crate::{chunked, min_n, mod_n, sif, sketch_n, sorted5};
 
-/// What a method says of a pair (a, b).
+/// The scores of a pair (a, b).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scores {
     /// The paper's figure.
     pub score: Judged,
-    /// How much of a lies in b.
+    /// How much of a is in b.
     pub a_in_b: Result<Judged, Refused>,
-    /// How much of b lies in a.
+    /// How much of b is in a.
     pub b_in_a: Result<Judged, Refused>,
-    /// How much of both is common.
+    /// What both have over what either has.
     pub resemblance: Result<Judged, Refused>,
-    /// Bytes in common chunks, the proven lower bound; `None`: the method knows no chunks.
+    /// The bytes in common chunks, a proven lower bound. `None`: the method knows no chunks.
     pub shared_bytes: Option<u64>,
 }
 
 impl Scores {
-    /// Of a method whose figure is the share of the first: sorted5.
+    /// The scores of sorted5, whose figure is the share of the first document.
     pub fn of_shares(overlap: Overlap) -> Self {
         Self {
             score: overlap.a_in_b(),
@@ -60,10 +60,10 @@ impl Scores {
     }
 }
 
-/// What the method says of a pair. Time: the lengths of both signatures.
+/// The scores of a pair by its signatures. The time grows with the lengths of both.
 ///
-/// Signatures of other parameters, or of another method, have nothing to say to each other: all is
-/// too small to judge. (They are stored under params ids, so this takes a mistake.)
+/// Signatures of other parameters or of another method cannot be compared, and all scores are then
+/// too small to judge. (Signatures are stored under params ids, so this takes a mistake.)
 pub fn score(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> Scores {
     let method = params.method();
     let refused = Refused::Containment { method };

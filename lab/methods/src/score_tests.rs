@@ -75,7 +75,8 @@ proptest! {
         b in prop::collection::vec(0u64..400, 0..300),
         n in 1u32..60,
     ) {
-        let (a, b): (Vec<u64>, Vec<u64>) = (a.into_iter().map(mix).collect(), b.into_iter().map(mix).collect());
+        let mixed = |values: Vec<u64>| -> Vec<u64> { values.into_iter().map(mix).collect() };
+        let (a, b) = (mixed(a), mixed(b));
         let scores = |method| {
             let params = params(method, n);
             score(&params, &of_values(&params, &a), &of_values(&params, &b))
@@ -136,7 +137,8 @@ proptest! {
             .map(|(chunk, m)| chunk.1 * m.min(of_b.get(chunk).unwrap_or(&0)))
             .sum();
         let size = |list: &[(u64, u64)]| list.iter().map(|chunk| chunk.1).sum::<u64>();
-        let scores = score(&params, &select(&params, &features(&a)), &select(&params, &features(&b)));
+        let signature = |list| select(&params, &features(list));
+        let scores = score(&params, &signature(&a), &signature(&b));
         prop_assert_eq!(scores.shared_bytes, Some(common));
         prop_assert_eq!(scores.a_in_b, Ok(Judged::ratio(common, size(&a))));
         let smaller = match (size(&a), size(&b)) {
@@ -156,17 +158,22 @@ proptest! {
             let common = b.keys().iter().any(|key| keys.contains(key));
             let above = scores.score.value().is_some_and(|s| s > 0.0);
             prop_assert!(common || !above, "{}", params);
-            // The n least of both together need not hold what both have.
-            prop_assert!(above || !common || matches!(params.method(), Method::Min | Method::Shingle), "{}", params);
+            // A value that both have need not be among the n least of both together.
+            let is_least = matches!(params.method(), Method::Min | Method::Shingle);
+            prop_assert!(above || !common || is_least, "{}", params);
         }
     }
 
     #[test]
-    fn a_content_is_all_of_itself_and_pairs_look_alike_from_both_sides(a in contents(), b in contents()) {
+    fn a_content_is_all_of_itself_and_pairs_look_alike_from_both_sides(
+        a in contents(),
+        b in contents(),
+    ) {
         for params in all_params() {
             let (a, b) = (sign(&params, &a), sign(&params, &b));
             let of_itself = score(&params, &a, &a).score;
-            prop_assert_eq!(of_itself, if a.is_empty() { Judged::TooSmall } else { Judged::Value(1.0) });
+            let expected = if a.is_empty() { Judged::TooSmall } else { Judged::Value(1.0) };
+            prop_assert_eq!(of_itself, expected);
             let (ab, ba) = (score(&params, &a, &b), score(&params, &b, &a));
             prop_assert_eq!(ab.a_in_b, ba.b_in_a);
             prop_assert_eq!(ab.b_in_a, ba.a_in_b);

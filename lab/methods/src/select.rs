@@ -1,8 +1,8 @@
-//! From features to a signature: what a method keeps.
+//! From features to a signature, which is what a method keeps of them.
 //!
-//! A [`Selector`] takes features from anywhere, an [`FeatureExtractor`] or another program
-//! ([`crate::lines`]), and keeps no more than the method needs: memory grows with the signature,
-//! never with the content.
+//! A [`Selector`] takes features from a [`FeatureExtractor`] or from another program
+//! ([`crate::lines`]). It keeps no more than the method needs, so memory grows with the signature
+//! and never with the content.
 
 use crate::bsw_n::Minima;
 use crate::feature::{Feature, Features};
@@ -19,8 +19,9 @@ use crate::super_shingle::super_shingles;
 use crate::tally::Tally;
 
 impl MethodSignature {
-    /// What an inverted index is made of: if a pair's figure is above 0, it has a key in common.
-    /// (The least value of a hash function is a key only together with the function's number.)
+    /// The keys for an inverted index. If the figure of a pair is above 0, the pair has a key in
+    /// common. (The least value of a hash function is a key only together with the function's
+    /// number.)
     pub fn keys(&self) -> Vec<u64> {
         match &self.0 {
             Form::Set(values) | Form::Sized { values, .. } => values.clone(),
@@ -76,7 +77,7 @@ enum Selection {
 }
 
 impl Selector {
-    /// Nothing taken yet.
+    /// Begins with the first content.
     pub fn new(params: &MethodParams) -> Self {
         Self(match &params.scheme {
             Scheme::Tttd(_) | Scheme::Bsw(_) => Selection::Chunks(Tally::default()),
@@ -109,7 +110,7 @@ impl Selector {
             Scheme::SuperShingle(params) => Selection::Super {
                 n: Divisor::new(match params.shingles.sample {
                     Sample::Mod(m) => m,
-                    // No settings make one.
+                    // No settings lead here.
                     Sample::Min(_) | Sample::Sizes(_) => 1,
                 }),
                 length: params.length as u8,
@@ -136,7 +137,7 @@ impl Selector {
             Selection::Sized(sized) => sized.push(value),
             Selection::Sketch(slots) => slots.push(value),
             Selection::BswMin { minima, kept } => {
-                // The first may end a chunk that began before; all others are like the second.
+                // The first one may end a chunk that began before; all others are like the second.
                 for _ in 0..count.min(2) {
                     if let Some(least) = minima.push(value) {
                         kept.add(least, 1);
@@ -149,7 +150,7 @@ impl Selector {
         }
     }
 
-    /// The signature of all that was taken; what comes next is another content.
+    /// Ends the content and returns its signature. The next features are another content.
     pub fn take(&mut self) -> MethodSignature {
         let set = |kept: &mut Tally<u64>| {
             Form::Set(kept.take().into_iter().map(|(value, _)| value).collect())
@@ -193,7 +194,7 @@ impl Selector {
     }
 }
 
-/// Bytes to signatures, one content after another.
+/// Makes signatures from bytes, one content after another.
 #[derive(Debug)]
 pub struct Signer {
     extractor: FeatureExtractor,
@@ -201,7 +202,7 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// At the start of a content.
+    /// Begins with the first content.
     pub fn new(params: &MethodParams) -> Self {
         Self {
             extractor: FeatureExtractor::new(params),
@@ -209,21 +210,21 @@ impl Signer {
         }
     }
 
-    /// Takes the next bytes of the content, any number.
+    /// Takes the next bytes of the content.
     pub fn update(&mut self, bytes: &[u8]) {
         let selector = &mut self.selector;
         self.extractor
             .update(bytes, &mut |feature| selector.push(feature));
     }
 
-    /// Takes zero bytes: see [`FeatureExtractor::zeros`].
+    /// Takes `count` zero bytes: see [`FeatureExtractor::zeros`].
     pub fn zeros(&mut self, count: u64) {
         let selector = &mut self.selector;
         self.extractor
             .zeros(count, &mut |feature| selector.push(feature));
     }
 
-    /// The content's signature; what comes next is another content.
+    /// Ends the content and returns its signature. The next bytes are another content.
     pub fn finish(&mut self) -> MethodSignature {
         let selector = &mut self.selector;
         self.extractor.finish(&mut |feature| selector.push(feature));
@@ -248,7 +249,7 @@ pub fn sign(params: &MethodParams, bytes: &[u8]) -> MethodSignature {
     signer.finish()
 }
 
-/// The signature of features at hand.
+/// The signature of these features.
 pub fn select(params: &MethodParams, features: &Features) -> MethodSignature {
     let mut selector = Selector::new(params);
     for &feature in &features.0 {

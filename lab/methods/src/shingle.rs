@@ -5,29 +5,31 @@
 //! without markup, in lower case. Each has a value of 40 bits under a permutation π
 //! ([`crate::rabin40`]), and a sketch keeps some of them:
 //!
-//! | sketch | keeps | `Sample` | resemblance | containment |
-//! |---|---|---|---|---|
-//! | `MOD_m` | values that m divides (25) | [`Sample::Mod`] | common of both / of either | common / those of A |
-//! | `MIN_s` | the s least | [`Sample::Min`] | of the s least of both together, how many both have | **refused** |
-//! | `V_i` | values that 2^i divides, i by the document's length | [`Sample::Sizes`] | as MOD, at the longer one's modulus | as MOD |
+//! * **`MOD_m`** ([`Sample::Mod`]) keeps the values that m divides (25). The resemblance is the
+//!   share of both samples together that is common, the containment the share of A's sample.
+//! * **`MIN_s`** ([`Sample::Min`]) keeps the s least values. The resemblance is the share of the s
+//!   least of both together that both have. The containment is **refused**.
+//! * **`V_i`** ([`Sample::Sizes`]) keeps the values that 2^i divides, where i depends on the length
+//!   of the document. The measures are those of `MOD`, at the modulus of the longer document.
 //!
 //! **Choices.**
 //!
 //! 1. *`V_i` as printed does not keep 50 to 100.* "For documents that have size between 100·2^i and
 //!    100·2^(i+1) we store `MOD_{2^i}`; the expected size is always between 50 and 100": 100·2^i /
-//!    2^i is 100. The formula is followed, because it is what the classes are made of, and more
-//!    samples are less error: 100 to 200 are kept. The other reading is `Sizes(50)`. Documents
-//!    shorter than the first class keep all.
-//! 2. *Size is counted in shingles, repeats included*, so that it is known without remembering
-//!    them; memory stays bounded by the sample, and a class depends on the document alone.
-//! 3. *Two lengths.* `V_{i+1}` is what 2^(i+1) divides of `V_i`, so the shorter document's sample
-//!    is filtered down to the longer one's modulus: exactly what would have been kept.
-//! 4. *Intervals.* π is random, so whether a common shingle is in a sample does not depend on where
-//!    it stands; a ratio of sampled counts is a binomial share of so many trials, and Wilson's
-//!    interval holds ([`resemble_core::similarity::wilson`]).
-//! 5. *Ignored shingles* ("we ignore all very common shingles") are left out of both documents, not
-//!    of the common ones alone: they "have no effect on the overall resemblance", which they would
-//!    have in a denominator. A `MIN_s` that has lost c of them is a `MIN_{s-c}`.
+//!    2^i is 100. The formula is followed, because it defines the classes, and because more samples
+//!    make smaller errors: 100 to 200 are kept. `Sizes(50)` is the other reading. Documents shorter
+//!    than the first class keep all shingles.
+//! 2. *Size is counted in shingles, with their repeats*, so it is known without remembering them.
+//!    Memory stays bounded by the sample, and a class depends on the document alone.
+//! 3. *Two lengths.* `V_{i+1}` are the values of `V_i` that 2^(i+1) divides. So the sample of the
+//!    shorter document is filtered by the modulus of the longer one, which gives exactly the sample
+//!    that would have been kept.
+//! 4. *Intervals.* π is random, so whether a common shingle is in a sample does not depend on its
+//!    place. A ratio of sampled counts is then a binomial share, and Wilson's interval holds
+//!    ([`resemble_core::similarity::wilson`]).
+//! 5. *Ignored shingles* ("we ignore all very common shingles") are left out of both documents, and
+//!    not only of what is common: they "have no effect on the overall resemblance", but they would
+//!    have one in a denominator. A `MIN_s` that has lost c of them is a `MIN_{s-c}`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -45,7 +47,7 @@ pub const WORDS: u32 = 10;
 /// The paper's m.
 pub const MODULUS: u32 = 25;
 
-/// A secret that chooses the permutation. Its text is never printed: only [`Seed::id`] is.
+/// A secret that determines the permutation. Its text is never printed, only [`Seed::id`] is.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Seed {
     text: String,
@@ -54,7 +56,7 @@ pub struct Seed {
 }
 
 impl Seed {
-    /// Of a text that is hard to guess; who has the id can try texts.
+    /// A seed from a text. It should be hard to guess, because the id allows to try texts.
     pub fn new(text: &str) -> Self {
         let mut key = [0; 48];
         let mut hasher = blake3::Hasher::new_derive_key("resemble 2026 permutation of shingles");
@@ -74,12 +76,12 @@ impl Seed {
         }
     }
 
-    /// What params ids name it by: 16 hex digits that do not tell the seed.
+    /// The name of the seed in params ids: 16 hex digits that do not reveal it.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The secret, for whoever has to make the same values.
+    /// The secret, for those who have to make the same values.
     pub fn reveal(&self) -> &str {
         &self.text
     }
@@ -100,23 +102,24 @@ impl fmt::Debug for Seed {
     }
 }
 
-/// What is kept of a document's shingles.
+/// Which shingles of a document are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sample {
-    /// Values that this divides.
+    /// The values that this number divides.
     Mod(u32),
-    /// So many least ones.
+    /// This many least values.
     Min(u32),
-    /// Values that 2^i divides, of a document of this · 2^i to this · 2^(i+1) shingles.
+    /// The values that 2^i divides, for a document of k · 2^i to k · 2^(i+1) shingles, where k is
+    /// this number.
     Sizes(u32),
 }
 
 /// The parameters of a sketch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShingleParams {
-    /// Words of a shingle.
+    /// How many words a shingle has.
     pub words: u32,
-    /// What is kept.
+    /// Which shingles are kept.
     pub sample: Sample,
     /// The secret, if there is one.
     pub seed: Option<Arc<Seed>>,
@@ -141,7 +144,7 @@ impl ShingleParams {
     }
 }
 
-/// The shingles of a text that is handed over in pieces of any size, in order, repeats and all.
+/// The shingles of a text that comes in pieces of any size, in order and with their repeats.
 #[derive(Clone, Debug)]
 pub struct Shingling {
     words: WordHashes,
@@ -150,7 +153,7 @@ pub struct Shingling {
 }
 
 impl Shingling {
-    /// At the start of a text.
+    /// Begins with the first text.
     pub fn new(params: &ShingleParams) -> Self {
         Self {
             words: WordHashes::default(),
@@ -170,10 +173,10 @@ impl Shingling {
         });
     }
 
-    /// Ends the text: `sink` gets the last shingles. What comes next is another text.
+    /// Ends the text: `sink` gets the last shingles. The next bytes are another text.
     ///
-    /// Returns what names the words of the text in their order: lexically equivalent texts have one
-    /// name, one without words has zeros.
+    /// Returns a digest of the words of the text in their order. Lexically equivalent texts have
+    /// the same digest, and a text without words has zeros.
     pub fn finish(&mut self, mut sink: impl FnMut(u64)) -> [u8; 16] {
         let (runs, all) = (&mut self.runs, &mut self.all);
         self.words.finish(&mut |word| {
@@ -187,7 +190,7 @@ impl Shingling {
     }
 }
 
-/// Names all words of a text: two chains of their hashes.
+/// Digests all words of a text, by two chains of their hashes.
 #[derive(Clone, Copy, Debug, Default)]
 struct AllWords {
     chains: [u64; 2],
@@ -217,11 +220,11 @@ impl AllWords {
     }
 }
 
-/// The words that these shingles of a text are, in lower case with blanks between; of as many as
-/// are found.
+/// The words of these shingles of a text, in lower case with blanks between them. Shingles that are
+/// not found are left out.
 ///
-/// For showing the commonest ones to people. A word without end, which [`resemble_core::words`]
-/// cuts, is shown whole and once.
+/// This shows the commonest shingles to people. A very long word, which [`resemble_core::words`]
+/// cuts, is shown once and as a whole.
 pub fn wording(params: &ShingleParams, bytes: &[u8], wanted: &[u64]) -> Vec<(u64, String)> {
     let text = resemble_core::words::canonical(bytes);
     let mut words: Vec<&[u8]> = Vec::new();
@@ -233,7 +236,7 @@ pub fn wording(params: &ShingleParams, bytes: &[u8], wanted: &[u64]) -> Vec<(u64
         let from = words.len();
         hashes.update(word, &mut |_| words.push(&[]));
         hashes.finish(&mut |_| words.push(&[]));
-        // One without end is cut into several: it is shown where it begins.
+        // A very long word is cut into several, and shown where it begins.
         if let Some(first) = words.get_mut(from) {
             *first = word;
         }
@@ -255,7 +258,7 @@ pub fn wording(params: &ShingleParams, bytes: &[u8], wanted: &[u64]) -> Vec<(u64
     found.collect()
 }
 
-/// Collects `V_i` of shingles that come one by one.
+/// Collects the sample `V_i` of shingles that come one by one.
 #[derive(Clone, Debug)]
 pub(crate) struct Sized {
     least: u64,
@@ -266,7 +269,7 @@ pub(crate) struct Sized {
 }
 
 impl Sized {
-    /// Entries that are never too many.
+    /// As many entries as this are always allowed.
     const ROOM: usize = 1 << 12;
 
     pub(crate) const fn new(least: u32) -> Self {
@@ -301,7 +304,7 @@ impl Sized {
         self.room = Self::ROOM.max(2 * self.kept.len());
     }
 
-    /// The level and the values; nothing is left.
+    /// Returns the level and the values, and begins anew.
     pub(crate) fn take(&mut self) -> (u8, Vec<u64>) {
         self.compact();
         let level = self.level;
@@ -310,7 +313,7 @@ impl Sized {
     }
 }
 
-/// Whether 2 to the level divides it.
+/// Whether 2 to the level divides a value.
 #[inline]
 pub(crate) const fn divides(level: u8, value: u64) -> bool {
     value.trailing_zeros() >= level as u32
@@ -319,13 +322,13 @@ pub(crate) const fn divides(level: u8, value: u64) -> bool {
 /// An estimated share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The share; too small to judge where nothing was sampled.
+    /// The share; it is too small to judge if nothing was sampled.
     pub value: Judged,
-    /// From here …
+    /// The lower end of the interval that has the true share in 19 cases of 20.
     pub low: f64,
-    /// … to here in 19 cases of 20.
+    /// The upper end of that interval.
     pub high: f64,
-    /// Shingles that it is a share of.
+    /// How many shingles it is a share of.
     pub samples: u64,
 }
 
@@ -342,21 +345,21 @@ impl Estimate {
     }
 }
 
-/// What two sketches say.
+/// The estimates from two sketches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimates {
-    /// Common over all of both.
+    /// The share of both documents together that is common.
     pub resemblance: Estimate,
-    /// How much of a is in b; `None`: `MIN_s` cannot tell.
+    /// How much of a is in b; none for `MIN_s`.
     pub a_in_b: Option<Estimate>,
-    /// How much of b is in a.
+    /// How much of b is in a; none for `MIN_s`.
     pub b_in_a: Option<Estimate>,
-    /// Shingles in both, at the modulus that was compared at.
+    /// How many shingles are in both sketches, at the modulus of the comparison.
     pub common: u64,
 }
 
-/// What two sketches of these parameters say; `None`: they are none. `ignored` ascends: shingles
-/// that are left out of both.
+/// The estimates from two sketches of these parameters. `None`: the signatures are not such
+/// sketches. `ignored` are shingles, ascending, that are left out of both.
 pub fn estimates(
     sample: Sample,
     a: &MethodSignature,
@@ -383,7 +386,7 @@ pub fn estimates(
     Some(of_overlap(overlap))
 }
 
-/// The same from counts: for who has counted what is common by other means.
+/// The estimates from counts, for callers that have counted in another way.
 pub fn of_overlap(overlap: Overlap) -> Estimates {
     let Overlap { common, a, b } = overlap;
     Estimates {
@@ -394,7 +397,7 @@ pub fn of_overlap(overlap: Overlap) -> Estimates {
     }
 }
 
-/// Of the `most` least of both together: how many both have, and how many there are.
+/// How many of the `most` least values of both together are in both, and how many values these are.
 fn least_of_both(a: &[u64], b: &[u64], most: usize) -> (u64, u64) {
     let (mut i, mut j, mut common, mut union) = (0, 0, 0, 0);
     while union < most as u64 && (i < a.len() || j < b.len()) {
@@ -412,7 +415,7 @@ fn least_of_both(a: &[u64], b: &[u64], most: usize) -> (u64, u64) {
     (common, union)
 }
 
-/// The level and the values of a sketch, ascending; `None`: it is none.
+/// The level and the values of a sketch, ascending. `None`: the signature is not a sketch.
 pub fn sketch(signature: &MethodSignature) -> Option<(u8, &[u64])> {
     match &signature.0 {
         Form::Set(values) => Some((0, values)),

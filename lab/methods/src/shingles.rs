@@ -1,25 +1,25 @@
 //! Fingerprints of runs of w words.
 //!
-//! Broder 1997's w-shingling, on which Cherkasova et al. 2009, section 2, say their methods were
-//! first defined: "contiguous terms, where each term is a word". What a word is:
-//! [`resemble_core::words`]. A text of fewer than w words has no shingle.
+//! This is the w-shingling of Broder 1997, on which the methods were first defined, as Cherkasova
+//! et al. 2009 say in section 2: "contiguous terms, where each term is a word".
+//! [`resemble_core::words`] says what a word is. A text of fewer than w words has no shingle.
 //!
-//! The fingerprint is a polynomial in the words' 64-bit hashes, rolled on by one word at a time and
-//! mixed at the end: the time for a word does not depend on w.
+//! The fingerprint is a polynomial in the words' 64-bit hashes. It is rolled on by one word at a
+//! time and mixed at the end, so the time for a word does not depend on w.
 
 use resemble_core::words::WordHashes;
 
-/// Multiplier of the polynomial, odd.
+/// The multiplier of the polynomial, an odd number.
 const MULTIPLIER: u64 = 0xd134_2543_de82_ef95;
 
-/// The shingles of a text that is handed over in pieces of any size.
+/// The shingles of a text that comes in pieces of any size.
 #[derive(Clone, Debug)]
 pub struct Shingles {
     words: WordHashes,
     run: HashRing,
 }
 
-/// The run of words under way.
+/// The current run of words.
 #[derive(Clone, Debug)]
 struct HashRing {
     /// `MULTIPLIER` to the number of words of a shingle.
@@ -50,7 +50,7 @@ impl HashRing {
     }
 }
 
-/// A bijection of 64 bits that leaves no pattern (the finaliser of splitmix64; Steele, Lea & Flood
+/// A bijection of 64 bits that removes patterns (the finaliser of splitmix64; Steele, Lea & Flood
 /// 2014).
 #[inline]
 pub(crate) const fn mix(value: u64) -> u64 {
@@ -60,7 +60,7 @@ pub(crate) const fn mix(value: u64) -> u64 {
 }
 
 impl Shingles {
-    /// Shingles of so many words.
+    /// Shingles of this many words.
     ///
     /// # Panics
     ///
@@ -89,7 +89,7 @@ impl Shingles {
         });
     }
 
-    /// Ends the text: `sink` gets the last shingles. What comes next is another text.
+    /// Ends the text: `sink` gets the last shingles. The next bytes are another text.
     pub fn finish(&mut self, mut sink: impl FnMut(u64)) {
         let run = &mut self.run;
         self.words.finish(&mut |word| {
@@ -100,7 +100,7 @@ impl Shingles {
         self.run.reset();
     }
 
-    /// Forgets what was taken.
+    /// Begins another text.
     pub fn reset(&mut self) {
         self.words.reset();
         self.run.reset();

@@ -3,49 +3,50 @@
 //! **Paper.** Manber, *Finding similar files in a large file system*, 1994, section 2, the second
 //! method, and section 3.
 //!
-//! **Fingerprints.** All windows t1 … t50 of 50 bytes have F = (t1 p^49 + t2 p^48 + … + t50) mod M,
-//! by Horner's rule and rolled on with a table of 256 entries; M = 2^30 (2^31 and 2^32 "if the
-//! number of files is very large"). Kept are those with k = 8 low bits zero, shifted by 8: 22 bits.
-//! "Once a fingerprint is identified, the text is shifted to the end of it": windows that are kept
-//! never overlap, so 70 underlines give one fingerprint at most. (The paper prints the step as p F1
-//! + t51 - t1 p^49; what leaves after the multiplication is t1 p^50.)
+//! **Fingerprints.** Each window t1 … t50 of 50 bytes has F = (t1 p^49 + t2 p^48 + … + t50) mod M,
+//! by Horner's rule, and is rolled on with a table of 256 entries. M is 2^30 (2^31 and 2^32 "if the
+//! number of files is very large"). Fingerprints whose k = 8 low bits are zero are kept, without
+//! these bits: 22 bits. "Once a fingerprint is identified, the text is shifted to the end of it":
+//! kept windows never overlap, so 70 underlines give one fingerprint at most. (The paper prints the
+//! step as p F1 + t51 - t1 p^49; but after the multiplication t1 p^50 must leave.)
 //!
 //! **p.** The paper asks for a prime. A run of 50 equal bytes c has F = c (p^50 - 1)/(p - 1), which
-//! has as many factors 2 as c and p + 1 together. So with p = 7 (mod 8) 50 blanks (2^5) are kept
-//! always, with 3 and 7 also 50 `@` (2^6); and 0x80 (2^7) and NUL with every p. Here p is 5 modulo
-//! 8, which has the longest period that there is modulo 2^30, and windows of nothing but NUL or
-//! 0x80 are passed over: padding would tie all binary files together.
+//! has as many factors 2 as c and p + 1 together. So with p = 7 (mod 8) 50 blanks (2^5) are always
+//! kept, with p = 3 and 7 also 50 `@` (2^6), and 0x80 (2^7) and NUL with every p. Here p is 5
+//! modulo 8, which has the longest period that is possible modulo 2^30, and windows of nothing but
+//! NUL or 0x80 are skipped: padding would make all binary files similar.
 //!
-//! **Figure** (section 3). The common fingerprints over those of the query file, each occurrence
-//! counted: how much of the query lies in the other. Above 1 if the other file holds pieces of it
-//! twice; the paper met 160 %. Not symmetric.
+//! **Figure** (section 3). The share of the query file's fingerprints that are common, counted by
+//! occurrences, says how much of the query is in the other file. It is above 1 if the other file
+//! has pieces of the query twice; the paper found 160 %. It is not symmetric.
 //!
-//! **Cost.** Time: a multiplication and a table look-up a byte. Size: a fingerprint for 305 bytes
-//! (256 + 49); 3 or 4 a KiB.
+//! **Cost.** Each byte takes a multiplication and a look-up in a table. There is a fingerprint for
+//! 305 bytes (256 + 49), which is 3 or 4 in a KiB.
 //!
 //! **Sees** pieces in whole files, in any order. **Blind** below some 5 KB (section 6: five to ten
-//! common fingerprints are evidence); 22 bits collide by chance from a few thousand files on: two
-//! unrelated ones of n fingerprints each have n²/2^22 in common. Headers that many files share
-//! (`PostScript`) count like anything else, unless they are left out: [`crate::formatting`].
+//! common fingerprints are evidence). With a few thousand files 22 bits begin to collide by chance:
+//! two unrelated files of n fingerprints each have n²/2^22 in common. Headers that many files share
+//! (`PostScript`) count like anything else, unless they are removed: [`crate::formatting`].
 //!
-//! **Density by file size** (section 6, an option: [`SifParams::most`]). Large files keep those
-//! with more low bits zero, at most so many; a pair is compared at the coarser of both. That bounds
-//! a signature, and **a small file inside a large one may be missed**.
+//! **Density by file size** (section 6, an option: [`SifParams::most`]). Large files keep
+//! fingerprints with more low bits zero, so that a file never has more than `most`. A pair is
+//! compared at the coarser level of both. That bounds a signature, but **a small file inside a
+//! large one may be missed**.
 
 use crate::judged::{Judged, Overlap};
 
 /// The parameters of sif.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SifParams {
-    /// Bytes of a window: 50.
+    /// The size of a window: 50 bytes in the paper.
     pub window: u32,
-    /// k: low bits that are zero in what is kept, and shifted away: 8.
+    /// k: how many low bits of a kept fingerprint are zero and shifted away; 8 in the paper.
     pub zeros: u32,
     /// M is 2 to this: 30, 31 or 32.
     pub bits: u32,
-    /// p.
+    /// The multiplier p.
     pub multiplier: u32,
-    /// At most so many distinct fingerprints a file; `None`, as in the paper: all.
+    /// The most distinct fingerprints of a file. `None`, as in the paper: all are kept.
     pub most: Option<u32>,
 }
 
@@ -62,10 +63,11 @@ impl Default for SifParams {
 }
 
 impl SifParams {
-    /// p, where none is asked for: a prime drawn at random (seeded with 1994) that is 5 modulo 8.
+    /// The p that is used if none is asked for: a prime drawn at random (seeded with 1994) that is
+    /// 5 modulo 8.
     pub const MULTIPLIER: u32 = 917_097_781;
 
-    /// Whether p may be this: a prime that is 5 modulo 8.
+    /// Whether p may be this number: a prime that is 5 modulo 8.
     pub fn is_multiplier(p: u32) -> bool {
         let p = u64::from(p);
         p % 8 == 5
@@ -76,22 +78,22 @@ impl SifParams {
     }
 }
 
-/// Finds the fingerprints of a content handed over in pieces of any size.
+/// Finds the fingerprints of a content that comes in pieces of any size.
 #[derive(Clone, Debug)]
 pub struct SifScanner {
     params: SifParams,
-    /// t · p^w for every byte t. All arithmetic is modulo 2^32, of which M is a divisor.
+    /// t · p^w for every byte t. All arithmetic is modulo 2^32, which M divides.
     leaving: Box<[u32; 256]>,
     value: u32,
-    /// The window under way, a ring that is written next at `at`.
+    /// The current window, as a ring that is written next at `at`.
     ring: Vec<u8>,
     at: usize,
-    /// Its bytes: fewer than a window's behind the start and behind a fingerprint.
+    /// How many bytes it has: fewer than a window at the start and behind a kept fingerprint.
     filled: usize,
 }
 
 impl SifScanner {
-    /// At the start of a content. Takes any odd multiplier: what others do is worth seeing.
+    /// Begins with the first content. Any odd multiplier is accepted, for experiments with others.
     pub fn new(params: SifParams) -> Self {
         let power = params.multiplier.wrapping_pow(params.window);
         let mut leaving = Box::new([0u32; 256]);
@@ -108,7 +110,7 @@ impl SifScanner {
         }
     }
 
-    /// Starts again with another content.
+    /// Begins another content.
     pub fn reset(&mut self) {
         (self.value, self.at, self.filled) = (0, 0, 0);
     }
@@ -117,8 +119,7 @@ impl SifScanner {
     pub fn update(&mut self, bytes: &[u8], mut sink: impl FnMut(u64)) {
         let (width, mut at) = (self.ring.len(), 0);
         while at < bytes.len() {
-            // The byte that leaves lies in `bytes` too, once as many as a window were taken from
-            // there.
+            // Once a whole window was taken from `bytes`, the byte that leaves is there as well.
             let mut from_ring = width;
             while at < bytes.len() && (self.filled < width || from_ring > 0) {
                 let byte = bytes[at];
@@ -136,8 +137,8 @@ impl SifScanner {
         }
     }
 
-    /// The windows that end in `bytes` behind the first window, which is the one under way, up to
-    /// one that is kept: how many bytes that is.
+    /// Takes bytes behind the current window, which is the start of `bytes`, up to the end of a
+    /// window that is kept. Returns how many bytes were taken.
     fn within(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) -> usize {
         let width = self.ring.len();
         let zeros = (1u32 << self.params.zeros) - 1;
@@ -159,7 +160,7 @@ impl SifScanner {
         bytes.len() - width
     }
 
-    /// Takes one byte: the fingerprint of the window that it ends, if that is kept.
+    /// Takes one byte. Returns the fingerprint of the window that it ends, if it is kept.
     #[inline]
     fn push(&mut self, byte: u8) -> Option<u64> {
         let gone = std::mem::replace(&mut self.ring[self.at], byte);
@@ -190,18 +191,18 @@ impl SifScanner {
     }
 }
 
-/// Whether a window, in any rotation, is nothing but NUL or 0x80.
+/// Whether a window, in any rotation, has only NUL or only 0x80.
 fn is_padding(window: &[u8]) -> bool {
     matches!(window[0], 0 | 0x80) && window.iter().all(|&byte| byte == window[0])
 }
 
-/// `value` modulo 2 to `bits`.
+/// The low `bits` bits of `value`.
 #[inline]
 const fn modulo(value: u32, bits: u32) -> u64 {
     value as u64 & ((1 << bits) - 1)
 }
 
-/// F of these bytes, all its bits: the checksum of [`crate::anchors`].
+/// The F of these bytes with all its bits: the checksum of [`crate::anchors`].
 pub fn checksum(bytes: &[u8], bits: u32) -> u64 {
     let value = bytes.iter().fold(0u32, |value, &byte| {
         value
@@ -211,14 +212,15 @@ pub fn checksum(bytes: &[u8], bits: u32) -> u64 {
     modulo(value, bits)
 }
 
-/// The least number of low bits that must be zero so that at most `most` of these remain.
+/// The least number of low bits that must be zero so that at most `most` of these fingerprints
+/// remain.
 pub(crate) fn level(fingerprints: &[(u64, u64)], most: u64) -> u8 {
     (0..32)
         .find(|&level| at_level(fingerprints, level).count() as u64 <= most)
         .unwrap_or(32)
 }
 
-/// Those with so many low bits zero.
+/// The fingerprints with this many low bits zero.
 pub(crate) fn at_level(
     fingerprints: &[(u64, u64)],
     level: u8,
@@ -230,7 +232,7 @@ pub(crate) fn at_level(
         .filter(move |(value, _)| value & mask == 0)
 }
 
-/// The sum of counts, at most all there can be.
+/// The sum of counts, which stops at the greatest number.
 pub(crate) fn total(counts: impl Iterator<Item = u64>) -> u64 {
     counts.fold(0, u64::saturating_add)
 }
@@ -238,18 +240,18 @@ pub(crate) fn total(counts: impl Iterator<Item = u64>) -> u64 {
 /// What two files have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Common {
-    /// Each fingerprint counted once.
+    /// The overlap, with each fingerprint counted once.
     pub distinct: Overlap,
-    /// Fingerprints of the query file, each occurrence counted.
+    /// How many fingerprints the query file has, counted by occurrences.
     pub of_query: u64,
-    /// Occurrences in the other file of fingerprints that the query has: the lines that the paper's
-    /// `agrep` prints.
+    /// How often fingerprints of the query occur in the other file: the number of lines that the
+    /// paper's `agrep` prints.
     pub found: u64,
 }
 
 impl Common {
-    /// Of the query and another file: for each its level, and its fingerprints, ascending and
-    /// distinct, with how often they come.
+    /// Compares the query and another file. Each has a level, and its distinct fingerprints,
+    /// ascending, with how often they occur.
     pub(crate) fn of(query: (u8, &[(u64, u64)]), other: (u8, &[(u64, u64)])) -> Self {
         let level = query.0.max(other.0);
         let mut common = Self::default();

@@ -1,10 +1,10 @@
-//! What a method keeps of a content.
+//! Signatures: what methods keep of a content.
 
 use crate::chunked::ChunkCounts;
 use crate::feature::Feature;
 use crate::sif;
 
-/// What a method keeps of a content. Only to be compared with signatures of the same params id.
+/// What a method keeps of a content. It can only be compared with signatures of the same params id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MethodSignature(pub(crate) Form);
 
@@ -13,24 +13,26 @@ pub struct MethodSignature(pub(crate) Form);
 pub(crate) enum Form {
     /// Distinct fingerprints, ascending: `Mod_n`, `Min_n`, `BSW_n`.
     Set(Vec<u64>),
-    /// The least value of each hash function; empty of a content without features: `Sketch_n`.
+    /// The least value of each hash function: `Sketch_n`. It is empty if the content has no
+    /// features.
     Slots(Vec<u64>),
-    /// Distinct fingerprints, ascending, how often each comes, and how many low bits of all are
-    /// zero: sif. Of sorted5, whose level is 0: how many chunks of the content have this hash.
+    /// Distinct fingerprints, ascending, with how often each occurs, and how many low bits of all
+    /// are zero: sif. For sorted5 the level is 0, and the counts say how many chunks have this
+    /// hash.
     Counted {
         level: u8,
         fingerprints: Vec<(u64, u64)>,
     },
-    /// Distinct chunks (name, bytes), ascending, and how often each comes: TTTD, BSW.
+    /// Distinct chunks (name, bytes), ascending, with how often each occurs: TTTD, BSW.
     Chunks(Vec<((u64, u64), u64)>),
     /// Distinct shingles that 2 to the level divides, ascending: `V_i`.
     Sized { level: u8, values: Vec<u64> },
-    /// Distinct shingles of a sketch, ascending, and how many of them a super shingle has.
+    /// Distinct shingles of a sketch, ascending, and how many of them make a super shingle.
     Super { length: u8, shingles: Vec<u64> },
 }
 
 impl MethodSignature {
-    /// How many fingerprints or chunks it holds, each once; of super shingles these.
+    /// How many distinct fingerprints, chunks or super shingles it has.
     pub fn len(&self) -> usize {
         match &self.0 {
             Form::Set(values) | Form::Slots(values) | Form::Sized { values, .. } => values.len(),
@@ -42,12 +44,12 @@ impl MethodSignature {
         }
     }
 
-    /// Whether nothing was kept: too small to judge.
+    /// Whether nothing was kept, so that the content is too small to judge.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// All of them, repeats counted: what sif takes percentages of.
+    /// How many there are with repeats, of which sif takes percentages.
     pub fn occurrences(&self) -> u64 {
         match &self.0 {
             Form::Set(_) | Form::Slots(_) | Form::Sized { .. } | Form::Super { .. } => {
@@ -60,9 +62,9 @@ impl MethodSignature {
         }
     }
 
-    /// All of it for people and other programs: fingerprints and chunks ascending, of `Sketch_n`
-    /// slot by slot; a [`Feature`] has the length of a chunk, and how often it comes where that
-    /// counts.
+    /// Everything in it, for people and other programs: fingerprints and chunks ascending, those of
+    /// `Sketch_n` slot by slot. A [`Feature`] has the length of a chunk, and how often it occurs if
+    /// that counts.
     pub fn entries(&self) -> Vec<Feature> {
         match &self.0 {
             Form::Set(values)
@@ -85,7 +87,7 @@ impl MethodSignature {
         }
     }
 
-    /// Its chunks, ascending, with how often each comes; none of a method without chunks.
+    /// Its chunks, ascending, with how often each occurs. A method without chunks has none.
     pub fn chunk_counts(&self) -> &ChunkCounts {
         match &self.0 {
             Form::Chunks(chunks) => chunks,

@@ -4,27 +4,27 @@
 //! Frieze & Mitzenmacher 1998: "every shingle is fingerprinted with a family of n hash functions;
 //! for each the fingerprint of the shingle with the smallest numerical value is retained".
 //!
-//! **Figure.** "The percentage of agreeing entries": expected to be the resemblance, with the
-//! variance of n coins.
+//! **Figure.** "The percentage of agreeing entries". Its expected value is the resemblance, with
+//! the variance of n coins.
 //!
 //! **The family.** The paper takes Bob Jenkins' hash with n seeds over each window, which costs n
-//! times the window. Here the window's one Rabin fingerprint x is mixed and goes through n
-//! functions a·x + b modulo 2^64, a odd: bijections, so no two windows tie, and a multiplication
-//! and an addition each. Any n.
+//! times the window. Here the one Rabin fingerprint x of the window is mixed and goes through n
+//! functions a·x + b modulo 2^64 with an odd a. They are bijections, so no two windows tie, and
+//! each takes a multiplication and an addition. n can be any number.
 //!
-//! **Cost.** Time: n multiplications a byte, the slowest of the four (the paper's figure 11 says so
-//! too). Size: n values.
+//! **Cost.** Each byte takes n multiplications, which makes it the slowest of the four (as in the
+//! paper's figure 11). The size is n values.
 //!
-//! **Sees** the resemblance of files of like size. **Refuses containment** (table 1).
+//! **Sees** the resemblance of files of similar size. **Refuses containment** (table 1).
 
 use crate::judged::Judged;
 use crate::shingles::mix;
 
-/// Features that wait to be hashed: a function goes through many at a time, its least value in a
-/// register.
+/// How many features wait to be hashed together. Each function goes through all of them at once,
+/// with its least value in a register.
 const BLOCK: usize = 256;
 
-/// The least values, as the features come.
+/// Collects the least value of each function.
 #[derive(Clone, Debug)]
 pub struct Slots {
     functions: Vec<(u64, u64)>,
@@ -35,7 +35,7 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// Of `n` functions, the same ones always.
+    /// With `n` functions, which are always the same.
     pub fn new(n: usize) -> Self {
         let number = |i: u64| mix(i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Self {
@@ -52,7 +52,7 @@ impl Slots {
     /// Takes the next feature.
     #[inline]
     pub fn push(&mut self, value: u64) {
-        // Padding is one window over and over.
+        // Padding repeats one window over and over.
         if self.any && self.last == value {
             return;
         }
@@ -66,7 +66,7 @@ impl Slots {
     fn hash(&mut self) {
         for (least, &(a, b)) in self.least.iter_mut().zip(&self.functions) {
             let of = |x: u64| x.wrapping_mul(a).wrapping_add(b);
-            // Four at a time: one comparison need not wait for the other.
+            // Four at a time, so that no comparison waits for another.
             let mut lanes = [*least; 4];
             let (fours, rest) = self.waiting.as_chunks::<4>();
             for four in fours {
@@ -82,7 +82,8 @@ impl Slots {
         self.waiting.clear();
     }
 
-    /// The least value of each function, or nothing if nothing came; then as new.
+    /// Returns the least value of each function, or nothing if there were no features, and begins
+    /// anew.
     pub fn take(&mut self) -> Vec<u64> {
         self.hash();
         let slots = if self.any {
@@ -96,8 +97,8 @@ impl Slots {
     }
 }
 
-/// The share of agreeing entries. Too small to judge if both files have no feature; 0 if one has
-/// none, as the other has something that it has not.
+/// The share of agreeing entries. If both files have no features, they are too small to judge; if
+/// one file has none, the share is 0.
 pub fn resemblance(a: &[u64], b: &[u64]) -> Judged {
     let agreeing = a.iter().zip(b).filter(|(x, y)| x == y).count();
     Judged::ratio(agreeing as u64, a.len().max(b.len()) as u64)

@@ -1,38 +1,38 @@
 //! Sorted chunks of five words.
 //!
 //! **Paper.** Kasprzak, Brandejs, Křipač & Šmerk 2008, *Distributed system for discovering similar
-//! documents*, section 2: a document is the set of its chunks; a chunk is five consecutive words,
-//! sorted, so that words which changed places make no difference; the similarity of A to B is the
-//! percentage of chunks of A that B has as well. Section 4.2: a chunk is known by the upper n bits
-//! of MD5(word₁ · … · word₅).
+//! documents*, section 2: a document is the set of its chunks. A chunk is five consecutive words,
+//! sorted, so that words which changed places make no difference. The similarity of A to B is the
+//! percentage of chunks of A that B has as well. Section 4.2: a chunk is identified by the upper n
+//! bits of MD5(word₁ · … · word₅).
 //!
 //! **Words** are those of [`resemble_core::words`], in lower case as in the paper's example, sorted
-//! by their bytes. They are hashed with a blank between them: put one right behind the other, as
-//! the paper's formula can be read, `a bc` and `ab c` were one chunk, and the estimate no upper
-//! bound (below). [`crate::vocabulary`] may leave words out or change them. A text of fewer than
-//! five words has no chunk.
+//! by their bytes. They are hashed with a blank between them. The paper's formula can also be read
+//! without blanks; but then `a bc` and `ab c` would be one chunk, and the estimate no upper bound
+//! (see below). [`crate::vocabulary`] may leave words out or change them. A text of fewer than five
+//! words has no chunk.
 //!
 //! # What is counted
 //!
 //! Let `a_v` be the number of A's distinct chunks whose hash is v. The paper keeps a *set* of
-//! hashes. Then the estimate is no upper bound, although section 4.2 uses it as one: if A has the
-//! chunks x, y, z, B has x and y, and x and y have one hash, then 2/3 of A is in B, and the sets
-//! say 1/2.
+//! hashes. Then the estimate is not an upper bound, although section 4.2 uses it as one: if A has
+//! the chunks x, y, z, B has x and y, and x and y have the same hash, then 2/3 of A is in B, but
+//! the sets say 1/2.
 //!
-//! Here A's real chunks are counted: a signature has v together with `a_v`, the arrays on disk have
+//! Here A's real chunks are counted. A signature has v together with `a_v`, the arrays on disk have
 //! a document in the list of v as often as it has chunks of that hash, and
 //!
 //! ```text
 //! common(A, B) = Σ_v min(a_v, b_v)      similarity of A to B = common / Σ_v a_v
 //! ```
 //!
-//! Chunks that A and B have in common have the same hash in both, so each term is at least what is
-//! common at v: **no estimate is ever below the exact figure**, and none is above 100 %. The sum is
-//! the same both ways, so the reverse similarity follows from it and from B's total, as in section
-//! 2.1; the paper says so of the exact count, where it is trivially true.
+//! Chunks that A and B have in common have the same hash in both, so each term is at least the
+//! number of common chunks at v: **no estimate is ever below the exact figure**, and none is above
+//! 100 %. The sum is the same both ways, so the reverse similarity follows from it and from B's
+//! total, as in section 2.1; the paper says so of the exact count, where it is trivially true.
 //!
-//! "Distinct" is decided by 64 bits of the same hash: 100,000 chunks of one document have two alike
-//! with a chance of 10^-10.
+//! Chunks are distinct if 64 bits of the same hash differ. Among 100,000 chunks of a document two
+//! have the same 64 bits with a probability of 10^-10.
 
 use std::fmt;
 use std::str::FromStr;
@@ -45,17 +45,18 @@ use resemble_core::hash::md5_many;
 use resemble_core::ids::ChunkHash;
 use resemble_core::words::WordTexts;
 
-/// The least and the greatest n. Below, everything is alike; above, the offsets alone are 16 GiB.
+/// The least and the greatest n. With fewer bits everything is alike; with more, the offsets alone
+/// take 16 GiB.
 pub const BITS: (u32, u32) = (8, 32);
 
-/// The parameters.
+/// The parameters of sorted5.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sorted5Params {
-    /// Words of a chunk.
+    /// How many words a chunk has.
     pub words: u32,
-    /// n: so many upper bits of the hash.
+    /// n: how many upper bits of the hash are kept.
     pub bits: u32,
-    /// What chunks are hashed with.
+    /// The hash of chunks.
     pub hash: ChunkHashing,
     /// Which words count, and in which form.
     pub vocabulary: Vocabulary,
@@ -95,17 +96,18 @@ impl fmt::Display for Sorted5Params {
     }
 }
 
-/// What chunks are hashed with: MD5 as in the paper, and those of its future work (section 5).
+/// The hash of chunks: MD5 as in the paper, or one for its future work (section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ChunkHashing {
-    /// RFC 1321, the paper's.
+    /// The hash of the paper, RFC 1321.
     #[default]
     Md5,
     /// XXH3, 64 bits.
     Xxh3,
-    /// FNV-1a, 64 bits, mixed at the end: its own upper bits depend little on the last letters.
+    /// FNV-1a, 64 bits. It is mixed at the end, because its upper bits depend little on the last
+    /// letters.
     Fnv,
-    /// BLAKE3: cryptographic, as MD5 no longer is.
+    /// BLAKE3, which is cryptographic; MD5 no longer is.
     Blake3,
 }
 
@@ -114,15 +116,15 @@ pub enum ChunkHashing {
 #[error("there is no hash {name:?}; there are \
     {}", ChunkHashing::ALL.map(ChunkHashing::name).join(", "))]
 pub struct UnknownHash {
-    /// What was asked for.
+    /// The name that was asked for.
     pub name: String,
 }
 
 impl ChunkHashing {
-    /// All, the paper's first.
+    /// All hashes; that of the paper comes first.
     pub const ALL: [Self; 4] = [Self::Md5, Self::Xxh3, Self::Fnv, Self::Blake3];
 
-    /// What it is called.
+    /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Md5 => "md5",
@@ -180,14 +182,14 @@ impl FromStr for ChunkHashing {
     }
 }
 
-/// The last words of a text and their order.
+/// The last words of a text, and their sorted order.
 #[derive(Clone, Debug)]
 struct WordRing {
-    /// The words in their order in the text, around.
+    /// The words in the order of the text, as a ring that is written next at `at`.
     ring: Vec<Vec<u8>>,
     at: usize,
     missing: usize,
-    /// The places of the words of a full ring, by the words' bytes.
+    /// The places of the words in the ring, in the order of the words' bytes.
     sorted: Vec<u8>,
 }
 
@@ -206,7 +208,8 @@ impl WordRing {
         self.sorted.clear();
     }
 
-    /// Takes the next word, in exchange for room; whether the chunk is full.
+    /// Takes the next word in exchange for an old one, whose memory is used again. Returns whether
+    /// the chunk is full.
     #[inline]
     fn push(&mut self, word: &mut Vec<u8>) -> bool {
         let gone = self.at as u8;
@@ -232,7 +235,7 @@ impl WordRing {
     }
 }
 
-/// The sorted chunks of a text that is handed over in pieces of any size, as their words.
+/// The sorted chunks of a text that comes in pieces of any size, as words.
 #[derive(Debug)]
 struct Sorted {
     words: WordTexts,
@@ -251,7 +254,7 @@ impl Sorted {
         }
     }
 
-    /// `sink` sees each chunk that is complete.
+    /// Takes the next bytes; `sink` gets each chunk that is complete.
     fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(&WordRing)) {
         let (words, mut word) = self.words(sink);
         words.update(bytes, &mut word);
@@ -265,7 +268,7 @@ impl Sorted {
         self.run.reset();
     }
 
-    /// What cuts a text into words, and what takes these.
+    /// The part that cuts a text into words, and the function that takes the words.
     fn words<'a>(
         &'a mut self,
         sink: &'a mut impl FnMut(&WordRing),
@@ -285,7 +288,7 @@ impl Sorted {
     }
 }
 
-/// MD5 is several times as fast for so many messages at a time.
+/// How many chunks are hashed together. MD5 is several times as fast for many messages at a time.
 const BATCH: usize = 256;
 
 /// Chunks that wait to be hashed together.
@@ -311,8 +314,8 @@ impl Waiting {
     }
 }
 
-/// The hashes of the chunks of a text that is handed over in pieces of any size: their upper 64
-/// bits, of which the upper n are the paper's.
+/// The hashes of the chunks of a text that comes in pieces of any size. They are the upper 64 bits,
+/// of which the paper keeps the upper n.
 #[derive(Debug)]
 pub struct SortedChunker {
     sorted: Sorted,
@@ -321,7 +324,7 @@ pub struct SortedChunker {
 }
 
 impl SortedChunker {
-    /// At the start of a text.
+    /// Begins with the first text.
     pub fn new(params: &Sorted5Params) -> Self {
         Self {
             sorted: Sorted::new(params),
@@ -330,8 +333,8 @@ impl SortedChunker {
         }
     }
 
-    /// Takes the next bytes; `sink` gets chunks that are complete, in order, repeats and all, some
-    /// of them later.
+    /// Takes the next bytes; `sink` gets complete chunks in order and with their repeats, some of
+    /// them later.
     pub fn update(&mut self, bytes: &[u8], sink: &mut impl FnMut(u64)) {
         let Self {
             sorted,
@@ -341,7 +344,7 @@ impl SortedChunker {
         sorted.update(bytes, &mut |run| take(*hash, waiting, run, sink));
     }
 
-    /// Ends the text: `sink` gets the last chunks. What comes next is another text.
+    /// Ends the text: `sink` gets the last chunks. The next bytes are another text.
     pub fn finish(&mut self, sink: &mut impl FnMut(u64)) {
         let Self {
             sorted,
@@ -360,7 +363,7 @@ fn take(hash: ChunkHashing, waiting: &mut Waiting, run: &WordRing, sink: &mut im
         waiting.bytes.extend_from_slice(word);
         waiting.bytes.push(b' ');
     });
-    // A blank between words, none behind the last.
+    // There is a blank between words, but none behind the last one.
     waiting.bytes.pop();
     if hash == ChunkHashing::Md5 {
         waiting.ends.push(waiting.bytes.len());
@@ -373,8 +376,8 @@ fn take(hash: ChunkHashing, waiting: &mut Waiting, run: &WordRing, sink: &mut im
     }
 }
 
-/// The distinct chunks of a text themselves, sorted; their words are separated by blanks. For the
-/// exact similarity, and to be looked at.
+/// The distinct chunks of a text, sorted, with blanks between their words: for the exact similarity
+/// and for people.
 pub fn chunks(params: &Sorted5Params, text: &[u8]) -> Vec<Box<[u8]>> {
     let (mut sorted, mut all) = (Sorted::new(params), Vec::new());
     let mut sink = |run: &WordRing| {
@@ -388,13 +391,13 @@ pub fn chunks(params: &Sorted5Params, text: &[u8]) -> Vec<Box<[u8]>> {
     all
 }
 
-/// What two texts have in common exactly: section 4.2, "compute the exact similarities only for
-/// document pairs which are preselected by this algorithm".
+/// The exact overlap of two texts: section 4.2, "compute the exact similarities only for document
+/// pairs which are preselected by this algorithm".
 pub fn exact(params: &Sorted5Params, a: &[u8], b: &[u8]) -> Overlap {
     overlap_of_sorted(&chunks(params, a), &chunks(params, b))
 }
 
-/// What two ascending lists of distinct things have in common.
+/// The overlap of two ascending lists of distinct elements.
 pub fn overlap_of_sorted<T: Ord>(a: &[T], b: &[T]) -> Overlap {
     let (mut i, mut j, mut common) = (0, 0, 0);
     while let (Some(one), Some(other)) = (a.get(i), b.get(j)) {
@@ -409,7 +412,7 @@ pub fn overlap_of_sorted<T: Ord>(a: &[T], b: &[T]) -> Overlap {
     }
 }
 
-/// Ascending distinct chunks by their upper bits: each value with how many of them have it.
+/// Reduces ascending distinct chunks to their upper bits: each value, with how many chunks have it.
 pub(crate) fn hashed(bits: u32, chunks: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
     let mut values: Vec<(u64, u64)> = Vec::new();
     for chunk in chunks {
@@ -422,7 +425,7 @@ pub(crate) fn hashed(bits: u32, chunks: impl Iterator<Item = u64>) -> Vec<(u64, 
     values
 }
 
-/// What two documents have in common, from their values: see the head of this file.
+/// The overlap of two documents by their values, as the head of this file defines it.
 pub fn overlap(a: &[(u64, u64)], b: &[(u64, u64)]) -> Overlap {
     let (mut i, mut j, mut common) = (0, 0, 0);
     while let (Some(one), Some(other)) = (a.get(i), b.get(j)) {

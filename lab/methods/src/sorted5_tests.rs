@@ -189,7 +189,8 @@ proptest! {
         size in 1usize..50,
     ) {
         let own = Sorted5Params { words, ..Sorted5Params::default() };
-        let found: BTreeSet<Vec<u8>> = chunks(&own, text.as_bytes()).into_iter().map(Vec::from).collect();
+        let found = chunks(&own, text.as_bytes());
+        let found: BTreeSet<Vec<u8>> = found.into_iter().map(Vec::from).collect();
         let expected = naive(&text, words as usize);
         let expected: BTreeSet<Vec<u8>> =
             expected.into_iter().map(|words| words.join(" ").into_bytes()).collect();
@@ -234,7 +235,10 @@ proptest! {
     }
 
     #[test]
-    fn values_are_counted_as_a_map_counts(chunks in prop::collection::btree_set(any::<u64>(), 0..200), bits in 8u32..=32) {
+    fn values_are_counted_as_a_map_counts(
+        chunks in prop::collection::btree_set(any::<u64>(), 0..200),
+        bits in 8u32..=32,
+    ) {
         let mut map = BTreeMap::new();
         for chunk in &chunks {
             *map.entry(chunk >> (64 - bits)).or_insert(0u64) += 1;

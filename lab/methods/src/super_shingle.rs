@@ -4,38 +4,39 @@
 //! by sorting the sketch's shingles and then shingling the shingles. The document's meta-sketch is
 //! then determined by its set of super shingles."
 //!
-//! **Figures.** One common super shingle and two documents are *near*. Then the score is the
+//! **Figures.** Two documents with a common super shingle are *near*, and the score is then the
 //! resemblance that their sketches estimate ("If we want a higher threshold we can compute their
-//! actual resemblance"); without a common one it is 0, whatever the sketches say. The length is not
-//! in the paper; see [`DEFAULT_LENGTH`].
+//! actual resemblance"). Without a common super shingle it is 0, whatever the sketches are. The
+//! paper does not give the length; see [`DEFAULT_LENGTH`].
 //!
-//! **Refuses containment**: the shingles that the larger document has besides come between those of
-//! the smaller one, and no sequence stays whole.
+//! **Refuses containment**: further shingles of the larger document come between those of the
+//! smaller one, so no sequence stays complete.
 //!
-//! **Blind** to short documents: fewer shingles kept than the length are no super shingle at all,
-//! and a few are lost with the first edits.
+//! **Blind** to short documents: a sketch with fewer shingles than the length has no super shingle,
+//! and one with a few loses them with the first edits.
 
 use crate::shingle::{ShingleParams, sketch};
 use crate::shingles::mix;
 use crate::signature::{Form, MethodSignature};
 
-/// Shingles of a super shingle. With k of them a pair of resemblance r has a common one at about n
-/// · r^k places for n shingles in the union of both sketches: 4 is the least at which strangers (r
-/// below 10 %) hardly ever have one, and pairs of 50 % with sketches of 100 shingles have six.
+/// How many shingles make a super shingle. With k shingles, a pair of resemblance r has a common
+/// super shingle at about n · r^k places, for n shingles in the union of both sketches. 4 is the
+/// least k at which strangers (r below 10 %) hardly ever have one, while pairs of 50 % with
+/// sketches of 100 shingles have six.
 pub const DEFAULT_LENGTH: u32 = 4;
 
-/// The parameters.
+/// The parameters of super shingles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuperParams {
-    /// What the sketch is: always by a modulus.
+    /// The parameters of the sketch, which is always by a modulus.
     pub shingles: ShingleParams,
-    /// Shingles of a super shingle.
+    /// How many shingles make a super shingle.
     pub length: u32,
 }
 
-/// The super shingles of a sketch, which ascends, distinct and ascending. Of 64 bits, because one
-/// alone decides: among the 20 million of a million documents hundreds of pairs would share one of
-/// 40 bits by accident.
+/// The distinct super shingles, ascending, of a sketch, which ascends. They have 64 bits, because a
+/// single one decides: among the 20 million of a million documents, hundreds of pairs would share
+/// one of 40 bits by accident.
 pub fn super_shingles(sketch: &[u64], length: usize) -> Vec<u64> {
     let mut all: Vec<u64> = sketch
         .windows(length.max(1))
@@ -49,7 +50,8 @@ pub fn super_shingles(sketch: &[u64], length: usize) -> Vec<u64> {
     all
 }
 
-/// The sketch as one of super shingles of this length; `None`: it is no sketch by a modulus.
+/// Turns a sketch into one of super shingles of this length. `None`: it is not a sketch by a
+/// modulus.
 pub fn of_sketch(signature: &MethodSignature, length: u32) -> Option<MethodSignature> {
     let shingles = sketch(signature)
         .filter(|(level, _)| *level == 0)?

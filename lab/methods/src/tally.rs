@@ -1,10 +1,10 @@
-//! Counts of features that come one by one, in memory that grows with the distinct ones only.
+//! Counts features that come one by one. Memory grows only with the number of distinct ones.
 
-/// How often each key came.
+/// Counts how often each key comes.
 ///
-/// Keys are appended and, whenever there are twice as many entries as distinct keys were left the
-/// last time, sorted and added up: O(n log n) in all, and never more than twice the distinct keys
-/// (or [`Tally::ROOM`]) in memory.
+/// Keys are appended. Whenever there are twice as many entries as distinct keys were left the last
+/// time, they are sorted and added up. That takes O(n log n) altogether, and never more than twice
+/// the distinct keys (or [`Tally::ROOM`]) are in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally<K> {
     entries: Vec<(K, u64)>,
@@ -21,10 +21,10 @@ impl<K: Ord + Copy> Default for Tally<K> {
 }
 
 impl<K: Ord + Copy> Tally<K> {
-    /// Entries that are never too many.
+    /// As many entries as this are always allowed.
     const ROOM: usize = 1 << 12;
 
-    /// `key` came `count` more times.
+    /// Counts `key` another `count` times.
     #[inline]
     pub(crate) fn add(&mut self, key: K, count: u64) {
         match self.entries.last_mut() {
@@ -48,7 +48,7 @@ impl<K: Ord + Copy> Tally<K> {
         self.room = Self::ROOM.max(2 * self.entries.len());
     }
 
-    /// Every key with its count, sorted; nothing is left.
+    /// Returns every key with its count, sorted, and begins anew.
     pub(crate) fn take(&mut self) -> Vec<(K, u64)> {
         self.compact();
         self.room = Self::ROOM;

@@ -1,4 +1,4 @@
-//! What the tests of several methods need.
+//! Test data for several methods.
 
 use proptest::prelude::*;
 
@@ -25,13 +25,13 @@ pub(crate) fn prose(words: u64, seed: u64) -> Vec<u8> {
         .collect()
 }
 
-/// Bytes.
+/// Random bytes.
 pub(crate) fn noise(len: usize, seed: u64) -> Vec<u8> {
     (0..len as u64).map(|i| random(seed, i) as u8).collect()
 }
 
-/// The parameters of each paper, and of each method others that are small enough to meet every
-/// case.
+/// The parameters of each paper, and other parameters of each method that are small enough for
+/// every case to occur.
 pub(crate) fn all_params() -> Vec<MethodParams> {
     let mut all: Vec<MethodParams> = Method::ALL.map(MethodParams::paper).into();
     let set = |method, settings: Settings| MethodParams::new(method, &settings).expect("in range");
@@ -88,7 +88,7 @@ pub(crate) fn all_params() -> Vec<MethodParams> {
     all
 }
 
-/// Features from bytes in these pieces.
+/// The features of bytes that come in these pieces.
 pub(crate) fn features_of_pieces<'a>(
     params: &MethodParams,
     pieces: impl Iterator<Item = &'a [u8]>,
@@ -102,7 +102,7 @@ pub(crate) fn features_of_pieces<'a>(
     Features(all)
 }
 
-/// Bytes as they come in files: prose, noise, runs of one byte.
+/// Bytes as files have them: prose, noise, runs of one byte.
 pub(crate) fn contents() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         (1u64..200, 0u64..4).prop_map(|(words, seed)| prose(words, seed)),

@@ -2,17 +2,17 @@
 //!
 //! Kasprzak et al. 2008 store a chunk as the numbers of its words in a dictionary of 900,000 words
 //! (section 3.1), and later only ask "whether the word is present in the dictionary or not"
-//! (section 4.2): what is in no dictionary had no number, so it was no word. **A word that is not
-//! in the dictionary is left out**, as if it were not there, and its neighbours stand next to each
-//! other.
+//! (section 4.2): a word in no dictionary had no number, so it did not count. **A word that is not
+//! in the dictionary is left out**, as if it were not there, and its neighbours become neighbours
+//! of each other.
 //!
-//! A word that inflects is another word to a hash, and in Czech two words that change places change
-//! their endings as well (section 5, future work). Two remedies: a table of basic forms
-//! ([`Lemmas`]), and the Snowball stemmers ([`Language`]; Porter 2001), which need no table and
-//! cover no Czech.
+//! An inflected word is another word to a hash, and in Czech two words that change places change
+//! their endings as well (section 5, future work). There are two remedies: a table of basic forms
+//! ([`Lemmas`]), and the Snowball stemmers ([`Language`]; Porter 2001), which need no table but do
+//! not know Czech.
 //!
-//! The order: the dictionary is asked for the word as it stands, because that is what dictionaries
-//! of word forms list; then it becomes its lemma; what has none becomes its stem.
+//! A word is first looked up in the dictionary as it is, because dictionaries of word forms list
+//! such words. Then it is replaced by its lemma, or by its stem if it has no lemma.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -24,14 +24,14 @@ use thiserror::Error;
 
 use resemble_core::words::WordTexts;
 
-/// What becomes of words.
+/// Which words count, and in which form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Vocabulary {
     /// The only words that count.
     pub dictionary: Option<Arc<Dictionary>>,
     /// The basic forms of words.
     pub lemmas: Option<Arc<Lemmas>>,
-    /// Stems of the words of this language.
+    /// The language whose stems are taken.
     pub stem: Option<Language>,
 }
 
@@ -42,30 +42,30 @@ pub struct Dictionary {
     id: String,
 }
 
-/// Basic forms of words.
+/// A table of the basic forms of words.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Lemmas {
     of: HashMap<Box<[u8]>, Box<[u8]>>,
     id: String,
 }
 
-/// Why a line is no word and its lemma.
+/// Why a line cannot be read as a word and its lemma.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "line {line} of the lemmas is not: a word, a tab, its basic form (one word each); mend it or \
      begin it with #"
 )]
 pub struct LemmaError {
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: u64,
 }
 
-/// No stems for this language.
+/// There are no stems for this language.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("there are no stems for {name:?}; there are {}; for others give a table of basic \
     forms", Language::names().collect::<Vec<_>>().join(", "))]
 pub struct UnknownLanguage {
-    /// What was asked for.
+    /// The name that was asked for.
     pub name: String,
 }
 
@@ -73,7 +73,7 @@ pub struct UnknownLanguage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Language(Algorithm);
 
-/// All of them, by name.
+/// All languages, by name.
 const LANGUAGES: [(&str, Algorithm); 18] = [
     ("arabic", Algorithm::Arabic),
     ("danish", Algorithm::Danish),
@@ -96,18 +96,18 @@ const LANGUAGES: [(&str, Algorithm); 18] = [
 ];
 
 impl Language {
-    /// The names that are taken.
+    /// The names of all languages.
     pub fn names() -> impl Iterator<Item = &'static str> {
         LANGUAGES.into_iter().map(|(name, _)| name)
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(self) -> &'static str {
         let found = LANGUAGES.iter().find(|(_, algorithm)| *algorithm == self.0);
         found.map_or("english", |(name, _)| name)
     }
 
-    /// The stems of these words in lower case, one by one.
+    /// The stem of each of these words, which are in lower case.
     pub fn stems<'a>(self, words: impl IntoIterator<Item = &'a [u8]>) -> Vec<Box<[u8]>> {
         let forms = Forms::new(&Vocabulary {
             stem: Some(self),
@@ -148,13 +148,13 @@ pub fn words_of(text: &[u8]) -> Vec<Box<[u8]>> {
     all
 }
 
-/// Names a list of words by its content.
+/// The name of a list of words, made from its content.
 fn id_of(canonical: &[u8]) -> String {
     blake3::hash(canonical).to_hex()[..16].to_owned()
 }
 
 impl Dictionary {
-    /// All words of a file; usually it has one a line.
+    /// Reads all words of a file, which usually has one on each line.
     pub fn parse(text: &[u8]) -> Self {
         let words: HashSet<Box<[u8]>> = words_of(text).into_iter().collect();
         let mut dictionary = Self {
@@ -165,7 +165,7 @@ impl Dictionary {
         dictionary
     }
 
-    /// Whether the word is one.
+    /// Whether it has this word.
     pub fn has(&self, word: &[u8]) -> bool {
         self.words.contains(word)
     }
@@ -175,17 +175,17 @@ impl Dictionary {
         self.words.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no words.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// Names it by its words.
+    /// The name of the dictionary, made from its words.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// A file of the same words, in order.
+    /// The words, sorted, as a file that [`Self::parse`] reads.
     pub fn to_text(&self) -> String {
         let words: BTreeSet<&[u8]> = self.words.iter().map(|word| &**word).collect();
         let mut text = String::new();
@@ -204,8 +204,8 @@ impl fmt::Debug for Dictionary {
 }
 
 impl Lemmas {
-    /// Lines of a word, a tab and its basic form; empty ones and those that begin with `#` say
-    /// nothing. Of a word that comes twice the first line counts.
+    /// Reads lines of a word, a tab and its basic form. Empty lines and those that begin with `#`
+    /// are skipped. If a word has several lines, the first one counts.
     pub fn parse(text: &[u8]) -> Result<Self, LemmaError> {
         let mut of = HashMap::new();
         for (line, bytes) in (1..).zip(text.split(|&byte| byte == b'\n')) {
@@ -235,12 +235,12 @@ impl Lemmas {
         self.of.get(word).map(|lemma| &**lemma)
     }
 
-    /// Names the table by what stands in it.
+    /// The name of the table, made from its content.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// A file of the same table, in order.
+    /// The table, sorted, as a file that [`Self::parse`] reads.
     pub fn to_text(&self) -> String {
         let lines: BTreeMap<&[u8], &[u8]> = self.of.iter().map(|(a, b)| (&**a, &**b)).collect();
         let mut text = String::new();
@@ -260,7 +260,7 @@ impl fmt::Debug for Lemmas {
     }
 }
 
-/// Words to the forms that count.
+/// Finds the forms in which words count.
 pub(crate) struct Forms {
     vocabulary: Vocabulary,
     stemmer: Option<Stemmer>,
@@ -274,7 +274,7 @@ impl Forms {
         }
     }
 
-    /// Puts the form of a word into `form`; `false`: it does not count.
+    /// Writes the form of a word into `form`. Returns `false` if the word does not count.
     #[inline]
     pub(crate) fn of(&self, word: &[u8], form: &mut Vec<u8>) -> bool {
         form.clear();

@@ -1,9 +1,9 @@
 //! Rules that say which files may be in a group together: by size, suffix and type, and by an
-//! expression of the user (Manber 1994, section 4: "files that fall under some other rules specified
-//! by the user").
+//! expression of the user (Manber 1994, section 4: "files that fall under some other rules
+//! specified by the user").
 //!
-//! `--where` takes an expression about a file `a`, with which others are compared, and one of these,
-//! `b`:
+//! `--where` takes an expression about a file `a`, with which others are compared, and one of
+//! these, `b`:
 //!
 //! ```text
 //! rule     and-rule { "or" and-rule }

@@ -2,20 +2,20 @@
 //!
 //! "Since most chunks appear in very low number of documents (most often there are in 0 or 1
 //! document), so the offset table can be compressed: the neighbouring values are usually close to
-//! each other." Here every 64th offset is kept as it is, and of the others the difference to the
-//! one before, a byte each; a difference of 255 or more stands in a list beside. A look-up adds up
-//! to 63 bytes: 73 bytes for 64 offsets instead of 256 or 512, and one line of the processor's
-//! cache more.
+//! each other." Here every 64th offset is stored as it is. Of the others the difference from the
+//! previous one is stored, in a byte each; differences of 255 or more are in a separate list. A
+//! look-up adds up to 63 bytes. So 64 offsets take 73 bytes instead of 256 or 512, and a look-up
+//! reads one more line of the processor's cache.
 
 use std::collections::HashMap;
 
-/// Offsets of which one is kept.
+/// How many offsets share one that is stored as it is.
 const BLOCK: usize = 64;
 
-/// Differences from here on stand in the list.
+/// Differences of this size and more are in the list.
 const LARGE: u8 = u8::MAX;
 
-/// Offsets by differences.
+/// Offsets, stored as differences.
 #[derive(Clone, Debug, Default)]
 pub struct Deltas {
     starts: Vec<u64>,
@@ -25,7 +25,7 @@ pub struct Deltas {
 }
 
 impl Deltas {
-    /// Of offsets, which ascend.
+    /// Stores these offsets, which ascend.
     pub fn of(offsets: impl IntoIterator<Item = u64>) -> Self {
         let (mut deltas, mut before) = (Self::default(), 0);
         for (at, offset) in offsets.into_iter().enumerate() {
@@ -46,7 +46,7 @@ impl Deltas {
         deltas
     }
 
-    /// One of them.
+    /// The offset at this place.
     #[inline]
     pub fn get(&self, at: usize) -> Option<u64> {
         let start = *self.starts.get(at / BLOCK)?;
@@ -66,17 +66,17 @@ impl Deltas {
         )
     }
 
-    /// Bytes in memory; of a large difference its place and itself.
+    /// How many bytes of memory they take. A large difference takes its place and its value.
     pub fn bytes(&self) -> u64 {
         (self.starts.len() * 8 + self.differences.len() + self.large.len() * 16) as u64
     }
 
-    /// How many offsets.
+    /// How many offsets there are.
     pub const fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether there is none.
+    /// Whether there are no offsets.
     pub const fn is_empty(&self) -> bool {
         self.length == 0
     }

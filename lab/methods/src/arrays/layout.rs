@@ -1,4 +1,4 @@
-//! The arrays in a file.
+//! The format of the arrays in a file.
 //!
 //! ```text
 //!   0  "resemble arrays\n"
@@ -14,41 +14,41 @@
 //!      entries × id
 //! ```
 //!
-//! Little endian throughout. Nothing is aligned: numbers are put together from bytes, which
+//! All numbers are little endian. They are not aligned, but put together from bytes, which
 //! processors do in one instruction.
 //!
-//! **Nothing in a file is trusted.** [`Arrays::of`] checks the header, its digest and that the
-//! length of the file is the one it says, so no number is out of its array; an offset or an id that
-//! cannot be is [`ArrayError::Damaged`] when it is met. The digests of the arrays themselves cost a
-//! reading of all of them: [`Arrays::verify`], which every merge does.
+//! **Nothing in a file is trusted.** [`Arrays::of`] checks the header, its digest and the length of
+//! the file, so no array ends behind the file. An impossible offset or id is reported as
+//! [`ArrayError::Damaged`] when it is read. Checking the digests of the arrays takes a reading of
+//! all of them: [`Arrays::verify`] does it, before every merge.
 
 use thiserror::Error;
 
-/// What every file begins with.
+/// The first bytes of every file.
 pub const MAGIC: &[u8; 16] = b"resemble arrays\n";
 
 /// The version that is written, and the only one that is read.
 pub const VERSION: u32 = 1;
 
-/// Bytes of the header.
+/// The size of the header, in bytes.
 pub const HEADER: usize = 512;
 
-/// Where its digest stands.
+/// Where the digest of the header is.
 const DIGEST_AT: usize = HEADER - 32;
 
-/// Where the params id stands.
+/// Where the params id is.
 const PARAMS_AT: usize = 154;
 
-/// Bytes of a document in its table.
+/// The size of a document in the table of documents, in bytes.
 pub const DOCUMENT: usize = 8;
 
-/// Why bytes are no arrays.
+/// Why bytes cannot be used as arrays.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ArrayError {
-    /// They begin with something else.
+    /// They do not begin with [`MAGIC`].
     #[error("they are no arrays of this program; remove the file, it is made again")]
     Foreign,
-    /// Written by another version.
+    /// Another version has written them.
     #[error(
         "they are of version {0}, this program knows version {VERSION}; remove the file, it is \
          made again"
@@ -57,46 +57,46 @@ pub enum ArrayError {
     /// The file has another length than its header says.
     #[error("the file has {found} bytes instead of {expected}; remove it, it is made again")]
     Length {
-        /// By the header.
+        /// The length that the header says.
         expected: u64,
-        /// There are.
+        /// The length of the file.
         found: u64,
     },
-    /// Something in them cannot be.
+    /// A value in them is impossible.
     #[error("they are damaged ({0}); remove the file, it is made again")]
     Damaged(&'static str),
-    /// Parts that do not belong together.
+    /// The parts do not belong together.
     #[error("the parts do not belong together ({0}); remove the files, they are made again")]
     Parts(&'static str),
-    /// More than the numbers of the format can name.
+    /// There are more than the numbers of the format can count.
     #[error("there are too many {0} for arrays of this format")]
     TooMany(&'static str),
 }
 
-/// What a part is.
+/// The header of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The params id of the signatures.
     pub params: String,
-    /// n: values are below 2^n.
+    /// The n of the method: values are below 2^n.
     pub bits: u8,
-    /// Bytes of an id, 1 to 4.
+    /// The size of an id, 1 to 4 bytes.
     pub id_width: u8,
-    /// Bytes of an offset, 4 or 8.
+    /// The size of an offset, 4 or 8 bytes.
     pub offset_width: u8,
     /// The first value.
     pub from: u64,
-    /// Behind the last value.
+    /// The value behind the last one.
     pub to: u64,
-    /// Documents.
+    /// How many documents there are.
     pub documents: u64,
-    /// Ids.
+    /// How many ids the lists have together.
     pub entries: u64,
-    /// BLAKE3 of the documents, the offsets and the ids.
+    /// The BLAKE3 digests of the documents, the offsets and the ids.
     pub digests: [[u8; 32]; 3],
 }
 
-/// Bytes that numbers below `count` need.
+/// How many bytes numbers below `count` need.
 pub const fn id_width(count: u64) -> u8 {
     match count {
         0..=0x100 => 1,
@@ -106,13 +106,13 @@ pub const fn id_width(count: u64) -> u8 {
     }
 }
 
-/// Bytes that numbers up to `most` need: the paper's four, or eight.
+/// How many bytes numbers up to `most` need: four, as in the paper, or eight.
 pub const fn offset_width(most: u64) -> u8 {
     if most <= u32::MAX as u64 { 4 } else { 8 }
 }
 
 impl Header {
-    /// As it stands in the file.
+    /// The bytes of the header in the file.
     ///
     /// # Errors
     ///
@@ -188,7 +188,8 @@ impl Header {
         Ok(header)
     }
 
-    /// Bytes of the documents, of the offsets and of the ids; `None`: no file is that long.
+    /// The sizes of the documents, of the offsets and of the ids, in bytes. `None`: no file is that
+    /// long.
     pub fn lengths(&self) -> Option<[u64; 3]> {
         Some([
             self.documents.checked_mul(DOCUMENT as u64)?,
@@ -198,7 +199,7 @@ impl Header {
     }
 }
 
-/// A number of up to eight bytes.
+/// Reads a number of up to eight bytes.
 #[inline]
 fn number(bytes: &[u8]) -> u64 {
     bytes
@@ -207,41 +208,41 @@ fn number(bytes: &[u8]) -> u64 {
         .fold(0, |n, &byte| n << 8 | u64::from(byte))
 }
 
-/// The documents of arrays, by number.
+/// The documents of arrays, in the order of their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Documents<'a>(&'a [[u8; DOCUMENT]]);
 
 impl<'a> Documents<'a> {
-    /// How many.
+    /// How many there are.
     pub const fn len(self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub const fn is_empty(self) -> bool {
         self.0.is_empty()
     }
 
-    /// The key and the number of chunks of each, in order.
+    /// The key and the number of chunks of each document.
     pub fn iter(self) -> impl ExactSizeIterator<Item = (u32, u32)> + 'a {
         let number = |bytes: &[u8]| number(bytes) as u32;
         let documents = self.0.iter();
         documents.map(move |document| (number(&document[..4]), number(&document[4..])))
     }
 
-    /// The table as it stands in the file.
+    /// The bytes of the table in the file.
     pub fn bytes(self) -> &'a [u8] {
         self.0.as_flattened()
     }
 
-    /// Writes a document down.
+    /// The bytes of a document in the table.
     pub fn encode(key: u32, chunks: u32) -> [u8; DOCUMENT] {
         let both = u64::from(chunks) << 32 | u64::from(key);
         both.to_le_bytes()
     }
 }
 
-/// A list of documents, ascending.
+/// A list of the numbers of documents, ascending.
 #[derive(Clone, Copy, Debug)]
 pub struct Ids<'a> {
     bytes: &'a [u8],
@@ -249,7 +250,7 @@ pub struct Ids<'a> {
 }
 
 impl<'a> Ids<'a> {
-    /// Them.
+    /// The numbers.
     #[inline]
     pub fn iter(self) -> impl ExactSizeIterator<Item = u32> + 'a {
         self.bytes
@@ -257,12 +258,12 @@ impl<'a> Ids<'a> {
             .map(|id| number(id) as u32)
     }
 
-    /// How many.
+    /// How many there are.
     pub const fn len(self) -> usize {
         self.bytes.len() / self.width
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub const fn is_empty(self) -> bool {
         self.bytes.is_empty()
     }
@@ -278,7 +279,7 @@ pub struct Arrays<'a> {
 }
 
 impl<'a> Arrays<'a> {
-    /// The arrays that these bytes are. Time: the header.
+    /// The arrays in these bytes. Only the header is read.
     pub fn of(bytes: &'a [u8]) -> Result<Self, ArrayError> {
         let header = Header::decode(bytes)?;
         let lengths = header.lengths();
@@ -302,17 +303,17 @@ impl<'a> Arrays<'a> {
         })
     }
 
-    /// What it is.
+    /// The header of this part.
     pub const fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The documents.
+    /// The documents of the arrays.
     pub const fn documents(&self) -> Documents<'a> {
         self.documents
     }
 
-    /// Whether everything is as it was written. Time: reading all of it.
+    /// Checks that everything is as it was written, which reads all of it.
     pub fn verify(&self) -> Result<(), ArrayError> {
         let arrays = [
             (
@@ -330,7 +331,7 @@ impl<'a> Arrays<'a> {
         Ok(())
     }
 
-    /// An entry of the offsets, by its place in this part.
+    /// The offset at this place in this part.
     #[inline]
     fn offset(&self, at: usize) -> Option<u64> {
         if self.header.offset_width == 4 {
@@ -342,12 +343,12 @@ impl<'a> Arrays<'a> {
         }
     }
 
-    /// All offsets, in order: for the experiment with smaller ones.
+    /// All offsets, for the experiment with smaller ones.
     pub fn offsets(&self) -> impl Iterator<Item = u64> + '_ {
         (0..).map_while(|at| self.offset(at))
     }
 
-    /// The lists that are not empty, each with its value, in order.
+    /// The lists that are not empty, in the order of their values, each with its value.
     pub fn lists(&self) -> impl Iterator<Item = Result<(u64, Ids<'a>), ArrayError>> + '_ {
         let values = self.header.from..self.header.to;
         values.filter_map(|value| match self.list(value) {

@@ -1,22 +1,22 @@
-//! Which documents the arrays have after a merge, and under which numbers.
+//! The documents that arrays have after a merge, and their numbers.
 
-/// The number of a document that leaves.
+/// Stands for the number of a document that leaves.
 pub const GONE: u32 = u32::MAX;
 
-/// Old and new documents together.
+/// The merge of old and new documents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Merging {
-    /// Key and number of chunks of each, by keys.
+    /// The key and the number of chunks of each document, by keys.
     pub documents: Vec<(u32, u32)>,
-    /// For each old number the one it has now, or [`GONE`]. Those that stay are in the same order.
+    /// For each old number the new one, or [`GONE`]. Documents that stay keep their order.
     pub old: Vec<u32>,
-    /// For each new document its number.
+    /// The number of each new document.
     pub new: Vec<u32>,
 }
 
 impl Merging {
-    /// Of old documents and new ones, both by keys. Those that `stays` does not keep leave; so does
-    /// an old document whose key comes anew.
+    /// Merges old and new documents, both by keys. An old document leaves if `stays` refuses it or
+    /// if a new document has its key.
     pub fn of(
         old: impl IntoIterator<Item = (u32, u32)>,
         new: &[(u32, u32)],
@@ -45,8 +45,8 @@ impl Merging {
         self.documents.push(document);
     }
 
-    /// Puts one list after a merge into `list`: the old one under its new numbers, and the new
-    /// ones, which ascend.
+    /// Merges one list into `list`: the old documents under their new numbers, and the new ones,
+    /// which ascend.
     pub fn list(
         renumbered: &[u32],
         old: impl Iterator<Item = u32>,

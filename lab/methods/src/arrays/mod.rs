@@ -7,24 +7,24 @@
 //! ids       5431 9123   (none)   14 5013 8550 …           documents, ascending for each value
 //! ```
 //!
-//! From the hash of a chunk to the documents that have it, and nothing else: finding the documents
-//! that are similar to one takes this direction only. [`layout`] is how the arrays stand in a file,
-//! `search` counts what documents have in common, `merging` brings two sets of documents together,
-//! [`sort`] inverts documents into lists, and [`deltas`] is the experiment of section 5 with
-//! smaller offsets. Nothing here reads or writes a file.
+//! The arrays lead from the hash of a chunk to the documents that have it. Finding similar
+//! documents takes no other direction. [`layout`] is the format of the arrays in a file, `search`
+//! counts what documents have in common, `merging` merges two sets of documents, [`sort`] inverts
+//! documents into lists, and [`deltas`] is the experiment of section 5 with smaller offsets.
+//! Nothing here reads or writes a file.
 //!
 //! # Choices
 //!
 //! 1. **A document is in a list as often as it has chunks of that hash**, so that estimates are
 //!    never below exact figures: [`crate::sorted5`].
-//! 2. **Documents are numbered in the order of their keys** (ids of contents, given out once), so
-//!    old and new numbers are in the same order, lists stay sorted while they are merged, and
-//!    **merging gives the very bytes that building from nothing gives**.
-//! 3. **Ids take whole bytes**, as few as the number of documents needs (the paper: three). Bits
-//!    would save at most seven of each id; bytes have an address, are copied without shifting, and
-//!    parts can be joined by copying.
-//! 4. **Parts.** A file holds a range of values and all documents, so any cut into ranges is the
-//!    same arrays: one file, or one for each machine.
+//! 2. **Documents are numbered in the order of their keys** (ids of contents, which are never used
+//!    again). So old and new numbers are in the same order, lists stay sorted while they are
+//!    merged, and **merging gives the same bytes as building from nothing**.
+//! 3. **Ids take whole bytes**, as few as the number of documents needs (three in the paper). Ids
+//!    of bits would save at most seven bits each; bytes have an address, are copied without
+//!    shifting, and parts can be joined by copying.
+//! 4. **A file is a part** with a range of values and all documents. So any cut into ranges makes
+//!    the same arrays: one file, or one for each machine.
 
 pub mod deltas;
 pub mod layout;

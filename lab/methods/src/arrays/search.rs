@@ -1,8 +1,8 @@
-//! What a document has in common with all others: a walk through the lists of its values.
+//! Counts what a document has in common with all others, by a walk through the lists of its values.
 
 use crate::arrays::layout::{ArrayError, Arrays, Documents};
 
-/// Parts that are the whole together.
+/// Parts that together have all values.
 #[derive(Clone, Debug)]
 pub struct Parts<'a>(Vec<Arrays<'a>>);
 
@@ -11,7 +11,7 @@ impl<'a> Parts<'a> {
     ///
     /// # Errors
     ///
-    /// If they leave values out, or are of other parameters or documents.
+    /// If values are missing, or if the parts differ in their parameters or documents.
     pub fn of(mut parts: Vec<Arrays<'a>>) -> Result<Self, ArrayError> {
         parts.sort_by_key(|part| part.header().from);
         let Some(first) = parts.first().map(|part| part.header().clone()) else {
@@ -48,7 +48,7 @@ impl<'a> Parts<'a> {
         &self.0
     }
 
-    /// The part that has a value; values above all are in the last.
+    /// The part that has a value. The last part is given for values above all.
     #[inline]
     pub fn part_of(&self, value: u64) -> &Arrays<'a> {
         let behind = self.0.partition_point(|part| part.header().to <= value);
@@ -56,16 +56,17 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Chunks in common with a document.
+/// How many chunks are in common with a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
-    /// Its number.
+    /// The number of the document.
     pub document: u32,
-    /// How many: `Σ min(a_v, b_v)`.
+    /// How many chunks are in common: `Σ min(a_v, b_v)`.
     pub common: u64,
 }
 
-/// Counts, for one document after another. Memory: four bytes for each document of the arrays.
+/// Counts common chunks, for one document after another. It takes four bytes of memory for each
+/// document of the arrays.
 #[derive(Clone, Debug)]
 pub struct Counter {
     common: Vec<u32>,
@@ -73,7 +74,7 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// For arrays of so many documents.
+    /// A counter for arrays of this many documents.
     pub fn new(documents: usize) -> Self {
         Self {
             common: vec![0; documents],
@@ -81,8 +82,9 @@ impl Counter {
         }
     }
 
-    /// The documents that have chunks of the one with these values (ascending, each with its number
-    /// of chunks), by number. Time: the lengths of their lists.
+    /// The documents that have chunks in common with the document of these values, by number. The
+    /// values ascend, each with its number of chunks. The time grows with the lengths of their
+    /// lists.
     pub fn count(
         &mut self,
         parts: &Parts<'_>,

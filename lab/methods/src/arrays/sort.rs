@@ -1,10 +1,10 @@
 //! From documents to lists: a radix sort of (value, document).
 //!
 //! Section 4.5: "a variant of a radix sort", "further speeded up by pre-sorting the data into a
-//! given number of buckets in the step 1". A bucket is a range of values that fits into memory;
-//! within it least significant bytes come first, and the sort is stable, so documents that came in
-//! order are in order in each list. Bytes of the values that are the same throughout the bucket are
-//! passed over: of 24 bits in 256 buckets two are left.
+//! given number of buckets in the step 1". A bucket is a range of values that fits into memory.
+//! Within it the sort begins with the least significant bytes and is stable, so the documents of a
+//! list stay in the order in which they came. Bytes that are the same in all values of the bucket
+//! are skipped: with 24 bits in 256 buckets two bytes are left.
 
 /// A chunk's value and a document that has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Posting {
     pub document: u32,
 }
 
-/// Sorts by value; those of equal values stay in their order.
+/// Sorts by value; postings of equal values stay in their order.
 pub fn radix_sort(postings: &mut Vec<Posting>) {
     let Some(&Posting { value: first, .. }) = postings.first() else {
         return;

@@ -72,7 +72,9 @@ proptest! {
             let parts = Parts::of(parts).expect("the whole");
             parts.parts().iter().for_each(|part| part.verify().expect("as written"));
             let mut counter = Counter::new(documents.len());
-            let count = |(_, values): &Document| counter.count(&parts, pairs(values)).expect("sound");
+            let count = |(_, values): &Document| {
+            counter.count(&parts, pairs(values)).expect("sound")
+        };
             documents.iter().map(count).collect()
         };
         let counted = of(std::slice::from_ref(&all));
@@ -128,10 +130,15 @@ proptest! {
 
     /// Old, new and gone: numbers by key, and lists that are those of the documents that are left.
     #[test]
-    fn a_merge_is_the_documents_that_are_left(old in documents(), new in documents(), gone in 0u32..4) {
+    fn a_merge_is_the_documents_that_are_left(
+        old in documents(),
+        new in documents(),
+        gone in 0u32..4,
+    ) {
         let stays = |key: u32| key % 4 != gone;
         let table = |documents: &[Document]| -> Vec<(u32, u32)> {
-            documents.iter().map(|(key, values)| (*key, values.values().sum::<u64>() as u32)).collect()
+            let chunks = |values: &BTreeMap<u32, u64>| values.values().sum::<u64>() as u32;
+            documents.iter().map(|(key, values)| (*key, chunks(values))).collect()
         };
         let merging = Merging::of(table(&old), &table(&new), stays);
         let mut left: BTreeMap<u32, BTreeMap<u32, u64>> =
@@ -158,7 +165,9 @@ proptest! {
     }
 
     #[test]
-    fn the_radix_sort_is_a_stable_sort(values in prop::collection::vec(prop_oneof![any::<u32>(), 0u32..40], 0..300)) {
+    fn the_radix_sort_is_a_stable_sort(
+        values in prop::collection::vec(prop_oneof![any::<u32>(), 0u32..40], 0..300),
+    ) {
         let mut postings: Vec<Posting> =
             values.iter().zip(0..).map(|(&value, document)| Posting { value, document }).collect();
         let mut expected = postings.clone();
@@ -168,8 +177,12 @@ proptest! {
     }
 
     #[test]
-    fn differences_are_the_offsets(steps in prop::collection::vec(prop_oneof![0u64..3, 0u64..700], 0..400)) {
-        let offsets: Vec<u64> = steps.iter().scan(0, |sum, step| { *sum += step; Some(*sum) }).collect();
+    fn differences_are_the_offsets(
+        steps in prop::collection::vec(prop_oneof![0u64..3, 0u64..700], 0..400),
+    ) {
+        let mut sum = 0;
+        let add = |step: &u64| { sum += step; sum };
+        let offsets: Vec<u64> = steps.iter().map(add).collect();
         let deltas = Deltas::of(offsets.iter().copied());
         prop_assert_eq!(deltas.len(), offsets.len());
         for (at, offset) in offsets.iter().enumerate() {

@@ -24,7 +24,8 @@ impl<'a> FileFacts<'a> {
         &self.path[..end.unwrap_or(0)]
     }
 
-    /// What follows the last dot of the name. A name whose only dot is its first byte has no suffix.
+    /// What follows the last dot of the name. A name whose only dot is its first byte has no
+    /// suffix.
     pub fn suffix(&self) -> &'a [u8] {
         let name = self.name();
         match name.iter().rposition(|&byte| byte == b'.') {
@@ -33,8 +34,8 @@ impl<'a> FileFacts<'a> {
         }
     }
 
-    /// One of the three types of the paper: `text`, `binary` or `compressed`. A file is compressed if
-    /// it is not text and has a suffix of compressed files.
+    /// One of the three types of the paper: `text`, `binary` or `compressed`. A file is compressed
+    /// if it is not text and has a suffix of compressed files.
     pub fn kind(&self) -> &'static str {
         const COMPRESSED: [&str; 28] = [
             "gz", "tgz", "bz2", "tbz2", "xz", "txz", "zst", "lz", "lz4", "lzma", "br", "z", "zip",
