@@ -10,7 +10,7 @@ fn collection() -> Environment {
     let env = environment();
     let header = paragraphs(100, 4);
     for family in 0..6 {
-        let base = header.clone() + &paragraphs(family, 12 + 9 * family as usize);
+        let base = header.clone() + &paragraphs(family, 8 + 3 * family as usize);
         for version in 0..5 {
             let text = base.replacen("river", "brook", version * 3);
             env.write(format!("tree/family {family}/v{version}.txt"), text);
@@ -18,7 +18,7 @@ fn collection() -> Environment {
         env.write(format!("tree/parts/{family}.part"), &base[..base.len() / 3]);
         env.write(format!("tree/copies/{family}.copy"), &base);
     }
-    env.write("tree/odd/tab\tname.txt", paragraphs(3, 39));
+    env.write("tree/odd/tab\tname.txt", paragraphs(3, 17));
     let [from, to] = ["tree/copies/1.copy", "tree/copies/1.link"].map(|name| env.path(name));
     std::fs::hard_link(from, to).unwrap();
     env.write("tree/empty", b"");
