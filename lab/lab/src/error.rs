@@ -76,7 +76,7 @@ pub enum PhaseError {
     Folder {
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// A file of the work folder is damaged.

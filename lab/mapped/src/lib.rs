@@ -4,16 +4,16 @@
 //! written to changes under a shared reference. **Watched files are therefore never mapped.** What
 //! may be mapped is narrow, and [`Mapped::open`] checks what of it can be checked:
 //!
-//! 1. the file lies in a folder of our own that nobody else may enter (mode 0700), and is ours, a
+//! 1. the file is in a folder of our own that nobody else may enter (mode 0700), and is ours, a
 //!    regular file that only we may write;
 //! 2. it is opened for reading, without following a link;
-//! 3. by the rule of the one module that makes such files, it came there by a rename when it was
-//!    complete and synced, and is never changed in place or cut: a new state is a new file. A file
-//!    that was replaced or removed stays as it was for whoever has it mapped.
+//! 3. the one module that makes such files renames them to their place when they are complete and
+//!    synced, and never changes or shortens them afterwards: a new state is a new file. A file that
+//!    was replaced or removed stays as it was for those who have it mapped.
 //!
-//! The third is a promise of this program to itself, and the reason why this crate has one function
-//! and nothing else: whoever is able to break it runs as the same user and could as well write into
-//! our memory.
+//! The third cannot be checked. It is a promise of this program to itself, and the reason why this
+//! crate has a single function. A process that could break it runs as the same user and could as
+//! well write into our memory.
 
 use std::fs::{self, File};
 use std::io;
@@ -23,24 +23,24 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags, fstat, open, stat};
 use thiserror::Error;
 
-/// Why a file is not mapped.
+/// Why a file cannot be mapped.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MapError {
-    /// It cannot be opened or mapped.
+    /// The file cannot be opened or mapped.
     #[error("cannot map {}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// Somebody else could change it.
+    /// Somebody else could change the file.
     #[error("{} is not mapped: {why}; remove it, it is made again", path.display())]
     NotOurs {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Why it is not mapped.
         why: &'static str,
     },
 }
@@ -52,7 +52,7 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    /// Maps the file at `path`, which this program has made: see the head of this crate.
+    /// Maps the file at `path`, which this program has made; the head of this crate says how.
     ///
     /// # Errors
     ///

@@ -1,11 +1,11 @@
-//! Picks anchors for sif from the texts under folders, as `lab/methods/src/anchors.txt` was made:
+//! Picks anchors for sif from the texts in folders. `lab/methods/src/anchors.txt` was made by it:
 //!
 //! ```text
 //! cargo run --release -p resemble-methods --example anchors -- FOLDER… > anchors.txt
 //! ```
 //!
-//! Takes up to 8 MiB of each folder: files spread evenly over its sorted list, text only, the first
-//! 64 KiB of each.
+//! It takes up to 8 MiB of each folder: the first 64 KiB of texts that are spread evenly over the
+//! sorted list of its files.
 
 #![allow(clippy::print_stdout)]
 

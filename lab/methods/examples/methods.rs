@@ -1,12 +1,12 @@
-//! What each method costs: MB/s of making signatures, and bytes of a signature for each content
-//! byte.
+//! Measures the costs of each method: the speed of making signatures in MB/s, and the size of a
+//! signature for each byte of content.
 //!
 //! ```text
 //! cargo run --release -p resemble-methods --example methods -- FOLDER [MIB]
 //! ```
 //!
-//! Reads up to MIB (256) mebibytes of files under FOLDER into memory first; one thread. Then the
-//! stages of sif's all against all, and what Forman et al. say of merging chunk lists.
+//! It reads up to MIB (256) mebibytes of files in FOLDER into memory and works on one thread. Then
+//! it measures the stages of sif's all against all, and the merging of chunk lists of Forman et al.
 
 #![allow(clippy::print_stdout)]
 
@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     all.push(MethodParams::new(Method::Sif, &code)?);
     for params in all {
-        // The slow one has enough after a while.
+        // A part of the files is enough for the slow method.
         let part = if params.method() == Method::Sketch {
             8
         } else {
@@ -96,7 +96,7 @@ fn signatures(params: &MethodParams, texts: &[Vec<u8>]) -> Vec<MethodSignature> 
     signed.collect()
 }
 
-/// sif's stages, in milliseconds.
+/// Measures the stages of sif, in milliseconds.
 fn all_against_all(texts: &[Vec<u8>]) {
     let mut start = Instant::now();
     let mut lap = |what: &str| {
@@ -139,7 +139,7 @@ fn all_against_all(texts: &[Vec<u8>]) {
     }
 }
 
-/// Forman et al. 2005, footnote 2, on pairs of neighbours in the list.
+/// Measures footnote 2 of Forman et al. 2005, on pairs of neighbours in the list.
 fn merge_and_table(texts: &[Vec<u8>]) {
     let settings = Settings {
         rate: Some(100),

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::testing::{contents, prose};
 
-/// By the paper's words: at each place, whether an anchor starts there and a window fits.
+/// The paper's words: looks at each place whether an anchor starts there and a window fits.
 fn by_the_paper(bytes: &[u8], params: &AnchorParams) -> Vec<u64> {
     let (mut all, mut at, width) = (Vec::new(), 0, params.window as usize);
     while at + width <= bytes.len() {
@@ -91,7 +91,7 @@ fn faults_of_anchors_are_told() {
 
 #[test]
 fn picked_anchors_hit_about_once_in_as_many_bytes_as_wanted() {
-    // Words of a language: some frequent, most not.
+    // As in a language, some words are frequent and most are not.
     let words: Vec<Vec<u8>> = (0..3000).map(|i| prose(1, i)).collect();
     let text = |seed: u64| -> Vec<u8> {
         (0..4000u64)

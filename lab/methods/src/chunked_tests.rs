@@ -11,7 +11,7 @@ fn feature(chunk: &[u8]) -> Feature {
     Feature::chunk(name(hash), chunk.len() as u64)
 }
 
-/// Section 2.2 in its words.
+/// The words of section 2.2.
 fn by_the_paper(bytes: &[u8], params: SlidingWindow) -> Vec<Feature> {
     let (mut all, mut start) = (Vec::new(), 0);
     for k in params.window as usize..=bytes.len() {
@@ -142,11 +142,11 @@ fn a_run_of_one_character_is_one_chunk_or_one_a_byte() {
             .collect::<Vec<_>>()
     };
     assert_eq!(lens(whole), [20_000]);
-    // With the remainder that the run has: a cut at every byte from the first window on.
+    // With the remainder of the run there is a cut at every byte from the first window on.
     let remainder = (by_division(&[b'-'; 48]) % 1015) as u32;
     let cut = lens(SlidingWindow { remainder, ..whole });
     assert_eq!((cut.len(), cut[0], cut[1]), (20_000 - 47, 48, 1));
-    // A hole is cut, or it would have to be hashed to its end.
+    // A hole is cut, because otherwise it would be hashed to its end.
     let hole = vec![0; (5 << 20) / 2];
     let lens: Vec<u64> = bsw(&hole, whole, 99_999).iter().map(|f| f.len).collect();
     assert_eq!(lens, [1 << 20, 1 << 20, 1 << 19]);

@@ -13,7 +13,7 @@ fn collated(files: &[Vec<u64>]) -> Collated {
     collator.finish()
 }
 
-/// Figure 1 of the paper: each line a fingerprint, its numbers the files that have it.
+/// Figure 1 of the paper. Each line is a fingerprint, and its numbers are the files that have it.
 const FIGURE_1: [&str; 14] = [
     "10 1174 129 196 647",
     "10 129 196 647",
@@ -27,7 +27,7 @@ const FIGURE_1: [&str; 14] = [
     "11 212 3021 4203 648 732 942 961",
     "12 213 30 3023 40 4207 44 649 733 77 942 962",
     "11 212 3021 4203 648 732 76 942 961",
-    // Dropped: one file only.
+    // These are dropped, because only one file has them.
     "5",
     "4300",
 ];
@@ -81,7 +81,7 @@ fn figure_3_is_a_reference_and_the_files_similar_to_it() {
     assert_eq!(rows, [(1, 0.79), (2, 0.75)]);
 }
 
-/// Section 4 in its words: all sets with the file, all sums, and no set of files twice.
+/// The words of section 4: all sets with the file, all sums, and no set of files twice.
 fn by_the_paper(
     files: &[Vec<u64>],
     threshold: f64,
@@ -189,9 +189,8 @@ fn sets_of_too_many_files_can_be_left_out() {
     );
 }
 
-/// 100,000 files: families of versions, a header that a fifth of all have, many equal ones. Without
-/// the bound on what is walked through the header alone would be 4·10^8 sums for each of its
-/// fingerprints.
+/// 100,000 files with families of versions, a header that a fifth of them have, and many equal
+/// files. Without a bound, the header alone would take 4·10^8 sums for each of its fingerprints.
 #[test]
 fn a_hundred_thousand_files_are_grouped_in_time() {
     let mut collator = Collator::default();

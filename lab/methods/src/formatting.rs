@@ -360,7 +360,7 @@ mod tests {
     use crate::testing::prose;
     use crate::{Judged, Method, MethodParams, Settings, score, sign};
 
-    fn said(bytes: &[u8]) -> String {
+    fn without_formatting(bytes: &[u8]) -> String {
         String::from_utf8_lossy(&text(bytes)).into_owned()
     }
 
@@ -368,24 +368,27 @@ mod tests {
     fn requests_escapes_and_comments_of_troff_go() {
         let page = b".\\\" a comment\n.TH LS 1\n.B \"one two\"\n\\s+2Big\\s0 \\(em \\f[CW]x\\fP \
             \\*(Tm\n'br\nback\\\\slash\n";
-        assert_eq!(said(page), "\nLS 1\n\"one two\"\nBig  x \n\nbackslash\n");
+        assert_eq!(
+            without_formatting(page),
+            "\nLS 1\n\"one two\"\nBig  x \n\nbackslash\n"
+        );
     }
 
     #[test]
     fn commands_and_comments_of_tex_go() {
         let paper = b"\\documentclass[11pt]{article}\n\\begin{document} % \
             here\n\\section*{A {\\em title}} see~\\ref{sec:x}, 5\\% \\[x\\]\n\\end{document}\n";
-        assert_eq!(said(paper), "\n \nA title see~, 5% [x]\n\n");
+        assert_eq!(without_formatting(paper), "\n \nA title see~, 5% [x]\n\n");
     }
 
     #[test]
     fn headers_of_postscript_go_if_they_end() {
         assert_eq!(
-            said(b"%!PS-Adobe-3.0\n/x 1 def\n%%EndProlog\n(a) show\n"),
+            without_formatting(b"%!PS-Adobe-3.0\n/x 1 def\n%%EndProlog\n(a) show\n"),
             "\n(a) show\n"
         );
         let without = "%!PS\n(a) show\n";
-        assert_eq!(said(without.as_bytes()), without);
+        assert_eq!(without_formatting(without.as_bytes()), without);
         let large = [
             b"%!PS\n",
             &vec![b'x'; MOST_HEADER][..],
@@ -402,7 +405,7 @@ mod tests {
             "plain. text\n.5 is a number\n",
             "if (a % b) { c(\"\\n\"); }",
         ] {
-            assert_eq!(said(other.as_bytes()), other);
+            assert_eq!(without_formatting(other.as_bytes()), other);
         }
     }
 

@@ -20,7 +20,7 @@ fn all(files: &[Vec<u64>], least: u64) -> Vec<InterestingSet> {
     found.sets
 }
 
-/// Every subset of the files, and those of which no larger one will do.
+/// Looks at every subset of the files, and takes those without a larger one that qualifies.
 fn by_brute_force(files: &[Vec<u64>], least: u64) -> Vec<InterestingSet> {
     let files: Vec<BTreeSet<u64>> = files.iter().map(|f| f.iter().copied().collect()).collect();
     let common = |subset: u32| {
@@ -122,7 +122,7 @@ fn the_papers_case_of_four_files() {
 
 #[test]
 fn work_without_end_is_given_up_and_said() {
-    // Each file lacks one fingerprint of its own choice: 2^30 sets have half of them in common.
+    // Each file lacks a different fingerprint, so 2^30 sets of files share half of them.
     let files: Vec<Vec<u64>> = (0..30)
         .map(|i| (0..30).filter(|&f| f != i).collect())
         .collect();

@@ -45,16 +45,16 @@ impl Scores {
         }
     }
 
-    fn of_sketches(params: &MethodParams, told: Estimates) -> Self {
+    fn of_sketches(params: &MethodParams, estimates: Estimates) -> Self {
         let contained = |estimate: Option<crate::shingle::Estimate>| {
             params.tells(Measure::Containment)?;
             Ok(estimate.map_or(Judged::TooSmall, |estimate| estimate.value))
         };
         Self {
-            score: told.resemblance.value,
-            a_in_b: contained(told.a_in_b),
-            b_in_a: contained(told.b_in_a),
-            resemblance: Ok(told.resemblance.value),
+            score: estimates.resemblance.value,
+            a_in_b: contained(estimates.a_in_b),
+            b_in_a: contained(estimates.b_in_a),
+            resemblance: Ok(estimates.resemblance.value),
             shared_bytes: None,
         }
     }
@@ -143,13 +143,13 @@ pub fn score(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) ->
             }
         }
         (Scheme::Shingle(shingles), ..) => match estimates(shingles.sample, a, b, &[]) {
-            Some(told) => Scores::of_sketches(params, told),
+            Some(estimates) => Scores::of_sketches(params, estimates),
             None => Scores::too_small(params),
         },
         (Scheme::SuperShingle(_), Form::Super { .. }, Form::Super { .. }) => {
             match estimates(Sample::Mod(1), a, b, &[]) {
-                Some(told) => {
-                    let scores = Scores::of_sketches(params, told);
+                Some(estimates) => {
+                    let scores = Scores::of_sketches(params, estimates);
                     let (a, b) = (a.keys(), b.keys());
                     let score = if a.is_empty() || b.is_empty() {
                         Judged::TooSmall

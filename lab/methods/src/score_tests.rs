@@ -27,7 +27,7 @@ fn value(judged: Judged) -> f64 {
     judged.value().expect("judged")
 }
 
-/// Cherkasova et al. 2009, section 2, in its words, on sets.
+/// The words of Cherkasova et al. 2009, section 2, on sets.
 mod by_the_paper {
     use super::*;
 
@@ -202,16 +202,16 @@ fn table_1() {
             "{method}: {scores:?}"
         );
         assert!(
-            value(scores.b_in_a.expect("told")) > 0.98,
+            value(scores.b_in_a.expect("a measure")) > 0.98,
             "{method}: {scores:?}"
         );
-        let a_in_b = value(scores.a_in_b.expect("told"));
+        let a_in_b = value(scores.a_in_b.expect("a measure"));
         assert!((a_in_b - truth).abs() < 0.05, "{method}: {scores:?}");
     }
     assert_eq!(scores(Method::Mod).b_in_a, Ok(Judged::Value(1.0)));
     for method in [Method::Min, Method::Sketch] {
         let scores = scores(method);
-        // A hundred coins of a quarter: 4.3 % standard deviation.
+        // A hundred draws with probability 1/4 have a standard deviation of 4.3 %.
         assert!(
             (value(scores.score) - truth).abs() < 0.13,
             "{method}: {scores:?}"
@@ -219,7 +219,7 @@ fn table_1() {
         assert_eq!(scores.a_in_b, Err(Refused::Containment { method }));
         assert_eq!(scores.b_in_a, Err(Refused::Containment { method }));
     }
-    // Why: all of B is in A, and of what is kept of B a quarter is kept of A.
+    // The reason: all of B is in A, but only a quarter of B's sample is in A's sample.
     let params = params(Method::Min, 100);
     let (of_a, of_b) = (sign(&params, &a).keys(), sign(&params, b).keys());
     let common = of_b.iter().filter(|f| of_a.contains(f)).count();
@@ -230,7 +230,7 @@ fn table_1() {
     assert!(common < 9, "{common} of 100");
 }
 
-/// Sizes of the samples, table 1: variable, fixed, fixed, variable.
+/// The sizes of the samples in table 1: variable, fixed, fixed, variable.
 #[test]
 fn sizes_are_fixed_or_grow_with_the_file() {
     let len = |method, words| sign(&MethodParams::paper(method), &prose(words, 8)).len();
@@ -249,14 +249,14 @@ fn sizes_are_fixed_or_grow_with_the_file() {
     }
 }
 
-/// Mean and its deviation of many estimates of one resemblance and containment.
+/// The mean and its deviation, of many estimates of one resemblance and one containment.
 #[test]
 fn estimates_are_unbiased_within_their_variance() {
     const RUNS: u64 = 400;
     // |A| = 4000, |B| = 2000, 1500 common.
     let (resemblance, containment) = (1500.0 / 4500.0, 1500.0 / 2000.0);
     for (method, n, resemblance_deviation) in [
-        // About 45 of 4500 are looked at.
+        // About 45 of 4500 are in the samples.
         (
             Method::Mod,
             100,
@@ -280,7 +280,7 @@ fn estimates_are_unbiased_within_their_variance() {
             let a: Vec<u64> = (0..4000).map(value_of).collect();
             let b: Vec<u64> = (2500..4500).map(value_of).collect();
             let scores = score(&params, &of_values(&params, &a), &of_values(&params, &b));
-            let estimate = value(scores.resemblance.expect("told"));
+            let estimate = value(scores.resemblance.expect("a measure"));
             sums += estimate;
             squares += estimate * estimate;
             if let Ok(b_in_a) = scores.b_in_a {
@@ -309,7 +309,8 @@ fn estimates_are_unbiased_within_their_variance() {
     }
 }
 
-/// The same of real windows, whose Rabin fingerprints are no random numbers.
+/// The same for real windows, whose Rabin fingerprints are not random numbers. It takes many texts,
+/// because the mean of few estimates proves nothing.
 #[test]
 fn estimates_of_texts_are_unbiased() {
     for method in [Method::Mod, Method::Min, Method::Sketch, Method::BswMin] {
@@ -352,7 +353,7 @@ fn what_has_no_sample_is_too_small_to_judge() {
             assert_eq!(one.b_in_a, Ok(Judged::Value(0.0)), "{params}");
         }
     }
-    // sif divides by the query.
+    // sif divides by the fingerprints of the query.
     let sif = MethodParams::paper(Method::Sif);
     let (nothing, something) = (sign(&sif, b""), sign(&sif, &text));
     assert_eq!(score(&sif, &nothing, &something).score, Judged::TooSmall);

@@ -72,7 +72,7 @@ fn sets() -> impl Strategy<Value = (BTreeSet<u64>, BTreeSet<u64>)> {
     let one = || prop::collection::btree_set(0u64..300, 0..150);
     prop_oneof![
         (one(), one()),
-        // One in the other, and shorter.
+        // One set is part of the other, and smaller.
         (one(), 0usize..60).prop_map(|(all, few)| {
             let part = all.iter().copied().take(few).collect();
             (all, part)
@@ -123,8 +123,8 @@ proptest! {
         prop_assert_eq!(scores.a_in_b, Err(Refused::OfLeast { method: Method::Shingle }));
     }
 
-    /// `V_i`: the class by the size, 2^i divides what is kept, and two are compared at the longer
-    /// one's modulus as if both had been made at it.
+    /// `V_i`: the size determines the class, 2^i divides the kept values, and two documents are
+    /// compared at the modulus of the longer one, as if both sketches had been made with it.
     #[test]
     fn sizes_are_compared_at_the_longer_ones_modulus((a, b) in sets(), least in 1u32..40) {
         let params = params(Settings { sizes: Some(least), ..Settings::default() });
@@ -148,7 +148,7 @@ proptest! {
         prop_assert_eq!(scores.a_in_b, Ok(ratio(common, va.len())));
     }
 
-    /// What is ignored is as if no document had it.
+    /// Ignored shingles count as if no document had them.
     #[test]
     fn ignored_shingles_are_in_neither(
         (a, b) in sets(),
@@ -163,21 +163,21 @@ proptest! {
             estimates(Sample::Mod(3), &signed(&a), &signed(&b), &ignored),
             estimates(Sample::Mod(3), &signed(&without(&a)), &signed(&without(&b)), &[])
         );
-        // MIN_s of what is left, as far as the samples reach.
+        // The MIN_s of the shingles that are left, as far as the samples reach.
         let params_min = params(Settings { n: Some(s), ..Settings::default() });
         let (fa, fb) = (of_set(&params_min, &a), of_set(&params_min, &b));
         let lost = |signed: &MethodSignature| {
             sketch(signed).expect("a sketch").1.iter().filter(|x| gone.contains(x)).count() as u32
         };
         let rest = s - lost(&fa).max(lost(&fb)).min(s);
-        let told = estimates(Sample::Min(s), &fa, &fb, &ignored).expect("told");
+        let estimated = estimates(Sample::Min(s), &fa, &fb, &ignored).expect("an estimate");
         if rest > 0 {
             let fewer = params(Settings { n: Some(rest), ..Settings::default() });
             let (ga, gb) = (of_set(&fewer, &without(&a)), of_set(&fewer, &without(&b)));
-            let direct = estimates(Sample::Min(rest), &ga, &gb, &[]).expect("told");
-            prop_assert_eq!(told, direct);
+            let direct = estimates(Sample::Min(rest), &ga, &gb, &[]).expect("an estimate");
+            prop_assert_eq!(estimated, direct);
         } else {
-            prop_assert_eq!(told.resemblance.value, Judged::TooSmall);
+            prop_assert_eq!(estimated.resemblance.value, Judged::TooSmall);
         }
     }
 
@@ -202,8 +202,8 @@ fn seeded(text: &str, settings: Settings) -> MethodParams {
     })
 }
 
-/// Unbiased, and the interval holds the truth in 19 cases of 20: over 600 permutations, of a pair
-/// whose measures are known.
+/// For a pair with known measures, under 600 permutations, the estimates are unbiased and the
+/// interval contains the true value in 19 cases of 20.
 #[test]
 #[allow(clippy::many_single_char_names)] // the paper's
 fn estimates_are_unbiased_and_intervals_hold() {
@@ -220,7 +220,10 @@ fn estimates_are_unbiased_and_intervals_hold() {
     });
     let truth = score(&full, &sign(&full, &a), &sign(&full, &b));
     let exact = |judged: Judged| judged.value().expect("judged");
-    let (r, c) = (exact(truth.score), exact(truth.a_in_b.expect("told")));
+    let (r, c) = (
+        exact(truth.score),
+        exact(truth.a_in_b.expect("an estimate")),
+    );
     let samples = [
         Settings::default(),
         Settings {
@@ -233,7 +236,7 @@ fn estimates_are_unbiased_and_intervals_hold() {
         },
     ];
     for settings in samples {
-        let (mut sum, mut held, mut inside, mut contained) = (0.0, 0, 0.0, 0);
+        let (mut sum, mut inside, mut inside, mut contained) = (0.0, 0, 0.0, 0);
         let rounds = 600;
         for round in 0..rounds {
             let params = seeded(&round.to_string(), settings.clone());
@@ -241,18 +244,19 @@ fn estimates_are_unbiased_and_intervals_hold() {
                 panic!("another method");
             };
             let (a, b) = (sign(&params, &a), sign(&params, &b));
-            let told = estimates(shingles.sample, &a, &b, &[]).expect("told");
-            sum += exact(told.resemblance.value);
-            held += u32::from((told.resemblance.low..=told.resemblance.high).contains(&r));
-            if let Some(in_b) = told.a_in_b {
+            let estimated = estimates(shingles.sample, &a, &b, &[]).expect("an estimate");
+            sum += exact(estimated.resemblance.value);
+            inside +=
+                u32::from((estimated.resemblance.low..=estimated.resemblance.high).contains(&r));
+            if let Some(in_b) = estimated.a_in_b {
                 inside += exact(in_b.value);
                 contained += u32::from((in_b.low..=in_b.high).contains(&c));
             }
         }
         let n = f64::from(rounds);
-        // Samples of some 60: a standard error of 0.0026 and less.
+        // Samples of some 60 have a standard error of 0.0026 at most.
         assert!((sum / n - r).abs() < 0.01, "{settings:?}: {} {r}", sum / n);
-        assert!(f64::from(held) / n > 0.93, "{settings:?}: {held}");
+        assert!(f64::from(inside) / n > 0.93, "{settings:?}: {inside}");
         if settings.n.is_none() {
             assert!(
                 (inside / n - c).abs() < 0.012,
@@ -313,8 +317,8 @@ fn containment_is_told_by_a_modulus_alone() {
     assert_eq!(refused, Err(Refused::OfSuper { method }));
 }
 
-/// One common super shingle and the score is the sketches' resemblance; none, and it is 0; a part
-/// is not seen.
+/// With a common super shingle the score is the resemblance of the sketches, without one it is 0. A
+/// part of a text is not detected.
 #[test]
 fn super_shingles_see_edits_and_no_parts() {
     let params = MethodParams::paper(Method::SuperShingle);
@@ -322,13 +326,13 @@ fn super_shingles_see_edits_and_no_parts() {
     let edited = [&text[..9000], b" another sentence here ", &text[9000..]].concat();
     let of = |a: &[u8], b: &[u8]| score(&params, &sign(&params, a), &sign(&params, b));
     let near = of(&text, &edited);
-    assert!(near.score == near.resemblance.expect("told"));
+    assert!(near.score == near.resemblance.expect("an estimate"));
     assert!(near.score.value().is_some_and(|score| score > 0.9));
     let part = of(&text, &text[..text.len() / 20]);
     assert_eq!(part.score, Judged::Value(0.0), "{part:?}");
     assert!(part.a_in_b.is_err());
     assert_eq!(of(&text, &prose(10_000, 12)).score, Judged::Value(0.0));
-    // Three shingles are no super shingle of four.
+    // Three shingles make no super shingle of four.
     assert_eq!(of(&text, b"short").score, Judged::TooSmall);
 }
 
@@ -344,7 +348,7 @@ fn a_shingle_is_found_in_its_words() {
     assert_eq!(found, [(all[1], "two three four".to_owned())]);
 }
 
-/// The limit of a text: memory is that of the sample, and what comes often is kept once.
+/// Memory is bounded by the sample, and a repeated shingle is kept once.
 #[test]
 fn repeats_count_for_the_size_alone() {
     let params = params(Settings {

@@ -5,7 +5,7 @@ use crate::testing::{contents, noise, prose};
 use crate::{Method, MethodParams, Settings};
 use crate::{score, sign};
 
-/// F of one window as the paper prints it, in integers that nothing overflows.
+/// The F of one window as the paper prints it, in integers that do not overflow.
 fn by_powers(window: &[u8], params: &SifParams) -> u64 {
     let modulus = 1u128 << params.bits;
     let power = |exponent: usize| {
@@ -21,7 +21,7 @@ fn by_powers(window: &[u8], params: &SifParams) -> u64 {
     (sum % modulus) as u64
 }
 
-/// All fingerprints by the paper's words.
+/// All fingerprints, by the paper's words.
 fn by_the_paper(bytes: &[u8], params: &SifParams) -> Vec<u64> {
     let (mut kept, mut at, width) = (Vec::new(), 0, params.window as usize);
     while at + width <= bytes.len() {
@@ -96,7 +96,7 @@ fn p_7_modulo_8_keeps_50_blanks_and_3_and_7_keep_50_at_signs() {
     let kept = |p, byte: u8| scanned(&[byte; 50], &with(p), 50).len();
     assert_eq!([P_1, P_3, P_5, P_7].map(|p| kept(p, b' ')), [0, 0, 0, 1]);
     assert_eq!([P_1, P_3, P_5, P_7].map(|p| kept(p, b'@')), [0, 1, 0, 1]);
-    // What else comes in runs.
+    // Other bytes that occur in runs.
     assert_eq!(
         kept(P_5, b'_') + kept(P_5, b'-') + kept(P_5, b'=') + kept(P_5, b'*'),
         0
@@ -119,7 +119,7 @@ fn nul_and_0x80_would_be_kept_with_every_p_and_are_passed_over() {
             assert_eq!(selected, [0, 0x80]);
         }
     }
-    // Not those that have anything else in them.
+    // Windows with other bytes in them are not padding.
     let mut almost = vec![0; 49];
     almost.push(1);
     let params = SifParams {
@@ -136,7 +136,7 @@ fn seventy_underlines_give_one_fingerprint_at_most() {
         [49, 50, 70, 99, 100, 1000].map(underlines),
         [0, 1, 1, 1, 2, 20]
     );
-    // Not one for each of the 21 windows, all of which would be kept.
+    // There is not one for each of the 21 windows, all of which would be kept.
     assert_eq!(by_powers(&[b'_'; 50], &with(P_255_OF_256)) % 256, 0);
 }
 
@@ -174,7 +174,14 @@ fn two_versions_in_one_file_are_more_than_all_of_the_query() {
     let scores = score(&params, &sign(&params, &query), &sign(&params, &folder));
     let figure = scores.score.value().expect("large enough");
     assert!((1.5..1.7).contains(&figure), "{figure}");
-    assert!(scores.a_in_b.expect("told").value().expect("large enough") <= 1.0);
+    assert!(
+        scores
+            .a_in_b
+            .expect("a measure")
+            .value()
+            .expect("large enough")
+            <= 1.0
+    );
     let back = score(&params, &sign(&params, &folder), &sign(&params, &query));
     assert!(back.score.value().expect("large enough") < 0.6);
 }
@@ -190,14 +197,14 @@ fn density_by_size_bounds_a_signature_and_misses_small_files_inside() {
     let large = prose(300_000, 8);
     let signature = sign(&thin, &large);
     assert!((20..=64).contains(&signature.len()), "{}", signature.len());
-    // As coarse as the large one, the small one has nothing left.
+    // At the level of the large file, the small one has no fingerprint left.
     let small = &large[1_000_000..1_003_000];
     let figure = |params: &MethodParams, a: &[u8], b: &[u8]| {
         score(params, &sign(params, a), &sign(params, b)).score
     };
     assert!(figure(&dense, small, &large).value().expect("enough") > 0.8);
     assert_eq!(figure(&thin, small, &large), Judged::TooSmall);
-    // Large ones are compared as before.
+    // Large files are compared as before.
     let half = figure(&thin, &large[..large.len() / 2], &large)
         .value()
         .expect("enough");

@@ -79,13 +79,13 @@ fn words_that_change_places_make_no_difference_within_a_chunk() {
     );
     assert_eq!(sign(&params, a), sign(&params, b));
     assert!(sign(&params, b"one two three four").is_empty());
-    // A set: a repeat counts once.
+    // It is a set, so a repeat counts once.
     let repeated = "one two three four five ".repeat(9);
     assert_eq!(sign(&params, repeated.as_bytes()).occurrences(), 1);
 }
 
-/// The document in the larger one: 100 %; the reverse from the common count and the other's total
-/// (section 2.1).
+/// A document in a larger one has 100 %; the reverse similarity follows from the common count and
+/// the total of the larger one (section 2.1).
 #[test]
 fn similarity_is_of_the_first_document_and_the_reverse_follows() {
     let (params, _) = of_bits(28);
@@ -101,10 +101,10 @@ fn similarity_is_of_the_first_document_and_the_reverse_follows() {
     assert_eq!(score(&params, &b, &a).score, Judged::Value(100.0 / 396.0));
 }
 
-/// The hashed *set* of A, which the paper keeps, is no upper estimate; A's real chunks are.
+/// The hashed *set* of A, which the paper keeps, gives no upper estimate; A's real chunks do.
 #[test]
 fn the_hashed_set_can_be_below_exact() {
-    // Hashes by their first two decimal digits, so to speak: x and y meet.
+    // Only the upper bits of the hashes count, so x and y have the same value.
     let (a, b) = ([0x0100u64, 0x01ff, 0x0200], [0x0100u64, 0x01ff]);
     let exact = overlap_of_sorted(&a, &b)
         .a_in_b()
@@ -169,7 +169,7 @@ fn params_ids_are_read_back() {
     assert!(MethodParams::parse("sorted5.words-5.bits-24.hash-sha1.v1", None).is_err());
 }
 
-/// Naive: words by splitting, chunks as sorted vectors of words.
+/// A naive reference: words by splitting, chunks as sorted vectors of words.
 fn naive(text: &str, words: usize) -> BTreeSet<Vec<&str>> {
     let all: Vec<&str> = text.split(' ').filter(|word| !word.is_empty()).collect();
     all.windows(words)
@@ -195,7 +195,8 @@ proptest! {
         let expected: BTreeSet<Vec<u8>> =
             expected.into_iter().map(|words| words.join(" ").into_bytes()).collect();
         prop_assert_eq!(found, expected);
-        // Pieces, one text after another, every hash: the same number of distinct chunks, always.
+        // In pieces, one text after another, with every hash, the number of distinct chunks is the
+        // same.
         for hash in ChunkHashing::ALL {
             let settings = Settings { words: Some(words), hash: Some(hash), ..Settings::default() };
             let params = MethodParams::new(Method::Sorted5, &settings).expect("right");

@@ -51,7 +51,7 @@ pub enum ArraysError {
         verb: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
     /// A file cannot be mapped.

@@ -64,8 +64,8 @@ fn figures(signature: &MethodSignature) -> Vec<(u64, u64)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Merged batch by batch, with some leaving: the very bytes of arrays built from nothing, and
-    /// the pairs of each two signatures by themselves.
+    /// Merging batches, with some documents leaving, makes the same bytes as building from nothing,
+    /// and finds the pairs that comparing all signatures finds.
     #[test]
     fn merging_is_building_from_nothing(
         batches in prop::collection::vec(documents(), 1..4),
@@ -107,8 +107,8 @@ proptest! {
         }
     }
 
-    /// What is read off the arrays is what was put into them, whichever documents and places are
-    /// asked for.
+    /// The values that are read off the arrays are those that were put into them, whichever
+    /// documents and places are asked for.
     #[test]
     fn the_values_of_documents_are_read_off_the_arrays(
         documents in documents(),
@@ -134,7 +134,7 @@ proptest! {
             let same = given.values(at).eq(read.values(at));
             prop_assert!(same, "{}", at);
         }
-        // So many values at a time as there is room for, in as many ranges as there are processes.
+        // Blocks of at most `most` values, in as many ranges as there are processes.
         let expected = pairs(&set, &given, 0.1).expect("pairs");
         prop_assert_eq!(&pairs_among(&set, &numbers, 0.1, 2).expect("pairs"), &expected);
         let mut found = Vec::new();
@@ -161,8 +161,7 @@ fn damaged_and_missing_parts_are_made_anew() {
     assert_eq!(state(), Some(whole.clone()));
     let part = || folder.open().expect("the state").paths()[0].clone();
 
-    // A hole in the arrays themselves is noticed when they are merged: everything that is at hand
-    // is made anew.
+    // A hole in the arrays themselves is noticed when they are merged, and they are made anew.
     let at = part();
     let mut damaged = whole[0].clone();
     let last = damaged.len() - 1;
@@ -187,7 +186,7 @@ fn damaged_and_missing_parts_are_made_anew() {
     .expect("written");
     assert!(folder.open().is_none());
     assert_eq!(bytes(&merge(&folder, &documents, &|_| true)), whole);
-    // Nothing is left but the lock, the list and the part.
+    // Only the lock, the list and the part are left.
     assert_eq!(fs::read_dir(inner).expect("listed").count(), 3);
 }
 

@@ -522,14 +522,14 @@ pub(super) fn results_header(
     Ok(first)
 }
 
-fn other(folder: &Path, kept: &str, asked: &str) -> PhaseError {
+fn other(folder: &Path, found: &str, asked: &str) -> PhaseError {
     let path = folder.to_owned();
-    if shingle::Seed::alone_differs(kept, asked) {
+    if shingle::Seed::alone_differs(found, asked) {
         PhaseError::OtherSeed { path }
     } else {
         PhaseError::OtherParams {
             path,
-            kept: kept.to_owned(),
+            kept: found.to_owned(),
             asked: asked.to_owned(),
         }
     }

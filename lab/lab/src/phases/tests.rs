@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::error::PhaseError;
 
-/// A document by its shingles; two of equal name have equal bytes.
+/// The shingles of a document, and its name: two documents with equal names have equal bytes.
 type Made = (BTreeSet<u64>, u8);
 
 fn plan(params: MethodParams, common: Option<u32>) -> ClusterPlan {
@@ -50,7 +50,7 @@ fn signature(params: &MethodParams, set: &BTreeSet<u64>) -> MethodSignature {
 }
 
 fn document(params: &MethodParams, made: &Made) -> SketchedDocument {
-    // The same shingles in other bytes are another content.
+    // The same shingles under another name are another content.
     let name: Vec<u8> = made.0.iter().flat_map(|x| x.to_le_bytes()).collect();
     SketchedDocument {
         content: digest(&[&name[..], &[made.1]].concat()),
@@ -61,9 +61,9 @@ fn document(params: &MethodParams, made: &Made) -> SketchedDocument {
 }
 
 /// Puts documents through all phases, in batches of these sizes.
-fn kept(folder: &Path, plan: &ClusterPlan, made: &[Made], sizes: &[usize]) -> PhaseResults {
+fn settled(folder: &Path, plan: &ClusterPlan, made: &[Made], sizes: &[usize]) -> PhaseResults {
     let mut rest = made;
-    let mut kept = None;
+    let mut results = None;
     for &size in sizes.iter().chain([&usize::MAX]) {
         let (now, later) = rest.split_at(size.min(rest.len()));
         rest = later;
@@ -71,12 +71,12 @@ fn kept(folder: &Path, plan: &ClusterPlan, made: &[Made], sizes: &[usize]) -> Ph
         for made in now {
             batch.add(&document(&plan.params, made)).expect("added");
         }
-        kept = Some(batch.settle().expect("settled").0);
+        results = Some(batch.settle().expect("settled").0);
     }
-    kept.expect("a batch")
+    results.expect("a batch")
 }
 
-fn clusters(kept: &PhaseResults, policy: &Policy) -> (Clusters, BTreeMap<(u32, u32), u64>) {
+fn clusters(results: &PhaseResults, policy: &Policy) -> (Clusters, BTreeMap<(u32, u32), u64>) {
     let mut links = BTreeMap::new();
     let mut link = |link: ClusterLink| {
         assert!(
@@ -85,16 +85,16 @@ fn clusters(kept: &PhaseResults, policy: &Policy) -> (Clusters, BTreeMap<(u32, u
                 .is_none()
         );
     };
-    let clusters = kept.cluster(policy, &mut link).expect("clusters");
+    let clusters = results.cluster(policy, &mut link).expect("clusters");
     (clusters, links)
 }
 
 fn fresh(plan: &ClusterPlan, made: &[Made], policy: &Policy) -> Clusters {
     let folder = tempfile::tempdir().expect("a folder");
-    clusters(&kept(folder.path(), plan, made, &[]), policy).0
+    clusters(&settled(folder.path(), plan, made, &[]), policy).0
 }
 
-/// By every pair: the definition.
+/// The clusters by comparing every pair, which is the definition.
 fn naive(plan: &ClusterPlan, made: &[Made], policy: &Policy) -> Clusters {
     let params = &plan.params;
     let signed: Vec<MethodSignature> = made.iter().map(|one| signature(params, &one.0)).collect();
@@ -105,7 +105,7 @@ fn naive(plan: &ClusterPlan, made: &[Made], policy: &Policy) -> Clusters {
             _ => values.to_vec(),
         }
     };
-    // Documents of one sketch run once.
+    // Documents with equal sketches run once.
     let running: BTreeSet<Vec<u8>> = signed.iter().map(MethodSignature::encode).collect();
     let mut lists: BTreeMap<u64, usize> = BTreeMap::new();
     for encoded in &running {
@@ -207,8 +207,8 @@ fn schemes() -> impl Strategy<Value = MethodParams> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// The four phases find what every pair compared would find, whatever is ignored and whatever
-    /// the policy.
+    /// The four phases find what comparing every pair finds, whatever is ignored and whatever the
+    /// policy is.
     #[test]
     fn phases_are_every_pair_compared(
         made in collections(),
@@ -220,8 +220,8 @@ proptest! {
         prop_assert_eq!(fresh(&plan, &made, &policy), naive(&plan, &made, &policy));
     }
 
-    /// One of each sketch runs and the others are put back: with the cut-off disabled as if all had
-    /// run.
+    /// Without a limit for common shingles, running one document of each sketch makes the clusters
+    /// of running all.
     #[test]
     fn elimination_changes_nothing_without_a_cut_off(
         made in collections(),
@@ -232,12 +232,13 @@ proptest! {
     ) {
         let with = plan(params, None);
         let without = ClusterPlan { eliminate: false, ..with.clone() };
-        // What is equal byte for byte is together however few its shingles are.
+        // Documents with equal bytes are in one cluster, however few shingles they have.
         let made: Vec<Made> = made.into_iter().filter(|one| !one.0.is_empty()).collect();
         prop_assert_eq!(fresh(&with, &made, &policy), fresh(&without, &made, &policy));
     }
 
-    /// Batches are as one: the same clusters, links and counts, whatever becomes common on the way.
+    /// Several batches make the clusters, links and counts of one batch, whatever becomes common on
+    /// the way.
     #[test]
     fn batches_are_as_one(
         made in collections(),
@@ -248,8 +249,8 @@ proptest! {
     ) {
         let plan = plan(params, common);
         let folders = [0, 1].map(|_| tempfile::tempdir().expect("a folder"));
-        let at_once = kept(folders[0].path(), &plan, &made, &[]);
-        let in_batches = kept(folders[1].path(), &plan, &made, &sizes);
+        let at_once = settled(folders[0].path(), &plan, &made, &[]);
+        let in_batches = settled(folders[1].path(), &plan, &made, &sizes);
         prop_assert_eq!(clusters(&at_once, &policy), clusters(&in_batches, &policy));
         for name in ["documents", "sketches", "shingles", "pairs", "ignored"] {
             let read = |folder: &TempDir| std::fs::read(folder.path().join(name)).expect("read");
@@ -258,7 +259,7 @@ proptest! {
         }
     }
 
-    /// The order in which documents come makes other numbers and the same clusters.
+    /// Another order of the documents makes other numbers, but the same clusters.
     #[test]
     fn the_order_means_nothing(
         made in collections(),
@@ -290,12 +291,12 @@ proptest! {
         let found = fresh(&plan, &made, &few);
         prop_assert_eq!(&found, &fresh(&plan, &made, &every));
         let folder = tempfile::tempdir().expect("a folder");
-        let by_one = kept(folder.path(), &plan, &made, &[]).cluster_by_one();
+        let by_one = settled(folder.path(), &plan, &made, &[]).cluster_by_one();
         prop_assert_eq!(found, by_one.expect("clusters"));
     }
 }
 
-/// Thousands of documents in as little memory as there is: many runs, several rounds of merging.
+/// Thousands of documents with little memory, which takes many runs and several rounds of merging.
 #[test]
 fn little_memory_is_enough() {
     let made: Vec<Made> = (0..3000u64)
@@ -328,7 +329,7 @@ fn other_parameters_and_other_seeds_are_refused() {
         plan(by_shingles(settings), Some(9))
     };
     let made = vec![((0..30).collect(), 0)];
-    kept(folder.path(), &seeded("one"), &made, &[]);
+    settled(folder.path(), &seeded("one"), &made, &[]);
     let refused = |plan: &ClusterPlan| {
         ClusterBatch::begin(folder.path(), plan)
             .expect_err("refused")
@@ -336,24 +337,27 @@ fn other_parameters_and_other_seeds_are_refused() {
     };
     assert!(refused(&seeded("two")).contains("another seed"));
     let other = plan(all_shingles(), Some(9));
-    let said = refused(&other);
+    let message = refused(&other);
     assert!(
-        said.contains("keeps clusters of shingle.words-10.rate-25.seed-"),
-        "{said}"
+        message.contains("keeps clusters of shingle.words-10.rate-25.seed-"),
+        "{message}"
     );
-    // What is kept is still there.
-    assert_eq!(kept(folder.path(), &seeded("one"), &[], &[]).documents(), 1);
+    // The old results are still there.
+    assert_eq!(
+        settled(folder.path(), &seeded("one"), &[], &[]).documents(),
+        1
+    );
 }
 
-/// A file of another generation is as if nothing were kept; one that is damaged is reported.
+/// Files of different generations count as no results; a damaged file is reported.
 #[test]
 fn what_does_not_fit_is_not_used() {
     let folder = tempfile::tempdir().expect("a folder");
     let plan = plan(all_shingles(), None);
     let made: Vec<Made> = (0..40u64).map(|at| ((at..at + 30).collect(), 0)).collect();
-    kept(folder.path(), &plan, &made[..20], &[]);
+    settled(folder.path(), &plan, &made[..20], &[]);
     let old = std::fs::read(folder.path().join("pairs")).expect("read");
-    kept(folder.path(), &plan, &made[20..], &[]);
+    settled(folder.path(), &plan, &made[20..], &[]);
     let pairs = folder.path().join("pairs");
     let new = std::fs::read(&pairs).expect("read");
     std::fs::write(&pairs, &old).expect("written");
@@ -366,8 +370,8 @@ fn what_does_not_fit_is_not_used() {
         bytes[at] ^= 1;
         std::fs::write(&pairs, &bytes).expect("written");
         let begun = ClusterBatch::begin(folder.path(), &plan).and_then(|batch| {
-            let (kept, _) = batch.settle()?;
-            kept.cluster(&Policy::PAPER, &mut |_| ())
+            let (results, _) = batch.settle()?;
+            results.cluster(&Policy::PAPER, &mut |_| ())
         });
         assert!(
             matches!(

@@ -1,11 +1,13 @@
-//! Methods in find, pairs, groups and dump.
+//! Methods in find, pairs and dump.
 
 use crate::environment;
+use resemble_methods::Method;
 use resemble_testutil::prose::paragraphs;
 use resemble_testutil::{Environment, finish};
 
-/// Versions, a part, two versions in one file, a stranger, something too small.
-fn collection() -> Environment {
+/// Versions of a text, a part of it, two versions in one file, a stranger, and a file that is too
+/// small.
+pub(crate) fn collection() -> Environment {
     let env = environment();
     let text = paragraphs(1, 400);
     env.write("docs/report.txt", &text);
@@ -19,24 +21,10 @@ fn collection() -> Environment {
     env
 }
 
-const METHODS: [&str; 11] = [
-    "tttd",
-    "bsw",
-    "bsw-min",
-    "mod",
-    "min",
-    "sketch",
-    "sif",
-    "sif-anchors",
-    "shingle",
-    "super-shingle",
-    "sorted5",
-];
-
 #[test]
 fn every_method_finds_the_copy_and_not_the_stranger() {
     let env = collection();
-    for method in METHODS {
+    for method in Method::ALL.map(Method::name) {
         let args = [
             "find",
             "docs/report.txt",
@@ -106,7 +94,7 @@ fn tsv_has_the_columns_of_the_contract_and_csv_the_score() {
     for line in run(&pairs, "tsv").lines() {
         let fields: Vec<&str> = line.split('\t').collect();
         assert_eq!(fields.len(), 7, "{line}");
-        // The paper's figure, not cut to six decimals, and the measures beside it; no chunks.
+        // The paper's figure with all its decimals, and the other measures; no chunks.
         assert!(
             fields[2].parse::<f64>().unwrap() > 0.0 && fields[6].is_empty(),
             "{line}"
@@ -138,7 +126,7 @@ fn what_a_method_cannot_tell_is_null_or_refused() {
                 "{row}"
             );
         }
-        // Before any file is looked at: there is none.
+        // It is refused before any file is looked at: there is no such file.
         let refused = env.run([
             "pairs",
             "no/such/dir",
@@ -206,7 +194,7 @@ fn the_threshold_is_the_papers_unless_another_is_asked_for() {
 #[test]
 fn parameters_are_refused_with_the_reason() {
     let env = collection();
-    for (args, said) in [
+    for (args, message) in [
         (&["pairs", "docs", "--method", "nonsense"][..], "nonsense"),
         (&["pairs", "docs", "--window", "20"], "--method"),
         (
@@ -302,124 +290,7 @@ fn parameters_are_refused_with_the_reason() {
     ] {
         let answer = env.run(args);
         assert_eq!((answer.code, answer.out.len()), (2, 0), "{args:?}");
-        assert!(answer.err.contains(said), "{args:?}: {}", answer.err);
-    }
-}
-
-#[test]
-fn groups_are_printed_as_in_figure_3() {
-    let env = collection();
-    let text = env.run(["groups", "docs", "--method", "sif"]).text();
-    let mut lines = text.lines();
-    assert_eq!(
-        lines.next(),
-        Some("The following groups of files are similar. Minimum similarity = 25%")
-    );
-    assert_eq!(lines.next(), Some(""));
-    let size = std::fs::metadata(env.path("docs/copy.txt")).unwrap().len();
-    assert_eq!(
-        lines.next(),
-        Some(format!("R100 docs/copy.txt {size}").as_str())
-    );
-    assert!(lines.next().unwrap().starts_with(" 100 docs/"), "{text}");
-    assert!(!text.contains("stranger"), "{text}");
-}
-
-#[test]
-fn rules_part_groups_without_another_look() {
-    let env = collection();
-    let groups = |rules: &[&str]| {
-        let mut args = vec![
-            "groups", "docs", "--method", "sif", "--min", "20%", "--format", "json",
-        ];
-        args.extend(rules);
-        env.run(args).json()["groups"].clone()
-    };
-    let all = groups(&[]).to_string();
-    assert!(all.contains("part.txt") && all.contains("twice.txt"));
-    for rules in [
-        &["--size-ratio", "90%"][..],
-        &["--where", "b.size < 1.1 * a.size and a.size < 1.1 * b.size"],
-        &[
-            "--where",
-            "not (path ~ \"*part*\" or path ~ \"*twice*\") and a.name != \"part.txt\" and b.name \
-             != \"part.txt\" and a.name != \"twice.txt\" and b.name != \"twice.txt\"",
-        ],
-        &["--filter-cmd", "grep -v -e part -e twice"],
-    ] {
-        let some = groups(rules).to_string();
-        assert!(
-            !some.contains("part.txt") && !some.contains("twice.txt"),
-            "{rules:?} {some}"
-        );
-        assert!(
-            some.contains("copy.txt") && some.contains("edited.txt"),
-            "{rules:?} {some}"
-        );
-    }
-    let none = env.run([
-        "groups",
-        "docs",
-        "--method",
-        "sif",
-        "--filter-cmd",
-        "cat > /dev/null",
-    ]);
-    assert_eq!((none.code, none.text()), (1, String::new()));
-    let bad = env.run([
-        "groups",
-        "docs",
-        "--method",
-        "sif",
-        "--filter-cmd",
-        "exit 3",
-    ]);
-    assert_eq!(bad.code, 2);
-    let liar = env.run([
-        "groups",
-        "docs",
-        "--method",
-        "sif",
-        "--filter-cmd",
-        "echo nonsense",
-    ]);
-    assert!(
-        liar.code == 2 && liar.err.contains("nonsense"),
-        "{}",
-        liar.err
-    );
-}
-
-#[test]
-fn interesting_sets_and_clusters() {
-    let env = collection();
-    let sets = env
-        .run([
-            "groups",
-            "docs",
-            "--method",
-            "sif",
-            "--interesting",
-            "5",
-            "--format",
-            "json",
-        ])
-        .json();
-    let sets = sets["groups"].as_array().unwrap().clone();
-    assert!(!sets.is_empty() && sets.iter().all(|set| set["common"].as_u64() >= Some(5)));
-    for method in ["min", "tttd", "sketch", "mod", "shingle", "super-shingle"] {
-        let clusters = env
-            .run(["groups", "docs", "--method", method, "--format", "json"])
-            .json();
-        let clusters = clusters["groups"].as_array().unwrap().clone();
-        assert!(
-            clusters[0].to_string().contains("edited.txt"),
-            "{method} {clusters:?}"
-        );
-        assert!(
-            !clusters[0].to_string().contains("stranger.txt"),
-            "{method} {clusters:?}"
-        );
+        assert!(answer.err.contains(message), "{args:?}: {}", answer.err);
     }
 }
 
@@ -437,7 +308,7 @@ fn sets_of_other_programs() {
         set(9000, 9900)
     );
     env.write("sets.tsv", lines);
-    for method in METHODS {
+    for method in Method::ALL.map(Method::name) {
         let answer = env.run([
             "pairs",
             "--features",
@@ -455,7 +326,7 @@ fn sets_of_other_programs() {
         };
         let fields: Vec<&str> = row.split('\t').collect();
         assert_eq!(fields[..2], ["a", "b"]);
-        // 3000 of 5000; of sif and of chunks 3000 of 4000.
+        // 3000 of 5000; for sif and for chunks 3000 of 4000.
         let score: f64 = fields[2].parse().unwrap();
         let expected = if matches!(method, "tttd" | "bsw" | "sif" | "sif-anchors") {
             0.75
@@ -487,7 +358,7 @@ fn a_second_question_reads_no_file() {
             .count(),
         8
     );
-    // Standard input is compared as a file is.
+    // Standard input is compared like a file.
     let text = std::fs::read(env.path("docs/report.txt")).unwrap();
     let mut child = env.command([
         "find", "-", "--in", "docs", "--method", "sif", "--format", "tsv",
@@ -506,7 +377,7 @@ fn a_second_question_reads_no_file() {
     assert_eq!(by_stdin.lines().count(), by_name.text().lines().count() + 1);
 }
 
-/// Lists of words, through files and whoever answers.
+/// Lists of words come from files and decide which words count.
 #[test]
 fn words_of_a_dictionary_and_basic_forms() {
     let env = environment();
@@ -563,7 +434,7 @@ fn words_of_a_dictionary_and_basic_forms() {
     );
 }
 
-/// `--shards` without a cache: arrays in a folder that goes with the answer.
+/// `--shards` works without a cache, with arrays in a temporary folder.
 #[test]
 fn shards_work_without_a_cache() {
     let env = environment();
@@ -609,7 +480,7 @@ fn shards_work_without_a_cache() {
             assert_eq!((ran.code, ran.text()), (0, alone.text()), "{ran:?}");
         }
         assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
-        // Without any folder there is nothing that processes could share.
+        // Without a folder, processes have nothing to share.
         let ran = ask(question, &["--no-cache", "--shards", "3"], &without);
         assert_eq!((ran.code, ran.text().as_str()), (2, ""));
         assert!(ran.err.contains("/nonexistent"), "{ran:?}");

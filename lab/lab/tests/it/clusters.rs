@@ -105,7 +105,7 @@ fn a_work_folder_is_kept_and_belongs_to_one_seed() {
         refused.err
     );
     assert!(!refused.err.contains("another another"), "{}", refused.err);
-    // A secret that no command line shows.
+    // The secret from a file, which no command line shows.
     let of_file = || {
         let question = ["groups", "docs", "--method", "shingle", "--work", "work"];
         env.run(question.iter().chain(&["--seed-file", "secret"]))
@@ -116,7 +116,7 @@ fn a_work_folder_is_kept_and_belongs_to_one_seed() {
     let refused = of_file();
     assert_eq!(refused.code, 2);
     assert!(refused.err.contains("secret: it is empty"), "{refused:?}");
-    // Little memory, the same answer.
+    // With little memory the answer is the same.
     let little = [
         "groups", "docs", "--method", "shingle", "--memory", "1M", "--seed", "one",
     ];
@@ -146,7 +146,8 @@ fn common_shingles_are_listed() {
     assert_eq!(ignored[0]["documents"], 12);
 }
 
-/// Any text, indexed or not; the row tells how far it can be trusted.
+/// Any text can be looked up, whether it is indexed or not, and the row has the interval of the
+/// estimate.
 #[test]
 fn a_text_from_outside_is_looked_up() {
     let env = collection();
@@ -171,7 +172,7 @@ fn a_text_from_outside_is_looked_up() {
 #[test]
 fn what_cannot_be_told_or_is_of_others_is_refused_in_a_line() {
     let env = collection();
-    for (args, said) in [
+    for (args, message) in [
         (
             &[
                 "groups",
@@ -234,7 +235,7 @@ fn what_cannot_be_told_or_is_of_others_is_refused_in_a_line() {
     ] {
         let ran = env.run(args.iter().copied());
         assert_eq!(ran.code, 2, "{args:?}");
-        assert!(ran.err.contains(said), "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(message), "{args:?}: {}", ran.err);
     }
     assert!(!env.path("w").exists());
 }

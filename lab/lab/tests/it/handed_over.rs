@@ -1,4 +1,4 @@
-//! `resemble lab`: the same program by another name.
+//! `resemble lab` starts the laboratory and hands over its arguments.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,9 +8,9 @@ use crate::environment;
 use resemble_testutil::prose::paragraphs;
 use resemble_testutil::{Environment, Ran, finish};
 
-/// The command of the same build. A test of one package is not told where another package's
-/// programs are, so this builds it (nothing to do when it is up to date) and looks beside the
-/// laboratory.
+/// The command of the same build. A test does not know where the programs of another package are,
+/// so this builds the command (which takes no time if it is up to date) and expects it in the
+/// folder of the laboratory's program.
 fn resemble() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -49,7 +49,7 @@ fn texts() -> Environment {
     env
 }
 
-/// Asks both, with nothing on standard input.
+/// Asks both programs, with nothing on standard input.
 fn both(env: &Environment, before: &[&str], args: &[&str]) -> [Ran; 2] {
     let here = env.run(before.iter().chain(args));
     let mut command = env.command([""; 0]);
@@ -85,7 +85,7 @@ fn every_question_has_the_same_answer_through_the_command() {
             0,
         ),
         (&[], &["dump", "--method", "min", "docs"], 0),
-        // Nothing found, a method that cannot tell, wrong usage, no usage.
+        // Nothing is found, the method does not have the measure, wrong usage, help.
         (
             &[],
             &[
@@ -133,7 +133,7 @@ fn a_catalogue_has_no_bytes_for_a_method() {
     export.current_dir(env.path(""));
     assert_eq!(finish(&mut export, b"").code, 0);
     let refused = env.run(["pairs", "docs.cat", "docs", "--method", "sif"]);
-    let said =
+    let message =
         "resemble: a method reads the files themselves; only a catalogue has those of docs.cat:\n";
-    refused.is(2, "", said);
+    refused.is(2, "", message);
 }

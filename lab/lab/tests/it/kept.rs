@@ -1,7 +1,8 @@
-//! The same question has the same bytes for an answer: asked first, asked again, and without a
-//! cache.
+//! The answer to a question has the same bytes when it is asked first, when it is asked again, and
+//! without a cache.
 
 use crate::environment;
+use resemble_methods::Method;
 use resemble_testutil::Environment;
 use resemble_testutil::prose::paragraphs;
 
@@ -25,25 +26,13 @@ fn collection() -> Environment {
     env
 }
 
-/// Methods: whether signatures were kept, and whether anything is.
+/// With cached signatures, with new ones, and without a cache.
 #[test]
 fn methods_have_the_same_bytes_whoever_kept_what() {
     let env = collection();
     let file = "tree/family 2/v1.txt";
     let mut questions: Vec<Vec<&str>> = Vec::new();
-    for method in [
-        "tttd",
-        "bsw",
-        "bsw-min",
-        "mod",
-        "min",
-        "sketch",
-        "sif",
-        "sif-anchors",
-        "shingle",
-        "super-shingle",
-        "sorted5",
-    ] {
+    for method in Method::ALL.map(Method::name) {
         questions.push(vec!["find", file, "--method", method, "--in", "tree"]);
         questions.push(vec!["pairs", "tree", "--method", method, "--min", "10%"]);
     }
@@ -81,7 +70,8 @@ fn methods_have_the_same_bytes_whoever_kept_what() {
     same_bytes(&env, &rest, &["text", "json", "jsonl"]);
 }
 
-/// Asked first, asked again, and without the cache: the same bytes and exit code.
+/// Asks each question first, again, and without the cache, and expects the same bytes and exit
+/// code.
 fn same_bytes(env: &Environment, questions: &[Vec<&str>], formats: &[&str]) {
     for question in questions {
         for format in formats {
@@ -101,7 +91,7 @@ fn same_bytes(env: &Environment, questions: &[Vec<&str>], formats: &[&str]) {
     }
 }
 
-/// What methods keep is no business of the command's cache, nor of the daemon's state.
+/// Signatures are neither in the cache of the command nor in the state of the daemon.
 #[test]
 fn the_laboratory_has_a_cache_of_its_own() {
     let env = collection();

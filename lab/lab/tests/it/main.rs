@@ -1,13 +1,14 @@
-//! The laboratory as scripts and people meet it: the built binary, in an environment of its own.
+//! The laboratory as scripts and people use it: the built program, in an environment of its own.
 
 // Clippy knows test functions, not what they call: a stage that cannot be set is a failed test.
 #![allow(clippy::unwrap_used)]
 
-mod asked; // methods: find, pairs, groups, dump
+mod asked; // methods: find, pairs, dump
 mod clusters; // clusters out of core: shingles and super shingles
 mod eval; // the papers' experiments
+mod groups; // methods: groups
 mod handed_over; // `resemble lab`
-mod kept; // the same bytes with a cache and without
+mod kept; // the same answer with a cache and without
 mod manual; // help, man pages, completions, the page of docs/
 mod phases; // clustering out of core, on files
 mod requests; // what is asked about a scene
@@ -15,7 +16,7 @@ mod requests; // what is asked about a scene
 #[path = "../../../../crates/query/tests/it/scene/mod.rs"]
 mod scene; // a tree on disk and the index of it
 mod shards; // the arrays of sorted5 by one process and by several
-mod signatures; // what is kept, what changes, what is left out
+mod signatures; // which signatures are cached, made anew, removed
 mod sorted; // the arrays of sorted5
 
 use resemble_testutil::{Environment, every_file_is_a_module};

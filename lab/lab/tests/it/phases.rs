@@ -1,4 +1,4 @@
-//! Clusters in four phases, on files: what is kept, what is merged, what is made again.
+//! Clusters in four phases, on files: which results stay, are merged, or are made again.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use resemble_methods::{Method, MethodParams, sign};
 use resemble_proto::message::Answer;
 use resemble_query::LARGEST_READ;
 
-/// Words that repeat nothing.
+/// Words that are all different.
 fn words(seed: u64, count: usize) -> Vec<String> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     (0..count)
@@ -51,7 +51,8 @@ fn edited(text: &str, every: usize) -> String {
         .join(" ")
 }
 
-/// Two families, a copy, the same text in other clothes, a part, strangers, what is too small.
+/// Two families of texts, a copy, a text with other markup, a part, strangers, and a text that is
+/// too small.
 fn collection(scene: &Scene) {
     for family in 1..3 {
         let base = text(family, 3000);
@@ -156,7 +157,7 @@ fn families_are_found_and_a_policy_repeats_the_last_phase_alone() {
     let files = kept_files(folder.path());
     let before = numbers_of(&files);
     assert_eq!(files.len(), 2 * 6, "{files:?}");
-    // Not a file is read, and none is written.
+    // No file is read, and none is written.
     for name in ["1", "2", "stranger"] {
         std::fs::rename(scene.path(name), scene.temp.path().join(name)).expect("moved");
     }
@@ -197,7 +198,7 @@ fn what_comes_is_merged_and_what_goes_makes_anew() {
     let late = edited(&text(1, 3000), 90);
     scene.write("late", &late);
     scene.scan();
-    // The old ones cannot be read any more: nobody tries.
+    // The old files cannot be read any more, and need not be.
     for name in ["1", "2", "stranger"] {
         std::fs::rename(scene.path(name), scene.temp.path().join(name)).expect("moved");
     }
@@ -246,11 +247,11 @@ fn damage_costs_time_and_nothing_is_left_where_nothing_is_kept() {
             assert_eq!(again.rows, first.rows, "{}", file.display());
         }
     }
-    let passing = tempfile::tempdir().expect("a folder");
-    let answered = ask(&scene, Method::Shingle, &usual, passing.path(), false);
+    let temporary = tempfile::tempdir().expect("a folder");
+    let answered = ask(&scene, Method::Shingle, &usual, temporary.path(), false);
     assert_eq!(answered.rows, first.rows);
     assert_eq!(
-        std::fs::read_dir(passing.path()).expect("listed").count(),
+        std::fs::read_dir(temporary.path()).expect("listed").count(),
         0
     );
 }
@@ -260,13 +261,13 @@ fn a_named_folder_is_kept_and_not_made_anew_for_others() {
     let mut scene = Scene::new();
     collection(&scene);
     scene.scan();
-    let passing = tempfile::tempdir().expect("a folder");
+    let temporary = tempfile::tempdir().expect("a folder");
     let work = tempfile::tempdir().expect("a folder");
     let asked = MethodClusters {
         work: Some(work.path().join("mine")),
         ..MethodClusters::default()
     };
-    let answered = ask(&scene, Method::Shingle, &asked, passing.path(), false);
+    let answered = ask(&scene, Method::Shingle, &asked, temporary.path(), false);
     assert_eq!(sets(answered), families());
     assert!(work.path().join("mine/pairs").exists());
     let snapshot = scene.index.snapshot().expect("a snapshot");
@@ -310,7 +311,7 @@ fn common_shingles_are_ignored_and_listed_with_their_words() {
                 .rows,
         )
     };
-    // 31 shingles of the header in 91 each: 21 % of both together.
+    // Each text has 91 shingles, and 31 of them are the header's: 21 % of both together.
     let all = ask(0);
     assert!(
         all.common.is_empty() && all.links.len() == 66,
@@ -320,10 +321,10 @@ fn common_shingles_are_ignored_and_listed_with_their_words() {
     let some = ask(11);
     assert!(some.links.is_empty(), "{:?}", some.links);
     assert_eq!((some.common[0].all, some.common[0].documents), (31, 12));
-    let said = some.common[0].text.as_deref().expect("words");
+    let expected = some.common[0].text.as_deref().expect("words");
     assert!(
-        header.contains(said) && said.split(' ').count() == 10,
-        "{said}"
+        header.contains(expected) && expected.split(' ').count() == 10,
+        "{expected}"
     );
     assert_eq!(ask(12).links.len(), 66);
 }
@@ -335,7 +336,7 @@ fn any_text_is_looked_up_on_the_fly() {
     let mut scene = Scene::new();
     collection(&scene);
     scene.scan();
-    // Changed since it was indexed, and outside of the index.
+    // A text that has changed since it was indexed, and one outside of the index.
     let elsewhere = scene.temp.path().join("elsewhere");
     std::fs::write(&elsewhere, edited(&text(2, 3000), 45)).expect("written");
     scene.write("2/base", edited(&text(2, 3000), 50));
@@ -408,8 +409,7 @@ fn what_cannot_be_told_is_refused_before_any_file_is_read() {
     }
 }
 
-/// Phase 4 costs a fraction of the others, whatever the policy; figures of the paper's own table
-/// are made by `eval broder`.
+/// Documents need not come from the index. (`eval broder` makes the figures of the paper's table.)
 #[test]
 fn documents_of_any_source_go_through_the_phases() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -65,8 +65,8 @@ fn lists(files: &[PathBuf]) -> Vec<Vec<u32>> {
     (0..1 << 14).map(list).collect()
 }
 
-/// However many processes make the arrays and search them: the same lists, and the same bytes of
-/// answers.
+/// However many processes make and search the arrays, the lists and the bytes of the answers are
+/// the same.
 #[test]
 fn shards_have_the_same_bytes_as_one_process() {
     let env = environment();
@@ -101,13 +101,14 @@ fn shards_have_the_same_bytes_as_one_process() {
                 assert!(answers[1].lines().count() > 20, "{}", answers[1]);
                 first = Some((lists, answers));
             }
-            Some((one, said)) => {
+            Some((one, expected)) => {
                 assert!(*one == lists, "{shards} processes make other lists");
-                assert_eq!(*said, answers, "{shards} processes");
+                assert_eq!(*expected, answers, "{shards} processes");
             }
         }
     }
-    // A state of seven parts, more documents, other processes: merged as by one.
+    // More documents are merged by another number of processes into a state of seven parts, with
+    // the same result.
     env.write("docs/new", paragraphs(3, 30));
     std::fs::remove_file(env.path("docs/parts/2")).expect("removed");
     let merged = ask("2", &["--format", "json"]);

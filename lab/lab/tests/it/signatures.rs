@@ -1,4 +1,4 @@
-//! Published methods on files: what is kept, what changes, what is left out.
+//! Published methods on files: which signatures are cached, made anew, removed.
 
 use crate::requests::method_request;
 use crate::scene::Scene;
@@ -18,7 +18,7 @@ fn text(seed: u32, len: usize) -> Vec<u8> {
         state ^= state << 13;
         state ^= state >> 17;
         state ^= state << 5;
-        // Words with anchors of sif in them.
+        // These words have anchors of sif in them.
         out.extend_from_slice(format!("{state:08x} with ").as_bytes());
     }
     out.truncate(len);
@@ -84,7 +84,8 @@ fn what_was_signed_once_is_not_read_again() {
         let best = ("a".to_owned(), "b".to_owned());
         assert_eq!(names(&first).first(), Some(&best), "{method}");
         assert_eq!(commits(), before + 1, "{method}");
-        // The files are gone, the index does not know yet: the answer is made of what was kept.
+        // The files are gone, but the index does not know it: the answer is made of cached
+        // signatures.
         for name in ["a", "b", "c"] {
             std::fs::rename(scene.root().join(name), scene.temp.path().join(name)).expect("moved");
         }
@@ -95,7 +96,7 @@ fn what_was_signed_once_is_not_read_again() {
             "{method}"
         );
         assert_eq!(commits(), before + 1, "{method}");
-        // Kept nowhere: each is an error.
+        // No signature is cached, so each file is an error.
         let params = MethodParams::parse("mod.bytes-20.n-7.v1", None).expect("params");
         let other = MethodRequest {
             params,
@@ -146,8 +147,8 @@ fn two_questions_at_a_time_cache_what_both_have_signed() {
     std::fs::rename(scene.root(), scene.temp.path().join("away")).expect("moved");
     let cached = ask(&now, "");
     assert_eq!((cached.rows, cached.errors), (signed.rows, Vec::new()));
-    let kept = now.records("method.kept/").expect("records");
-    assert_eq!(kept.len(), 1, "one block");
+    let stored = now.records("method.kept/").expect("records");
+    assert_eq!(stored.len(), 1, "one block");
 }
 
 #[test]
@@ -157,7 +158,7 @@ fn a_file_that_changed_is_compared_as_it_is_and_not_kept_as_it_was() {
     scene.write("a", &base);
     scene.write("b", text(2, 60_000));
     scene.scan();
-    // Behind the index's back.
+    // The file changes, but the index does not know it.
     scene.write("b", &base[..50_000]);
     let changed = ask(
         &scene,
@@ -189,7 +190,7 @@ fn signatures_go_with_their_contents() {
         all_pairs(),
         SignatureCache::in_index(&scene.index),
     );
-    let kept = |scene: &Scene| {
+    let stored = |scene: &Scene| {
         let snapshot = scene.index.snapshot().expect("a snapshot");
         let records = snapshot.records("method.kept/sif").expect("records");
         records
@@ -197,7 +198,7 @@ fn signatures_go_with_their_contents() {
             .map(|(_, record)| record.len())
             .sum::<usize>()
     };
-    let before = kept(&scene);
+    let before = stored(&scene);
     for number in 0..19 {
         std::fs::remove_file(scene.root().join(format!("f{number}"))).expect("removed");
     }
@@ -209,7 +210,7 @@ fn signatures_go_with_their_contents() {
         all_pairs(),
         SignatureCache::in_index(&scene.index),
     );
-    assert!(kept(&scene) * 5 < before, "{} {before}", kept(&scene));
+    assert!(stored(&scene) * 5 < before, "{} {before}", stored(&scene));
 }
 
 #[test]
@@ -232,9 +233,9 @@ fn only_so_many_parameters_are_kept() {
         .expect("an answer");
     }
     let snapshot = scene.index.snapshot().expect("a snapshot");
-    let kept = snapshot.records("method.kept/").expect("records");
-    assert_eq!(kept.len(), 8);
-    assert!(kept.iter().any(|(name, _)| name.contains("n-39")));
+    let stored = snapshot.records("method.kept/").expect("records");
+    assert_eq!(stored.len(), 8);
+    assert!(stored.iter().any(|(name, _)| name.contains("n-39")));
 }
 
 #[test]
@@ -284,7 +285,7 @@ fn damaged_records_cost_time_and_nothing_else() {
 #[test]
 fn a_file_is_signed_as_its_bytes_are() {
     let scene = Scene::new();
-    // More than one piece, with a hole.
+    // Several pieces, with a hole.
     let bytes = [text(1, 400_000), vec![0; 3 << 20], text(2, 100_000)].concat();
     scene.write("plain", &bytes);
     let sparse = scene.root().join("sparse");

@@ -1,4 +1,4 @@
-//! sorted5: the arrays' answers are those of the signatures, whatever happens to the files.
+//! sorted5: arrays and signatures give the same answers, whatever happens to the files.
 
 use std::path::{Path, PathBuf};
 
@@ -15,18 +15,18 @@ use resemble_proto::message::Answer;
 use crate::requests::method_request;
 use crate::scene::Scene;
 
-/// Signatures in the index, arrays in `arrays` below a folder.
+/// A cache with signatures in the index and arrays in `arrays` below a folder.
 fn with_arrays<'a>(scene: &'a Scene, folder: &'a Path) -> SignatureCache<'a> {
     SignatureCache::in_index(&scene.index).with_folder(folder, true)
 }
 
-/// Nothing may stay in a folder.
-fn passing(folder: &Path) -> SignatureCache<'_> {
+/// A cache with a folder in which nothing may stay.
+fn temporary(folder: &Path) -> SignatureCache<'_> {
     SignatureCache::nowhere().with_folder(folder, false)
 }
 
 fn params() -> MethodParams {
-    // Few bits: many accidents.
+    // With few bits many hashes collide.
     let settings = Settings {
         bits: Some(10),
         ..Settings::default()
@@ -90,7 +90,7 @@ fn questions() -> Vec<MethodQuestion> {
     ]
 }
 
-/// With arrays and without.
+/// Expects the same answers with arrays and without.
 fn same_answers(scene: &Scene, cache: SignatureCache<'_>) {
     for within in ["", "sub"] {
         if !scene.root().join(within).exists() {
@@ -108,7 +108,7 @@ fn same_answers(scene: &Scene, cache: SignatureCache<'_>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Files come, change and go, seen and unseen by the index.
+    /// Files come, change and go, whether the index sees it or not.
     #[test]
     fn the_arrays_say_what_the_signatures_say(
         steps in prop::collection::vec((0u8..4, 0u64..8, 0u64..6, 1usize..400), 1..12),
@@ -128,7 +128,7 @@ proptest! {
                 }
             }
             scene.scan();
-            // Behind the index's back.
+            // The index does not see these changes.
             for (name, seed, words) in unseen {
                 if scene.root().join(&name).exists() {
                     scene.write(&name, text(seed, words));
@@ -171,7 +171,8 @@ fn damage_and_a_folder_that_cannot_be_written_cost_time_only() {
         same_answers(&scene, cache);
         assert_eq!(std::fs::read(part()).expect("read"), whole);
     }
-    // What headers do not tell is noticed when it is met, and made again when asked next.
+    // Damage that the headers do not show is noticed when it is read, and mended for the next
+    // question.
     let mut damaged = whole.clone();
     let last = damaged.len() - 1;
     damaged[last] = 0xff;
@@ -192,8 +193,8 @@ fn damage_and_a_folder_that_cannot_be_written_cost_time_only() {
     same_answers(&scene, with_arrays(&scene, &blocked));
 }
 
-/// Files of equal bytes, also too short for a chunk; scopes; kept arrays after kept signatures are
-/// gone.
+/// Files of equal bytes, some of them too short for a chunk, in several scopes; and arrays that
+/// stay after the cached signatures are gone.
 #[test]
 fn copies_need_no_signatures() {
     let mut scene = Scene::new();
@@ -216,7 +217,7 @@ fn copies_need_no_signatures() {
         .into_iter()
         .map(|question| ask(&scene, "", question, cache).rows)
         .collect();
-    // The signatures are forgotten, and no file can be read.
+    // The signatures are removed, and no file can be read.
     let snapshot = scene.index.snapshot().expect("a snapshot");
     for (name, _) in snapshot.records("method.kept/").expect("records") {
         scene
@@ -236,10 +237,10 @@ fn copies_need_no_signatures() {
     std::fs::rename(folder.path().join("away"), scene.root()).expect("renamed back");
 }
 
-/// Processes that cannot do their work are reported where arrays are for them alone, and nothing
-/// stays. (A process of this program is the test harness, which ends without having made anything.)
+/// If processes fail and the arrays are only for them, the question fails and no file stays. (A
+/// process of this program is the test harness, which ends without having made anything.)
 #[test]
-fn a_passing_folder_goes_also_after_a_failure() {
+fn a_temporary_folder_goes_also_after_a_failure() {
     let mut scene = Scene::new();
     scene.write("a", text(1, 200));
     scene.write("b", text(1, 210));
@@ -249,7 +250,7 @@ fn a_passing_folder_goes_also_after_a_failure() {
     let ask = |shards, folder: &Path| {
         let mut request = method_request(&scene, "", &params(), questions().remove(0));
         request.shards = Some(shards);
-        answer(&snapshot, &request, None, passing(folder))
+        answer(&snapshot, &request, None, temporary(folder))
     };
     let alone = ask(1, folder.path()).expect("an answer");
     assert_eq!(alone.rows.len(), 1);
@@ -260,16 +261,15 @@ fn a_passing_folder_goes_also_after_a_failure() {
     ask(2, &folder.path().join("none")).expect_err("no folder");
 }
 
-/// Of many documents each is looked up in arrays that go with the answer, unless there is no place
-/// for them.
+/// Many documents are compared by temporary arrays, unless there is no place for these.
 #[test]
-fn many_documents_are_compared_by_passing_arrays() {
+fn many_documents_are_compared_by_temporary_arrays() {
     let folder = tempfile::tempdir().expect("a folder");
     let modified = || std::fs::metadata(folder.path()).and_then(|folder| folder.modified());
     let before = modified().expect("a date");
     let mut scene = Scene::new();
     for number in 0..1000 {
-        // Every tenth resembles the one before.
+        // Every tenth document resembles the previous one.
         let (seed, words) = if number % 10 == 9 {
             (number - 1, 45)
         } else {
@@ -279,13 +279,13 @@ fn many_documents_are_compared_by_passing_arrays() {
     }
     scene.scan();
     let question = || questions().remove(1);
-    let by_arrays = ask(&scene, "", question(), passing(folder.path()));
-    // Something has been there, and is no more.
+    let by_arrays = ask(&scene, "", question(), temporary(folder.path()));
+    // The folder has changed, so the arrays were there.
     assert!(modified().expect("a date") > before);
     let left = std::fs::read_dir(folder.path()).expect("listed");
     assert_eq!(left.count(), 0);
     let none = folder.path().join("none");
-    let by_signatures = ask(&scene, "", question(), passing(&none));
+    let by_signatures = ask(&scene, "", question(), temporary(&none));
     assert!(by_arrays.rows.len() >= 100, "{}", by_arrays.rows.len());
     assert_eq!(by_arrays.rows, by_signatures.rows);
 }

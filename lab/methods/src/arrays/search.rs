@@ -70,7 +70,7 @@ pub struct Counted {
 #[derive(Clone, Debug)]
 pub struct Counter {
     common: Vec<u32>,
-    met: Vec<u32>,
+    touched: Vec<u32>,
 }
 
 impl Counter {
@@ -78,7 +78,7 @@ impl Counter {
     pub fn new(documents: usize) -> Self {
         Self {
             common: vec![0; documents],
-            met: Vec::new(),
+            touched: Vec::new(),
         }
     }
 
@@ -94,8 +94,8 @@ impl Counter {
             let ids = parts.part_of(value).list(value)?;
             self.walk(ids.iter(), own)
         });
-        self.met.sort_unstable();
-        let counted = self.met.drain(..).map(|document| Counted {
+        self.touched.sort_unstable();
+        let counted = self.touched.drain(..).map(|document| Counted {
             document,
             common: u64::from(std::mem::take(&mut self.common[document as usize])),
         });
@@ -115,7 +115,7 @@ impl Counter {
             let common = self.common.get_mut(id as usize);
             let common = common.ok_or(ArrayError::Damaged("an id of no document"))?;
             if *common == 0 {
-                self.met.push(id);
+                self.touched.push(id);
             }
             *common = common.saturating_add(1);
         }

@@ -13,7 +13,7 @@ type Document = (u32, BTreeMap<u32, u64>);
 
 const BITS: u8 = 6;
 
-/// The arrays of these documents for a range of values, the simple way.
+/// Makes the arrays of these documents for a range of values, in a simple way.
 fn build(documents: &[Document], from: u64, to: u64) -> Vec<u8> {
     let width = id_width(documents.len() as u64);
     let (mut table, mut offsets, mut ids, mut entries) = (Vec::new(), Vec::new(), Vec::new(), 0u64);
@@ -62,7 +62,7 @@ fn pairs(values: &BTreeMap<u32, u64>) -> Vec<(u64, u64)> {
 }
 
 proptest! {
-    /// However the values are cut into parts: the figures of each two documents by themselves.
+    /// However the values are cut into parts, the counts are those of comparing each two documents.
     #[test]
     fn counting_in_lists_is_comparing_each_two(documents in documents(), cut in 0u64..=1 << BITS) {
         let all = build(&documents, 0, 1 << BITS);
@@ -89,7 +89,7 @@ proptest! {
         }
     }
 
-    /// Any byte changed, any length: an error or a wrong figure, and never a panic.
+    /// A changed byte or another length leads to an error or a wrong figure, and never to a panic.
     #[test]
     fn hostile_files_are_refused_or_read(
         documents in documents(),
@@ -114,7 +114,7 @@ proptest! {
                 let parts = Parts::of(vec![arrays]).expect("the header is sound");
                 let mut counter = Counter::new(documents.len());
                 let every = (0..1 << BITS).map(|value| (value, 9));
-                // Twice: a counter that failed half-way counts from nothing again.
+                // Twice, because a counter that failed half-way must begin anew.
                 let counts = [(); 2].map(|()| counter.count(&parts, every.clone()));
                 prop_assert_eq!(&counts[0], &counts[1]);
                 let renumbered: Vec<u32> = (0..documents.len() as u32).collect();
@@ -128,7 +128,8 @@ proptest! {
         }
     }
 
-    /// Old, new and gone: numbers by key, and lists that are those of the documents that are left.
+    /// After a merge documents are numbered by their keys, and the lists are those of the documents
+    /// that are left.
     #[test]
     fn a_merge_is_the_documents_that_are_left(
         old in documents(),
