@@ -36,7 +36,7 @@ pub enum MapError {
         source: io::Error,
     },
     /// Somebody else could change the file.
-    #[error("{} is not mapped: {why}; remove it, it is made again", path.display())]
+    #[error("{} is not mapped: {why}; remove it, and it is made again", path.display())]
     NotOurs {
         /// The file.
         path: PathBuf,
@@ -76,7 +76,7 @@ impl Mapped {
         let file = open(path, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
         let is = fstat(&file).map_err(|errno| failed(errno.into()))?;
         if FileType::from_raw_mode(is.st_mode) != FileType::RegularFile {
-            return Err(not_ours("it is no regular file"));
+            return Err(not_ours("it is not a regular file"));
         }
         if is.st_uid != ours || is.st_mode & 0o022 != 0 {
             return Err(not_ours("others may write to it"));

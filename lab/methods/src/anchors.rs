@@ -34,7 +34,7 @@ use crate::sif::checksum;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AnchorError {
     /// There are no strings.
-    #[error("there is no anchor; write one string a line")]
+    #[error("there are no anchors; write one string on each line")]
     Empty,
     /// There are more strings than the automaton should hold.
     #[error("{count} anchors are too many; the most is {}", Anchors::MOST)]

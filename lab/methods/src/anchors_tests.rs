@@ -79,7 +79,7 @@ fn faults_of_anchors_are_told() {
     let fault = |text: &[u8]| Anchors::parse(text).expect_err("none").to_string();
     assert_eq!(
         fault(b"# only a comment\n\n"),
-        "there is no anchor; write one string a line"
+        "there are no anchors; write one string on each line"
     );
     assert!(fault(b"good\nbad\\q").starts_with("line 2 of the anchors"));
     assert!(fault(b"\\x1").starts_with("line 1"));

@@ -343,13 +343,13 @@ impl Collated {
             for _ in 0..from.count(8)? {
                 let file = next.saturating_add(from.varint()?);
                 if file >= collated.totals.len() as u64 {
-                    return Err(DecodeError::Damaged("a file that is none"));
+                    return Err(DecodeError::Damaged("the number of a file is too high"));
                 }
                 collated.members.push(file as u32);
                 next = file + 1;
             }
             if counter == 0 || collated.members.len() - start < 2 {
-                return Err(DecodeError::Damaged("a set that is none"));
+                return Err(DecodeError::Damaged("a set of fewer than two files"));
             }
             collated.counters.push(counter);
             collated.ends.push(collated.members.len());
@@ -366,7 +366,9 @@ impl Collated {
             .zip(&collated.totals)
             .any(|(sum, &total)| *sum > total.into())
         {
-            return Err(DecodeError::Damaged("more in common than there is"));
+            return Err(DecodeError::Damaged(
+                "more fingerprints in common than a file has",
+            ));
         }
         let sets: Vec<&[u32]> = collated.sets().map(|(_, members)| members).collect();
         if !sets.is_sorted_by(|a, b| a < b) {

@@ -170,7 +170,7 @@ fn numbers(from: &mut Reader<'_>) -> Result<Vec<u64>> {
         before = number;
     }
     if rice_parameter(before, count as u64) != parameter {
-        return Err(DecodeError::Damaged("a set not written as it should be"));
+        return Err(DecodeError::Damaged("a set in another encoding"));
     }
     let used = bits.at.div_ceil(8);
     while bits.at < used * 8 {
@@ -244,7 +244,7 @@ fn counts(from: &mut Reader<'_>, of: usize) -> Result<Vec<u64>> {
             .ok()
             .and_then(|skipped| next.checked_add(skipped))
             .filter(|&place| place < of)
-            .ok_or(DecodeError::Damaged("a count of nothing"))?;
+            .ok_or(DecodeError::Damaged("a count of 0"))?;
         counts[place] = from
             .varint()?
             .checked_add(2)
@@ -369,13 +369,13 @@ impl MethodSignature {
                 }
             }
             5 => match from.byte()? {
-                0 => return Err(DecodeError::Damaged("super shingles of nothing")),
+                0 => return Err(DecodeError::Damaged("super shingles without shingles")),
                 length => Form::Super {
                     length,
                     shingles: distinct(numbers(&mut from)?)?,
                 },
             },
-            _ => return Err(DecodeError::Damaged("a form that is none")),
+            _ => return Err(DecodeError::Damaged("an unknown form")),
         };
         from.end()?;
         Ok(Self(form))

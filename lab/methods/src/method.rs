@@ -59,10 +59,9 @@ pub enum Measure {
 pub enum Refused {
     /// There is no containment from a sample of fixed size.
     #[error(
-        "{method} cannot tell how much of one file lies in another: the sample of a part may have \
-         nothing in common with that of the \
-         whole (Cherkasova et al. 2009, table 1); ask for the resemblance, or take mod, bsw-min, \
-         sif or tttd"
+        "{method} cannot tell how much of one file is in another: the sample of a part may have \
+         nothing in common with that of the whole (Cherkasova et al. 2009, table 1); ask for the \
+         resemblance, or take mod, bsw-min, sif or tttd"
     )]
     Containment {
         /// The method.
@@ -70,9 +69,9 @@ pub enum Refused {
     },
     /// There is no containment from the s least shingles.
     #[error(
-        "{method} with --n keeps so many of the least shingles, which tells resemblance only \
-         (Broder et al. 1997: \"it allows only the \
-         estimation of resemblance\"); keep one in 25 (--rate 25), or by size (--sizes 100)"
+        "{method} with --n keeps the least shingles, which give the resemblance only (Broder et \
+         al. 1997: \"it allows only the estimation of resemblance\"); keep one in 25 (--rate 25), \
+         or by size (--sizes 100)"
     )]
     OfLeast {
         /// The method.
@@ -80,10 +79,9 @@ pub enum Refused {
     },
     /// There is no containment from super shingles.
     #[error(
-        "{method} cannot tell how much of one file lies in another: the larger one's own shingles \
-         come between those of the \
-         smaller, and no sequence of them stays whole (Broder et al. 1997, \"Super shingles\"); \
-         take shingle"
+        "{method} cannot tell how much of one file is in another: further shingles of the larger \
+         one come between those of the smaller, so no sequence of them stays complete (Broder et \
+         al. 1997, \"Super shingles\"); take shingle"
     )]
     OfSuper {
         /// The method.

@@ -57,18 +57,15 @@ pub enum ParamError {
         other: &'static str,
     },
     /// The rate of sif is not a power of two.
-    #[error(
-        "sif keeps one fingerprint in a power of two: rate {value} is none; try 128, 256 or 512"
-    )]
+    #[error("sif keeps one fingerprint in a power of two: {value} is not one; try 128, 256 or 512")]
     NoPowerOfTwo {
         /// The value that was asked for.
         value: u64,
     },
     /// The multiplier of sif is not a prime of the right kind.
     #[error(
-        "{value} is no multiplier for sif: it must be a prime, 5 modulo 8 and below 2^32 (7 \
-         modulo 8 always keeps 50 blanks, 3 and 7 \
-         keep 50 @)"
+        "{value} cannot be the multiplier of sif, which is a prime, 5 modulo 8 and below 2^32 (7 \
+         modulo 8 always keeps 50 blanks, 3 and 7 keep 50 @)"
     )]
     Multiplier {
         /// The value that was asked for.
@@ -107,7 +104,7 @@ pub enum ParamError {
         wanted: String,
     },
     /// A text is not a params id.
-    #[error("{id:?} is no params id of this version: {reason}")]
+    #[error("{id:?} is not a params id of this version: {reason}")]
     Id {
         /// The text.
         id: String,

@@ -1,7 +1,7 @@
 //! From two signatures to the paper's figure and the measures that the method has.
 
 use crate::judged::{Judged, Overlap};
-use crate::method::{Measure, Refused};
+use crate::method::{Measure, Method, Refused};
 use crate::scheme::{MethodParams, Scheme};
 use crate::shingle::{Estimates, Sample, estimates};
 use crate::signature::{Form, MethodSignature};
@@ -30,6 +30,18 @@ impl Scores {
             a_in_b: Ok(overlap.a_in_b()),
             b_in_a: Ok(overlap.b_in_a()),
             resemblance: Ok(overlap.resemblance()),
+            shared_bytes: None,
+        }
+    }
+
+    /// The scores of a method that has the resemblance only.
+    fn of_resemblance(method: Method, resemblance: Judged) -> Self {
+        let refused = Err(Refused::Containment { method });
+        Self {
+            score: resemblance,
+            a_in_b: refused,
+            b_in_a: refused,
+            resemblance: Ok(resemblance),
             shared_bytes: None,
         }
     }
@@ -66,37 +78,19 @@ impl Scores {
 /// too small to judge. (Signatures are stored under params ids, so this takes a mistake.)
 pub fn score(params: &MethodParams, a: &MethodSignature, b: &MethodSignature) -> Scores {
     let method = params.method();
-    let refused = Refused::Containment { method };
     match (&params.scheme, &a.0, &b.0) {
         (Scheme::Mod { .. } | Scheme::BswMin { .. }, Form::Set(a), Form::Set(b)) => {
             let overlap = mod_n::overlap(a, b);
             Scores {
                 score: overlap.resemblance(),
-                a_in_b: Ok(overlap.a_in_b()),
-                b_in_a: Ok(overlap.b_in_a()),
-                resemblance: Ok(overlap.resemblance()),
-                shared_bytes: None,
+                ..Scores::of_shares(overlap)
             }
         }
         (Scheme::Min { n, .. }, Form::Set(a), Form::Set(b)) => {
-            let score = min_n::resemblance(a, b, *n as usize);
-            Scores {
-                score,
-                a_in_b: Err(refused),
-                b_in_a: Err(refused),
-                resemblance: Ok(score),
-                shared_bytes: None,
-            }
+            Scores::of_resemblance(method, min_n::resemblance(a, b, *n as usize))
         }
         (Scheme::Sketch { .. }, Form::Slots(a), Form::Slots(b)) => {
-            let score = sketch_n::resemblance(a, b);
-            Scores {
-                score,
-                a_in_b: Err(refused),
-                b_in_a: Err(refused),
-                resemblance: Ok(score),
-                shared_bytes: None,
-            }
+            Scores::of_resemblance(method, sketch_n::resemblance(a, b))
         }
         (
             Scheme::Sif(_) | Scheme::SifAnchors(_),

@@ -96,7 +96,7 @@ impl DocumentValues {
                 for id in ids.iter() {
                     let next = next
                         .get_mut(id as usize)
-                        .ok_or(ArrayError::Damaged("an id of no document"))?;
+                        .ok_or(ArrayError::Damaged("an id without a document"))?;
                     if *next != NOWHERE {
                         let place = lists.values.get_mut(*next as usize);
                         *place.ok_or_else(damaged)? = value as u32;

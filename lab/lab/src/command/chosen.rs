@@ -229,7 +229,7 @@ pub(super) fn pairs(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -
     // For sorted5 it is the second step of the paper.
     if args.exact && chosen.method != Method::Sorted5 {
         return Err(CliError::Usage(format!(
-            "--exact is for the default measure; --method {} answers as its paper says",
+            "--exact is for sorted5; --method {} answers as its paper says",
             chosen.method
         )));
     }

@@ -104,7 +104,7 @@ fn report(
 
 fn no_text(args: &EvalArgs) -> CliError {
     CliError::Usage(format!(
-        "{} has no text: nothing to make an experiment on",
+        "{} has no text, so there is nothing to experiment on",
         quoted(&args.folder)
     ))
 }

@@ -193,14 +193,9 @@ fn print_common(ui: &mut Ui, args: &GroupsArgs, grouping: &GroupsAnswer) -> CliR
 
 /// Refuses options that the method does not have, before any file is looked at.
 fn check(chosen: &ChosenMethod, args: &GroupsArgs) -> CliResult<()> {
-    if args.memory.is_some() && !is_clustered(chosen) {
-        return Err(CliError::Usage(format!(
-            "--memory is for the default measure; --method {} answers as its paper says",
-            chosen.method
-        )));
-    }
     let wrong = |why: String| Err(CliError::Usage(why));
     let given = [
+        ("--memory", args.memory.is_some()),
         ("--common", args.rules.common.is_some()),
         ("--contained", args.rules.contained.is_some()),
         ("--work", args.rules.work.is_some()),
@@ -380,8 +375,8 @@ fn print_interesting(
     let header = cut(header, &mut found.sets, args.selection.top);
     if !found.complete {
         ui.note(
-            "there are more interesting sets than could be looked for; a higher --interesting \
-             finds all of its own",
+            "there are more interesting sets than could be found; with a higher --interesting \
+             there are fewer",
         );
     }
     let file = |place: u32| &grouping.files[place as usize];

@@ -381,7 +381,7 @@ impl ClusterBatch {
             let Some(entry) = entry else { break };
             if u64::from(entry.id) >= self.documents {
                 let path = PhaseFile::Shingles.part(&self.folder);
-                return Err(damaged(&path, "a document that is none").into());
+                return Err(damaged(&path, "the number of a document is too high").into());
             }
             list.push(entry.id);
         }

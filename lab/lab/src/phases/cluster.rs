@@ -109,7 +109,7 @@ impl PhaseResults {
         let mut rows = RecordReader::new(&path, PhaseFile::Documents)?;
         while let Some(row) = rows.next::<DocumentRecord>()? {
             if row.class as usize > classes.len() {
-                return Err(damaged(&path, "a class that comes later").into());
+                return Err(damaged(&path, "the class of a document comes after it").into());
             }
             classes.push(row.class);
             offsets.push(row.at);
@@ -325,7 +325,7 @@ impl PhaseResults {
         } else {
             Err(damaged(
                 &PhaseFile::Pairs.path(&self.folder),
-                "a document that is none",
+                "the number of a document is too high",
             ))
         }
     }

@@ -258,17 +258,17 @@ pub(super) fn open(path: &Path, kind: PhaseFile) -> Result<(File, PhaseFileHeade
     };
     file.read_exact(&mut fixed).map_err(short)?;
     if fixed[..16] != *MAGIC || fixed[16] != VERSION || fixed[17] != kind as u8 {
-        return Err(damaged(path, "it is no file of this version"));
+        return Err(damaged(path, "it is not a file of this version"));
     }
     let long = usize::from(u16::from_le_bytes(array_at(&fixed, FIXED - 34)));
     if long > LONGEST_ID {
-        return Err(damaged(path, "its head is too long"));
+        return Err(damaged(path, "its header is too long"));
     }
     let mut rest = vec![0; long + 32];
     file.read_exact(&mut rest).map_err(short)?;
     let (id, sum) = rest.split_at(long);
     if digest(&[&fixed, id].concat()).0 != sum {
-        return Err(damaged(path, "its head is not what was written"));
+        return Err(damaged(path, "its header does not match its digest"));
     }
     let header = PhaseFileHeader {
         id: String::from_utf8_lossy(id).into_owned(),
@@ -279,7 +279,10 @@ pub(super) fn open(path: &Path, kind: PhaseFile) -> Result<(File, PhaseFileHeade
         start: (FIXED + long) as u64,
     };
     if length != header.start + header.bytes {
-        return Err(damaged(path, "it has another length than its head says"));
+        return Err(damaged(
+            path,
+            "its length differs from what its header says",
+        ));
     }
     Ok((file, header))
 }
@@ -345,7 +348,7 @@ impl RecordReader {
                 self.header.body = ContentHasher::new().finish().0;
                 Ok(false)
             } else {
-                Err(damaged(&self.path, "its digest is another one"))
+                Err(damaged(&self.path, "its digest does not match"))
             };
         }
         self.piece.resize(now, 0);

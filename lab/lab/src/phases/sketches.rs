@@ -81,6 +81,6 @@ impl Sketches {
             long = whole;
             &long
         };
-        MethodSignature::decode(bytes).map_err(|_| damaged(&self.path, "a sketch is none"))
+        MethodSignature::decode(bytes).map_err(|_| damaged(&self.path, "a sketch cannot be read"))
     }
 }

@@ -216,7 +216,7 @@ fn parameters_are_refused_with_the_reason() {
         ),
         (
             &["pairs", "docs", "--method", "mod", "--exact"],
-            "--exact is for the default measure",
+            "--exact is for sorted5",
         ),
         (
             &["pairs", "docs", "--method", "mod", "--min-shared", "9"],

@@ -46,16 +46,16 @@ pub const DOCUMENT: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ArrayError {
     /// They do not begin with [`MAGIC`].
-    #[error("they are no arrays of this program; remove the file, it is made again")]
+    #[error("they are not arrays of this program; remove the file, and it is made again")]
     Foreign,
     /// Another version has written them.
     #[error(
-        "they are of version {0}, this program knows version {VERSION}; remove the file, it is \
-         made again"
+        "they are of version {0}, this program knows version {VERSION}; remove the file, and \
+         it is made again"
     )]
     Version(u32),
     /// The file has another length than its header says.
-    #[error("the file has {found} bytes instead of {expected}; remove it, it is made again")]
+    #[error("the file has {found} bytes instead of {expected}; remove it, and it is made again")]
     Length {
         /// The length that the header says.
         expected: u64,
@@ -63,10 +63,10 @@ pub enum ArrayError {
         found: u64,
     },
     /// A value in them is impossible.
-    #[error("they are damaged ({0}); remove the file, it is made again")]
+    #[error("they are damaged ({0}); remove the file, and it is made again")]
     Damaged(&'static str),
     /// The parts do not belong together.
-    #[error("the parts do not belong together ({0}); remove the files, they are made again")]
+    #[error("the parts do not belong together ({0}); remove the files, and they are made again")]
     Parts(&'static str),
     /// There are more than the numbers of the format can count.
     #[error("there are too many {0} for arrays of this format")]
@@ -165,7 +165,7 @@ impl Header {
         let params = params.and_then(|params| std::str::from_utf8(params).ok());
         let header = Self {
             params: params
-                .ok_or(ArrayError::Damaged("a params id that is none"))?
+                .ok_or(ArrayError::Damaged("a params id that cannot be read"))?
                 .to_owned(),
             bits: head[20],
             id_width: head[21],
@@ -183,7 +183,7 @@ impl Header {
             && header.to <= 1 << header.bits
             && header.documents <= 1 << (8 * u32::from(header.id_width));
         if !is_sound {
-            return Err(ArrayError::Damaged("numbers of the header that cannot be"));
+            return Err(ArrayError::Damaged("impossible numbers in the header"));
         }
         Ok(header)
     }
@@ -286,7 +286,7 @@ impl<'a> Arrays<'a> {
         let sum = lengths
             .and_then(|[a, b, c]| a.checked_add(b)?.checked_add(c)?.checked_add(HEADER as u64));
         let (Some([documents, offsets, _]), Some(expected)) = (lengths, sum) else {
-            return Err(ArrayError::Damaged("numbers of the header that cannot be"));
+            return Err(ArrayError::Damaged("impossible numbers in the header"));
         };
         let found = bytes.len() as u64;
         if expected != found {
@@ -360,7 +360,7 @@ impl<'a> Arrays<'a> {
     /// The documents that have the value, which must be in this part.
     #[inline]
     pub fn list(&self, value: u64) -> Result<Ids<'a>, ArrayError> {
-        let damaged = ArrayError::Damaged("an offset that cannot be");
+        let damaged = ArrayError::Damaged("an impossible offset");
         let at = value
             .checked_sub(self.header.from)
             .filter(|_| value < self.header.to);

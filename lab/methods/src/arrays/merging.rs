@@ -58,7 +58,7 @@ impl Merging {
         for id in old {
             let number = renumbered.get(id as usize);
             let number = *number.ok_or(crate::arrays::layout::ArrayError::Damaged(
-                "an id of no document",
+                "an id without a document",
             ))?;
             if number == GONE {
                 continue;

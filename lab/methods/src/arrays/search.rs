@@ -113,7 +113,7 @@ impl Counter {
                 continue;
             }
             let common = self.common.get_mut(id as usize);
-            let common = common.ok_or(ArrayError::Damaged("an id of no document"))?;
+            let common = common.ok_or(ArrayError::Damaged("an id without a document"))?;
             if *common == 0 {
                 self.touched.push(id);
             }

@@ -26,7 +26,7 @@ pub(super) fn parse(text: &str) -> Result<Rule, RuleError> {
     let rule = parser.or()?;
     parser.blanks();
     if parser.at < text.len() {
-        return Err(parser.wrong("something behind the rule"));
+        return Err(parser.wrong("there is more after the rule"));
     }
     Ok(rule)
 }
@@ -108,7 +108,7 @@ impl Parser<'_> {
         } else if self.sign("(") {
             let rule = self.or()?;
             if !self.sign(")") {
-                return Err(self.wrong("no closing bracket"));
+                return Err(self.wrong("a closing bracket is missing"));
             }
             rule
         } else {
@@ -132,7 +132,7 @@ impl Parser<'_> {
         ];
         let found = ops.into_iter().find(|(sign, _)| self.sign(sign));
         let Some((_, op)) = found else {
-            return Err(self.wrong("none of = != < <= > >= ~"));
+            return Err(self.wrong("one of = != < <= > >= ~ is expected"));
         };
         let right = self.product()?;
         if left.is_number() != right.is_number() || (op == RuleOperator::Like && left.is_number()) {
@@ -150,7 +150,7 @@ impl Parser<'_> {
             }
             let right = self.value()?;
             if !left.is_number() || !right.is_number() {
-                return Err(self.wrong("only numbers have products"));
+                return Err(self.wrong("only numbers can be multiplied or divided"));
             }
             let (one, other) = (Box::new(left), Box::new(right));
             left = if is_times {
@@ -167,9 +167,9 @@ impl Parser<'_> {
         }
         let word = self.peek();
         let value = if word.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
-            number(&word).ok_or_else(|| self.wrong(format!("{word} is no number")))?
+            number(&word).ok_or_else(|| self.wrong(format!("{word} is not a number")))?
         } else if word.is_empty() {
-            return Err(self.wrong("no field, number or \"text\""));
+            return Err(self.wrong("a field, a number or a \"text\" is expected"));
         } else {
             field(&word).ok_or_else(|| {
                 self.wrong(format!(
@@ -198,7 +198,7 @@ impl Parser<'_> {
                 }
             }
         }
-        Err(self.wrong("no closing quotation mark"))
+        Err(self.wrong("a closing quotation mark is missing"))
     }
 }
 
