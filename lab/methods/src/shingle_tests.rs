@@ -236,7 +236,7 @@ fn estimates_are_unbiased_and_intervals_hold() {
         },
     ];
     for settings in samples {
-        let (mut sum, mut inside, mut inside, mut contained) = (0.0, 0, 0.0, 0);
+        let (mut sum, mut covered, mut inside, mut contained) = (0.0, 0, 0.0, 0);
         let rounds = 600;
         for round in 0..rounds {
             let params = seeded(&round.to_string(), settings.clone());
@@ -246,8 +246,8 @@ fn estimates_are_unbiased_and_intervals_hold() {
             let (a, b) = (sign(&params, &a), sign(&params, &b));
             let estimated = estimates(shingles.sample, &a, &b, &[]).expect("an estimate");
             sum += exact(estimated.resemblance.value);
-            inside +=
-                u32::from((estimated.resemblance.low..=estimated.resemblance.high).contains(&r));
+            let interval = estimated.resemblance.low..=estimated.resemblance.high;
+            covered += u32::from(interval.contains(&r));
             if let Some(in_b) = estimated.a_in_b {
                 inside += exact(in_b.value);
                 contained += u32::from((in_b.low..=in_b.high).contains(&c));
@@ -256,7 +256,7 @@ fn estimates_are_unbiased_and_intervals_hold() {
         let n = f64::from(rounds);
         // Samples of some 60 have a standard error of 0.0026 at most.
         assert!((sum / n - r).abs() < 0.01, "{settings:?}: {} {r}", sum / n);
-        assert!(f64::from(inside) / n > 0.93, "{settings:?}: {inside}");
+        assert!(f64::from(covered) / n > 0.93, "{settings:?}: {covered}");
         if settings.n.is_none() {
             assert!(
                 (inside / n - c).abs() < 0.012,

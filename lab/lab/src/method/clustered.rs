@@ -27,7 +27,7 @@ use resemble_proto::path::PathText;
 use resemble_query::bytes_of;
 use resemble_query::scope::ScopedFile;
 
-use super::Asked;
+use super::MethodContext;
 use super::signed::Signed;
 use crate::error::{LabError, PhaseError};
 use crate::locked::{LockedFolder, forget_oldest};
@@ -44,16 +44,16 @@ const MOST_FOLDERS: usize = 4;
 const COMMONEST: usize = 10;
 
 pub(super) fn clusters(
-    asked: &Asked<'_>,
+    context: &MethodContext<'_>,
     question: &MethodClusters,
 ) -> Result<Answer<MethodRow>, LabError> {
     let common = question.common.unwrap_or(crate::phases::COMMON);
     let plan = ClusterPlan {
         common: (common > 0).then_some(common),
         memory: question.memory.unwrap_or(MEMORY),
-        ..ClusterPlan::new(asked.params.clone())
+        ..ClusterPlan::new(context.params.clone())
     };
-    let thresholds = asked.params.method().thresholds();
+    let thresholds = context.params.method().thresholds();
     let least = match thresholds.groups {
         resemble_methods::Threshold::Score(least) => least,
         resemble_methods::Threshold::SharedBytes(_) => 0.0,
@@ -63,24 +63,24 @@ pub(super) fn clusters(
         containment: question.contained.value(),
         every: question.every,
     };
-    let contents = ScopedContents::of(asked)?;
-    let work = WorkFolder::open(asked, question, &plan)?;
+    let contents = ScopedContents::of(context)?;
+    let work = WorkFolder::open(context, question, &plan)?;
     let mut errors = Vec::new();
-    let made = settle(asked, &work.path, &plan, &contents, &mut errors);
+    let made = settle(context, &work.path, &plan, &contents, &mut errors);
     let (results, is_settled) = match made {
         Err(LabError::Phase(PhaseError::Damaged { path, what })) if !work.is_named => {
             tracing::info!(path = %path.display(), what, "clusters are made again");
             ClusterBatch::forget(&work.path)?;
             errors.clear();
-            settle(asked, &work.path, &plan, &contents, &mut errors)?
+            settle(context, &work.path, &plan, &contents, &mut errors)?
         }
         made => made?,
     };
-    let answer = answer(asked, &results, &policy, &contents)?;
+    let answer = answer(context, &results, &policy, &contents)?;
     if !is_settled {
         ClusterBatch::forget(&work.path)?;
     }
-    Ok(Answer::fresh(answer, asked.errors(errors)))
+    Ok(Answer::fresh(answer, context.errors(errors)))
 }
 
 /// The contents of the scope, by id.
@@ -98,11 +98,11 @@ struct ScopedContent {
 }
 
 impl ScopedContents {
-    fn of(asked: &Asked<'_>) -> Result<Self, LabError> {
-        let ids = asked.members.contents();
+    fn of(context: &MethodContext<'_>) -> Result<Self, LabError> {
+        let ids = context.scoped.contents();
         let mut all = Vec::with_capacity(ids.len());
         for id in ids {
-            let row = asked.snapshot.content(id)?;
+            let row = context.snapshot.content(id)?;
             all.extend(row.filter(|row| row.size.0 > 0).map(|row| ScopedContent {
                 id,
                 digest: row.digest,
@@ -137,7 +137,7 @@ impl ScopedContents {
 /// Brings the results in the folder up to date with these contents. Also returns whether they may
 /// stay there.
 fn settle(
-    asked: &Asked<'_>,
+    context: &MethodContext<'_>,
     folder: &Path,
     plan: &ClusterPlan,
     contents: &ScopedContents,
@@ -160,7 +160,7 @@ fn settle(
     }
     let mut batch = ClusterBatch::begin(folder, plan)?;
     let mut is_settled = true;
-    Signed::in_blocks(asked, &new, &mut |signed| {
+    Signed::in_blocks(context, &new, &mut |signed| {
         is_settled &= signed.as_indexed;
         errors.extend(signed.errors);
         for (row, sketch) in signed.contents.into_iter().zip(signed.signatures) {
@@ -177,27 +177,27 @@ fn settle(
 }
 
 fn answer(
-    asked: &Asked<'_>,
+    context: &MethodContext<'_>,
     results: &PhaseResults,
     policy: &Policy,
     contents: &ScopedContents,
 ) -> Result<Vec<MethodRow>, LabError> {
-    let mut answer = Vec::with_capacity(asked.members.files.len());
+    let mut answer = Vec::with_capacity(context.scoped.files.len());
     // Each content has a class of equal sketches; this collects the files of each class by path.
     let numbers = contents.numbers(&results.digests()?).unwrap_or_default();
-    let mut files: Vec<&ScopedFile> = Vec::with_capacity(asked.members.files.len());
-    let mut of_class: Vec<(u32, u32)> = Vec::with_capacity(asked.members.files.len());
-    for member in &asked.members.files {
-        let Some(at) = contents.at(member.content) else {
+    let mut files: Vec<&ScopedFile> = Vec::with_capacity(context.scoped.files.len());
+    let mut of_class: Vec<(u32, u32)> = Vec::with_capacity(context.scoped.files.len());
+    for file in &context.scoped.files {
+        let Some(at) = contents.at(file.content) else {
             continue;
         };
         let number = numbers.get(at).filter(|&&number| number != NONE);
         of_class
             .extend(number.map(|&number| (results.classes()[number as usize], files.len() as u32)));
-        files.push(member);
+        files.push(file);
         answer.push(MethodRow::File(MethodFileRow {
-            path: PathText::from(member.path.as_path()),
-            size: member.size.0,
+            path: PathText::from(file.path.as_path()),
+            size: file.size.0,
             text: contents.all[at].is_text,
         }));
     }
@@ -217,7 +217,7 @@ fn answer(
     })?;
     links.sort_unstable_by_key(|link| (link.a, link.b));
     let file_of = |class: u32| first(class).map(|place| files[place as usize]);
-    answer.extend(commonest(asked, results, &file_of)?);
+    answer.extend(commonest(context, results, &file_of)?);
     let classes = of_class.chunk_by(|a, b| a.0 == b.0);
     let mut same: Vec<Vec<u32>> = classes
         .filter(|class| class.len() > 1)
@@ -231,7 +231,7 @@ fn answer(
 
 /// The commonest ignored shingles, as words if a file that has them can still be read.
 fn commonest<'a>(
-    asked: &Asked<'_>,
+    context: &MethodContext<'_>,
     results: &PhaseResults,
     file_of: &dyn Fn(u32) -> Option<&'a ScopedFile>,
 ) -> Result<Vec<MethodRow>, LabError> {
@@ -241,7 +241,7 @@ fn commonest<'a>(
     let all = ignored.len() as u64;
     ignored.truncate(COMMONEST);
     let rows = ignored.into_iter().map(|(value, documents, id)| {
-        let text = match (&asked.params.scheme, file_of(id)) {
+        let text = match (&context.params.scheme, file_of(id)) {
             (Scheme::Shingle(params), Some(file)) => {
                 let bytes = bytes_of(&file.path).unwrap_or_default();
                 let found = shingle::wording(params, &bytes, &[value]).pop();
@@ -272,7 +272,7 @@ struct WorkFolder {
 
 impl WorkFolder {
     fn open(
-        asked: &Asked<'_>,
+        context: &MethodContext<'_>,
         question: &MethodClusters,
         plan: &ClusterPlan,
     ) -> Result<Self, LabError> {
@@ -285,11 +285,11 @@ impl WorkFolder {
                 _temporary: None,
             });
         }
-        let (place, is_kept) = asked.cache.folder();
+        let (place, is_kept) = context.cache.folder();
         if is_kept {
             let clusters = place.join("clusters");
             let mut name = plan.id().into_bytes();
-            for base in &asked.scope.within {
+            for base in &context.scope.within {
                 name.push(0);
                 name.extend_from_slice(base.as_bytes());
             }

@@ -12,14 +12,14 @@ use crate::question::MethodRow;
 use resemble_methods::{Method, MethodSignature};
 use resemble_proto::message::Answer;
 
-use super::Asked;
+use super::MethodContext;
 use super::signed::Signed;
 use crate::error::LabError;
 use resemble_query::dump::name_of;
 
-pub(super) fn dump(asked: &Asked<'_>) -> Result<Answer<MethodRow>, LabError> {
-    let signed = Signed::of(asked, &mut asked.cached())?;
-    let has_chunks = matches!(asked.params.method(), Method::Tttd | Method::Bsw);
+pub(super) fn dump(context: &MethodContext<'_>) -> Result<Answer<MethodRow>, LabError> {
+    let signed = Signed::of(context, &mut context.cached())?;
+    let has_chunks = matches!(context.params.method(), Method::Tttd | Method::Bsw);
     let of: HashMap<_, _> = signed
         .contents
         .iter()
@@ -27,18 +27,18 @@ pub(super) fn dump(asked: &Asked<'_>) -> Result<Answer<MethodRow>, LabError> {
         .zip(&signed.signatures)
         .collect();
     let mut rows = Vec::new();
-    for member in &asked.members.files {
-        let mut line = name_of(&member.path);
-        match of.get(&member.content) {
+    for file in &context.scoped.files {
+        let mut line = name_of(&file.path);
+        match of.get(&file.content) {
             Some(signature) => push(&mut line, signature, has_chunks),
             // An empty file has a line; a file that could not be read is among the errors.
-            None if member.size.0 == 0 => line.push('\t'),
+            None if file.size.0 == 0 => line.push('\t'),
             None => continue,
         }
         line.push('\n');
         rows.push(MethodRow::Text(line));
     }
-    Ok(Answer::fresh(rows, asked.errors(signed.errors)))
+    Ok(Answer::fresh(rows, context.errors(signed.errors)))
 }
 
 fn push(line: &mut String, signature: &MethodSignature, has_chunks: bool) {

@@ -12,17 +12,17 @@ use resemble_proto::path::PathText;
 
 use super::signed::Signed;
 use super::sorted::{self, Values};
-use super::{Asked, PairScores, RowThreshold};
+use super::{MethodContext, PairScores, RowThreshold};
 use crate::error::LabError;
 
 pub(super) fn find(
-    asked: &Asked<'_>,
+    context: &MethodContext<'_>,
     question: &MethodFind,
     subject: Option<FileId>,
 ) -> Result<Answer<MethodRow>, LabError> {
-    let threshold = asked.params.method().thresholds().find;
+    let threshold = context.params.method().thresholds().find;
     let threshold = RowThreshold::new(threshold, MethodScore::Paper, question.limits);
-    let (all, errors) = all_scores(asked, &question.signature)?;
+    let (all, errors) = all_scores(context, &question.signature)?;
     let mut rows: Vec<(PairScores, MethodFindRow)> = Vec::new();
     for ContentScores {
         content,
@@ -34,11 +34,11 @@ pub(super) fn find(
         if !identical && !threshold.accepts(scores) {
             continue;
         }
-        let holders = asked.members.holders(content.id);
-        for member in holders.filter(|member| Some(member.file) != subject) {
+        let holders = context.scoped.holders(content.id);
+        for file in holders.filter(|file| Some(file.file) != subject) {
             let row = MethodFindRow {
                 file: question.name.clone(),
-                path: PathText::from(member.path.as_path()),
+                path: PathText::from(file.path.as_path()),
                 identical,
                 layer: Layer::Bytes,
                 a_in_b: scores.a_in_b,
@@ -57,7 +57,7 @@ pub(super) fn find(
         a.0.compare(&b.0, MethodScore::Paper).then_with(paths)
     });
     let rows = rows.into_iter().map(|(_, row)| MethodRow::Find(row));
-    let errors = asked.errors(errors);
+    let errors = context.errors(errors);
     Ok(Answer::fresh(rows.collect(), errors).cut(question.limits.top))
 }
 
@@ -112,23 +112,23 @@ impl ContentScores {
 /// The scores of each content in the scope, and the files that could not be read.
 type AllScores = (Vec<ContentScores>, Vec<SoftError>);
 
-fn all_scores(asked: &Asked<'_>, own: &MethodSignature) -> Result<AllScores, LabError> {
-    if let Some(scores) = scores_by_arrays(asked, own)? {
+fn all_scores(context: &MethodContext<'_>, own: &MethodSignature) -> Result<AllScores, LabError> {
+    if let Some(scores) = scores_by_arrays(context, own)? {
         return Ok(scores);
     }
-    let signed = Signed::of(asked, &mut asked.cached())?;
+    let signed = Signed::of(context, &mut context.cached())?;
     let all = signed.contents.into_iter().zip(&signed.signatures);
-    let scores = all.map(|(row, signature)| ContentScores::of(asked.params, row, own, signature));
+    let scores = all.map(|(row, signature)| ContentScores::of(context.params, row, own, signature));
     Ok((scores.collect(), signed.errors))
 }
 
 /// The scores by sorted5, which needs no signature of a content that is in the arrays. `None`:
 /// there are no arrays.
 fn scores_by_arrays(
-    asked: &Asked<'_>,
+    context: &MethodContext<'_>,
     own: &MethodSignature,
 ) -> Result<Option<AllScores>, LabError> {
-    let Some(arranged) = sorted::arranged(asked, false)? else {
+    let Some(arranged) = sorted::arranged(context, false)? else {
         return Ok(None);
     };
     let Some(common) = arranged.common(own)? else {
@@ -138,7 +138,7 @@ fn scores_by_arrays(
     let scores = arranged.documents.iter().map(|document| {
         let number = match &document.values {
             Values::Here(signature) => {
-                return ContentScores::of(asked.params, document.content, own, signature);
+                return ContentScores::of(context.params, document.content, own, signature);
             }
             Values::Arrays(number) => number,
         };

@@ -109,23 +109,23 @@ pub fn answer(
         check_clusters(params, asked)?;
     }
     refuse_catalogues(&request.scope)?;
-    let members = ScopedFiles::of(snapshot, &request.scope)?;
-    let asked = Asked {
+    let scoped = ScopedFiles::of(snapshot, &request.scope)?;
+    let context = MethodContext {
         snapshot,
         scope: &request.scope,
         params,
-        members: &members,
+        scoped: &scoped,
         cache,
         shards: request.shards.unwrap_or(1).clamp(1, MOST_SHARDS),
     };
     let mut answer = match &request.question {
-        MethodQuestion::Find(find) => find::find(&asked, find, subject)?,
-        MethodQuestion::Pairs(pairs) => pairs::pairs(&asked, pairs)?,
-        MethodQuestion::Groups(limits) => sets::groups(&asked, *limits)?,
-        MethodQuestion::Clusters(clusters) => clustered::clusters(&asked, clusters)?,
-        MethodQuestion::Dump => dump::dump(&asked)?,
+        MethodQuestion::Find(find) => find::find(&context, find, subject)?,
+        MethodQuestion::Pairs(pairs) => pairs::pairs(&context, pairs)?,
+        MethodQuestion::Groups(limits) => sets::groups(&context, *limits)?,
+        MethodQuestion::Clusters(clusters) => clustered::clusters(&context, clusters)?,
+        MethodQuestion::Dump => dump::dump(&context)?,
     };
-    answer.header.looked = Some(members.looked(snapshot));
+    answer.header.looked = Some(scoped.looked(snapshot));
     // A sample may miss a common run of any length.
     if let Some(looked) = &mut answer.header.looked {
         looked.least_run = 0;
@@ -135,17 +135,17 @@ pub fn answer(
 
 /// Everything that an answer depends on.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct MethodContext<'a> {
     snapshot: &'a Snapshot,
     scope: &'a Scope,
     params: &'a MethodParams,
-    members: &'a ScopedFiles,
+    scoped: &'a ScopedFiles,
     cache: SignatureCache<'a>,
     /// How many processes share the work, for sorted5.
     shards: u32,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> MethodContext<'a> {
     /// The cached signatures. Each question opens them once.
     fn cached(&self) -> CachedSignatures<'a> {
         CachedSignatures::new(self.snapshot, self.params.to_string(), self.cache)
@@ -153,7 +153,7 @@ impl<'a> Asked<'a> {
 
     /// The files of the scope that could not be looked at, and these, by path.
     fn errors(&self, further: Vec<SoftError>) -> Vec<SoftError> {
-        let mut errors = self.members.errors.clone();
+        let mut errors = self.scoped.errors.clone();
         errors.extend(further);
         errors.sort_by(|a, b| a.path.as_bytes().cmp(b.path.as_bytes()));
         errors.dedup();

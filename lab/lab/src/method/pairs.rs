@@ -7,17 +7,17 @@ use resemble_proto::path::PathText;
 
 use super::all_pairs::{ScoredPair, all_pairs};
 use super::signed::Signed;
-use super::{Asked, PairScores, RowThreshold, sorted};
+use super::{MethodContext, PairScores, RowThreshold, sorted};
 use crate::error::LabError;
 use resemble_query::scope::ScopedFile;
 
 pub(super) fn pairs(
-    asked: &Asked<'_>,
+    context: &MethodContext<'_>,
     question: &MethodPairs,
 ) -> Result<Answer<MethodRow>, LabError> {
-    let (rows, errors) = rows(asked, question.score, question.limits, question.exact)?;
+    let (rows, errors) = rows(context, question.score, question.limits, question.exact)?;
     let rows = rows.into_iter().map(MethodRow::Pair).collect();
-    Ok(Answer::fresh(rows, asked.errors(errors)).cut(question.limits.top))
+    Ok(Answer::fresh(rows, context.errors(errors)).cut(question.limits.top))
 }
 
 /// The pairs of contents that rows are made of.
@@ -35,23 +35,27 @@ pub(super) struct FoundPairs {
 
 /// Those of the contents that several files have, each with the scores of the content and itself.
 pub(super) fn equal(
-    asked: &Asked<'_>,
+    context: &MethodContext<'_>,
     contents: &[ContentRow],
     scores: impl Fn(usize) -> PairScores,
 ) -> Vec<(usize, PairScores)> {
-    let has_several = |at: &usize| asked.members.holders(contents[*at].id).nth(1).is_some();
+    let has_several = |at: &usize| context.scoped.holders(contents[*at].id).nth(1).is_some();
     let several = (0..contents.len()).filter(has_several);
     several.map(|at| (at, scores(at))).collect()
 }
 
 /// The pairs by signatures, which are all in memory.
-fn by_signatures(asked: &Asked<'_>, threshold: &RowThreshold) -> Result<FoundPairs, LabError> {
-    let signed = Signed::of(asked, &mut asked.cached())?;
+fn by_signatures(
+    context: &MethodContext<'_>,
+    threshold: &RowThreshold,
+) -> Result<FoundPairs, LabError> {
+    let signed = Signed::of(context, &mut context.cached())?;
     let signatures = &signed.signatures;
-    let scores = |at: usize| PairScores::both_ways(asked.params, &signatures[at], &signatures[at]);
+    let scores =
+        |at: usize| PairScores::both_ways(context.params, &signatures[at], &signatures[at]);
     Ok(FoundPairs {
-        found: all_pairs(asked.params, signatures, threshold)?,
-        equal: equal(asked, &signed.contents, scores),
+        found: all_pairs(context.params, signatures, threshold)?,
+        equal: equal(context, &signed.contents, scores),
         contents: signed.contents,
         errors: signed.errors,
     })
@@ -60,21 +64,21 @@ fn by_signatures(asked: &Asked<'_>, threshold: &RowThreshold) -> Result<FoundPai
 /// A row for each two files of a pair that the threshold accepts and for each two files of equal
 /// bytes, best first. Also returns the files that could not be read.
 pub(super) fn rows(
-    asked: &Asked<'_>,
+    context: &MethodContext<'_>,
     score: MethodScore,
     limits: MethodLimits,
     exact: bool,
 ) -> Result<(Vec<MethodPairRow>, Vec<SoftError>), LabError> {
-    let threshold = RowThreshold::new(asked.params.method().thresholds().pairs, score, limits);
-    let pairs = match sorted::pairs(asked, &threshold)? {
+    let threshold = RowThreshold::new(context.params.method().thresholds().pairs, score, limits);
+    let pairs = match sorted::pairs(context, &threshold)? {
         Some(pairs) => pairs,
-        None => by_signatures(asked, &threshold)?,
+        None => by_signatures(context, &threshold)?,
     };
     let mut found = pairs.found;
     if exact {
-        found = sorted::exactly(asked, &pairs.contents, found, &threshold);
+        found = sorted::exactly(context, &pairs.contents, found, &threshold);
     }
-    let holders = |at: usize| asked.members.holders(pairs.contents[at].id);
+    let holders = |at: usize| context.scoped.holders(pairs.contents[at].id);
     let mut rows = Vec::new();
     for pair in &found {
         for one in holders(pair.a) {
@@ -111,7 +115,7 @@ fn row(
     score: MethodScore,
     identical: bool,
 ) -> (PairScores, MethodPairRow) {
-    let name = |member: &ScopedFile| PathText::from(member.path.as_path());
+    let name = |file: &ScopedFile| PathText::from(file.path.as_path());
     named((name(one), name(other)), scores, score, identical)
 }
 

@@ -19,78 +19,78 @@ use resemble_proto::message::{Answer, SoftError};
 use resemble_proto::path::PathText;
 
 use super::signed::Signed;
-use super::{Asked, pairs};
+use super::{MethodContext, pairs};
 use crate::error::LabError;
 use resemble_query::scope::ScopedFile;
 
 pub(super) fn groups(
-    asked: &Asked<'_>,
+    context: &MethodContext<'_>,
     limits: MethodLimits,
 ) -> Result<Answer<MethodRow>, LabError> {
     let mut kinds: HashMap<ContentId, ContentKind> = HashMap::new();
-    for content in asked.members.contents() {
-        if let Some(row) = asked.snapshot.content(content)? {
+    for content in context.scoped.contents() {
+        if let Some(row) = context.snapshot.content(content)? {
             kinds.insert(content, row.kind);
         }
     }
-    let files: Vec<&ScopedFile> = asked
-        .members
+    let files: Vec<&ScopedFile> = context
+        .scoped
         .files
         .iter()
-        .filter(|member| {
-            let kind = kinds.get(&member.content);
+        .filter(|file| {
+            let kind = kinds.get(&file.content);
             kind.is_some_and(|&kind| kind != ContentKind::Empty)
         })
         .collect();
     let mut rows: Vec<MethodRow> = files
         .iter()
-        .map(|member| {
+        .map(|file| {
             MethodRow::File(MethodFileRow {
-                path: PathText::from(member.path.as_path()),
-                size: member.size.0,
-                text: kinds.get(&member.content) == Some(&ContentKind::Text),
+                path: PathText::from(file.path.as_path()),
+                size: file.size.0,
+                text: kinds.get(&file.content) == Some(&ContentKind::Text),
             })
         })
         .collect();
-    let errors = match asked.params.method() {
+    let errors = match context.params.method() {
         Method::Sif | Method::SifAnchors => {
-            let (sets, errors) = collated(asked, &files)?;
+            let (sets, errors) = collated(context, &files)?;
             rows.push(MethodRow::Sets(sets));
             errors
         }
         _ => {
-            let (pairs, errors) = pairs::rows(asked, MethodScore::Paper, limits, false)?;
+            let (pairs, errors) = pairs::rows(context, MethodScore::Paper, limits, false)?;
             rows.extend(pairs.into_iter().map(MethodRow::Pair));
             errors
         }
     };
-    Ok(Answer::fresh(rows, asked.errors(errors)))
+    Ok(Answer::fresh(rows, context.errors(errors)))
 }
 
 /// The sets of these files, and the files that could not be read, which are in no set.
 fn collated(
-    asked: &Asked<'_>,
+    context: &MethodContext<'_>,
     files: &[&ScopedFile],
 ) -> Result<(Collated, Vec<SoftError>), LabError> {
     let ids: Vec<u8> = files
         .iter()
-        .flat_map(|member| member.content.0.to_le_bytes())
+        .flat_map(|file| file.content.0.to_le_bytes())
         .collect();
     let key = digest(&ids).0;
-    let mut cached = asked.cached();
+    let mut cached = context.cached();
     // Sets that are damaged are made again.
     let known = cached.recall_sets(&key)?;
     if let Some(Ok(sets)) = known.map(|sets| Collated::decode(&sets)) {
         return Ok((sets, Vec::new()));
     }
-    let signed = Signed::of(asked, &mut cached)?;
+    let signed = Signed::of(context, &mut cached)?;
     let of: HashMap<ContentId, usize> = (0..)
         .zip(&signed.contents)
         .map(|(at, row)| (row.id, at))
         .collect();
     let mut collator = Collator::default();
-    for member in files {
-        let signature = of.get(&member.content).map(|&at| &signed.signatures[at]);
+    for file in files {
+        let signature = of.get(&file.content).map(|&at| &signed.signatures[at]);
         collator.add(
             signature
                 .map(resemble_methods::MethodSignature::keys)

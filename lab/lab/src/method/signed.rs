@@ -8,7 +8,7 @@ use resemble_methods::MethodSignature;
 use resemble_proto::message::SoftError;
 
 use super::cache::{BLOCK, CachedSignatures, NewSignature};
-use super::{Asked, Signing};
+use super::{MethodContext, Signing};
 use resemble_query::soft_error;
 
 use crate::error::LabError;
@@ -42,40 +42,40 @@ pub(super) struct Signed {
 impl Signed {
     /// Signs all contents of the scope but the empty ones, which are counted and never grouped.
     pub(super) fn of(
-        asked: &Asked<'_>,
+        context: &MethodContext<'_>,
         cached: &mut CachedSignatures<'_>,
     ) -> Result<Self, LabError> {
-        Self::of_rows(asked, cached, rows(asked, &asked.members.contents())?)
+        Self::of_rows(context, cached, rows(context, &context.scoped.contents())?)
     }
 
     /// Signs these contents, whose ids ascend, in blocks that fit into memory. `take` gets the
     /// blocks in their order.
     pub(super) fn in_blocks(
-        asked: &Asked<'_>,
+        context: &MethodContext<'_>,
         contents: &[ContentId],
         take: &mut dyn FnMut(Self) -> Result<(), LabError>,
     ) -> Result<(), LabError> {
-        let mut cached = asked.cached();
+        let mut cached = context.cached();
         for block in contents.chunk_by(|a, b| a.0 / TOGETHER == b.0 / TOGETHER) {
-            take(Self::of_rows(asked, &mut cached, rows(asked, block)?)?)?;
+            take(Self::of_rows(context, &mut cached, rows(context, block)?)?)?;
         }
         Ok(())
     }
 
     /// Signs these contents, whose ids ascend.
     pub(super) fn of_rows(
-        asked: &Asked<'_>,
+        context: &MethodContext<'_>,
         cached: &mut CachedSignatures<'_>,
         rows: Vec<ContentRow>,
     ) -> Result<Self, LabError> {
         let wanted: Vec<ContentId> = rows.iter().map(|row| row.id).collect();
         let mut known = cached.recall(&wanted)?;
         let missing: Vec<usize> = (0..rows.len()).filter(|&at| known[at].is_none()).collect();
-        let start = || (Signing::new(asked.params), Vec::new(), Vec::new());
+        let start = || (Signing::new(context.params), Vec::new(), Vec::new());
         let made = in_parallel(missing.len(), start, |at, (signing, made, errors)| {
             let row = &rows[missing[at]];
             let mut failure = None;
-            for holder in asked.members.holders(row.id) {
+            for holder in context.scoped.holders(row.id) {
                 match signing.file(&holder.path) {
                     Ok(signed) => {
                         let is_settled = signed.content == row.digest;
@@ -131,10 +131,13 @@ impl Signed {
 }
 
 /// The rows of these contents, without the empty ones.
-pub(super) fn rows(asked: &Asked<'_>, contents: &[ContentId]) -> Result<Vec<ContentRow>, LabError> {
+pub(super) fn rows(
+    context: &MethodContext<'_>,
+    contents: &[ContentId],
+) -> Result<Vec<ContentRow>, LabError> {
     let mut rows = Vec::new();
     for &content in contents {
-        let row = asked.snapshot.content(content)?;
+        let row = context.snapshot.content(content)?;
         rows.extend(row.filter(|row| row.size.0 > 0));
     }
     Ok(rows)

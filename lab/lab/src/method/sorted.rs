@@ -31,7 +31,7 @@ use tempfile::TempDir;
 use super::all_pairs::ScoredPair;
 use super::pairs::{FoundPairs, equal};
 use super::signed::{self, Signed};
-use super::{Asked, PairScores, RowThreshold};
+use super::{MethodContext, PairScores, RowThreshold};
 use crate::arrays::{
     ArraysError, ArraysFolder, ArraysUpdate, CommonChunks, MappedParts, pairs_in_shards,
 };
@@ -87,15 +87,18 @@ impl ArraysPlace {
 
 /// The place of the arrays for a question, if there are to be any. Where nothing may stay, arrays
 /// are made only if processes are to share them or many documents are compared with each other.
-fn place(asked: &Asked<'_>, each_with_each: bool) -> Result<Option<ArraysPlace>, LabError> {
-    if asked.params.method() != Method::Sorted5 {
+fn place(
+    context: &MethodContext<'_>,
+    each_with_each: bool,
+) -> Result<Option<ArraysPlace>, LabError> {
+    if context.params.method() != Method::Sorted5 {
         return Ok(None);
     }
-    let (folder, stays) = asked.cache.folder();
-    let params = asked.params.to_string();
+    let (folder, stays) = context.cache.folder();
+    let params = context.params.to_string();
     if !stays {
-        let is_needed = asked.shards > 1;
-        let is_worth_it = each_with_each && asked.members.files.len() >= MANY;
+        let is_needed = context.shards > 1;
+        let is_worth_it = each_with_each && context.scoped.files.len() >= MANY;
         if !is_needed && !is_worth_it {
             return Ok(None);
         }
@@ -113,7 +116,7 @@ fn place(asked: &Asked<'_>, each_with_each: bool) -> Result<Option<ArraysPlace>,
             is_needed,
         }));
     }
-    let name = asked.cache.name_of_index(asked.snapshot)?;
+    let name = context.cache.name_of_index(context.snapshot)?;
     Ok(Some(ArraysPlace {
         folder: ArraysFolder::new(&folder.join("arrays"), &params, &name),
         _temporary: None,
@@ -135,12 +138,12 @@ fn unknown(folder: &ArraysFolder, contents: &[ContentRow]) -> HashSet<ContentId>
 
 /// Puts what was signed into the arrays and opens them. `None`: the arrays cannot be used.
 fn update_arrays(
-    asked: &Asked<'_>,
+    context: &MethodContext<'_>,
     place: &ArraysPlace,
     signed: &Signed,
 ) -> Result<Option<OpenArrays>, LabError> {
     let folder = &place.folder;
-    let Scheme::Sorted5(own) = &asked.params.scheme else {
+    let Scheme::Sorted5(own) = &context.params.scheme else {
         return Ok(None);
     };
     let settled = || {
@@ -163,7 +166,7 @@ fn update_arrays(
             .collect();
         let mut gone = HashSet::new();
         for &key in arrays.iter().flat_map(|arrays| arrays.numbers.keys()) {
-            if asked.snapshot.content(ContentId(key))?.is_none() {
+            if context.snapshot.content(ContentId(key))?.is_none() {
                 gone.insert(key);
             }
         }
@@ -176,7 +179,7 @@ fn update_arrays(
         let update = ArraysUpdate {
             bits: own.bits as u8,
             new: &new,
-            shards: asked.shards,
+            shards: context.shards,
         };
         let merged = folder.update(&update, &|key| !gone.contains(&key));
         let arrays = match merged {
@@ -221,18 +224,18 @@ pub(super) enum Values {
 /// their signatures are in memory only meanwhile. `each_with_each` says whether all contents are
 /// compared with each other. `None`: there are no arrays.
 pub(super) fn arranged(
-    asked: &Asked<'_>,
+    context: &MethodContext<'_>,
     each_with_each: bool,
 ) -> Result<Option<Arranged>, LabError> {
-    let Some(place) = place(asked, each_with_each)? else {
+    let Some(place) = place(context, each_with_each)? else {
         return Ok(None);
     };
-    let rows = signed::rows(asked, &asked.members.contents())?;
+    let rows = signed::rows(context, &context.scoped.contents())?;
     let unknown = unknown(&place.folder, &rows);
     let (new, mut contents): (Vec<_>, Vec<_>) =
         rows.into_iter().partition(|row| unknown.contains(&row.id));
-    let signed = Signed::of_rows(asked, &mut asked.cached(), new)?;
-    let Some(OpenArrays { set, numbers }) = update_arrays(asked, &place, &signed)? else {
+    let signed = Signed::of_rows(context, &mut context.cached(), new)?;
+    let Some(OpenArrays { set, numbers }) = update_arrays(context, &place, &signed)? else {
         return Ok(None);
     };
     let mut documents = Vec::with_capacity(contents.len() + signed.contents.len());
@@ -317,13 +320,13 @@ impl Arranged {
 
 /// The pairs that the threshold accepts, found by the arrays. `None`: there are no arrays.
 pub(super) fn pairs(
-    asked: &Asked<'_>,
+    context: &MethodContext<'_>,
     threshold: &RowThreshold,
 ) -> Result<Option<FoundPairs>, LabError> {
-    let Some(arranged) = arranged(asked, true)? else {
+    let Some(arranged) = arranged(context, true)? else {
         return Ok(None);
     };
-    let Some(mut common) = arranged.pairs(threshold.least_figure(), asked.shards)? else {
+    let Some(mut common) = arranged.pairs(threshold.least_figure(), context.shards)? else {
         return Ok(None);
     };
     let documents = &arranged.documents;
@@ -362,7 +365,9 @@ pub(super) fn pairs(
     found.sort_unstable_by_key(|pair| (pair.a, pair.b));
     let contents: Vec<ContentRow> = documents.iter().map(|document| document.content).collect();
     Ok(Some(FoundPairs {
-        equal: equal(asked, &contents, |at| scores(at, at, documents[at].chunks)),
+        equal: equal(context, &contents, |at| {
+            scores(at, at, documents[at].chunks)
+        }),
         contents,
         found,
         errors: arranged.errors,
@@ -382,17 +387,17 @@ fn common_of(a: &MethodSignature, b: &MethodSignature) -> u64 {
 /// pairs which are preselected" (section 4.2). If a file is too large for memory, or cannot be read
 /// now, the estimate stays.
 pub(super) fn exactly(
-    asked: &Asked<'_>,
+    context: &MethodContext<'_>,
     contents: &[ContentRow],
     found: Vec<ScoredPair>,
     threshold: &RowThreshold,
 ) -> Vec<ScoredPair> {
     let chunks = |place: usize| {
-        let mut holders = asked.members.holders(contents[place].id);
-        holders.find_map(|member| {
-            let small = member.size <= resemble_query::LARGEST_READ;
-            let bytes = small.then(|| bytes_of(&member.path).ok())??;
-            Some(real_chunks(asked.params, &bytes))
+        let mut holders = context.scoped.holders(contents[place].id);
+        holders.find_map(|file| {
+            let small = file.size <= resemble_query::LARGEST_READ;
+            let bytes = small.then(|| bytes_of(&file.path).ok())??;
+            Some(real_chunks(context.params, &bytes))
         })
     };
     let mut of_a: Option<(usize, Option<Vec<u64>>)> = None;
