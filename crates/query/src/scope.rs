@@ -69,7 +69,7 @@ impl ScopedFiles {
             skipped += left_out;
             for (file, path) in paths {
                 if let Some(scoped) = found.get_mut(&file) {
-                    // Paths of the scope may lie in one another.
+                    // Paths of the scope may lie inside one another.
                     if scoped.path != path {
                         let (least, other) = in_order(std::mem::take(&mut scoped.path), path);
                         scoped.path = least;
@@ -162,8 +162,7 @@ impl ScopedFiles {
         self.by_content = ByContent::of(&self.files);
     }
 
-    /// What the files hold takes part as well, as evidence and as what stands for them:
-    /// [`Self::has`] answers for their parts, too.
+    /// From now on parts of the files take part as well: [`Self::has`] is true for them, too.
     pub(crate) fn know_parts(&mut self, snapshot: &Snapshot) -> Result<(), ReadError> {
         for content in self.contents() {
             let row = snapshot.content(content)?;
@@ -214,7 +213,7 @@ impl ScopedFiles {
 /// The files by what they hold: a few bytes a file, for there may be millions.
 #[derive(Debug, Default)]
 struct ByContent {
-    /// Ascending; the files by their places in the order of paths.
+    /// Sorted. The second number is the index of the file in the order of paths.
     holders: Vec<(ContentId, u32)>,
     /// Nomination asks for every posting that it finds whether the content is one of these.
     held: BitSet,

@@ -60,10 +60,11 @@ pub use view::{Fold, Folded, Line, Rest, Row, RowSide, Run, Span, View, ViewOpti
 
 use lines::Lines;
 
-/// From this gain in what is shared on, documents are shown with new lines instead of their own.
+/// If breaking documents into sentences gains at least this share, they are shown so instead of
+/// with their own lines.
 const WORTH_NEW_LINES: f64 = 0.02;
 
-/// Of numbers that differ so many are named.
+/// At most so many differing numbers are named.
 const MOST_NUMBERS: usize = 20;
 
 /// A stretch of a and the equal stretch of b.
@@ -71,7 +72,7 @@ const MOST_NUMBERS: usize = 20;
 pub struct SharedRange {
     /// Bytes of a.
     pub a: Range<u64>,
-    /// Bytes of b, as many.
+    /// The equal bytes of b.
     pub b: Range<u64>,
     /// First and last line of a, from 1, if both files are text and were read.
     pub lines_a: Option<(u64, u64)>,
@@ -100,7 +101,7 @@ pub struct Stretch {
 /// Where two files agree, and how much.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shared {
-    /// In the order of a; no byte of a twice.
+    /// The stretches in the order of a. No byte of a is in two of them.
     pub ranges: Vec<SharedRange>,
     /// Further stretches of b that a has too, in the order of b: copies of what [`Self::ranges`]
     /// names.
@@ -274,7 +275,7 @@ pub fn compare_with_parts(
             }
         }
         (Some(a), Some(b)) => Ok(Comparison::of_bytes(a.own, b.own)),
-        // A file that is too large beside a member: as much of it as is read anywhere.
+        // A file that is too large, beside a member: only its first part is read.
         (Some(a), None) if into[0] => Ok(Comparison::of_bytes(a.own, bytes_of(b)?)),
         (None, Some(b)) if into[1] => Ok(Comparison::of_bytes(bytes_of(a)?, b.own)),
         _ => compare(a, b, params),
@@ -354,7 +355,7 @@ fn by_bytes(a: &[u8], b: &[u8]) -> Shared {
     .placed(Some((a, b)))
 }
 
-/// The one run of equal files.
+/// The only run of two equal files.
 fn whole(size: ByteLen) -> Vec<CommonRun> {
     let all = 0..size.0;
     let run = CommonRun {
@@ -364,7 +365,7 @@ fn whole(size: ByteLen) -> Vec<CommonRun> {
     (size.0 > 0).then_some(run).into_iter().collect()
 }
 
-/// Runs of both files, not yet placed.
+/// The common runs of both files before they are placed.
 struct FoundRuns {
     of_a: Vec<CommonRun>,
     /// Runs of b in a: their `a` is in b.

@@ -39,20 +39,20 @@ use super::{Details, Head, Samples, Totals};
 /// What every catalogue begins with.
 pub(super) const MAGIC: &[u8; 19] = b"resemble catalogue\n";
 
-/// The kind of a record that is passed over: the signature of a content by a published method,
-/// which catalogues carried once. Their head says so, and names the method.
+/// A kind of record that is skipped: the signature of a content by a published method. Earlier
+/// programs wrote them, and named the method in the head.
 pub(super) const SIGNED: u8 = 6;
 
 /// Bytes of the digest at the end.
 pub(super) const CHECKSUM: usize = 32;
 
-/// Bytes of a path, at most: longer ones cannot be opened anywhere.
+/// The longest path, in bytes: longer ones cannot be opened anywhere.
 const LONGEST_PATH: usize = 1 << 16;
 
-/// Directories above one another, at most.
+/// The deepest nesting of directories.
 const DEEPEST: usize = 1 << 12;
 
-/// Bytes of all files together, at most: sums stay numbers.
+/// The most bytes of all files together, so that sums do not overflow.
 pub(super) const MOST_BYTES: u64 = 1 << 60;
 
 /// A part of a content.
@@ -96,8 +96,7 @@ pub(super) enum EntryKind {
 pub(super) enum CatalogueRecord {
     Head(Head),
     Content(Box<Digest>),
-    /// What became of looking into a content: no parts at all if it is nothing that could be taken
-    /// apart.
+    /// The outcome of taking a content apart; `None` if it is of a kind that cannot be.
     Look {
         content: u32,
         apart: Option<Apart>,
@@ -259,7 +258,7 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// The record of this kind and body; `None` if that cannot be.
+    /// The record of this kind and body; `None` if they do not make one.
     pub(super) fn record(
         &mut self,
         kind: u8,
@@ -401,7 +400,7 @@ fn look(reader: &mut Reader<'_>) -> Option<CatalogueRecord> {
     Some(CatalogueRecord::Look { content, apart })
 }
 
-/// A number that is written with one added, 0 for none.
+/// Reads a number that is written with one added; 0 stands for no number.
 #[allow(clippy::option_option)] // the outer one: it is no number
 fn one_less(number: u64) -> Option<Option<u32>> {
     match number.checked_sub(1) {
@@ -457,8 +456,8 @@ fn content(reader: &mut Reader<'_>, params: &Params) -> Option<Digest> {
     })
 }
 
-/// Whether a sample has no more fingerprints than the parameters keep: fields of no width would be
-/// any number of them in a few bytes.
+/// Fails if a sample has more fingerprints than the parameters allow. Fields without width could
+/// claim any number of them in a few bytes.
 fn sample_is_small(pieces: &[u8], params: &Params) -> Option<()> {
     let most = params.sampling.cap.max(params.shingles.cap);
     let mut reader = Reader(pieces);

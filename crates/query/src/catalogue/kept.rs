@@ -19,7 +19,8 @@ pub fn file_of_label(folder: &Path, label: &str) -> PathBuf {
     folder.join(format!("{label}.cat"))
 }
 
-/// A copy of a catalogue beside the one that is kept under the label. It goes unless it is kept.
+/// A copy of a catalogue beside the one that is kept under the label. It is removed when it is
+/// dropped, unless it was kept.
 #[derive(Debug)]
 pub struct Received {
     copy: PathBuf,
@@ -46,7 +47,7 @@ impl Received {
         &self.copy
     }
 
-    /// Keeps it, instead of any of its label.
+    /// Keeps the copy, in the place of any catalogue with its label.
     pub fn keep(self) -> Result<(), CatalogueError> {
         fs::rename(&self.copy, &self.target).map_err(fail(&self.target))
     }
@@ -54,7 +55,7 @@ impl Received {
 
 impl Drop for Received {
     fn drop(&mut self) {
-        // One that is kept is not there any more.
+        // A copy that was kept has been renamed, so there is nothing to remove.
         fs::remove_file(&self.copy).ok();
     }
 }
@@ -89,7 +90,7 @@ pub fn kept(folder: &Path) -> Vec<String> {
     labels
 }
 
-/// Forgets a catalogue; says whether there was one.
+/// Forgets a catalogue, and returns whether there was one.
 pub fn forget(folder: &Path, label: &str) -> Result<bool, CatalogueError> {
     let file = file_of_label(folder, label);
     match fs::remove_file(&file) {

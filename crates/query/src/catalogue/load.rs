@@ -23,12 +23,12 @@ use super::{Catalogue, CatalogueError};
 const HEAVY: usize = 32 << 20;
 /// Chunks and fingerprints that are applied together.
 const MANY_POSTINGS: u64 = 300_000;
-/// More of them altogether, and the index is put in order afterwards.
+/// A catalogue with more chunks and fingerprints is followed by a merge of the index's segments.
 const BULK: u64 = 200_000;
 /// Bytes of a change with its path, roughly.
 const CHANGE: usize = 300;
 
-/// What is in the index of a catalogue.
+/// What the index holds of a catalogue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// Files; hard links are one.
@@ -59,7 +59,7 @@ pub fn load(index: &Index, root: &Path, catalogue: Catalogue) -> Result<Loaded, 
         postings: 0,
     };
     let loaded = loader.run();
-    // Of an index that failed to write this fails, too: what is told is why.
+    // If the index could not be written, this fails too. The first failure is the one to report.
     if loaded.is_err()
         && let Err(error) = unload(index, root)
     {
@@ -108,15 +108,15 @@ pub fn unload_stray(index: &Index, wanted: &[PathBuf]) -> Result<(), CatalogueEr
 struct LoadedContent {
     digest: ContentDigest,
     size: u64,
-    /// It has chunks, as what a file holds has.
+    /// It has all its chunks, as every content of a file does.
     whole: bool,
 }
 
-/// What is not applied yet.
+/// Changes that are not applied yet.
 #[derive(Default)]
 struct Batch {
     changes: Vec<Change>,
-    /// Contents that it brings; `true`: something in it has them.
+    /// The contents that come with it, and whether a change of it refers to them.
     brought: HashMap<u32, (Box<Digest>, bool)>,
     looks: HashMap<u32, Option<Apart>>,
     weight: usize,
@@ -133,8 +133,8 @@ struct Loader<'a> {
     /// The content of each file, `None` of one that could not be read.
     files: Vec<Option<u32>>,
     batch: Batch,
-    /// Contents in archives that the index has taken apart otherwise: something else may have them,
-    /// too.
+    /// Contents of archives that the index has taken apart differently. Something else may have
+    /// them, too.
     spare: HashMap<u32, Box<Digest>>,
     loaded: Loaded,
     postings: u64,
@@ -281,7 +281,7 @@ impl Loader<'_> {
         })
     }
 
-    /// How the index is told of a content: by its own number if it has it.
+    /// How a change refers to a content: by its id if the index has it.
     fn reference(&mut self, number: u32) -> Result<ContentRef, CatalogueError> {
         let Some(known) = self.contents.get(number as usize) else {
             return Err(self.catalogue.forged());
@@ -306,7 +306,7 @@ impl Loader<'_> {
                 *used = true;
                 Ok(ContentRef::New(digest.clone()))
             }
-            // Nothing had it, so the index has dropped it.
+            // Nothing referred to it in its batch, so the index does not have it.
             None => match self.spare.get(&number) {
                 Some(digest) => Ok(ContentRef::New(digest.clone())),
                 None => Err(self.catalogue.forged()),
@@ -314,7 +314,7 @@ impl Loader<'_> {
         }
     }
 
-    /// What became of looking into the content of the file at `path`.
+    /// Records the outcome of taking the content of the file at `path` apart.
     fn look(
         &mut self,
         path: PathBuf,
@@ -325,7 +325,7 @@ impl Loader<'_> {
         let row = id.map(|id| self.snapshot.content(id)).transpose()?;
         let was = row.flatten().map(|row| row.look);
         let look = match (was, apart) {
-            // The index knows by itself.
+            // The index has taken it apart itself.
             (Some(Look::Plain | Look::Apart), apart) => {
                 self.use_parts(apart.as_ref())?;
                 None
@@ -335,7 +335,7 @@ impl Loader<'_> {
             (was, Some((parts, skipped))) => Some(NewLook::Apart {
                 parts: self.parts(parts)?,
                 skipped,
-                // Of a live file: it is looked into when its turn comes, whatever the catalogue
+                // A live file has it: it is taken apart when its turn comes, whatever the catalogue
                 // says.
                 again: was.is_some(),
             }),
@@ -378,7 +378,8 @@ impl Loader<'_> {
         Ok(new)
     }
 
-    /// Contents that only parts have which the index knows by itself are of use, too.
+    /// Marks the parts of a content that the index has taken apart itself as used, so that the
+    /// batch is valid.
     fn use_parts(&mut self, apart: Option<&Apart>) -> Result<(), CatalogueError> {
         let parts = apart.into_iter().flat_map(|(parts, _)| parts);
         for number in parts.filter_map(|part| part.content) {
@@ -395,7 +396,8 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// After an entry nothing waits for a later one: a content comes just before what has it.
+    /// Applies the batch if it is full. This may be done after any entry, because a content comes
+    /// just before what refers to it.
     fn settle(&mut self) -> Result<(), CatalogueError> {
         let batch = &self.batch;
         if batch.weight < HEAVY && batch.postings < MANY_POSTINGS {
@@ -413,7 +415,7 @@ impl Loader<'_> {
         self.loaded.changes += batch.changes.len() as u64;
         let applied = self.index.apply(batch.changes)?;
         if !applied.gone.is_empty() {
-            // Somebody else took out what was there a moment ago.
+            // Another writer removed what was there a moment ago.
             return Err(self.catalogue.forged());
         }
         self.snapshot = self.index.snapshot()?;

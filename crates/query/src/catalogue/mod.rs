@@ -59,30 +59,30 @@ pub struct Details {
     pub label: String,
     /// When it was made, in seconds since 1970.
     pub created: i64,
-    /// Names, times of change, directories and links are in it. Without, files are numbered in the
-    /// order of their digests.
+    /// Names, times of change, directories and links are in it. Without them, files are numbered in
+    /// the order of their digests.
     pub names: bool,
     /// What documents say and archives hold is in it.
     pub text: bool,
-    /// What is in it of the samples of contents.
+    /// How much of the samples is in it.
     pub samples: Samples,
 }
 
 /// How much of the samples a catalogue has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Samples {
-    /// What the index has.
+    /// All that the index has.
     #[default]
     All,
     /// At most so many fingerprints of a content.
     AtMost(u32),
-    /// So many that the catalogue takes this part of the bytes of its files, if 16 of a content are
-    /// few enough. What is written says how many these were: [`Self::AtMost`], or [`Self::All`] if
-    /// that was within.
+    /// As many as keep the catalogue within this part of the bytes of its files, but at least 16 of
+    /// a content. What is written says how many these were: [`Self::AtMost`], or [`Self::All`] if
+    /// all fitted.
     Within {
         /// That part.
         part: Fraction,
-        /// A catalogue of at most so many bytes has all.
+        /// A catalogue of at most so many bytes has all samples.
         small: u64,
     },
 }
@@ -197,7 +197,7 @@ pub enum CatalogueError {
     Index(#[from] ReadError),
 }
 
-/// Where a question's catalogue lies: one that was imported in `folder`.
+/// The file of the catalogue that a path of a question names. Imported ones lie in `folder`.
 pub fn file_of(root: &Path, folder: Option<&Path>) -> Result<PathBuf, CatalogueError> {
     use resemble_proto::catalogued::{Source, source_of};
     match source_of(root) {

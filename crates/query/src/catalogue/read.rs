@@ -85,7 +85,7 @@ pub fn open(path: &Path) -> Result<Catalogue, CatalogueError> {
         hasher.update(&piece[..read]);
         if start.len() < MAGIC.len() + 10 {
             start.extend_from_slice(&piece[..read.min(MAGIC.len() + 10)]);
-            // Said before anything else: a later version may end otherwise.
+            // Checked before anything else, because a later version may end differently.
             version_of(path, &start)?;
         }
         left -= read as u64;
@@ -164,7 +164,7 @@ impl Catalogue {
         Err(self.forged())
     }
 
-    /// That what it says cannot be.
+    /// The error for records that contradict each other.
     pub(super) fn forged(&self) -> CatalogueError {
         CatalogueError::Damaged {
             file: self.path.clone(),
@@ -218,7 +218,7 @@ impl Catalogue {
         }
     }
 
-    /// The next bytes, all of them: no more than are there are made room for.
+    /// The next `count` bytes. Memory is only allocated for bytes that are there.
     fn take(&mut self, count: u64) -> Result<Vec<u8>, CatalogueError> {
         if count > self.left {
             return Err(self.forged());

@@ -6,8 +6,8 @@ use resemble_proto::number::Fraction;
 
 use super::Samples;
 
-/// What may be left of the sample of a content. Fewer than the last find copies and edits of whole
-/// files and little else.
+/// How many fingerprints a content may keep, tried in this order. Fewer than the last number find
+/// copies and edits of whole files, and little else.
 const MOST: [u32; 5] = [64, 48, 32, 24, 16];
 
 /// What thinning to each of [`MOST`] would save.
@@ -17,7 +17,7 @@ pub(super) struct Thinning {
 }
 
 impl Thinning {
-    /// Sees a content that is written once.
+    /// Adds a content that is written.
     pub(super) fn see(&mut self, digest: &Digest) {
         let mut packed = Vec::new();
         let mut length = |signature: &Signature| {
@@ -29,15 +29,15 @@ impl Thinning {
         let mut signature = digest.signature.clone();
         for (most, saved) in MOST.into_iter().zip(&mut self.saved) {
             if signature.fingerprints.len() > most as usize {
-                // Samples nest: of what is left, less is what would be left of all.
+                // Samples nest: thinning what is left gives the same as thinning all.
                 signature = signature.thinned(most as usize);
             }
             *saved += whole.saturating_sub(length(&signature));
         }
     }
 
-    /// The most that takes this part of the bytes of the files, where all samples would take
-    /// `catalogue` bytes; the least of all if none does.
+    /// The most samples that keep the catalogue within this part of the bytes of the files. With
+    /// all samples it has `catalogue` bytes. If none are few enough, the fewest.
     pub(super) fn fitting(&self, catalogue: u64, files: u64, part: Fraction) -> Samples {
         let part = u128::from(part.millionths().unwrap_or(u32::MAX));
         let fits = |bytes: u64| u128::from(bytes) * 1_000_000 <= u128::from(files) * part;

@@ -13,7 +13,7 @@ use super::format::{CatalogueRecord, Encoder, EntryKind, MAGIC, Part};
 use super::thin::Thinning;
 use super::{Details, Head, Samples, Totals, VERSION};
 
-/// Bytes that are handed on together.
+/// So many bytes are handed on at once.
 const PIECE: usize = 1 << 16;
 
 /// Hands the bytes of a catalogue of everything at and below `roots` to `sink`, until it breaks.
@@ -28,8 +28,7 @@ pub fn write(
 ) -> Result<Totals, ReadError> {
     let samples = match details.samples {
         Samples::Within { part, small } => {
-            // What would be written is measured first, with the least that it would be for each
-            // number of fingerprints.
+            // What would be written is measured first, for each number of fingerprints.
             let mut measure = Thinning::default();
             let mut seen = 0;
             let all = Details {
@@ -135,7 +134,7 @@ struct Writer<'a> {
     hasher: ContentHasher,
     out: Vec<u8>,
     broken: bool,
-    /// The numbers of those that are written.
+    /// The numbers of the contents that are written.
     contents: HashMap<ContentId, u32>,
     looked: HashSet<ContentId>,
     files: HashMap<FileId, u32>,
@@ -228,7 +227,7 @@ impl Writer<'_> {
                         EntryKind::Unreadable { file, size, errno }
                     }
                     Err(FileState::Skipped(reason)) => EntryKind::Skipped { file, size, reason },
-                    // Taken care of above.
+                    // Handled above.
                     Err(FileState::Settled(_) | FileState::Unsettled(_)) => return Ok(()),
                 }
             }
@@ -255,7 +254,7 @@ impl Writer<'_> {
                 },
                 words: row.words,
             },
-            // A view does not lose what its own rows name.
+            // A snapshot has every content that its rows name.
             None => return Ok(u32::MAX),
         };
         if let Some(thinning) = &mut self.thinning {

@@ -34,16 +34,16 @@ use self::links::{Adjacent, file_name, inside, least_inside, may_be_partners, ra
 use super::partners::{Link, Partners};
 use super::sides::{Entry, Holders, Sides};
 
-/// A row before it is an answer. Places in [`Side::entries`].
+/// A row before it becomes part of the answer. Files are indexes into [`Side::entries`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ClassRow {
     pub(super) class: CompareClass,
     pub(super) a: Option<u32>,
     pub(super) b: Option<u32>,
-    /// `None`: equal contents, or nothing to compare with.
+    /// `None` if the contents are equal or there is nothing to compare with.
     pub(super) measures: Option<Measures>,
     pub(super) copy: bool,
-    /// The file that the row is about is b's; what else it resembles is on the side of A.
+    /// The row is about the file of B, so its further partners are files of A.
     pub(super) about_b: bool,
 }
 
@@ -54,7 +54,7 @@ struct Twins<'a> {
     link: Option<&'a Link>,
 }
 
-/// Who may be left for.
+/// For which files a file may leave its twin.
 enum Free<'a> {
     Everybody,
     These(&'a [HashSet<u32>; 2]),
@@ -75,12 +75,12 @@ pub(super) struct Classes<'a> {
     holders: [&'a Holders; 2],
     options: &'a CompareOptions,
     links: &'a [Link],
-    /// Places in `links`, best first.
+    /// Indexes into `links`, best first.
     ranked: Vec<u32>,
     by: [Adjacent; 2],
-    /// Whether a file has its row, by side and entry.
+    /// Whether a file has its row; by side and entry.
     settled: [Vec<bool>; 2],
-    /// Whether something lies in it.
+    /// Whether a file of the other side lies in it; by side and entry.
     contains: [Vec<bool>; 2],
     rows: Vec<ClassRow>,
 }
@@ -184,7 +184,7 @@ impl<'a> Classes<'a> {
         });
     }
 
-    /// A row of one file and another that has a row of its own, or will have.
+    /// Adds the row of one file, beside another file that has a row of its own or will get one.
     fn settle_one(
         &mut self,
         side: usize,
@@ -233,9 +233,9 @@ impl<'a> Classes<'a> {
                 self.settle(a, b, CompareClass::Edited, link.map(|link| link.measures));
             }
         }
-        // Who leaves for a file that stays with its own twin leaves for nothing. The greatest set
-        // of pairs that all leave for one another, or for files that stand alone: what is taken out
-        // makes others stay.
+        // A file that would leave for one that stays with its own twin must stay as well. What
+        // remains is the greatest set of pairs that can all leave, for one another or for files
+        // without a twin: each pair that stays may make others stay.
         loop {
             let files = [0, 1].map(|side| -> HashSet<u32> {
                 let alone = joined.alone[side].iter().copied();
@@ -462,7 +462,7 @@ impl<'a> Classes<'a> {
             .map(|&at| &all[at as usize])
             .filter(|link| inside(link, side) >= least)
             .collect();
-        // Stable: they come in the order of answers.
+        // The sort is stable, and the links come in the order of answers.
         links.sort_by(|x, y| inside(y, side).total_cmp(&inside(x, side)));
         links.into_iter().find_map(|link| {
             let other = if side == 0 { link.b } else { link.a };
@@ -510,8 +510,7 @@ impl<'a> Classes<'a> {
     /// The file of the other side with this content that stands for it in a row of the file: one of
     /// its name, or the first; none at its own path, and none of another suffix if that counts.
     fn pick(&self, side: usize, at: u32, other_content: u32) -> Option<u32> {
-        /// Of more files with one content the name makes no difference: somebody has to stop
-        /// looking.
+        /// If more files than this have one content, no further names are compared.
         const LOOKED_AT: usize = 1000;
         let own = self.entry(side, at);
         let held = self.holders[1 - side].of_content(other_content);
@@ -530,7 +529,7 @@ impl<'a> Classes<'a> {
     }
 }
 
-/// The files of one content that surplus copies are shown beside.
+/// The files of one content, beside which surplus copies are shown.
 struct Originals {
     by_name: HashMap<Vec<u8>, u32>,
     all: Vec<u32>,

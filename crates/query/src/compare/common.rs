@@ -20,7 +20,7 @@ const BUCKETS: u32 = 22;
 /// Bits of the filter in front of the set.
 const FILTER: u32 = 16;
 
-/// Counters of which several keys share one.
+/// Counters, each shared by several keys.
 #[derive(Debug)]
 pub(super) struct Buckets {
     counts: Vec<AtomicU32>,
@@ -28,7 +28,7 @@ pub(super) struct Buckets {
 }
 
 impl Buckets {
-    /// For so many contents; if not even all of them are more than the limit, nothing is counted.
+    /// Counters for so many contents. If these are no more than the limit, nothing is counted.
     pub(super) fn new(contents: usize, limit: u32) -> Self {
         let buckets = if contents > limit as usize {
             1 << BUCKETS
@@ -50,7 +50,7 @@ impl Buckets {
         }
     }
 
-    /// The keys that may be boilerplate; `None`: none at all.
+    /// The buckets whose keys may be boilerplate; `None` if there are none.
     pub(super) fn suspects(&self) -> Option<Suspects> {
         let mut buckets = vec![0u64; self.counts.len() / 64];
         let mut any = false;
@@ -87,7 +87,7 @@ pub(super) struct CommonKeys {
 }
 
 impl CommonKeys {
-    /// Those of these keys of which more are counted than the limit.
+    /// The keys whose counts in all parts together exceed the limit.
     pub(super) fn of(parts: impl IntoIterator<Item = HashMap<u64, u32>>, limit: u32) -> Self {
         let mut counts: HashMap<u64, u32> = HashMap::new();
         for part in parts {
@@ -104,7 +104,7 @@ impl CommonKeys {
         common
     }
 
-    /// One more common key.
+    /// Adds a common key.
     pub(super) fn add(&mut self, key: u64) {
         self.filter.resize(1 << (FILTER - 6), 0);
         let bit = spread(key) >> (64 - FILTER);

@@ -14,8 +14,8 @@ use crate::ask::AskError;
 use crate::nominate::evidence::Counts;
 use crate::parallel::ordered;
 
-/// Of each pair in a row the discounted score, and how many contents have what is discounted;
-/// `None`: nothing is.
+/// For each pair that stands in a row its discounted score, and how many contents have the common
+/// text. `None` if nothing is discounted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Discounts(pub(super) HashMap<(u32, u32), Option<(Fraction, u32)>>);
 
@@ -31,7 +31,7 @@ fn pair_of(sides: &Sides, row: &ClassRow) -> Option<((u32, u32), Score)> {
 }
 
 impl Discounts {
-    /// Those of these rows.
+    /// Computes the discounts of these rows.
     pub(super) fn of(
         question: &PartnerQuestion<'_>,
         counts: &Counts,
@@ -55,13 +55,13 @@ impl Discounts {
         Ok(Self(found.into_iter().collect()))
     }
 
-    /// Whether those of all these rows are known.
+    /// Whether the discounts of all these rows are known.
     pub(super) fn has_all(&self, sides: &Sides, rows: &[ClassRow]) -> bool {
         let mut pairs = rows.iter().filter_map(|row| pair_of(sides, row));
         pairs.all(|(pair, _)| self.0.contains_key(&pair))
     }
 
-    /// That of a row.
+    /// The discount of a row.
     pub(super) fn of_row(&self, sides: &Sides, row: &ClassRow) -> Discount {
         let discount = pair_of(sides, row).and_then(|(pair, score)| {
             let (left, contents) = (*self.0.get(&pair)?)?;

@@ -27,10 +27,10 @@ use super::partners::{PartnerQuestion, Partners};
 use super::sides::{Holders, Sides};
 use crate::compare::cache::codec;
 
-/// Another version is another name: to be raised with the layout below.
+/// Part of every name. It is raised whenever the layout below changes.
 const VERSION: u64 = 2;
 
-/// A store of findings: local ones lie in the cache, those of a daemon in its memory.
+/// A store of findings. A command keeps them in its cache, the daemon in memory.
 pub trait FindingsCache: Debug + Sync {
     /// What was kept under this name.
     fn get(&self, name: &str) -> Option<Arc<[u8]>>;
@@ -39,7 +39,7 @@ pub trait FindingsCache: Debug + Sync {
     fn put(&self, name: &str, findings: &[u8]);
 }
 
-/// The name of the findings about these contents; `None`: they are not to be kept.
+/// The name of the findings about these contents; `None` if they must not be kept.
 pub(super) fn name_of(
     sides: &Sides,
     holders: [&Holders; 2],
@@ -85,19 +85,21 @@ pub(super) fn name_of(
     Some(digest(&all).to_string())
 }
 
-/// What was found out, as it is kept.
+/// The findings as they are stored.
 #[derive(Serialize, Deserialize)]
 struct Findings {
     /// The links and the twins.
     links: [Vec<FoundLink>; 2],
     covered: Vec<(u32, f64)>,
-    /// What is left of a pair's score, in millionths, and how many contents have what is common.
+    /// For each pair what is left of its score, in millionths, and how many contents have the
+    /// common text.
     discounts: Vec<FoundDiscount>,
 }
 
 type FoundDiscount = ((u32, u32), Option<(Option<u32>, u32)>);
 
-/// All bits of the shares: the figures of an answer must not depend on where they come from.
+/// Shares are stored with all their bits: an answer must have the same figures whether they were
+/// computed or stored.
 #[derive(Serialize, Deserialize)]
 struct FoundLink {
     a: u32,
@@ -106,7 +108,7 @@ struct FoundLink {
     shares: [Option<f64>; 3],
 }
 
-/// The bytes of what was found out.
+/// The findings as bytes.
 pub(super) fn encode(partners: &Partners, discounts: &Discounts) -> Vec<u8> {
     let links = [&partners.links, &partners.twins].map(|links| {
         let links = links.iter().map(|link| {
@@ -137,7 +139,8 @@ pub(super) fn encode(partners: &Partners, discounts: &Discounts) -> Vec<u8> {
     })
 }
 
-/// What [`encode`] wrote about the contents of this question; `None`: it is not that.
+/// The findings that [`encode`] wrote about the contents of this question; `None` if the bytes are
+/// anything else.
 pub(super) fn decode(
     bytes: &[u8],
     question: &PartnerQuestion<'_>,
@@ -145,7 +148,7 @@ pub(super) fn decode(
     let findings: Findings = codec::decode(bytes)?;
     let contents = question.sides.contents.len();
     let is_content = |number: u32| (number as usize) < contents;
-    // Not-a-number is no score.
+    // A score is a number.
     let score = |share: f64| (!share.is_nan()).then(|| Score::new(share));
     let [links, twins] = findings.links.map(|links| {
         let links = links.into_iter().map(|link| {
@@ -190,10 +193,10 @@ pub(super) fn decode(
 pub struct MemoryCache(Mutex<VecDeque<(String, Arc<[u8]>)>>);
 
 impl MemoryCache {
-    /// Comparisons that are remembered.
+    /// At most so many comparisons are remembered.
     const MOST: usize = 8;
 
-    /// Bytes of all of them together.
+    /// Together they take at most so many bytes.
     const MOST_BYTES: usize = 32 << 20;
 }
 

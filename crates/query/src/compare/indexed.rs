@@ -18,7 +18,7 @@ use crate::ask::AskError;
 use crate::parallel::both;
 use crate::scope::Rules;
 
-/// What an index keeps of contents, by their number in the comparison.
+/// Finds what an index keeps of a content by the content's number in the comparison.
 pub(super) struct Indexed<'a> {
     snapshot: &'a Snapshot,
     ids: Vec<ContentId>,
@@ -35,14 +35,14 @@ impl Pieces for Indexed<'_> {
     }
 }
 
-/// Both sides of a question, with the way to their contents' pieces.
+/// Both sides of a question, and the source of their contents' pieces.
 pub(super) fn sides<'a>(
     snapshot: &'a Snapshot,
     request: &CompareRequest,
 ) -> Result<(Sides, Indexed<'a>), AskError> {
     let (a, b) = (request.a.as_path(), request.b.as_path());
     let scope = &request.options.scope;
-    // Two threads: a tree of a million files is a second of look-ups.
+    // On two threads, because the look-ups of a tree of a million files take a second.
     let (of_a, of_b) = both(
         || listed(snapshot, a, inner_of(a, b).as_deref(), scope),
         || listed(snapshot, b, inner_of(b, a).as_deref(), scope),
@@ -86,7 +86,7 @@ pub(super) fn sides<'a>(
     Ok((sides, Indexed { snapshot, ids }))
 }
 
-/// One side with its own numbers.
+/// One side, whose contents have numbers of their own.
 #[derive(Default)]
 struct ListedSide {
     side: Side,

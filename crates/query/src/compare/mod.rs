@@ -75,12 +75,12 @@ pub fn compare(
     )
 }
 
-/// What a comparison goes by, besides the files.
+/// What a comparison depends on besides the files.
 pub(crate) struct Terms<'a> {
     pub(crate) options: &'a CompareOptions,
     pub(crate) templates: &'a Templates,
     pub(crate) params: &'a Params,
-    /// Pieces of more contents are boilerplate.
+    /// A piece that more contents have is boilerplate.
     pub(crate) limit: u32,
 }
 
@@ -91,7 +91,7 @@ impl Terms<'_> {
     }
 }
 
-/// The comparison of two sides, whoever learnt them.
+/// The comparison of two sides, whichever supplier filled them.
 pub(crate) fn of_sides(
     sides: &Sides,
     pieces: &dyn Pieces,
@@ -141,7 +141,7 @@ pub(crate) fn of_sides(
     if let Some((partners, discounts)) = kept.and_then(|kept| findings::decode(&kept, &question)) {
         let (rows, known) =
             Classes::new(sides, holders, terms.options, &partners).rows(&joined, &partners);
-        // Which pairs stand in rows depends on paths, too.
+        // Which pairs stand in rows also depends on the paths.
         if discounts.has_all(sides, &rows) {
             tracing::debug!("compared before");
             return answer(rows, &known, &partners, &discounts);

@@ -37,10 +37,10 @@ use crate::parallel::{in_parallel, ordered};
 use crate::prove::exact::exact_payload;
 use crate::prove::read::{LARGEST_READ, bytes_of};
 
-/// Subjects looked up in one scan.
+/// At most so many subjects are looked up in one scan.
 const BATCH: usize = 1 << 16;
 
-/// Two contents, one of each side, that have something to do with each other.
+/// Two contents, one of each side, that share something.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Link {
     /// A content that A has.
@@ -57,23 +57,23 @@ impl Link {
     }
 }
 
-/// Everything that is asked about contents.
+/// What is asked about the contents of both sides.
 pub(super) struct PartnerQuestion<'a> {
     pub(super) sides: &'a Sides,
     pub(super) pieces: &'a dyn Pieces,
     pub(super) templates: &'a Templates,
     pub(super) options: &'a CompareOptions,
     pub(super) holders: [&'a Holders; 2],
-    /// Pieces that more contents than this have are boilerplate.
+    /// A piece that more contents have is boilerplate.
     pub(super) limit: u32,
 }
 
 /// What was found out.
 #[derive(Debug, Default)]
 pub(super) struct Partners {
-    /// By (a, b). Only what passes the question's thresholds.
+    /// Sorted by (a, b). Only links that pass the question's thresholds.
     pub(super) links: Vec<Link>,
-    /// The pairs that were asked for whatever they have in common; by (a, b).
+    /// The pairs of one path, measured whatever they have in common; sorted by (a, b).
     pub(super) twins: Vec<Link>,
     /// How much of a content lies in all its partners together, where it has several.
     pub(super) covered: HashMap<u32, Score>,
@@ -110,7 +110,8 @@ impl PartnerQuestion<'_> {
         Ok(kept.size)
     }
 
-    /// Looks the subjects up and measures the twins; and how common the subjects' pieces are.
+    /// Looks the subjects up and measures the twins. Also counts how common the subjects' pieces
+    /// are.
     ///
     /// `subjects`: contents that A alone has, then contents that B alone has, both ascending.
     /// `twins`: pairs of unequal contents (a, b) that stand at one path.
@@ -138,7 +139,8 @@ impl PartnerQuestion<'_> {
             is
         });
         let mut found = FoundCandidates::default();
-        // Without subjects the twins are measured all the same, and need to know what is common.
+        // The first batch may be empty: twins are measured without subjects, too, and need to know
+        // what is common.
         let mut batches = all.chunks(BATCH);
         self.look_up(
             batches.next().unwrap_or_default(),
@@ -181,7 +183,7 @@ impl PartnerQuestion<'_> {
         common: &CommonKeys,
         partners: &mut Partners,
     ) -> Result<(), AskError> {
-        // By content of A: its pieces are unpacked once.
+        // Grouped by the content of A, whose pieces are then unpacked once.
         let mut candidates = candidates.to_vec();
         candidates.sort_unstable();
         let groups: Vec<&[(u32, u32)]> = candidates.chunk_by(|x, y| x.0 == y.0).collect();
@@ -321,10 +323,11 @@ impl Ready {
     }
 }
 
-/// Contents of B that a thread keeps ready: families meet again and again. Some 4 KB each.
+/// A thread keeps so many contents of B ready, because those of a family come up again and again.
+/// Each takes some 4 KB.
 const READY: usize = 2048;
 
-/// What a thread has measured.
+/// What one thread has measured.
 #[derive(Default)]
 struct Measured {
     ready: HashMap<u32, Ready>,

@@ -71,7 +71,7 @@ pub(crate) struct Entry {
 /// One of the two trees (or files).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Side {
-    /// As it was asked for.
+    /// The path as it was asked for.
     pub(crate) root: PathBuf,
     /// The root is no directory, and the only entry.
     pub(crate) single: bool,

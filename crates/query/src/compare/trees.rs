@@ -25,7 +25,7 @@ const MOVED: f64 = 0.7;
 /// A deeper directory is named if it has this share of what the one above it has.
 const NEARLY: f64 = 0.9;
 
-/// A single file is no tree.
+/// A directory with fewer files is not listed as moved.
 const LEAST_FILES: u64 = 2;
 
 /// Files and bytes below each directory of a side.
@@ -124,7 +124,7 @@ pub(super) fn moved(sides: &Sides, votes: &[Vote]) -> Vec<TreeRow> {
         if to == *dir {
             continue;
         }
-        // Nearly all of it is what a directory below it has there: that one has moved.
+        // If a directory below it has nearly all of what moved there, that one is the one to name.
         let nearly = NEARLY * a_in_b as f64;
         let below = (Excluded(*dir), Unbounded);
         let is_deeper = found

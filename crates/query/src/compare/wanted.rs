@@ -22,22 +22,22 @@ pub(super) const fn spread(key: u64) -> u64 {
 
 /// Every key that a batch of contents has, and which of them have it.
 pub(super) struct WantedKeys {
-    /// Distinct.
+    /// The distinct keys.
     pub(super) keys: Vec<u64>,
     starts: Vec<u32>,
     /// Places in the batch, ascending for each key, and how many bytes of the content the piece is.
     places: Vec<(u32, u32)>,
     /// How many contents have each key; filled while all contents go by.
     counts: Vec<AtomicU32>,
-    /// Places in `keys`, plus one; open addressing, at most half full.
+    /// Indexes into `keys` plus one, by open addressing, at most half full; 0 is a free slot.
     slots: Vec<u32>,
     shift: u32,
-    /// One bit for each key that may be wanted: most keys of most contents are not, and learn so
-    /// from memory that stays in the processor's cache.
+    /// A bit is set for each key that may be wanted. Most keys of most contents are not, and this
+    /// much memory stays in the processor's cache.
     filter: Vec<u64>,
 }
 
-/// Bits of the filter: 2 MiB.
+/// The filter has 2 to the power of this many bits: 2 MiB.
 const FILTER: u32 = 24;
 
 impl WantedKeys {

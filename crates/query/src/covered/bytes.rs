@@ -20,10 +20,10 @@ use super::equals::Outside;
 /// Files are read in pieces of this many bytes.
 const PIECE: usize = 1 << 18;
 
-/// Reads and compares files with the same buffers.
+/// Reads and compares files, using its buffers again and again.
 #[derive(Debug)]
 pub(super) struct Verifier {
-    /// Once it is set, what is said of a file is of no use.
+    /// When it is set, results are incomplete and must not be used.
     stop: StopFlag,
     ours: Vec<u8>,
     theirs: Vec<u8>,
@@ -32,7 +32,7 @@ pub(super) struct Verifier {
 /// An open file and its stat.
 type OpenFile = (OwnedFd, Stat);
 
-/// What became of a candidate.
+/// What comparing with a candidate showed.
 enum Tried {
     Equal,
     /// Another name of the same file.
@@ -54,7 +54,7 @@ impl Verifier {
         }
     }
 
-    /// The digest of a file as it is; nothing if it cannot be read or does not stand still.
+    /// The digest of a file as it is now; `None` if it cannot be read or keeps changing.
     pub(super) fn digest(&mut self, listing: &Listing, file: &Listed) -> Option<ContentDigest> {
         let (opened, before) = open_regular(&listing.anchor, &file.path).ok()?;
         let mut hasher = ContentHasher::new();
@@ -138,14 +138,14 @@ impl Verifier {
         ) else {
             return Ok(Tried::Changed);
         };
-        // A file that a mount of ours hands through is the file itself.
+        // A file on a mount of ours is the watched file itself.
         let real = theirs.1.dev == root.stat().dev
             || class_of(theirs.0.as_fd()).is_ok_and(|class| class == FsClass::Real);
         if inside || !real {
             return Ok(Tried::DoesNotCount);
         }
         if (theirs.1.dev, theirs.1.ino) == (ours.1.dev, ours.1.ino) {
-            // With one name it is our file by another way.
+            // A file with one name is our own file, reached by another path.
             let other = theirs.1.nlink > 1 && candidate != path;
             return Ok(if other {
                 Tried::Link
@@ -202,7 +202,7 @@ impl Verifier {
     }
 }
 
-/// The next data of a file at or after a place: of one without holes, all that is left.
+/// The next stretch of data at or after a position. A file without holes is data to its end.
 fn stretch(file: &OwnedFd, stat: &Stat, at: u64) -> std::ops::Range<u64> {
     if stat.allocated < stat.size {
         data_at(file, at, stat.size)

@@ -26,7 +26,7 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// Whether the index looked at just this.
+    /// Whether the index has read the file in this state.
     pub(super) fn is_as(&self, row: &FileStat) -> bool {
         let now = &self.stat;
         (now.ino, now.size, now.mtime, now.ctime) == (row.ino, row.size.0, row.mtime, row.ctime)
@@ -39,9 +39,9 @@ pub(super) type Identity = (u64, u64);
 /// A directory (or a single file) and all that lies below.
 #[derive(Debug)]
 pub(super) struct Listing {
-    /// As it was asked about.
+    /// The path as it was asked for.
     pub(super) dir: PathBuf,
-    /// Reaches everything below.
+    /// From here everything below is reached.
     pub(super) anchor: Anchor,
     /// Regular files, by raw path.
     pub(super) files: Vec<Listed>,
@@ -128,11 +128,11 @@ impl Listing {
             return Ok(());
         }
         if !self.inside.insert((dir.stat.dev, dir.stat.ino)) {
-            // A bind mount, or it was moved while we looked.
+            // It is a bind mount, or it was moved meanwhile.
             self.lost(path, 0, "directory met twice");
             return Ok(());
         }
-        // Not even a stat of what a hung or a pseudo file system is mounted on.
+        // What a hung or pseudo file system is mounted on is not even looked at with a stat.
         let never = mounts.left_out_in(path);
         let passed = RefCell::new(Vec::new());
         let skip = |name: &OsStr| {

@@ -14,7 +14,8 @@ use rustix::fs::OFlags;
 
 use super::entries::{Listed, Listing};
 
-/// Equal files tried for one file, hard links aside. Each but the last had other bytes by now.
+/// At most so many candidates are tried for a file, hard links aside. Each but the last turned out
+/// to have other bytes by now.
 const TRIES: usize = 64;
 
 /// The roots, less the directory.
@@ -26,8 +27,8 @@ pub(super) struct Outside<'a> {
 }
 
 impl<'a> Outside<'a> {
-    /// Opens the roots. One that cannot be opened, or lies in the directory, is said and does not
-    /// count.
+    /// Opens the roots. One that cannot be opened or lies in the directory is reported, and does
+    /// not count.
     pub(super) fn of(listing: &'a Listing, by: &[PathText], errors: &mut Vec<SoftError>) -> Self {
         let mut by: Vec<&PathText> = by.iter().collect();
         by.sort_unstable_by(|a, b| a.as_bytes().cmp(b.as_bytes()));

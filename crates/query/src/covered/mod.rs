@@ -55,7 +55,7 @@ enum Verdict {
     Copy(PathBuf),
     /// By another name of the same file.
     Linked(PathBuf),
-    /// Not.
+    /// Nothing covers it, for this reason.
     Missing(String),
     /// It cannot be read.
     Unreadable(SoftError),
@@ -204,7 +204,7 @@ fn contents(snapshot: &Snapshot, listing: &Listing) -> Result<Vec<Option<Content
         |_, file, verifier: &mut Verifier| {
             let row = snapshot.file_at(&file.path)?;
             let known = row.and_then(|row| match row.state {
-                // What is not settled may have changed without a trace.
+                // An unsettled file may have changed without a trace in its stat.
                 FileState::Settled(content) => file.is_as(&row.stat).then_some(content),
                 _ => None,
             });
@@ -229,7 +229,7 @@ fn each<F: Sync, T: Send, E: Send + From<Stopped>>(
     let verifier = || Verifier::new(stop);
     ordered(files.len(), verifier, |at, verifier| {
         let result = work(at, &files[at], verifier)?;
-        // What was stopped in the middle is no result.
+        // A result that was stopped midway is not valid.
         stop.go_on()?;
         Ok(result)
     })

@@ -46,7 +46,7 @@ pub(super) fn rows(
         let similar = nearest(snapshot, file, &scoped)?;
         Ok::<_, AskError>(similar.map(|similar| row(&file.path, &similar)))
     })?;
-    // Files come by path.
+    // The files are in the order of their paths.
     Ok(found.into_iter().flatten().collect())
 }
 
@@ -66,7 +66,7 @@ fn nearest(
     let share = |similar: &Similar| similar.measures.a_in_b.unwrap_or(Score::ZERO);
     let mut best: Option<Similar> = None;
     for similar in among(snapshot, &subject, scoped)? {
-        // What the index takes for identical has been compared.
+        // Files that the index takes for identical have been compared already.
         let counts = similar.relation != Some(Relation::Identical)
             && share(&similar).get() >= Relation::PARTLY;
         if counts

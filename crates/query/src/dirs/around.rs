@@ -29,31 +29,31 @@ use resemble_index::{Entry, ReadError, Snapshot};
 use crate::ask::AskError;
 use crate::find::{self, Subject};
 
-/// Files below a directory that has a listing.
+/// A directory with more files below it has no listing.
 const MOST_FILES: usize = 100_000;
 
-/// Entries of other directories that one listing looks at.
+/// One listing looks at so many entries of other directories at most.
 const MOST_ENTRIES: usize = 100_000;
 
-/// Contents whose similar files are looked up.
+/// The similar files of so many contents are looked up.
 const NEAR: usize = 16;
 
-/// Directories that one listing measures.
+/// One listing measures so many directories at most.
 const MOST_DIRS: usize = 1000;
 
-/// Bytes that a candidate may hold beyond what is known to be in common: similar files are not all
-/// looked up.
+/// A candidate may hold so many bytes beyond what is known to be in common, because not all similar
+/// files are looked up.
 const SLACK: u64 = 64 << 10;
 
 /// One content below the directory.
 struct OwnContent {
     size: u64,
     files: u64,
-    /// One of the files.
+    /// The path of one of the files.
     path: PathBuf,
 }
 
-/// What a directory elsewhere has in common, as far as it is known.
+/// What a directory elsewhere is known to have in common.
 #[derive(Clone, Copy, Default)]
 struct DirCommon {
     /// Bytes of ours that it has.
@@ -157,7 +157,7 @@ fn common(
             largest.push((elsewhere, content, of));
         }
     }
-    // Those that nobody else has first.
+    // Contents that no other file has come first.
     largest.sort_unstable_by(|(elsewhere_a, _, a), (elsewhere_b, _, b)| {
         let order = (elsewhere_a, Reverse(a.size)).cmp(&(elsewhere_b, Reverse(b.size)));
         order.then_with(|| a.path.cmp(&b.path))
@@ -166,7 +166,7 @@ fn common(
         let Some(subject) = Subject::remembered(snapshot, &of.path)? else {
             continue;
         };
-        // Whoever has an equal has it already.
+        // Directories with an equal file have been counted already.
         for path in paths_of(snapshot, content)? {
             climb(dir, &path, &mut common, &mut |common| {
                 common.last = (Some(content), None);
@@ -179,7 +179,7 @@ fn common(
             let share = similar.measures.a_in_b.unwrap_or(Score::ZERO);
             let bytes = (share.get() * of.size as f64) as u64;
             climb(dir, &similar.path, &mut common, &mut |common| {
-                // Best first: the others add nothing to what lies in it.
+                // The best file comes first; further ones add nothing to what of ours it has.
                 if common.last.0 != Some(content) {
                     common.last = (Some(content), None);
                     common.to += bytes;
@@ -191,7 +191,7 @@ fn common(
     Ok(common)
 }
 
-/// Where the files of a content are; nowhere if it is boilerplate.
+/// The paths of a content's files; none if it is boilerplate.
 fn paths_of(snapshot: &Snapshot, content: ContentId) -> Result<Vec<PathBuf>, ReadError> {
     let files = snapshot.files_of(content)?;
     let mut paths = Vec::new();
@@ -203,8 +203,8 @@ fn paths_of(snapshot: &Snapshot, content: ContentId) -> Result<Vec<PathBuf>, Rea
     Ok(paths)
 }
 
-/// Counts for each directory above a file, as long as it does not hold `dir`; whether there is one.
-/// Nothing for a file below `dir`.
+/// Calls `count` for each directory above a file that does not hold `dir`, and returns whether
+/// there was one. Does nothing for a file below `dir`.
 fn climb(
     dir: &Path,
     file: &Path,
@@ -234,7 +234,7 @@ fn complete(
     own_bytes: u64,
     common: &HashMap<PathBuf, DirCommon>,
 ) -> Result<Vec<PathBuf>, ReadError> {
-    // From below; those with most in common first, while there is room.
+    // The deepest first, and of one depth those with most in common, as long as there is room.
     let mut order: Vec<(&Path, DirCommon)> = common
         .iter()
         .map(|(path, common)| (path.as_path(), *common))
@@ -244,7 +244,7 @@ fn complete(
         (Reverse((depth, common.both())), path.to_path_buf())
     });
     let mut counted: HashMap<&Path, Counted> = HashMap::new();
-    // Of what lies below each: what the best of it has in common, and its bytes.
+    // For each directory the best of those below it: what it has in common, and its bytes.
     let mut tightest: HashMap<&Path, (DirCommon, u64)> = HashMap::new();
     let mut room = MOST_ENTRIES;
     for &(path, common) in &order {
@@ -296,8 +296,8 @@ fn most_bytes(own: u64, common: DirCommon, below: Option<(DirCommon, u64)>) -> u
     if u128::from(best.to) * 10 < u128::from(common.to) * 9 || best.to == 0 {
         return inside;
     }
-    // With more bytes than both of these it is we who lie in it with the larger share, and one
-    // below that keeps nine tenths of us is more alike by a quarter.
+    // If the directory has more bytes than both of these, the larger share is that of ours in it;
+    // and a directory below it that keeps nine tenths of that is more alike by a quarter.
     let wide = |n: u64| u128::from(n);
     let larger = wide(common.from) * wide(own) / wide(common.to.max(1));
     let both = wide(own) + wide(bytes);

@@ -17,20 +17,20 @@ use crate::nominate::block::{Common, PostingBlock};
 use crate::nominate::evidence::Kept;
 use crate::parallel::threads;
 
-/// Links kept of one content.
+/// So many links of one content are kept.
 const MOST: usize = 64;
 
 /// Where the files of a content lie, if only the pairs of one directory are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum WhichSide {
-    /// That is not so: it may be linked with any.
+    /// All pairs are asked for: it may be linked with any content.
     Any,
     /// Below the directory only: it may be linked with those outside.
     Inside,
     /// Elsewhere only: it may be linked with all others.
     Outside,
-    /// In both: what has an equal here needs a link elsewhere all the same. Comes last if not all
-    /// have room.
+    /// In both: a content with an equal elsewhere may need a further link all the same. These are
+    /// dropped first if there are too many contents.
     Both,
 }
 
@@ -78,7 +78,7 @@ pub(super) fn between(
         let fingerprints = &mut content.signature.fingerprints;
         fingerprints.retain(|&fingerprint| !Boilerplate::fingerprint(&counts, fingerprint));
         bounds.push(Bound::of(content));
-        // From here on only what was made of them is asked for.
+        // From here on only what was made of both lists is needed.
         content.signature = Signature::default();
         content.chunks = ChunkList::default();
     }
@@ -113,7 +113,7 @@ pub(super) fn between(
     Ok(best(found.into_iter().flatten().collect()))
 }
 
-/// What a content's evidence can come to, to pass over pairs that share a phrase.
+/// Bounds what a content can share, so that pairs that share no more than a phrase are skipped.
 struct Bound {
     size: u64,
     level: u8,
@@ -130,7 +130,7 @@ const LEVELS: usize = 48;
 /// quarter for p = 0.07. The rest is room for the error of small samples.
 const LEAST_WINDOWS: f64 = 0.05;
 
-/// So many samples of a file are no few: if a chunk were a quarter of it, they would show it.
+/// With so many samples a chunk that is a quarter of the file would show in them.
 const ENOUGH: u16 = 32;
 
 impl Bound {

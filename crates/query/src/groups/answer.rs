@@ -24,8 +24,8 @@ use crate::nominate::evidence::Kept;
 use crate::parallel::ordered;
 use crate::renditions::{Place, Rendition, is_same_text, renditions};
 
-/// All pairs of so many members are measured for the worst of them: those furthest from the
-/// centre. Of a group of a thousand all pairs are half a million.
+/// The worst pair of a group is searched for among at most so many members, those furthest from the
+/// centre: a group of a thousand has half a million pairs.
 pub(super) const MEASURED: usize = 48;
 
 /// Hex digits of an id: of a million contents two have the same with a chance of one in 500.
@@ -36,7 +36,7 @@ const ID_DIGITS: usize = 12;
 struct Group {
     bytes: u64,
     center: u32,
-    /// Where its members are among all.
+    /// Where its members begin and end in the list of all members.
     from: usize,
     to: usize,
 }
@@ -52,7 +52,7 @@ pub(super) fn clusters(
     let mut groups: Vec<Group> = Vec::new();
     let mut members: Vec<u32> = Vec::new();
     if let About::Content(place) = collection.about {
-        // Its group; or, if it is loose, itself as a centre.
+        // Its group, or, if it is in none, those that are linked with it.
         let center = stars.center(place);
         members = match center {
             Some(center) => (0..table.len())
@@ -118,7 +118,7 @@ pub(super) fn clusters(
     })
 }
 
-/// What can be said before anything is grouped.
+/// The totals that are known before anything is grouped.
 pub(super) fn totals(collection: &Collection) -> GroupsSummary {
     let components = &collection.links.components;
     let several = (0u32..)
@@ -215,8 +215,8 @@ fn cluster(
     })
 }
 
-/// Marks the last of members in the order of their times, unless others are as young: an offer,
-/// nothing more; a copy that lost its times says nothing of what is newer.
+/// Marks the youngest of members that come in the order of their times, unless another is as young.
+/// This is a hint: a copy may have lost its times.
 pub(super) fn mark_newest<'m>(members: impl DoubleEndedIterator<Item = &'m mut Member>) {
     let mut youngest = members.rev();
     if let (Some(last), before) = (youngest.next(), youngest.next())
@@ -350,7 +350,7 @@ pub(super) fn kept_of(
     Ok(kept)
 }
 
-/// How much of a is in b, and of b in a: by whatever says most.
+/// How much of a is in b, and of b in a, by the pair of renditions that shares most.
 pub(super) fn containment(
     collection: &Collection,
     (a, of_a): (u32, &[(Rendition, Kept)]),

@@ -67,14 +67,15 @@ impl Record for Posting {
     }
 }
 
-/// What one pass over all pieces tells.
+/// What one pass over all pieces found.
 #[derive(Debug)]
 pub(super) struct CommonPieces {
     /// How many contents have each piece that several have.
     pub(super) counts: Counts,
     /// Pieces that are ignored because more contents have them than the limit.
     pub(super) ignored: u64,
-    /// For each place the least one that it hangs together with by the other pieces.
+    /// For each place the least place of its set: the contents that other pieces connect, directly
+    /// or by way of others.
     pub(super) sets: Vec<u32>,
 }
 
@@ -121,7 +122,7 @@ pub(super) fn common_pieces(
         sets: Vec::new(),
     };
     let mut sets = UnionFind::new(table.all());
-    // What stands for a file hangs together with it.
+    // A file and its renditions belong to one set.
     for place in table.stand_ins() {
         for (owner, _) in table.owners(place) {
             sets.union(owner, place);

@@ -42,9 +42,9 @@ pub(super) struct HalfLink {
 pub(super) enum By {
     /// The bytes of both.
     Bytes,
-    /// Something that stands for one of them.
+    /// A text or another rendition of at least one of them.
     Text,
-    /// The wholes of both, of texts (0) or of all else (1): no link yet.
+    /// The wholes of both: of all texts (0) or of all else (1). This is not a link yet.
     Whole(usize),
 }
 
@@ -104,7 +104,7 @@ impl HalfLink {
         }
     }
 
-    /// The measures of one that is no link yet. A resemblance is not kept.
+    /// The measures of a pair that is not a link yet. The resemblance is not kept.
     pub(super) fn measures(&self) -> Measures {
         let (there, back) = self.shares();
         Measures {
@@ -121,7 +121,7 @@ impl HalfLink {
         (self.score, self.tie().containment(), by_bytes, *self)
     }
 
-    /// The other end's half.
+    /// The same link as the other end sees it.
     pub(super) fn swapped(self) -> Self {
         Self {
             from: self.to,
@@ -150,7 +150,7 @@ impl HalfLink {
         (share(tie.there), share(tie.back))
     }
 
-    /// What is to be said of the discount.
+    /// The discount, in words.
     pub(super) fn discount(&self) -> Discount {
         let contents = self.contents & Self::COUNT;
         if contents == 0 {

@@ -61,14 +61,14 @@ use table::Table;
 struct Room(Option<u64>);
 
 impl Room {
-    /// With less than this the scratch files would be nothing but seams.
+    /// With less than this the scratch files would consist of very many tiny pieces.
     const LEAST: u64 = 1 << 20;
 
     fn of(request: &GroupsRequest) -> Self {
         Self(request.memory.map(|bytes| bytes.max(Self::LEAST)))
     }
 
-    /// One of so many equal parts of it; `None`: as much as it takes.
+    /// One of so many equal parts of the memory; `None` if it is not bounded.
     fn part(self, of: u64) -> Option<u64> {
         self.0.map(|bytes| bytes / of)
     }
@@ -80,7 +80,7 @@ enum About {
     Everything,
     /// One content.
     Content(u32),
-    /// A file that takes no part, or is empty: nothing is similar to it.
+    /// A file that takes no part, or an empty one. Nothing is similar to it.
     Nothing,
 }
 
@@ -96,7 +96,7 @@ struct Collection {
     notes: Vec<String>,
     about: About,
     errors: Vec<SoftError>,
-    /// What stands for files counts.
+    /// Renditions of files take part.
     text: bool,
     stop: StopFlag,
 }

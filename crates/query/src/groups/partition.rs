@@ -15,7 +15,7 @@ use super::scratch::{Extent, Scratch};
 use crate::ask::AskError;
 use crate::nominate::evidence::Kept;
 
-/// What sub-problems are about, on disk.
+/// The contents of all sub-problems, on disk.
 #[derive(Debug)]
 pub(super) struct Partition {
     scratch: Scratch,
@@ -34,7 +34,7 @@ const LEAST_PIECE: u64 = 4 << 10;
 const MOST_PIECE: u64 = 256 << 10;
 
 impl Partition {
-    /// So many sub-problems; all their buffers together have about `room` bytes.
+    /// Makes room for so many sub-problems, whose buffers together take about `room` bytes.
     pub(super) fn new(parts: usize, room: u64, dir: &Path) -> Result<Self, AskError> {
         let most = (room / parts.max(1) as u64).clamp(LEAST_PIECE, MOST_PIECE);
         Ok(Self {
@@ -115,7 +115,7 @@ impl Contents<'_> {
             .and_then(|len| reader.bytes(len as usize))
             .and_then(decode);
         self.at = self.piece.len() - reader.0.len();
-        // Only somebody who writes into a file without a name can be the reason.
+        // This can only fail if somebody else writes into a file without a name.
         record.map(Some).ok_or_else(|| self.scratch.damaged())
     }
 }

@@ -59,7 +59,7 @@ impl Scratch {
             .map_err(|error| failed(&self.dir, error))
     }
 
-    /// The failure of one who reads what was not written.
+    /// The error for bytes that are not what was written.
     pub(crate) fn damaged(&self) -> AskError {
         failed(
             &self.dir,

@@ -55,7 +55,7 @@ impl LinkTerms {
         }
     }
 
-    /// What the score must not fall below once common text is discounted.
+    /// The least score that a link must have left after the discount for common text.
     fn least(&self) -> Fraction {
         let partly = Fraction::from(Score::new(Relation::PARTLY));
         if self.min == Fraction::NONE {
@@ -77,7 +77,7 @@ impl LinkTerms {
         f64::from(common.fingerprints) / fewer as f64 >= least / MOST_PER_WINDOW
     }
 
-    /// The link of a pair, as the first of it sees it, if it is one.
+    /// The link of a pair as seen from its first content, if the pair is one.
     fn link(
         &self,
         places: (u32, u32),
@@ -125,8 +125,8 @@ impl LinkTerms {
         Some(HalfLink::new(places, measures, score, rarity))
     }
 
-    /// The one link of two files that meet in several ways: the best, where their wholes make one
-    /// together.
+    /// The one link of two files that several pairs of renditions connect: the best of them. The
+    /// two wholes make one link together.
     pub(super) fn join(&self, halves: &[HalfLink], table: &Table) -> Option<HalfLink> {
         let mut best: Option<HalfLink> = None;
         let mut parts = [None, None];
@@ -160,8 +160,8 @@ impl LinkTerms {
     }
 }
 
-/// What is ignored, for contents whose ignored fingerprints were taken out once and for all: asking
-/// again for each of a pair would cost as much as the estimate itself.
+/// Boilerplate for contents whose ignored fingerprints have been taken out already. Asking about
+/// each of them again would cost as much as the estimate itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ignored<'c>(pub(super) &'c Counts);
 
@@ -175,7 +175,7 @@ impl Boilerplate for Ignored<'_> {
     }
 }
 
-/// All that a problem is solved with.
+/// What problems are solved with.
 #[derive(Debug)]
 pub(super) struct Solver<'a> {
     pub(super) snapshot: &'a Snapshot,
@@ -186,29 +186,30 @@ pub(super) struct Solver<'a> {
     pub(super) dir: &'a Path,
 }
 
-/// Links, and what is to be said of how they were found.
+/// The links, and notes about how they were found.
 #[derive(Debug, Default)]
 pub(super) struct Solved {
     pub(super) runs: Vec<SortedRun<HalfLink>>,
     pub(super) notes: Vec<String>,
 }
 
-/// Of more files that have one text not each is linked with each.
+/// If more files have one text, they are linked with the first of them only.
 const MOST_OF_ONE_TEXT: usize = 48;
 
-/// What a block takes where memory is not bounded: large enough to be quick, small enough to be
-/// several.
+/// Bytes of a block where memory is not bounded: large enough to be quick, small enough that
+/// several threads have work.
 const USUAL_BLOCK: u64 = 96 << 20;
 
 impl Solver<'_> {
-    /// Finds all links. `sets` has for each place the least of its set; `only`: of this set.
+    /// Finds all links. `sets` has for each place the least place of its set. With `only`, links of
+    /// this set alone.
     pub(super) fn solve(&self, sets: &[u32], only: Option<u32>) -> Result<Solved, AskError> {
         let part = 3 * threads() as u64;
         let capacity = self.room.part(part).unwrap_or(USUAL_BLOCK);
         let problems = Problems::of(self.table, sets, only, capacity);
         let source = self.source(&problems)?;
         let all: u64 = problems.weights.iter().sum();
-        // One that is most of the work has all threads to itself.
+        // A problem that is most of the work gets all threads.
         let (large, small): (Vec<usize>, Vec<usize>) = (0..problems.weights.len())
             .partition(|&at| problems.weights[at] > capacity.min(all / 2));
 
@@ -238,7 +239,7 @@ impl Solver<'_> {
         Ok(solved)
     }
 
-    /// Links the files that one and the same content stands for.
+    /// Links the files that have one content as a rendition.
     fn same_texts(&self, sets: &[u32], only: Option<u32>, sinks: &Sinks) -> Result<(), AskError> {
         let mut sink = None;
         for place in self.table.stand_ins() {
@@ -249,8 +250,8 @@ impl Solver<'_> {
             let size = ByteLen(self.table.size(place));
             self.snapshot.stop().go_on()?;
             for (at, &one) in owners.iter().enumerate() {
-                // All of a few with each other; more with the first of them, which is their centre
-                // then.
+                // A few are all linked with each other. More are linked with the first one, which
+                // becomes their centre.
                 if at > 0 && owners.len() > MOST_OF_ONE_TEXT {
                     break;
                 }
@@ -272,8 +273,8 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Keeps what a pair of contents comes to for two files that they stand for. `link`: the link
-    /// between these ends, and the measures.
+    /// Keeps the link that a pair of renditions makes between two files, if these are compared by
+    /// them. `link` makes it from the two ends and returns it with the measures.
     fn keep(
         &self,
         (sinks, sink): (&Sinks, &mut Option<Sink>),
@@ -313,7 +314,7 @@ impl Solver<'_> {
         sink.push(link.swapped())
     }
 
-    /// A place for links, for one thread.
+    /// A sink for the links of one thread.
     fn sink(&self, sinks: &Sinks) -> Result<Sink, AskError> {
         let idle = sinks.0.lock().pop();
         let part = 6 * threads() as u64;
@@ -366,7 +367,7 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// The same, where at least one stands for other files.
+    /// As [`Self::pair`], where at least one content is a rendition of other files.
     fn stand_ins(
         &self,
         (sinks, sink): (&Sinks, &mut Option<Sink>),
@@ -398,7 +399,8 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Solves a problem block by block, each of at most `room` bytes; how many it took.
+    /// Solves a problem block by block, each of at most `room` bytes. Returns how many blocks it
+    /// took.
     fn piecewise(
         &self,
         source: &ContentSource,
@@ -460,7 +462,8 @@ impl Solver<'_> {
         Ok(0)
     }
 
-    /// The contents of all problems, on disk if memory is bounded.
+    /// Where the contents of all problems can be read: from the index, or from disk if memory is
+    /// bounded.
     fn source(&self, problems: &Problems) -> Result<ContentSource, AskError> {
         let bins = problems.weights.len();
         let of = |place: u32| {
@@ -489,7 +492,7 @@ impl Solver<'_> {
     }
 }
 
-/// Without the fingerprints that are ignored: nothing that follows looks at them.
+/// The content without the fingerprints that are ignored, which nothing that follows needs.
 pub(super) fn stripped(counts: &Counts, mut kept: Kept) -> Kept {
     let ignored = |f: Fingerprint| Boilerplate::fingerprint(counts, f);
     kept.signature.fingerprints.retain(|&f| !ignored(f));
@@ -499,7 +502,7 @@ pub(super) fn stripped(counts: &Counts, mut kept: Kept) -> Kept {
 /// Where the links that a thread finds go.
 type Sink = Sorter<HalfLink>;
 
-/// Those that no thread uses at the moment.
+/// The sinks that no thread uses at the moment.
 #[derive(Debug, Default)]
 struct Sinks(Mutex<Vec<Sink>>);
 
@@ -530,7 +533,7 @@ impl Problems {
             *contents += 1;
             *weight += table.weight(place);
         }
-        // Sets of one first of all: they are most, and no work.
+        // Sets of one content are left out: they are most of all, and no work.
         let wanted = |set: u32| only.is_none_or(|only| only == set);
         let several: Vec<u32> = (0..sets.len() as u32)
             .filter(|&set| weights[set as usize].0 > 1 && wanted(set))
@@ -561,7 +564,7 @@ impl Problems {
 /// Where the contents of the problems are read from.
 #[derive(Debug)]
 enum ContentSource {
-    /// The places of each, in the order of their ids.
+    /// The places of each problem's contents, in the order of their ids.
     Index(Vec<Vec<u32>>),
     Disk(Partition),
 }

@@ -23,8 +23,8 @@ pub trait Record: Copy + Ord + Send {
     /// What [`Self::put`] wrote.
     fn take(bytes: &[u8]) -> Self;
 
-    /// Takes in one that comes right behind it, if both are one; whether it did. Records that are
-    /// never one stay as they are.
+    /// Merges the record that follows into this one, if both are to become one, and returns whether
+    /// it did. By default records are never merged.
     fn absorb(&mut self, _other: &Self) -> bool {
         false
     }

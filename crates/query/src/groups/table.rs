@@ -17,11 +17,11 @@ use crate::renditions::owners::RenditionOwners;
 use crate::renditions::{Rendition, WholeDigest};
 use crate::scope::{ScopedFile, ScopedFiles};
 
-/// The contents that can be compared: not the empty one.
+/// All contents that can be compared, which the empty one cannot.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: Vec<TableRow>,
-    /// The places in the order of the ids, in which an index is read fastest.
+    /// The places in the order of the contents' ids: an index is read fastest in that order.
     pub(super) by_id: Vec<u32>,
     /// Bytes of all files.
     pub(super) bytes: u64,
@@ -42,7 +42,7 @@ struct TableRow {
     /// The first of its files in the order of paths, by its place in [`ScopedFiles::files`].
     first: u32,
     files: u32,
-    /// About so many bytes of memory are needed to compare it.
+    /// Bytes of memory that comparing it needs, roughly.
     weight: u32,
 }
 
@@ -92,7 +92,7 @@ impl Table {
         Ok(table)
     }
 
-    /// The stand-ins that are no files themselves follow, by digest as well.
+    /// Adds the renditions that no file has as its own bytes, sorted by digest as well.
     fn add_stand_ins(
         &mut self,
         snapshot: &Snapshot,
@@ -148,12 +148,12 @@ impl Table {
         self.owners
     }
 
-    /// How many contents there are, those that only stand for files among them.
+    /// How many contents there are, including those that are only renditions.
     pub(super) fn all(&self) -> u32 {
         self.rows.len() as u32
     }
 
-    /// Whether a content stands for nothing but itself.
+    /// Whether a content is that of a file, and a rendition of no other.
     pub(super) fn is_plain(&self, place: u32) -> bool {
         place < self.owners && !self.stand_ins.contains_key(&place)
     }
@@ -167,7 +167,7 @@ impl Table {
         one.0 != other.0 && one.1.meets(other.1) && !(wrapped(one) && wrapped(other))
     }
 
-    /// What a content stands for: itself, if it is that of a file, and others.
+    /// The files that have a content as a rendition: its own file, if there is one, and others.
     pub(super) fn owners(&self, place: u32) -> impl Iterator<Item = (u32, Rendition)> {
         let own = (place < self.owners).then_some((place, Rendition::Own));
         let others = self.stand_ins.get(&place).into_iter().flatten();

@@ -165,7 +165,7 @@ impl Texts {
         Ok(found)
     }
 
-    /// For one thread to compare with; `limit`: what more texts have is no evidence.
+    /// A table for one thread to compare with. What more than `limit` texts have is no evidence.
     pub(crate) fn table(&self, limit: u32, unit: Unit) -> Laid<'_> {
         Laid {
             texts: self,
@@ -176,11 +176,11 @@ impl Texts {
     }
 }
 
-/// One of the texts laid out for others.
+/// One of the texts, laid out to be compared with others.
 #[derive(Debug)]
 pub(crate) struct Laid<'a> {
     texts: &'a Texts,
-    /// What shares are asked for.
+    /// The unit of the shares that are asked for.
     unit: Unit,
     table: Table,
     /// The text that is laid out.
@@ -188,12 +188,13 @@ pub(crate) struct Laid<'a> {
 }
 
 impl Laid<'_> {
-    /// Looks at two texts that have so much in common; fastest when `a` is the same time and again.
+    /// Compares two texts that have so much in common. Fastest if `a` stays the same from call to
+    /// call.
     pub(crate) fn compare(&mut self, a: usize, b: usize, common: Common) -> Compared {
         let (Some(one), Some(other)) = (&self.texts.0[a], &self.texts.0[b]) else {
             return Compared::Unknown;
         };
-        // Shares of words are of common ones, too.
+        // Shares of words count common words as well.
         if common.chunks == 0 && common.rare < WORTH_A_LOOK && self.unit == Unit::Bytes {
             return Compared::Strangers;
         }

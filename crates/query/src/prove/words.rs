@@ -15,7 +15,7 @@ use resemble_core::{ByteLen, ContentKind, Measures, Relation};
 pub(crate) struct AsWords {
     pub(crate) relation: Relation,
     pub(crate) measures: Measures,
-    /// Of the canonical texts.
+    /// The sizes of the canonical texts.
     pub(crate) sizes: (ByteLen, ByteLen),
 }
 

@@ -25,14 +25,14 @@ pub(crate) mod owners;
 /// What separates the names on the way to a member, and a file from the members in it.
 pub const INTO: u8 = b'!';
 
-/// What a content is to the file or member that it stands for.
+/// What a content is to the file or archive member that it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rendition {
     /// Its own bytes.
     Own,
     /// The only thing in it.
     Unpacked,
-    /// Its text.
+    /// The text that a reader took out of it.
     Text,
     /// All texts in it.
     WholeText,
@@ -51,17 +51,17 @@ impl Rendition {
         }
     }
 
-    /// Whether it is all that an archive holds of a kind.
+    /// Whether it is one of the two wholes of an archive.
     pub const fn is_whole(self) -> bool {
         matches!(self, Self::WholeText | Self::WholeBytes)
     }
 
-    /// Whether a reader made it, to be read.
+    /// Whether it is a text that a reader made.
     pub const fn is_text(self) -> bool {
         matches!(self, Self::Text | Self::WholeText)
     }
 
-    /// Whether this of one file is compared with that of another.
+    /// Whether this rendition of one file is compared with that of another.
     pub fn meets(self, other: Self) -> bool {
         if self.is_whole() || other.is_whole() {
             self == other
@@ -83,7 +83,7 @@ impl From<StandsAs> for Rendition {
 }
 
 impl Rendition {
-    /// How it is written; `None`: its own bytes, which need no word.
+    /// The word for it in messages; `None` for its own bytes, which need no word.
     pub const fn stands_as(self) -> Option<StandsAs> {
         match self {
             Self::Own => None,
@@ -95,7 +95,7 @@ impl Rendition {
     }
 }
 
-/// Which layer the figures of such a pair are from.
+/// The layer that the figures of such a pair belong to.
 pub(crate) fn layer(a: Rendition, b: Rendition) -> Layer {
     if (a, b) == (Rendition::Own, Rendition::Own) {
         Layer::Bytes
@@ -111,7 +111,7 @@ pub(crate) struct WholeDigest {
     pub(crate) size: ByteLen,
 }
 
-/// What tells whether two contents are equal, and whether they are one text.
+/// What decides whether two contents are equal, and whether they are the same text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Named {
     pub(crate) content: ContentDigest,
@@ -157,7 +157,8 @@ pub(crate) fn is_same_text(a: Rendition, b: Rendition, size: ByteLen) -> bool {
     (exact(a) && exact(b)) || !too_small(size)
 }
 
-/// A file, by its content, or a member in it, by its place among the parts of that.
+/// A file, named by its content, or an archive member in it, named by its number among the parts of
+/// that content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The content of the file.
@@ -176,16 +177,16 @@ impl Place {
     }
 }
 
-/// Where a content stands.
+/// A place that has a content as a rendition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Occurrence {
     pub(crate) place: Place,
     pub(crate) rendition: Rendition,
-    /// Its place among the parts, if it is one.
+    /// Its number among the parts, if it is one.
     pub(crate) number: Option<u32>,
 }
 
-/// Where a content stands, files first; in no archive or document if `parts` have no say.
+/// All places that have a content as a rendition, files first. Without `parts` only files.
 pub(crate) fn occurrences(
     snapshot: &Snapshot,
     row: &ContentRow,
@@ -221,7 +222,7 @@ pub(crate) fn occurrences(
     Ok(found)
 }
 
-/// The member that a part which is none, found in this one, stands for; `None`: the file itself.
+/// The archive member that a part found in `parent` is a rendition of; `None` for the file itself.
 fn stands_for(
     snapshot: &Snapshot,
     content: ContentId,
@@ -237,7 +238,7 @@ fn stands_for(
     Ok(above)
 }
 
-/// The contents that stand for a place besides its own bytes.
+/// The renditions of a place besides its own bytes.
 pub(crate) fn renditions(
     snapshot: &Snapshot,
     place: Place,
@@ -251,13 +252,14 @@ pub(crate) fn renditions(
         .collect())
 }
 
-/// The parts that stand for a member, or for the file: what they are to it, and their places. Of
-/// each part its role and what it was found in.
+/// Which parts are renditions of a member, or of the file: what they are to it, and their numbers.
+/// `parts` are the roles of all parts, each with the part that it was found in.
 pub(crate) fn renditions_among(
     parts: impl Iterator<Item = (PartRole, Option<u32>)>,
     member: Option<u32>,
 ) -> Vec<(Rendition, usize)> {
-    // Whether a part is the place or stands for it; a part comes after what it was found in.
+    // Whether each part is the place itself or a rendition of it. A part comes after the one that
+    // it was found in.
     let mut stands = Vec::new();
     let mut found = Vec::new();
     for (number, (role, parent)) in parts.enumerate() {
@@ -275,7 +277,7 @@ pub(crate) fn renditions_among(
     found
 }
 
-/// The whole of the other kind beside one.
+/// The other whole of the same archive.
 pub(crate) fn other_whole(
     snapshot: &Snapshot,
     content: ContentId,
@@ -284,7 +286,7 @@ pub(crate) fn other_whole(
     let Some(whole) = snapshot.part(content, number)? else {
         return Ok(None);
     };
-    // They are made one after the other.
+    // The two wholes have consecutive numbers.
     let beside = match whole.role {
         PartRole::WholeText => (number + 1, PartRole::WholeBytes),
         _ => (number.wrapping_sub(1), PartRole::WholeText),
@@ -329,7 +331,8 @@ pub(crate) fn names(snapshot: &Snapshot, place: Place) -> Result<Vec<u8>, ReadEr
     Ok(names.join(&INTO))
 }
 
-/// The path of a member in a file: `mail.eml!report.zip!a.txt`; of the file itself without names.
+/// The path of a member in a file, such as `mail.eml!report.zip!a.txt`. Without names it is the
+/// path of the file.
 pub fn shown(file: &Path, names: &[u8]) -> PathBuf {
     if names.is_empty() {
         return file.to_owned();
@@ -349,8 +352,8 @@ pub(crate) struct Located {
     pub(crate) member: Option<(u32, ContentId)>,
 }
 
-/// The indexed file at a path, or the member in the file that the path leads to up to some `!`. A
-/// file whose name has one is that file.
+/// The indexed file at a path, or the member that the path names after a `!`. If the index has a
+/// file whose own name contains the `!`, it is that file.
 pub(crate) fn locate(snapshot: &Snapshot, path: &Path) -> Result<Option<Located>, ReadError> {
     if let Some(row) = snapshot.file_at(path)? {
         return Ok(Some(Located {
@@ -407,7 +410,7 @@ pub(crate) fn members_at<'p>(
     parts: impl Iterator<Item = (PartRole, Option<u32>, &'p [u8])>,
     names: &[u8],
 ) -> Vec<u32> {
-    // What is left of the names below each part; `None`: they do not lead there.
+    // What is left of the names below each part; `None` if they do not lead there.
     let mut left: Vec<Option<&[u8]>> = Vec::new();
     let mut found = Vec::new();
     for (number, (role, parent, name)) in parts.enumerate() {

@@ -12,17 +12,17 @@ use resemble_index::{ReadError, Snapshot};
 use crate::renditions::{Place, Rendition, WholeDigest, renditions};
 use crate::scope::ScopedFiles;
 
-/// The stand-ins of the files of a question.
+/// The renditions of the files of a question, apart from their own bytes.
 #[derive(Debug, Default)]
 pub(crate) struct RenditionOwners {
-    /// By stand-in: the contents that it stands for, ascending, and as what.
+    /// For each rendition the owners, ascending, and what it is to them.
     owners: HashMap<ContentId, Vec<(ContentId, Rendition)>>,
-    /// By owner: all texts and all else that it holds.
+    /// For each owner its two wholes.
     wholes: HashMap<ContentId, [Option<WholeDigest>; 2]>,
 }
 
 impl RenditionOwners {
-    /// Of all files of a question.
+    /// Finds the renditions of all files of a question.
     pub(crate) fn of(snapshot: &Snapshot, scoped: &ScopedFiles) -> Result<Self, ReadError> {
         let mut found = Self::default();
         for owner in scoped.contents() {
@@ -52,17 +52,17 @@ impl RenditionOwners {
         Ok(found)
     }
 
-    /// The stand-ins, ascending.
+    /// All renditions, ascending.
     pub(crate) fn contents(&self) -> BTreeSet<ContentId> {
         self.owners.keys().copied().collect()
     }
 
-    /// What a content stands for, itself not counted.
+    /// The owners of a content, itself not counted.
     pub(crate) fn owners(&self, content: ContentId) -> &[(ContentId, Rendition)] {
         self.owners.get(&content).map_or(&[], Vec::as_slice)
     }
 
-    /// All texts and all else that a file holds.
+    /// The two wholes of an owner.
     pub(crate) fn wholes(&self, owner: ContentId) -> [Option<WholeDigest>; 2] {
         self.wholes.get(&owner).copied().unwrap_or_default()
     }

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::why::layout::Stripe;
 
-/// Moves borders of stripes that cut a character in two: the character differs if any byte of it
-/// does.
+/// Moves borders between stripes that cut a character in two. A character differs if any of its
+/// bytes does.
 pub(super) fn whole_characters(bytes: &[u8], stripes: &mut [Stripe], within: &Range<u64>) {
     for next in 1..stripes.len() {
         let border = stripes[next].range.start;

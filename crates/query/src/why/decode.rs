@@ -7,7 +7,7 @@
 
 use resemble_core::printable::is_printable;
 
-/// Something a terminal can be given for a character of a file.
+/// A character that is safe to print, in the place of a character of a file.
 pub(super) fn shown(c: char) -> char {
     match c {
         '\t' => '\t',

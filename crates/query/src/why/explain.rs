@@ -16,7 +16,7 @@ use crate::why::layout::{Block, BlockKind};
 use crate::why::view::grouped;
 use crate::why::{Comparison, Placing, Shared, compare_with_parts};
 
-/// The lines shown in one explanation; the rest is counted.
+/// At most so many lines are shown in one explanation; the rest is counted.
 const SHOWN: usize = 200;
 
 /// The text of `.similar/.why/NAME`: relation, scores, shared ranges, what differs.
@@ -32,7 +32,7 @@ pub fn explain(
     let comparison = compare_with_parts(a, b, params, part_reader)?;
     let mut text = String::new();
     for (name, value) in comparison.shared.summary() {
-        // The names come where the sizes are.
+        // The names are printed in front of the sizes.
         let of = match name {
             "a" => format!("{}, {value}", printable(a)),
             "b" => format!("{}, {value}", printable(b)),

@@ -63,11 +63,11 @@ pub struct Block {
 /// Both files as stripes.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// All of a, in order.
+    /// The stripes of all of a, in order.
     pub(super) a: Vec<Stripe>,
-    /// All of b, in order.
+    /// The stripes of all of b, in order.
     pub(super) b: Vec<Stripe>,
-    /// Rising in both files.
+    /// The steps, which rise in both files.
     pub(super) steps: Vec<Step>,
     pub(super) runs: Vec<Run>,
 }
@@ -85,7 +85,7 @@ impl Layout {
         };
         let mut steps: Vec<Step> = Vec::new();
         let mut a: Vec<Stripe> = Vec::new();
-        // The number of each range; that of a range again is known when all others have theirs.
+        // The number of each range. Repeated ranges get theirs after all others.
         let mut numbers: Vec<Option<u32>> = Vec::with_capacity(shared.ranges.len());
         for range in &shared.ranges {
             numbers.push(match range.placing {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Line numbers of a text, in memory proportional to a four-thousandth of it: a file of nothing but
+/// Line numbers of a text, in memory of a five-hundredth of its size: a file of nothing but
 /// newlines must not cost eight bytes for each of its bytes.
 pub(super) struct Lines<'t> {
     text: &'t [u8],
@@ -26,8 +26,8 @@ impl<'t> Lines<'t> {
         Self { text, before }
     }
 
-    /// The line, from 1, of the byte at a position; of the end of the text, the line a next byte
-    /// would be in.
+    /// The line, from 1, of the byte at a position. The end of the text is in the line that a
+    /// further byte would be in.
     pub(super) fn at(&self, position: u64) -> u64 {
         let at = (position as usize).min(self.text.len());
         let Some(&before) = self.before.get(at / Self::BLOCK) else {

@@ -47,7 +47,7 @@ impl Placing {
 /// Looks into the gaps (step 2 above): each finds what the one before had matched out of order.
 const LOOKS: usize = 3;
 
-/// Overlaps are looked for among so many runs before.
+/// Overlaps are looked for among so many preceding runs.
 const NEIGHBOURS: usize = 8;
 
 /// The runs of a with their placing, in the order of a.
@@ -162,7 +162,8 @@ impl PrefixBest {
     }
 }
 
-/// Compares the gaps between neighbours of the backbone on their own; whether that found anything.
+/// Compares the gaps between neighbours of the backbone on their own. Returns whether that found
+/// anything.
 fn look_between(runs: &mut Vec<CommonRun>, in_order: &mut Vec<bool>, a: &[u8], b: &[u8]) -> bool {
     let old = std::mem::take(runs);
     let was_in_order = std::mem::take(in_order);

@@ -23,13 +23,13 @@ use crate::why::view::{Fold, Folded, Line, Rest, Row, RowSide, Span, ViewOptions
 /// Gaps of at most so many rows on both sides are aligned; longer ones are paired from the top.
 const ALIGNED: usize = 400;
 
-/// Not more rows than this are not worth a fold.
+/// A stretch of no more rows than this is not folded.
 const LEAST_FOLDED: usize = 3;
 
-/// Spans of one line, at most.
+/// The most spans of one line.
 const SPANS: usize = 64;
 
-/// Characters of all rows together, for each row that is allowed.
+/// So many characters are allowed for each row that is allowed, all rows together.
 const ROW: usize = 200;
 
 /// One of the two files.
@@ -80,7 +80,7 @@ pub(super) struct Builder<'d> {
     lines: Option<(Lines<'d>, Lines<'d>)>,
     options: ViewOptions,
     rows: Vec<Row>,
-    /// What of each file has been shown or folded.
+    /// How far each file has been shown or folded.
     done: (u64, u64),
     /// Characters that may still be shown.
     left: usize,
@@ -490,7 +490,7 @@ impl<'d> Builder<'d> {
         let run_at = |place: u64| file.stripe_at(place).and_then(|stripe| stripe.run);
         if file.slice(&line).ends_with(b"\n") {
             end -= 1;
-            // A carriage return that both files have says nothing.
+            // A carriage return that both files have is not shown.
             if end > line.start
                 && file.bytes[end as usize - 1] == b'\r'
                 && run_at(end - 1).is_some()

@@ -17,22 +17,22 @@ use serde::{Deserialize, Serialize};
 use super::known::{Inventory, KnownFile, Names, PackedPlace, Stamp, Where};
 use crate::compare::sides::Content;
 
-/// Another version in a head means: not there.
+/// A head of another version is treated as missing.
 const VERSION: u64 = 2;
 
-/// The bytes of a record.
+/// The record as bytes.
 pub(crate) fn encode(record: &impl Serialize) -> Vec<u8> {
-    // Writing to memory does not fail; nothing is no record of ours, and decodes as none.
+    // Writing to memory does not fail. Were it to fail, the empty record would not decode.
     postcard::to_stdvec(record).unwrap_or_default()
 }
 
-/// What [`encode`] wrote; `None`: it is not that, or there is something behind it.
+/// The record that [`encode`] wrote. `None` if the bytes are anything else, or more than that.
 pub(crate) fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
     let (record, rest) = postcard::take_from_bytes(bytes).ok()?;
     rest.is_empty().then_some(record)
 }
 
-/// What says which tree an inventory is of, and what it needs.
+/// Says which tree an inventory describes, and which pools it needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct InventoryHead {
     version: u64,
@@ -76,7 +76,7 @@ struct PackedContent {
     digest: [u8; 32],
     size: u64,
     kind: u8,
-    /// Its place in the head's list.
+    /// Its index in the head's list of pools.
     pool: u32,
     from: u64,
     length: u32,
@@ -87,17 +87,17 @@ struct PackedFile<'a> {
     /// Bytes that its path shares with the one before.
     shared: u64,
     rest: &'a [u8],
-    /// Its place among the file systems.
+    /// Its index among the file systems.
     fs: u32,
     ino: u64,
     mtime: (i64, u32),
-    /// Its seconds less those of `mtime`.
+    /// The seconds are those of `ctime` minus those of `mtime`.
     ctime: (i64, u32),
     content: u32,
 }
 
-/// The record of the files of an inventory, whose paths come in order. `contents`: each with the
-/// place of its pool in the head's list.
+/// Encodes the files of an inventory, which must come in the order of their paths. Each of
+/// `contents` comes with the index of its pool in the head's list.
 pub(super) fn encode_files<'a>(
     file_systems: &[FsId],
     contents: &[(Content, u32, PackedPlace)],
@@ -136,7 +136,8 @@ pub(super) fn encode_files<'a>(
     })
 }
 
-/// Reads what [`encode_files`] wrote. `pools`: the number of each pool of the head in `names`.
+/// Reads what [`encode_files`] wrote. `pools` has, for each pool of the head, its number in
+/// `names`.
 pub(super) fn decode_files(
     record: &[u8],
     pools: &[u32],

@@ -7,13 +7,13 @@ use super::codec::{decode, encode};
 use super::store::CacheError;
 use crate::compare::FindingsCache;
 
-/// The names of what is kept and its bytes, the oldest first.
+/// The record that lists the names and sizes of what is kept, the oldest first.
 const REGISTER: &str = "comparison.register";
 
-/// Comparisons that are kept.
+/// At most so many comparisons are kept.
 const MOST: usize = 8;
 
-/// The part of the cache's limit that they may take together: one in so many.
+/// Together they may take one part in so many of the cache's limit.
 const PART: u64 = 8;
 
 fn record_of(name: &str) -> String {

@@ -14,13 +14,12 @@ use crate::compare::sides::Content;
 /// Where the packed pieces of a content lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Where {
-    /// In what a thread of this look has packed.
+    /// In the bytes that a thread of this scan has packed.
     Arena(u32),
-    /// In a pool of the cache, by its place in the list of those that the inventories name.
+    /// In a pool of the cache, by its index in [`Names::pools`].
     Pool(u32),
 }
 
-/// A stretch of packed bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PackedPlace {
     pub(super) pool: Where,
@@ -28,10 +27,10 @@ pub(super) struct PackedPlace {
     pub(super) length: u32,
 }
 
-/// What is numbered in this process, because inventories and looks name it again and again.
+/// Numbers for what inventories and scans name again and again, valid within this process.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
-    /// Records with packed pieces.
+    /// The names of the records with packed pieces.
     pub(super) pools: Vec<String>,
     pub(super) file_systems: Vec<FsId>,
 }
@@ -54,10 +53,10 @@ fn number<T: PartialEq>(all: &mut Vec<T>, one: T) -> u32 {
     }) as u32
 }
 
-/// What tells that a file has not changed, besides its size.
+/// Together with the size this tells whether a file has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
-    /// Its place in [`Names::file_systems`].
+    /// Its index in [`Names::file_systems`].
     pub(super) fs: u32,
     pub(super) ino: u64,
     pub(super) mtime: Timestamp,
@@ -75,25 +74,24 @@ impl Stamp {
     }
 }
 
-/// A file of an inventory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KnownFile {
     pub(super) stamp: Stamp,
-    /// Its place in [`Inventory::contents`].
+    /// Its index in [`Inventory::contents`].
     pub(super) content: u32,
 }
 
-/// A tree as an earlier look has left it.
+/// A tree as an earlier scan found it.
 #[derive(Debug, Default)]
 pub(super) struct Inventory {
-    /// By raw relative path.
+    /// The files by their raw relative paths.
     pub(super) files: HashMap<Box<[u8]>, KnownFile>,
     pub(super) contents: Vec<(Content, PackedPlace)>,
 }
 
 impl Inventory {
-    /// The inventory of a tree; its names are added to `names`. Whatever does not decode, or was
-    /// made with other parameters, is not there.
+    /// Loads the inventory of a tree and adds its names to `names`. An inventory that does not
+    /// decode, or was made with other parameters, is treated as missing.
     pub(super) fn load(
         snapshot: &Snapshot,
         params: &Params,
@@ -113,7 +111,7 @@ impl Inventory {
         codec::decode_files(&files, &pools, names)
     }
 
-    /// The content of a file, if nothing says that it has changed.
+    /// The content of a file, if its stat is the one that was recorded.
     pub(super) fn content_of(
         &self,
         path: &[u8],

@@ -49,9 +49,9 @@ use crate::parallel::both;
 #[derive(Debug)]
 pub(crate) struct TreeCache<'a> {
     pub(crate) index: &'a Arc<Index>,
-    /// Nothing is written beyond this size of the whole file; 0: nothing at all.
+    /// The file may not grow beyond this size; with 0 nothing is written.
     pub(crate) cache_bytes: u64,
-    /// Left out of every tree: the cache itself.
+    /// Folders that are left out of every tree: that of the cache itself.
     pub(crate) exclude: &'a [PathBuf],
     /// A stat is trusted if the inode had not changed for so long when the file was read.
     pub(crate) settle_window: Duration,
@@ -86,7 +86,7 @@ impl TreeCache<'_> {
         drop(snapshot);
         let answer = self.look(request, templates, &known.into(), names, observer);
         match answer {
-            // A pool that is gone or damaged: the inventories are worth nothing.
+            // A pool is missing or damaged, so the inventories are of no use.
             Err(Failure::Pool) => self
                 .look(
                     request,
@@ -146,10 +146,10 @@ impl TreeCache<'_> {
     }
 }
 
-/// Why a look at two trees gave no answer.
+/// Why the scan of two trees gave no answer.
 enum Failure {
     Ask(AskError),
-    /// Packed pieces that an inventory names are not there.
+    /// Packed pieces that an inventory names are missing.
     Pool,
 }
 
@@ -157,7 +157,7 @@ impl Failure {
     fn into_ask(self) -> AskError {
         match self {
             Self::Ask(error) => error,
-            // Only inventories name pools; without them this is not reached.
+            // Only inventories name pools, so a scan without inventories never gets here.
             Self::Pool => AskError::Unreadable {
                 path: PathBuf::from("cache.redb"),
                 source: std::io::Error::other("the cache changed under our eyes; ask again"),
@@ -187,7 +187,7 @@ impl Pool {
     }
 }
 
-/// The pieces of the contents that were looked at, wherever they lie.
+/// The pieces of all contents that were scanned, in memory or in pools.
 struct Packed<'a> {
     index: &'a Index,
     scanned: &'a Scanned,
@@ -212,7 +212,7 @@ impl Packed<'_> {
         all.get(from..from.checked_add(place.length as usize)?)
     }
 
-    /// Whether pieces were asked for in vain: then the answer is none.
+    /// Whether pieces were missing when they were asked for. The answer is then not valid.
     fn failed(&self) -> bool {
         self.damaged.load(Ordering::Relaxed)
     }

@@ -14,26 +14,26 @@ use rustix::fs::Advice;
 /// Up to this size both files are read whole.
 const SMALL: u64 = 1 << 20;
 
-/// Larger ones in pieces of this many bytes.
+/// Larger files are read in pieces of this many bytes.
 const PIECE: usize = 1 << 18;
 
 /// An open file and its stat.
 pub(super) type Opened = (OwnedFd, Stat);
 
-/// What a look at both files gave.
+/// What reading both files side by side showed.
 pub(super) enum PairLook {
-    /// Equal to the byte, and neither changed meanwhile.
+    /// They are equal to the byte, and neither changed meanwhile.
     Equal { digest: Digest, at: SystemTime },
-    /// Unequal; digested, and neither changed meanwhile.
+    /// They are not equal; both were digested, and neither changed meanwhile.
     Unequal {
         digests: Box<[Digest; 2]>,
         at: SystemTime,
     },
-    /// To be read one by one: large and unequal, with holes, or changing.
+    /// They must be read one by one: they are large and unequal, have holes, or keep changing.
     OneByOne,
 }
 
-/// Reads pairs with the same buffers.
+/// Reads pairs of files with one pair of buffers.
 #[derive(Debug)]
 pub(super) struct PairReader {
     buffers: [Vec<u8>; 2],

@@ -39,28 +39,28 @@ use crate::compare::sides::{Content, Entry, Numbering, Side, Sides, inner_of};
 use crate::parallel::threads;
 use crate::scope::Rules;
 
-/// Files handed out at a time.
+/// At most so many files are one task.
 const FILES: usize = 64;
 
-/// Bytes handed out at a time, unless it is one file.
+/// Files of at most so many bytes together are one task, unless it is a single file.
 const BYTES: u64 = 8 << 20;
 
 /// Between two reports of progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
-/// What a look found.
+/// What a scan found.
 pub(super) struct Scanned {
     pub(super) sides: Sides,
     /// Where each content's packed pieces lie.
     pub(super) places: Vec<PackedPlace>,
-    /// What the threads packed.
+    /// The bytes that each thread packed.
     pub(super) arenas: Vec<Vec<u8>>,
-    /// What an inventory may trust, for each entry of each side.
+    /// For each entry of each side the stamp that an inventory may trust.
     pub(super) stamps: [Vec<Option<Stamp>>; 2],
     pub(super) names: Names,
 }
 
-/// Looks at both trees.
+/// Scans both trees.
 pub(super) fn scan(
     request: &CompareRequest,
     tree_cache: &TreeCache<'_>,
@@ -136,13 +136,13 @@ pub(super) fn scan(
     })
 }
 
-/// A path of a side, with what an inventory may trust of it.
+/// An entry of a side, with the stamp that an inventory may trust.
 struct ScanItem {
     entry: Entry,
     stamp: Option<Stamp>,
 }
 
-/// What a thread noted.
+/// What one thread found.
 #[derive(Default)]
 struct Notes {
     items: [Vec<ScanItem>; 2],
@@ -178,7 +178,7 @@ struct Root {
     single: bool,
     anchor: Anchor,
     rules: Rules,
-    /// The other tree, if it lies in this one: left out.
+    /// The other tree, if it lies in this one. It is left out.
     inner: Option<PathBuf>,
 }
 
@@ -216,8 +216,8 @@ impl Queue {
     }
 }
 
-/// Identities of the directories from the root down: a bind mount may show a directory inside
-/// itself.
+/// Device and inode of each directory from the root down, because a bind mount may show a directory
+/// inside itself.
 struct Chain {
     inode: (u64, u64),
     above: Option<Arc<Chain>>,
@@ -236,7 +236,8 @@ impl Chain {
     }
 }
 
-// Outside: whether the side has it; inside: whether it is below another.
+// The outer option says whether the side has the directory, the inner one whether it lies below
+// another.
 #[allow(clippy::option_option)]
 enum Task {
     /// A directory, on the sides that have it, below the chain of directories above it.
@@ -258,7 +259,7 @@ struct Dirs {
     open: [Option<(OpenDir, u32)>; 2],
 }
 
-/// A name of regular files.
+/// A name that is a regular file on at least one side.
 struct TwinNames {
     name: OsString,
     stats: [Option<Stat>; 2],
@@ -327,7 +328,7 @@ impl<'a> ScanShared<'a> {
         })
     }
 
-    /// Waits; `false` when there is nothing left to do.
+    /// Waits at most so long. `false` when there is nothing left to do.
     fn wait(&self, at_most: Duration) -> bool {
         let mut queue = self.queue.lock();
         self.changed
@@ -386,7 +387,7 @@ impl Contents for ScanShared<'_> {
     }
 }
 
-/// A task in work. Whatever becomes of its thread, the others learn that it is done.
+/// A task that a thread works on. The others learn that it is done even if the thread panics.
 struct Taken<'s, 'a> {
     task: Option<Task>,
     shared: &'s ScanShared<'a>,

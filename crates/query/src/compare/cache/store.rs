@@ -27,22 +27,22 @@ use super::{Packed, TreeCache};
 use crate::compare::sides::{Content, Side};
 use crate::scope::Rules;
 
-/// More pools in one inventory are made into one.
+/// An inventory that would name more pools gets one that holds everything.
 const MOST_POOLS: usize = 24;
 
-/// Which pools there are, and which trees' inventories name them.
+/// The record that lists all pools, and which inventories name them.
 const REGISTER: &str = "catalogue.register";
 
 fn key(root: &Path) -> String {
     digest(root.as_os_str().as_bytes()).to_string()
 }
 
-/// The record that says of which tree an inventory is.
+/// The name of the record with the head of a tree's inventory.
 pub(super) fn head_name(root: &Path) -> String {
     format!("catalogue.head/{}", key(root))
 }
 
-/// The record of its files.
+/// The name of the record with its files.
 pub(super) fn files_name(root: &Path) -> String {
     format!("catalogue.files/{}", key(root))
 }
@@ -51,7 +51,6 @@ fn files_name_of(key: &str) -> String {
     format!("catalogue.files/{key}")
 }
 
-/// Why nothing was kept.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CacheError {
     #[error(transparent)]
@@ -60,7 +59,7 @@ pub(super) enum CacheError {
     Apply(#[from] ApplyError),
 }
 
-/// Sizes of pools, and the pools of inventories, by their keys.
+/// The sizes of pools by name, and the size and pools of each inventory by its key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Register {
     pools: BTreeMap<String, u64>,
@@ -93,7 +92,7 @@ impl Register {
     }
 }
 
-/// What is to be kept of one look.
+/// What is to be kept of one scan.
 pub(super) struct NewInventories<'a> {
     pub(super) tree_cache: &'a TreeCache<'a>,
     pub(super) request: &'a CompareRequest,
@@ -250,7 +249,7 @@ impl NewInventories<'_> {
     ) -> Option<Written> {
         let of = self.side(side);
         let mut list = List::default();
-        // (path, stamp, content in the list)
+        // Of each file the path, the stamp, and the number of its content in the list.
         let mut files = Vec::new();
         for (entry, stamp) in of.entries.iter().zip(&self.scanned.stamps[side]) {
             if let (Some(stamp), Some(number)) = (stamp, entry.what.content()) {
@@ -260,7 +259,7 @@ impl NewInventories<'_> {
             }
         }
         if let Some(known) = self.known[side].as_ref().filter(|_| self.is_filtered()) {
-            // What the patterns left out of this look is as it was, for all we know.
+            // Files that the patterns left out of this scan are kept as they were recorded.
             let rules = Rules::new(root, &self.request.options.scope).ok()?;
             let seen: BTreeSet<&[u8]> = of.entries.iter().map(|entry| &*entry.path).collect();
             for (path, file) in &known.files {

@@ -74,7 +74,8 @@ impl Known<'_> {
             .map(|&at| &self.links[at as usize])
             .collect();
         if side == 1 {
-            // Ranked as seen from A: of one score the share of this file counts first.
+            // They are ranked as seen from A. Of links with one score the share of this file must
+            // count first.
             links.sort_by(|x, y| {
                 let key = |link: &Link| {
                     (

@@ -26,8 +26,9 @@ pub(super) struct FoundCandidates {
 }
 
 impl PartnerQuestion<'_> {
-    /// Finds the candidates of a batch: everything goes by, and what it has in common with anybody
-    /// is noted; then it is known what is common, and the rest is counted up.
+    /// Finds the candidates of a batch. The first pass over all contents notes which keys each has
+    /// in common with any subject; then it is known which keys are boilerplate, and the others are
+    /// counted for each pair.
     pub(super) fn look_up(
         &self,
         batch: &[(u32, bool)],
@@ -61,7 +62,7 @@ impl PartnerQuestion<'_> {
         }
         let wanted = WantedKeys::new(pairs);
         let buckets = Buckets::new(contents, self.limit);
-        // Everything goes by.
+        // The first pass over all contents.
         let states = in_parallel(contents, ThreadNotes::default, |content, state| {
             let ThreadNotes { keys, found, seen } = state;
             let from = found.len();
@@ -128,7 +129,7 @@ impl PartnerQuestion<'_> {
         Ok(())
     }
 
-    /// The keys that nobody asks about and that are boilerplate all the same: what is measured has
+    /// The keys that are boilerplate although no subject has them: contents that are measured have
     /// them.
     fn common(&self, buckets: &Buckets) -> Result<CommonKeys, AskError> {
         let Some(suspects) = buckets.suspects() else {
@@ -167,8 +168,8 @@ impl PartnerQuestion<'_> {
         /// common the containment is at most about p·(1 - ln p), below 4·p for every p ≥ 0.05. The
         /// rest of the factor is room for the error of small samples.
         const MOST_PER_WINDOW: f64 = 6.5;
-        /// Chunks without windows: both speak of the same bytes, so what a chunk proves and no
-        /// sample shows is about what it proves.
+        /// The same for chunks. Chunks and windows speak of the same bytes, so what a chunk proves
+        /// and no sample shows is little more than the chunk itself.
         const MOST_PER_CHUNK: f64 = 2.5;
         if self.options.exact {
             return (0.0, 0.0);
@@ -214,9 +215,10 @@ struct LookedUp {
 
 /// The levels of a content's fingerprints.
 struct Shape {
-    /// The least of any: that of the signature, or more.
+    /// The least level that any of them has. It is that of the signature, or more.
     level: u8,
-    /// How many have at least each level, from the least that there is on; 255 and more are 255.
+    /// How many have at least each level, counted from the least possible one. Counts saturate at
+    /// 255.
     at_least: [u8; 32],
 }
 
@@ -240,7 +242,7 @@ impl Shape {
         usize::from(level.saturating_sub(Fingerprint::BASE_LEVEL)).min(31)
     }
 
-    /// Of the two samples at their common level, the smaller.
+    /// The size of the smaller of two samples at their common level.
     fn fewer(&self, other: &Self) -> f64 {
         let at = Self::place(self.level.max(other.level));
         f64::from(self.at_least[at].min(other.at_least[at]).max(1))

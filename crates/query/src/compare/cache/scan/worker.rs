@@ -23,7 +23,7 @@ use crate::compare::cache::known::{PackedPlace, Stamp, Where};
 use crate::compare::cache::pair::{Opened, PairLook, PairReader};
 use crate::compare::sides::{Content, Entry, What};
 
-/// What is at a path of a side, by its components.
+/// Where a file is: its side, its path, and its file system if that is known.
 #[derive(Clone, Copy)]
 struct At<'a> {
     side: usize,
@@ -243,7 +243,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         let what = match kind {
             Kind::Symlink => match target() {
                 Ok(target) => What::Link(target),
-                // It was another thing a moment ago.
+                // It was something else a moment ago.
                 Err(_) => return,
             },
             Kind::Special(kind) => What::Special(kind),
@@ -383,7 +383,7 @@ impl<'s, 'a> Worker<'s, 'a> {
             Ok(PairLook::Unequal { digests, at }) => {
                 [0, 1].map(|side| (self.keep(&digests[side]), at))
             }
-            // A failure of one of them: each tells its own.
+            // One of them failed. Read alone, each reports its own failure.
             Ok(PairLook::OneByOne) | Err(_) => {
                 self.read_one(files[0].0, files[0].1, Ok(a));
                 self.read_one(files[1].0, files[1].1, Ok(b));
@@ -397,7 +397,7 @@ impl<'s, 'a> Worker<'s, 'a> {
         }
     }
 
-    /// Reads one file; returns its content's number and stamp.
+    /// Reads one file and returns the number of its content and its stamp.
     fn read_one(
         &mut self,
         at: At<'_>,
@@ -427,7 +427,7 @@ impl<'s, 'a> Worker<'s, 'a> {
                 self.file(at, seen, What::Unread, None);
                 return None;
             }
-            // It was never there, or is something else by now.
+            // It was never there, or is something else now.
             Err(ReadFailure::Gone | ReadFailure::NotRegular | ReadFailure::Stopped) => return None,
         };
         self.shared.files_read.fetch_add(1, Ordering::Relaxed);
@@ -435,14 +435,13 @@ impl<'s, 'a> Worker<'s, 'a> {
         let number = match content {
             read::Content::Known(id) => id.0,
             read::Content::New(digest) => self.keep(&digest),
-            // Nothing is in flight here; were it, the file would be of a content that is known by
-            // now.
+            // No content is ever in flight in a scan. If one were, it would be known by now.
             read::Content::InFlight(digest) => self.shared.table.lock().numbers.get(&digest)?,
         };
         Some((number, self.settle(at, &stat, number, when, moving)))
     }
 
-    /// Notes a file that was read.
+    /// Records a file that was read.
     fn settle(
         &mut self,
         at: At<'_>,
@@ -506,7 +505,7 @@ fn joined(below: &[u8], name: &OsStr) -> Vec<u8> {
     path
 }
 
-/// Files in handfuls.
+/// Splits files into tasks.
 fn batches(files: Vec<TwinNames>) -> Vec<Vec<TwinNames>> {
     let mut batches: Vec<Vec<TwinNames>> = Vec::new();
     let mut bytes = 0;
