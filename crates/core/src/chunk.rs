@@ -101,7 +101,7 @@ pub struct Chunker {
 impl Chunker {
     /// A chunker at the start of a file.
     pub fn new(params: &ChunkParams) -> Self {
-        // As few samples as there can be: they are not asked for.
+        // Samples are not asked for here, so there are as few as possible.
         Self::with(
             Scanner::with(params.backup_divisor, 63, RollingPlatform::detect()),
             params,

@@ -73,7 +73,7 @@ struct CallFilter {
     out: Vec<u8>,
 }
 
-/// Whose instructions.
+/// The processor whose instructions the code has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Machine {
     X86,
@@ -262,7 +262,7 @@ fn x86(before: u8, bytes: &[u8]) -> usize {
     }
 }
 
-/// What is left of an instruction without its distance, a byte for all four; `None`: it has none.
+/// The one byte that is left of an instruction without its distance; `None` if it has no distance.
 const fn arm64(word: u32) -> Option<u8> {
     let uppermost = (word >> 24) as u8;
     match word >> 26 {
@@ -274,7 +274,8 @@ const fn arm64(word: u32) -> Option<u8> {
     }
 }
 
-/// Whose code an ELF file that begins like this holds, and where. `None`: none that is known.
+/// The processor and the places of the code in an ELF file that begins like this; `None` if the
+/// processor is not known.
 fn segments(head: &[u8]) -> Option<(Machine, Vec<Range<u64>>)> {
     const LITTLE: u8 = 1;
     const WIDE: u8 = 2;

@@ -130,7 +130,7 @@ fn word(text: &[u8]) -> usize {
         }
         match character(&text[length..]) {
             Some((character, bytes)) if character.is_alphabetic() => length += bytes,
-            // Of another encoding: a letter.
+            // A byte of another encoding counts as a letter.
             None => length += 1,
             Some(_) => break,
         }

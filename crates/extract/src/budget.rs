@@ -15,7 +15,7 @@ pub(crate) const RATIO_FROM: u64 = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct Budget {
     limits: Limits,
-    /// Of the file, bytes.
+    /// The size of the file in bytes.
     size: u64,
     bytes: u64,
     /// Bytes at each level of nesting.

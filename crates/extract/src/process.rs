@@ -17,7 +17,7 @@ const MESSAGE: usize = 4 << 10;
 
 /// How a process came to its end.
 pub(crate) enum Outcome {
-    /// By itself.
+    /// It ended by itself.
     Ended(ExitStatus),
     /// It was killed, because of this.
     Stopped(Skipped),

@@ -30,9 +30,9 @@ pub(crate) enum Frame<'a> {
     },
     /// More of it.
     Bytes(&'a [u8]),
-    /// It is complete.
+    /// The part is complete.
     End,
-    /// It is to be forgotten.
+    /// The part is to be forgotten.
     Drop,
     /// What is at this path was skipped.
     Skip { why: Skipped, path: &'a [u8] },

@@ -52,7 +52,7 @@ pub enum MergeWork {
     /// All postings into one segment, without those of dead contents; boilerplate is counted if
     /// it was not.
     All,
-    /// The same, but only if a quarter is dead or a fifth is scattered over small segments.
+    /// Everything, but only if a quarter is dead or a fifth is scattered over small segments.
     IfUseful,
 }
 

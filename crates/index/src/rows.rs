@@ -109,7 +109,8 @@ pub struct ContentRow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, strum::FromRepr)]
 #[repr(u8)]
 pub enum Look {
-    /// Not yet, or not to any end: its files are to be read again by whoever takes files apart.
+    /// It has not been looked into, or not to the end. Its files are to be read again by whoever
+    /// takes files apart.
     #[default]
     Unseen = 0,
     /// It is nothing that could be taken apart, under the names that its files had when they were
@@ -204,9 +205,9 @@ pub struct Totals {
     pub files: u64,
     /// Their bytes.
     pub file_bytes: u64,
-    /// Those that could not be read.
+    /// Files that could not be read.
     pub unreadable_files: u64,
-    /// Those left out on purpose.
+    /// Files that were left out on purpose.
     pub skipped_files: u64,
     /// Chunk and fingerprint keys that more contents have than the boilerplate limit.
     pub boilerplate: u64,

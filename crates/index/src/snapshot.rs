@@ -32,7 +32,7 @@ use crate::store::{ReadOnlyTable, ReadTransaction, ReadableTable, Store};
 #[derive(Clone)]
 pub struct Snapshot {
     pub(crate) inner: Arc<Inner>,
-    /// Not of the index: how the reader wants it read.
+    /// These belong to the reader and not to the index.
     templates: Arc<Templates>,
     /// Neither: whether the reader still wants it.
     stop: StopFlag,
@@ -59,7 +59,7 @@ pub(crate) struct Inner {
     pub(crate) signatures: ReadOnlyTable<(u32, u32), &'static [u8]>,
     pub(crate) records: ReadOnlyTable<&'static str, &'static [u8]>,
     pub(crate) segments: Vec<OpenSegment>,
-    /// Nobody else has it. Below the tables: they go first.
+    /// The only owner. It stands below the tables, which must be dropped first.
     _store: Option<Store>,
 }
 

@@ -21,11 +21,11 @@ pub(crate) struct Counters {
     pub(crate) generation: u64,
     /// The least content id never given out.
     pub(crate) next_content: u32,
-    /// The same of files.
+    /// The least file id never given out.
     pub(crate) next_file: u32,
-    /// The same of directories; "/" is 0.
+    /// The least directory id never given out; "/" is 0.
     pub(crate) next_dir: u32,
-    /// The same of segments.
+    /// The least segment id never given out.
     pub(crate) next_segment: u32,
     /// Chunks of all live contents, repeats counted.
     pub(crate) chunks: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Those of an empty index.
+    /// The counters of an empty index.
     pub(crate) const NEW: Self = Self {
         generation: 0,
         next_content: 0,
@@ -97,7 +97,7 @@ pub(crate) struct FileSums {
 }
 
 impl FileSums {
-    /// A file more.
+    /// Adds a file to the sums.
     pub(crate) fn add(&mut self, row: &StoredFile) {
         let of = Self::of(row);
         self.bytes = self.bytes.wrapping_add(of.bytes);
@@ -105,7 +105,7 @@ impl FileSums {
         self.skipped = self.skipped.wrapping_add(of.skipped);
     }
 
-    /// One less.
+    /// Takes a file out of the sums.
     pub(crate) fn take(&mut self, row: &StoredFile) {
         let of = Self::of(row);
         self.bytes = self.bytes.wrapping_sub(of.bytes);
@@ -144,7 +144,7 @@ impl FileSums {
         (of == generation).then_some(sums)
     }
 
-    /// Those of a commit: kept, or else counted.
+    /// The sums of a commit, as they were stored, or else counted from the rows.
     fn load(txn: &ReadTransaction, generation: u64) -> Result<Self, Fault> {
         let kept = txn
             .open_table(schema::META)?

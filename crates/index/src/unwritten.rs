@@ -129,7 +129,7 @@ impl StorageBackend for Unwritten {
         self.file.close()
     }
 
-    /// Who reads only keeps writers away, whatever the store asks for.
+    /// A reader only keeps writers away, whatever lock the store asks for.
     fn try_lock_range(&self, from: Bound<u64>, to: Bound<u64>) -> Result<bool, BackendError> {
         self.file.try_lock_shared_range(from, to)
     }

@@ -71,8 +71,7 @@ impl Formats {
     /// Within these limits, and with these commands for what no library reads.
     pub fn new(limits: Limits, converters: Vec<Converter>) -> Self {
         let id = format!("{FORMATS} {limits:?} {converters:?}");
-        // Not by its name: an installation that replaces the program while it runs does not replace
-        // this one.
+        // The running program and not its name: an installation may replace the file meanwhile.
         let program = vec![PathBuf::from("/proc/self/exe"), PathBuf::from(WORKER)];
         Self {
             extractor: Extractor::new(program, limits, converters),
@@ -133,7 +132,7 @@ pub struct DigestedParts {
     pub pieces: Vec<DigestedPart>,
     /// What was skipped.
     pub skipped: Vec<SkippedPart>,
-    /// What takes files apart could not be run: to be tried again.
+    /// The program that takes files apart could not be run, so this must be tried again.
     pub again: bool,
 }
 

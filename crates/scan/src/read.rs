@@ -324,7 +324,7 @@ impl Reader {
         let look = match &read.content {
             Content::Known(id) => contents.look(*id),
             Content::New(_) => Look::Unseen,
-            // Whoever brings it looks into it.
+            // The file that brings this content is taken apart, not this one.
             Content::InFlight(_) => return Ok(()),
         };
         read.look = match (read.applies, look) {
@@ -444,7 +444,8 @@ impl Reader {
         bytes += read.bytes;
         let content = match contents.look_up(&digest.content) {
             Lookup::Known(id) => Content::Known(id),
-            // Whoever claimed the digest first brings it too; it is stored once all the same.
+            // The file that claimed the digest first brings the content, too. It is stored only
+            // once.
             Lookup::InFlight | Lookup::New => Content::New(Box::new(digest)),
         };
         Ok(Pass {

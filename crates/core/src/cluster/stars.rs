@@ -34,7 +34,7 @@ pub struct Stars {
     pub loose: u64,
 }
 
-/// In no star.
+/// The node is in no star.
 const FREE: u32 = u32::MAX;
 
 impl Stars {
@@ -79,7 +79,7 @@ impl Round {
     }
 }
 
-/// What a link adds to a sum: its score, and one so that a link of score 0 is one too.
+/// What a link adds to a sum: its score plus one, so that a link of score 0 counts as well.
 fn worth(tie: &Tie) -> u64 {
     u64::from(tie.score) + 1
 }
@@ -178,7 +178,7 @@ impl<N: Network> Choice<'_, N> {
     fn no_longer_free(&mut self, round: Round, node: u32) -> Result<(), N::Error> {
         self.network.ties(node, &mut self.further)?;
         for tie in self.further.iter().filter(|tie| round.counts(tie)) {
-            // Those of members are never looked at again.
+            // The sums of members are never needed again.
             let sum = &mut self.sums[tie.to as usize];
             *sum = sum.saturating_sub(worth(tie));
         }

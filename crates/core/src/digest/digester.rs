@@ -59,7 +59,7 @@ const NO_LEVEL: u8 = 44;
 /// block, so that a whole block never waits for the next one.
 const BATCH: usize = BLOCK / 2;
 
-/// What the first bytes have said so far.
+/// What the first bytes have shown so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct KindFinder {
     looked_at: usize,
@@ -223,7 +223,7 @@ impl Digester {
             pending,
             ..
         } = self;
-        // Of texts words are sampled, and no windows.
+        // Texts are sampled by words and not by windows.
         chunker.raise_level(if windows { sampler.level() } else { NO_LEVEL });
         chunker.scan(block, &mut |cut| pending.push(cut), &mut |sample| {
             sampler.push(sample);

@@ -37,7 +37,7 @@ const PLACES: usize = 8;
 /// A text as its shingles, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Text {
-    /// Of the words from each word on; a text of one to four words has one.
+    /// The shingle that begins with each word. A text of one to four words has one shingle.
     shingles: Vec<u64>,
     /// Where each word begins in the canonical text, in characters, and the length of all.
     starts: Vec<u32>,
@@ -219,7 +219,7 @@ pub struct ShingleCounts {
     parts: Vec<Counted>,
 }
 
-/// By shingle: how many texts, and the last of them.
+/// For each shingle how many texts have it, and the last of them.
 type Counted = HashMap<u64, (u16, u32), BuildHasherDefault<Itself>>;
 
 /// Shingles are hashes.
@@ -257,7 +257,7 @@ impl ShingleCounts {
                 }
             }
         }
-        // What one text has is not worth the memory.
+        // Shingles of a single text are not worth the memory.
         counted.retain(|_, (count, _)| *count > 1);
         Self {
             parts: vec![counted],
@@ -287,7 +287,7 @@ fn part_of(shingle: u64, parts: usize) -> usize {
 pub struct Proof {
     /// The share of a's characters in common runs of at least 64.
     pub a_in_b: f64,
-    /// Of b's.
+    /// The share of b's characters in common runs of at least 64.
     pub b_in_a: f64,
     /// Shared over all shingles of both, of the words on the raw bytes: the resemblance of two
     /// texts.

@@ -63,13 +63,13 @@ impl Pair {
     }
 }
 
-/// Of the bytes of the directory that is swept, so many are below `node`.
+/// So many bytes of the directory that is swept are below `node`.
 #[derive(Clone, Copy, Debug)]
 struct Sum {
     node: u32,
-    /// By contents that few directories hold: exact.
+    /// What they share by contents that few directories hold. This is exact.
     sure: i64,
-    /// By others, of neighbours only: too little.
+    /// What they share by other contents, counted for neighbours only. This may be too little.
     windowed: i64,
 }
 

@@ -167,7 +167,7 @@ impl Folding {
         (self.chain.words >= SHINGLE as u64).then(|| hash(self.chain.shingle))
     }
 
-    /// What names the words, if they are as many bytes as are judged.
+    /// The digest that names the words, if they have enough bytes to be judged.
     fn digest(&self) -> Option<WordsDigest> {
         let length = self.length + self.chain.words;
         (length >= LEAST_JUDGED.0).then(|| {

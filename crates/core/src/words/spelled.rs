@@ -57,14 +57,15 @@ impl<F: FnMut(&[u8])> WordSpeller<'_, F> {
         }
     }
 
-    /// Without a look at where a word without end is cut.
+    /// Adds a letter, without checking whether a word without end is cut behind it.
     #[inline]
     fn push(&mut self, letter: u32) {
         let word = &mut self.word.text;
         if letter < 128 && (letter as u8 == b'_' || (letter as u8).is_ascii_alphanumeric()) {
             word.push((letter as u8).to_ascii_lowercase());
         } else {
-            // Of a character that broke off nothing but some bits may be left: for private use.
+            // Only some bits are left of a character that broke off. They become a character for
+            // private use.
             let number = if letter < 128 {
                 PRIVATE + letter
             } else {

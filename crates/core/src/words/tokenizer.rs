@@ -92,7 +92,7 @@ pub(crate) trait Sink {
 /// is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Short {
-    /// As in the file: capitals are capitals.
+    /// The letters as they are in the file, capitals included.
     pub(crate) letters: u128,
     pub(crate) length: usize,
 }

@@ -36,7 +36,7 @@ impl Sink for Printer {
             .as_ref()
             .is_some_and(|part| part.role == Role::Text);
         if self.texts && is_text {
-            // Whoever reads this may have gone.
+            // The reader of this output may have gone.
             drop(self.out.write_all(bytes));
         }
     }

@@ -11,9 +11,9 @@ use crate::{Bound, Limits, Role, Skipped};
 /// Why reading does not go on.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// With what is being read.
+    /// Reading this file or member cannot go on.
     This(Skipped),
-    /// With the whole file: a bound of all was reached.
+    /// Reading the whole file cannot go on, because one of its bounds was reached.
     All(Skipped),
     /// The parent does not listen any more.
     Gone,

@@ -71,7 +71,7 @@ fn open_document(walk: &mut Walk, zip: &Archive<'_>, place: Place) -> Take {
     let mut xml = Xml::new(zip.reader(content)?)?;
     let mut aside = String::new();
     let mut text = walk.text(place);
-    // In paragraphs of the text (or of a note), so deep.
+    // How many paragraphs of the text (or of a note) are open around the cursor.
     let (mut depth, mut notes) = (0u64, 0u64);
     loop {
         let to = &mut Target {

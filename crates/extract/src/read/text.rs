@@ -87,7 +87,7 @@ fn utf32(little: bool, from: &mut dyn Read, to: &mut Checked<'_>) -> Take {
 struct Checked<'w> {
     text: Text<'w>,
     characters: u64,
-    /// Of those, ones that texts do not have.
+    /// How many of them are characters that texts do not have.
     odd: u64,
 }
 

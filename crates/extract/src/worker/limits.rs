@@ -33,7 +33,7 @@ fn limit(resource: Resource, most: u64) -> Result<(), String> {
         current: Some(most),
         maximum: Some(most),
     };
-    // What is less already may not be raised, and need not be.
+    // A limit that is lower already may not be raised, and need not be.
     let maximum = rustix::process::getrlimit(resource).maximum;
     let most = maximum.map_or(most, |maximum| maximum.min(most));
     rustix::process::setrlimit(resource, limit(most))

@@ -150,8 +150,7 @@ impl<'a> Contents<'a> {
         Ok(())
     }
 
-    /// What the batch does to a content, new or stored. (One that was never given out takes part
-    /// in nothing.)
+    /// What the batch does to a content, new or stored; `None` for an id that was never given out.
     fn gained(&mut self, content: ContentId) -> Option<&mut Gained> {
         match content.0.checked_sub(self.first_new) {
             Some(index) => Some(&mut self.fresh.get_mut(index as usize)?.gained),

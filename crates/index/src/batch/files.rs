@@ -40,7 +40,7 @@ impl Batch<'_, '_> {
             && !named
         {
             self.release(dir, &name, &old)?;
-            // What gave way may have held the last other name of the very file.
+            // What was replaced may have been the last other name of this very file.
             file = self.file_by_inode(fs, stat.ino)?;
         }
         let id = if let Some(id) = file {
@@ -161,7 +161,7 @@ impl Batch<'_, '_> {
         }
     }
 
-    /// One of a file's names is another now.
+    /// Replaces one name of a file by another.
     pub(super) fn rename_of(
         &mut self,
         file: FileId,

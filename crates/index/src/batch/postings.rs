@@ -379,7 +379,7 @@ fn forget(
     content: ContentId,
     counts: &mut Boilerplate,
 ) -> Result<(), Refusal> {
-    // As of the commit before: there its rows are still whole.
+    // Read from the commit before, where its rows are still there.
     let chunks = writing.before.chunks_raw(content)?;
     let signature = writing.before.signature_raw(content)?;
     let mut chunk_keys: Vec<_> = posted(&chunks).collect();

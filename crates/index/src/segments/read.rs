@@ -121,7 +121,7 @@ impl<'a> Lists<'a> {
         self.live.clear();
         for lookup in &mut self.lookups {
             self.raw.clear();
-            // With none of them dead, what was found is too many already.
+            // If none of them is dead, there are too many already.
             let live = self.live.len();
             let enough = |raw: &[u32]| {
                 live + raw.iter().filter(|&&content| !is_dead(content)).count() > most

@@ -71,7 +71,7 @@ impl Snapshot {
             let mut parts = Vec::new();
             for row in inner.parts.range(range)? {
                 let part = decode_part(row?.1.value())?;
-                // Whoever follows parents comes to an end.
+                // A parent comes before its parts, so following parents ends.
                 let before = |parent: u32| (parent as usize) < parts.len();
                 if !part.parent.is_none_or(before) {
                     return Err(Fault::damaged("a part was found in a later one"));

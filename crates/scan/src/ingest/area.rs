@@ -18,7 +18,7 @@ pub(super) struct Area {
     roots: Vec<RootOptions>,
     exclude: Vec<PathBuf>,
     mounts: MountTable,
-    /// By root; `None`: unavailable.
+    /// The anchor of each root; `None` if it is unavailable.
     anchors: HashMap<PathBuf, Option<Arc<Anchor>>>,
     pub(super) fs: FsIds,
 }

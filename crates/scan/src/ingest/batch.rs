@@ -38,10 +38,10 @@ pub(super) struct Batch {
     weight: usize,
 }
 
-/// What a batch comes to.
+/// The changes of a batch, and what is known of them.
 #[derive(Debug)]
 pub(super) struct Taken {
-    /// In order.
+    /// The changes in their order.
     pub(super) changes: Vec<Change>,
     /// What the observer hears of the links once they are applied.
     pub(super) linked: Vec<Committed>,

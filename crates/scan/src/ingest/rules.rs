@@ -91,7 +91,7 @@ fn load(anchor: &Anchor, dir: &Path, name: &OsStr) -> Result<Option<Gitignore>, 
             let is_link = anchor.stat_at(&path)?.kind == Kind::Symlink;
             return if is_link { Err(Errno::LOOP) } else { Ok(None) };
         }
-        // One that may not be read is told as any file.
+        // One that may not be read is reported like any other file.
         Err(_) => return Ok(None),
     };
     let text = read_prefix(&file, LONGEST + 1)?;

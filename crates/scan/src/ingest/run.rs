@@ -148,7 +148,7 @@ impl<'a> Run<'a> {
     }
 
     fn rounds(&mut self, targets: &[Target]) -> Result<(), IngestError> {
-        // What is named by itself first: a listing above it then leaves it alone.
+        // Targets that are single entries come first: a listing above them then leaves them alone.
         let mut ordered: Vec<&Target> = targets.iter().collect();
         ordered.sort_by_key(|t| {
             matches!(
@@ -247,7 +247,7 @@ impl<'a> Run<'a> {
                 .root_of(from)
                 .is_some_and(|root| root.path != from);
         if moved_dir {
-            // What is under way may concern names in there.
+            // Files that are being read may lie in there.
             self.drain()?;
             self.commit()?;
             // Where the index has a directory at the new path already, of which something was told
@@ -452,12 +452,13 @@ impl<'a> Run<'a> {
         loop {
             self.drain()?;
             self.commit()?;
-            // What another file brought may have to be taken apart under this one's name.
+            // A content that another file brought may have to be taken apart because of this one's
+            // name.
             if self.pool.under_way() == 0 {
                 break;
             }
         }
-        // Nobody brings these any more: their bringer moved, or the reconcile was stopped.
+        // The files that were to bring these contents moved, or the reconcile was stopped.
         for (job, _, _) in std::mem::take(&mut self.waiting) {
             self.again.insert(job.path);
         }
@@ -488,7 +489,7 @@ impl<'a> Run<'a> {
             let Some(place) = self.place(&path)? else {
                 continue;
             };
-            // What an anchor shows that is no longer the root says nothing.
+            // An anchor that is no longer the root says nothing about it.
             if replaced.contains(&place.root.path) {
                 continue;
             }

@@ -27,8 +27,7 @@ pub enum Next<'a> {
 }
 
 impl Bytes {
-    /// With an empty buffer.
-    /// Nothing is buffered yet.
+    /// Starts with an empty buffer.
     pub fn new() -> Self {
         Self(InPieces {
             buffer: Vec::new(),

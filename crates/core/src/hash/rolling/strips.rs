@@ -14,7 +14,7 @@ pub(super) fn hashes(bytes: &[u8], hashes: &mut Hashes) {
     let hashes = &mut hashes[..bytes.len() - CARRY];
     let strip = hashes.len() / LANES / STEPS * STEPS;
     let mut done = 0;
-    // In shorter strips, warming up takes longer than company saves.
+    // With shorter strips, warming them up takes longer than running them side by side saves.
     if strip >= 2 * WINDOW {
         done = strip * LANES;
         strips(&bytes[..done + CARRY], &mut hashes[..done], strip);

@@ -97,7 +97,7 @@ fn hashes_vbmi(bytes: &[u8], hashes: &mut Hashes) {
         hash: zero,
     };
     let (before, bytes) = bytes.split_at(CARRY);
-    // One byte too many before them: it is in no window that is kept.
+    // One byte more than needed stands before them. It is in no window that is kept.
     let mut block = [0; BLOCK];
     block[BLOCK - CARRY..].copy_from_slice(before);
     let (out, _) = hashes.as_chunks_mut();

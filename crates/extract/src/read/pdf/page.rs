@@ -115,7 +115,7 @@ impl OutputDev for Lines {
         }
         self.text.push_str(glyph);
         let advance = width * font_size * wide;
-        // Of no use if it is not finite, and harmless: nothing is further than that.
+        // A value that is not finite is of no use, and harmless: nothing is further away than it.
         self.end = Some((
             at.m31 + advance * along_x,
             at.m32 + advance * along_y,
