@@ -1,14 +1,5 @@
 //! Real mounts for tests: a tree, an overlay on it, clients that can never hang the test.
 
-// Each test program uses a part of this.
-#![allow(
-    dead_code,
-    unreachable_pub,
-    clippy::unwrap_used,
-    clippy::print_stderr,
-    missing_debug_implementations
-)]
-
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +15,7 @@ use tempfile::TempDir;
 
 /// Whether FUSE mounts can be made here. If not, says so loudly; with `RESEMBLE_REQUIRE_FUSE=1`
 /// that is a failure.
-pub fn fuse_works() -> bool {
+pub(crate) fn fuse_works() -> bool {
     let privileged = rustix::process::geteuid().is_root();
     let reason = match fs::File::options().read(true).write(true).open("/dev/fuse") {
         Err(error) => format!("cannot open /dev/fuse: {error}"),
@@ -45,14 +36,14 @@ pub fn fuse_works() -> bool {
 }
 
 /// A private folder with a watched tree `docs` and a place `M` for the mount.
-pub struct Site {
-    pub dir: TempDir,
-    pub map: Arc<MapNeighbours>,
+pub(crate) struct Site {
+    pub(crate) dir: TempDir,
+    pub(crate) map: Arc<MapNeighbours>,
 }
 
 impl Site {
     /// `docs/{report.txt,copy.txt,sub/old.txt,link}`; report.txt resembles the other two.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::Builder::new()
             .prefix("resemble-fs-")
             .tempdir()
@@ -76,11 +67,11 @@ impl Site {
         this
     }
 
-    pub fn path(&self, rel: &str) -> PathBuf {
+    pub(crate) fn path(&self, rel: &str) -> PathBuf {
         self.dir.path().canonicalize().unwrap().join(rel)
     }
 
-    pub fn config(&self, view: View) -> OverlayConfig {
+    pub(crate) fn config(&self, view: View) -> OverlayConfig {
         OverlayConfig {
             mount_point: self.path("M"),
             view,
@@ -90,12 +81,12 @@ impl Site {
         }
     }
 
-    pub fn try_mount(&self, view: View) -> Result<MountedOverlay, MountError> {
+    pub(crate) fn try_mount(&self, view: View) -> Result<MountedOverlay, MountError> {
         let map: Arc<dyn Neighbours> = Arc::clone(&self.map) as _;
         Overlay::mount(self.config(view), map)
     }
 
-    pub fn mount(&self, view: View) -> MountedOverlay {
+    pub(crate) fn mount(&self, view: View) -> MountedOverlay {
         self.try_mount(view).unwrap()
     }
 }
@@ -115,7 +106,7 @@ impl Drop for Site {
 }
 
 /// All `fuse.resemble` mounts (test folders have no blanks in their names).
-pub fn mounts() -> Vec<PathBuf> {
+pub(crate) fn mounts() -> Vec<PathBuf> {
     let text = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let ours = text
         .lines()
@@ -125,7 +116,7 @@ pub fn mounts() -> Vec<PathBuf> {
         .collect()
 }
 
-pub fn near(target: &Path, score: f64) -> Neighbour {
+pub(crate) fn near(target: &Path, score: f64) -> Neighbour {
     let a_in_b = Score::new(score);
     Neighbour {
         target: target.to_owned(),
@@ -138,7 +129,7 @@ pub fn near(target: &Path, score: f64) -> Neighbour {
 
 /// A client command that is killed, not asked, after 30 s: a process stuck in a file system does
 /// not hear anything else.
-pub fn client(program: &str) -> Command {
+pub(crate) fn client(program: &str) -> Command {
     let mut command = Command::new("timeout");
     command
         .args(["-s", "KILL", "30", program])
@@ -147,12 +138,12 @@ pub fn client(program: &str) -> Command {
     command
 }
 
-pub fn run<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = S>) -> Output {
+pub(crate) fn run<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = S>) -> Output {
     client(program).args(args).output().unwrap()
 }
 
 /// Standard output of a command that must succeed without a word on standard error.
-pub fn output<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = S>) -> String {
+pub(crate) fn output<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = S>) -> String {
     let out = run(program, args);
     let said = String::from_utf8_lossy(&out.stderr);
     assert!(
@@ -164,7 +155,7 @@ pub fn output<S: AsRef<OsStr>>(program: &str, args: impl IntoIterator<Item = S>)
 }
 
 /// Runs a shell line with `$1` the mount point, as [`output`].
-pub fn shell(line: &str, mount: &Path) -> String {
+pub(crate) fn shell(line: &str, mount: &Path) -> String {
     output(
         "sh",
         [

@@ -1,9 +1,5 @@
 //! Real mounts, real clients. Doc comments that are promises stand in `docs/semantics.md`.
 
-#![allow(clippy::unwrap_used, missing_docs)] // a test program
-
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -14,10 +10,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::site::{Site, client, fuse_works, mounts, near, output, run, shell};
 use resemble_fs::{
     Listing, MountError, Neighbours, Overlay, OverlayConfig, View, is_inside_resemble_mount,
 };
-use support::{Site, client, fuse_works, mounts, near, output, run, shell};
 
 // ---- what users do ----
 
@@ -816,7 +812,7 @@ fn child_process() {
 
 fn child_command() -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["child_process", "--exact", "--nocapture"]);
+    command.args(["mounts::child_process", "--exact", "--nocapture"]);
     command
 }
 

@@ -1,6 +1,4 @@
 //! `docs/semantics.md` and the tests it names say the same.
-#![allow(clippy::unwrap_used, missing_docs)] // a test program
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,6 @@
 //! The files view against the tree itself: after every change, name by name, they are equal.
 //!
 //! The namespace is asked directly, without a kernel, so nothing is cached and nothing may lag.
-#![allow(clippy::unwrap_used, missing_docs)] // a test program
-
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
