@@ -1,13 +1,9 @@
 //! What goes on between the two processes, with workers that misbehave; and converters.
 
-#![allow(clippy::unwrap_used)] // what fails here fails the test
-
-mod common;
-
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use common::{Pieces, converting, gzip, limits, program, stored, take_with, zip};
+use crate::pieces::{Pieces, converting, gzip, limits, program, stored, take_with, zip};
 use resemble_extract::{Bound, Extractor, Limits, Skipped};
 
 /// What comes of a worker that is a shell script.
@@ -131,7 +127,7 @@ fn crashing_after(bytes: usize) -> Extractor {
 #[test]
 fn a_crash_costs_what_crashed_and_at_worst_the_file() {
     let inner = zip(&[stored("in.txt", b"inner")]);
-    let docx = common::sample("minutes.docx");
+    let docx = crate::pieces::sample("minutes.docx");
     let members = [
         stored("1.docx", &docx),
         stored("2.zip", &inner),
@@ -188,7 +184,7 @@ fn a_document_that_hangs_costs_itself_alone() {
         time: Duration::from_secs(8),
         ..limits()
     };
-    let docx = common::sample("minutes.docx");
+    let docx = crate::pieces::sample("minutes.docx");
     let outer = zip(&[stored("1.docx", &docx), stored("2.txt", b"two")]);
     let started = Instant::now();
     let pieces = take_with(
@@ -217,7 +213,7 @@ fn converters_make_text_of_what_nothing_else_reads() {
         b"as it is"
     );
     // Within archives too, where the name says so; then nothing else reads it.
-    let docx = common::sample("minutes.docx");
+    let docx = crate::pieces::sample("minutes.docx");
     let archive = zip(&[
         stored("b.doc", b"deep"),
         stored("c.doc", &docx),

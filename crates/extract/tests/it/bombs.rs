@@ -1,13 +1,9 @@
 //! Files made to do harm: all end soon, within their bounds, with the reason.
 
-#![allow(clippy::unwrap_used)] // what fails here fails the test
-
-mod common;
-
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use common::{deflated, gzip, limits, page, pdf, stored, take, take_within, zip, zip_times};
+use crate::pieces::{deflated, gzip, limits, page, pdf, stored, take, take_within, zip, zip_times};
 use resemble_extract::{Bound, Limits, Skipped};
 
 const RATIO: Skipped = Skipped::TooMuch(Bound::Ratio);
@@ -295,7 +291,7 @@ fn memory_is_bounded() {
     assert_eq!(pieces.paths(), ["big.zip", "b.txt"]);
     assert_eq!(pieces.skips(), ["big.zip: needed too much memory"]);
     // What is read in one go needs no memory, however large.
-    let tgz = gzip(&common::tar(&[(b"a", &vec![7; 100 << 20])]));
+    let tgz = gzip(&crate::pieces::tar(&[(b"a", &vec![7; 100 << 20])]));
     let pieces = soon(|| take_within(tight, "x", &tgz)).unwrap();
     assert_eq!(pieces.paths(), ["[]", "[]!a"]);
 }

@@ -1,12 +1,8 @@
 //! Archives, compressed files, and everything in one another.
 
-#![allow(clippy::unwrap_used)] // what fails here fails the test
-
-mod common;
-
 use std::io::Write;
 
-use common::{
+use crate::pieces::{
     Entry, deflated, entry, gzip, limits, sample, stored, take, take_within, tar, zip, zip_times,
 };
 use resemble_extract::{Bound, Limits, Skipped};

@@ -1,6 +1,5 @@
 //! What the tests have in common: takes bytes apart and remembers what came out; makes zips and
 //! pdfs.
-#![allow(dead_code)]
 
 use std::fs::File;
 use std::io::{Read, Write};

@@ -1,11 +1,7 @@
 //! Documents that other programs made: what they say is what their author wrote. The samples'
 //! README tells who made what.
 
-#![allow(clippy::unwrap_used)] // what fails here fails the test
-
-mod common;
-
-use common::{Pieces, page, sample, take};
+use crate::pieces::{Pieces, page, sample, take};
 use resemble_core::words::canonical;
 use resemble_extract::{Role, Skipped};
 
@@ -272,10 +268,10 @@ fn the_offset_of_the_file_does_not_matter_and_stays() {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(&sample("minutes.docx")).unwrap();
     file.seek(SeekFrom::Start(77)).unwrap();
-    let extractor = resemble_extract::Extractor::new(common::program(), common::limits(), vec![]);
+    let extractor = resemble_extract::Extractor::new(crate::pieces::program(), crate::pieces::limits(), vec![]);
     let all: Vec<Pieces> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4)
-            .map(|_| scope.spawn(|| common::take_file(&extractor, "x", &file).unwrap()))
+            .map(|_| scope.spawn(|| crate::pieces::take_file(&extractor, "x", &file).unwrap()))
             .collect();
         threads
             .into_iter()

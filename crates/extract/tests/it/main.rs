@@ -1,0 +1,9 @@
+//! What files say and hold, through the worker: one binary, one module a theme.
+
+#![allow(clippy::unwrap_used)] // what fails here fails the test
+
+mod archives; // archives, compressed files, and everything in one another
+mod bombs; // files made to do harm
+mod documents; // documents that other programs made
+mod pieces; // takes bytes apart and remembers what came out
+mod worker; // what goes on between the two processes; converters
