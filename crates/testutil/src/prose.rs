@@ -64,7 +64,7 @@ pub fn paragraphs(seed: u64, count: usize) -> String {
     text
 }
 
-/// Sentences of twelve words that occur nowhere else, each on a line.
+/// Sentences of twelve words that occur nowhere else and `end.`, each on a line.
 pub fn sentences(seed: u64, count: usize) -> String {
     let mut random = Random::new(Random::new(seed).draw());
     let mut text = String::new();
@@ -75,7 +75,7 @@ pub fn sentences(seed: u64, count: usize) -> String {
             }
             text.push(' ');
         }
-        text.push_str(".\n");
+        text.push_str("end.\n");
     }
     text
 }

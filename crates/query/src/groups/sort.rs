@@ -298,6 +298,7 @@ impl<R: Record> Merge<R> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use resemble_testutil::random::Random;
 
     use super::*;
 
@@ -331,11 +332,8 @@ mod tests {
 
         #[test]
         fn any_room_sorts(seed in any::<u64>(), count in 0usize..60_000) {
-            let mut state = seed | 1;
-            let records: Vec<u64> = (0..count).map(|_| {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                state >> 50
-            }).collect();
+            let mut random = Random::new(seed);
+            let records: Vec<u64> = (0..count).map(|_| random.draw() >> 50).collect();
             let mut expected = records.clone();
             expected.sort_unstable();
             // So little room that runs are merged in two rounds, some, and no bound.

@@ -88,12 +88,9 @@ const fn strength(relation: Option<Relation>) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use resemble_testutil::prose::words;
 
-    fn prose(from: usize, words: usize) -> String {
-        let words = (from..from + words).map(|at| format!("w{:05}x ", at * 7919 % 99_991));
-        words.collect()
-    }
+    use super::*;
 
     fn of(a: &str, b: &str, bytes: Option<Relation>) -> Option<Relation> {
         let (a, b) = (a.as_bytes(), b.as_bytes());
@@ -103,28 +100,28 @@ mod tests {
 
     #[test]
     fn layout_is_no_difference() {
-        let text = prose(0, 200);
+        let text = words(0, 200);
         let wrapped = text.to_uppercase().replace(' ', "\n");
         assert_eq!(of(&text, &wrapped, None), Some(Relation::SameText));
         let near = Some(Relation::Near);
         assert_eq!(of(&text, &wrapped, near), Some(Relation::SameText));
-        let half = format!("{}{}", wrapped, prose(9000, 200));
+        let half = format!("{}{}", wrapped, words(9000, 200));
         assert_eq!(of(&text, &half, None), Some(Relation::Contained));
     }
 
     #[test]
     fn more_of_the_same_is_not_said() {
-        let (text, other) = (prose(0, 200), prose(3, 200));
+        let (text, other) = (words(0, 200), words(3, 200));
         assert_eq!(of(&text, &other, Some(Relation::Near)), None);
         assert_eq!(of(&text, &other, None), Some(Relation::Near));
-        assert_eq!(of(&text, &prose(900, 200), None), None);
+        assert_eq!(of(&text, &words(900, 200), None), None);
     }
 
     #[test]
     fn few_words_and_no_texts_say_nothing() {
-        let few = prose(0, 10);
+        let few = words(0, 10);
         assert_eq!(of(&few, &few.to_uppercase(), None), None);
-        let nul = format!("{}\0", prose(0, 200));
+        let nul = format!("{}\0", words(0, 200));
         assert_eq!(of(&nul, &nul, None), None);
     }
 }

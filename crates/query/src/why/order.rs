@@ -276,6 +276,8 @@ pub(super) fn without(range: &Range<u64>, taken: &[Range<u64>]) -> Vec<Range<u64
 
 #[cfg(test)]
 mod tests {
+    use resemble_testutil::random::Random;
+
     use super::*;
 
     fn run(a: u64, b: u64, len: u64) -> CommonRun {
@@ -314,13 +316,8 @@ mod tests {
     /// The chain is the heaviest of all, by trying all.
     #[test]
     fn the_backbone_is_the_heaviest_chain() {
-        let mut state = 7u64;
-        let mut random = |below: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
+        let mut random = Random::new(7);
+        let mut random = |below| random.below(below) as u64;
         for _ in 0..300 {
             let mut a = 0;
             let runs: Vec<CommonRun> = (0..9)

@@ -1,18 +1,8 @@
 //! Ranges of common chunks name equal bytes.
 
-use super::*;
+use resemble_testutil::random::noise;
 
-fn noise(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (0..len)
-        .map(|_| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 56) as u8
-        })
-        .collect()
-}
+use super::*;
 
 fn slice<'d>(data: &'d [u8], range: &Range<u64>) -> &'d [u8] {
     &data[range.start as usize..range.end as usize]

@@ -19,7 +19,8 @@ use resemble_query::find::{self, holders};
 use resemble_query::templates::Store;
 use resemble_query::{AskError, Snapshot, compare, covered, dirs, dump, groups, pairs};
 
-use crate::scene::{Scene, text};
+use crate::scene::Scene;
+use resemble_testutil::random::letters as text;
 
 /// Two versions of ten texts.
 fn two_versions() -> Scene {
@@ -49,7 +50,7 @@ impl Asked {
         Self {
             snapshot: scene.index.snapshot().expect("a snapshot"),
             found: MemoryCache::default(),
-            store: Store::new(scene.temp.path(), &Params::default()),
+            store: Store::new(scene.temp.root(), &Params::default()),
             scene,
         }
     }
@@ -60,7 +61,7 @@ impl Asked {
             roots: vec![self.scene.root()],
             part_reader: None,
             templates: Some(&self.store),
-            scratch: self.scene.temp.path(),
+            scratch: self.scene.temp.root(),
             findings: &self.found,
         }
     }
@@ -228,7 +229,7 @@ where
 #[test]
 fn the_rows_are_those_of_the_question() {
     let asked = Asked::new();
-    let (snapshot, scratch) = (&asked.snapshot, asked.scene.temp.path());
+    let (snapshot, scratch) = (&asked.snapshot, asked.scene.temp.root());
     let path = asked.scene.path("one/1.txt");
     let subject = find::Subject::remembered(snapshot, &path);
     let subject = subject.expect("read").expect("indexed");

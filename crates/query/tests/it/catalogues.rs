@@ -1,7 +1,6 @@
 //! Catalogues of whole trees, archives and documents among them: what an index says of one is what
 //! it said of the tree.
 
-use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,8 +14,10 @@ use resemble_proto::number::Fraction;
 use resemble_query::catalogue::{self, CatalogueError, Details, Samples};
 use resemble_query::find::{Subject, find};
 
+use crate::scene::Scene;
 use crate::scene::fake::{fake, member, packed, text_of};
-use crate::scene::{Scene, text};
+use resemble_testutil::TempTree;
+use resemble_testutil::random::letters as text;
 
 fn written(snapshot: &Snapshot, roots: &[PathBuf], text: bool) -> Vec<u8> {
     with_samples(snapshot, roots, text, Samples::All)
@@ -40,9 +41,8 @@ fn with_samples(snapshot: &Snapshot, roots: &[PathBuf], text: bool, samples: Sam
 }
 
 fn load(index: &Index, root: &Path, bytes: &[u8]) -> Result<(), CatalogueError> {
-    let temp = tempfile::tempdir().expect("a folder");
-    let file = temp.path().join("tree.cat");
-    fs::write(&file, bytes).expect("a file");
+    let temp = TempTree::new();
+    let file = temp.write("tree.cat", bytes);
     catalogue::load(index, root, catalogue::open(&file)?).map(drop)
 }
 

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use crate::scene::{Scene, text};
+use crate::scene::Scene;
 use proptest::prelude::*;
 use resemble_core::similarity::{NoBoilerplate, Templates, estimate_texts, relation};
 use resemble_core::{Digest, Params, Relation};
@@ -21,6 +21,7 @@ use resemble_proto::path::PathText;
 use resemble_query::compare::{MemoryCache, compare};
 use resemble_query::local::{LocalIndex, LocalOptions};
 use resemble_scan::ingest::Unobserved;
+use resemble_testutil::random::letters as text;
 
 fn request(scene: &Scene, a: &str, b: &str, options: CompareOptions) -> CompareRequest {
     CompareRequest {

@@ -11,9 +11,10 @@ use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use crate::scene::{Scene, text};
+use crate::scene::Scene;
 use proptest::prelude::*;
 use resemble_scan::ingest::{Cause, Target};
+use resemble_testutil::random::letters as text;
 
 /// One operation; the numbers pick among few names, so that they meet.
 #[derive(Clone, Debug)]

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use resemble_proto::message::{CoverPair, Coverage, CoveredRequest, SoftError, Whole};
 use resemble_query::covered::covered;
 
-use crate::scene::{Mounted, Scene, in_a_process_of_its_own, skipped, text};
+use crate::scene::Scene;
+use resemble_testutil::random::letters as text;
+use resemble_testutil::{Mounted, in_a_process_of_its_own, skipped};
 
 fn ask(scene: &Scene, dir: &Path, by: &[PathBuf]) -> Whole<Coverage> {
     let snapshot = scene.index.snapshot().expect("a snapshot");

@@ -5,12 +5,14 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::scene::{Scene, in_a_process_of_its_own, text};
+use crate::scene::Scene;
 use resemble_core::Relation;
 use resemble_proto::message::{Answer, DirRow, DirsRequest, Scope};
 use resemble_proto::number::Fraction;
 use resemble_query::dirs::{dirs, listing, relation};
 use resemble_scan::ingest::{RootOptions, Target};
+use resemble_testutil::in_a_process_of_its_own;
+use resemble_testutil::random::letters as text;
 
 fn ask(scene: &Scene, request: DirsRequest) -> Answer<DirRow> {
     let snapshot = scene.index.snapshot().expect("a snapshot");

@@ -17,21 +17,9 @@ use resemble_query::AskError;
 use resemble_query::groups::{groups, order};
 use resemble_query::pairs::pairs;
 
-use crate::scene;
 use crate::scene::Scene;
-
-fn text(seed: u64, len: usize) -> Vec<u8> {
-    scene::text(seed, len)
-}
-
-/// A text with one byte in `every` changed.
-fn edited(text: &[u8], every: usize) -> Vec<u8> {
-    let mut text = text.to_vec();
-    for at in (every / 2..text.len()).step_by(every) {
-        text[at] = b'#';
-    }
-    text
-}
+use resemble_testutil::prose::overwritten as edited;
+use resemble_testutil::random::{Random, letters as text};
 
 fn everything(root: &Path) -> GroupsRequest {
     GroupsRequest {
@@ -65,7 +53,7 @@ impl Asked {
     }
 
     fn whole(&self, request: &GroupsRequest) -> Whole<Groups> {
-        groups(&self.snapshot, request, self.scene.temp.path()).expect("an answer")
+        groups(&self.snapshot, request, self.scene.temp.root()).expect("an answer")
     }
 
     /// Paths below the root.
@@ -640,13 +628,8 @@ fn index(files: &BTreeMap<String, Vec<u8>>, order: &[usize]) -> Snapshot {
 
 /// Families of versions, quotations between families, a header of many, copies and strangers.
 fn collection(seed: u64, files: usize) -> BTreeMap<String, Vec<u8>> {
-    let mut state = seed | 1;
-    let mut random = |below: usize| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % below
-    };
+    let mut random = Random::new(seed);
+    let mut random = |below| random.below(below);
     let header = text(seed ^ 1, 900);
     let mut all: Vec<Vec<u8>> = Vec::new();
     for at in 0..files {

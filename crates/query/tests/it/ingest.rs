@@ -5,11 +5,12 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::scene;
-use crate::scene::{Scene, text};
+use crate::scene::Scene;
 use resemble_core::ByteLen;
 use resemble_index::{Entry, FileState};
 use resemble_scan::ingest::{Cause, Target};
+use resemble_testutil::random::{Random, letters as text};
+use resemble_testutil::{Mounted, skipped};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 #[test]
@@ -137,10 +138,7 @@ fn a_root_that_vanishes_keeps_its_entries_until_it_is_back() {
     }
     scene.scan();
     let before = scene.dump();
-    let (here, away) = (
-        scene.temp.path().join("tree"),
-        scene.temp.path().join("away"),
-    );
+    let (here, away) = (scene.temp.path("tree"), scene.temp.path("away"));
     fs::rename(&here, &away).expect("the disk is unplugged");
     let report = scene.scan();
     assert_eq!(report.unavailable, std::slice::from_ref(&here));
@@ -222,13 +220,8 @@ fn a_file_may_become_anything_else() {
 #[test]
 fn after_any_changes_a_look_gives_the_index_of_a_fresh_scan() {
     let mut scene = Scene::new();
-    let mut state = 7u64;
-    let mut below = |n: u64| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 20) % n
-    };
+    let mut random = Random::new(7);
+    let mut below = |n| random.below(n);
     for round in 0..40 {
         for _ in 0..30 {
             let mut name = || format!("{}/{}/{}", below(3), below(3), below(6));
@@ -236,7 +229,7 @@ fn after_any_changes_a_look_gives_the_index_of_a_fresh_scan() {
             let (from, to) = (scene.path(&one), scene.path(&other));
             let folder = to.parent().expect("a folder");
             let what = below(8);
-            let seed = below(12);
+            let seed = below(12) as u64;
             let done = match what {
                 0..=2 => fs::create_dir_all(folder)
                     .and_then(|()| fs::write(&to, text(seed, 700 + 300 * seed as usize))),
@@ -262,13 +255,7 @@ fn a_disk_that_a_process_serves_is_indexed() {
     let mut scene = Scene::new();
     let disk = match Disk::mounted(&scene.path("usb")) {
         Ok(disk) => disk,
-        Err(why) => {
-            assert!(
-                std::env::var_os("RESEMBLE_REQUIRE_FUSE").is_none_or(|v| v != "1"),
-                "RESEMBLE_REQUIRE_FUSE=1 and no NTFS disk can be mounted: {why}"
-            );
-            return scene::skipped(&format!("no NTFS disk can be mounted: {why}"));
-        }
+        Err(why) => return skipped(format_args!("no NTFS disk can be mounted: {why}")),
     };
     scene.write("usb/letter.txt", text(1, 3000));
     scene.write("copy.txt", text(1, 3000));
@@ -283,7 +270,7 @@ fn a_disk_that_a_process_serves_is_indexed() {
 /// A small NTFS disk in a file, mounted by `ntfs-3g` until it is dropped.
 struct Disk {
     _image: tempfile::NamedTempFile,
-    _mounted: scene::Mounted,
+    _mounted: Mounted,
     device: String,
 }
 
@@ -307,7 +294,7 @@ impl Disk {
         let mounted = run("ntfs-3g", &[device.as_ref(), at.as_os_str()]);
         let disk = Self {
             _image: image,
-            _mounted: scene::Mounted(at.to_owned()),
+            _mounted: Mounted(at.to_owned()),
             device,
         };
         mounted.map(|_| disk)

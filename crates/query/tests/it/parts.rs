@@ -16,32 +16,10 @@ use resemble_query::groups;
 use resemble_query::pairs::pairs;
 use resemble_scan::ingest::{Cause, Ingest, Target, Unobserved};
 
-use crate::scene;
 use crate::scene::Scene;
 use crate::scene::fake::{Fake, Record, fake, member, packed, part, text_of};
-
-/// Sentences of their own for each seed.
-fn prose(seed: u64, sentences: usize) -> String {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state >> 33
-    };
-    let mut text = String::new();
-    for _ in 0..sentences {
-        for _ in 0..12 {
-            let word: String = (0..3 + next() % 6)
-                .map(|_| char::from(b'a' + (next() % 26) as u8))
-                .collect();
-            text.push_str(&word);
-            text.push(' ');
-        }
-        text.push_str(".\n");
-    }
-    text
-}
+use resemble_testutil::prose::sentences;
+use resemble_testutil::random::letters;
 
 fn subject(snapshot: &Snapshot, path: &Path) -> Subject {
     Subject::indexed(snapshot, path, &Params::default())
@@ -105,11 +83,11 @@ fn row(path: &str, relation: Relation, layer: Layer) -> (String, Option<Relation
 #[test]
 fn documents_of_one_text_are_found_by_each_other() {
     let mut scene = Scene::with_parts();
-    let text = prose(1, 60);
+    let text = sentences(1, 60);
     scene.write("report.docx", fake(1, &[text_of(&text)]));
     scene.write("report.pdf", fake(2, &[text_of(&text)]));
     scene.write("report.txt", &text);
-    scene.write("other.docx", fake(3, &[text_of(prose(2, 60))]));
+    scene.write("other.docx", fake(3, &[text_of(sentences(2, 60))]));
     scene.scan();
     let same = |path| row(path, Relation::SameText, Layer::Text);
     assert_eq!(
@@ -130,8 +108,8 @@ fn documents_of_one_text_are_found_by_each_other() {
 #[test]
 fn an_edited_document_is_near() {
     let mut scene = Scene::with_parts();
-    let text = prose(1, 100);
-    let edited = text.replacen(". ", "! And so. ", 3) + &prose(7, 4);
+    let text = sentences(1, 100);
+    let edited = text.replacen(". ", "! And so. ", 3) + &sentences(7, 4);
     scene.write("a.docx", fake(1, &[text_of(&text)]));
     scene.write("b.pdf", fake(2, &[text_of(edited)]));
     scene.scan();
@@ -147,17 +125,17 @@ fn an_edited_document_is_near() {
 #[test]
 fn a_member_of_an_archive_in_a_mail_is_found_with_its_path() {
     let mut scene = Scene::with_parts();
-    let text = prose(1, 40);
+    let text = sentences(1, 40);
     let mail = [
-        text_of(prose(2, 10)),
-        member("report.zip", prose(3, 40)),
+        text_of(sentences(2, 10)),
+        member("report.zip", sentences(3, 40)),
         part(Role::Member, Some(1), "a.txt", &text),
-        part(Role::Member, Some(1), "docs/b.docx", prose(4, 30)),
-        part(Role::Text, Some(3), "", prose(5, 30)),
+        part(Role::Member, Some(1), "docs/b.docx", sentences(4, 30)),
+        part(Role::Text, Some(3), "", sentences(5, 30)),
     ];
     scene.write("mail.eml", fake(1, &mail));
     scene.write("a.txt", &text);
-    scene.write("b.pdf", fake(2, &[text_of(prose(5, 30))]));
+    scene.write("b.pdf", fake(2, &[text_of(sentences(5, 30))]));
     scene.write("copy.eml", fake(1, &mail));
     scene.scan();
     let at = |path| row(path, Relation::Identical, Layer::Bytes);
@@ -206,9 +184,9 @@ fn a_member_of_an_archive_in_a_mail_is_found_with_its_path() {
 fn archives_of_one_folder_resemble_each_other_whatever_packed_them() {
     let mut scene = Scene::with_parts();
     let files: Vec<(String, String)> = (0..12)
-        .map(|n| (format!("f{n}.txt"), prose(100 + n, 30)))
+        .map(|n| (format!("f{n}.txt"), sentences(100 + n, 30)))
         .collect();
-    let picture = scene::text(9, 20_000);
+    let picture = letters(9, 20_000);
     let binary: Vec<u8> = picture.iter().map(|byte| byte - b'a').collect();
     let zip: Vec<Record> = files
         .iter()
@@ -240,13 +218,13 @@ fn archives_of_one_folder_resemble_each_other_whatever_packed_them() {
         .iter()
         .enumerate()
         .map(|(n, (name, text))| match n {
-            0..3 => member(name, prose(200 + n as u64, 30)),
+            0..3 => member(name, sentences(200 + n as u64, 30)),
             _ => member(name, text),
         })
         .chain([member("picture", &binary)])
         .collect();
     scene.write("later.zip", fake(4, &later));
-    scene.write("other.zip", fake(5, &[member("x", prose(300, 80))]));
+    scene.write("other.zip", fake(5, &[member("x", sentences(300, 80))]));
     scene.scan();
     let same = |path| row(path, Relation::SameText, Layer::Text);
     let zips = rows(&scene, "a.zip");
@@ -283,7 +261,7 @@ fn archives_of_one_folder_resemble_each_other_whatever_packed_them() {
 #[test]
 fn a_packed_file_stands_for_what_it_holds() {
     let mut scene = Scene::with_parts();
-    let text = prose(1, 40);
+    let text = sentences(1, 40);
     scene.write("a.log", &text);
     scene.write("a.log.gz", fake(1, &[packed("a.log", &text)]));
     scene.write("tiny", "tiny");
@@ -293,12 +271,12 @@ fn a_packed_file_stands_for_what_it_holds() {
         fake(
             3,
             &[
-                packed("doc.docx", prose(5, 30)),
-                part(Role::Text, Some(0), "", prose(6, 30)),
+                packed("doc.docx", sentences(5, 30)),
+                part(Role::Text, Some(0), "", sentences(6, 30)),
             ],
         ),
     );
-    scene.write("doc.txt", prose(6, 30));
+    scene.write("doc.txt", sentences(6, 30));
     scene.scan();
     let same = |path| row(path, Relation::SameText, Layer::Text);
     assert_eq!(found_by(&scene, "a.log"), [same("a.log.gz")]);
@@ -341,19 +319,19 @@ fn what_says_nothing_groups_nobody() {
 #[test]
 fn what_broke_off_is_left_out_and_the_rest_is_there() {
     let mut scene = Scene::with_parts();
-    let text = prose(1, 30);
+    let text = sentences(1, 30);
     let records = [
         Record::Broken {
             parent: None,
             name: b"big.bin".to_vec(),
         },
         part(Role::Member, Some(0), "in-big.txt", &text),
-        member("fine.txt", prose(2, 30)),
+        member("fine.txt", sentences(2, 30)),
         Record::Skip(b"deep.zip!deeper.zip".to_vec()),
     ];
     scene.write("a.zip", fake(1, &records));
     scene.write("one.txt", &text);
-    scene.write("two.txt", prose(2, 30));
+    scene.write("two.txt", sentences(2, 30));
     scene.scan();
     let at = |path| row(path, Relation::Identical, Layer::Bytes);
     assert_eq!(
@@ -386,7 +364,7 @@ fn age(path: &Path) {
 #[test]
 fn the_layer_can_be_switched_on_later() {
     let mut scene = Scene::new();
-    let text = prose(1, 30);
+    let text = sentences(1, 30);
     scene.write("a.docx", fake(1, &[text_of(&text)]));
     scene.write("a.txt", &text);
     // Settled at once, so that only the switch makes anybody read them.
@@ -439,8 +417,8 @@ impl resemble_scan::parts::PartReader for Other {
 #[test]
 fn what_takes_files_apart_in_another_way_does_it_anew() {
     let scene = Scene::with_parts();
-    scene.write("a.docx", fake(1, &[text_of(prose(1, 30))]));
-    scene.write("b.conv", prose(2, 30));
+    scene.write("a.docx", fake(1, &[text_of(sentences(1, 30))]));
+    scene.write("b.conv", sentences(2, 30));
     let target = [Target::subtree(scene.root())];
     let mut first = scene.later();
     first.know_parts().expect("written");
@@ -465,7 +443,10 @@ fn copies_and_renames_take_nothing_apart_again() {
     let mut scene = Scene::with_parts();
     let zip = fake(
         1,
-        &[member("a.txt", prose(1, 30)), member("b.txt", prose(2, 30))],
+        &[
+            member("a.txt", sentences(1, 30)),
+            member("b.txt", sentences(2, 30)),
+        ],
     );
     scene.write("a.zip", &zip);
     scene.scan();
@@ -497,17 +478,17 @@ fn copies_and_renames_take_nothing_apart_again() {
 #[test]
 fn equal_files_that_come_together_are_taken_apart_whoever_is_first() {
     let mut scene = Scene::with_parts();
-    let zip = fake(1, &[member("a.txt", prose(1, 30))]);
+    let zip = fake(1, &[member("a.txt", sentences(1, 30))]);
     for n in 0..40 {
         scene.write(&format!("copy{n}.zip"), &zip);
-        scene.write(&format!("plain{n}"), prose(5, 10));
+        scene.write(&format!("plain{n}"), sentences(5, 10));
         // By its name alone.
-        scene.write(&format!("plain{n}.conv"), prose(5, 10));
+        scene.write(&format!("plain{n}.conv"), sentences(5, 10));
     }
     scene.scan();
     assert_eq!(look(&scene, "copy0.zip"), Look::Apart);
     assert_eq!(look(&scene, "plain0"), Look::Apart);
-    scene.write("twice.txt", prose(5, 10).to_ascii_uppercase());
+    scene.write("twice.txt", sentences(5, 10).to_ascii_uppercase());
     scene.scan();
     assert_eq!(rows(&scene, "twice.txt").len(), 80);
 }
@@ -515,7 +496,7 @@ fn equal_files_that_come_together_are_taken_apart_whoever_is_first() {
 #[test]
 fn a_new_name_may_make_a_document_of_it() {
     let mut scene = Scene::with_parts();
-    scene.write("draft.tmp", prose(1, 30));
+    scene.write("draft.tmp", sentences(1, 30));
     scene.scan();
     assert_eq!(look(&scene, "draft.tmp"), Look::Plain);
     fs::rename(scene.path("draft.tmp"), scene.path("draft.conv")).expect("renamed");
@@ -552,12 +533,12 @@ fn an_archive_that_holds_itself_comes_to_an_end() {
     let mut scene = Scene::with_parts();
     // As near as a made-up archive comes: a member with the bytes of another file that holds the
     // first.
-    let inner = fake(1, &[member("a.txt", prose(1, 20))]);
+    let inner = fake(1, &[member("a.txt", sentences(1, 20))]);
     let outer = fake(
         2,
         &[
             member("inner.fake", &inner),
-            part(Role::Member, Some(0), "a.txt", prose(1, 20)),
+            part(Role::Member, Some(0), "a.txt", sentences(1, 20)),
         ],
     );
     scene.write("inner.fake", &inner);
@@ -570,7 +551,7 @@ fn an_archive_that_holds_itself_comes_to_an_end() {
     );
     // The inner one stays as a part, without parts of its own: the outer one has them.
     fs::remove_file(scene.path("inner.fake")).expect("removed");
-    scene.write("a.txt", prose(1, 20));
+    scene.write("a.txt", sentences(1, 20));
     scene.scan();
     assert_eq!(
         found_by(&scene, "a.txt"),
@@ -584,12 +565,12 @@ fn an_archive_that_holds_itself_comes_to_an_end() {
 #[test]
 fn a_file_that_is_written_over_has_the_parts_of_what_it_is() {
     let mut scene = Scene::with_parts();
-    scene.write("a.docx", fake(1, &[text_of(prose(1, 30))]));
-    scene.write("old.txt", prose(1, 30));
-    scene.write("new.txt", prose(2, 30));
+    scene.write("a.docx", fake(1, &[text_of(sentences(1, 30))]));
+    scene.write("old.txt", sentences(1, 30));
+    scene.write("new.txt", sentences(2, 30));
     scene.scan();
     assert_eq!(found_by(&scene, "old.txt").len(), 1);
-    scene.write("a.docx", fake(1, &[text_of(prose(2, 30))]));
+    scene.write("a.docx", fake(1, &[text_of(sentences(2, 30))]));
     let path: PathBuf = scene.path("a.docx");
     scene.look(&[Target::entry(path, Cause::Modified)]);
     assert_eq!(found_by(&scene, "old.txt"), []);
@@ -599,7 +580,7 @@ fn a_file_that_is_written_over_has_the_parts_of_what_it_is() {
 #[test]
 fn a_subject_outside_the_index_brings_what_stands_for_it() {
     let mut scene = Scene::with_parts();
-    let text = prose(1, 40);
+    let text = sentences(1, 40);
     scene.write("a.txt", &text);
     scene.scan();
     let params = Params::default();
@@ -626,9 +607,9 @@ fn parts_have_roles_names_and_parents() {
         fake(
             1,
             &[
-                text_of(prose(1, 20)),
-                member("b.gz", prose(2, 20)),
-                part(Role::Unpacked, Some(1), "b", prose(3, 20)),
+                text_of(sentences(1, 20)),
+                member("b.gz", sentences(2, 20)),
+                part(Role::Unpacked, Some(1), "b", sentences(3, 20)),
             ],
         ),
     );
@@ -684,27 +665,30 @@ fn pairs_of(scene: &Scene, text: bool) -> Vec<(String, String, Layer, f64)> {
 #[test]
 fn pairs_are_of_files_by_whatever_stands_for_them() {
     let mut scene = Scene::with_parts();
-    let text = prose(1, 60);
+    let text = sentences(1, 60);
     scene.write("a.docx", fake(1, &[text_of(&text)]));
     scene.write("b.pdf", fake(2, &[text_of(&text)]));
     scene.write("c.txt", &text);
     scene.write("d.txt", &text);
-    scene.write("e.txt", text.clone() + &prose(2, 10));
+    scene.write("e.txt", text.clone() + &sentences(2, 10));
     scene.write(
         "f.zip",
-        fake(3, &[member("c.txt", &text), member("x.txt", prose(8, 60))]),
+        fake(
+            3,
+            &[member("c.txt", &text), member("x.txt", sentences(8, 60))],
+        ),
     );
     scene.write(
         "g.zip",
         fake(
             4,
             &[
-                member("e.txt", text + &prose(2, 10)),
-                member("x.txt", prose(8, 60)),
+                member("e.txt", text + &sentences(2, 10)),
+                member("x.txt", sentences(8, 60)),
             ],
         ),
     );
-    scene.write("h.gz", fake(5, &[packed("x", prose(9, 30))]));
+    scene.write("h.gz", fake(5, &[packed("x", sentences(9, 30))]));
     scene.scan();
     let rows = pairs_of(&scene, true);
     let find = |a: &str, b: &str| {
@@ -738,7 +722,7 @@ fn grouped(scene: &Scene, memory: Option<u64>) -> Groups {
         ..GroupsRequest::default()
     };
     let snapshot = scene.index.snapshot().expect("a snapshot");
-    groups::groups(&snapshot, &request, scene.temp.path())
+    groups::groups(&snapshot, &request, scene.temp.root())
         .expect("an answer")
         .body
 }
@@ -746,16 +730,16 @@ fn grouped(scene: &Scene, memory: Option<u64>) -> Groups {
 #[test]
 fn groups_are_of_files_by_whatever_stands_for_them() {
     let mut scene = Scene::with_parts();
-    let text = prose(1, 60);
+    let text = sentences(1, 60);
     scene.write("a.docx", fake(1, &[text_of(&text)]));
     scene.write("b.pdf", fake(2, &[text_of(&text)]));
     scene.write("b-copy.pdf", fake(2, &[text_of(&text)]));
     scene.write("c.txt", &text);
-    scene.write("d.txt", text.clone() + &prose(2, 10));
+    scene.write("d.txt", text.clone() + &sentences(2, 10));
     let zip = |key, more: u64| {
         let members: Vec<Record> = (0..8u64)
-            .map(|n| member("x", prose(50 + n, 30)))
-            .chain([member("y", prose(60 + more, 30))])
+            .map(|n| member("x", sentences(50 + n, 30)))
+            .chain([member("y", sentences(60 + more, 30))])
             .collect();
         fake(key, &members)
     };
@@ -839,14 +823,14 @@ impl resemble_scan::parts::PartReader for Meddler {
 #[test]
 fn a_file_that_changes_while_it_is_taken_apart_is_read_again() {
     let mut scene = Scene::with_parts();
-    scene.write("old.txt", prose(1, 30));
-    scene.write("new.txt", prose(2, 30));
+    scene.write("old.txt", sentences(1, 30));
+    scene.write("new.txt", sentences(2, 30));
     scene.scan();
-    scene.write("a.docx", fake(1, &[text_of(prose(1, 30))]));
+    scene.write("a.docx", fake(1, &[text_of(sentences(1, 30))]));
     let mut options = scene.ingest.options().clone();
     options.part_reader = Some(Arc::new(Meddler {
         path: scene.path("a.docx"),
-        bytes: fake(9, &[text_of(prose(2, 30)), Record::Skip(b"x".to_vec())]),
+        bytes: fake(9, &[text_of(sentences(2, 30)), Record::Skip(b"x".to_vec())]),
         done: false.into(),
     }));
     scene.ingest = Ingest::new(Arc::clone(&scene.index), options);

@@ -11,6 +11,8 @@ use resemble_proto::path::PathText;
 use resemble_query::AskError;
 use resemble_query::find::{Subject, find, listing};
 use resemble_query::pairs::pairs;
+use resemble_testutil::prose::overwritten as edited;
+use resemble_testutil::random::letters;
 
 /// Files of an index that were never on a disk.
 struct Collection {
@@ -67,25 +69,11 @@ impl Collection {
     }
 }
 
+/// Words of six letters.
 fn noise(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut byte = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        b'a' + ((state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 40) % 26) as u8
-    };
-    let mut text: Vec<u8> = (0..len).map(|_| byte()).collect();
+    let mut text = letters(seed, len);
     for at in (6..len).step_by(7) {
         text[at] = b' ';
-    }
-    text
-}
-
-fn edited(text: &[u8], every: usize) -> Vec<u8> {
-    let mut text = text.to_vec();
-    for at in (every / 2..text.len()).step_by(every) {
-        text[at] = b'#';
     }
     text
 }

@@ -4,11 +4,12 @@ use std::fs::{self, File, FileTimes};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::scene::{Scene, text};
+use crate::scene::Scene;
 use resemble_index::FileState;
 use resemble_scan::ingest::{
     Cause, Committed, Listing, Observer, Report, Scope, Target, Unobserved,
 };
+use resemble_testutil::random::letters as text;
 
 /// Writes down all that it is told.
 #[derive(Default)]

@@ -78,12 +78,12 @@ fn every_question_ends_when_it_is_cancelled() {
         by: vec![two.as_path().into()],
         by_digest: false,
     };
-    let store = Store::new(scene.temp.path(), params);
+    let store = Store::new(scene.temp.root(), params);
     let of_mark = MarkRequest {
         files: vec![scene.path("one/1.txt").as_path().into()],
         ..MarkRequest::default()
     };
-    let scratch = scene.temp.path();
+    let scratch = scene.temp.root();
     let name = PathText::from(scene.path("one/1.txt").as_path());
     let ask = |snapshot: &Snapshot| {
         (

@@ -15,23 +15,13 @@ use resemble_query::Snapshot;
 use resemble_query::find::{Subject, find, listing};
 use resemble_query::pairs::pairs;
 use resemble_query::templates::{FILE_NAME, Store, TemplateError, mark};
-
-fn noise(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    (0..len)
-        .map(|_| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            b'a' + ((state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 40) % 26) as u8
-        })
-        .collect()
-}
+use resemble_testutil::TempTree;
+use resemble_testutil::random::letters;
 
 /// An index of files that are on no disk, so that nothing can be read again.
 struct Collection {
     index: Index,
-    state: tempfile::TempDir,
+    state: TempTree,
     store: Store,
 }
 
@@ -54,8 +44,8 @@ impl Collection {
             }
         });
         index.apply(changes.collect()).expect("a batch");
-        let state = tempfile::tempdir().expect("a folder");
-        let store = Store::new(&state.path().join("state"), &Params::default());
+        let state = TempTree::new();
+        let store = Store::new(&state.path("state"), &Params::default());
         Self {
             index,
             state,
@@ -66,10 +56,10 @@ impl Collection {
     /// Pages of a process that puts the same `frame` in front of each, two of which are versions
     /// of one text.
     fn pages(frame: usize) -> Self {
-        let frame = noise(1, frame);
+        let frame = letters(1, frame);
         let mut files: Vec<(String, Vec<u8>)> = (0..8)
             .map(|page| {
-                let bytes = [frame.clone(), noise(100 + page, 5_000)].concat();
+                let bytes = [frame.clone(), letters(100 + page, 5_000)].concat();
                 (format!("/t/page-{page}.html"), bytes)
             })
             .collect();
@@ -111,7 +101,7 @@ impl Collection {
             name: name.map(str::to_owned),
             ..MarkRequest::default()
         };
-        mark(&self.snapshot(), &self.store, &request, self.state.path()).map(|row| row.id)
+        mark(&self.snapshot(), &self.store, &request, self.state.root()).map(|row| row.id)
     }
 }
 
@@ -196,11 +186,11 @@ fn short_frames_are_templates_too() {
 #[test]
 fn a_second_iteration_marks_what_the_first_revealed() {
     // Two frames, one in all files and one in half of them.
-    let (all, half) = (noise(1, 9_000), noise(2, 8_000));
+    let (all, half) = (letters(1, 9_000), letters(2, 8_000));
     let files: Vec<(String, Vec<u8>)> = (0..8)
         .map(|page| {
             let second = if page % 2 == 0 { &half[..] } else { b"" };
-            let bytes = [&all[..], second, &noise(100 + page, 6_000)].concat();
+            let bytes = [&all[..], second, &letters(100 + page, 6_000)].concat();
             (format!("/t/{page}"), bytes)
         })
         .collect();
@@ -237,7 +227,7 @@ fn clusters_are_marked_by_their_id() {
         ..GroupsRequest::default()
     };
     let groups = resemble_query::groups::groups;
-    let before = groups(&pages.snapshot(), &request, pages.state.path()).expect("groups");
+    let before = groups(&pages.snapshot(), &request, pages.state.root()).expect("groups");
     let cluster = before
         .body
         .clusters
@@ -253,7 +243,7 @@ fn clusters_are_marked_by_their_id() {
         &pages.snapshot(),
         &pages.store,
         &request,
-        pages.state.path(),
+        pages.state.root(),
     );
     let row = row.expect("marked");
     assert_eq!(row.files, 9);
@@ -263,7 +253,7 @@ fn clusters_are_marked_by_their_id() {
         scope: scope("/t"),
         ..GroupsRequest::default()
     };
-    let after = groups(&pages.snapshot(), &request, pages.state.path()).expect("groups");
+    let after = groups(&pages.snapshot(), &request, pages.state.root()).expect("groups");
     assert_eq!(after.body.clusters.len(), 1);
     assert_eq!(after.body.clusters[0].members.len(), 2, "the two versions");
     assert_eq!(after.body.summary.sets, before.body.summary.sets);
@@ -276,7 +266,7 @@ fn clusters_are_marked_by_their_id() {
         &pages.snapshot(),
         &pages.store,
         &unknown,
-        pages.state.path(),
+        pages.state.root(),
     );
     assert!(
         matches!(unknown, Err(TemplateError::NoCluster(_))),
@@ -298,7 +288,7 @@ fn the_file_is_private_and_survives_bad_orders() {
         Err(TemplateError::Unknown(_))
     ));
     pages.mark(&THREE, Some("frame")).expect("marked");
-    let file = pages.state.path().join("state").join(FILE_NAME);
+    let file = pages.state.path("state").join(FILE_NAME);
     let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
     assert_eq!(mode(&file), 0o600);
     assert_eq!(mode(file.parent().expect("a folder")), 0o700);
@@ -378,7 +368,7 @@ fn a_damaged_file_is_said_and_left_alone() {
 #[test]
 fn a_fifo_in_its_place_hangs_nobody() {
     let pages = Collection::pages(9_000);
-    fs::create_dir(pages.state.path().join("state")).expect("a folder");
+    fs::create_dir(pages.state.path("state")).expect("a folder");
     let path = pages.store.path();
     rustix::fs::mknodat(
         rustix::fs::CWD,
@@ -394,10 +384,10 @@ fn a_fifo_in_its_place_hangs_nobody() {
 /// Two hundred files share a header of which nothing is boilerplate yet.
 #[test]
 fn common_text_is_discounted_and_the_reason_given() {
-    let header = noise(1, 3_000);
+    let header = letters(1, 3_000);
     let mut files: Vec<(String, Vec<u8>)> = (0..200)
         .map(|file| {
-            let bytes = [header.clone(), noise(100 + file, 3_000)].concat();
+            let bytes = [header.clone(), letters(100 + file, 3_000)].concat();
             (format!("/t/{file:03}"), bytes)
         })
         .collect();

@@ -14,28 +14,22 @@ use resemble_proto::path::PathText;
 use resemble_query::pairs::pairs;
 
 use crate::scene::Scene;
+use resemble_testutil::random::Random;
 
 /// Prose of an author: words of a vocabulary of his own, few of them frequent.
 fn prose(author: u64, from: usize, words: usize) -> String {
     let mut text = String::new();
     for at in from..from + words {
-        let mut n = mixed(author << 32 | at as u64);
+        let mut n = Random::new(author << 32 | at as u64).draw();
         let rank = (n % 70) * (n / 70 % 70);
-        n = mixed(author << 20 | rank);
+        n = Random::new(author << 20 | rank).draw();
         for _ in 0..2 + n % 8 {
-            n = mixed(n);
+            n = Random::new(n).draw();
             text.push(char::from(b'a' + (n % 26) as u8));
         }
         text.push(if at % 11 == 10 { '\n' } else { ' ' });
     }
     text
-}
-
-fn mixed(n: u64) -> u64 {
-    let mut z = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// Texts of five authors, and what was made of the first three: (name, bytes, author).

@@ -1,40 +1,14 @@
 //! What is said of two files is true of their bytes.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 
 use proptest::prelude::*;
 use resemble_core::printable::is_printable;
-
 use resemble_core::similarity::runs;
 use resemble_core::{Relation, Score};
 use resemble_query::why::{BlockKind, Comparison, Placing, Row, RowSide, Stretch, ViewOptions};
-
-fn noise(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (0..len)
-        .map(|_| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 56) as u8
-        })
-        .collect()
-}
-
-/// Lines that occur nowhere else.
-fn text(seed: u64, lines: usize) -> String {
-    let mut text = String::new();
-    for n in noise(seed, lines * 4).chunks(4) {
-        let number = u32::from_le_bytes([n[0], n[1], n[2], n[3]]);
-        writeln!(
-            text,
-            "{number:08x} line of a text, about fifty bytes {number:08x}"
-        )
-        .unwrap();
-    }
-    text
-}
+use resemble_testutil::prose::lines as text;
+use resemble_testutil::random::noise;
 
 fn compared(a: impl AsRef<[u8]>, b: impl AsRef<[u8]>) -> Comparison {
     Comparison::of_bytes(a.as_ref().to_vec(), b.as_ref().to_vec())

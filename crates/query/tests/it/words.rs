@@ -15,18 +15,7 @@ use resemble_query::why::compare_with_parts;
 
 use crate::scene::Scene;
 use crate::scene::fake::{Fake, fake, text_of};
-
-/// Sentences of their own for each seed.
-fn prose(seed: u64, sentences: usize) -> String {
-    let word = |at: u64| {
-        format!(
-            "w{:x} ",
-            (seed * 7919 + at).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44
-        )
-    };
-    let sentence = |at: u64| (0..12).map(|of| word(12 * at + of)).collect::<String>() + "end.\n";
-    (0..sentences as u64).map(sentence).collect()
-}
+use resemble_testutil::prose::sentences;
 
 /// The same in capitals, on lines of their own, as a page.
 fn page(text: &str) -> String {
@@ -59,10 +48,10 @@ fn only(rows: &[FindRow]) -> &FindRow {
 #[test]
 fn texts_that_differ_in_layout_alone_are_the_same_text() {
     let mut scene = Scene::with_parts();
-    let text = prose(1, 40);
+    let text = sentences(1, 40);
     scene.write("plain.txt", &text);
     scene.write("page.html", page(&text));
-    scene.write("other.txt", prose(2, 40));
+    scene.write("other.txt", sentences(2, 40));
     scene.scan();
     for exact in [false, true] {
         for name in ["plain.txt", "page.html"] {
@@ -85,18 +74,18 @@ fn texts_that_differ_in_layout_alone_are_the_same_text() {
 #[test]
 fn one_word_makes_another_text() {
     let mut scene = Scene::with_parts();
-    let text = prose(1, 40);
+    let text = sentences(1, 40);
     scene.write("a.txt", &text);
     scene.write("b.txt", text.replacen("end", "fin", 1));
     // Fewer words than are judged, however large the files.
     let few = "a few words alone and nothing else";
     scene.write(
         "c.html",
-        format!("<html><style>{}</style>{few}", prose(6, 40)),
+        format!("<html><style>{}</style>{few}", sentences(6, 40)),
     );
     scene.write(
         "d.html",
-        format!("<html><style>{}</style>{few}", prose(7, 40)),
+        format!("<html><style>{}</style>{few}", sentences(7, 40)),
     );
     scene.scan();
     let near = rows(&scene, "a.txt", false, true);
@@ -113,7 +102,7 @@ fn one_word_makes_another_text() {
 #[test]
 fn exact_figures_of_documents_are_those_of_their_words() {
     let mut scene = Scene::with_parts();
-    let (text, more) = (prose(1, 60), prose(2, 20));
+    let (text, more) = (sentences(1, 60), sentences(2, 20));
     scene.write("a.docx", fake(1, &[text_of(&text)]));
     // A quarter of it is new, and no line ends where it did.
     scene.write(
@@ -151,7 +140,7 @@ fn what_differs_only_in_numbers_is_said_to() {
     let bill = |number: u32, sum: &str| {
         format!(
             "Bill no. {number} of the firm.\n{}In all {sum} are due.\n",
-            prose(4, 30)
+            sentences(4, 30)
         )
     };
     scene.write("may.txt", bill(17, "1,204.50"));
@@ -169,7 +158,7 @@ fn what_differs_only_in_numbers_is_said_to() {
 #[test]
 fn the_explanation_says_what_layout_hides() {
     let scene = Scene::with_parts();
-    let text = prose(1, 40);
+    let text = sentences(1, 40);
     scene.write("plain.txt", &text);
     scene.write("page.html", page(&text));
     let at = |name: &str| scene.path(name);
@@ -215,13 +204,13 @@ fn a_few_words_in_common_are_found_in_small_texts_whether_sampled_or_not() {
     let mut scene = Scene::new();
     // Two sentences of each small text are in the large one: six words of them are sampled, or
     // five, or none.
-    let large = prose(1, 12);
-    let sentences: Vec<&str> = large.lines().collect();
+    let large = sentences(1, 12);
+    let lines: Vec<&str> = large.lines().collect();
     for at in 0..11 {
-        let shared = sentences[at..at + 2].join("\n");
+        let shared = lines[at..at + 2].join("\n");
         scene.write(
             &format!("small-{at:02}"),
-            format!("{}{shared}\n", prose(100 + at as u64, 2)),
+            format!("{}{shared}\n", sentences(100 + at as u64, 2)),
         );
     }
     scene.write("large", &large);
@@ -239,7 +228,7 @@ fn a_few_words_in_common_are_found_in_small_texts_whether_sampled_or_not() {
 #[test]
 fn pairs_know_the_same_text() {
     let mut scene = Scene::with_parts();
-    let text = prose(1, 40);
+    let text = sentences(1, 40);
     scene.write("plain.txt", &text);
     scene.write("page.html", page(&text));
     scene.scan();

@@ -159,7 +159,7 @@ fn families_are_found_and_a_policy_repeats_the_last_phase_alone() {
     assert_eq!(files.len(), 2 * 6, "{files:?}");
     // No file is read, and none is written.
     for name in ["1", "2", "stranger"] {
-        std::fs::rename(scene.path(name), scene.temp.path().join(name)).expect("moved");
+        std::fs::rename(scene.path(name), scene.temp.path(name)).expect("moved");
     }
     let contained = MethodClusters {
         contained: Figure::new(0.9),
@@ -200,7 +200,7 @@ fn what_comes_is_merged_and_what_goes_makes_anew() {
     scene.scan();
     // The old files cannot be read any more, and need not be.
     for name in ["1", "2", "stranger"] {
-        std::fs::rename(scene.path(name), scene.temp.path().join(name)).expect("moved");
+        std::fs::rename(scene.path(name), scene.temp.path(name)).expect("moved");
     }
     for method in methods {
         let answered = ask(&scene, method, &usual, folder.path(), true);
@@ -213,7 +213,7 @@ fn what_comes_is_merged_and_what_goes_makes_anew() {
         );
     }
     for name in ["1", "2", "stranger"] {
-        std::fs::rename(scene.temp.path().join(name), scene.path(name)).expect("moved");
+        std::fs::rename(scene.temp.path(name), scene.path(name)).expect("moved");
     }
     std::fs::remove_file(scene.path("late")).expect("gone");
     scene.scan();
@@ -337,7 +337,7 @@ fn any_text_is_looked_up_on_the_fly() {
     collection(&scene);
     scene.scan();
     // A text that has changed since it was indexed, and one outside of the index.
-    let elsewhere = scene.temp.path().join("elsewhere");
+    let elsewhere = scene.temp.path("elsewhere");
     std::fs::write(&elsewhere, edited(&text(2, 3000), 45)).expect("written");
     scene.write("2/base", edited(&text(2, 3000), 50));
     for (path, method) in [

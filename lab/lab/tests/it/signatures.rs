@@ -87,7 +87,7 @@ fn what_was_signed_once_is_not_read_again() {
         // The files are gone, but the index does not know it: the answer is made of cached
         // signatures.
         for name in ["a", "b", "c"] {
-            std::fs::rename(scene.root().join(name), scene.temp.path().join(name)).expect("moved");
+            std::fs::rename(scene.root().join(name), scene.temp.path(name)).expect("moved");
         }
         let second = ask(&scene, method, all_pairs(), cache);
         assert_eq!(
@@ -111,7 +111,7 @@ fn what_was_signed_once_is_not_read_again() {
             "{method}"
         );
         for name in ["a", "b", "c"] {
-            std::fs::rename(scene.temp.path().join(name), scene.root().join(name)).expect("moved");
+            std::fs::rename(scene.temp.path(name), scene.root().join(name)).expect("moved");
         }
     }
 }
@@ -144,7 +144,7 @@ fn two_questions_at_a_time_cache_what_both_have_signed() {
     let now = scene.index.snapshot().expect("a snapshot");
     let nowhere = SignatureCache::nowhere();
     let signed = answer(&now, &request(""), None, nowhere).expect("an answer");
-    std::fs::rename(scene.root(), scene.temp.path().join("away")).expect("moved");
+    std::fs::rename(scene.root(), scene.temp.path("away")).expect("moved");
     let cached = ask(&now, "");
     assert_eq!((cached.rows, cached.errors), (signed.rows, Vec::new()));
     let stored = now.records("method.kept/").expect("records");

@@ -10,6 +10,8 @@ use resemble_core::{ByteLen, ContentDigest, ContentKind, Params};
 use resemble_index::{FsId, Options, Timestamp};
 use resemble_proto::path::PathText;
 use resemble_scan::ingest::Progress;
+use resemble_testutil::TempTree;
+use resemble_testutil::random::letters;
 
 use super::codec::{InventoryHead, decode_files, encode, encode_files};
 use super::known::Stamp;
@@ -17,7 +19,7 @@ use super::*;
 use crate::compare::sides::Content;
 
 struct Scene {
-    temp: tempfile::TempDir,
+    temp: TempTree,
     index: Arc<Index>,
     cache_bytes: u64,
 }
@@ -34,8 +36,8 @@ impl Observer for Reads {
 
 impl Scene {
     fn new() -> Self {
-        let temp = tempfile::tempdir().expect("a folder");
-        let path = temp.path().join("cache.redb");
+        let temp = TempTree::new();
+        let path = temp.path("cache.redb");
         let (index, _) =
             Index::open(&path, &Params::default(), &Options::default()).expect("an index");
         let scene = Self {
@@ -45,26 +47,20 @@ impl Scene {
         };
         for tree in ["a", "b", "c"] {
             for n in 0..20u8 {
-                scene.write(&format!("{tree}/dir/{n}"), &noise(n.into(), 5000));
+                scene.write(&format!("{tree}/dir/{n}"), &letters(n.into(), 5000));
             }
         }
-        scene.write("a/dir/0", &edited(&noise(0, 5000)));
-        scene.write("a/only", &noise(100, 3000));
+        scene.write("a/dir/0", &edited(&letters(0, 5000)));
+        scene.write("a/only", &letters(100, 3000));
         scene
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.temp
-            .path()
-            .canonicalize()
-            .expect("a folder")
-            .join(name)
+        self.temp.path(name)
     }
 
     fn write(&self, name: &str, bytes: &[u8]) {
-        let path = self.path(name);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
-        fs::write(path, bytes).expect("a file");
+        self.temp.write(name, bytes);
     }
 
     fn request(&self, a: &str, b: &str) -> CompareRequest {
@@ -121,17 +117,6 @@ impl Scene {
     }
 }
 
-fn noise(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        b'a' + (state >> 33) as u8 % 26
-    };
-    (0..len).map(|_| next()).collect()
-}
-
 fn edited(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes[1000..1010].copy_from_slice(b"0123456789");
@@ -151,8 +136,8 @@ fn a_second_look_reads_what_changed_and_says_the_same() {
     let (second, read) = scene.compare("a", "b");
     assert_eq!((second, read), (first, 0));
 
-    scene.write("b/dir/3", &edited(&noise(3, 5000)));
-    scene.write("b/new", &noise(100, 3000));
+    scene.write("b/dir/3", &edited(&letters(3, 5000)));
+    scene.write("b/new", &letters(100, 3000));
     fs::remove_file(scene.path("a/dir/7")).expect("a file");
     let (third, read) = scene.compare("a", "b");
     assert_eq!(read, 2);
@@ -180,7 +165,7 @@ fn what_was_found_out_is_kept_for_the_same_contents() {
     }
     assert_eq!(scene.compare("a", "b").0, first);
     assert_eq!(scene.records("comparison/"), kept);
-    scene.write("b/dir/3", &edited(&noise(3, 5000)));
+    scene.write("b/dir/3", &edited(&letters(3, 5000)));
     let (changed, _) = scene.compare("a", "b");
     assert_eq!(changed, scene.fresh("a", "b"));
     assert_eq!(scene.records("comparison/").len(), 2);
@@ -189,7 +174,7 @@ fn what_was_found_out_is_kept_for_the_same_contents() {
     fs::rename(scene.path("b/dir/3"), scene.path("b/dir/3-new")).expect("renamed");
     assert_eq!(scene.compare("a", "b").0, scene.fresh("a", "b"));
     for n in 0..20u64 {
-        scene.write("b/dir/4", &noise(700 + n, 3000));
+        scene.write("b/dir/4", &letters(700 + n, 3000));
         scene.compare("a", "b");
     }
     assert!(scene.records("comparison/").len() <= 8);
@@ -213,7 +198,7 @@ fn trees_share_their_pools_and_an_unnamed_pool_goes() {
         for tree in ["a", "b", "c"] {
             scene.write(
                 &format!("{tree}/dir/{n}"),
-                &noise(1000 + u64::from(n), 4000),
+                &letters(1000 + u64::from(n), 4000),
             );
         }
     }
@@ -238,7 +223,10 @@ fn trees_share_their_pools_and_an_unnamed_pool_goes() {
 fn many_looks_do_not_make_many_pools() {
     let scene = Scene::new();
     for round in 0..40u64 {
-        scene.write(&format!("a/dir/{}", round % 20), &noise(500 + round, 4000));
+        scene.write(
+            &format!("a/dir/{}", round % 20),
+            &letters(500 + round, 4000),
+        );
         scene.compare("a", "b");
     }
     let threads = crate::parallel::threads();
@@ -277,7 +265,7 @@ fn nothing_is_kept_beyond_the_limit_or_without_a_cache() {
     assert_eq!(scene.compare("a", "b").1, 0);
     // Room for one pair of trees: that which is asked about now.
     for n in 0..20u8 {
-        scene.write(&format!("c/dir/{n}"), &noise(2000 + u64::from(n), 5000));
+        scene.write(&format!("c/dir/{n}"), &letters(2000 + u64::from(n), 5000));
     }
     let needed: usize = scene.records("catalogue").values().sum();
     scene.cache_bytes = needed as u64 * 2;
@@ -290,7 +278,7 @@ fn nothing_is_kept_beyond_the_limit_or_without_a_cache() {
 fn a_look_at_some_files_forgets_none_of_the_others() {
     let scene = Scene::new();
     scene.compare("a", "b");
-    scene.write("a/dir/5", &noise(50, 5000));
+    scene.write("a/dir/5", &letters(50, 5000));
     let mut request = scene.request("a", "b");
     request.options.scope.include = vec!["5".to_owned()];
     let (answer, read) = scene.ask(&request);

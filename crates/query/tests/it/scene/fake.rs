@@ -7,6 +7,7 @@ use std::os::fd::BorrowedFd;
 
 use resemble_extract::{Bound, Part, Role, Sink};
 use resemble_scan::parts::{PartReader, Skipped};
+use resemble_testutil::random::noise;
 
 const MAGIC: &[u8] = b"\0FAKE";
 
@@ -89,14 +90,12 @@ pub(crate) fn fake(key: u64, records: &[Record]) -> Vec<u8> {
 }
 
 fn scrambled(key: u64, bytes: &[u8]) -> Vec<u8> {
-    let mut state = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let scramble = |byte: &u8| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        byte ^ (state >> 33) as u8
-    };
-    bytes.iter().map(scramble).collect()
+    let noise = noise(key, bytes.len());
+    bytes
+        .iter()
+        .zip(noise)
+        .map(|(byte, noise)| byte ^ noise)
+        .collect()
 }
 
 /// Takes made-up files apart, and any file called `*.conv`: that is its own text in capitals.

@@ -2,11 +2,8 @@
 
 pub(crate) mod fake;
 
-use std::fs;
 use std::ops::ControlFlow;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,11 +13,11 @@ use resemble_query::dump::dump;
 use resemble_scan::ingest::{
     Ingest, IngestOptions, Observer, Report, RootOptions, Target, Unobserved,
 };
-use rustix::mount::{MountFlags, UnmountFlags};
+use resemble_testutil::TempTree;
 
 /// A tree on disk and the index of it.
 pub(crate) struct Scene {
-    pub(crate) temp: tempfile::TempDir,
+    pub(crate) temp: TempTree,
     pub(crate) index: Arc<Index>,
     pub(crate) ingest: Ingest,
 }
@@ -32,9 +29,8 @@ impl Scene {
 
     /// A root with other rules, or other options; its path is filled in.
     pub(crate) fn with(change: impl FnOnce(IngestOptions) -> IngestOptions) -> Self {
-        let temp = tempfile::tempdir().expect("a folder");
-        let root = temp.path().join("tree");
-        fs::create_dir(&root).expect("a folder");
+        let temp = TempTree::new();
+        let root = temp.folder("tree");
         let index = Arc::new(Index::in_memory(&Params::default()).expect("an index"));
         let options = change(IngestOptions {
             roots: vec![RootOptions::new(root)],
@@ -65,7 +61,7 @@ impl Scene {
     }
 
     pub(crate) fn root(&self) -> PathBuf {
-        self.temp.path().join("tree")
+        self.temp.path("tree")
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -73,9 +69,7 @@ impl Scene {
     }
 
     pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
-        let path = self.path(name);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
-        fs::write(path, bytes).expect("a file");
+        self.temp.write(self.path(name), bytes);
     }
 
     pub(crate) fn look(&mut self, targets: &[Target]) -> Report {
@@ -162,64 +156,4 @@ fn dump_of(index: &Index, root: &Path) -> String {
     )
     .expect("dumped");
     text
-}
-
-pub(crate) fn text(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    (0..len)
-        .map(|_| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            b'a' + (state >> 33) as u8 % 26
-        })
-        .collect()
-}
-
-/// Runs the test of this name in a process of its own, as `nobody` if that is asked for. False in
-/// that process: there the test goes on.
-pub(crate) fn in_a_process_of_its_own(name: &str, as_nobody: bool) -> bool {
-    const INNER: &str = "RESEMBLE_TEST_INNER";
-    if std::env::var_os(INNER).is_some_and(|inner| inner == name) {
-        return false;
-    }
-    let program = std::env::current_exe().expect("a program");
-    let mut command = Command::new(program);
-    command
-        .args(["--exact", name, "--nocapture"])
-        .env(INNER, name);
-    if as_nobody && rustix::process::geteuid().is_root() {
-        const NOBODY: u32 = 65534;
-        command
-            .uid(NOBODY)
-            .gid(NOBODY)
-            .current_dir("/")
-            .env("TMPDIR", "/tmp");
-    }
-    match command.status() {
-        Ok(status) => assert!(status.success(), "{name} failed inside: {status}"),
-        Err(e) => skipped(&format!("cannot run {name} as another user: {e}")),
-    }
-    true
-}
-
-/// Says that a test could not be done here.
-#[allow(clippy::print_stderr)]
-pub(crate) fn skipped(why: &str) {
-    eprintln!("*** SKIPPED, NOT TESTED: {why} ***");
-}
-
-/// A mount that ends with the test.
-pub(crate) struct Mounted(pub(crate) PathBuf);
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        rustix::mount::unmount(&self.0, UnmountFlags::DETACH).ok();
-    }
-}
-
-pub(crate) fn mount(kind: &str, at: PathBuf) -> Option<Mounted> {
-    fs::create_dir_all(&at).expect("a folder");
-    let done = rustix::mount::mount(kind, &at, kind, MountFlags::empty(), None);
-    done.ok().map(|()| Mounted(at))
 }
