@@ -12,31 +12,15 @@ use std::path::{Path, PathBuf};
 
 use resemble_core::similarity::{NoBoilerplate, estimate_texts, runs};
 use resemble_core::{ContentKind, Digest, Params, Score};
+use resemble_testutil::random::Random;
 
-/// A small generator of pseudo-random numbers (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-
-    /// Random words of some five letters.
-    fn words(&mut self, len: usize) -> Vec<u8> {
-        let letter = |random: &mut Self| match random.below(32) {
-            letter @ 0..26 => b'a' + letter as u8,
-            _ => b' ',
-        };
-        (0..len).map(|_| letter(self)).collect()
-    }
+/// Random words of some five letters.
+fn words(random: &mut Random, len: usize) -> Vec<u8> {
+    let letter = |random: &mut Random| match random.below(32) {
+        letter @ 0..26 => b'a' + letter as u8,
+        _ => b' ',
+    };
+    (0..len).map(|_| letter(random)).collect()
 }
 
 /// One edit every so many bytes: replace, insert or delete one to eight bytes.
@@ -60,7 +44,7 @@ fn scattered(data: &[u8], every: usize, random: &mut Random) -> Vec<u8> {
             }
             _ => from = (at + len).min(data.len()),
         }
-        out.extend(random.words(len));
+        out.extend(words(random, len));
     }
     out.extend_from_slice(&data[from..]);
     out
@@ -70,7 +54,7 @@ fn scattered(data: &[u8], every: usize, random: &mut Random) -> Vec<u8> {
 fn block(data: &[u8], percent: usize, random: &mut Random) -> Vec<u8> {
     let len = data.len() * percent / 100;
     let at = random.below(data.len() - len + 1);
-    [&data[..at], &random.words(len), &data[at + len..]].concat()
+    [&data[..at], &words(random, len), &data[at + len..]].concat()
 }
 
 /// A piece of this share of the file among other bytes, as many as the file has.
@@ -80,9 +64,9 @@ fn fragment(data: &[u8], percent: usize, random: &mut Random) -> Vec<u8> {
     let head = random.below(data.len() - len + 1);
     let tail = data.len() - len - head;
     [
-        &random.words(head),
+        &words(random, head),
         &data[at..at + len],
-        &random.words(tail),
+        &words(random, tail),
     ]
     .concat()
 }
@@ -98,7 +82,7 @@ fn shuffled(data: &[u8], pieces: usize, random: &mut Random) -> Vec<u8> {
 
 fn edits(data: &[u8], random: &mut Random) -> Vec<(&'static str, Vec<u8>)> {
     let mut half = data[..data.len() / 2].to_vec();
-    half.extend(random.words(data.len() / 2));
+    half.extend(words(random, data.len() / 2));
     vec![
         ("edit/5000", scattered(data, 5000, random)),
         ("edit/1000", scattered(data, 1000, random)),
@@ -130,9 +114,9 @@ fn edits(data: &[u8], random: &mut Random) -> Vec<(&'static str, Vec<u8>)> {
         (
             "in 20 x",
             [
-                &random.words(data.len() * 10),
+                &words(random, data.len() * 10),
                 data,
-                &random.words(data.len() * 10),
+                &words(random, data.len() * 10),
             ]
             .concat(),
         ),
@@ -180,7 +164,7 @@ fn main() {
     files(Path::new(&top), &mut paths);
     // A misspelt path must not look like a result.
     assert!(!paths.is_empty(), "no files under {top}");
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     for i in (1..paths.len()).rev() {
         paths.swap(i, random.below(i + 1));
     }

@@ -330,6 +330,8 @@ fn segments(head: &[u8]) -> Option<(Machine, Vec<Range<u64>>)> {
 mod tests {
     use proptest::prelude::*;
 
+    use resemble_testutil::random::Random;
+
     use super::*;
 
     /// An ELF file whose bytes from 4096 on are code.
@@ -361,12 +363,10 @@ mod tests {
     /// Instructions with a call in every ten bytes or so, of functions that lie elsewhere in
     /// another build.
     fn build(moved: u32) -> Vec<u8> {
-        let mut state = 1u64;
+        let mut random = Random::new(1);
         let mut code = Vec::new();
         for _ in 0..3000 {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            let state = random.draw();
             code.extend(
                 (state >> 32).to_le_bytes()[..4]
                     .iter()

@@ -10,36 +10,20 @@
 
 use resemble_core::similarity::{NoBoilerplate, estimate_texts, runs};
 use resemble_core::{ContentKind, Digest, Params, Score};
+use resemble_testutil::random::Random;
 
-/// splitmix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+/// Lines of words from a vocabulary in which few words are frequent.
+fn text(random: &mut Random, len: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    while out.len() < len {
+        let rank = random.below(60) * random.below(60);
+        let mut word = Random::new(rank as u64);
+        let letters = 1 + word.below(10);
+        out.extend((0..letters).map(|_| b'a' + word.below(26) as u8));
+        out.push(if random.below(12) == 0 { b'\n' } else { b' ' });
     }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-
-    /// Lines of words from a vocabulary in which few words are frequent.
-    fn text(&mut self, len: usize) -> Vec<u8> {
-        let mut out = Vec::new();
-        while out.len() < len {
-            let rank = self.below(60) * self.below(60);
-            let mut word = Random(rank as u64);
-            let letters = 1 + word.below(10);
-            out.extend((0..letters).map(|_| b'a' + word.below(26) as u8));
-            out.push(if self.below(12) == 0 { b'\n' } else { b' ' });
-        }
-        out.truncate(len);
-        out
-    }
+    out.truncate(len);
+    out
 }
 
 /// About one edit in so many bytes, each of one to eight bytes.
@@ -55,7 +39,7 @@ fn scattered(data: &[u8], every: usize, random: &mut Random) -> Vec<u8> {
         out.extend_from_slice(&data[from..to]);
         let len = 1 + random.below(8);
         let (gone, new) = [(0, len), (len, 0), (len, len)][random.below(3)];
-        out.extend(random.text(new));
+        out.extend(text(random, new));
         from = (to + gone).min(data.len());
     }
 }
@@ -63,7 +47,7 @@ fn scattered(data: &[u8], every: usize, random: &mut Random) -> Vec<u8> {
 fn block(data: &[u8], percent: usize, random: &mut Random) -> Vec<u8> {
     let len = data.len() * percent / 100;
     let at = random.below(data.len() - len);
-    [&data[..at], &random.text(len), &data[at + len..]].concat()
+    [&data[..at], &text(random, len), &data[at + len..]].concat()
 }
 
 fn fragment(data: &[u8], percent: usize, random: &mut Random) -> Vec<u8> {
@@ -73,7 +57,12 @@ fn fragment(data: &[u8], percent: usize, random: &mut Random) -> Vec<u8> {
         random.below(data.len() - len),
     );
     let tail = data.len() - len - head;
-    [&random.text(head), &data[at..at + len], &random.text(tail)].concat()
+    [
+        &text(random, head),
+        &data[at..at + len],
+        &text(random, tail),
+    ]
+    .concat()
 }
 
 /// Sums of errors and of their absolute values.
@@ -110,11 +99,11 @@ type Kind = (&'static str, fn(&[u8], &mut Random) -> Vec<u8>, [f64; 4]);
 fn check(size: usize, kinds: &[Kind]) {
     let params = Params::default();
     for &(kind, edit, [bias, mean, words_bias, words_mean]) in kinds {
-        let mut random = Random(size as u64);
+        let mut random = Random::new(size as u64);
         let (mut bytes, mut words) = (Errors::default(), Errors::default());
         for _ in 0..30 {
             let len = size / 2 + random.below(size);
-            let a = random.text(len);
+            let a = text(&mut random, len);
             let b = edit(&a, &mut random);
             let exact = runs::exact(&a, &b, (ContentKind::Text, ContentKind::Text));
             let (of_a, of_b) = (Digest::of(&a, &params), Digest::of(&b, &params));

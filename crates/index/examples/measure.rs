@@ -19,33 +19,21 @@ use resemble_core::{
 use resemble_index::{
     Change, ContentRef, FileStat, FsId, Index, NewState, Options, PostingKind, Timestamp,
 };
+use resemble_testutil::random::Random;
 
 const CHUNKS: usize = 16;
 const FINGERPRINTS: usize = 75;
 const BATCHES: usize = 6;
 
-/// splitmix64
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn bytes<const N: usize>(&mut self) -> [u8; N] {
-        std::array::from_fn(|_| self.next() as u8)
-    }
+fn bytes<const N: usize>(random: &mut Random) -> [u8; N] {
+    std::array::from_fn(|_| random.draw() as u8)
 }
 
 fn file(random: &mut Random, number: usize) -> Change {
     let chunks: Vec<_> = (0..CHUNKS)
         .map(|_| ChunkRun {
-            hash: ChunkHash(random.bytes()),
-            len: 460 + (random.next() % 1100) as u32,
+            hash: ChunkHash(bytes(random)),
+            len: 460 + (random.draw() % 1100) as u32,
             count: 1,
             constant: false,
         })
@@ -54,8 +42,8 @@ fn file(random: &mut Random, number: usize) -> Change {
     // One in a thousand is common to many, as in real trees.
     let fingerprints = (0..FINGERPRINTS)
         .map(|_| {
-            let value = random.next() >> (64 - 38);
-            Fingerprint(if random.next().is_multiple_of(1000) {
+            let value = random.draw() >> (64 - 38);
+            Fingerprint(if random.draw().is_multiple_of(1000) {
                 value % 50
             } else {
                 value
@@ -63,7 +51,7 @@ fn file(random: &mut Random, number: usize) -> Change {
         })
         .collect();
     let digest = Digest {
-        content: ContentDigest(random.bytes()),
+        content: ContentDigest(bytes(random)),
         size: ByteLen(size),
         kind: ContentKind::Text,
         chunks: ChunkList(chunks),
@@ -71,7 +59,7 @@ fn file(random: &mut Random, number: usize) -> Change {
             level: 5,
             fingerprints,
         },
-        words: Some(WordsDigest(random.bytes())),
+        words: Some(WordsDigest(bytes(random))),
     };
     let time = Timestamp {
         secs: 1_700_000_000 + i64::try_from(number).unwrap(),
@@ -117,7 +105,7 @@ fn main() {
     };
     let params = Params::default();
     let (index, _) = Index::open(&path, &params, &options).unwrap();
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let mut bytes = 0;
     let mut applying = 0.0;
     for batch in 0..BATCHES {
@@ -194,7 +182,7 @@ fn lookups(index: &Index, random: &mut Random) {
     let snapshot = index.snapshot().unwrap();
     let mut found = 0;
     for round in ["cold", "warm"] {
-        let mut keys: Vec<_> = (0..100_000).map(|_| random.next() >> (64 - 38)).collect();
+        let mut keys: Vec<_> = (0..100_000).map(|_| random.draw() >> (64 - 38)).collect();
         let start = Instant::now();
         for key in &keys {
             snapshot
@@ -218,7 +206,7 @@ fn lookups(index: &Index, random: &mut Random) {
     let totals = snapshot.totals().unwrap();
     let start = Instant::now();
     for _ in 0..10_000 {
-        let id = resemble_core::ContentId((random.next() % totals.contents) as u32);
+        let id = resemble_core::ContentId((random.draw() % totals.contents) as u32);
         found += snapshot.chunks(id).unwrap().0.len();
         found += snapshot.signature(id).unwrap().fingerprints.len();
     }

@@ -9,6 +9,7 @@ use resemble_core::{
     ByteLen, ChunkHash, ChunkList, ChunkRun, ContentDigest, ContentKind, Digest, Fingerprint,
     Params, Signature,
 };
+use resemble_testutil::random::Random;
 
 use crate::change::{Change, ContentRef, NewState};
 use crate::error::ApplyError;
@@ -280,13 +281,8 @@ fn a_power_cut_at_any_point_leaves_a_whole_commit() {
         .iter()
         .position(|asked| matches!(asked, Asked::Committed(0)))
         .unwrap();
-    let mut state = 7u64;
-    let mut some = || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963);
-        state >> 62 == 0
-    };
+    let mut random = Random::new(7);
+    let mut some = || random.below(4) == 0;
     for cut in first..=log.len() {
         let log = &log[..cut];
         let done = log.iter().rev().find_map(|asked| match asked {

@@ -334,25 +334,21 @@ fn together(leaves: &[&Digest], kind: ContentKind, sampling: SamplingParams) -> 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use resemble_testutil::random::{letters, noise};
 
     use super::*;
 
     /// Bytes of their own for each seed, without NUL if they are a text.
     fn made(seed: u64, len: usize, kind: ContentKind) -> Vec<u8> {
-        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        let mut next = || {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 33) as u8
-        };
-        let bytes = (0..len).map(|at| match kind {
-            ContentKind::Text if at % 7 == 6 => b' ',
-            ContentKind::Text => b'a' + next() % 26,
-            _ if at == 0 => 0,
-            _ => next(),
-        });
-        bytes.collect()
+        let mut bytes = letters(seed, len);
+        match kind {
+            ContentKind::Text => bytes.iter_mut().skip(6).step_by(7).for_each(|b| *b = b' '),
+            _ => {
+                bytes = noise(seed, len);
+                bytes.iter_mut().take(1).for_each(|b| *b = 0);
+            }
+        }
+        bytes
     }
 
     fn piece(role: PartRole, parent: Option<u32>, bytes: &[u8]) -> DigestedPart {

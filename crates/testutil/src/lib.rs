@@ -26,7 +26,7 @@ mod tree;
 
 pub use environment::Environment;
 pub use itself::{every_file_is_a_module, in_a_process_of_its_own, page_is_up_to_date};
-pub use mounts::{Mounted, fill, fuse_works, mount, tmpfs};
+pub use mounts::{Hung, Mounted, fill, fuse_works, hung, mount, tmpfs};
 pub use ran::{Ran, finish};
 pub use sandbox::{Daemon, PATIENCE, Sandbox};
 pub use skipped::{is_installed, skipped};

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use rustix::mount::{MountFlags, UnmountFlags};
 
-use crate::{TempTree, skipped};
+use crate::{TempTree, is_installed, skipped};
 
 /// Takes away what is mounted at a path, in use or not, when it is dropped.
 #[derive(Debug)]
@@ -64,25 +64,41 @@ pub fn fill(path: &Path) {
     }
 }
 
-/// Whether the overlay can be mounted here; otherwise the test is [`skipped`].
-pub fn fuse_works() -> bool {
-    let device = File::options().read(true).write(true).open("/dev/fuse");
-    let why = match device {
-        Err(error) => format!("/dev/fuse: {error}"),
-        Ok(device) if rustix::process::geteuid().is_root() => {
-            let place = TempTree::new();
+/// A mounted file system that answers nothing until it is dropped.
+#[derive(Debug)]
+pub struct Hung {
+    // Dropped first: whoever waits for an answer is told that there is none.
+    _device: File,
+    /// Where it is.
+    pub mounted: Mounted,
+}
+
+/// Mounts a file system that answers nothing; where that cannot be done the test is [`skipped`].
+pub fn hung(at: impl Into<PathBuf>) -> Option<Hung> {
+    match File::options().read(true).write(true).open("/dev/fuse") {
+        Ok(device) => {
             let fd = device.as_raw_fd();
             let options = format!("fd={fd},rootmode=40000,user_id=0,group_id=0");
-            return mount("fuse", place.root(), &options).is_some();
+            mount("fuse", at, &options).map(|mounted| Hung {
+                _device: device,
+                mounted,
+            })
         }
-        Ok(_) => {
-            let helpers = ["/usr/bin/fusermount3", "/bin/fusermount3"];
-            if helpers.iter().any(|helper| Path::new(helper).exists()) {
-                return true;
-            }
-            "no fusermount3".to_owned()
+        Err(error) => {
+            skipped(format_args!("/dev/fuse: {error}"));
+            None
         }
-    };
-    skipped(why);
-    false
+    }
+}
+
+/// Whether the overlay can be mounted here; otherwise the test is [`skipped`].
+pub fn fuse_works() -> bool {
+    if rustix::process::geteuid().is_root() {
+        return hung(TempTree::new().root()).is_some();
+    }
+    if let Err(error) = File::options().read(true).write(true).open("/dev/fuse") {
+        skipped(format_args!("/dev/fuse: {error}"));
+        return false;
+    }
+    is_installed("fusermount3")
 }

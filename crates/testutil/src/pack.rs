@@ -1,5 +1,8 @@
 //! Archives made by hand, for tests that must not depend on which programs a machine has.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 /// A zip of these files, stored as they are.
 pub fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
     let (mut out, mut directory) = (Vec::new(), Vec::new());
@@ -50,35 +53,14 @@ pub fn mail(text: &str, attachments: &[(&str, &[u8])]) -> Vec<u8> {
         mail.push_str("Content-Transfer-Encoding: base64\n");
         mail.push_str("Content-Disposition: attachment; filename=\"");
         mail.push_str(name);
-        mail.push_str(
-            "\"
-
-",
-        );
-        for line in base64(bytes).as_bytes().chunks(76) {
+        mail.push_str("\"\n\n");
+        for line in STANDARD.encode(bytes).as_bytes().chunks(76) {
             mail.push_str(&String::from_utf8_lossy(line));
             mail.push('\n');
         }
     }
     mail.push_str("\n--====--\n");
     mail.into_bytes()
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::new();
-    for three in bytes.chunks(3) {
-        let at = |n: usize| u32::from(three.get(n).copied().unwrap_or(0));
-        let bits = at(0) << 16 | at(1) << 8 | at(2);
-        for digit in 0..4 {
-            if digit <= three.len() {
-                out.push(char::from(DIGITS[(bits >> (18 - 6 * digit)) as usize & 63]));
-            } else {
-                out.push('=');
-            }
-        }
-    }
-    out
 }
 
 fn crc32(bytes: &[u8]) -> u32 {

@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use resemble_fs::neighbours::MapNeighbours;
 use resemble_fs::view::{Kind, Namespace, ROOT, Sink};
 use resemble_fs::{Show, View};
+use resemble_testutil::TempTree;
 
 /// A change of the tree. Paths are drawn from few names, so that changes meet each other.
 #[derive(Clone, Debug)]
@@ -191,8 +192,8 @@ proptest! {
     /// The files view equals the plain tree, name by name, after any sequence of changes.
     #[test]
     fn the_files_view_is_the_tree(changes in prop::collection::vec(change(), 1..40)) {
-        let dir = tempfile::tempdir().unwrap();
-        let top = dir.path().canonicalize().unwrap();
+        let tree = TempTree::new();
+        let top = tree.root().to_owned();
         let none = Arc::new(MapNeighbours::new());
         let space =
             Namespace::new(View::Files, Show::Default, std::slice::from_ref(&top), vec![], none).unwrap();

@@ -11,51 +11,33 @@ use resemble_fs::neighbours::MapNeighbours;
 use resemble_fs::{
     MountError, MountedOverlay, Neighbour, Neighbours, Overlay, OverlayConfig, Show, View,
 };
-use tempfile::TempDir;
+use resemble_testutil::{TempTree, skipped};
 
-/// Whether FUSE mounts can be made here. If not, says so loudly; with `RESEMBLE_REQUIRE_FUSE=1`
-/// that is a failure.
+/// Whether root can mount here; if not, that is said loudly, or is a failure.
 pub(crate) fn fuse_works() -> bool {
-    let privileged = rustix::process::geteuid().is_root();
-    let reason = match fs::File::options().read(true).write(true).open("/dev/fuse") {
-        Err(error) => format!("cannot open /dev/fuse: {error}"),
-        Ok(_) if !privileged => "these tests run as root".to_owned(),
-        Ok(_) => match Site::new().try_mount(View::Files) {
-            Ok(_) => return true,
-            Err(error) => error.to_string(),
-        },
-    };
-    assert!(
-        std::env::var_os("RESEMBLE_REQUIRE_FUSE").is_none_or(|v| v != "1"),
-        "no FUSE: {reason}"
-    );
-    eprintln!(
-        "\n!!! NOT TESTED: no FUSE here ({reason}); RESEMBLE_REQUIRE_FUSE=1 makes this fail !!!\n"
-    );
-    false
+    if !rustix::process::geteuid().is_root() {
+        skipped("these tests run as root");
+        return false;
+    }
+    resemble_testutil::fuse_works()
 }
 
 /// A private folder with a watched tree `docs` and a place `M` for the mount.
 pub(crate) struct Site {
-    pub(crate) dir: TempDir,
+    pub(crate) dir: TempTree,
     pub(crate) map: Arc<MapNeighbours>,
 }
 
 impl Site {
     /// `docs/{report.txt,copy.txt,sub/old.txt,link}`; report.txt resembles the other two.
     pub(crate) fn new() -> Self {
-        let dir = tempfile::Builder::new()
-            .prefix("resemble-fs-")
-            .tempdir()
-            .unwrap();
         let this = Self {
-            dir,
+            dir: TempTree::new(),
             map: Arc::new(MapNeighbours::new()),
         };
-        fs::create_dir_all(this.path("docs/sub")).unwrap();
-        fs::write(this.path("docs/report.txt"), "the report\n").unwrap();
-        fs::write(this.path("docs/copy.txt"), "the report\n").unwrap();
-        fs::write(this.path("docs/sub/old.txt"), "the old report\n").unwrap();
+        this.dir.write("docs/report.txt", "the report\n");
+        this.dir.write("docs/copy.txt", "the report\n");
+        this.dir.write("docs/sub/old.txt", "the old report\n");
         std::os::unix::fs::symlink("sub/old.txt", this.path("docs/link")).unwrap();
         let same = Neighbour {
             identical: true,
@@ -68,7 +50,7 @@ impl Site {
     }
 
     pub(crate) fn path(&self, rel: &str) -> PathBuf {
-        self.dir.path().canonicalize().unwrap().join(rel)
+        self.dir.path(rel)
     }
 
     pub(crate) fn config(&self, view: View) -> OverlayConfig {
@@ -94,11 +76,10 @@ impl Site {
 impl Drop for Site {
     /// A failed test leaves no mount behind that the removal of the folder would walk into.
     fn drop(&mut self) {
-        let here = self.dir.path().canonicalize().unwrap();
-        for mount in mounts()
-            .into_iter()
-            .filter(|mount| mount.starts_with(&here))
-        {
+        for mount in mounts() {
+            if !mount.starts_with(self.dir.root()) {
+                continue;
+            }
             let flags = rustix::mount::UnmountFlags::DETACH | rustix::mount::UnmountFlags::FORCE;
             let _gone = rustix::mount::unmount(&mount, flags);
         }

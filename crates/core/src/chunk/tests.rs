@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use resemble_testutil::random::noise;
+
 use super::*;
 
 const SIZES: [u32; 6] = [ChunkParams::LEAST_AVERAGE, 256, 1015, 4096, 8192, 16384];
@@ -10,30 +12,18 @@ fn params() -> impl Strategy<Value = ChunkParams> {
     proptest::sample::select(&SIZES).prop_map(|size| ChunkParams::scaled(size).unwrap())
 }
 
-fn random(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed;
-    (0..len)
-        .map(|_| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 56) as u8
-        })
-        .collect()
-}
-
 /// Bytes with the statistics that matter here of text: few values, repeated words and lines.
 fn text(seed: u64, len: usize) -> Vec<u8> {
     let words: Vec<Vec<u8>> = (1..200u64)
         .map(|i| {
-            random(i, 1 + (i % 9) as usize)
+            noise(i, 1 + (i % 9) as usize)
                 .iter()
                 .map(|byte| b'a' + byte % 26)
                 .collect()
         })
         .collect();
     let mut out = Vec::with_capacity(len + 10);
-    for choice in random(seed | 1, len) {
+    for choice in noise(seed, len) {
         out.extend_from_slice(&words[usize::from(choice) % words.len()]);
         out.push(if choice % 11 == 0 { b'\n' } else { b' ' });
         if out.len() >= len {
@@ -47,10 +37,10 @@ fn text(seed: u64, len: usize) -> Vec<u8> {
 fn data() -> impl Strategy<Value = Vec<u8>> {
     let kind = (0..5usize, any::<u64>(), 0..60_000usize, 1..65usize);
     kind.prop_map(|(kind, seed, len, period)| match kind {
-        0 => random(seed | 1, len),
+        0 => noise(seed, len),
         1 => text(seed, len),
         2 => vec![seed as u8; len],
-        3 => random(seed | 1, period)
+        3 => noise(seed, period)
             .iter()
             .copied()
             .cycle()
@@ -58,11 +48,11 @@ fn data() -> impl Strategy<Value = Vec<u8>> {
             .collect(),
         // Stretches of all of them.
         _ => [
-            random(seed | 1, len / 4),
+            noise(seed, len / 4),
             vec![0; len / 3],
             text(seed, len / 5),
             vec![255; len / 7],
-            random(seed | 1, period).repeat(len / 8 / period),
+            noise(seed, period).repeat(len / 8 / period),
         ]
         .concat(),
     })
@@ -195,7 +185,7 @@ fn check_picker(
 /// A window that matches D (or only D'), found by trying.
 fn matching_window(params: &ChunkParams, main: bool) -> [u8; 64] {
     for seed in 1.. {
-        let window: [u8; 64] = random(seed, 64).try_into().unwrap();
+        let window: [u8; 64] = noise(seed, 64).try_into().unwrap();
         let h = (crate::hash::rolling::hash_window(&window) >> 32) as u32;
         let matches = |divisor: u32| h % divisor == divisor - 1;
         if matches(params.backup_divisor) && matches(params.main_divisor) == main {
@@ -266,11 +256,11 @@ fn holes_whose_window_matches() {
             let mut chunker = Chunker::new(&params);
             let mut lens = Vec::new();
             let mut sink = |cut: Cut| lens.extend(vec![cut.len as usize; cut.count as usize]);
-            chunker.update(&random(3, 217), &mut sink);
+            chunker.update(&noise(3, 217), &mut sink);
             chunker.zeros(hole, &mut sink);
-            chunker.update(&random(4, 217), &mut sink);
+            chunker.update(&noise(4, 217), &mut sink);
             chunker.finish(&mut sink);
-            let whole = [random(3, 217), vec![0; hole as usize], random(4, 217)].concat();
+            let whole = [noise(3, 217), vec![0; hole as usize], noise(4, 217)].concat();
             assert_eq!(lens, oracle::chunks(&whole, &params), "{params:?} {hole}");
         }
     }
@@ -324,7 +314,7 @@ fn nothing_has_no_chunks() {
 
 #[test]
 fn ideal_data_has_chunks_of_the_expected_size() {
-    let data = random(99, 3_000_000);
+    let data = noise(99, 3_000_000);
     let lens = streamed(&data, &ChunkParams::PAPER, &[]);
     let mean = data.len() / lens.len();
     // Simulated with ideal hashes: 982.

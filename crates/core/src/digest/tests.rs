@@ -3,6 +3,8 @@
 use md5::{Digest as _, Md5};
 use proptest::prelude::*;
 
+use resemble_testutil::random::noise;
+
 use super::*;
 use crate::chunk::oracle;
 use crate::hash::content;
@@ -71,18 +73,6 @@ fn params() -> impl Strategy<Value = Params> {
                 cap,
             },
         })
-}
-
-fn noise(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed | 1;
-    (0..len)
-        .map(|_| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 40) as u8
-        })
-        .collect()
 }
 
 /// A part of a file and how it is handed over.
@@ -229,7 +219,7 @@ fn windows_of_equal_bytes_are_never_sampled() {
 #[test]
 fn samples_of_small_and_large_files_nest() {
     let params = Params::default();
-    let small = noise(7, 3000);
+    let small = noise(18, 3000);
     let large = [noise(8, 200_000), small.clone(), noise(9, 200_000)].concat();
     let (small, large) = (Digest::of(&small, &params), Digest::of(&large, &params));
     assert!(large.signature.level > small.signature.level);

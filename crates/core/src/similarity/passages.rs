@@ -49,14 +49,11 @@ pub fn text_of_chunks<'s>(
 
 #[cfg(test)]
 mod tests {
+    use resemble_testutil::prose::words;
+
     use super::*;
     use crate::digest::Digest;
     use crate::params::Params;
-
-    fn words(from: usize, count: usize) -> String {
-        let words = (from..from + count).map(|at| format!("w{:05}x ", at * 7919 % 99_991));
-        words.collect()
-    }
 
     #[test]
     fn a_chunk_is_as_common_as_the_text_in_it() {

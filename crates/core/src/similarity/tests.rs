@@ -8,6 +8,8 @@
 
 use proptest::prelude::*;
 
+use resemble_testutil::random::noise;
+
 use super::*;
 use crate::digest::{ChunkList, ChunkRun, Digest};
 use crate::ids::ChunkHash;
@@ -20,18 +22,6 @@ fn measures(a_in_b: f64, b_in_a: f64, shared: u64) -> Measures {
         resemblance: Some(Score::new(0.5)),
         shared_bytes: ByteLen(shared),
     }
-}
-
-fn noise(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    (0..len)
-        .map(|_| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 56) as u8
-        })
-        .collect()
 }
 
 fn digest(bytes: &[u8]) -> Digest {
@@ -315,7 +305,7 @@ fn boilerplate_is_no_evidence() {
 #[test]
 fn few_samples_are_weighed_down() {
     // The large file's level leaves the small one few samples.
-    let small = noise(7, 400);
+    let small = noise(10, 400);
     let large = [noise(8, 3000), small.clone(), noise(9, 3000)].concat();
     let m = estimate(
         &digest(&small).sketch(),

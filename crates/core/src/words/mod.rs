@@ -322,12 +322,11 @@ pub fn canonical(bytes: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use std::fmt::Write;
-
     use proptest::prelude::*;
+    use resemble_testutil::prose::words;
 
     use super::*;
-    use crate::hash::shingles::{OF_SHINGLE, OF_WORD};
+    use crate::hash::shingles::OF_WORD;
 
     fn shingles(pieces: &[&[u8]]) -> Vec<Fingerprint> {
         let mut all = Vec::new();
@@ -337,16 +336,6 @@ mod tests {
         }
         shingler.finish(&mut |f| all.push(f));
         all
-    }
-
-    fn prose(words: usize, seed: u64) -> String {
-        let mut state = seed;
-        let mut text = String::new();
-        for _ in 0..words {
-            state = hash(state).wrapping_add(OF_SHINGLE);
-            write!(text, "{:x} ", (state >> 20) % 50_000).expect("a string takes all");
-        }
-        text
     }
 
     #[test]
@@ -361,12 +350,12 @@ mod tests {
 
     #[test]
     fn case_and_blanks_make_no_difference() {
-        let text = prose(3000, 1);
+        let text = words(0, 3000);
         let plain = shingles(&[text.as_bytes()]);
         assert!(plain.len() > 200, "{}", plain.len());
         let wrapped = text.to_uppercase().replace(' ', " \n\t- ");
         assert_eq!(shingles(&[wrapped.as_bytes()]), plain);
-        assert_ne!(shingles(&[prose(3000, 2).as_bytes()]), plain);
+        assert_ne!(shingles(&[words(5000, 3000).as_bytes()]), plain);
     }
 
     fn digest(text: &[u8]) -> Option<WordsDigest> {
@@ -377,7 +366,7 @@ mod tests {
 
     #[test]
     fn a_text_is_named_by_its_words_and_their_order() {
-        let text = prose(3000, 4);
+        let text = words(15000, 3000);
         let named = digest(text.as_bytes());
         assert!(named.is_some());
         let wrapped = text.to_uppercase().replace(' ', " \n\t- ");
@@ -403,7 +392,7 @@ mod tests {
 
     #[test]
     fn letters_without_end_are_cut_by_what_they_say() {
-        let letters: String = prose(4000, 9).split(' ').collect();
+        let letters: String = words(40000, 4000).split(' ').collect();
         let all = shingles(&[letters.as_bytes()]);
         assert!(all.len() > letters.len() / 100, "{}", all.len());
         let shifted = format!("xyz{letters}");
@@ -426,7 +415,7 @@ mod tests {
 
     #[test]
     fn markup_is_not_text() {
-        let text = prose(3000, 3);
+        let text = words(10000, 3000);
         let html = format!(
             "<!DOCTYPE html>\n<html><head><style type=x>p {{ color: red }}</style>\
              <script>if (a < b) c</script></head>\n\

@@ -3,6 +3,8 @@ use encoding_rs::{
     WINDOWS_1252, WINDOWS_1255,
 };
 
+use resemble_testutil::random::noise;
+
 use super::*;
 
 fn encoded(encoding: &'static Encoding, text: &str) -> Vec<u8> {
@@ -129,14 +131,8 @@ fn binaries_are_no_text() {
         .collect();
     assert_eq!(of(&numbers), None);
     // Noise of any length that is worth a look.
-    let mut state = 1u64;
-    let mut next = || {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-        (state >> 56) as u8
-    };
     for length in (64..4096).step_by(32) {
-        let noise: Vec<u8> = (0..length).map(|_| next()).collect();
-        assert_eq!(of(&noise), None);
+        assert_eq!(of(&noise(length as u64, length)), None);
     }
 }
 

@@ -6,6 +6,7 @@ use crate::pieces::{
     Entry, deflated, entry, gzip, limits, sample, stored, take, take_within, tar, zip, zip_times,
 };
 use resemble_extract::{Bound, Limits, Skipped};
+use resemble_testutil::random::Random;
 
 const TEXT: &[u8] = b"The compost heap is not for plastic flowers.\n";
 
@@ -356,13 +357,12 @@ fn any_cut_and_any_flipped_bit_is_survived() {
         sample("minutes.rtf"),
         sample("water-groff.pdf"),
     ];
-    let mut state = 7u64;
+    let mut random = Random::new(7);
     for bytes in &samples {
         for _ in 0..12 {
-            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-            let at = 16 + (state >> 33) as usize % (bytes.len() - 16);
+            let at = 16 + random.below(bytes.len() - 16);
             let mut flipped = bytes.clone();
-            flipped[at] ^= 1 << (state >> 61);
+            flipped[at] ^= 1 << random.below(8);
             for bytes in [&bytes[..at], &flipped] {
                 // Whatever it says, it says it in time and in order, and it is not a crash.
                 if let Err(why) = take("x", bytes) {

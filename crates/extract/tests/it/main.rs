@@ -7,3 +7,8 @@ mod bombs; // files made to do harm
 mod documents; // documents that other programs made
 mod pieces; // takes bytes apart and remembers what came out
 mod worker; // what goes on between the two processes; converters
+
+#[test]
+fn every_file_is_part_of_the_tests() {
+    resemble_testutil::every_file_is_a_module(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it"));
+}

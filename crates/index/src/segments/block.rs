@@ -257,6 +257,7 @@ fn nth_one(mut word: u64, before: usize) -> u32 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use resemble_testutil::random::Random;
 
     fn blocks(postings: &[Posting]) -> Vec<(Posting, Vec<u8>)> {
         let mut builder = Builder::default();
@@ -329,13 +330,8 @@ mod tests {
     fn random_postings_cost_what_theory_says() {
         // 80,000 contents, 6 million fingerprints of 38 bits: log2(2^38 / 6e6) + 2 + 17 bits.
         let mut key = 0;
-        let mut state = 1u64;
-        let mut next = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            state >> 33
-        };
+        let mut random = Random::new(1);
+        let mut next = || random.draw() >> 33;
         let postings: Vec<_> = (0..20_000)
             .map(|_| {
                 key += next() % 91_600;

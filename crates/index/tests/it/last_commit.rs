@@ -2,12 +2,12 @@
 //! system, and with a cache that holds next to nothing of it.
 
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use resemble_core::Params;
 use resemble_index::{ApplyError, Change, Index, OpenError, Options, ReadError, Snapshot};
+
+use resemble_testutil::{TempTree, fill, tmpfs};
 
 use crate::made::{digest, read};
 
@@ -54,15 +54,16 @@ fn holds(snapshot: &Snapshot, batches: u64) {
 
 #[test]
 fn a_full_disk() {
-    let Some(disk) = Tmpfs::mount("16m") else {
+    let place = TempTree::new();
+    let Some(disk) = tmpfs(place.path("disk"), "16m") else {
         return;
     };
-    let path = disk.0.join("index");
+    let path = disk.path("index");
     let index = open(&path).unwrap();
     for n in 0..5 {
         index.apply(batch(n)).unwrap();
     }
-    let filler = disk.0.join("filler");
+    let filler = disk.path("filler");
     fill(&filler);
     let mut batches = 5;
     let error = loop {
@@ -90,7 +91,8 @@ fn a_full_disk() {
 
 #[test]
 fn a_read_only_file_system() {
-    let Some(disk) = Tmpfs::mount("64m") else {
+    let place = TempTree::new();
+    let Some(disk) = tmpfs(place.path("disk"), "64m") else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -99,9 +101,9 @@ fn a_read_only_file_system() {
         writer.apply(batch(n)).unwrap();
     }
     // As a file system that is remounted under a writer has it: never closed.
-    let path = disk.0.join("index");
+    let path = disk.path("index");
     fs::copy(folder.path().join("index"), &path).unwrap();
-    mount(&["-o", "remount,ro"], &disk.0);
+    disk.remount("ro");
     let error = open(&path).unwrap_err();
     assert!(matches!(error, OpenError::Permission { .. }), "{error}");
     let snapshot = last_commit(&path).unwrap();
@@ -110,7 +112,7 @@ fn a_read_only_file_system() {
     let other = last_commit(&path).unwrap();
     drop(snapshot);
     holds(&other.clone(), 5);
-    mount(&["-o", "remount,rw"], &disk.0);
+    disk.remount("rw");
     let error = open(&path).unwrap_err();
     assert!(matches!(error, OpenError::InUse { .. }), "{error}");
     drop(other);
@@ -136,42 +138,4 @@ fn what_is_no_index_has_no_last_commit() {
     fs::remove_file(&path).unwrap();
     drop(open(&path).unwrap());
     holds(&last_commit(&path).unwrap(), 0);
-}
-
-/// Writes until nothing fits any more.
-fn fill(path: &Path) {
-    let mut file = fs::File::create(path).unwrap();
-    for size in [1 << 16, 1] {
-        while file.write_all(&vec![7; size]).is_ok() {}
-    }
-}
-
-/// A file system that goes with the test. Needs root; without, the test says so.
-struct Tmpfs(PathBuf);
-
-impl Tmpfs {
-    fn mount(size: &str) -> Option<Self> {
-        let at = tempfile::tempdir().unwrap().keep();
-        let size = format!("size={size},mode=0700");
-        if mount(&["-t", "tmpfs", "-o", &size, "tmpfs"], &at) {
-            return Some(Self(at));
-        }
-        let required = ["RESEMBLE_REQUIRE_FUSE", "RESEMBLE_REQUIRE_ROOT"];
-        let required = required.iter().any(|name| std::env::var_os(name).is_some());
-        assert!(!required, "cannot mount a tmpfs");
-        println!("SKIPPED: a full disk needs the right to mount a tmpfs");
-        None
-    }
-}
-
-fn mount(arguments: &[&str], at: &Path) -> bool {
-    let done = Command::new("mount").args(arguments).arg(at).status();
-    done.is_ok_and(|status| status.success())
-}
-
-impl Drop for Tmpfs {
-    fn drop(&mut self) {
-        Command::new("umount").arg("-l").arg(&self.0).status().ok();
-        fs::remove_dir(&self.0).ok();
-    }
 }

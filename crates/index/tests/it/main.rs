@@ -10,3 +10,8 @@ mod model;
 mod opening;
 mod postings;
 mod tree;
+
+#[test]
+fn every_file_is_part_of_the_tests() {
+    resemble_testutil::every_file_is_a_module(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it"));
+}

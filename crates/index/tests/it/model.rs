@@ -12,6 +12,7 @@ use resemble_index::{
     Change, ContentRef, Entry, FileState, Index, Look, MergeWork, NewLook, NewPart, NewState,
     Options, PartRole, PartRow, PostingKind, SkippedPart, Snapshot, SpecialKind,
 };
+use resemble_testutil::random::Random;
 
 use self::naive::{File, Looked, Model, ModelState, Node};
 use crate::made;
@@ -27,10 +28,10 @@ fn digest(n: u64) -> Digest {
     if n == 0 {
         return made::digest(0, &[], &[]);
     }
-    let mut random = made::Random(n);
+    let mut random = Random::new(n);
     let mut some = |most: u64| -> Vec<u64> {
-        (0..random.next() % most)
-            .map(|_| random.next() % KEYS)
+        (0..random.draw() % most)
+            .map(|_| random.draw() % KEYS)
             .collect()
     };
     let chunks: Vec<u32> = some(6).into_iter().map(|key| key as u32).collect();

@@ -8,7 +8,8 @@ use resemble_core::Params;
 use resemble_core::params::ChunkParams;
 use resemble_index::{Change, FORMAT_VERSION, Index, OpenError, Options, SetAside};
 
-use crate::made::{Random, digest, open, read, sound};
+use crate::made::{digest, open, read, sound};
+use resemble_testutil::random::Random;
 
 struct Folder {
     _guard: tempfile::TempDir,
@@ -263,7 +264,7 @@ fn cut_files_never_panic() {
 #[test]
 fn flipped_bits_never_panic() {
     let (at, bytes) = sample();
-    let mut random = Random(11);
+    let mut random = Random::new(11);
     for round in 0..120 {
         let mut damaged = bytes.clone();
         // The header, then anywhere, then a burst.
@@ -274,8 +275,8 @@ fn flipped_bits_never_panic() {
         };
         let flips = if round % 3 == 2 { 64 } else { 1 };
         for _ in 0..flips {
-            let byte = from + (random.next() as usize) % span;
-            damaged[byte] ^= 1 << (random.next() % 8);
+            let byte = from + (random.draw() as usize) % span;
+            damaged[byte] ^= 1 << (random.draw() % 8);
         }
         survive(&at, &damaged);
     }
@@ -284,14 +285,14 @@ fn flipped_bits_never_panic() {
 #[test]
 fn overwritten_pages_never_panic() {
     let (at, bytes) = sample();
-    let mut random = Random(12);
+    let mut random = Random::new(12);
     for round in 0..60 {
         let mut damaged = bytes.clone();
-        let page = (random.next() as usize) % (bytes.len() / 4096);
-        let other = (random.next() as usize) % (bytes.len() / 4096);
+        let page = (random.draw() as usize) % (bytes.len() / 4096);
+        let other = (random.draw() as usize) % (bytes.len() / 4096);
         match round % 3 {
             0 => damaged[page * 4096..(page + 1) * 4096].fill(0),
-            1 => damaged[page * 4096..(page + 1) * 4096].fill(random.next() as u8),
+            1 => damaged[page * 4096..(page + 1) * 4096].fill(random.draw() as u8),
             _ => damaged.copy_within(other * 4096..(other + 1) * 4096, page * 4096),
         }
         survive(&at, &damaged);

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use resemble_core::{ChunkRun, ContentId, Params};
 use resemble_index::{Change, Index, MergeWork, Options, PostingKind, Snapshot};
 
-use crate::made::{Random, chunk_key, digest, memory, open, posting_rows, read, sound};
+use crate::made::{chunk_key, digest, memory, open, posting_rows, read, sound};
+use resemble_testutil::random::Random;
 
 fn lists(snapshot: &Snapshot, kind: PostingKind, keys: &[u64]) -> BTreeMap<u64, Vec<ContentId>> {
     let mut found = BTreeMap::new();
@@ -95,12 +96,12 @@ fn a_list_may_span_blocks_and_segments() {
 #[test]
 fn keys_may_be_asked_in_any_order_and_often() {
     let index = memory();
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     let mut model: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
     for batch in 0..12u64 {
         let files = (0..300).map(|n| {
             let name = batch * 300 + n;
-            let prints: BTreeSet<u64> = (0..40).map(|_| random.next() % 30_000).collect();
+            let prints: BTreeSet<u64> = (0..40).map(|_| random.draw() % 30_000).collect();
             for print in &prints {
                 model.entry(*print).or_default().insert(name);
             }
@@ -111,7 +112,7 @@ fn keys_may_be_asked_in_any_order_and_often() {
     }
     let snapshot = sound(&index);
     assert!(posting_rows(&index).1 <= 8);
-    let mut keys: Vec<u64> = (0..5000).map(|_| random.next() % 31_000).collect();
+    let mut keys: Vec<u64> = (0..5000).map(|_| random.draw() % 31_000).collect();
     for _ in 0..3 {
         let mut found = vec![0; keys.len()];
         snapshot

@@ -6,6 +6,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::PathBuf;
 
+use resemble_testutil::random::noise;
+
 use super::*;
 
 fn here() -> (tempfile::TempDir, Anchor) {
@@ -16,17 +18,6 @@ fn here() -> (tempfile::TempDir, Anchor) {
 
 fn reader() -> Reader {
     Reader::new(&Params::default(), StopFlag::default())
-}
-
-fn noise(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut byte = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 24) as u8
-    };
-    (0..len).map(|_| byte()).collect()
 }
 
 fn digest_of(read: &FileRead) -> &Digest {

@@ -2,6 +2,8 @@
 
 use md5::{Digest, Md5};
 
+use resemble_testutil::random::Random;
+
 use super::{Md5Platform, md5_many};
 use crate::ids::ChunkHash;
 
@@ -27,17 +29,6 @@ fn check(messages: &[&[u8]], what: &str) {
             );
         }
         assert_eq!(out.len(), messages.len(), "{platform:?}, {what}");
-    }
-}
-
-/// Numbers for lengths and places: a linear congruential generator's better bits.
-fn numbers(seed: u64) -> impl FnMut(usize) -> usize {
-    let mut state = seed;
-    move |below| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (state >> 33) as usize % below
     }
 }
 
@@ -102,7 +93,8 @@ fn lengths_around_the_edges_of_padding_and_blocks() {
 #[test]
 fn every_number_of_messages_up_to_two_rounds_of_lanes() {
     let bytes = paint(8192);
-    let mut number = numbers(1);
+    let mut random = Random::new(1);
+    let mut number = |below| random.below(below);
     for count in 0..=100 {
         let messages: Vec<&[u8]> = (0..count)
             .map(|_| &bytes[number(100)..][..number(3000)])
@@ -114,7 +106,8 @@ fn every_number_of_messages_up_to_two_rounds_of_lanes() {
 #[test]
 fn chunks_of_a_buffer_at_any_alignment() {
     let bytes = paint(1 << 20);
-    let mut number = numbers(2);
+    let mut random = Random::new(2);
+    let mut number = |below| random.below(below);
     for round in 0..8 {
         let mut messages: Vec<&[u8]> = Vec::new();
         let mut rest = &bytes[round..];

@@ -1,5 +1,7 @@
 //! The scan against the definition, on every platform.
 
+use resemble_testutil::random::{Random, noise};
+
 use super::{
     BLOCK, Criteria, Divisor, Hit, RollingPlatform, SEGMENT, Scanner, WINDOW, hash_window, table,
 };
@@ -10,13 +12,8 @@ const LEVEL: u8 = 5;
 
 /// Bytes as they come in files: noise, text-like stretches of few values, runs, repetitions.
 fn bytes(len: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed;
-    let mut next = move || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (state >> 33) as usize
-    };
+    let mut random = Random::new(seed);
+    let mut next = || (random.draw() >> 33) as usize;
     let mut bytes = Vec::with_capacity(len + 4096);
     while bytes.len() < len {
         let stretch = 1 + next() % 3000;
@@ -341,15 +338,7 @@ fn a_level_raised_holds_until_the_next_file() {
 #[test]
 fn hits_come_as_often_as_chance_says() {
     // Noise: one window in 270 and one in 32, within four standard deviations.
-    let mut state = 1u64;
-    let noise: Vec<u8> = (0..1 << 20)
-        .map(|_| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 32) as u8
-        })
-        .collect();
+    let noise = noise(1, 1 << 20);
     let mut scanner = Scanner::new(&Params::default());
     let hits = scanned(&mut scanner, noise.chunks(10_000));
     let near = |count: usize, share: f64| {

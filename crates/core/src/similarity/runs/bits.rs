@@ -118,7 +118,10 @@ mod tests {
                 bits.set_range(range.clone());
             }
             assert_eq!(bits.ranges().collect::<Vec<_>>(), ranges);
-            assert_eq!(bits.len(), ranges.iter().map(ExactSizeIterator::len).sum());
+            assert_eq!(
+                bits.len(),
+                ranges.iter().map(ExactSizeIterator::len).sum::<usize>()
+            );
             for at in 0..count {
                 let next = ranges.iter().flat_map(Clone::clone).find(|&one| one >= at);
                 assert_eq!(bits.next(at), next);

@@ -213,6 +213,8 @@ fn common(a: &[u64], b: &[u64]) -> usize {
 #[cfg(test)]
 #[allow(clippy::float_cmp)]
 mod tests {
+    use resemble_testutil::random::Random;
+
     use super::*;
 
     #[test]
@@ -243,12 +245,9 @@ mod tests {
 
     #[test]
     fn parts_add_up() {
-        let text = |seed: u32| -> Vec<u8> {
-            let mut state = seed;
-            let mut word = || {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                format!("word_{} ", (state >> 16) % 12)
-            };
+        let text = |seed| -> Vec<u8> {
+            let mut random = Random::new(seed);
+            let mut word = || format!("word_{} ", random.below(12));
             (0..60_000).map(|_| word()).collect::<String>().into_bytes()
         };
         let (a, b) = (text(1), text(2));

@@ -5,6 +5,8 @@ use std::collections::{HashMap, HashSet};
 use proptest::prelude::*;
 
 use super::mark::{MarkLimits, marked_within};
+use resemble_testutil::random::{Random, noise};
+
 use super::*;
 
 /// `cover` as defined: a byte counts if any window of 64 over it occurs in b.
@@ -51,13 +53,8 @@ fn related() -> impl Strategy<Value = (Vec<u8>, Vec<u8>)> {
     let piece = (0..5usize, 0..400usize, 1..300usize);
     let pieces = || proptest::collection::vec(piece.clone(), 0..8);
     (pieces(), pieces(), any::<u64>(), 1..80usize).prop_map(|(a, b, seed, period)| {
-        let mut state = seed | 1;
-        let mut random = move || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            (state >> 33) as u8
-        };
+        let mut random = Random::new(seed);
+        let mut random = || random.draw() as u8;
         let one: Vec<u8> = (0..700).map(|_| random()).collect();
         let few: Vec<u8> = (0..700).map(|_| b' ' + random() % 2).collect();
         let mut build = |pieces: Vec<(usize, usize, usize)>| {
@@ -272,18 +269,6 @@ fn naive_sparse(a: &[u8], b: &[u8]) -> Vec<CommonRun> {
     let of_a: HashSet<&[u8]> = of_a.collect();
     all.places.retain(|string, _| of_a.contains(string));
     greedy(a, b, all)
-}
-
-fn noise(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed;
-    (0..len)
-        .map(|_| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) as u8
-        })
-        .collect()
 }
 
 #[test]

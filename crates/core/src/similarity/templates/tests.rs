@@ -2,21 +2,11 @@
 
 use proptest::prelude::*;
 
+use resemble_testutil::random::letters as noise;
+
 use super::*;
 use crate::similarity::{Measures, NoBoilerplate, estimate, runs};
 use crate::{ContentKind, Digest};
-
-fn noise(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    (0..len)
-        .map(|_| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            b'a' + ((state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 40) % 26) as u8
-        })
-        .collect()
-}
 
 fn digest(bytes: &[u8]) -> Digest {
     Digest::of(bytes, &Params::default())
@@ -24,7 +14,7 @@ fn digest(bytes: &[u8]) -> Digest {
 
 /// Files with a frame of `frame` bytes in front of `payload` bytes of their own.
 fn framed(count: u64, frame: usize, payload: usize) -> Vec<Vec<u8>> {
-    let frame = noise(1, frame);
+    let frame = noise(2, frame);
     (0..count)
         .map(|file| [frame.clone(), noise(100 + file, payload)].concat())
         .collect()

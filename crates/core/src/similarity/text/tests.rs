@@ -5,6 +5,8 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 
+use resemble_testutil::prose::words;
+
 use super::*;
 
 fn counted(texts: &mut [Text]) {
@@ -21,12 +23,6 @@ fn proof(a: &str, b: &str) -> Proof {
     let mut table = Table::new(1000);
     table.lay(&texts[0]);
     table.compare(&texts[0], &texts[1], Unit::Words)
-}
-
-/// Words that are like no others.
-fn words(from: usize, count: usize) -> String {
-    let words = (from..from + count).map(|at| format!("w{:05}x ", at * 7919 % 99_991));
-    words.collect::<Vec<_>>().concat()
 }
 
 #[test]

@@ -1,0 +1,179 @@
+//! Inode numbers, and what must never happen.
+
+use super::*;
+
+/// Inode numbers are the same after a restart, and differ between the views, between a file and its
+/// folder, and after a change of type on one path.
+#[test]
+fn inode_numbers_are_stable() {
+    let fixture = Fixture::new();
+    let paths = [
+        "/",
+        "/sub",
+        "/report.txt",
+        "/report.txt/report.txt",
+        "/report.txt/.similar",
+        "/report.txt/.similar/097%_old.txt",
+        "/report.txt/.similar/.why/097%_old.txt",
+    ];
+    let numbers = || {
+        let space = fixture.space(View::Folders, Show::Default);
+        paths.map(|path| Walk::to(&space, path).unwrap().ino())
+    };
+    let first = numbers();
+    assert_eq!(first, numbers());
+    let mut distinct = first.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    assert_eq!(distinct.len(), paths.len());
+
+    let files = fixture.space(View::Files, Show::Default);
+    let as_file = Walk::to(&files, "/report.txt").unwrap();
+    assert!(!first.contains(&as_file.ino()));
+    fs::remove_file(fixture.path("docs/report.txt")).unwrap();
+    fs::create_dir(fixture.path("docs/report.txt")).unwrap();
+    assert_eq!(files.getattr(as_file.ino()).unwrap_err(), Refusal::Stale);
+    let as_dir = Walk::to(&files, "/report.txt").unwrap();
+    assert_ne!(as_dir.ino(), as_file.ino());
+}
+
+/// A file that is open goes on being readable and its attributes go on being shown when its name is
+/// gone.
+#[test]
+fn an_open_file_outlives_its_name() {
+    let fixture = Fixture::new();
+    let space = fixture.space(View::Files, Show::Default);
+    let file = Walk::to(&space, "/report.txt").unwrap();
+    let handle = space.open(file.ino()).unwrap().handle;
+    fs::remove_file(fixture.path("docs/report.txt")).unwrap();
+    assert_eq!(space.read(handle, 4, 100).unwrap(), b"report");
+    assert_eq!(space.getattr(file.ino()).unwrap().attr.size, 10);
+    assert_eq!(refusal(&space, "/report.txt"), Refusal::NotFound);
+    space.release(handle);
+    assert_eq!(space.getattr(file.ino()).unwrap_err(), Refusal::NotFound);
+}
+
+/// What is left out is left out by its path, before any system call on it: it is neither listed nor
+/// found, nor is anything below it.
+#[test]
+fn excluded_paths_are_not_there() {
+    let fixture = Fixture::new();
+    fs::create_dir_all(fixture.path("docs/M/inside")).unwrap();
+    for view in [View::Folders, View::Files] {
+        let space = fixture.space(view, Show::Default);
+        assert!(!ls(&space, "/").contains(&"M".into()));
+        assert_eq!(refusal(&space, "/M"), Refusal::NotFound);
+        assert_eq!(refusal(&space, "/M/inside"), Refusal::NotFound);
+    }
+}
+
+/// No symbolic link in the tree leads a request out of it, not even one that replaces a directory
+/// while it is open.
+#[test]
+fn symbolic_links_lead_nowhere() {
+    let fixture = Fixture::new();
+    fs::create_dir(fixture.path("outside")).unwrap();
+    fs::write(fixture.path("outside/old.txt"), "outside").unwrap();
+    let space = fixture.space(View::Files, Show::Default);
+    let sub = Walk::to(&space, "/sub").unwrap();
+    let file = Walk::to(&space, "/sub/old.txt").unwrap();
+    fs::rename(fixture.path("docs/sub"), fixture.path("docs/moved")).unwrap();
+    symlink(fixture.path("outside"), fixture.path("docs/sub")).unwrap();
+    assert_eq!(
+        space.lookup(sub.ino(), OsStr::new("old.txt")).unwrap_err(),
+        Refusal::NotFound
+    );
+    assert!(space.open_dir(sub.ino()).is_err());
+    assert_eq!(space.open(file.ino()).unwrap_err(), Refusal::NotFound);
+    assert_eq!(
+        space.lookup(sub.ino(), OsStr::new("..")).unwrap_err(),
+        Refusal::NotFound
+    );
+    // The link itself is shown as what it is.
+    assert_eq!(readlink(&space, "/sub"), fixture.path("outside"));
+}
+
+/// Reading through the overlay leaves no trace on the watched files, not even a time of access.
+#[test]
+fn reading_leaves_no_trace() {
+    let fixture = Fixture::new();
+    let real = fixture.path("docs/report.txt");
+    let old = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    let file = fs::File::options().write(true).open(&real).unwrap();
+    file.set_times(fs::FileTimes::new().set_accessed(old).set_modified(old))
+        .unwrap();
+    let before = fs::metadata(&real).unwrap();
+    let space = fixture.space(View::Folders, Show::Default);
+    cat(&space, "/report.txt/report.txt").unwrap();
+    ls(&space, "/report.txt/.similar");
+    let after = fs::metadata(&real).unwrap();
+    assert_eq!(
+        (after.atime(), after.ctime_nsec()),
+        (before.atime(), before.ctime_nsec())
+    );
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    let fixture = Fixture::new();
+    let space = fixture.space(View::Folders, Show::Default);
+    assert_eq!(space.getattr(4711).unwrap_err(), Refusal::Stale);
+    assert_eq!(space.read(4711, 0, 1).unwrap_err(), Refusal::BadHandle);
+    assert_eq!(space.open(ROOT).unwrap_err(), Refusal::IsADirectory);
+    assert_eq!(space.readlink(ROOT).unwrap_err(), Refusal::Invalid);
+    let file = Walk::to(&space, "/report.txt/report.txt").unwrap();
+    assert_eq!(
+        space.open_dir(file.ino()).unwrap_err(),
+        Refusal::NotADirectory
+    );
+    assert_eq!(
+        Refusal::Real(rustix::io::Errno::NOSYS).errno(),
+        libc::EIO,
+        "ENOSYS would stick"
+    );
+}
+
+#[test]
+fn holes_are_found() {
+    let fixture = Fixture::new();
+    let file = fs::File::create(fixture.path("docs/holes")).unwrap();
+    file.set_len(1 << 30).unwrap();
+    let space = fixture.space(View::Files, Show::Default);
+    let handle = space
+        .open(Walk::to(&space, "/holes").unwrap().ino())
+        .unwrap()
+        .handle;
+    assert_eq!(space.seek(handle, 0, true), Ok(0));
+    assert_eq!(
+        space.seek(handle, 0, false).unwrap_err().errno(),
+        libc::ENXIO
+    );
+    space.release(handle);
+}
+
+#[test]
+fn efforts_keep_slow_answers_off_the_servers() {
+    let fixture = Fixture::new();
+    let space = fixture.space(View::Folders, Show::Default);
+    let at = |path: &str| Walk::to(&space, path).unwrap();
+    let (file, similar) = (at("/report.txt/report.txt"), at("/report.txt/.similar"));
+    let why = at("/report.txt/.similar/.why/097%_old.txt");
+    let name = OsStr::new("097%_old.txt");
+    assert_eq!(space.lookup_effort(similar.ino(), name), Effort::Answer);
+    assert_eq!(space.list_effort(similar.ino()), Effort::Answer);
+    assert_eq!(space.open_effort(why.ino()), Effort::Text);
+    let count = OsStr::new("user.resemble.count");
+    assert_eq!(space.attribute_effort(file.ino(), count), Effort::Answer);
+    let handle = space.open_dir(similar.ino()).unwrap().handle;
+    assert_eq!(space.read_dir_effort(handle, 0), Effort::Answer);
+    for small in [
+        space.lookup_effort(ROOT, OsStr::new("report.txt")),
+        space.lookup_effort(similar.ino(), OsStr::new(".report.json")),
+        space.list_effort(ROOT),
+        space.open_effort(file.ino()),
+        space.attribute_effort(file.ino(), OsStr::new("security.selinux")),
+        space.read_dir_effort(handle, 3),
+    ] {
+        assert_eq!(small, Effort::Small);
+    }
+}
