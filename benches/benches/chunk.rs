@@ -10,6 +10,7 @@ use md5::{Digest as _, Md5};
 use resemble_core::chunk::cut;
 use resemble_core::params::ChunkParams;
 use resemble_core::{Digester, Params};
+use resemble_testutil::random::Random;
 
 /// Bytes of the large file.
 const LARGE: usize = 64 << 20;
@@ -66,12 +67,10 @@ fn report(name: &str, data: &[u8], mut work: impl FnMut(&[u8])) {
 
 /// Lines of seeded words.
 fn lines(len: usize) -> Vec<u8> {
-    let mut state = 1u64;
+    let mut random = Random::new(1);
     let mut text = Vec::with_capacity(len + 16);
     while text.len() < len {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        let state = random.draw();
         let word = (state >> 33) % 5000;
         text.extend_from_slice(format!("w{word:x}").as_bytes());
         text.push(if state >> 60 == 0 { b'\n' } else { b' ' });

@@ -10,15 +10,15 @@ use std::time::Instant;
 use resemble_core::hash::{content, md5, rolling};
 use resemble_core::ids::ChunkHash;
 use resemble_core::params::ChunkParams;
+use resemble_testutil::random::{Random, noise};
 
 const BYTES: usize = 1 << 20;
 const PASSES: usize = 15;
 
 fn main() {
-    let mut noise = Noise(1);
-    let bytes: Vec<u8> = (0..BYTES).map(|_| noise.next() as u8).collect();
+    let bytes = noise(1, BYTES);
     scan(&bytes);
-    chunk_names(&bytes, &mut noise);
+    chunk_names(&bytes, &mut Random::new(1));
     content_digest(&bytes);
 }
 
@@ -47,7 +47,7 @@ fn scan(bytes: &[u8]) {
     }
 }
 
-fn chunk_names(bytes: &[u8], noise: &mut Noise) {
+fn chunk_names(bytes: &[u8], random: &mut Random) {
     // Lengths as TTTD's: Tmin and an exponential tail, cut off at Tmax.
     let ChunkParams {
         min,
@@ -56,7 +56,7 @@ fn chunk_names(bytes: &[u8], noise: &mut Noise) {
         ..
     } = ChunkParams::PAPER;
     let mut tttd = || {
-        let share = (noise.next() >> 11) as f64 / (1u64 << 53) as f64;
+        let share = (random.draw() >> 11) as f64 / (1u64 << 53) as f64;
         let tail = -f64::from(main_divisor) * (1.0 - share).ln();
         (f64::from(min) + tail).min(f64::from(max)) as usize
     };
@@ -121,16 +121,4 @@ fn measure(bytes: usize, mut work: impl FnMut()) -> f64 {
 
 fn report(what: &str, speed: f64) {
     println!("    {what:<42} {speed:>8.0} MB/s");
-}
-
-/// xorshift64 (Marsaglia 2003).
-struct Noise(u64);
-
-impl Noise {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
 }

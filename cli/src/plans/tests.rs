@@ -15,33 +15,33 @@ use resemble_proto::documents::{CoveredFilter, CoveredParameters, GroupsParamete
 use resemble_proto::message::{CoverPair, Coverage, Degree, Groups, Header, IdenticalSet};
 use resemble_proto::path::PathText;
 use resemble_proto::report::CommonParameters;
+use resemble_testutil::TempTree;
 
 const TEXT: &[u8] = b"the same text in every copy\n";
 
 /// A folder with files of the same bytes.
 struct Scene {
-    temp: tempfile::TempDir,
+    temp: TempTree,
     paths: Vec<PathBuf>,
 }
 
 impl Scene {
     fn new() -> Self {
         Self {
-            temp: tempfile::tempdir().unwrap(),
+            temp: TempTree::new(),
             paths: Vec::new(),
         }
     }
 
     fn path(&self, name: impl AsRef<Path>) -> PathBuf {
-        self.temp.path().canonicalize().unwrap().join(name)
+        self.temp.path(name)
     }
 
     /// A copy, older than all that were made before, so that the first one made stays only if it
     /// is made the oldest.
     fn copy(&mut self, name: impl AsRef<Path>) -> PathBuf {
         let path = self.path(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, TEXT).unwrap();
+        self.temp.write(&path, TEXT);
         let age = Duration::new(1_000_000 - self.paths.len() as u64, 123_456_789);
         set_time(
             &path,
@@ -54,7 +54,7 @@ impl Scene {
     fn document(&self) -> GroupsDocument {
         let common = CommonParameters::plain(&Params::default());
         let parameters = GroupsParameters {
-            roots: vec![PathText::from(self.temp.path())],
+            roots: vec![PathText::from(self.temp.root())],
             of: None,
             family: false,
             degree: Degree::Usual,

@@ -1,20 +1,19 @@
 //! The command line and the file, together and apart.
 
+use resemble_testutil::TempTree;
+
 use super::*;
 
 struct Place {
-    dir: tempfile::TempDir,
+    dir: TempTree,
     env: Env,
 }
 
 impl Place {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        for name in ["docs", "docs/inner", "mail", "home/tree"] {
-            fs::create_dir_all(dir.path().join(name)).unwrap();
-        }
+        let dir = TempTree::with_folders(&["docs", "docs/inner", "mail", "home/tree"]);
         let env = Env {
-            home: Some(dir.path().join("home")),
+            home: Some(dir.path("home")),
             run_user: "/nonexistent".into(),
             ..Env::default()
         };
@@ -22,7 +21,7 @@ impl Place {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        fs::canonicalize(self.dir.path()).unwrap().join(name)
+        self.dir.path(name)
     }
 
     fn load(&self, args: &[&str]) -> Result<Config, ConfigError> {
@@ -55,14 +54,8 @@ fn the_command_line_alone() {
     );
     assert_eq!(config.mount, Some(place.path("m")));
     assert_eq!((config.link, config.must_mount), (None, true));
-    assert_eq!(
-        config.state,
-        place.dir.path().join("home/.local/state/resemble")
-    );
-    assert_eq!(
-        config.cache,
-        Some(place.dir.path().join("home/.cache/resemble"))
-    );
+    assert_eq!(config.state, place.dir.path("home/.local/state/resemble"));
+    assert_eq!(config.cache, Some(place.dir.path("home/.cache/resemble")));
     assert_eq!(config.socket, config.state.join("socket"));
     assert_eq!(config.view, View::Folders);
     assert_eq!(config.reconcile, Some(RECONCILE));
@@ -90,7 +83,7 @@ fn the_file_has_the_same_keys_and_the_command_line_decides() {
     assert_eq!((config.view, config.show), (View::Folders, Show::Never));
     assert_eq!(config.reconcile, None);
     assert_eq!(config.mount, Some(place.path("m")));
-    assert_eq!(config.state, place.dir.path().join("home/st"));
+    assert_eq!(config.state, place.dir.path("home/st"));
     assert_ne!(config.params, Params::default());
 }
 
@@ -119,7 +112,7 @@ fn the_view_is_mounted_in_the_runtime_folder_unless_somebody_says_otherwise() {
     let link = "link = \"~/Similar\"\n[[root]]\npath = \"docs\"\n";
     let config = place.load_file(link, &[]).unwrap();
     assert_eq!((&config.mount, config.must_mount), (&view, true));
-    assert_eq!(config.link, Some(place.dir.path().join("home/Similar")));
+    assert_eq!(config.link, Some(place.dir.path("home/Similar")));
     let config = place.load_file(link, &["--no-mount"]).unwrap();
     assert_eq!((config.mount, config.link), (None, None));
     let none = "no-mount = true\n[[root]]\npath = \"docs\"\n";

@@ -9,6 +9,7 @@ use resemble_core::Params;
 use resemble_index::{OpenError, Snapshot};
 use resemble_query::dump::dump;
 use resemble_scan::ingest::Unobserved;
+use resemble_testutil::TempTree;
 
 use resemble_proto::message::{RootState, WatchOrigin};
 
@@ -203,9 +204,9 @@ fn dump_of(snapshot: &Snapshot, roots: &[RootOptions]) -> String {
 }
 
 /// A tree with a file, a directory and a file in it.
-fn tree() -> (tempfile::TempDir, PathBuf) {
-    let dir = tempfile::tempdir().unwrap();
-    let root = fs::canonicalize(dir.path()).unwrap().join("root");
+fn tree() -> (TempTree, PathBuf) {
+    let dir = TempTree::new();
+    let root = dir.path("root");
     fs::create_dir_all(root.join("d")).unwrap();
     text(&root.join("a"), "the first file");
     text(&root.join("d/b"), "the second file");
@@ -456,7 +457,7 @@ fn a_replaced_root_is_scanned() {
 #[test]
 fn roots_come_and_go() {
     let (dir, root) = tree();
-    let other = fs::canonicalize(dir.path()).unwrap().join("other");
+    let other = dir.path("other");
     fs::create_dir(&other).unwrap();
     text(&other.join("o"), "in the other root");
     let running = start(&root);
@@ -506,10 +507,10 @@ fn excluded_paths_are_left_out_with_all_below() {
 #[test]
 fn a_restart_reads_what_changed_and_forgets_former_roots() {
     let (dir, root) = tree();
-    let other = fs::canonicalize(dir.path()).unwrap().join("other");
+    let other = dir.path("other");
     fs::create_dir(&other).unwrap();
     text(&other.join("o"), "in the other root");
-    let file = dir.path().join("index.redb");
+    let file = dir.path("index.redb");
     let open = || {
         let (index, aside) = Index::open(
             &file,

@@ -14,6 +14,7 @@ use resemble_index::Index;
 use resemble_proto::client::{Client, ClientError, Timeouts};
 use resemble_proto::message::{FailureKind, RootState, WatchOrigin};
 use resemble_scan::ingest::RootOptions;
+use resemble_testutil::hung;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::watch;
 
@@ -285,62 +286,14 @@ fn what_is_not_watched_is_said_to_be_so() {
     assert!(matches!(failed, ClientError::Failed(failure) if failure.kind == FailureKind::Refused));
 }
 
-/// A mounted file system that answers nothing until it is dropped.
-struct Hung {
-    point: PathBuf,
-    device: Option<std::fs::File>,
-}
-
-impl Hung {
-    /// `None` where nothing can be mounted, which is said, and fails under
-    /// `RESEMBLE_REQUIRE_FUSE=1`.
-    fn at(point: PathBuf) -> Option<Self> {
-        use rustix::mount::{MountFlags, mount};
-        use std::os::fd::AsRawFd;
-
-        std::fs::create_dir(&point).unwrap();
-        let mut options = std::fs::OpenOptions::new();
-        let device = options.read(true).write(true).open("/dev/fuse");
-        let mounted = device.and_then(|device| {
-            let data = format!(
-                "fd={},rootmode=40000,user_id=0,group_id=0",
-                device.as_raw_fd()
-            );
-            let data = std::ffi::CString::new(data)?;
-            mount("hung", &point, "fuse", MountFlags::empty(), data.as_c_str())?;
-            Ok(device)
-        });
-        match mounted {
-            Ok(device) => Some(Self {
-                point,
-                device: Some(device),
-            }),
-            Err(error) => {
-                let required = std::env::var_os("RESEMBLE_REQUIRE_FUSE");
-                assert!(required.is_none_or(|value| value != "1"), "{error}");
-                eprintln!("\n*** SKIPPED, NOT TESTED: no mount: {error} ***\n");
-                None
-            }
-        }
-    }
-}
-
-impl Drop for Hung {
-    fn drop(&mut self) {
-        // Whoever waits for an answer is told that there is none.
-        drop(self.device.take());
-        rustix::mount::unmount(&self.point, rustix::mount::UnmountFlags::DETACH).unwrap();
-    }
-}
-
 /// Paths were looked up on the threads that serve all connections.
 #[test]
 fn a_path_that_does_not_answer_holds_up_nobody_else() {
     let running = start(|_| {});
-    let Some(hung) = Hung::at(running.dir.path().join("hung")) else {
+    let Some(hung) = hung(running.dir.path().join("hung")) else {
         return;
     };
-    let path = hung.point.join("x").display().to_string();
+    let path = hung.mounted.path("x").display().to_string();
     let asked: Vec<UnixStream> = ["watch-add", "watch-remove", "watch-remove"]
         .map(|request| {
             let mut stream = running.connect();

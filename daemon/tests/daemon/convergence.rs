@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use resemble_proto::message::AlertKind;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
+use resemble_testutil::random::Random;
+
 use crate::support::{Place, text};
 
 #[test]
@@ -228,13 +230,8 @@ fn a_storm_leaves_the_index_as_a_fresh_scan_does() {
 
 /// Seeded: the same steps each time, in an order that the threads decide.
 fn storm(root: &Path, seed: u32, steps: u32) {
-    let mut state = u64::from(seed) + 1;
-    let mut random = move |below: u64| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % below
-    };
+    let mut random = Random::new(seed.into());
+    let mut random = |below| random.below(below);
     for step in 0..steps {
         let a = root.join(format!("{}/{}", random(4), random(6)));
         let b = root.join(format!("{}/{}", random(4), random(6)));

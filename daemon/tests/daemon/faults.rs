@@ -1,14 +1,14 @@
 //! Kills, overflows, full disks, roots that go away.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use resemble_proto::message::{RootState, StatusAnswer};
+use resemble_testutil::{fill, skipped, tmpfs};
 use rustix::process::Signal;
 
-use crate::support::{Daemon, PATIENCE, Place, text};
+use crate::support::{Daemon, PATIENCE, Place};
 
 /// A file that was read sooner after its last change is read once more when this is over, so on a
 /// very slow machine a count of readings says nothing.
@@ -157,11 +157,7 @@ fn can_limit_instances(script: &str) -> bool {
     if tried.is_ok_and(|status| status.success()) {
         return true;
     }
-    assert!(
-        std::env::var_os("RESEMBLE_REQUIRE_ROOT").is_none(),
-        "cannot limit the inotify instances of a user namespace"
-    );
-    eprintln!("SKIPPED: the limit of inotify instances needs user namespaces (unshare -Ur)");
+    skipped("the limit of inotify instances needs user namespaces (unshare -Ur)");
     false
 }
 
@@ -208,7 +204,7 @@ fn a_damaged_index_is_set_aside_and_built_anew() {
 #[test]
 fn a_full_disk_degrades_and_mends_itself() {
     let place = Place::new();
-    let Some(_mount) = Tmpfs::mount(&place.path("state"), "4m") else {
+    let Some(disk) = tmpfs(place.path("state"), "4m") else {
         return;
     };
     for n in 0..10 {
@@ -218,7 +214,7 @@ fn a_full_disk_degrades_and_mends_itself() {
     daemon.assert_converged();
     let before = daemon.dump();
     // Fill it up, then let the index want more than is there.
-    let filler = place.path("state/filler");
+    let filler = disk.path("filler");
     fill(&filler);
     for n in 0..2000 {
         place.write(&format!("more/{n}"), 5000 + n);
@@ -236,48 +232,8 @@ fn a_full_disk_degrades_and_mends_itself() {
     );
     assert!(!daemon.status().fresh);
     fs::remove_file(filler).unwrap();
-    let larger = Command::new("mount")
-        .args(["-o", "remount,size=64m"])
-        .arg(place.path("state"))
-        .status();
-    assert!(larger.unwrap().success());
+    disk.remount("size=64m");
     daemon.assert_converged();
     let status = daemon.status();
     assert!(status.degraded.is_empty(), "{status:?}");
-}
-
-/// Writes until nothing fits any more.
-fn fill(path: &Path) {
-    use std::io::Write;
-    let mut file = fs::File::create(path).unwrap();
-    while file.write_all(text(1).as_bytes()).is_ok() {}
-}
-
-/// A tmpfs that goes with the test. Needs root; without, the test says so.
-struct Tmpfs(PathBuf);
-
-impl Tmpfs {
-    fn mount(at: &Path, size: &str) -> Option<Self> {
-        fs::create_dir(at).unwrap();
-        let option = format!("size={size},mode=0700");
-        let done = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &option, "tmpfs"])
-            .arg(at)
-            .status();
-        if done.is_ok_and(|status| status.success()) {
-            return Some(Self(at.to_path_buf()));
-        }
-        assert!(
-            std::env::var_os("RESEMBLE_REQUIRE_ROOT").is_none(),
-            "cannot mount a tmpfs"
-        );
-        eprintln!("SKIPPED: a full disk needs the right to mount a tmpfs");
-        None
-    }
-}
-
-impl Drop for Tmpfs {
-    fn drop(&mut self) {
-        Command::new("umount").arg("-l").arg(&self.0).status().ok();
-    }
 }

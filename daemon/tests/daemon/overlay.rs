@@ -2,44 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Instant;
 
 use resemble_proto::client::ClientError;
 use resemble_proto::message::{FailureKind, MountView};
+use resemble_testutil::{Mounted, fuse_works};
 use rustix::process::Signal;
 
 use crate::support::{PATIENCE, Place, text, wire};
-
-/// Whether overlays can be mounted here; says so loudly if not.
-fn can_mount() -> bool {
-    let can = fs::File::options()
-        .read(true)
-        .write(true)
-        .open("/dev/fuse")
-        .is_ok();
-    if !can {
-        assert!(
-            std::env::var_os("RESEMBLE_REQUIRE_FUSE").is_none(),
-            "/dev/fuse cannot be opened"
-        );
-        eprintln!("SKIPPED: /dev/fuse cannot be opened");
-    }
-    can
-}
-
-/// Takes away what a failed test leaves mounted.
-struct Unmount(PathBuf);
-
-impl Drop for Unmount {
-    fn drop(&mut self) {
-        Command::new("umount")
-            .args(["-q", "-l"])
-            .arg(&self.0)
-            .output()
-            .ok();
-    }
-}
 
 fn is_mounted(point: &Path) -> bool {
     let table = fs::read_to_string("/proc/self/mountinfo").unwrap();
@@ -69,12 +39,12 @@ fn place() -> Place {
 
 #[test]
 fn the_overlay_lives_and_dies_with_the_daemon() {
-    if !can_mount() {
+    if !fuse_works() {
         return;
     }
     let place = place();
     let point = place.path("Similar");
-    let _unmount = Unmount(point.clone());
+    let _unmount = Mounted(point.clone());
     let daemon = place.start_with(&["--mount", "Similar", "tree"]);
     daemon.sync();
     let similar = point.join("report.txt/.similar");
@@ -112,7 +82,7 @@ fn the_overlay_lives_and_dies_with_the_daemon() {
 /// there are.
 #[test]
 fn a_report_shows_no_more_than_a_listing() {
-    if !can_mount() {
+    if !fuse_works() {
         return;
     }
     let place = place();
@@ -121,7 +91,7 @@ fn a_report_shows_no_more_than_a_listing() {
         place.write_text(&name, &format!("{}the end of version {n}\n", text(1)));
     }
     let point = place.path("Similar");
-    let _unmount = Unmount(point.clone());
+    let _unmount = Mounted(point.clone());
     let daemon = place.start_with(&["--mount", "Similar", "tree"]);
     daemon.sync();
     let similar = point.join("report.txt/.similar");
@@ -146,12 +116,12 @@ fn a_report_shows_no_more_than_a_listing() {
 
 #[test]
 fn a_mount_point_in_a_watched_root_is_left_out() {
-    if !can_mount() {
+    if !fuse_works() {
         return;
     }
     let place = place();
     let point = place.in_tree("Similar");
-    let _unmount = Unmount(point.clone());
+    let _unmount = Mounted(point.clone());
     let daemon = place.start_with(&["--mount", "tree/Similar", "tree"]);
     for _ in 0..3 {
         daemon.sync();
@@ -170,12 +140,12 @@ fn a_mount_point_in_a_watched_root_is_left_out() {
 
 #[test]
 fn after_a_kill_the_mount_point_is_repaired() {
-    if !can_mount() {
+    if !fuse_works() {
         return;
     }
     let place = place();
     let point = place.path("Similar");
-    let _unmount = Unmount(point.clone());
+    let _unmount = Mounted(point.clone());
     place.start_with(&["--mount", "Similar", "tree"]).kill();
     assert!(is_mounted(&point), "a dead mount stays behind");
     let daemon = place.start_with(&["--mount", "Similar", "tree"]);
@@ -190,12 +160,12 @@ fn after_a_kill_the_mount_point_is_repaired() {
 
 #[test]
 fn overlays_come_and_go_by_request() {
-    if !can_mount() {
+    if !fuse_works() {
         return;
     }
     let place = place();
     let (one, two) = (place.path("one"), place.path("two"));
-    let _unmount = (Unmount(one.clone()), Unmount(two.clone()));
+    let _unmount = (Mounted(one.clone()), Mounted(two.clone()));
     let daemon = place.start();
     daemon.sync();
     daemon
@@ -230,12 +200,12 @@ fn overlays_come_and_go_by_request() {
 /// It once took a restart.
 #[test]
 fn added_and_removed_roots_show_in_the_mount_at_once() {
-    if !can_mount() {
+    if !fuse_works() {
         return;
     }
     let place = place();
     let point = place.path("Similar");
-    let _unmount = Unmount(point.clone());
+    let _unmount = Mounted(point.clone());
     let other = place.path("other");
     fs::create_dir(&other).unwrap();
     fs::write(other.join("copy.txt"), text(1)).unwrap();
@@ -262,7 +232,7 @@ fn added_and_removed_roots_show_in_the_mount_at_once() {
     );
     // A new mount names all of them.
     let second = place.path("Second");
-    let _unmount_second = Unmount(second.clone());
+    let _unmount_second = Mounted(second.clone());
     daemon
         .client()
         .mount(wire(&second), MountView::Files)

@@ -1,6 +1,5 @@
 //! A daemon in a folder of its own.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -15,6 +14,8 @@ use resemble_proto::message::{AlertRow, StatusAnswer};
 use resemble_proto::path::PathText;
 use resemble_query::dump::dump;
 use resemble_scan::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
+use resemble_testutil::TempTree;
+use resemble_testutil::prose::lines;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Nothing takes this long, however slow the machine.
@@ -22,22 +23,20 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A folder with `tree`, `state` and `socket`.
 pub(crate) struct Place {
-    dir: tempfile::TempDir,
+    tree: TempTree,
     pub(crate) root: PathBuf,
 }
 
 impl Place {
     pub(crate) fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let root = fs::canonicalize(dir.path()).unwrap().join("tree");
-        fs::create_dir(&root).unwrap();
-        // Not beside the tree: there the daemon would hear its own messages being written.
-        fs::create_dir(root.with_file_name("logs")).unwrap();
-        Self { dir, root }
+        // Logs not beside the tree: there the daemon would hear its own messages being written.
+        let tree = TempTree::with_folders(&["tree", "logs"]);
+        let root = tree.path("tree");
+        Self { tree, root }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        fs::canonicalize(self.dir.path()).unwrap().join(name)
+        self.tree.path(name)
     }
 
     pub(crate) fn in_tree(&self, name: &str) -> PathBuf {
@@ -50,9 +49,7 @@ impl Place {
     }
 
     pub(crate) fn write_text(&self, name: &str, text: &str) {
-        let path = self.in_tree(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        self.tree.write(self.in_tree(name), text);
     }
 
     /// The program with an empty environment; its messages are in `log`.
@@ -166,15 +163,7 @@ fn no_mount(args: &[&str]) -> Option<&'static str> {
 
 /// Some kilobytes of text that has nothing in common with that of another seed.
 pub(crate) fn text(seed: u32) -> String {
-    let mut text = String::new();
-    for n in 0..100u32 {
-        let word = n
-            .wrapping_add(seed.wrapping_mul(7919))
-            .wrapping_mul(0x9e37_79b1);
-        let other = word.rotate_left(13) ^ seed;
-        writeln!(text, "{word:08x}{other:08x} line {n} of {seed}").unwrap();
-    }
-    text
+    lines(seed.into(), 100)
 }
 
 /// A running daemon; killed when dropped.

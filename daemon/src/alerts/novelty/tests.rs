@@ -6,56 +6,48 @@ use resemble_core::Params;
 use resemble_index::Index;
 use resemble_scan::ingest::{Cause, Ingest, IngestOptions, RootOptions, Scope, Target, Unobserved};
 
+use resemble_testutil::{TempTree, prose};
+
 use super::*;
 use crate::alerts::baselines::Baselines;
 
 /// A tree and an index of it.
 struct Tree {
-    _dir: tempfile::TempDir,
-    root: PathBuf,
+    tree: TempTree,
     index: Arc<Index>,
     ingest: Ingest,
 }
 
 impl Tree {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let root = fs::canonicalize(dir.path()).unwrap();
+        let tree = TempTree::new();
         let index = Arc::new(Index::in_memory(&Params::default()).unwrap());
-        let roots = vec![RootOptions::new(&root)];
+        let roots = vec![RootOptions::new(tree.root())];
         let options = IngestOptions {
             roots,
             ..IngestOptions::default()
         };
         let ingest = Ingest::new(Arc::clone(&index), options);
         Self {
-            _dir: dir,
-            root,
+            tree,
             index,
             ingest,
         }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.root.join(name)
+        self.tree.path(name)
     }
 
     /// Different seeds have nothing in common.
     fn write(&self, name: &str, seed: u32, lines: u32, ending: &str) {
-        fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
-        let line = |n: u32| {
-            format!(
-                "{:08x} is line {n} of {seed}\n",
-                (n ^ (seed << 16)).wrapping_mul(0x9e37_79b1)
-            )
-        };
-        let text: String = (0..lines).map(line).collect();
-        fs::write(self.path(name), text + ending).unwrap();
+        let text = prose::lines(seed.into(), lines as usize);
+        self.tree.write(name, text + ending);
     }
 
     fn scan(&mut self) -> Snapshot {
         let everything = Target::Path {
-            path: self.root.clone(),
+            path: self.tree.root().to_owned(),
             scope: Scope::Subtree,
             cause: Cause::Modified,
             read_now: true,

@@ -8,8 +8,8 @@ use super::*;
 
 /// What a tree with these files says of itself.
 fn catalogue(files: &[&str]) -> Vec<u8> {
-    let dir = tempfile::tempdir().unwrap();
-    let root = fs::canonicalize(dir.path()).unwrap();
+    let dir = TempTree::new();
+    let root = dir.root().to_owned();
     for name in files {
         text(&root.join(name), name);
     }
@@ -61,7 +61,7 @@ fn known(running: &Running) -> String {
 #[test]
 fn what_cannot_be_loaded_leaves_the_catalogue_before_it() {
     let (dir, root) = tree();
-    let (good, folder) = (dir.path().join("good.cat"), dir.path().join("state"));
+    let (good, folder) = (dir.path("good.cat"), dir.path("state"));
     let index = Arc::new(Index::in_memory(&Params::default()).unwrap());
     let start = |index| start_with(index, &[&root], usize::MAX, never(), Some(folder.clone()));
     let running = start(index);
@@ -73,8 +73,8 @@ fn what_cannot_be_loaded_leaves_the_catalogue_before_it() {
     import(&good).unwrap();
     let before = known(&running);
     assert!(before.contains("as well"), "{before}");
-    let bad = dir.path().join("bad.cat");
-    fs::write(&bad, forged(&catalogue(&["other"]), dir.path())).unwrap();
+    let bad = dir.path("bad.cat");
+    fs::write(&bad, forged(&catalogue(&["other"]), dir.root())).unwrap();
     let error = import(&bad).unwrap_err();
     assert!(error.message.contains("bad.cat"), "{error:?}");
     assert_eq!(known(&running), before);

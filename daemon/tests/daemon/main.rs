@@ -4,18 +4,16 @@
 //! waits for is a barrier (`sync`), an answer or the end of a process, never a length of time.
 
 // What is allowed in unit tests is allowed here: a panic is how a test fails.
-#![allow(clippy::unwrap_used, clippy::print_stderr)]
+#![allow(clippy::unwrap_used)]
 
-#[path = "daemon/support.rs"]
+mod convergence;
+mod faults;
+mod lifecycle;
+mod overlay;
+mod questions;
 mod support;
 
-#[path = "daemon/convergence.rs"]
-mod convergence;
-#[path = "daemon/faults.rs"]
-mod faults;
-#[path = "daemon/lifecycle.rs"]
-mod lifecycle;
-#[path = "daemon/overlay.rs"]
-mod overlay;
-#[path = "daemon/questions.rs"]
-mod questions;
+#[test]
+fn every_file_is_part_of_the_tests() {
+    resemble_testutil::every_file_is_a_module(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/daemon"));
+}
