@@ -106,19 +106,23 @@ pub struct Cli {
 pub struct Global {
     /// `--socket`.
     #[arg(long, global = true, value_name = "PATH", value_hint = ValueHint::FilePath)]
-    #[arg(help = "The daemon's socket [env: RESEMBLE_SOCKET]; nobody there is then an error")]
+    #[arg(
+        help = "The daemon's socket [env: RESEMBLE_SOCKET]; if given, a daemon must answer there"
+    )]
     pub socket: Option<PathBuf>,
     /// `--state`.
-    #[arg(help = "The daemon's state folder [env: RESEMBLE_STATE]; only to find its socket")]
+    #[arg(
+        help = "The state folder [env: RESEMBLE_STATE]: the socket, templates and catalogues in it"
+    )]
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub state: Option<PathBuf>,
-    /// Do not ask the daemon: read the named files
+    /// Do not ask the daemon; read the named files
     #[arg(long, global = true, conflicts_with = "socket")]
     pub local: bool,
     /// Say nothing on standard error but errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Say more: further columns, and who answered
+    /// Print more columns, and say who answered
     #[arg(short, long, global = true)]
     pub verbose: bool,
     /// `--color`.
@@ -153,7 +157,7 @@ pub enum Command {
     Pairs(PairsArgs),
     /// Compare two directories (or files) by content, whatever the names
     ///
-    /// Every file of both stands in one row: same, edited, moved, moved-edited, contained,
+    /// Every file of both is in one row: same, edited, moved, moved-edited, contained,
     /// contains, only-a or only-b. Ends like diff: 0 without any difference, 1 with some, 2 for
     /// trouble.
     #[command(after_help = compare::EXAMPLES)]
@@ -161,7 +165,7 @@ pub enum Command {
     /// Find out whether a directory can go: are all its files elsewhere, byte for byte?
     ///
     /// Files are compared now, byte by byte. Copies inside DIR itself do not count; near copies
-    /// are listed apart and are not safe. Ends with 0 only if everything is covered.
+    /// are listed separately and are not safe. Ends with 0 only if everything is covered.
     #[command(after_help = covered::EXAMPLES)]
     Covered(CoveredArgs),
     /// Find similar directories, whatever the names and the layout
@@ -195,7 +199,7 @@ pub enum Command {
     /// --files prints the number and the path of each.
     #[command(after_help = dump::EXAMPLES)]
     Dump(DumpArgs),
-    /// Write a catalogue: what is known of directories, without their content
+    /// Write a catalogue: what the index knows of directories, without their content
     ///
     /// For a disk that will be unplugged, or for another machine. Name the file wherever a
     /// directory is expected, and its files take part: `resemble compare disk.cat ~/Documents`.
@@ -253,22 +257,7 @@ impl Command {
             Self::Mount(_) => Some("mount"),
             Self::Unmount(_) => Some("unmount"),
             Self::Alerts(_) => Some("alerts"),
-            Self::Find(_)
-            | Self::Pairs(_)
-            | Self::Compare(_)
-            | Self::Covered(_)
-            | Self::Dirs(_)
-            | Self::Groups(_)
-            | Self::Templates(_)
-            | Self::Why(_)
-            | Self::Dump(_)
-            | Self::Export(_)
-            | Self::Import(_)
-            | Self::Lost(_)
-            | Self::History(_)
-            | Self::Lab(_)
-            | Self::Completions(_)
-            | Self::Man(_) => None,
+            _ => None,
         }
     }
 }
@@ -349,7 +338,8 @@ pub struct Selection {
     /// Only rows with at least this score: 70%, 70 and .7 are the same
     #[arg(long, value_name = "SHARE", value_parser = values::share)]
     pub min: Option<Fraction>,
-    /// Only rows with at least so many bytes in common chunks, identical files aside [default: 256]
+    /// Only rows with at least BYTES in common chunks; identical files are always listed [default:
+    /// 256]
     #[arg(long, value_name = "BYTES", value_parser = values::size)]
     pub min_shared: Option<u64>,
     /// Only the first N rows, after sorting
@@ -377,13 +367,13 @@ pub struct Answering {
     /// own is built so. For catalogues of such an index, whose page names it
     #[arg(long, value_name = "BYTES", value_parser = values::size, hide = true)]
     pub chunk_size: Option<u64>,
-    /// Neither use nor keep the command's own cache
+    /// Neither read nor write the command's own cache
     #[arg(long)]
     pub no_cache: bool,
-    /// Keep the command's own cache below SIZE
+    /// Let the command's own cache grow to SIZE at most
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "4G")]
     pub cache_size: u64,
-    /// Documents and archives are taken apart: for the verbs that know [`TextLayer`].
+    /// Whether documents and archives are looked into: set by verbs that have [`TextLayer`].
     #[arg(skip)]
     pub text: bool,
 }
@@ -391,22 +381,23 @@ pub struct Answering {
 /// `find`
 #[derive(Debug, Args)]
 pub struct FindArgs {
-    /// Files to find similar ones of; - is standard input
+    /// Files to find similar files of; - is standard input
     #[arg(value_name = "FILE", required_unless_present = "files_from")]
     #[arg(value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
     /// Look among the files of DIR instead of the daemon's roots; may be repeated
     #[arg(long = "in", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub within: Vec<PathBuf>,
-    /// Read further FILE names from a file, one a line; - is standard input
+    /// Read more FILE names from LIST, one per line; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub files_from: Option<PathBuf>,
-    /// List every file, members of archives too, that holds any part of FILE of --min-shared bytes
-    /// in all: with the ranges of FILE, the owner and the root. Every file of the scope is read
+    /// List every file, members of archives too, that holds parts of FILE of at least --min-shared
+    /// bytes in all, with the ranges of FILE, the owner and the root. Every file that it looks
+    /// among is read
     #[arg(long)]
     pub holders: bool,
-    /// With --holders: read only the files that share a chunk or a sample with FILE. In a large
-    /// file a paragraph may lie between two samples
+    /// With --holders: read only the files that share a chunk or a sample with FILE. This is
+    /// faster, but can miss a paragraph in a large file
     #[arg(long, requires = "holders", conflicts_with = "exact")]
     pub quick: bool,
     /// Rows.
@@ -433,10 +424,10 @@ pub struct PairsArgs {
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(required_unless_present = "files_from")]
     pub dirs: Vec<PathBuf>,
-    /// What sorts the pairs, and what --min bounds
+    /// The score that sorts the pairs, and that --min is about
     #[arg(long, value_name = "SCORE", default_value = "containment")]
     pub score: PairScore,
-    /// Read further names from a file, one a line; - is standard input
+    /// Read more names from LIST, one per line; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub files_from: Option<PathBuf>,
     /// Rows.

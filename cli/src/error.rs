@@ -35,7 +35,7 @@ impl Outcome {
         if yes { Self::Holds } else { Self::DoesNot }
     }
 
-    /// Trouble weighs more than the answer.
+    /// Soft errors count more than the answer.
     #[must_use]
     pub const fn with_errors(self, some: bool) -> Self {
         if some { Self::Incomplete } else { self }
@@ -55,13 +55,13 @@ impl From<Outcome> for ExitCode {
 /// Why a command did not do its work.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
-    /// Options that cannot be meant together, or a value that cannot be meant.
+    /// Options that contradict each other, or a value that makes no sense.
     #[error("{0}")]
     Usage(String),
-    /// A pattern that cannot be one.
+    /// A pattern that is not valid.
     #[error(transparent)]
     Pattern(#[from] BadPattern),
-    /// Nobody can answer; the sentence says how that is mended.
+    /// Nobody can answer; the sentence says what to do about it.
     #[error("{0}")]
     NobodyAnswers(String),
     /// The daemon did not answer, or refused.
@@ -73,10 +73,10 @@ pub enum CliError {
     /// The question cannot be answered from what was seen.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// The trouble of a question that this crate does not know.
+    /// An error of a question that another crate asks.
     #[error(transparent)]
     Other(Box<dyn std::error::Error + Send + Sync>),
-    /// A template cannot be marked, taken back or told.
+    /// A template cannot be marked, unmarked or listed.
     #[error(transparent)]
     Template(#[from] TemplateError),
     /// A catalogue cannot be used.
@@ -114,7 +114,7 @@ impl CliError {
         }
     }
 
-    /// A reader that has seen enough: no error at all.
+    /// Whether the reader closed the pipe because it had seen enough, which is no error.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }

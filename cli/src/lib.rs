@@ -4,9 +4,9 @@
 //! finds somebody to answer it, and prints what comes back:
 //!
 //! ```text
-//! args ─► commands::VERB ─► names (what is named, where it leads) ─► backend ─┬─► daemon (socket)
-//!                                                                            └─► local (query, cache)
-//!       ui (quoting, colour, pager) ◄─┬─ lists (find, pairs …) ◄───────────── the same proto answer
+//! args ─► commands::VERB ─► names (real paths) ─► backend ─┬─► daemon (socket)
+//!                                                         └─► local (query, cache)
+//!       ui (quoting, colour, pager) ◄─┬─ lists (find, pairs …) ◄── the same proto answer
 //!                                     └─ print, plans ◄─────── document ◄───┘      ▲
 //!                                                          (compare, covered,     saved report
 //!                                                           dirs, groups)           (--from)

@@ -1,5 +1,5 @@
-//! Answers that are lists of rows: printed in the format that was asked for, and what is said of
-//! them on standard error.
+//! Prints answers that are lists of rows in the format that was asked for, and notes about them on
+//! standard error.
 //!
 //! What a row looks like is [`resemble_report::rows`]'s.
 
@@ -19,7 +19,7 @@ use crate::error::CliResult;
 use crate::print;
 use crate::ui::Ui;
 
-/// What most answers without rows say.
+/// The note about an answer without rows, unless a verb has words of its own.
 pub const NOTHING: &str = "nothing found";
 
 /// Prints an answer of one list as rows, or as a page or a workbook.
@@ -126,7 +126,7 @@ pub fn print_head<P: Serialize, R: Row>(
     ui.flush()
 }
 
-/// Says on standard error what an answer does not hold.
+/// Says on standard error which rows are missing from an answer, and whether it is out of date.
 pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bool) {
     if let Some(top) = top.filter(|_| header.shown < header.total) {
         ui.note(&format!(
@@ -140,15 +140,18 @@ pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bo
             files => format!("{files} files"),
         };
         ui.note(&if by_daemon {
-            format!("the daemon has not seen everything yet ({files} to be read); `resemble sync` waits for it")
+            format!(
+                "the daemon has not seen everything yet ({files} to be read); \
+                 `resemble sync` waits for it"
+            )
         } else {
             format!("{files} changed while being read: the answer may be out of date")
         });
     }
 }
 
-/// Says on standard error what an answer without rows was made of: nothing found is an answer.
-/// `what` is the answer in two words.
+/// Says on standard error what was looked at for an answer without rows, because "nothing" is an
+/// answer too. `what` is that answer in two words.
 pub fn note_nothing(ui: &mut Ui, header: &Header, what: &str) {
     let Some(looked) = header.looked.filter(|_| header.total == 0) else {
         return;

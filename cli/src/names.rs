@@ -1,12 +1,12 @@
-//! What is named on the command line, and where it leads.
+//! The names on the command line, and the files that they lead to.
 //!
 //! Questions carry real paths: absolute, without symbolic links. Answers are printed as the
 //! arguments lead to them: `pairs old new` prints `old/x` and `new/x`, wherever the directories
 //! are. [`Named`] keeps both sides of that translation.
 //!
-//! A catalogue stands where a directory is expected, and what is in it is named with a colon. No
-//! real path has the form of its paths (`resemble_proto::catalogued`), so nothing that follows can
-//! take one for the other.
+//! A catalogue can be named where a directory is expected, and a file in it is named with a colon.
+//! Its paths have a form that no real path has (`resemble_proto::catalogued`), so the two cannot be
+//! confused later.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -43,8 +43,8 @@ impl Named {
         catalogued::is_catalogued(&self.real)
     }
 
-    /// What a name leads to: a file or a directory; the tree that a catalogue is of; or, with a
-    /// colon, what is below that: `disk.cat:/letters`, `disk:/letters`.
+    /// Finds what a name leads to: a file or a directory, the tree of a catalogue or, with a colon,
+    /// a place in that tree: `disk.cat:/letters`, `disk:/letters`.
     fn of(shown: &Path) -> io::Result<Self> {
         let named = |shown: PathBuf, real| Self { shown, real };
         match fs::canonicalize(shown) {
@@ -80,7 +80,7 @@ fn with_colon(name: &Path) -> PathBuf {
     name.into()
 }
 
-/// Refuses a plan with catalogues in it: what is kept must be here, and so must what goes.
+/// Refuses a plan about catalogues: the files to keep and to replace must be on this machine.
 pub fn no_plan_for(named: &[Named]) -> CliResult<()> {
     match named.iter().find(|one| one.is_catalogued()) {
         None => Ok(()),
@@ -91,7 +91,7 @@ pub fn no_plan_for(named: &[Named]) -> CliResult<()> {
     }
 }
 
-/// The paths that are there; the others are soft errors.
+/// Resolves the paths; those that do not exist become soft errors.
 pub fn resolve(paths: &[PathBuf]) -> (Vec<Named>, Vec<SoftError>) {
     let mut named = Vec::with_capacity(paths.len());
     let mut errors = Vec::new();
@@ -104,12 +104,12 @@ pub fn resolve(paths: &[PathBuf]) -> (Vec<Named>, Vec<SoftError>) {
     (named, errors)
 }
 
-/// A path without which there is no answer.
+/// Resolves a path that the question cannot do without.
 pub fn required(shown: &Path) -> CliResult<Named> {
     Named::of(shown).map_err(CliError::file("look at", shown))
 }
 
-/// The same of a file that is here: nothing is opened to see whether it is a catalogue.
+/// The same for a file on this machine: it is not opened to see whether it is a catalogue.
 pub fn required_here(shown: &Path) -> CliResult<Named> {
     let real = fs::canonicalize(shown).map_err(CliError::file("look at", shown))?;
     Ok(Named {
@@ -118,7 +118,7 @@ pub fn required_here(shown: &Path) -> CliResult<Named> {
     })
 }
 
-/// A directory without which there is no answer.
+/// Resolves a directory that the question cannot do without.
 pub fn required_dir(shown: &Path) -> CliResult<Named> {
     let named = required(shown)?;
     if named.is_dir() {
@@ -146,7 +146,8 @@ pub fn real_paths(named: &[Named]) -> Vec<PathText> {
         .collect()
 }
 
-/// A real path as the first argument that leads there leads there; itself if none does.
+/// A real path as the user would write it: by the first argument that leads there. Without such an
+/// argument it stays as it is.
 pub fn shown_as(named: &[Named], real: &PathText) -> PathText {
     let path = real.as_path();
     named
@@ -190,7 +191,7 @@ impl NamedMember {
     }
 }
 
-/// What a path that leads nowhere names if it leads to a file up to some `!`.
+/// The member that a path names, if the path up to some `!` is a file.
 pub fn member_of(path: &Path) -> Option<NamedMember> {
     renditions::ways_into(path).find_map(|(file, names)| {
         let real = fs::canonicalize(file).ok().filter(|real| real.is_file())?;
@@ -216,7 +217,7 @@ pub fn tidy(mut errors: Vec<SoftError>, named: &[Named]) -> Vec<SoftError> {
     errors
 }
 
-/// The files of a command line with those of `--files-from`; standard input can be one of them, or
+/// The files of the command line and of `--files-from`. Standard input can be one of the files, or
 /// the list.
 pub fn with_list(files: &[PathBuf], list: Option<&Path>, null: bool) -> CliResult<Vec<PathBuf>> {
     let mut files = files.to_vec();

@@ -19,7 +19,7 @@ pub fn of_groups(document: &GroupsDocument, kind: PlanKind) -> Plan {
     Plan::of_groups(document, kind.into(), &look)
 }
 
-/// The plan for what is covered of a directory.
+/// The plan for the covered files of a directory.
 pub fn of_covered(document: &CoveredDocument, kind: PlanKind) -> Plan {
     let dir = fs::canonicalize(document.parameters.dir.as_path()).ok();
     Plan::of_covered(document, kind.into(), dir.as_deref(), &look)

@@ -494,11 +494,11 @@ impl Config {
 fn not_parsed(path: &Path, text: &str, error: &toml::de::Error) -> ConfigError {
     let at = error.span().map_or(0, |span| span.start.min(text.len()));
     let before = text.get(..at).unwrap_or(text);
-    let said: Vec<&str> = error.message().lines().map(str::trim).collect();
+    let lines: Vec<&str> = error.message().lines().map(str::trim).collect();
     ConfigError::Parse {
         path: path.to_path_buf(),
         line: 1 + before.matches('\n').count(),
-        message: said.join(", "),
+        message: lines.join(", "),
     }
 }
 

@@ -38,7 +38,7 @@ pub fn start(verbosity: Verbosity, filter: Option<&str>, times: bool) {
     };
     let filter = match filter.map(EnvFilter::try_new) {
         Some(Ok(filter)) => filter,
-        // Of the libraries beneath, only what is wrong.
+        // Of libraries only warnings and errors.
         _ => EnvFilter::new(OWN.map(|name| format!("{name}={level}")).join(",") + ",warn"),
     };
     let lines = tracing_subscriber::fmt()

@@ -1,11 +1,11 @@
 //! `resembled`: watches, indexes, answers, shows and warns.
 //!
 //! ```text
-//!             ┌───────────────── indexer (one thread) ─────────────────┐
-//! inotify ──► │ watch ─hints─► coalesce ─jobs─► Ingest ─► index        │ ─changes─► alerts (thread)
-//!             └───────────────▲───────────────────────────┬────────────┘              │
-//!                             │ commands                  │ snapshots                 ▼
-//!                          server (socket) ◄──────────────┼──────────► overlay    log, journal
+//!             ┌───────────────── indexer (one thread) ──────────────┐
+//! inotify ──► │ watch ─hints─► coalesce ─jobs─► Ingest ─► index     │ ─changes─► alerts (thread)
+//!             └───────────────▲───────────────────────────┬─────────┘              │
+//!                             │ commands                  │ snapshots              ▼
+//!                          server (socket) ◄──────────────┼───────► overlay    log, journal
 //! ```
 //!
 //! * [`watch`]: hints about changes; [`coalesce`]: hints and time into jobs; [`indexer`]: the

@@ -71,13 +71,13 @@ pub enum ShowError {
 /// Why an overlay was not taken away.
 #[derive(Debug, thiserror::Error)]
 pub enum UnmountError {
-    /// There is none.
+    /// No overlay is mounted.
     #[error("no overlay is mounted")]
     None,
-    /// There is none at this place.
+    /// No overlay is mounted at this place.
     #[error("no overlay of this daemon is mounted at {}", .0.display())]
     NotHere(PathBuf),
-    /// There are several.
+    /// Several are mounted, and none was named.
     #[error("{0} overlays are mounted: name the mount point")]
     Which(usize),
     /// The system refused.
@@ -86,7 +86,7 @@ pub enum UnmountError {
 }
 
 impl Overlays {
-    /// Nothing is mounted. Our own folders are excluded together with the mount points.
+    /// Starts without mounts. `own` are excluded together with the mount points.
     pub fn new(
         shared: Arc<Shared>,
         commands: Sender<Command>,

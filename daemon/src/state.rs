@@ -1,5 +1,4 @@
-//! What the threads of the daemon know in common: the index as it can be asked, the roots, and
-//! what is not as it should be.
+//! What all threads of the daemon share: the index to ask, the roots, and the current troubles.
 //!
 //! The indexer writes here, everyone else reads. Locks are held for copying, never for work (but
 //! that of the index while it is opened again: who asks waits instead of being refused), and never
@@ -33,7 +32,7 @@ pub struct Root {
     pub state: RootState,
 }
 
-/// What a trouble is about; the order in which troubles are told.
+/// What a trouble is about. Troubles are listed in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Topic {
     /// The index cannot be written or read.
@@ -54,7 +53,7 @@ pub enum Topic {
     Catalogues,
 }
 
-/// Common knowledge.
+/// What all threads share.
 pub struct Shared {
     /// How files are cut and sampled.
     pub params: Params,
@@ -64,7 +63,7 @@ pub struct Shared {
     roots: Mutex<Vec<Root>>,
     /// Told when a root came or went.
     follower: OnceLock<RootsFollower>,
-    /// Where the imported catalogues stand in the index.
+    /// The paths of the imported catalogues in the index.
     catalogues: Mutex<Vec<PathBuf>>,
     troubles: Mutex<BTreeMap<(Topic, PathBuf), Degraded>>,
     excluded: Mutex<Vec<PathBuf>>,
@@ -93,7 +92,7 @@ impl fmt::Debug for Shared {
     }
 }
 
-/// The index, or what is left of it while it cannot be opened.
+/// The index, or its last commit while it cannot be opened.
 #[derive(Debug)]
 enum Slot {
     Open(Arc<Index>),
@@ -103,7 +102,7 @@ enum Slot {
 /// The index, opened again; or why that cannot be, and its last commit if that can be read.
 pub type Reopened = Result<Arc<Index>, (OpenError, Option<Snapshot>)>;
 
-/// Opens once.
+/// A gate that opens once.
 #[derive(Debug, Default)]
 struct Gate {
     open: Mutex<bool>,
@@ -123,7 +122,7 @@ pub enum NoSnapshot {
 }
 
 impl Shared {
-    /// Knows nothing but the index.
+    /// Starts with the index alone.
     pub fn new(index: Arc<Index>) -> Self {
         // Later starts begin with a greater number, so that equal clocks mean equal answers.
         let start = SystemTime::now()
@@ -151,14 +150,14 @@ impl Shared {
         }
     }
 
-    /// Answers leave out the templates of this store.
+    /// Leaves the templates of this store out of answers.
     #[must_use]
     pub fn with_templates(mut self, store: templates::Store) -> Self {
         self.templates = Some(store);
         self
     }
 
-    /// What takes documents and archives apart.
+    /// Reads the parts of documents and archives.
     #[must_use]
     pub fn with_part_reader(mut self, part_reader: Arc<dyn PartReader>) -> Self {
         self.part_reader = Some(part_reader);
@@ -175,8 +174,8 @@ impl Shared {
         self.templates.as_ref()
     }
 
-    /// A view of the last commit, also while the index cannot be opened for writing. It leaves out
-    /// what is template at this moment.
+    /// A snapshot of the last commit, also while the index cannot be opened for writing. The
+    /// templates of this moment are left out of it.
     pub fn snapshot(&self) -> Result<Snapshot, NoSnapshot> {
         let templates = self.templates();
         let index = match &*self.index.lock() {
@@ -214,7 +213,7 @@ impl Shared {
         }
     }
 
-    /// Lets go of the index for good.
+    /// Gives up the index for good.
     pub(crate) fn close_index(&self) -> Option<Arc<Index>> {
         match std::mem::replace(&mut *self.index.lock(), Slot::Last(None)) {
             Slot::Open(index) => Some(index),
@@ -255,7 +254,7 @@ impl Shared {
         *self.roots.lock() = roots;
     }
 
-    /// The same while the daemon runs: whoever shows them is told.
+    /// Sets the roots while the daemon runs, and tells the follower.
     pub(crate) fn change_roots(&self, roots: Vec<Root>) {
         self.set_roots(roots);
         if let Some(follower) = self.follower.get() {
@@ -263,13 +262,13 @@ impl Shared {
         }
     }
 
-    /// Whom to tell, on the thread of the indexer, when a root came or went. There is one.
+    /// Sets the one follower that is told when a root comes or goes, on the thread of the indexer.
     pub(crate) fn follow_roots(&self, follower: RootsFollower) {
         let follows = self.follower.set(follower);
         debug_assert!(follows.is_ok(), "roots are followed by one");
     }
 
-    /// Where the imported catalogues stand in the index, by label.
+    /// The paths of the imported catalogues in the index, by label.
     pub fn catalogues(&self) -> Vec<PathBuf> {
         self.catalogues.lock().clone()
     }
@@ -278,7 +277,7 @@ impl Shared {
         *self.catalogues.lock() = roots;
     }
 
-    /// The catalogues as questions meet them: roots that never change.
+    /// The catalogues as questions see them: roots that never change.
     pub fn catalogue_roots(&self) -> Vec<Root> {
         let root = |path| Root {
             options: RootOptions {
@@ -304,12 +303,7 @@ impl Shared {
             let mut roots = self.catalogue_roots().into_iter();
             return roots.find(|root| path.starts_with(&root.options.path));
         }
-        if self
-            .excluded
-            .lock()
-            .iter()
-            .any(|excluded| path.starts_with(excluded))
-        {
+        if self.is_excluded(path) {
             return None;
         }
         self.roots
@@ -336,12 +330,12 @@ impl Shared {
         *self.excluded.lock() = paths;
     }
 
-    /// What is not as it should be.
+    /// The current troubles.
     pub fn troubles(&self) -> Vec<Degraded> {
         self.troubles.lock().values().cloned().collect()
     }
 
-    /// Something is not as it should be; said once in the journal.
+    /// Records a trouble and writes it to the journal once.
     pub(crate) fn trouble(&self, topic: Topic, path: &Path, reason: &str, remedy: Option<&str>) {
         let trouble = Degraded {
             path: path.into(),

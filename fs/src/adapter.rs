@@ -77,11 +77,6 @@ impl Adapter {
         let space = Arc::clone(&self.space);
         self.lanes.run(effort, Box::new(move || work(&space)));
     }
-
-    /// Asks what a request will cost; the question itself may panic no more than the request.
-    fn effort(&self, of: impl FnOnce(&Namespace) -> Effort) -> Effort {
-        of(&self.space)
-    }
 }
 
 /// Answers a request from a `Result`: the value by the closure, a refusal by its number.
@@ -118,7 +113,7 @@ impl Filesystem for Adapter {
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let effort = self.effort(|space| space.lookup_effort(parent.0, name));
+        let effort = self.space.lookup_effort(parent.0, name);
         let name = name.to_owned();
         self.run(effort, move |space| {
             answer!(reply, space.lookup(parent.0, &name), |entry| {
@@ -149,7 +144,7 @@ impl Filesystem for Adapter {
         if flags.acc_mode() != OpenAccMode::O_RDONLY {
             return read_only!(reply);
         }
-        let effort = self.effort(|space| space.open_effort(ino.0));
+        let effort = self.space.open_effort(ino.0);
         self.run(effort, move |space| {
             answer!(reply, space.open(ino.0), |opened| {
                 let direct = if opened.direct {
@@ -232,7 +227,7 @@ impl Filesystem for Adapter {
     }
 
     fn opendir(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        let effort = self.effort(|space| space.list_effort(ino.0));
+        let effort = self.space.list_effort(ino.0);
         self.run(effort, move |space| {
             answer!(reply, space.open_dir(ino.0), |opened| {
                 reply.opened(FileHandle(opened.handle), FopenFlags::empty());
@@ -248,7 +243,7 @@ impl Filesystem for Adapter {
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
-        let effort = self.effort(|space| space.read_dir_effort(fh.0, offset));
+        let effort = self.space.read_dir_effort(fh.0, offset);
         self.run(effort, move |space| {
             let result = space.read_dir(fh.0, offset, &mut DirectorySink(&mut reply));
             answer!(reply, result, |()| reply.ok());
@@ -290,7 +285,7 @@ impl Filesystem for Adapter {
     }
 
     fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
-        let effort = self.effort(|space| space.attribute_effort(ino.0, name));
+        let effort = self.space.attribute_effort(ino.0, name);
         let name = name.to_owned();
         self.run(effort, move |space| {
             answer!(reply, space.attribute(ino.0, &name), |value| attribute(

@@ -30,7 +30,7 @@ Examples:
 /// `export`
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// What the catalogue is of; without, all that the daemon watches
+    /// What to catalogue; without, all that the daemon watches
     #[arg(value_name = "ROOT", value_hint = ValueHint::AnyPath)]
     pub roots: Vec<PathBuf>,
     /// The catalogue to write; one that is there is replaced once the new one is complete
@@ -40,18 +40,18 @@ pub struct ExportArgs {
     /// digests
     #[arg(long)]
     pub no_names: bool,
-    /// What people call it: letters, digits, `.`, `_`, `-` [default: the name of FILE up to its
+    /// Its name for people: letters, digits, `.`, `_`, `-` [default: the name of FILE up to its
     /// last dot]
     #[arg(long, value_name = "NAME")]
     pub label: Option<String>,
-    /// The date that it bears, in seconds since 1970 [default: now]
+    /// Its date, in seconds since 1970 [default: now]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub created: Option<i64>,
-    /// How large it may be beside the files: their samples are thinned as far as that takes
+    /// How large it may be, as a share of the files: their samples are thinned until it is
     /// [default: 3%, if it is over 1 MiB]
     ///
-    /// A coarser sample tells less of texts that were edited everywhere; what is in common by the
-    /// chunk is found all the same. 100% keeps samples as they are.
+    /// A coarser sample tells less about texts that were edited everywhere; common chunks are found
+    /// all the same. 100% keeps samples as they are.
     #[arg(long, value_name = "PERCENT", value_parser = values::share)]
     pub within: Option<Fraction>,
     /// What takes part.
@@ -68,7 +68,7 @@ pub struct ImportArgs {
     /// Catalogues that `export` wrote
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
-    /// Call it NAME instead of what it calls itself; one FILE only
+    /// Use NAME instead of the label that is in it; for one FILE only
     #[arg(long, value_name = "NAME")]
     pub label: Option<String>,
 }

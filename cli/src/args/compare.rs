@@ -30,7 +30,7 @@ pub struct CompareArgs {
     /// One directory or file
     #[arg(value_name = "A", required_unless_present = "from", value_hint = ValueHint::AnyPath)]
     pub a: Option<PathBuf>,
-    /// The other
+    /// The directory or file to compare it with
     #[arg(value_name = "B", required_unless_present = "from", value_hint = ValueHint::AnyPath)]
     #[arg(conflicts_with = "from")]
     pub b: Option<PathBuf>,
@@ -40,20 +40,20 @@ pub struct CompareArgs {
     /// Only the names of the files of B that A has nothing of, relative to B
     #[arg(long, conflicts_with_all = ["class", "all"])]
     pub new_only: bool,
-    /// Text: every row, nothing folded; with -v also the files that are the same
+    /// In text, list every row and fold nothing; with -v also the files that are the same
     #[arg(long)]
     pub all: bool,
-    /// Without the directories that moved as a whole
+    /// Leave out the list of directories that moved as a whole
     #[arg(long)]
     pub no_trees: bool,
-    /// Partners of unequal content only if one has at least this share of the other's size
+    /// Pair files of different content only if one has at least this share of the other's size
     #[arg(long, value_name = "SHARE", value_parser = values::share, help_heading = "Pairing")]
     #[arg(conflicts_with = "from")]
     pub size_ratio: Option<Fraction>,
-    /// Partners of unequal content only with the same suffix
+    /// Pair files of different content only if both have the same suffix
     #[arg(long, conflicts_with = "from", help_heading = "Pairing")]
     pub same_suffix: bool,
-    /// Among partners of equal score prefer the one with the same file name
+    /// Of several partners with the same score, prefer the one with the same file name
     #[arg(long, conflicts_with = "from", help_heading = "Pairing")]
     pub names: bool,
     /// Rows.

@@ -23,11 +23,11 @@ pub struct CoveredArgs {
     #[arg(value_name = "DIR", required_unless_present = "from", value_hint = ValueHint::DirPath)]
     #[arg(conflicts_with = "from")]
     pub dir: Option<PathBuf>,
-    /// Where its files must have equals, DIR itself left out; may be repeated
+    /// Where to look for an equal of each file, DIR itself left out; may be repeated
     #[arg(long, value_name = "ROOT", required_unless_present = "from")]
     #[arg(conflicts_with = "from", value_hint = ValueHint::AnyPath)]
     pub by: Vec<PathBuf>,
-    /// A catalogue among the ROOTs covers, too: by the digest alone, no bytes are compared
+    /// Accept an equal that only a catalogue has: by its digest, without comparing bytes
     #[arg(long, conflicts_with = "from")]
     pub by_digest: bool,
     /// With --from: list only files that match GLOB (as in .gitignore); may be repeated
@@ -42,7 +42,7 @@ pub struct CoveredArgs {
     /// With --from: only the first N rows of each list
     #[arg(long, value_name = "N", help_heading = "Selection")]
     pub top: Option<u64>,
-    /// Text: nothing folded, and what is covered by which file
+    /// In text, fold nothing, and list which file covers which
     #[arg(long)]
     pub all: bool,
     /// Print a shell script that replaces covered copies in DIR; it does nothing without --do-it

@@ -54,7 +54,7 @@ pub enum WatchAction {
         /// Do not enter other file systems below DIR
         #[arg(long)]
         one_file_system: bool,
-        /// Take no documents and archives apart: every file is its bytes
+        /// Do not look into documents and archives: compare files by their bytes alone
         #[arg(long)]
         no_text: bool,
     },
@@ -75,7 +75,7 @@ pub enum WatchAction {
 /// `mount`
 #[derive(Debug, Args)]
 pub struct MountArgs {
-    /// Where; made if it is not there, and removed at the end
+    /// The mount point; it is created if it is not there, and removed at the end
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
     /// How the tree is shown
@@ -94,7 +94,7 @@ pub struct UnmountArgs {
 /// `alerts`
 #[derive(Debug, Args)]
 pub struct AlertsArgs {
-    /// Go on with new ones as they happen
+    /// Wait for new alerts and print them as they come
     #[arg(short, long)]
     pub follow: bool,
     /// Format.

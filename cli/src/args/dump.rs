@@ -18,15 +18,17 @@ Examples:
 
 /// `dump`
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("forms").required(true).multiple(true).args(["canonical", "chunks", "files"])))]
+#[command(group(
+    ArgGroup::new("forms").required(true).multiple(true).args(["canonical", "chunks", "files"])
+))]
 pub struct DumpArgs {
-    /// The form that holds nothing but the state of the tree, one line a path
+    /// Print the state of the tree and nothing else, one line per path
     #[arg(long, conflicts_with_all = ["chunks", "files"])]
     pub canonical: bool,
-    /// One line a chunk: length, MD5, number of the file; repeats and all
+    /// Print one line per chunk, repeats included: length, MD5, number of the file
     #[arg(long, conflicts_with = "files")]
     pub chunks: bool,
-    /// One line a file: the number that --chunks gives it, a tab, its path
+    /// Print one line per file: the number that --chunks gives it, a tab, its path
     #[arg(long)]
     pub files: bool,
     /// Only what lies under ROOT; without, all that the daemon watches

@@ -32,8 +32,9 @@ pub struct GroupsArgs {
     /// Where to look; without, all that the daemon watches
     #[arg(value_name = "ROOT", conflicts_with = "from", value_hint = ValueHint::DirPath)]
     pub roots: Vec<PathBuf>,
-    /// Fold the files of LIST, one a line (what `grep -l` prints): one line a cluster, in the order
-    /// of the list, the first file for all; - is standard input. With -0 names alone, ended by NUL
+    /// Print one line per cluster of the files in LIST: the first of its files, in the order of
+    /// LIST, which has one name per line, as `grep -l` prints them; - is standard input. With -0
+    /// only the names, ended by NUL
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     #[arg(conflicts_with_all = ["roots", "of", "order", "plan", "from", "top"])]
     pub files_from: Option<PathBuf>,
@@ -43,13 +44,13 @@ pub struct GroupsArgs {
     /// With --of: follow chains to all earlier and later versions
     #[arg(long, requires = "of")]
     pub family: bool,
-    /// Ignore chunks that more than N contents have; `half`: more than half of the files
+    /// Ignore chunks that more than N contents have, or with `half` more than half of the files
     #[arg(long, value_name = "N", conflicts_with = "from", value_parser = values::degree)]
     pub degree: Option<Degree>,
-    /// Work within SIZE of memory, on disk where that is not enough
+    /// Use at most SIZE of memory, and the disk where that is not enough
     #[arg(long, value_name = "SIZE", conflicts_with = "from", value_parser = values::size)]
     pub memory: Option<u64>,
-    /// Only the names of all files, similar ones side by side, as archivers like them
+    /// Print only the names of all files, similar files next to each other: for a smaller archive
     #[arg(long, conflicts_with_all = ["of", "plan", "from", "top"])]
     pub order: bool,
     /// Print a shell script that replaces identical copies; it does nothing without --do-it

@@ -28,7 +28,7 @@ pub struct ReportOutput {
     /// Print a saved report (json or html) again, filtered anew, instead of looking at files
     #[arg(long, value_name = "REPORT", value_hint = ValueHint::FilePath)]
     pub from: Option<PathBuf>,
-    /// Html: show the best N pairs of files side by side
+    /// In html, show the best N pairs of files side by side
     #[arg(long, value_name = "N", default_value = "50")]
     pub evidence: usize,
 }
@@ -103,18 +103,18 @@ impl ReportOutput {
             ReportFormat::Fdupes if !fdupes => Err(no_sets(verb)),
             ReportFormat::Xlsx if !self.null => not_for_a_terminal(self.output.as_deref()),
             format if self.null && !format.ends_with_null() => Err(CliError::Usage(format!(
-                "-0 is for lines; --format {} has none that end so",
+                "-0 ends lines with NUL; --format {} has no such lines",
                 format.word()
             ))),
             _ => Ok(()),
         }
     }
 
-    /// Refuses `-0` for text, which has lines of several; `names` are what it is for.
+    /// Refuses `-0` for text, whose lines can have several names; `names` are what it is for.
     pub fn check_null(&self, names: &str) -> CliResult<()> {
         if self.null && self.format == ReportFormat::Text {
             return Err(CliError::Usage(format!(
-                "-0 is for {names}; text has lines of several"
+                "-0 is for {names}; a line of text can have several names"
             )));
         }
         Ok(())
@@ -188,7 +188,7 @@ impl ListOutput {
 
 fn not_for_a_terminal(output: Option<&Path>) -> CliResult<()> {
     if output.is_none() && is_terminal() {
-        let why = "a workbook is nothing for a terminal: name a file with -o";
+        let why = "a workbook cannot be shown on a terminal: name a file with -o";
         return Err(CliError::Usage(why.to_owned()));
     }
     Ok(())

@@ -15,7 +15,8 @@ Examples:
   resemble lost monday.cat:/plan.txt --in ~/Documents --top 1
       The same of a file that a catalogue names.
 
-The first row is the most recent path. Exit 0: it is more recent than the last known place; 1: it is not.";
+The first row is the most recent path. Exit 0: it is more recent than the last known place;
+1: it is not.";
 
 pub(super) const HISTORY_EXAMPLES: &str = "\
 Examples:
@@ -31,7 +32,7 @@ pub struct InSweeps {
     /// the imported catalogues and what the daemon watches
     #[arg(long = "in", value_name = "ROOT", value_hint = ValueHint::AnyPath)]
     pub within: Vec<PathBuf>,
-    /// What belongs to the same cluster resembles some of it to this
+    /// How much two files must resemble each other to be versions of one file
     #[arg(long, value_name = "SHARE", value_parser = values::share, default_value = "50%")]
     pub min: Fraction,
     /// Texts and archives.
@@ -52,7 +53,7 @@ impl InSweeps {
 /// `lost`
 #[derive(Debug, Args)]
 pub struct LostArgs {
-    /// What is gone: a path that leads nowhere any more, or a file in a catalogue
+    /// The path that vanished, or a file in a catalogue
     #[arg(value_name = "PATH", value_hint = ValueHint::AnyPath)]
     pub path: PathBuf,
     /// Only the first N rows
@@ -70,10 +71,15 @@ pub struct LostArgs {
 #[derive(Debug, Args)]
 pub struct HistoryArgs {
     /// The file, as it is called now, was called, or is called in a catalogue
-    #[arg(value_name = "FILE", required_unless_present = "summary", conflicts_with = "summary", value_hint = ValueHint::AnyPath)]
+    #[arg(
+        value_name = "FILE",
+        required_unless_present = "summary",
+        conflicts_with = "summary"
+    )]
+    #[arg(value_hint = ValueHint::AnyPath)]
     pub file: Option<PathBuf>,
-    /// All files: created, edited, moved, died from sweep to sweep; -o names a folder for the page,
-    /// tables and plots, without it the page is printed
+    /// Count how many files were created, edited, moved and lost from sweep to sweep; -o names a
+    /// folder for the page, tables and plots, and without it the page is printed
     #[arg(long)]
     pub summary: bool,
     /// Where.

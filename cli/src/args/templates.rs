@@ -55,14 +55,14 @@ pub enum TemplatesAction {
 /// `templates mark`
 #[derive(Debug, Args)]
 pub struct MarkArgs {
-    /// Files, or the id of a cluster; a directory is where the cluster is looked for (without one:
-    /// all that the daemon watches)
+    /// Files, or the id of a cluster and the directories to look for it in (without one: all that
+    /// the daemon watches)
     #[arg(value_name = "CLUSTER|FILE|ROOT", required = true, value_hint = ValueHint::AnyPath)]
     pub what: Vec<PathBuf>,
-    /// What at least this share of the files have, instead of what all have
+    /// Mark what at least this share of the files have, instead of what all have
     #[arg(long, value_name = "SHARE", value_parser = values::share)]
     pub share: Option<Fraction>,
-    /// A name to list it and take it back by
+    /// A name for it: `list` prints it, and `unmark` takes it
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Format.

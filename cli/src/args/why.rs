@@ -21,8 +21,9 @@ Examples:
   resemble why disk.img copy.img --format json
       Offsets of everything shared and everything that differs, for a script.
 
-Shared are runs of at least 64 bytes that both files have, wherever they stand; a run keeps its number
-and colour on both sides. In the middle: | the lines differ, < only in A here, > only in B here.";
+Shared are runs of at least 64 bytes that both files have, wherever they are; a run has the same
+number and colour on both sides. In the middle: | the lines differ, < only in A here, > only in B
+here.";
 
 /// `why`
 #[derive(Debug, Args)]
@@ -58,6 +59,7 @@ pub struct WhyArgs {
     )]
     pub format: RowFormat,
     /// Write into FILE instead of standard output
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(help_heading = "Output")]
     pub output: Option<PathBuf>,
 }

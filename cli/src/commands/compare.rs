@@ -45,7 +45,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CompareArgs) -
     }
     // The arguments say so already.
     let (Some(a), Some(b)) = (&args.a, &args.b) else {
-        let text = "two directories are to be named";
+        let text = "name two directories or two files";
         return Err(CliError::Usage(text.to_owned()));
     };
     let named = [names::required(a)?, names::required(b)?];
@@ -231,7 +231,7 @@ impl Verb for Compare<'_> {
     }
 }
 
-/// The names of what is new in B, for `rsync --files-from`.
+/// Prints the names of the files that are new in B, for `rsync --files-from`.
 fn print_new(ui: &mut Ui, args: &CompareArgs, document: &CompareDocument) -> CliResult<()> {
     let end = args.output.end();
     let names = || {

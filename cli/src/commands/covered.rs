@@ -38,7 +38,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
         return question::print_again(ui, &Covered { args }, report);
     }
     // The arguments say so already.
-    let nameless = || CliError::Usage("a directory is to be named".to_owned());
+    let nameless = || CliError::Usage("name the directory that is to go".to_owned());
     let dir = names::required_dir(args.dir.as_deref().ok_or_else(nameless)?)?;
     let by = args.by.iter().map(|root| names::required(root));
     let by = by.collect::<CliResult<Vec<_>>>()?;
@@ -49,7 +49,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
             quoted(&dir.shown)
         )));
     }
-    // DIR stands first: see `Covered`.
+    // DIR comes first: see `Covered`.
     let asked = Asked::about(std::iter::once(dir).chain(by).collect());
     if args.plan.is_some() {
         names::no_plan_for(&asked.named)?;
@@ -68,7 +68,7 @@ fn picked(args: &CoveredArgs) -> Picked {
     }
 }
 
-/// Of what is named the first is DIR, and the others are the ROOTs.
+/// Of the named paths the first is DIR, and the others are the ROOTs.
 struct Covered<'a> {
     args: &'a CoveredArgs,
 }

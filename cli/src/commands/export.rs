@@ -1,8 +1,8 @@
 //! `resemble export`: a catalogue of directories.
 //!
-//! The bytes come from whoever answers, the daemon or this process, and are the same. They go into
-//! a new file beside the one that was named; that one is replaced only when the new one is
-//! complete, on the disk, and has been read back.
+//! The daemon and this process write the same bytes. They go into a new file next to the one that
+//! was named, which is replaced only when the new one is complete, on the disk, and has been read
+//! back.
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
@@ -24,7 +24,7 @@ use crate::error::{CliError, CliResult, Outcome};
 use crate::question::Asked;
 use crate::ui::Ui;
 
-/// A catalogue of so many bytes is small, whatever it is a catalogue of.
+/// A catalogue of at most this size is small, however small its files are.
 const SMALL: u64 = 1 << 20;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) -> CliResult {
@@ -45,7 +45,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) ->
         within: args.within.unwrap_or(Fraction::from_millionths(30_000)),
         small: if args.within.is_some() { 0 } else { SMALL },
     });
-    let mut file = NewFile::beside(&args.output)?;
+    let mut file = NewFile::next_to(&args.output)?;
     let progress = ui.progress("writing the catalogue");
     let found = backend.dump(asked.scope(), form, &mut |piece| file.write(piece))?;
     drop(progress);
@@ -53,7 +53,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) ->
     let (totals, details, bytes) = file.finish()?;
     let errors = asked.errors(found);
     ui.soft_errors(&errors);
-    ui.note(&said(&args.output, &totals, &details, bytes));
+    ui.note(&summary(&args.output, &totals, &details, bytes));
     Ok(Outcome::Holds.with_errors(!errors.is_empty()))
 }
 
@@ -94,17 +94,18 @@ fn label(args: &ExportArgs) -> CliResult<String> {
     Ok(if label.is_empty() { "catalogue" } else { label }.to_owned())
 }
 
-/// Why a label is none.
+/// The error about a label that is not valid.
 pub(super) fn bad_label(label: &str) -> CliError {
     CliError::Usage(format!(
-        "the label {label:?} cannot be used: up to {LABEL} bytes of letters, digits, `.`, `_` and `-`, the \
-         first no dot and no dash"
+        "the label {label:?} cannot be used: a label has up to {LABEL} bytes of letters, digits, \
+         `.`, `_` and `-`, and begins with neither a dot nor a dash"
     ))
 }
 
-fn said(path: &Path, totals: &Totals, details: &Details, bytes: u64) -> String {
+/// What was written, in a sentence.
+fn summary(path: &Path, totals: &Totals, details: &Details, bytes: u64) -> String {
     let Totals { files, unread, .. } = *totals;
-    let mut said = format!(
+    let mut text = format!(
         "{}: {} with {}, in {}",
         quoted(path),
         counted(files, "file"),
@@ -113,27 +114,27 @@ fn said(path: &Path, totals: &Totals, details: &Details, bytes: u64) -> String {
     );
     if totals.bytes > 0 {
         let share = bytes as f64 / totals.bytes as f64 * 100.0;
-        let _ = write!(said, " ({share:.1} %)");
+        let _ = write!(text, " ({share:.1} %)");
     }
     if let Samples::AtMost(most) = details.samples {
-        let _ = write!(said, "; samples of at most {most} fingerprints");
+        let _ = write!(text, "; samples of at most {most} fingerprints");
     }
     if unread > 0 {
-        let _ = write!(said, "; {unread} of them are in it by name alone");
+        let _ = write!(text, "; {unread} of them are in it by name alone");
     }
-    said
+    text
 }
 
-/// A file that takes the place of another once it is complete. Gone if it never is.
+/// A file that replaces another once it is complete. If it is never complete, it is removed.
 struct NewFile {
     path: PathBuf,
     target: PathBuf,
     file: BufWriter<File>,
-    kept: bool,
+    is_complete: bool,
 }
 
 impl NewFile {
-    fn beside(target: &Path) -> CliResult<Self> {
+    fn next_to(target: &Path) -> CliResult<Self> {
         // What a link leads to is replaced, and never a device or a directory.
         let real = fs::canonicalize(target);
         let target = real.as_deref().unwrap_or(target);
@@ -153,7 +154,7 @@ impl NewFile {
             path,
             target: target.to_owned(),
             file: BufWriter::new(file),
-            kept: false,
+            is_complete: false,
         })
     }
 
@@ -176,7 +177,7 @@ impl NewFile {
         let details = catalogue.head().details.clone();
         let totals = catalogue.totals()?;
         fs::rename(&self.path, &self.target).map_err(CliError::file("write", &self.target))?;
-        self.kept = true;
+        self.is_complete = true;
         let folder = match self.target.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -191,7 +192,7 @@ impl NewFile {
 
 impl Drop for NewFile {
     fn drop(&mut self) {
-        if !self.kept {
+        if !self.is_complete {
             fs::remove_file(&self.path).ok();
         }
     }

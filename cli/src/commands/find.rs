@@ -1,7 +1,7 @@
 //! `resemble find`: the files similar to some file, or to what standard input holds.
 //!
-//! Each FILE is a question of its own; the answers stand one after the other in the order of the
-//! arguments, and `--top` cuts each. A FILE that cannot be read is a soft error: the others are
+//! Each FILE is a question of its own. The answers are printed in the order of the arguments, and
+//! `--top` cuts each of them. A FILE that cannot be read is a soft error: the others are
 //! answered.
 
 use std::path::{Path, PathBuf};
@@ -135,7 +135,7 @@ impl Verb for Find<'_> {
         self.args.selection.top
     }
 
-    /// How much the whole index holds is no part of an answer: it is said to people alone.
+    /// The size of the whole index is not part of an answer: it is only a note for people.
     fn tells_looked(&self, backend: &Backend) -> bool {
         let given = names::as_given(&self.args.within);
         !backend.is_daemon() || self.args.selection.scope(given) != Scope::default()

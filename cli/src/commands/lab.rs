@@ -19,13 +19,13 @@ pub(super) fn run(global: &Global, args: &LabArgs) -> CliResult {
         let text = "the laboratory asks no daemon: leave out --socket";
         return Err(CliError::Usage(text.to_owned()));
     }
-    let beside = beside();
-    let program = beside.clone().unwrap_or_else(|| PathBuf::from(PROGRAM));
+    let installed = installed();
+    let program = installed.clone().unwrap_or_else(|| PathBuf::from(PROGRAM));
     let source = Command::new(&program)
         .args(of_all_commands(global))
         .args(&args.args)
         .exec();
-    if beside.is_none() && source.kind() == io::ErrorKind::NotFound {
+    if installed.is_none() && source.kind() == io::ErrorKind::NotFound {
         return Err(CliError::NobodyAnswers(format!(
             "there is no program {PROGRAM}, beside this one or in PATH: it is installed with \
              `just install`, or with `cargo install --locked --path lab/lab`"
@@ -35,13 +35,13 @@ pub(super) fn run(global: &Global, args: &LabArgs) -> CliResult {
 }
 
 /// The program that was installed with this one.
-fn beside() -> Option<PathBuf> {
+fn installed() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?.with_file_name(PROGRAM);
     program.is_file().then_some(program)
 }
 
-/// The options that stood before `lab`, as `resemble-lab` has them too. It always answers itself:
-/// `--local` says nothing new.
+/// The options before `lab`, which `resemble-lab` has too. It asks no daemon in any case, so
+/// `--local` is left out.
 fn of_all_commands(global: &Global) -> Vec<OsString> {
     let mut args = Vec::new();
     let color = match global.color {

@@ -1,8 +1,8 @@
-//! What sweeps know: the part that `lost` and `history` share.
+//! Following files through sweeps: the part that `lost` and `history` share.
 //!
-//! A sweep is a catalogue with its date; the directories that are named besides are one more, which
-//! is now. Every step is a question that other commands ask, so the daemon and this process give
-//! one answer.
+//! A sweep is a catalogue with its date; directories that are named make one more sweep, whose date
+//! is now. Every step is a question that other commands ask too, so the daemon and this process
+//! give the same answer.
 
 pub(super) mod history;
 pub(super) mod lost;
@@ -48,7 +48,8 @@ impl Sweep {
     }
 }
 
-/// What is asked about, `also` with it, and its sweeps: the oldest first; what is now is last.
+/// The question about the named sweeps and `also`, and the sweeps themselves, the oldest first. The
+/// directories of now are the last sweep.
 fn sweeps(
     env: &Env,
     global: &Global,
@@ -101,7 +102,7 @@ struct Search<'a> {
     asked: &'a Asked,
     all: &'a [Sweep],
     text: bool,
-    /// What could not be looked at.
+    /// Files that could not be looked at.
     errors: Vec<SoftError>,
 }
 
@@ -111,7 +112,8 @@ struct Followed {
     sweep: usize,
     /// Where it is, as a question names it.
     real: PathBuf,
-    /// Its path below a catalogue, if one knows it: other sweeps of the same tree call it so, too.
+    /// Its path below a catalogue, if one knows it: other sweeps of the same tree use the same
+    /// path.
     below: Option<PathBuf>,
 }
 
@@ -152,7 +154,7 @@ impl<'a> Search<'a> {
         };
         let (rows, errors) = match self.backend.find(&sought, &shown, options)? {
             Ok(answer) => (Some(answer.body.results), answer.errors),
-            // Nothing of a catalogue can be unreadable: it has no such file.
+            // A catalogue has no unreadable files, so this file is not in it.
             Err(_) if catalogued::is_catalogued(real) => (None, Vec::new()),
             Err(error) => (None, vec![error]),
         };
@@ -175,8 +177,9 @@ impl<'a> Search<'a> {
         Ok(self.similar(&real, scope, Some(0))?.map(|_| real))
     }
 
-    /// The sweep and the place of a file that is named in a catalogue, or is here, or was somewhere
-    /// once: then the sweep that knows the longest end of its path, the latest of several.
+    /// Finds the sweep and the place of a file that a catalogue names, that exists now, or that
+    /// existed once: then it is the sweep that knows the longest end of its path, and of several
+    /// the latest.
     fn follow(&mut self, path: &Path) -> CliResult<Option<Followed>> {
         if let Ok(named) = names::required(path) {
             if named.real.is_dir() {

@@ -1,8 +1,8 @@
 //! `resemble templates`: text that is no evidence because the user says so.
 //!
-//! Marking is a question (what do these files have in common?) and is answered by whoever answers
-//! questions about them. Listing and taking back are about the file of the templates alone: the
-//! daemon's if one answers, else the one in the state folder.
+//! Marking is a question (what do these files have in common?) and is answered like any other
+//! question about them. Listing and unmarking only concern the file of the templates: the daemon's
+//! if one answers, otherwise the one in the state folder.
 
 use std::path::{Path, PathBuf};
 
@@ -74,7 +74,7 @@ struct Meant {
 }
 
 impl Meant {
-    /// What is there is what it is; the one thing that is not must be the id of a cluster.
+    /// A name that exists is a file or a directory; one name may be the id of a cluster instead.
     fn of(what: &[PathBuf]) -> CliResult<Self> {
         let mut meant = Self {
             files: Vec::new(),

@@ -1,7 +1,7 @@
 //! `resemble why`: where two files agree and differ.
 //!
-//! Two files have no statistics and need no index, so nobody is asked: whoever runs this reads
-//! both, and there is one way to the answer. On a terminal it is two columns in colours
+//! Two files have no statistics and need no index, so nobody is asked: this process reads both, and
+//! there is only one way to the answer. On a terminal it is two columns in colours
 //! ([`columns`]), in a pipe a list of ranges; programs get every range, people get a bounded number
 //! of lines.
 
@@ -52,7 +52,7 @@ pub(super) fn run(ui: &mut Ui, args: &WhyArgs) -> CliResult {
     }
     if args.diff && (inode(&a).is_none() || inode(&b).is_none()) {
         return Err(CliError::Usage(
-            "--diff needs files: a member of an archive is none".to_owned(),
+            "--diff needs two files; a member of an archive is not one".to_owned(),
         ));
     }
     let progress = ui.progress("comparing");
@@ -91,7 +91,7 @@ struct Subject {
     inode: Option<(u64, u64)>,
 }
 
-/// What a name means: a file, or a member of the one that it leads to up to some `!`.
+/// The file that a name means, or a member of an archive: the archive's name, `!`, the member's.
 fn subject(args: &WhyArgs, shown: &Path) -> CliResult<Subject> {
     match file(shown) {
         Ok((real, metadata)) => Ok(Subject {
@@ -114,7 +114,7 @@ fn subject(args: &WhyArgs, shown: &Path) -> CliResult<Subject> {
     }
 }
 
-/// Where a name leads, and what is there: anything but a directory, whose refusal names the way.
+/// The file that a name leads to, and its metadata. A directory is refused with a hint.
 fn file(shown: &Path) -> CliResult<(PathBuf, std::fs::Metadata)> {
     let failed = CliError::file("read", shown);
     let real = std::fs::canonicalize(shown).map_err(&failed)?;

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two pictures.
 const PACE: Duration = Duration::from_millis(125);
 
-/// A line that says what is going on. Gone when dropped.
+/// A line that says what is going on. It is removed when this is dropped.
 #[derive(Debug)]
 pub struct Progress {
     message: Arc<Mutex<String>>,
@@ -36,7 +36,7 @@ impl Progress {
         Self { message, drawing }
     }
 
-    /// So many files seen, so many files and bytes read.
+    /// Shows how many files were seen, and how many files and bytes were read.
     pub fn update(&mut self, seen: u64, read: u64, bytes: u64) {
         if self.drawing.is_some() {
             let (seen, read, bytes) = (human_count(seen), human_count(read), human_size(bytes));

@@ -86,7 +86,7 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
         (&["compare", ".", ".", "-0"], "-0 is for names (--new-only)"),
         (
             &["compare", ".", ".", "--format", "json", "-0"],
-            "--format json has none that end so",
+            "--format json has no such lines",
         ),
         (&["covered", "."], "required arguments"),
         (

@@ -6,8 +6,8 @@
 //! before it looks at any directory.
 //!
 //! ```text
-//! "/\0disk"                        a catalogue that was imported, by its label
-//! "/\0\0home\0me\0disk.cat"        one that is read where it lies: its own path, NUL for each slash
+//! "/\0disk"                    an imported catalogue, by its label
+//! "/\0\0home\0me\0disk.cat"    one that is not imported: its own path with NUL for each slash
 //! ```
 //!
 //! People see and write `disk:/letters/a.txt` and `disk.cat:/letters/a.txt`.
@@ -37,12 +37,13 @@ pub fn is_label(label: &str) -> bool {
         && label.chars().all(allowed)
 }
 
-/// Where an imported catalogue stands.
+/// The path under which the files of an imported catalogue are.
 pub fn of_label(label: &str) -> PathBuf {
     path_of(&[PREFIX, label.as_bytes()].concat())
 }
 
-/// Where a catalogue stands that is read where it lies, by the absolute path of its file.
+/// The path under which the files of a catalogue are that is not imported, by the absolute path of
+/// its file.
 pub fn of_file(file: &Path) -> PathBuf {
     let mut bytes = PREFIX.to_vec();
     let slash = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
@@ -59,7 +60,7 @@ pub enum Source {
     File(PathBuf),
 }
 
-/// The catalogue of a path, where it stands, and what of the path is below; `None` for any other
+/// The catalogue of a path, the path of its tree, and the path below that; `None` for any other
 /// path.
 pub fn source_of(path: &Path) -> Option<(Source, PathBuf, &Path)> {
     let bytes = path.as_os_str().as_bytes();
@@ -168,7 +169,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_file_comes_back(names in prop::collection::vec("[^/\0]{1,8}", 1..5), below in "[^/\0.]{1,8}") {
+        fn any_file_comes_back(
+            names in prop::collection::vec("[^/\0]{1,8}", 1..5),
+            below in "[^/\0.]{1,8}",
+        ) {
             let file = PathBuf::from(format!("/{}", names.join("/")));
             let root = of_file(&file);
             let path = root.join(&below);

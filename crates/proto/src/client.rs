@@ -60,7 +60,7 @@ pub enum ClientError {
         /// What connecting said.
         reason: String,
     },
-    /// Something answers, in a language of its own.
+    /// The daemon speaks another version of the protocol.
     #[error(
         "the daemon at {} speaks protocol {theirs} (version {version}), this command protocol {}; \
          use the two programs of one version",
@@ -74,7 +74,7 @@ pub enum ClientError {
         /// Its version.
         version: String,
     },
-    /// The daemon said that and why it does not answer.
+    /// The daemon refused to answer, and said why.
     #[error(transparent)]
     Failed(#[from] Failure),
     /// The daemon stopped talking.
@@ -145,7 +145,7 @@ impl Client {
         })
     }
 
-    /// What the daemon said of itself.
+    /// The daemon's hello line.
     pub const fn hello(&self) -> &Hello {
         &self.hello
     }
@@ -169,7 +169,7 @@ impl Client {
             .map(|answer| answer.rows)
     }
 
-    /// Takes a template back.
+    /// Unmarks a template.
     pub fn templates_unmark(&self, which: String) -> Result<TemplateRow, ClientError> {
         self.one(&Request::TemplatesUnmark { which })
     }
@@ -249,7 +249,7 @@ impl Client {
         )
     }
 
-    /// Mounts the overlay; what is to be said of the place, if anything is.
+    /// Mounts the overlay; returns a warning if the place deserves one.
     pub fn mount(&self, path: PathText, view: MountView) -> Result<Option<String>, ClientError> {
         let rows = self.short::<MountRow>(&Request::Mount { path, view })?.rows;
         Ok(rows.into_iter().find_map(|row| row.warning))

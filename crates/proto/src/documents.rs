@@ -54,7 +54,7 @@ pub trait Body {
     const TAGGED: bool;
     /// What was asked.
     type Parameters: Clone + Debug + PartialEq + Serialize;
-    /// What stands before the lists.
+    /// The fields before the lists.
     type Totals<'a>: Serialize
     where
         Self: 'a;
@@ -119,7 +119,7 @@ macro_rules! list_body {
 /// The body of a report that is read back.
 pub trait SavedBody: Body<Parameters: DeserializeOwned> + PartialEq + DeserializeOwned {}
 
-impl<B> SavedBody for B where B: Body<Parameters: DeserializeOwned> + PartialEq + DeserializeOwned {}
+impl<B: Body<Parameters: DeserializeOwned> + PartialEq + DeserializeOwned> SavedBody for B {}
 
 /// A whole report in memory.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -269,8 +269,8 @@ pub struct CoveredParameters {
     pub filter: CoveredFilter,
 }
 
-/// What the lists of a saved covered report were filtered by: never what is covered, and so absent
-/// in an answer about files.
+/// The filter of a saved covered report. It changes the lists and never whether the directory is
+/// covered, so it is absent in an answer about files.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CoveredFilter {
     /// Globs of files that are listed.
@@ -282,7 +282,7 @@ pub struct CoveredFilter {
     /// The least size of a listed file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_size: Option<u64>,
-    /// At most so many rows of each list.
+    /// The most rows of each list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top: Option<u64>,
 }
@@ -351,14 +351,14 @@ list_body! {
     } of "pairs", PairsParameters
 }
 
-/// What stands before the lists of a compare or groups document.
+/// The fields before the lists of a compare or groups document.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Summary<'a, S> {
     /// The totals.
     pub summary: &'a S,
 }
 
-/// What stands before the lists of a covered document.
+/// The fields before the lists of a covered document.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct CoveredTotals {
     /// See [`Coverage`].

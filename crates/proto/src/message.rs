@@ -3,13 +3,13 @@
 //! A conversation is lines of JSON:
 //!
 //! ```text
-//! server   {"resemble":1,"version":"0.1.0","params":{…},"pid":4711}      Hello, at once
-//! client   {"request":"find",…}                                          Request
-//! server   {"header":{…}}                                                Reply::Header, exactly one
-//!          {"row":{…}} …                                                 Reply::Row, any number
-//!          {"error":{…}} …                                               Reply::Error: soft ones
-//!          {"end":{"rows":2,"errors":0}}                                 Reply::End
-//! or       {"failed":{"kind":"not-watched","message":"…"}}               Reply::Failed, at any point
+//! server   {"resemble":1,"version":"0.1.0","params":{…},"pid":4711}   Hello, at once
+//! client   {"request":"find",…}                                       Request
+//! server   {"header":{…}}                                             Reply::Header, exactly one
+//!          {"row":{…}} …                                              Reply::Row, any number
+//!          {"error":{…}} …                                            Reply::Error: soft ones
+//!          {"end":{"rows":2,"errors":0}}                              Reply::End
+//! or       {"failed":{"kind":"not-watched","message":"…"}}            Reply::Failed, at any point
 //! ```
 //!
 //! and then the server closes. Why it is so:
@@ -18,8 +18,8 @@
 //!    taken for another's, and closing the connection cancels a question.
 //! 2. **The end is a line.** A stream that stops without it was cut off, and the client says so
 //!    instead of passing off half an answer.
-//! 3. **Soft errors travel beside the rows.** A file that could not be read spoils neither the
-//!    answer nor the knowledge that it is incomplete.
+//! 3. **Soft errors follow the rows.** A file that could not be read does not spoil the answer, and
+//!    the client still learns that the answer is incomplete.
 //! 4. **Every path on the wire is absolute and free of symbolic links.** How the arguments of a
 //!    command line lead to a file is known, and put back, by the command line alone.
 //! 5. **Unknown fields are ignored, absent ones have defaults**, so both sides may grow.

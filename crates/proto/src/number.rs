@@ -52,7 +52,7 @@ impl Fraction {
         self.0
     }
 
-    /// A share of so many millionths; more than a million is one.
+    /// A share in millionths; more than a million counts as a million.
     pub fn from_millionths(millionths: u32) -> Self {
         Self(Some(millionths.min(Self::MILLION)))
     }

@@ -1,14 +1,14 @@
 //! Names of any bytes in JSON, which knows only Unicode.
 //!
-//! A Unix name is bytes. In a row it stands as two fields: `path`, the text with U+FFFD where the
+//! A Unix name is bytes. A row has it as two fields: `path`, the text with U+FFFD where the
 //! bytes are no UTF-8, for people and for the nearly all scripts that meet only UTF-8; and
 //! `path_b64`, base64 of the true bytes, present only when the text is not faithful. Together they
 //! are lossless, so the wire uses the same form as the documents and nothing is translated in
 //! between. Rows with other names for their paths (`a`, `b`, `file`) follow the same rule; see
 //! [`fields`].
 //!
-//! Where a path stands alone (a list of directories in a request), it is a string, or an object
-//! `{"b64": …}`.
+//! Where a path is no field of a row (a list of directories in a request), it is a string, or an
+//! object `{"b64": …}`.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -190,7 +190,8 @@ pub mod fields {
 
     macro_rules! optional_path_fields {
         ($module:ident, $text:literal, $b64:literal) => {
-            #[doc = concat!("A path or nothing as `", $text, "` (`null` without) and, when it is not UTF-8, `", $b64, "`.")]
+            #[doc = concat!("A path or nothing: `", $text, "`, `null` without a path, and")]
+            #[doc = concat!("`", $b64, "` when the path is not UTF-8.")]
             pub mod $module {
                 use super::{Deserialize, Deserializer, PathText, SerializeMap, Serializer, de};
 

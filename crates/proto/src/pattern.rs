@@ -2,8 +2,8 @@
 //!
 //! They are those of ignore files: `vendor/` anywhere below, `/vendor` at the top only, `*.c` by
 //! the name. Two things differ, because a person or a script gave the pattern now and waits for the
-//! answer: a pattern that is none is refused, where an ignore file takes `[a` for a name with a
-//! bracket in it; and so is one that can name no file (an empty one, a comment), where an ignore
+//! answer: a pattern that is not valid is refused, where an ignore file takes `[a` for a name with
+//! a bracket in it; and so is one that can name no file (an empty one, a comment), where an ignore
 //! file skips the line. Either would be answered by silence.
 
 use std::path::Path;
@@ -17,7 +17,7 @@ pub struct Patterns {
     exclude: Option<Gitignore>,
 }
 
-/// A pattern that is none.
+/// A pattern that is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the pattern {pattern:?} cannot be understood: {reason}")]
 pub struct BadPattern {
@@ -32,7 +32,7 @@ impl Patterns {
     ///
     /// # Errors
     ///
-    /// The first glob that is none.
+    /// The first glob that is not valid.
     pub fn new(include: &[String], exclude: &[String]) -> Result<Self, BadPattern> {
         Ok(Self {
             include: set(include)?,
@@ -56,7 +56,7 @@ impl Patterns {
 ///
 /// # Errors
 ///
-/// If it is none.
+/// The pattern is not valid.
 pub fn check(pattern: &str) -> Result<(), BadPattern> {
     set(std::slice::from_ref(&pattern.to_owned())).map(drop)
 }

@@ -1,7 +1,7 @@
 //! Where the socket, the view, the state and the cache are.
 //!
-//! Both programs must come to the same places, so the rules stand here, once, as pure functions of
-//! an [`Env`] that `main` fills in. XDG variables count only if they are absolute, as the XDG
+//! Both programs must find the same places, so the rules are here, once, as pure functions of an
+//! [`Env`] that `main` fills in. XDG variables count only if they are absolute, as the XDG
 //! base directory specification demands: a relative one would name another place in each working
 //! directory.
 
@@ -69,7 +69,10 @@ pub enum PlaceError {
         variable: &'static str,
     },
     /// The folder belongs to somebody else.
-    #[error("{} belongs to user {owner}, not to user {uid}: choose another with --state", path.display())]
+    #[error(
+        "{} belongs to user {owner}, not to user {uid}: choose another with --state",
+        path.display()
+    )]
     NotOurs {
         /// The folder.
         path: PathBuf,

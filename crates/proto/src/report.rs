@@ -6,7 +6,7 @@
 //! it, and a million pairs need no million rows in memory. `jsonl` is the same without the
 //! brackets: the header object, a row a line, then `{"error":…}` lines.
 //!
-//! It lives beside the messages and not in the command line because the daemon must print the very
+//! It is in this crate and not in the command line because the daemon must print the very
 //! bytes of `resemble find FILE --format json` when somebody reads `.similar/.report.json`.
 
 use std::io::{self, Write};
@@ -105,7 +105,7 @@ pub struct CommonParameters {
     pub include: Vec<String>,
     /// Globs of files that do not.
     pub exclude: Vec<String>,
-    /// At most so many rows, `null` without.
+    /// The most rows, `null` without a limit.
     pub top: Option<u64>,
     /// Whether the measures are those of the bytes and no estimates.
     pub exact: bool,
@@ -275,8 +275,10 @@ mod tests {
         let answer = Answer::fresh(vec![row("/b"), row("/c\n")], vec![error]);
         let text = String::from_utf8(find_json(&"/a".into(), &answer, &Params::default())).unwrap();
         let expected = concat!(
-            r#"{"schema":1,"version":"0.1.0","command":"find","parameters":{"files":["/a"],"in":[],"#,
-            r#""unit":"bytes","min":null,"min_shared":256,"min_size":0,"include":[],"exclude":[],"top":null,"#,
+            r#"{"schema":1,"version":"0.1.0","command":"find","#,
+            r#""parameters":{"files":["/a"],"in":[],"#,
+            r#""unit":"bytes","min":null,"min_shared":256,"min_size":0,"include":[],"#,
+            r#""exclude":[],"top":null,"#,
             r#""exact":false,"params":"tttd-460-2800-540-270.w64-l5-c128.s5-l3-c128.v3"},"#,
             r#""fresh":true,"pending":0,"total":2,"shown":2,"results":["#,
             "\n",

@@ -69,19 +69,12 @@ pub struct Picked {
 impl Picked {
     /// Whether it takes away more than the end of the lists.
     fn is_filter(&self) -> bool {
-        let Self {
-            include,
-            exclude,
-            min,
-            min_shared,
-            min_size,
-            top: _,
-            classes,
-        } = self;
-        !(include.is_empty() && exclude.is_empty() && classes.is_empty())
-            || min.is_some()
-            || min_shared.is_some()
-            || min_size.is_some()
+        let top = self.top;
+        *self
+            != Self {
+                top,
+                ..Self::default()
+            }
     }
 }
 

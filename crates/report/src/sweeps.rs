@@ -170,7 +170,8 @@ impl Summary {
     /// The page.
     pub fn report(&self) -> Page {
         let about = format!(
-            "{} sweeps, {:.1} days from the first to the last. A file is followed through edits and moves; what came and went between two sweeps nobody knew.",
+            "{} sweeps, {:.1} days from the first to the last. A file is followed through edits \
+             and moves; what came and went between two sweeps nobody knew.",
             self.sweeps.len(),
             self.days(0, self.sweeps.len().saturating_sub(1))
         );
@@ -251,7 +252,9 @@ impl Summary {
                 points,
             });
         }
-        let text = "Each row says what became of the files of the sweep before. What lies in another file now has died, what was a part of another is created; a copy is created, too.";
+        let text = "Each row says what became of the files of the sweep before. What lies in \
+                    another file now has died, what was a part of another is created; a copy is \
+                    created, too.";
         Section::new("From sweep to sweep", text)
             .table(table)
             .plot(plot)
@@ -318,7 +321,8 @@ impl Summary {
         }
         Section::new(
             "Moves",
-            "A root is a folder at the top of the catalogue; files beside these folders are of one root, too.",
+            "A root is a folder at the top of the catalogue; files beside these folders are of one \
+             root, too.",
         )
         .table(table)
     }
@@ -341,7 +345,8 @@ impl Summary {
         let created: u64 = self.steps.iter().map(|step| step.created).sum();
         let lived = |life: &&Life| life.born > 0;
         let text = format!(
-            "{} files died, {} of which were there in the first sweep already: these are at least as old as the table says. Of {created} files that were created, {} are alive.",
+            "{} files died, {} of which were there in the first sweep already: these are at \
+             least as old as the table says. Of {created} files that were created, {} are alive.",
             self.died.len(),
             self.died.iter().filter(|life| life.born == 0).count(),
             self.alive.values().filter(lived).count(),

@@ -1,4 +1,5 @@
-//! When an alert is due, what is one alert, and how many there may be: pure, in virtual time.
+//! When an alert is due, which findings are one alert, and how many alerts there may be: pure, in
+//! virtual time.
 //!
 //! 1. A changed file is assessed [`SETTLE`] after its last reading: within that time a save dance
 //!    is over, and what was a temporary file is gone. One that is read again and again is assessed
@@ -41,15 +42,15 @@ pub const HOLD_TREE: Duration = Duration::from_secs(300);
 pub const RATE: u32 = 30;
 /// See [`RATE`].
 pub const RATE_TIME: Duration = Duration::from_secs(60);
-/// How often what is held back is looked at.
+/// How often held findings are looked at.
 const LOOK: Duration = Duration::from_secs(1);
-/// With more than this held back, no more often, …
+/// With more held findings than this, `LOOK` is kept to strictly, …
 const MANY: usize = 500;
-/// … and more seldom, once more for each so many.
+/// … and it grows by itself for each so many of them.
 const VERY_MANY: usize = 5000;
-/// How long a told tree remembers that it was told.
-const TOLD: Duration = Duration::from_secs(600);
-/// More changed files than this are not kept apart.
+/// How long a tree that was reported is not reported again.
+const REPORTED: Duration = Duration::from_secs(600);
+/// The most changed files that wait at a time.
 pub const MOST_WAITING: usize = 200_000;
 /// With more findings than this nothing is held back.
 const MOST_HELD: usize = 50_000;
@@ -59,7 +60,7 @@ const MOST_HELD: usize = 50_000;
 pub enum Verdict {
     /// It resembles nothing new.
     Nothing,
-    /// It does, but by a cause that is nobody's news: a check-out, a build.
+    /// It does, but for a reason that is not worth an alert: a check-out, a build.
     Quiet,
     /// It does. Best first, never empty.
     Resembles {
@@ -93,7 +94,7 @@ pub enum Alert {
         /// How many of those are equal to it.
         identical: usize,
     },
-    /// More than can be told one by one.
+    /// More than can be reported one by one.
     Summary {
         /// How many alerts were left out.
         left_out: u64,
@@ -158,7 +159,7 @@ pub struct Batching {
     look: Option<Instant>,
     looked: Option<Instant>,
     /// Trees that an alert named: (copy, original).
-    told: BTreeMap<(PathBuf, PathBuf), Instant>,
+    reported: BTreeMap<(PathBuf, PathBuf), Instant>,
     rate_began: Option<Instant>,
     in_rate: u32,
     left_out: u64,
@@ -233,7 +234,7 @@ impl Batching {
         self.waiting.len()
     }
 
-    /// The files to assess now, at most so many; `all` does not wait.
+    /// The files to assess now, at most `most`; with `all` none of them waits longer.
     pub fn due(&mut self, now: Instant, all: bool, most: usize) -> Vec<Due> {
         let mut due = Vec::new();
         while due.len() < most
@@ -278,7 +279,7 @@ impl Batching {
     /// The alerts of what was assessed; `all` holds nothing back.
     pub fn alerts(&mut self, now: Instant, all: bool) -> Vec<Alert> {
         let all = all || self.held.len() > MOST_HELD;
-        // Grouping takes time in proportion to what is held.
+        // Grouping takes time in proportion to the held findings.
         let pause = LOOK * (1 + self.held.len() / VERY_MANY) as u32;
         if !all
             && self.held.len() > MANY
@@ -289,7 +290,7 @@ impl Batching {
             return Vec::new();
         }
         self.looked = Some(now);
-        self.told.retain(|_, at| *at + TOLD > now);
+        self.reported.retain(|_, at| *at + REPORTED > now);
         let mut alerts = Vec::new();
         let growing = self.trees(now, all, &mut alerts);
         self.files(now, all, &growing, &mut alerts);
@@ -331,10 +332,10 @@ impl Batching {
                 .iter()
                 .filter_map(|path| self.held.remove(path))
                 .collect();
-            if self.told_already(&tree.copy, &tree.original) {
+            if self.was_reported(&tree.copy, &tree.original) {
                 self.leave_out(held.len() as u64, now);
             } else if held.iter().any(|held| !held.only_in_tree) {
-                self.told
+                self.reported
                     .insert((tree.copy.clone(), tree.original.clone()), now);
                 let is_identical = |held: &&Held| {
                     held.partners
@@ -368,7 +369,7 @@ impl Batching {
             })
             .map(|(path, _)| Arc::clone(path))
             .collect();
-        // Two files that came to resemble each other are told once.
+        // Two files that came to resemble each other are reported once.
         let mut pairs = BTreeSet::new();
         for path in due {
             let Some(held) = self.held.remove(&path) else {
@@ -382,7 +383,7 @@ impl Batching {
             if held.only_in_tree || pairs.contains(&(partner.path.clone(), path.clone())) {
                 continue;
             }
-            if self.told_already(&path, &partner.path) {
+            if self.was_reported(&path, &partner.path) {
                 self.leave_out(1, now);
                 continue;
             }
@@ -395,11 +396,13 @@ impl Batching {
         }
     }
 
-    /// Whether a tree that contains the pair was told lately.
-    fn told_already(&self, copy: &Path, original: &Path) -> bool {
-        self.told.keys().any(|(told_copy, told_original)| {
-            copy.starts_with(told_copy) && original.starts_with(told_original)
-        })
+    /// Whether a tree that contains the pair was reported lately.
+    fn was_reported(&self, copy: &Path, original: &Path) -> bool {
+        self.reported
+            .keys()
+            .any(|(reported_copy, reported_original)| {
+                copy.starts_with(reported_copy) && original.starts_with(reported_original)
+            })
     }
 
     /// Whether files below the directory are still to be assessed.
@@ -417,22 +420,22 @@ impl Batching {
             self.rate_began = None;
             self.in_rate = 0;
             if left_out > 0 {
-                let mut told = vec![Alert::Summary { left_out }];
-                told.extend(self.limit(alerts, now));
-                return told;
+                let mut raised = vec![Alert::Summary { left_out }];
+                raised.extend(self.limit(alerts, now));
+                return raised;
             }
         }
-        let mut told = Vec::new();
+        let mut raised = Vec::new();
         for alert in alerts {
             if self.in_rate < RATE {
                 self.rate_began.get_or_insert(now);
                 self.in_rate += 1;
-                told.push(alert);
+                raised.push(alert);
             } else {
                 self.leave_out(1, now);
             }
         }
-        told
+        raised
     }
 
     fn leave_out(&mut self, count: u64, now: Instant) {

@@ -93,7 +93,7 @@ impl AlertLog {
         }
     }
 
-    /// Ends the last line, or cuts off what is there of it.
+    /// Ends the last line, or cuts it off if it is incomplete.
     fn mend(&self, is_alert: bool, begin: u64) -> io::Result<()> {
         let mut file = OpenOptions::new().append(true).open(&self.path)?;
         if is_alert {

@@ -210,14 +210,14 @@ impl<'a> Raiser<'a> {
             self.take_baselines(AT_ONCE);
             self.assess(true);
         }
-        self.tell(self.waiting() == 0);
+        self.publish(self.waiting() == 0);
     }
 
     /// Raises what is due.
     fn raise(&mut self) {
         self.take_baselines(AT_ONCE);
         self.assess(false);
-        self.tell(false);
+        self.publish(false);
     }
 
     fn assess(&mut self, all: bool) {
@@ -250,9 +250,9 @@ impl<'a> Raiser<'a> {
         }
     }
 
-    fn tell(&mut self, all: bool) {
+    fn publish(&mut self, all: bool) {
         for alert in self.batching.alerts(Instant::now(), all) {
-            tell(&alert);
+            write_journal(&alert);
             if let Some(row) = row(&alert) {
                 self.log.lock().push(row);
             }
@@ -268,7 +268,7 @@ fn not_assessed(files: usize) {
 }
 
 /// The line of the journal. Paths are quoted and escaped by their `Debug` form.
-fn tell(alert: &Alert) {
+fn write_journal(alert: &Alert) {
     match alert {
         Alert::File {
             path,
@@ -433,12 +433,12 @@ mod tests {
             },
             others: 0,
         };
-        let said = journal::tests::heard(|| tell(&alert(None)));
+        let said = journal::tests::heard(|| write_journal(&alert(None)));
         assert!(
             said.contains("b_in_a=99") && !said.contains("a_in_b"),
             "{said}"
         );
-        let said = journal::tests::heard(|| tell(&alert(Some(Score::ONE))));
+        let said = journal::tests::heard(|| write_journal(&alert(Some(Score::ONE))));
         assert!(
             said.contains("a_in_b=99") && !said.contains("Some"),
             "{said}"

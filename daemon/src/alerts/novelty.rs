@@ -41,12 +41,13 @@ use super::partners::{self, LEAST_SIZE, Partner, content_at};
 const MOST_PARTNERS: usize = 16;
 /// Files with an equal content that are looked at for each file.
 const MOST_HOLDERS: usize = 64;
-/// From so many changes at once on, files that came together are not compared with each other.
+/// With at least this many changes at once, files that came together are not compared with each
+/// other.
 const IN_NUMBERS: usize = 20;
 /// How fresh `.git/index` is during and after a git operation.
 const GIT_FRESH: Duration = Duration::from_secs(15);
 
-/// Tells what is news of the files of some seconds.
+/// Decides what is news about the files of some seconds.
 #[derive(Debug)]
 pub struct Novelty {
     after: Snapshot,
@@ -157,7 +158,7 @@ impl Novelty {
     ) -> Result<Vec<Partner>, ReadError> {
         let holders = self.holders(content)?;
         let mut found = Vec::new();
-        for other in holders.beside(path.file_name(), file.id) {
+        for other in holders.others(path.file_name(), file.id) {
             if content_at(&self.after, other)? == Some(content) {
                 found.push(Partner {
                     path: other.to_path_buf(),
@@ -275,7 +276,7 @@ impl Holders {
     }
 
     /// At most [`MOST_HOLDERS`], those of this name first, without the file itself.
-    fn beside<'a>(
+    fn others<'a>(
         &'a self,
         name: Option<&'a OsStr>,
         itself: FileId,

@@ -87,7 +87,7 @@ impl Indexer {
         if !catalogued::is_label(label) {
             return Err(Failure::new(
                 FailureKind::BadRequest,
-                "that cannot be a label",
+                "this cannot be the label of a catalogue",
             ));
         }
         // Before anything is replaced by it.

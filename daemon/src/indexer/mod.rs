@@ -62,7 +62,7 @@ use watches::{Watches, look};
 const ROOTS: Duration = Duration::from_secs(10);
 /// Between two looks at a directory that cannot be watched, at least.
 const POLL: Duration = Duration::from_secs(10);
-/// Polling takes at most this share of the time: one part in so many.
+/// Polling takes at most one part in this many of the time.
 const POLL_SHARE: u32 = 20;
 /// Between two reconciles for events, so that a storm is a few large transactions.
 const BREATH: Duration = Duration::from_millis(50);
@@ -70,7 +70,7 @@ const BREATH: Duration = Duration::from_millis(50);
 const MOVING: Duration = Duration::from_secs(5);
 /// Files to look at again are gathered for so long: each look is a transaction.
 const GATHER: Duration = Duration::from_secs(2);
-/// So many of them are looked at between two looks at what is new.
+/// The most of them that are looked at between two rounds of new changes.
 const RECHECKS: usize = 256;
 /// Before a broken index is opened again, or a source that failed is started: at first, and at
 /// most.
@@ -104,7 +104,7 @@ pub struct Options {
     pub exclude: Vec<PathBuf>,
     /// Where imported catalogues lie.
     pub catalogues: Option<PathBuf>,
-    /// What takes documents and archives apart.
+    /// Reads the parts of documents and archives.
     pub part_reader: Option<Arc<dyn PartReader>>,
     /// Ends a scan under way.
     pub stop: StopFlag,
@@ -269,7 +269,7 @@ impl Indexer {
             },
         );
         if let Err(error) = ingest.know_parts() {
-            // The first scan meets what is wrong with the index, and deals with it.
+            // The first scan meets the same trouble with the index, and deals with it.
             tracing::warn!(%error, "what was taken apart may be of an earlier version");
         }
         self.ingest = Some(ingest);

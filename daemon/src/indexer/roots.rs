@@ -3,7 +3,7 @@
 //! One record of the index holds every root of the last run: the kept ones are watched again, the
 //! others tell the next run what it need not keep any more. A root whose first scan was finished
 //! says so, because only then a changed file is news. One that `watch remove` took away says so
-//! too, lest the configuration bring it back; `watch add` does.
+//! too, so that the configuration does not bring it back; `watch add` does.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::state::{Root, Shared};
 /// The record's name.
 const RECORD: &str = "daemon/roots";
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[allow(clippy::struct_excessive_bools)] // a record: each says one thing of a root
 struct KeptRoot {
     path: PathText,
@@ -125,13 +125,13 @@ fn outside(snapshot: &Snapshot, path: PathBuf, roots: &[PathBuf], found: &mut Ve
         found.push(path);
         return;
     }
-    // A present root lies deeper: what is beside it goes.
+    // A present root lies deeper: its siblings go.
     for (name, _) in snapshot.list(&path).unwrap_or_default() {
         outside(snapshot, path.join(name), roots, found);
     }
 }
 
-/// Records the roots, and what was removed and is none of them.
+/// Records the roots, and the removed paths that are not roots now.
 pub(super) fn keep(
     shared: &Shared,
     roots: &[Root],
@@ -157,12 +157,9 @@ pub(super) fn keep(
     let removed = removed.iter().filter(|path| !is_root(path));
     list.extend(removed.map(|path| KeptRoot {
         path: path.as_path().into(),
-        ignore: false,
-        one_file_system: false,
         text: true,
-        kept: false,
-        complete: false,
         removed: true,
+        ..KeptRoot::default()
     }));
     match serde_json::to_vec(&list) {
         Ok(text) => index.put_record(RECORD, &text),

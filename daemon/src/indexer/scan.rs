@@ -13,7 +13,7 @@ use crate::coalesce::Kind;
 use crate::state::Topic;
 
 impl Indexer {
-    /// Scans what is to be scanned whole; says whether the index is still usable.
+    /// Scans the roots that wait for a whole scan; returns whether the index is still usable.
     pub(super) fn run_scans(&mut self) -> bool {
         while let Some(root) = self.scans.pop_front() {
             let state = self.shared.set_root_state(&root, RootState::Scanning);
@@ -106,7 +106,7 @@ impl Indexer {
         self.syncs = syncs;
     }
 
-    /// Runs a reconcile and draws the consequences. `None`: the index is broken.
+    /// Runs a reconcile and acts on its report. `None`: the index is broken.
     pub(super) fn reconcile(&mut self, targets: &[Target], news: bool) -> Option<Report> {
         let before = if news {
             self.shared.snapshot().ok()

@@ -125,7 +125,7 @@ impl Watches {
         }
     }
 
-    /// The source forgot what is at and below the path, because the name went.
+    /// The name at the path went, and the source forgot its watches at and below it.
     pub(crate) fn dropped(&mut self, path: &Path) {
         self.suspect.extend(
             take_below(&mut self.watched, path)

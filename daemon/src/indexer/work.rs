@@ -1,4 +1,4 @@
-//! One round of work: what is due is put together and reconciled.
+//! One round of work: everything that is due is gathered and reconciled.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

@@ -26,6 +26,12 @@ pub struct Time {
     pub nanos: u32,
 }
 
+impl Time {
+    const fn new(seconds: i64, nanos: u32) -> Self {
+        Self { seconds, nanos }
+    }
+}
+
 /// What `stat` shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attr {
@@ -64,18 +70,9 @@ impl Attr {
             blocks: stat.st_blocks as u64,
             uid: stat.st_uid,
             gid: stat.st_gid,
-            accessed: Time {
-                seconds: stat.st_atime,
-                nanos: stat.st_atime_nsec as u32,
-            },
-            modified: Time {
-                seconds: stat.st_mtime,
-                nanos: stat.st_mtime_nsec as u32,
-            },
-            changed: Time {
-                seconds: stat.st_ctime,
-                nanos: stat.st_ctime_nsec as u32,
-            },
+            accessed: Time::new(stat.st_atime, stat.st_atime_nsec as u32),
+            modified: Time::new(stat.st_mtime, stat.st_mtime_nsec as u32),
+            changed: Time::new(stat.st_ctime, stat.st_ctime_nsec as u32),
             block_size: stat.st_blksize as u32,
         }
     }

@@ -33,11 +33,11 @@ pub(in crate::commands) fn run(
     };
     let also = catalogue_of(file).or_else(|| names::required(file).ok());
     let (asked, sweeps) = super::sweeps(env, global, &args.sweeps, also)?;
-    let telling = Telling { args, file, sweeps };
-    question::run(ui, env, global, &asked, telling)
+    let following = Following { args, file, sweeps };
+    question::run(ui, env, global, &asked, following)
 }
 
-struct Telling<'a> {
+struct Following<'a> {
     args: &'a HistoryArgs,
     file: &'a Path,
     sweeps: Vec<Sweep>,
@@ -51,7 +51,7 @@ list_body! {
     } of "history", SweepParameters
 }
 
-impl Verb for Telling<'_> {
+impl Verb for Following<'_> {
     type Body = Versions;
 
     fn answering(&self) -> Answering {
@@ -104,7 +104,7 @@ impl Verb for Telling<'_> {
     }
 }
 
-/// Where each sweep has the file: at its own path, or what resembles the version beside most.
+/// Where each sweep has the file: at its own path, or what resembles the next version most.
 fn places(
     search: &mut Search<'_>,
     known: &Followed,
@@ -119,13 +119,13 @@ fn places(
             None => None,
         };
     }
-    // From the known one outwards: what has no file at the path has the next of kin of the version
-    // beside.
+    // From the known sweep outwards: a sweep without a file at the path has what resembles the
+    // version of the sweep next to it most.
     let forward = (known.sweep + 1..count).map(|sweep| (sweep, sweep - 1));
     let backward = (0..known.sweep).rev().map(|sweep| (sweep, sweep + 1));
-    for (sweep, beside) in forward.chain(backward) {
+    for (sweep, next_to) in forward.chain(backward) {
         if places[sweep].is_none()
-            && let Some(version) = nearest(&places, beside, sweep < known.sweep)
+            && let Some(version) = nearest(&places, next_to, sweep < known.sweep)
         {
             let scope = search.all[sweep].scope();
             let similar = search.similar(&version, scope, None)?;
@@ -148,7 +148,7 @@ fn nearest(places: &[Option<PathBuf>], at: usize, later: bool) -> Option<PathBuf
     }
 }
 
-/// Each version beside the one before.
+/// Each version, compared with the one before.
 fn versions(search: &mut Search<'_>, places: &[Option<PathBuf>]) -> CliResult<Vec<VersionRow>> {
     let mut rows = Vec::new();
     let mut before: Option<(usize, PathBuf)> = None;

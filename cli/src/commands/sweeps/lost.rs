@@ -37,7 +37,7 @@ pub(in crate::commands) fn run(
     args: &LostArgs,
 ) -> CliResult {
     let (asked, sweeps) = super::sweeps(env, global, &args.sweeps, catalogue_of(&args.path))?;
-    let lost = Losing {
+    let lost = LostSearch {
         args,
         sweeps,
         last: None,
@@ -47,7 +47,7 @@ pub(in crate::commands) fn run(
     question::run(ui, env, global, &asked, lost)
 }
 
-struct Losing<'a> {
+struct LostSearch<'a> {
     args: &'a LostArgs,
     sweeps: Vec<Sweep>,
     /// The last known path and its date; `None`: no sweep knows it.
@@ -66,7 +66,7 @@ list_body! {
     } of "lost", SweepParameters
 }
 
-impl Verb for Losing<'_> {
+impl Verb for LostSearch<'_> {
     type Body = Places;
 
     fn answering(&self) -> Answering {

@@ -27,7 +27,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &HistoryArgs) -
     let (asked, sweeps) = super::sweeps(env, global, options, None)?;
     if let Some(now) = sweeps.last().filter(|sweep| sweep.roots.len() > 1) {
         return Err(CliError::Usage(format!(
-            "{} and {} are both here and now: a summary takes one directory besides catalogues",
+            "{} and {} are both directories; a summary takes one besides the catalogues",
             quoted(&now.roots[0].shown),
             quoted(&now.roots[1].shown)
         )));

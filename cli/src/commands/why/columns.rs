@@ -41,11 +41,12 @@ const NAMED: usize = 8;
 
 /// The columns of the terminal: `COLUMNS`, or what the terminal says, or 80.
 pub(super) fn width() -> usize {
-    let said = std::env::var("COLUMNS")
+    let variable = std::env::var("COLUMNS")
         .ok()
         .and_then(|value| value.parse().ok());
     let size = || rustix::termios::tcgetwinsize(io::stdout()).ok();
-    said.or_else(|| size().map(|size| usize::from(size.ws_col)))
+    variable
+        .or_else(|| size().map(|size| usize::from(size.ws_col)))
         .filter(|&columns| columns > 0)
         .unwrap_or(WIDTH)
         .clamp(40, 1000)
@@ -331,7 +332,7 @@ impl Paper {
     }
 }
 
-/// The run whose number stands beside a line: the first on it.
+/// The run whose number is printed next to a line: the first on it.
 fn run_of(line: &Line) -> Option<u32> {
     line.spans.iter().find_map(|span| span.run)
 }
@@ -374,7 +375,8 @@ fn marked(mut pieces: Vec<Piece>, marks: Marks) -> Vec<Piece> {
     pieces
 }
 
-/// Pieces of at most so many columns a line, and the columns each uses; at least one line. A line
+/// Wraps pieces into lines of at most `width` columns, each with the columns that it uses; there is
+/// at least one line. A line
 /// is broken after a blank if there is one in its last third, so that words stay whole where that
 /// costs little.
 fn wrap(pieces: &[Piece], width: usize) -> Vec<(Vec<Piece>, usize)> {
@@ -392,7 +394,7 @@ fn wrap(pieces: &[Piece], width: usize) -> Vec<(Vec<Piece>, usize)> {
     loop {
         let (mut used, mut fits) = (0, 0);
         for (_, wide, _) in rest {
-            // A letter wider than the line stands on it all the same.
+            // A letter that is wider than the line is put on it all the same.
             if used + wide > width && fits > 0 {
                 break;
             }

@@ -97,8 +97,8 @@ pub struct Looked {
     pub skipped: u64,
     /// Files of fewer than 256 bytes, too small to be judged unless identical.
     pub small: u64,
-    /// A common run of at least so many bytes would have been seen for certain, as long as not too
-    /// many files have it.
+    /// The length in bytes from which a common run is found for certain, unless too many files have
+    /// it.
     pub least_run: u64,
 }
 
@@ -164,7 +164,7 @@ impl<R> Answer<R> {
     }
 }
 
-/// A file that could not be looked at. The rest of the answer stands.
+/// A file that could not be looked at. The rest of the answer is valid.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SoftError {
     /// Which path.
@@ -435,7 +435,8 @@ pub(super) mod relation_word {
         Relation::Shares,
     ];
 
-    #[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref)] // the signature that serde's `with` asks for
+    // The signature that serde's `with` asks for.
+    #[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref)]
     pub(in crate::message) fn serialize<S: Serializer>(
         relation: &Option<Relation>,
         serializer: S,

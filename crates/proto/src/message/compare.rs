@@ -43,7 +43,7 @@ pub struct CompareOptions {
     /// Only rows of these classes are sent (the summary counts all); empty: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<CompareClass>,
-    /// Only the first so many rows.
+    /// The most rows to send.
     pub top: Option<u64>,
 }
 
@@ -115,7 +115,7 @@ pub struct CompareRow {
     /// Size of b.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size_b: Option<u64>,
-    /// A surplus copy: its equal stands in a row of its own already. In JSON only if true.
+    /// A surplus copy: its equal already has a row of its own. In JSON only if true.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub copy: bool,
     /// Further partners (a split or merged file), best first.
@@ -184,19 +184,10 @@ pub struct CompareSummary {
 
 impl CompareSummary {
     /// Whether there is no difference at all: exit code 0.
-    pub const fn is_same(&self) -> bool {
-        let Self {
-            moved,
-            edited,
-            moved_edited,
-            contained,
-            contains,
-            only_a,
-            only_b,
-            other,
-            ..
-        } = self;
-        *moved + *edited + *moved_edited + *contained + *contains + *only_a + *only_b == 0
+    pub fn is_same(mut self) -> bool {
+        let other = self.other;
+        let mut is_none = |class| class == CompareClass::Same || *self.count_mut(class) == 0;
+        CompareClass::ALL.into_iter().all(&mut is_none)
             && other.differ + other.only_a + other.only_b == 0
     }
 

@@ -24,7 +24,7 @@ pub struct MissingRow {
     /// The file.
     #[serde(flatten, with = "fields::path")]
     pub path: PathText,
-    /// Its size in bytes; of what is no regular file 0.
+    /// Its size in bytes; 0 if it is not a regular file.
     pub size: u64,
     /// Why it is not covered: `no equal file`, `symbolic link`, `fifo`, `cannot be read: …`,
     /// `its equal changed`,
@@ -32,7 +32,7 @@ pub struct MissingRow {
     pub reason: String,
 }
 
-/// A near copy: not safe.
+/// A near copy, which is not safe to rely on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NearRow {
     /// The file.
@@ -71,7 +71,7 @@ pub struct Coverage {
     pub files: u64,
     /// Bytes of its regular files.
     pub bytes: u64,
-    /// What has no equal, by path. Near copies stand here too.
+    /// Files without an equal, by path. Near copies are among them.
     pub missing: Vec<MissingRow>,
     /// Those of `missing` that resemble a file under a root: not safe.
     pub near: Vec<NearRow>,

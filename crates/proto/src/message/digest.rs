@@ -124,7 +124,7 @@ pub enum WireKind {
     Binary,
 }
 
-/// Why a digest on the wire is none.
+/// Why a digest on the wire is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadDigest {
     /// Not 64 hex digits, or no base64 of whole records.
@@ -383,7 +383,10 @@ mod tests {
     proptest! {
         #[test]
         fn any_digest_survives(
-            runs in proptest::collection::vec((any::<u8>(), 1u32.., 1u64..1 << 20, any::<bool>()), 0..40),
+            runs in proptest::collection::vec(
+                (any::<u8>(), 1u32.., 1u64..1 << 20, any::<bool>()),
+                0..40,
+            ),
             fingerprints in proptest::collection::hash_set(0u64..1 << 35, 0..200),
             words: Option<[u8; 16]>,
         ) {
@@ -396,7 +399,12 @@ mod tests {
         #[test]
         fn any_text_is_a_digest_or_an_error(chunks: String, fingerprints: String, size: u64) {
             let wire = WireDigest {
-                content: "00".repeat(32), size, kind: WireKind::Text, chunks, level: 3, fingerprints,
+                content: "00".repeat(32),
+                size,
+                kind: WireKind::Text,
+                chunks,
+                level: 3,
+                fingerprints,
                 words: None,
             };
             let _any = Digest::try_from(&wire);

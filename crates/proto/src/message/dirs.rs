@@ -15,11 +15,11 @@ pub struct DirsRequest {
     pub scope: Scope,
     /// Only pairs with this directory.
     pub of: Option<PathText>,
-    /// Only pairs whose larger containment is at least this; none: half.
+    /// The least larger containment of a pair; without a value, one half.
     pub min: Fraction,
     /// The least number of shared bytes; absent: 256.
     pub min_shared: Option<u64>,
-    /// Only the first so many rows.
+    /// The most rows to send.
     pub top: Option<u64>,
 }
 

@@ -24,11 +24,11 @@ pub struct GroupsRequest {
     pub min_shared: Option<u64>,
     /// A chunk or fingerprint of more contents is ignored.
     pub degree: Degree,
-    /// Work within so many bytes of memory, on disk where that is not enough.
+    /// The most memory to use, in bytes; where it is not enough, the disk is used.
     pub memory: Option<u64>,
-    /// Only the first so many sets, and as many clusters.
+    /// The most sets, and the most clusters, to send.
     pub top: Option<u64>,
-    /// Compare by texts and by what is in archives, too, as far as the roots have them.
+    /// Compare the texts of documents and the members of archives too, where the index has them.
     #[serde(default = "crate::message::request::yes")]
     pub text: bool,
 }
@@ -42,7 +42,7 @@ pub enum Degree {
     Usual,
     /// In more than half of the files: the paper's.
     Half,
-    /// In more than so many contents.
+    /// In more contents than this.
     Over(u32),
 }
 
@@ -185,7 +185,7 @@ pub struct Link {
     pub discount: Discount,
 }
 
-/// A row of `groups --order`: a path, beside those of similar files.
+/// A row of `groups --order`: a path; similar files come next to each other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderRow {
     /// The file; each hard link is a row.

@@ -9,8 +9,8 @@ use crate::path::{PathText, fields};
 /// `find --holders`: the question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HoldersRequest {
-    /// What was read: the bytes of the file, then the text that stands for them, if there is one;
-    /// sampled more finely than the index samples.
+    /// Digests of the bytes of the file and then of its text, if it has one; sampled more finely
+    /// than those in the index.
     pub digests: Vec<WireDigest>,
     /// Among which files.
     #[serde(flatten)]
@@ -58,7 +58,7 @@ pub struct HolderRow {
     pub bytes: u64,
     /// Which: from and behind, in order.
     pub ranges: Vec<[u64; 2]>,
-    /// What the ranges are of: the file's bytes, or the text that stands for them.
+    /// Whether the ranges are of the file's bytes or of its text.
     pub layer: Layer,
     /// What shows it.
     pub proof: Proof,

@@ -1,4 +1,4 @@
-//! What the daemon says of itself: its state, what it watches and shows, the alerts.
+//! What the daemon says about itself: its state, its roots and overlays, its alerts.
 
 use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
@@ -89,7 +89,7 @@ pub struct RootStatus {
     /// Ignore files are honoured and `.git` is skipped.
     #[serde(default)]
     pub ignore: bool,
-    /// Documents and archives are taken apart.
+    /// Documents and archives are looked into.
     #[serde(default = "crate::message::request::yes")]
     pub text: bool,
     /// Documents and archives of which something could not be looked into.
@@ -175,10 +175,10 @@ pub struct MountStatus {
     pub link: Option<PathText>,
 }
 
-/// A mount that was asked for.
+/// The answer to a request to mount.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MountRow {
-    /// What is to be said of its place: one sentence for people.
+    /// A warning about its place: one sentence for people.
     pub warning: Option<String>,
 }
 
@@ -206,7 +206,7 @@ pub struct AlertRow {
     pub b_in_a: Fraction,
     /// Proven common bytes, a lower bound.
     pub shared_bytes: u64,
-    /// How many files the alert stands for: 1, or those of a copied tree.
+    /// How many files the alert is about: 1, or those of a copied tree.
     pub files: u64,
 }
 
@@ -234,7 +234,7 @@ pub struct WatchRow {
     /// Other file systems below are not entered.
     #[serde(default)]
     pub one_file_system: bool,
-    /// Documents and archives are taken apart.
+    /// Documents and archives are looked into.
     #[serde(default = "crate::message::request::yes")]
     pub text: bool,
 }

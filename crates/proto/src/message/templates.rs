@@ -17,9 +17,9 @@ pub struct MarkRequest {
     /// Where the cluster is; `within` empty: all roots of the daemon.
     #[serde(flatten)]
     pub scope: Scope,
-    /// What so many of the files have is template; none: what all have.
+    /// Text is template if this share of the files have it; without a share, all of them.
     pub share: Fraction,
-    /// What people call it.
+    /// Its name for people.
     pub name: Option<String>,
 }
 
@@ -28,7 +28,7 @@ pub struct MarkRequest {
 pub struct TemplateRow {
     /// Made of its pieces: the same pieces have the same id.
     pub id: String,
-    /// What people call it. In JSON only if it has a name.
+    /// Its name for people. In JSON only if it has a name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Distinct contents that it was made of.

@@ -1,7 +1,7 @@
 //! The answer to `why`: where two files agree and differ.
 //!
-//! It is no part of the conversation with the daemon: two files are read by whoever asks. It is
-//! here because it is printed as the other documents are.
+//! It is not part of the conversation with the daemon, because the command reads the two files
+//! itself. It is here because it is printed like the other documents.
 
 use resemble_core::Relation;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub struct WhyParameters {
     pub params: String,
 }
 
-/// What stands before the lists.
+/// The fields before the lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyTotals {
     /// How the files relate; `null` for not at all, or too little.
@@ -70,7 +70,7 @@ pub struct WhyTotals {
 /// How two texts differ, in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Differs {
-    /// All words are the same and stand in the same places.
+    /// Both have the same words in the same places.
     #[serde(rename = "only in numbers")]
     OnlyInNumbers,
 }

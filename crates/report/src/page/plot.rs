@@ -192,7 +192,8 @@ impl Plot {
         let px = |x: f64| LEFT + x_axis.place(x) * wide;
         let py = |y: f64| TOP + (1.0 - y_axis.place(log(y))) * high;
         let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"11\">\n\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+             font-family=\"sans-serif\" font-size=\"11\">\n\
              <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n\
              <text x=\"{LEFT}\" y=\"20\" font-size=\"13\">{}</text>\n",
             escaped(&self.title)
@@ -201,7 +202,8 @@ impl Plot {
             let x = px(tick);
             let _ = writeln!(
                 svg,
-                "<path d=\"M{x:.1} {TOP}V{:.1}\" stroke=\"#ddd\"/><text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                "<path d=\"M{x:.1} {TOP}V{:.1}\" stroke=\"#ddd\"/>\
+                 <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
                 TOP + high,
                 TOP + high + 15.0,
                 number(tick)
@@ -212,7 +214,8 @@ impl Plot {
             let value = if self.log_y { 10f64.powf(tick) } else { tick };
             let _ = writeln!(
                 svg,
-                "<path d=\"M{LEFT} {y:.1}H{:.1}\" stroke=\"#ddd\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                "<path d=\"M{LEFT} {y:.1}H{:.1}\" stroke=\"#ddd\"/>\
+                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
                 LEFT + wide,
                 LEFT - 6.0,
                 y + 4.0,
@@ -221,7 +224,8 @@ impl Plot {
         }
         let _ = writeln!(
             svg,
-            "<rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{wide}\" height=\"{high}\" fill=\"none\" stroke=\"#444\"/>\n\
+            "<rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{wide}\" height=\"{high}\" fill=\"none\" \
+             stroke=\"#444\"/>\n\
              <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n\
              <text transform=\"translate(14 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
             LEFT + wide / 2.0,
@@ -242,7 +246,8 @@ impl Plot {
                         .collect();
                     let _ = writeln!(
                         svg,
-                        "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"/>",
+                        "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" \
+                         stroke-width=\"1.6\"/>",
                         points.join(" ")
                     );
                 }
@@ -250,7 +255,8 @@ impl Plot {
                     for &(x, y) in &curve.points {
                         let _ = writeln!(
                             svg,
-                            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.2\" fill=\"{colour}\" fill-opacity=\"0.75\"/>",
+                            "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.2\" fill=\"{colour}\" \
+                             fill-opacity=\"0.75\"/>",
                             px(x),
                             py(y)
                         );
@@ -261,7 +267,8 @@ impl Plot {
             let x = WIDTH - RIGHT + 10.0;
             let _ = writeln!(
                 svg,
-                "<rect x=\"{x}\" y=\"{:.1}\" width=\"12\" height=\"3\" fill=\"{colour}\"/><text x=\"{:.1}\" y=\"{y:.1}\">{}</text>",
+                "<rect x=\"{x}\" y=\"{:.1}\" width=\"12\" height=\"3\" fill=\"{colour}\"/>\
+                 <text x=\"{:.1}\" y=\"{y:.1}\">{}</text>",
                 y - 5.0,
                 x + 17.0,
                 escaped(&curve.label)

@@ -51,8 +51,9 @@ make() {
         Replacement::Hardlink => (
             "a hard link of the file that stays; its time of last change becomes that one's",
             concat!(
-                r#"# A hard link has one owner, one group and one mode: they must be the same already.
-make() {
+                "# A hard link has one owner, one group and one mode: they must be the same \
+                 already.\n",
+                r#"make() {
     tmp=$folder/.resemble-plan.$$.$number
     [ "$(stat -c '%u %g %a' -- "$keep")""#,
                 r#" = "$(stat -c '%u %g %a' -- "$copy")" ] || { tmp=; return 1; }
@@ -169,8 +170,8 @@ pub(super) fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
     )?;
     writeln!(out, "#\n# Each step replaces a copy by {meaning}.")?;
     out.write_all(
-        b"# Read it; delete the steps that you do not want. Run without arguments it only says what \
-          it\n\
+        b"# Read it; delete the steps that you do not want. Run without arguments it only says \
+          what it\n\
           # would do; with --do-it it does it. Before each step both files are looked at again \
           (type,\n\
           # device, inode, size, time, bytes); what has changed is skipped. Ends with 0 if every \
