@@ -10,6 +10,7 @@
 //! 4. **Measures** from both full signatures, then the relation, then a row for each file that
 //!    holds the content. No file is opened for this (unless exact measures are asked for).
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -404,44 +405,33 @@ fn search(
     Ok((found, errors, Some(looked)))
 }
 
-/// What the subject is compared by: without what is template.
-enum Own {
-    /// No templates: the digest itself.
-    Whole,
-    Payload {
-        size: ByteLen,
-        chunks: ChunkList,
-        signature: Signature,
-    },
+/// What the subject is compared by: its digest without what is template.
+struct Payload<'a> {
+    size: ByteLen,
+    chunks: Cow<'a, ChunkList>,
+    signature: Cow<'a, Signature>,
 }
 
-impl Own {
-    fn of(digest: &Digest, snapshot: &Snapshot) -> Self {
+impl<'a> Payload<'a> {
+    fn of(digest: &'a Digest, snapshot: &Snapshot) -> Self {
         let templates = snapshot.templates();
-        if templates.is_empty() {
-            return Self::Whole;
+        let mut payload = Self {
+            size: digest.size,
+            chunks: Cow::Borrowed(&digest.chunks),
+            signature: Cow::Borrowed(&digest.signature),
+        };
+        if !templates.is_empty() {
+            let (chunks, signature) = (payload.chunks.to_mut(), payload.signature.to_mut());
+            payload.size = templates.strip(digest.size, chunks, signature);
         }
-        let (mut chunks, mut signature) = (digest.chunks.clone(), digest.signature.clone());
-        let size = templates.strip(digest.size, &mut chunks, &mut signature);
-        Self::Payload {
-            size,
-            chunks,
-            signature,
-        }
+        payload
     }
 
-    fn sketch<'a>(&'a self, digest: &'a Digest) -> Sketch<'a> {
-        match self {
-            Self::Whole => digest.sketch(),
-            Self::Payload {
-                size,
-                chunks,
-                signature,
-            } => Sketch {
-                size: *size,
-                chunks,
-                signature,
-            },
+    fn sketch(&self) -> Sketch<'_> {
+        Sketch {
+            size: self.size,
+            chunks: &self.chunks,
+            signature: &self.signature,
         }
     }
 }

@@ -19,22 +19,22 @@
 //! of the part's samples was kept; a run of twice the largest chunk never is. So every file is a
 //! candidate (`all`) unless who asks is in a hurry.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use resemble_core::params::SamplingParams;
 use resemble_core::similarity::runs::common_runs;
 use resemble_core::{ByteLen, ChunkHash, ContentId, Digest, FileId, Params, Relation};
-use resemble_index::{PartRole, PostingKind, ReadError, Snapshot};
+use resemble_index::{PartRole, ReadError, Snapshot};
 use resemble_proto::catalogued;
 use resemble_proto::message::{Answer, HolderRow, Layer, Proof, Scope, SoftError};
 use resemble_proto::path::PathText;
 use resemble_scan::parts::PartReader;
 
 use crate::ask::{AskError, soft_error};
-use crate::parallel::{on_threads, threads};
+use crate::nominate::evidence;
+use crate::parallel::ordered;
 use crate::prove::extracted::{Extracted, extract, extract_all};
 use crate::prove::read::{LARGEST_READ, bytes_of};
 use crate::renditions::{INTO, Place, names, occurrences, shown};
@@ -139,7 +139,7 @@ pub fn candidates(
         .map(|scoped| std::mem::take(&mut scoped.errors));
     let mut places: BTreeMap<Place, Vec<Held>> = BTreeMap::new();
     for (digest, layer) in digests.iter().zip([Layer::Bytes, Layer::Text]) {
-        for content in nominees(snapshot, digest)? {
+        for content in evidence::sharing(snapshot, digest)? {
             let Some(row) = snapshot.content(content)? else {
                 continue;
             };
@@ -219,24 +219,6 @@ struct Held {
     ranges: Vec<[u64; 2]>,
 }
 
-/// All contents with a chunk or a fingerprint of the digest, or with its bytes.
-fn nominees(snapshot: &Snapshot, digest: &Digest) -> Result<BTreeSet<ContentId>, ReadError> {
-    let mut found: BTreeSet<ContentId> = BTreeSet::new();
-    found.extend(snapshot.content_by_digest(&digest.content)?);
-    let runs = digest.chunks.0.iter().filter(|run| run.is_evidence());
-    let chunks: BTreeSet<u64> = runs.map(|run| run.hash.posting_key()).collect();
-    let samples = digest.signature.fingerprints.iter();
-    let samples: BTreeSet<u64> = samples.map(|fingerprint| fingerprint.0).collect();
-    for (kind, keys) in [
-        (PostingKind::Chunk, chunks),
-        (PostingKind::Fingerprint, samples),
-    ] {
-        let keys: Vec<u64> = keys.into_iter().collect();
-        snapshot.postings(kind, &keys, &mut |_, contents| found.extend(contents))?;
-    }
-    Ok(found)
-}
-
 /// The ranges of the digest's chunks that are among these.
 fn common_chunks(digest: &Digest, theirs: &[resemble_core::ChunkRun]) -> Vec<[u64; 2]> {
     let theirs: HashSet<(ChunkHash, u32)> = theirs
@@ -314,37 +296,34 @@ pub fn prove(
             _ => files.push(vec![row]),
         }
     }
-    let next = AtomicUsize::new(0);
-    let proven = on_threads(threads().min(files.len()), || {
-        let (mut rows, mut errors) = (Vec::new(), Vec::new());
-        while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let is_here = !catalogued::is_catalogued(file[0].container.as_path());
-            let extracted = if sought.whole && is_here {
-                theirs(file, part_reader).unwrap_or_else(|error| {
-                    errors.push(soft_error(file[0].container.as_path(), &error));
-                    vec![None; file.len()]
-                })
-            } else {
+    let prove_file = |at: usize, (): &mut ()| {
+        let file = &files[at];
+        let mut errors = Vec::new();
+        let is_here = !catalogued::is_catalogued(file[0].container.as_path());
+        let extracted = if sought.whole && is_here {
+            theirs(file, part_reader).unwrap_or_else(|error| {
+                errors.push(soft_error(file[0].container.as_path(), &error));
                 vec![None; file.len()]
-            };
-            for (row, extracted) in file.iter().zip(extracted) {
-                let mut row = row.clone();
-                if let Some(extracted) = extracted {
-                    let (layer, ranges) = in_common(&sought.extracted, &extracted, least);
-                    row.bytes = sum(&ranges);
-                    (row.layer, row.ranges, row.proof) = (layer, ranges, Proof::Bytes);
-                }
-                if row.bytes >= least.max(1) {
-                    rows.push(row);
-                }
+            })
+        } else {
+            vec![None; file.len()]
+        };
+        let rows = file.iter().zip(extracted).filter_map(|(row, extracted)| {
+            let mut row = row.clone();
+            if let Some(extracted) = extracted {
+                let (layer, ranges) = in_common(&sought.extracted, &extracted, least);
+                row.bytes = sum(&ranges);
+                (row.layer, row.ranges, row.proof) = (layer, ranges, Proof::Bytes);
             }
-            looked_at(file.len());
-        }
+            (row.bytes >= least.max(1)).then_some(row)
+        });
+        let rows: Vec<HolderRow> = rows.collect();
+        looked_at(file.len());
         Ok::<_, Infallible>((rows, errors))
-    });
+    };
+    let proven = ordered(files.len(), || (), prove_file);
     let (rows, errors): (Vec<_>, Vec<_>) = proven.into_iter().flatten().unzip();
-    let mut rows = rows.concat();
-    let mut errors = errors.concat();
+    let (mut rows, mut errors) = (rows.concat(), errors.concat());
     let_members_speak(&mut rows);
     rows.sort_by(|a, b| {
         let bytes = b.bytes.cmp(&a.bytes);

@@ -14,7 +14,7 @@ use resemble_index::{ContentRow, Snapshot};
 use resemble_proto::message::{Discount, FindOptions, SoftError};
 
 use super::exact::Exact;
-use super::{NomineeBound, Own, Similar, Subject, Wanted, holders, nominated};
+use super::{NomineeBound, Payload, Similar, Subject, Wanted, holders, nominated};
 use crate::ask::AskError;
 use crate::judge::estimate::{enough_shared, estimate_in};
 use crate::judge::matched::{Match, match_of_wholes, relate};
@@ -98,8 +98,8 @@ impl Search<'_> {
     fn rendition(&mut self, rendition: Rendition, digest: &Digest) -> Result<(), AskError> {
         let snapshot = self.snapshot;
         let known = KnownBoilerplate::new(snapshot, self.scoped);
-        let own = Own::of(digest, snapshot);
-        let sketch = own.sketch(digest);
+        let payload = Payload::of(digest, snapshot);
+        let sketch = payload.sketch();
         let bound = NomineeBound::new(&sketch, self.options, snapshot.templates().fingerprints());
         let (nominees, counts) = nominated(snapshot, &sketch, digest, self.scoped)?;
         for nominee in nominees {

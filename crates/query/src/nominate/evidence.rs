@@ -6,13 +6,13 @@
 //! look nor a share of what is found.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use resemble_core::similarity::discount::{self, FREE, Frequency, Rarity};
 use resemble_core::similarity::passages::text_of_chunks;
 use resemble_core::similarity::{Boilerplate, Sketch};
 use resemble_core::{
-    ByteLen, ChunkList, ContentId, ContentKind, Fingerprint, Score, Signature, WordsDigest,
+    ByteLen, ChunkList, ContentId, ContentKind, Digest, Fingerprint, Score, Signature, WordsDigest,
 };
 use resemble_index::{ContentRow, PostingKind, ReadError, Snapshot};
 use resemble_proto::message::Discount;
@@ -290,6 +290,23 @@ pub(crate) fn nominate(
             chunks,
         });
     }
+}
+
+/// All contents with a chunk or a fingerprint of the digest, or with its bytes; boilerplate counts.
+pub(crate) fn sharing(
+    snapshot: &Snapshot,
+    digest: &Digest,
+) -> Result<BTreeSet<ContentId>, ReadError> {
+    let sketch = digest.sketch();
+    let mut found: BTreeSet<ContentId> = BTreeSet::new();
+    found.extend(snapshot.content_by_digest(&digest.content)?);
+    for (kind, keys) in [
+        (PostingKind::Chunk, chunk_keys(&sketch)),
+        (PostingKind::Fingerprint, fingerprint_keys(&sketch)),
+    ] {
+        snapshot.postings(kind, &keys, &mut |_, contents| found.extend(contents))?;
+    }
+    Ok(found)
 }
 
 /// How many of the keys each content has, boilerplate aside; by content. What is common is noted in

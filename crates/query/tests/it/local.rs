@@ -1,0 +1,110 @@
+//! The index of a command: what it looks at, what it remembers, and how it does without a cache.
+
+use std::fs;
+use std::path::PathBuf;
+
+use resemble_core::Params;
+use resemble_query::local::{LocalIndex, LocalOptions};
+use resemble_scan::ingest::Unobserved;
+
+fn options(cache: Option<PathBuf>) -> LocalOptions {
+    LocalOptions {
+        cache,
+        cache_bytes: LocalOptions::CACHE_BYTES,
+        params: Params::default(),
+        own: Vec::new(),
+        part_reader: None,
+        catalogues: None,
+    }
+}
+
+/// Our own folders by whatever name take no part; a relative one leaves out itself and not the
+/// world.
+#[test]
+fn our_own_folders_are_left_out() {
+    let temp = tempfile::tempdir().expect("a folder");
+    let tree = temp.path().canonicalize().expect("a folder").join("tree");
+    for folder in ["docs", "cache", "state/deep"] {
+        fs::create_dir_all(tree.join(folder)).expect("a folder");
+        fs::write(tree.join(folder).join("file"), folder).expect("a file");
+    }
+    let link = temp.path().join("link");
+    std::os::unix::fs::symlink(tree.join("state"), &link).expect("a link");
+    let files = |cache: Option<PathBuf>, own: &[PathBuf]| {
+        let options = LocalOptions {
+            own: own.to_vec(),
+            ..options(cache)
+        };
+        let mut local = LocalIndex::open(options).expect("open");
+        let paths = [tree.clone()];
+        local.refresh(&paths, &mut Unobserved).expect("looked at");
+        let snapshot = local.snapshot().expect("a snapshot");
+        snapshot.totals().expect("totals").files
+    };
+    assert_eq!(files(None, &[]), 3);
+    assert_eq!(files(None, &[tree.join("state")]), 2);
+    assert_eq!(files(None, std::slice::from_ref(&link)), 2);
+    assert_eq!(files(None, &[tree.join("cache"), link]), 1);
+    assert_eq!(files(Some(tree.join("cache/cache.redb")), &[]), 2);
+    // These lie in the working directory; the cache is a file by now.
+    assert_eq!(files(None, &["state".into(), "a/b".into(), "".into()]), 4);
+}
+
+#[test]
+fn a_second_command_reads_nothing_that_has_not_changed() {
+    let temp = tempfile::tempdir().expect("a folder");
+    let (tree, cache) = (
+        temp.path().join("tree"),
+        temp.path().join("cache/cache.redb"),
+    );
+    fs::create_dir(&tree).expect("a folder");
+    for n in 0..20 {
+        let path = tree.join(format!("{n}.txt"));
+        fs::write(&path, vec![n; 5000]).expect("a file");
+        let old = fs::File::options().write(true).open(&path).expect("a file");
+        old.set_modified(std::time::SystemTime::UNIX_EPOCH)
+            .expect("an old file");
+    }
+    let read = |paths: &[PathBuf]| {
+        let mut local = LocalIndex::open(options(Some(cache.clone()))).expect("open");
+        assert_eq!(local.note(), None);
+        let report = local.refresh(paths, &mut Unobserved).expect("looked at");
+        let files = local
+            .snapshot()
+            .expect("a snapshot")
+            .totals()
+            .expect("totals")
+            .files;
+        local.close();
+        (report.progress.files_read, files)
+    };
+    let tree = [tree];
+    assert_eq!(read(&tree).0, 20);
+    // Files changed a moment ago are not trusted; nothing is new all the same.
+    assert_eq!(read(&tree).1, 20);
+}
+
+#[test]
+fn a_cache_in_use_or_without_a_place_is_done_without() {
+    let temp = tempfile::tempdir().expect("a folder");
+    let cache = temp.path().join("cache.redb");
+    let first = LocalIndex::open(options(Some(cache.clone()))).expect("open");
+    let second = LocalIndex::open(options(Some(cache))).expect("open all the same");
+    assert!(first.note().is_none());
+    assert!(
+        second.note().is_some_and(|note| note.contains("in use")),
+        "{:?}",
+        second.note()
+    );
+    let nowhere = PathBuf::from("/dev/null/cache.redb");
+    let third = LocalIndex::open(options(Some(nowhere))).expect("open all the same");
+    assert!(third.note().is_some());
+}
+
+#[test]
+fn a_missing_path_is_named() {
+    let mut local = LocalIndex::open(options(None)).expect("open");
+    let failure = local.refresh(&["/no/such/path".into()], &mut Unobserved);
+    let said = failure.expect_err("missing").to_string();
+    assert!(said.contains("/no/such/path"), "{said}");
+}
