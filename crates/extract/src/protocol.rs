@@ -269,7 +269,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_are_too_odd(bytes in prop::collection::vec(any::<u8>(), 0..64), tag in prop::sample::select(b"BbEDSILX".to_vec())) {
+        fn no_bytes_are_too_odd(
+            bytes in prop::collection::vec(any::<u8>(), 0..64),
+            tag in prop::sample::select(b"BbEDSILX".to_vec()),
+        ) {
             let mut frame = vec![tag];
             frame.extend((bytes.len() as u32).to_le_bytes());
             frame.extend(&bytes);

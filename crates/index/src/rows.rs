@@ -160,8 +160,8 @@ pub struct SkippedPart {
     pub reason: String,
 }
 
-/// The type of an entry that is neither file, directory nor symbolic link. The numbers are those that
-/// are stored.
+/// The type of an entry that is neither file, directory nor symbolic link. The numbers are those
+/// that are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::FromRepr)]
 #[repr(u8)]
 pub enum SpecialKind {

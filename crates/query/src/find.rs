@@ -92,11 +92,6 @@ impl Subject {
         }
     }
 
-    /// What was read just now.
-    pub fn of_incoming(incoming: Incoming) -> Self {
-        Self::of_digest(incoming.digest).with_others(incoming.others)
-    }
-
     /// What stands for it besides its bytes.
     #[must_use]
     pub fn with_others(self, others: Vec<(Rendition, Digest)>) -> Self {

@@ -152,7 +152,8 @@ mod tests {
         /// The same words that the hashes are of, in pieces of any size.
         #[test]
         fn pieces_make_no_difference_and_the_words_are_those_that_are_hashed(
-            text in "([a-dA-D_0]{1,6}|[a-zé漢]{14,90}|a{200,600})(([ ,.\n]|\u{e9}){1,3}([a-dA-D_0]{1,6}|[a-zé漢]{14,90}|a{200,600})){0,12}",
+            text in "([a-dA-D_0]{1,6}|[a-zé漢]{14,90}|a{200,600})\
+                (([ ,.\n]|\u{e9}){1,3}([a-dA-D_0]{1,6}|[a-zé漢]{14,90}|a{200,600})){0,12}",
             size in 1usize..200,
         ) {
             let bytes = text.as_bytes();

@@ -98,7 +98,9 @@ mod tests {
         #[test]
         fn words_make_the_shingles_of_the_default_measure(
             bytes in prop::collection::vec(
-                prop::sample::select(b"abcdefgh_XYZ019 .\n<>\xc3\xa9\xe4\xbd\xa0\xff".to_vec()), 0..2000),
+                prop::sample::select(b"abcdefgh_XYZ019 .\n<>\xc3\xa9\xe4\xbd\xa0\xff".to_vec()),
+                0..2000,
+            ),
             cut in 0usize..2000,
         ) {
             let mut shingles = Vec::new();
@@ -111,7 +113,10 @@ mod tests {
                 Vec::new()
             } else {
                 all.windows(SHINGLE.min(all.len()))
-                    .map(|run| run.iter().fold(0u64, |h, w| h.wrapping_mul(OF_WORD).wrapping_add(*w)))
+                    .map(|run| {
+                        let join = |h: u64, word: &u64| h.wrapping_mul(OF_WORD).wrapping_add(*word);
+                        run.iter().fold(0, join)
+                    })
                     .filter_map(|run| Fingerprint::of_hash(hash(run)))
                     .collect()
             };

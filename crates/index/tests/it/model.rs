@@ -122,7 +122,8 @@ fn steps() -> impl Strategy<Value = Step> {
     let apart = (parts, any::<bool>(), prop::bool::weighted(0.2));
     prop_oneof![
         1 => paths().prop_map(Step::Dir),
-        10 => (paths(), ino.clone(), 0i64..9, state).prop_map(|(p, i, t, s)| Step::File(p, i, t, s)),
+        10 => (paths(), ino.clone(), 0i64..9, state)
+            .prop_map(|(p, i, t, s)| Step::File(p, i, t, s)),
         1 => (ino.clone(), 1u64..14, 0i64..9).prop_map(|(i, j, t)| Step::Stat(i, j, t)),
         2 => (paths(), ino).prop_map(|(p, i)| Step::Link(p, i)),
         1 => (paths(), any::<u8>()).prop_map(|(p, t)| Step::Symlink(p, t)),

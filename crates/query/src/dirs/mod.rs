@@ -113,8 +113,8 @@ pub fn relation(row: &DirRow) -> Relation {
     }
 }
 
-/// The forest of the scoped files. If one directory's pairs are asked for, near contents are looked for
-/// on its behalf alone, among at most `most` contents.
+/// The forest of the scoped files. If one directory's pairs are asked for, near contents are looked
+/// for on its behalf alone, among at most `most` contents.
 fn trees(
     snapshot: &Snapshot,
     scoped: &ScopedFiles,
