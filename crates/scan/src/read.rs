@@ -39,11 +39,14 @@ use std::time::{Duration, SystemTime};
 use resemble_core::hash::content::ContentHasher;
 use resemble_core::{ByteLen, ContentDigest, ContentId, Digest, Digester, Params, StopFlag};
 use resemble_index::{Look, NewLook, Timestamp};
-use rustix::fs::{Advice, Mode, OFlags, SeekFrom};
+use rustix::fs::{Advice, Mode, OFlags};
 use rustix::io::Errno;
 
+use self::at::read_at;
 use crate::parts::{DigestedParts, HEAD, PartReader};
 use crate::walk::{self, Anchor, Kind, OpenDir, Stat};
+
+pub use self::at::{data_at, fill, read_fully_at, read_prefix};
 
 /// A file whose inode changed less than this before it was read may have changed again without a
 /// trace in its times: 30 s (`dirty_expire`) and 5 s (the writeback interval) for writers through
@@ -547,71 +550,7 @@ struct Streamed {
     other_size: bool,
 }
 
-pub(crate) fn read_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {
-    loop {
-        match rustix::io::pread(file, &mut *buffer, at) {
-            Err(Errno::INTR) => {}
-            result => return result,
-        }
-    }
-}
-
-/// Fills the buffer from `at` on; returns how many bytes there were, fewer only where the file
-/// ends.
-pub fn read_fully_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match read_at(file, &mut buffer[filled..], at + filled as u64)? {
-            0 => break,
-            read => filled += read,
-        }
-    }
-    Ok(filled)
-}
-
-/// The bytes of a file from `at` on, at most `most`, in a buffer that is used again; fewer only
-/// where the file ends.
-pub fn fill<'b>(
-    file: &OwnedFd,
-    buffer: &'b mut Vec<u8>,
-    most: usize,
-    at: u64,
-) -> rustix::io::Result<&'b [u8]> {
-    if buffer.len() < most {
-        buffer.resize(most, 0);
-    }
-    let filled = read_fully_at(file, &mut buffer[..most], at)?;
-    Ok(&buffer[..filled])
-}
-
-/// The first bytes of an open file, at most `most` of them.
-pub fn read_prefix(file: &OwnedFd, most: usize) -> rustix::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let mut piece = vec![0; most.min(PIECE)];
-    while bytes.len() < most {
-        let room = (most - bytes.len()).min(piece.len());
-        match read_at(file, &mut piece[..room], bytes.len() as u64)? {
-            0 => break,
-            read => bytes.extend_from_slice(&piece[..read]),
-        }
-    }
-    Ok(bytes)
-}
-
-/// The next stretch of data at or after `at`, within `size`. Where the file system cannot tell,
-/// everything is data.
-pub fn data_at(file: &OwnedFd, at: u64, size: u64) -> std::ops::Range<u64> {
-    let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
-        Ok(start) => start.clamp(at, size),
-        // Only holes are left (or the file got shorter, which the stat afterwards tells).
-        Err(Errno::NXIO) => return size..size,
-        Err(_) => return at..size,
-    };
-    let end = rustix::fs::seek(file, SeekFrom::Hole(start)).unwrap_or(size);
-    // A file that shrinks may answer with an end before the start: then read, and see.
-    start..if end > start { end.min(size) } else { size }
-}
-
+mod at;
 pub mod bytes;
 #[cfg(test)]
 mod tests;

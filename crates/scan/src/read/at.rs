@@ -1,0 +1,74 @@
+//! Reading an open file at a position, whatever interrupts that.
+
+use std::os::fd::OwnedFd;
+
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
+
+use super::PIECE;
+
+/// Reads what is at a position, at most as much as the buffer holds; 0 at the end of the file.
+pub(crate) fn read_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {
+    loop {
+        match rustix::io::pread(file, &mut *buffer, at) {
+            Err(Errno::INTR) => {}
+            result => return result,
+        }
+    }
+}
+
+/// Fills the buffer from `at` on; returns how many bytes there were, fewer only where the file
+/// ends.
+pub fn read_fully_at(file: &OwnedFd, buffer: &mut [u8], at: u64) -> rustix::io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match read_at(file, &mut buffer[filled..], at + filled as u64)? {
+            0 => break,
+            read => filled += read,
+        }
+    }
+    Ok(filled)
+}
+
+/// The bytes of a file from `at` on, at most `most`, in a buffer that is used again; fewer only
+/// where the file ends.
+pub fn fill<'b>(
+    file: &OwnedFd,
+    buffer: &'b mut Vec<u8>,
+    most: usize,
+    at: u64,
+) -> rustix::io::Result<&'b [u8]> {
+    if buffer.len() < most {
+        buffer.resize(most, 0);
+    }
+    let filled = read_fully_at(file, &mut buffer[..most], at)?;
+    Ok(&buffer[..filled])
+}
+
+/// The first bytes of an open file, at most `most` of them.
+pub fn read_prefix(file: &OwnedFd, most: usize) -> rustix::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut piece = vec![0; most.min(PIECE)];
+    while bytes.len() < most {
+        let room = (most - bytes.len()).min(piece.len());
+        match read_at(file, &mut piece[..room], bytes.len() as u64)? {
+            0 => break,
+            read => bytes.extend_from_slice(&piece[..read]),
+        }
+    }
+    Ok(bytes)
+}
+
+/// The next stretch of data at or after `at`, within `size`. Where the file system cannot tell,
+/// everything is data.
+pub fn data_at(file: &OwnedFd, at: u64, size: u64) -> std::ops::Range<u64> {
+    let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
+        Ok(start) => start.clamp(at, size),
+        // Only holes are left (or the file got shorter, which the stat afterwards tells).
+        Err(Errno::NXIO) => return size..size,
+        Err(_) => return at..size,
+    };
+    let end = rustix::fs::seek(file, SeekFrom::Hole(start)).unwrap_or(size);
+    // A file that shrinks may answer with an end before the start: then read, and see.
+    start..if end > start { end.min(size) } else { size }
+}
