@@ -30,13 +30,18 @@ pub enum Spread {
 
 /// A generator of random numbers: splitmix64 (Steele, Lea & Flood 2014).
 #[derive(Clone, Debug)]
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    /// A number below `limit`, which is at least 1.
-    fn below(&mut self, limit: usize) -> usize {
+    /// The next number.
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        ((u128::from(mix(self.0)) * limit as u128) >> 64) as usize
+        mix(self.0)
+    }
+
+    /// A number below `limit`, which is at least 1.
+    pub fn below(&mut self, limit: usize) -> usize {
+        ((u128::from(self.draw()) * limit as u128) >> 64) as usize
     }
 }
 

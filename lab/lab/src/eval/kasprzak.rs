@@ -7,7 +7,7 @@ mod errors;
 mod stages;
 mod words;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use resemble_methods::select::select;
 use resemble_methods::{
@@ -15,7 +15,7 @@ use resemble_methods::{
 };
 
 use super::{Clock, Collection, Page, Section};
-use crate::arrays::{ArraysFolder, ArraysUpdate, DocumentValues, MappedParts};
+use crate::arrays::{ArraysError, ArraysFolder, ArraysUpdate, DocumentValues, MappedParts};
 use crate::error::{LabError, MethodError};
 use crate::method::sorted::real_chunks;
 use resemble_query::parallel::in_parallel;
@@ -63,21 +63,13 @@ impl Corpus<'_> {
 /// With fewer distinct chunks than this, 24 bits show nothing that 16 do not.
 const SMALL: u64 = 1 << 16;
 
-/// A folder that goes.
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        drop(std::fs::remove_dir_all(&self.0));
-    }
-}
-
 /// Makes the page.
 pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabError> {
-    use std::hash::{BuildHasher, Hasher};
-    let random = std::hash::RandomState::new().build_hasher().finish();
-    let scratch = Scratch(std::env::temp_dir().join(format!("resemble-eval-{random:016x}")));
-    resemble_mapped::private_folder(&scratch.0).map_err(crate::arrays::ArraysError::from)?;
+    let parent = std::env::temp_dir();
+    let scratch = tempfile::Builder::new()
+        .prefix("resemble-eval-")
+        .tempdir_in(&parent)
+        .map_err(ArraysError::io("make a folder in", &parent))?;
     let params = params(24, ChunkHashing::Md5)?;
     // These are 64 bits of the hashes, whatever n is.
     let chunks = chunks_of(&params, collection)?;
@@ -88,7 +80,7 @@ pub fn report(collection: &Collection, clock: Clock<'_>) -> Result<Page, LabErro
         collection,
         distinct: all.len() as u64,
         chunks,
-        scratch: &scratch.0,
+        scratch: scratch.path(),
     };
     drop(all);
     let sections = vec![

@@ -23,6 +23,7 @@ pub mod sif;
 pub use collection::{Collection, Text};
 pub use resemble_report::page::{Curve, Marks, Page, Plot, Section, Table};
 
+use resemble_methods::changes::Random;
 use resemble_methods::{Judged, Method, MethodParams, MethodSignature, Settings, Signer, score};
 
 use crate::error::{LabError, MethodError};
@@ -30,25 +31,6 @@ use resemble_query::parallel::in_parallel;
 
 /// Returns the seconds since some fixed moment.
 pub type Clock<'a> = &'a (dyn Fn() -> f64 + Sync);
-
-/// A generator of random numbers: splitmix64 (Steele, Lea & Flood 2014).
-#[derive(Clone, Debug)]
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    /// A number below `limit`, which is at least 1.
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        ((u128::from(self.next()) * limit as u128) >> 64) as usize
-    }
-}
 
 /// A method with this window and this n.
 fn windowed(method: Method, window: u32, n: u32) -> Result<MethodParams, LabError> {

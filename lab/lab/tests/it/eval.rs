@@ -15,7 +15,7 @@ use resemble_testutil::prose::paragraphs;
 /// sizes that the experiments look at, some 10 KB.
 fn texts() -> Environment {
     let env = environment();
-    for seed in 1..=6 {
+    for seed in 1..=4 {
         let text = paragraphs(seed, 20 + 2 * seed as usize);
         env.write(format!("texts/{seed}.txt"), &text);
         env.write(

@@ -66,7 +66,7 @@ fn pairs(collection: &Collection) -> Vec<TextPair> {
         let a = &text.bytes;
         let words = a.split(u8::is_ascii_whitespace).count();
         let times = 1 + random.below(words / 12 + 1);
-        let seed = random.next();
+        let seed = random.draw();
         let (kind, b) = match at % 3 {
             0 => (
                 "edited",

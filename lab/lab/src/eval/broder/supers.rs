@@ -55,7 +55,7 @@ pub(super) fn recall(results: &PhaseResults, pairs: u64) -> Result<Section, LabE
     let every = (pairs / LINKS).max(1);
     let mut chosen = Vec::new();
     results.cluster(&Policy::PAPER, &mut |link| {
-        let drawn = Random(u64::from(link.a) << 32 | u64::from(link.b)).next();
+        let drawn = Random(u64::from(link.a) << 32 | u64::from(link.b)).draw();
         if drawn.is_multiple_of(every) {
             chosen.push((
                 link.a,
