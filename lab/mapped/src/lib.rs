@@ -161,7 +161,7 @@ mod tests {
         assert!(refused(&folder.join("link")).contains("cannot map"));
         let inner = folder.join("inner");
         private_folder(&inner).unwrap();
-        assert!(refused(&inner).contains("no regular file"));
+        assert!(refused(&inner).contains("not a regular file"));
         fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
         assert!(refused(&file).contains("others may write"));
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
