@@ -12,11 +12,10 @@ fn digest(bytes: &[u8]) -> Digest {
     Digest::of(bytes, &Params::default())
 }
 
-/// Files with a frame of `frame` bytes in front of `payload` bytes of their own.
-fn framed(count: u64, frame: usize, payload: usize) -> Vec<Vec<u8>> {
-    let frame = noise(2, frame);
+/// Files with a frame in front of `payload` bytes of their own.
+fn framed(count: u64, frame: &[u8], payload: usize) -> Vec<Vec<u8>> {
     (0..count)
-        .map(|file| [frame.clone(), noise(100 + file, payload)].concat())
+        .map(|file| [frame, &noise(100 + file, payload)].concat())
         .collect()
 }
 
@@ -41,7 +40,7 @@ fn measured(a: &[u8], b: &[u8], templates: &Templates) -> (Measures, ByteLen) {
 
 #[test]
 fn a_frame_is_taken_out_of_both() {
-    let files = framed(5, 9_000, 6_000);
+    let files = framed(5, &noise(1, 9_000), 6_000);
     let nothing = Templates::default();
     let (before, size) = measured(&files[0], &files[1], &nothing);
     assert!(before.a_in_b.expect("judged").get() > 0.5);
@@ -55,7 +54,7 @@ fn a_frame_is_taken_out_of_both() {
 /// Chunks alone would not see it: none is the same in two files.
 #[test]
 fn a_frame_of_less_than_a_chunk_is_seen_by_its_samples() {
-    let files = framed(6, 900, 3_000);
+    let files = framed(6, &noise(2, 900), 3_000);
     let template = common(&files, 1.0);
     assert!(!template.fingerprints.is_empty());
     let (_, size) = measured(&files[2], &files[3], &templates(&template));
@@ -64,7 +63,7 @@ fn a_frame_of_less_than_a_chunk_is_seen_by_its_samples() {
 
 #[test]
 fn a_share_of_the_files_is_enough() {
-    let mut files = framed(9, 9_000, 6_000);
+    let mut files = framed(9, &noise(1, 9_000), 6_000);
     files.push(noise(7, 15_000));
     assert!(common(&files, 1.0).is_empty());
     let template = common(&files, 0.9);
@@ -117,7 +116,7 @@ fn nothing_is_taken_out_by_no_template() {
 
 #[test]
 fn bytes_lose_the_frame_too() {
-    let files = framed(5, 9_000, 6_000);
+    let files = framed(5, &noise(1, 9_000), 6_000);
     let templates = templates(&common(&files, 1.0));
     let kinds = (ContentKind::Text, ContentKind::Text);
     let (a, b) = (templates.payload(&files[0]), templates.payload(&files[1]));
@@ -130,7 +129,7 @@ fn bytes_lose_the_frame_too() {
 
 #[test]
 fn as_boilerplate_it_is_what_it_takes_out() {
-    let files = framed(3, 9_000, 6_000);
+    let files = framed(3, &noise(1, 9_000), 6_000);
     let template = common(&files, 1.0);
     let templates = templates(&template);
     assert!(!templates.is_empty());
@@ -155,7 +154,7 @@ proptest! {
     /// twice is to take it out once.
     #[test]
     fn stripping_ends(frame in 0usize..6_000, payload in 0usize..6_000, files in 2u64..5) {
-        let files = framed(files, frame, payload);
+        let files = framed(files, &noise(1, frame), payload);
         let template = common(&files, 1.0);
         let templates = templates(&template);
         for file in &files {
