@@ -15,7 +15,10 @@ use resemble_index::{
 use resemble_testutil::random::Random;
 
 use self::naive::{File, Looked, Model, ModelState, Node};
+use self::steps::{After, Content, State, Step, batches, part_row};
 use crate::made;
+
+mod steps;
 
 mod naive;
 
@@ -52,103 +55,6 @@ fn keys(n: u64, kind: PostingKind) -> BTreeSet<u64> {
             .map(|run| run.hash.posting_key())
             .collect(),
         PostingKind::Fingerprint => digest.signature.fingerprints.iter().map(|f| f.0).collect(),
-    }
-}
-
-#[derive(Clone, Debug)]
-enum State {
-    Settled(Content),
-    Unsettled(Content),
-    Unreadable,
-    Skipped,
-}
-
-#[derive(Clone, Debug)]
-enum Content {
-    Known(u64),
-    New(u64),
-}
-
-#[derive(Clone, Debug)]
-enum Step {
-    Dir(PathBuf),
-    File(PathBuf, u64, i64, State),
-    Stat(u64, u64, i64),
-    Link(PathBuf, u64),
-    Symlink(PathBuf, u8),
-    Special(PathBuf),
-    Remove(PathBuf),
-    Rename(PathBuf, PathBuf),
-    /// What looking into a content came to: nothing to take apart, or parts, and what was skipped.
-    Look(u64, Option<(Vec<Option<Content>>, bool, bool)>),
-}
-
-#[derive(Clone, Debug)]
-enum After {
-    Nothing,
-    Finish,
-    Merge,
-    /// What takes files apart is another.
-    Forget,
-    Reopen,
-    CloseAndReopen,
-}
-
-fn paths() -> impl Strategy<Value = PathBuf> {
-    let name = prop::sample::select(vec!["a", "b", "a-b", "a.c", "a0", "\u{e9}"]);
-    prop::collection::vec(name, 1..4).prop_map(|names| {
-        let mut path = PathBuf::from("/");
-        path.extend(names);
-        path
-    })
-}
-
-fn contents() -> impl Strategy<Value = Content> {
-    prop_oneof![
-        3 => (0..CONTENTS).prop_map(Content::New),
-        1 => (0..CONTENTS).prop_map(Content::Known),
-    ]
-}
-
-fn steps() -> impl Strategy<Value = Step> {
-    let state = prop_oneof![
-        6 => contents().prop_map(State::Settled),
-        1 => contents().prop_map(State::Unsettled),
-        1 => Just(State::Unreadable),
-        1 => Just(State::Skipped),
-    ];
-    let ino = 1u64..10;
-    let parts = prop::collection::vec(prop::option::weighted(0.8, contents()), 0..4);
-    let apart = (parts, any::<bool>(), prop::bool::weighted(0.2));
-    prop_oneof![
-        1 => paths().prop_map(Step::Dir),
-        10 => (paths(), ino.clone(), 0i64..9, state)
-            .prop_map(|(p, i, t, s)| Step::File(p, i, t, s)),
-        1 => (ino.clone(), 1u64..14, 0i64..9).prop_map(|(i, j, t)| Step::Stat(i, j, t)),
-        2 => (paths(), ino).prop_map(|(p, i)| Step::Link(p, i)),
-        1 => (paths(), any::<u8>()).prop_map(|(p, t)| Step::Symlink(p, t)),
-        1 => paths().prop_map(Step::Special),
-        3 => prop_oneof![9 => paths(), 1 => Just(PathBuf::from("/"))].prop_map(Step::Remove),
-        4 => (paths(), paths()).prop_map(|(from, to)| Step::Rename(from, to)),
-        6 => (0..CONTENTS, prop::option::weighted(0.8, apart)).prop_map(|(n, l)| Step::Look(n, l)),
-    ]
-}
-
-fn batches(afters: Vec<After>) -> impl Strategy<Value = Vec<(Vec<Step>, After)>> {
-    let batch = (
-        prop::collection::vec(steps(), 1..12),
-        prop::sample::select(afters),
-    );
-    prop::collection::vec(batch, 1..14)
-}
-
-/// The part at this place of a list.
-fn part_row(at: u32, content: Option<ContentRef>) -> NewPart {
-    NewPart {
-        role: [PartRole::Member, PartRole::Text, PartRole::Unpacked][at as usize % 3],
-        parent: at.checked_sub(2),
-        name: vec![0xff; at as usize],
-        content,
     }
 }
 

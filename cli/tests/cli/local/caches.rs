@@ -1,0 +1,180 @@
+//! What is kept between two looks, and where.
+
+use super::*;
+
+#[test]
+fn a_second_look_gives_the_same_with_and_without_the_cache() {
+    let env = collection();
+    let ask =
+        |options: &[&str]| env.run(["pairs", "docs", "--format", "json"].iter().chain(options));
+    let first = ask(&[]);
+    assert_eq!(first.code, 0);
+    let cache = env.home().join(".cache/resemble/cache.redb");
+    assert!(cache.exists());
+    assert_eq!(
+        std::fs::metadata(cache.parent().unwrap())
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777,
+        0o700
+    );
+    for options in [&[][..], &["--no-cache"], &["--local"]] {
+        assert_eq!(ask(options).text(), first.text(), "{options:?}");
+    }
+    // A damaged cache is done without.
+    std::fs::write(&cache, b"not a database").unwrap();
+    let damaged = ask(&[]);
+    assert_eq!((damaged.code, damaged.text()), (0, first.text()));
+    // What changed is seen, whatever the cache says.
+    env.write("docs/stranger.txt", paragraphs(1, 60));
+    let changed = ask(&[]).json();
+    assert_eq!(changed["total"], 10);
+    assert_eq!(ask(&["--no-cache"]).json(), changed);
+}
+
+#[test]
+fn a_cache_that_has_outgrown_its_limit_is_begun_anew_and_says_so() {
+    let env = collection();
+    let ask = |size: &str| env.run(["pairs", "docs", "--cache-size", size]);
+    let first = ask("1K");
+    assert_eq!(first.err, "");
+    let second = ask("1K");
+    assert_eq!(second.out, first.out);
+    assert!(
+        second.err.contains("the cache had outgrown 1.0 KiB"),
+        "{}",
+        second.err
+    );
+    assert_eq!(ask("1G").err, "");
+}
+
+#[test]
+fn without_a_place_for_a_cache_there_is_none() {
+    let env = collection();
+    let ran = finish(
+        env.command(["pairs", "docs", "--min", "100", "--exclude", "edited.txt"])
+            .env_remove("HOME"),
+        b"",
+    );
+    ran.is(0, "100%  docs/old/copy.txt  docs/report.txt\n", "");
+}
+
+#[test]
+fn other_chunks_have_a_cache_of_their_own() {
+    let env = collection();
+    assert_eq!(env.run(["pairs", "docs", "--chunk-size", "256"]).code, 0);
+    let caches: Vec<String> = std::fs::read_dir(env.home().join(".cache/resemble"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with("cache"))
+        .collect();
+    assert_eq!(caches.len(), 1);
+    assert!(caches[0].starts_with("cache-tttd-"), "{caches:?}");
+    let json = env
+        .run(["pairs", "docs", "--chunk-size", "256", "--format", "json"])
+        .json();
+    let params = json["parameters"]["params"].as_str().unwrap();
+    assert_eq!(caches[0], format!("cache-{params}.redb"));
+}
+
+#[test]
+fn dump_of_two_looks_is_the_same() {
+    let env = collection();
+    std::os::unix::fs::symlink("report.txt", env.path("docs/link")).unwrap();
+    let dump = env.run(["dump", "--canonical", "docs"]);
+    assert_eq!((dump.code, dump.err.as_str()), (0, ""));
+    let text = dump.text();
+    assert_eq!(text.lines().count(), 9, "{text}");
+    assert!(text.lines().is_sorted(), "{text}");
+    let root = env.path("docs");
+    assert!(
+        text.lines()
+            .all(|line| line.starts_with(root.to_str().unwrap())),
+        "{text}"
+    );
+    env.run(["dump", "--canonical", "docs", "--no-cache"])
+        .is(0, &text, "");
+    env.run(["dump", "--canonical", "docs", "-o", "../dump"])
+        .is(0, "", "");
+    assert_eq!(std::fs::read_to_string(env.path("../dump")).unwrap(), text);
+    env.write("docs/new", "x");
+    let changed = env.run(["dump", "--canonical", "docs"]).text();
+    assert_eq!(changed.lines().count(), 10, "{changed}");
+}
+
+/// What does not fit into memory goes beside the cache, not where temporary files are, which may be
+/// memory.
+#[test]
+fn scratch_files_lie_beside_the_cache() {
+    let env = collection();
+    let ask = |set: &dyn Fn(&mut std::process::Command), args: &[&str]| {
+        let mut command = env.command([&["groups", "docs", "--memory", "1M"], args].concat());
+        set(&mut command);
+        finish(&mut command, b"")
+    };
+    let usual = ask(&|_| (), &[]);
+    assert_eq!(usual.code, 0, "{usual:?}");
+    let without = |command: &mut std::process::Command| {
+        command.env("TMPDIR", "/nonexistent");
+    };
+    let ran = ask(&without, &[]);
+    assert_eq!((ran.code, ran.text()), (0, usual.text()), "{ran:?}");
+    let order = ask(&without, &["--order"]);
+    assert_eq!((order.code, order.err.as_str()), (0, ""));
+    // Without a cache, or where there can be none, they are temporary files.
+    let ran = ask(&without, &["--no-cache"]);
+    assert_eq!((ran.code, ran.text().as_str()), (2, ""));
+    assert!(ran.err.contains("/nonexistent"), "{ran:?}");
+    let nowhere = |command: &mut std::process::Command| {
+        command.env("XDG_CACHE_HOME", "/dev/null");
+    };
+    let ran = ask(&nowhere, &[]);
+    assert_eq!((ran.code, ran.text()), (0, usual.text()), "{ran:?}");
+    let left: Vec<_> = std::fs::read_dir(env.home().join(".cache/resemble"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(left, ["cache.redb"]);
+}
+
+/// Our own folders take no part, wherever they lie and however they are named.
+#[test]
+fn our_own_folders_are_not_looked_at() {
+    let env = collection();
+    let text = paragraphs(1, 60);
+    let home = env.home().canonicalize().unwrap();
+    for folder in ["docs", ".local/state/resemble", ".cache/resemble", "st"] {
+        let folder = home.join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("copy.txt"), &text).unwrap();
+    }
+    let home = home.to_str().unwrap();
+    let files = |args: &[&str], state: Option<&str>| {
+        let mut command = env.command([&["--local"], args, &["--format", "json"]].concat());
+        if let Some(state) = state {
+            command.env("RESEMBLE_STATE", state);
+        }
+        let ran = finish(command.current_dir(home), b"");
+        assert!(ran.code < 2, "{ran:?}");
+        ran.json()["looked"]["files"].as_u64().unwrap()
+    };
+    // docs and st: the cache and the usual state are ours.
+    assert_eq!(files(&["pairs", "."], None), 2);
+    assert_eq!(files(&["pairs", ".", "--no-cache"], None), 2);
+    assert_eq!(files(&["groups", home], None), 2);
+    assert_eq!(
+        files(&["dirs", ".."], None),
+        2 + 6,
+        "and those of the working folder"
+    );
+    // A relative name is of the working directory, and leaves out nothing else.
+    assert_eq!(files(&["pairs", ".", "--state", "st"], None), 2);
+    assert_eq!(files(&["pairs", "."], Some("st")), 2);
+    assert_eq!(files(&["pairs", ".", "--state", "no/such"], None), 3);
+    std::os::unix::fs::symlink("st", format!("{home}/link")).unwrap();
+    assert_eq!(files(&["pairs", ".", "--state", "link"], None), 2);
+    // Who names it asks about it.
+    assert_eq!(files(&["pairs", "st", "--state", "st"], None), 1);
+    assert_eq!(files(&["pairs", ".", "--state", "."], None), 3);
+}

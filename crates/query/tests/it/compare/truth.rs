@@ -1,0 +1,181 @@
+//! Comparisons of small trees against their definition.
+
+use super::*;
+
+/// A tree: what each of a few paths holds, as a sequence of blocks (empty: an empty file).
+type Tree = BTreeMap<String, Vec<u8>>;
+
+fn trees() -> impl Strategy<Value = (Tree, Tree)> {
+    let path = prop::sample::select(vec!["x", "y", "z", "d/x", "d/y", "e/x", "e/f/z"]);
+    let blocks = prop::collection::vec(0u8..7, 0..4);
+    let tree = prop::collection::btree_map(path.prop_map(str::to_owned), blocks, 0..7);
+    (tree.clone(), tree)
+}
+
+fn content(blocks: &[u8]) -> Vec<u8> {
+    blocks
+        .iter()
+        .flat_map(|&block| text(u64::from(block) + 1, 3000))
+        .collect()
+}
+
+/// Whether two contents are partners, asked of the pair alone.
+fn partners(a: &[u8], b: &[u8]) -> bool {
+    if a == b {
+        return true;
+    }
+    let params = Params::default();
+    let (a, b) = (Digest::of(a, &params), Digest::of(b, &params));
+    let measures = estimate_texts(&a.sketch(), &b.sketch(), &NoBoilerplate);
+    relation(false, a.size, b.size, &measures, Relation::MIN_SHARED).is_some()
+}
+
+fn check(a: &Tree, b: &Tree, answer: &Whole<Comparison>) -> Result<(), TestCaseError> {
+    let contents = |tree: &Tree| -> BTreeMap<String, Vec<u8>> {
+        tree.iter()
+            .map(|(path, blocks)| (path.clone(), content(blocks)))
+            .collect()
+    };
+    let (a, b) = (contents(a), contents(b));
+    let rows = &answer.body.entries;
+    let of = |row: &CompareRow| {
+        (
+            row.a.as_ref().map(|p| shown(Some(p))),
+            row.b.as_ref().map(|p| shown(Some(p))),
+        )
+    };
+
+    // The summary counts rows.
+    let mut summary = answer.body.summary;
+    for class in Class::ALL {
+        let count = rows.iter().filter(|row| row.class == class).count() as u64;
+        prop_assert_eq!(*summary.count_mut(class), count);
+    }
+
+    // Which rows are a file's own: those of a pair, the inner file of a container, the one side of
+    // only-.
+    let mut own: [BTreeMap<String, Vec<Class>>; 2] = Default::default();
+    let mut beside: [BTreeMap<String, Vec<Class>>; 2] = Default::default();
+    for row in rows {
+        let (of_a, of_b) = of(row);
+        let owns = match row.class {
+            _ if row.copy => [false, false],
+            Class::Contained => [true, false],
+            Class::Contains => [false, true],
+            _ => [true, true],
+        };
+        for (side, path) in [of_a, of_b].into_iter().enumerate() {
+            let Some(path) = path else { continue };
+            let list = if owns[side] { &mut own } else { &mut beside };
+            list[side].entry(path).or_default().push(row.class);
+        }
+    }
+    for (side, tree) in [&a, &b].into_iter().enumerate() {
+        for path in tree.keys() {
+            let rows = own[side].get(path).map_or(0, Vec::len);
+            prop_assert!(rows <= 1, "{path} has {rows} rows of its own");
+            // Without one it is a container, or the file that a row marked as a copy is about.
+            prop_assert!(
+                rows == 1 || beside[side].contains_key(path),
+                "{path} is in no row"
+            );
+        }
+        let known: BTreeSet<&String> = own[side].keys().chain(beside[side].keys()).collect();
+        prop_assert!(known.into_iter().all(|path| tree.contains_key(path)));
+    }
+
+    for row in rows {
+        let (of_a, of_b) = of(row);
+        let bytes_a = of_a.as_ref().map(|path| &a[path]);
+        let bytes_b = of_b.as_ref().map(|path| &b[path]);
+        let equal = bytes_a == bytes_b;
+        match row.class {
+            Class::Same => prop_assert!(of_a == of_b && equal),
+            Class::Edited => prop_assert!(of_a == of_b && !equal),
+            Class::Moved => prop_assert!(of_a != of_b && equal),
+            Class::MovedEdited | Class::Contained | Class::Contains => {
+                prop_assert!(of_a != of_b && !equal, "{row:?}");
+                let (Some(a), Some(b)) = (bytes_a, bytes_b) else {
+                    return Err(TestCaseError::fail("half a pair"));
+                };
+                prop_assert!(partners(a, b), "{row:?}");
+            }
+            Class::OnlyA => prop_assert!(
+                !b.values()
+                    .any(|other| partners(&a[&of_a.clone().unwrap_or_default()], other))
+            ),
+            Class::OnlyB => prop_assert!(
+                !a.values()
+                    .any(|other| partners(other, &b[&of_b.clone().unwrap_or_default()]))
+            ),
+        }
+    }
+    // What stands at one path with equal bytes is the same, all of it.
+    for (path, bytes) in &a {
+        if b.get(path) == Some(bytes) {
+            prop_assert_eq!(own[0].get(path), Some(&vec![Class::Same]));
+        }
+    }
+    // Of each content as many are moved as either side has left; the rest are copies.
+    let mut contents: BTreeSet<&Vec<u8>> = a.values().collect();
+    contents.retain(|content| b.values().any(|other| other == *content));
+    for content in contents {
+        let left = |tree: &BTreeMap<String, Vec<u8>>, own: &BTreeMap<String, Vec<Class>>| {
+            let settled = |path: &String| {
+                own.get(path)
+                    .is_some_and(|own| own == &[Class::Same] || own == &[Class::Edited])
+            };
+            tree.iter()
+                .filter(|(path, bytes)| *bytes == content && !settled(path))
+                .count()
+        };
+        let (left_a, left_b) = (left(&a, &own[0]), left(&b, &own[1]));
+        let of_content = |row: &&CompareRow| {
+            let (of_a, _) = of(row);
+            row.class == Class::Moved && of_a.is_some_and(|path| &a[&path] == content)
+        };
+        let moved = rows
+            .iter()
+            .filter(of_content)
+            .filter(|row| !row.copy)
+            .count();
+        let copies = rows
+            .iter()
+            .filter(of_content)
+            .filter(|row| row.copy)
+            .count();
+        // At one path they would be the same.
+        prop_assert_eq!(moved, left_a.min(left_b));
+        prop_assert_eq!(copies, left_a.max(left_b) - moved);
+    }
+    let summary = answer.body.summary;
+    let total = |tree: &BTreeMap<String, Vec<u8>>| {
+        tree.values().map(|bytes| bytes.len() as u64).sum::<u64>()
+    };
+    prop_assert_eq!((summary.bytes_a, summary.bytes_b), (total(&a), total(&b)));
+    prop_assert!(
+        summary.bytes_a_in_b <= summary.bytes_a && summary.bytes_b_in_a <= summary.bytes_b
+    );
+    let sorted = |row: &CompareRow| {
+        let (a, b) = of(row);
+        (a.is_none(), a, b)
+    };
+    prop_assert!(rows.is_sorted_by_key(sorted));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn every_file_has_one_class_and_it_is_the_right_one((a, b) in trees()) {
+        let mut scene = Scene::new();
+        for (name, tree) in [("a", &a), ("b", &b)] {
+            for (path, blocks) in tree {
+                scene.write(&format!("{name}/{path}"), content(blocks));
+            }
+        }
+        let answer = compared(&mut scene);
+        check(&a, &b, &answer)?;
+    }
+}
