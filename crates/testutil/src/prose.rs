@@ -33,7 +33,7 @@ pub fn prose(seed: u64, bytes: usize) -> Vec<u8> {
     text
 }
 
-/// The text with `edits` words overwritten at seeded places.
+/// The text with `edits` notes put in at seeded places.
 pub fn edited(text: &[u8], seed: u64, edits: usize) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut text = text.to_vec();
@@ -51,7 +51,7 @@ pub fn paragraphs(seed: u64, count: usize) -> String {
         "window", "copper", "forest", "island", "kettle", "ladder", "meadow", "needle", "orchard",
         "pepper", "quarry", "ribbon", "saddle", "thunder", "velvet",
     ];
-    let mut random = Random::new(Random::new(seed).draw());
+    let mut random = Random::apart(seed);
     let mut text = String::new();
     for _ in 0..count {
         for _ in 0..40 {
@@ -66,7 +66,7 @@ pub fn paragraphs(seed: u64, count: usize) -> String {
 
 /// Sentences of twelve words that occur nowhere else and `end.`, each on a line.
 pub fn sentences(seed: u64, count: usize) -> String {
-    let mut random = Random::new(Random::new(seed).draw());
+    let mut random = Random::apart(seed);
     let mut text = String::new();
     for _ in 0..count {
         for _ in 0..12 {
@@ -82,7 +82,7 @@ pub fn sentences(seed: u64, count: usize) -> String {
 
 /// Lines of some fifty bytes that occur nowhere else.
 pub fn lines(seed: u64, count: usize) -> String {
-    let mut random = Random::new(Random::new(seed).draw());
+    let mut random = Random::apart(seed);
     let mut text = String::new();
     for _ in 0..count {
         let number = random.draw() as u32;

@@ -10,6 +10,11 @@ impl Random {
         Self(seed)
     }
 
+    /// A stream far from those of the seeds beside it.
+    pub(crate) fn apart(seed: u64) -> Self {
+        Self(Self(seed).draw())
+    }
+
     /// The next 64 bits.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -27,8 +32,7 @@ impl Random {
 
 /// Any bytes; those of another seed have nothing in common with them.
 pub fn noise(seed: u64, len: usize) -> Vec<u8> {
-    // Mixed once, so that the streams of neighbouring seeds do not overlap.
-    let mut random = Random::new(Random::new(seed).draw());
+    let mut random = Random::apart(seed);
     let mut bytes = Vec::with_capacity(len + 8);
     while bytes.len() < len {
         bytes.extend_from_slice(&random.draw().to_le_bytes());

@@ -189,6 +189,8 @@ fn level(leaves: &[Leaf<'_>], range: &Range<usize>, prefix: usize) -> Vec<Node> 
 
 #[cfg(test)]
 mod tests {
+    use resemble_testutil::random::Random;
+
     use super::*;
 
     fn leaves<'a>(files: &[(&'a str, u64)]) -> Vec<Leaf<'a>> {
@@ -278,13 +280,8 @@ mod tests {
     /// there are no more lines than room.
     #[test]
     fn nothing_is_lost() {
-        let mut state = 7u64;
-        let mut next = |n: u64| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            (state >> 33) % n
-        };
+        let mut random = Random::new(7);
+        let mut next = |n| random.below(n) as u64;
         for _ in 0..300 {
             let count = next(60);
             let names: Vec<String> = (0..count)
