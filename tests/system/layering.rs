@@ -86,9 +86,11 @@ fn product(member: &str) -> Vec<(PathBuf, String)> {
             }
         }
     }
+    let is_tests = |part: &std::ffi::OsStr| part == "tests";
     all.retain(|(path, _)| {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let is_test = name == "tests" || name.ends_with("_tests");
+        let below = path.strip_prefix(&src).unwrap_or(path);
+        let is_test = name.ends_with("_tests") || below.with_extension("").iter().any(is_tests);
         !is_test
             && !path
                 .ancestors()
@@ -99,10 +101,14 @@ fn product(member: &str) -> Vec<(PathBuf, String)> {
 
 /// A source without comments and without the module of tests at its end.
 fn code(text: &str) -> String {
-    let product = text
-        .split("#[cfg(test)]\nmod tests {")
-        .next()
-        .unwrap_or_default();
+    let is_tests = |rest: &str| {
+        let head = rest.lines().next().unwrap_or_default();
+        head.starts_with("mod tests {") || head.starts_with("pub(crate) mod tests {")
+    };
+    let start = text
+        .match_indices("#[cfg(test)]\n")
+        .find(|(at, attribute)| is_tests(&text[at + attribute.len()..]));
+    let product = start.map_or(text, |(at, _)| &text[..at]);
     let lines = product
         .lines()
         .map(|line| line.split("//").next().unwrap_or_default());

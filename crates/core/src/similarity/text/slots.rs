@@ -3,7 +3,7 @@
 /// Shingles, each with a number that is not 0.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slots {
-    filter: Filter,
+    filter: SlotFilter,
     /// 0 marks a free slot.
     slots: Vec<(u64, u32)>,
 }
@@ -60,9 +60,9 @@ impl Slots {
 /// values. (A table of a long text is larger than the fastest cache, and most shingles of another
 /// are not in it.)
 #[derive(Clone, Debug, Default)]
-struct Filter(Vec<u64>);
+struct SlotFilter(Vec<u64>);
 
-impl Filter {
+impl SlotFilter {
     /// For a table of so many slots, a power of two of at least 16.
     fn clear(&mut self, slots: usize) {
         self.0.clear();
