@@ -233,7 +233,7 @@ impl Coalescer {
             return;
         }
         if kind == Kind::Absent && self.moved_from.contains(path) && !self.moved_to.contains(path) {
-            if marks.any(Marks::WRITTEN.and(Marks::CLOSED)) {
+            if marks.has_any(Marks::WRITTEN.and(Marks::CLOSED)) {
                 for (rename, modified) in &mut self.jobs.renames {
                     *modified |= rename.from == path;
                 }
@@ -252,13 +252,13 @@ impl Coalescer {
                 self.jobs.look_at(path, Cause::Unknown);
             }
             Kind::Directory => {
-                if marks.any(Marks::APPEARED.and(Marks::GONE).and(Marks::UNKNOWN)) {
+                if marks.has_any(Marks::APPEARED.and(Marks::GONE).and(Marks::UNKNOWN)) {
                     self.jobs.subtrees.insert(path.to_path_buf());
                 } else {
                     self.jobs.look_at(path, Cause::AttributesOnly);
                 }
             }
-            Kind::File if marks.only_attributes() => {
+            Kind::File if marks.is_only_attributes() => {
                 // A file that waits to be read is looked at then.
                 if !self.waiting.contains_key(path) {
                     self.jobs.look_at(path, Cause::AttributesOnly);
@@ -275,7 +275,7 @@ impl Coalescer {
                     });
                 waiting.first = waiting.first.min(first);
                 waiting.last = waiting.last.max(last);
-                if marks.any(Marks::WRITTEN.and(Marks::CLOSED)) {
+                if marks.has_any(Marks::WRITTEN.and(Marks::CLOSED)) {
                     waiting.cause = Cause::Modified;
                 }
                 let due = self.timing.due_at(waiting);

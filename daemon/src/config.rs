@@ -310,10 +310,10 @@ pub enum ConfigError {
         /// What was asked for.
         size: u32,
     },
-    /// A converter that converts nothing, or by nothing.
+    /// A converter without extensions or without a command.
     #[error("a [[converter]] of the configuration needs extensions and a command")]
     Converter,
-    /// A place cannot be had.
+    /// A folder or the socket has no place.
     #[error(transparent)]
     Place(#[from] PlaceError),
     /// The working directory is gone.
@@ -327,7 +327,7 @@ pub enum ConfigError {
 /// Why a directory cannot be a root.
 #[derive(Debug, thiserror::Error)]
 pub enum RootError {
-    /// It is not there, or not for us.
+    /// It does not exist, or may not be looked at.
     #[error("cannot watch {}: {source}", .path.display())]
     Missing {
         /// The path as given.
@@ -341,7 +341,7 @@ pub enum RootError {
         /// The path.
         path: PathBuf,
     },
-    /// It lies in another root, or is it.
+    /// It lies in another root, or is the same.
     #[error(
         "cannot watch {}: it lies in {}, which is watched already",
         .inner.display(), .outer.display()
@@ -528,7 +528,7 @@ pub fn checked_root(root: RootOptions, state: &Path) -> Result<RootOptions, Root
     Ok(RootOptions { path, ..root })
 }
 
-/// Refuses what holds no files of its own.
+/// Refuses file systems that hold no files of their own.
 fn file_system(path: &Path) -> Result<(), RootError> {
     use resemble_mounts::{FsClass, class_of};
     use std::os::fd::AsFd;

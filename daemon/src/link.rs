@@ -15,7 +15,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// Why there is no link.
+/// Why the link could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// Something that is not ours is there.

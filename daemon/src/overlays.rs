@@ -125,7 +125,7 @@ impl Overlays {
             mount_point: point.clone(),
             view: mount.view,
             show: self.show,
-            roots: self.roots(),
+            roots: self.shared.root_paths(),
             exclude: self.shared.excluded(),
         };
         let made = Overlay::mount(config, neighbours)
@@ -174,9 +174,8 @@ impl Overlays {
 
     /// What to say of a mount point that other programs walk into.
     fn warning(&self, point: &Path) -> Option<String> {
-        let roots = self.shared.roots().into_iter();
+        let roots = self.shared.root_paths().into_iter();
         let mut around = roots
-            .map(|root| root.options.path)
             .chain(self.home.clone())
             .filter(|folder| point.starts_with(folder));
         around.next().map(|folder| {
@@ -194,15 +193,10 @@ impl Overlays {
     pub fn follow_roots(&self) {
         // Asked for under the lock: of two calls the later one has the later roots.
         let mounts = self.mounts.lock();
-        let roots = self.roots();
+        let roots = self.shared.root_paths();
         for mounted in &mounts.mounted {
             mounted.overlay.set_roots(&roots);
         }
-    }
-
-    fn roots(&self) -> Vec<PathBuf> {
-        let roots = self.shared.roots().into_iter();
-        roots.map(|root| root.options.path).collect()
     }
 
     /// Takes an overlay away; without a mount point the only one.

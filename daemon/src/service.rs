@@ -1,4 +1,4 @@
-//! What the service manager is told: ready, how it goes, ending.
+//! Messages to the service manager: ready, the current state in a line, ending.
 //!
 //! Without one (no `NOTIFY_SOCKET`) nothing happens.
 
@@ -28,19 +28,19 @@ fn tell(state: &[NotifyState<'_>]) {
     }
 }
 
-/// Tells the manager in a few words how it goes, whenever that changes, and looks after overlays
-/// that somebody unmounted by hand.
+/// Sends the manager a line about the state whenever it changes, and forgets overlays that somebody
+/// unmounted by hand.
 pub async fn report(
     shared: Arc<Shared>,
     overlays: Arc<Overlays>,
     mut ending: watch::Receiver<bool>,
 ) {
-    let mut told = String::new();
+    let mut sent = String::new();
     loop {
         let text = summary(&shared);
-        if text != told {
+        if text != sent {
             tell(&[NotifyState::Status(&text)]);
-            told = text;
+            sent = text;
         }
         let pause = if shared.fresh() {
             LOOK

@@ -74,9 +74,7 @@ pub struct Shared {
     clock: AtomicU64,
     files_read: AtomicU64,
     bytes_read: AtomicU64,
-    directories: AtomicU64,
-    polled: AtomicU64,
-    overflows: AtomicU64,
+    watch: Mutex<WatchStatus>,
     first_scan: Gate,
 }
 
@@ -143,9 +141,7 @@ impl Shared {
             clock: AtomicU64::new(start.as_micros() as u64),
             files_read: AtomicU64::new(0),
             bytes_read: AtomicU64::new(0),
-            directories: AtomicU64::new(0),
-            polled: AtomicU64::new(0),
-            overflows: AtomicU64::new(0),
+            watch: Mutex::default(),
             first_scan: Gate::default(),
         }
     }
@@ -248,6 +244,12 @@ impl Shared {
     /// The roots, in the order given.
     pub fn roots(&self) -> Vec<Root> {
         self.roots.lock().clone()
+    }
+
+    /// Where the roots are, in the order given.
+    pub(crate) fn root_paths(&self) -> Vec<PathBuf> {
+        let roots = self.roots.lock();
+        roots.iter().map(|root| root.options.path.clone()).collect()
     }
 
     pub(crate) fn set_roots(&self, roots: Vec<Root>) {
@@ -422,21 +424,17 @@ impl Shared {
 
     /// How the roots are watched.
     pub fn watch_status(&self) -> WatchStatus {
-        WatchStatus {
-            directories: self.directories.load(Ordering::Relaxed),
-            polled: self.polled.load(Ordering::Relaxed),
-            overflows: self.overflows.load(Ordering::Relaxed),
-        }
+        *self.watch.lock()
     }
 
     pub(crate) fn set_watched(&self, directories: usize, polled: usize) {
-        self.directories
-            .store(directories as u64, Ordering::Relaxed);
-        self.polled.store(polled as u64, Ordering::Relaxed);
+        let mut watch = self.watch.lock();
+        watch.directories = directories as u64;
+        watch.polled = polled as u64;
     }
 
     pub(crate) fn count_overflow(&self) {
-        self.overflows.fetch_add(1, Ordering::Relaxed);
+        self.watch.lock().overflows += 1;
     }
 
     pub(crate) fn open_first_scan(&self) {

@@ -48,7 +48,7 @@ pub struct OverlayConfig {
     pub exclude: Vec<PathBuf>,
 }
 
-/// Why there is no mount, or why it did not go.
+/// Why a mount could not be made, or not be taken away.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // the messages say what the variants are; the fields are what they name
 pub enum MountError {
@@ -407,7 +407,7 @@ impl Drop for SetAtEnd {
     }
 }
 
-/// Whether a path lies in (or is) a mounted overlay of anybody, by the kernel's list of mounts:
+/// Whether a path is or lies in a mounted overlay of any user, by the kernel's list of mounts:
 /// the path itself is not touched, so this neither hangs nor wakes anything. Symbolic links are
 /// not followed; give a canonical path where they matter.
 pub fn is_inside_resemble_mount(path: &Path) -> bool {

@@ -44,7 +44,7 @@ pub const DIRS: &str = ".dirs";
 pub struct Named {
     /// `NNN%_NAME`, unique in its listing.
     pub name: OsString,
-    /// Whom the entry leads to.
+    /// The neighbour that the entry leads to.
     pub neighbour: Neighbour,
 }
 
@@ -142,7 +142,7 @@ fn with_member(name: &[u8], member: &[u8]) -> Vec<u8> {
     let mut name = name.to_vec();
     if !member.is_empty() {
         name.push(b'!');
-        // What cannot stand in a name: the slash between folders, and NUL, which an archive may
+        // Characters that a name cannot have: the slash between folders, and NUL, which an archive may
         // have.
         name.extend(member.iter().map(|&byte| match byte {
             b'/' => b'!',

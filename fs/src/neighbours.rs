@@ -17,7 +17,7 @@ use resemble_core::Score;
 pub struct Neighbour {
     /// Absolute path of the real file (or directory) that the link leads to.
     pub target: PathBuf,
-    /// What is meant of it: the names of a member of an archive, joined by `!`; empty: the file
+    /// The names of a member of the archive, joined by `!`; empty: the file
     /// itself.
     pub member: Vec<u8>,
     /// How much of the asked file is in this one: the `NNN%` of the name.

@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-/// What a file system is to us.
+/// How resemble treats a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FsClass {
     /// Holds files.
@@ -110,7 +110,7 @@ pub fn class_of_type(fs_type: &[u8]) -> FsClass {
     }
 }
 
-/// Whether other machines may change files there, of which our kernel hears nothing.
+/// Whether other machines may change files there without our kernel hearing of it.
 pub fn is_remote(dir: &Path) -> bool {
     /// `f_type` of statfs(2), from the kernel's `magic.h`.
     const REMOTE: &[u32] = &[

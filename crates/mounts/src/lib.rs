@@ -42,7 +42,7 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Whether it is one of resemble, of anybody's.
+    /// Whether it is an overlay of resemble, whoever mounted it.
     pub fn is_ours(&self) -> bool {
         self.fs_type == OUR_TYPE
     }

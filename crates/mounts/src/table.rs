@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::kinds::{FsClass, class_of_type};
 use crate::{Mount, mount_id, read};
 
-/// Where something is mounted that is never entered, and what each mount is.
+/// The places that are never entered, and the class of each mount.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MountTable {
     /// By the directory that the mount point is a name in.
@@ -38,7 +38,7 @@ impl MountTable {
             if mount.is_ours() {
                 this.ours.insert(mount.id);
             }
-            // What covers decides: a disk mounted over an automount point is a disk.
+            // The upper mount decides: a disk mounted over an automount point is a disk.
             match class {
                 FsClass::Real => points.remove(&mount.point),
                 FsClass::Pseudo | FsClass::Fuse => points.insert(&mount.point),

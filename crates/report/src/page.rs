@@ -13,7 +13,7 @@ pub use table::Table;
 pub struct Section {
     /// Its heading.
     pub heading: String,
-    /// What is to be said, Markdown.
+    /// Its words, as Markdown.
     pub text: String,
     /// Shown on the page.
     pub tables: Vec<Table>,

@@ -238,7 +238,7 @@ impl Names {
         })
     }
 
-    /// Whether a file of this name stays.
+    /// Whether a file of this name is kept.
     fn admit(&self, path: &PathText) -> bool {
         let path = path.as_path();
         let roots = self.roots.iter();
@@ -275,7 +275,7 @@ fn least(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     }
 }
 
-fn enough(picked: &Picked, a_in_b: Fraction, b_in_a: Fraction, shared: u64) -> bool {
+fn has_enough(picked: &Picked, a_in_b: Fraction, b_in_a: Fraction, shared: u64) -> bool {
     picked.min.is_none_or(|min| a_in_b.max(b_in_a) >= min)
         && picked.min_shared.is_none_or(|least| shared >= least)
 }
@@ -389,7 +389,7 @@ pub fn pick_compare(saved: &mut Saved<Comparison>, picked: &Picked) -> Result<()
         (picked.classes.is_empty() || picked.classes.contains(&row.class))
             && admit(row.a.as_ref(), row.b.as_ref())
             && size >= picked.min_size.unwrap_or(0)
-            && (!both || equal || enough(picked, row.a_in_b, row.b_in_a, row.shared_bytes))
+            && (!both || equal || has_enough(picked, row.a_in_b, row.b_in_a, row.shared_bytes))
     });
     body.trees.retain(|tree| {
         admit(Some(&tree.a), Some(&tree.b))
@@ -479,7 +479,7 @@ fn pick_pairs(document: &mut DirsDocument, picked: &Picked, names: &Names) {
     pairs.retain(|row| {
         names.admit(&row.a)
             && names.admit(&row.b)
-            && (row.identical || enough(picked, row.a_in_b, row.b_in_a, row.shared_bytes))
+            && (row.identical || has_enough(picked, row.a_in_b, row.b_in_a, row.shared_bytes))
     });
     if picked.is_filter() {
         document.header.total = pairs.len() as u64;

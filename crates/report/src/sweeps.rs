@@ -106,7 +106,7 @@ impl Summary {
         let mut living: HashSet<PathBuf> = HashSet::new();
         let mut gone: BTreeSet<PathBuf> = BTreeSet::new();
         let mut ends = Vec::new();
-        // What goes on comes first: a copy of it is another file.
+        // Files that live on come first: a copy of one is another file.
         let (copies, rows): (Vec<_>, Vec<_>) = comparison.entries.iter().partition(|row| row.copy);
         for row in &rows {
             let (a, b) = sides(row);

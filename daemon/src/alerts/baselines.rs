@@ -1,4 +1,4 @@
-//! What there was before a file changed: as much of it as the assessment needs, and no snapshot.
+//! The past of a changed file: as much of it as the assessment needs, without a snapshot.
 //!
 //! A file is assessed some seconds after its change, against the index of before. A snapshot of
 //! that index would do, but while one lives, no page that it can see is used again: a file that is

@@ -321,7 +321,7 @@ impl Batching {
             };
             let (first, last) = (since().min().unwrap_or(now), since().max().unwrap_or(now));
             let holds = now < last + HOLD_FILE && now < first + HOLD_TREE;
-            if !all && holds && self.grows(&tree.above) {
+            if !all && holds && self.is_growing(&tree.above) {
                 growing.extend(members);
             } else {
                 complete.push((tree, members));
@@ -365,7 +365,7 @@ impl Batching {
                 !growing.contains(*path)
                     && (all
                         || now >= held.until()
-                        || !path.parent().is_some_and(|dir| self.grows(dir)))
+                        || !path.parent().is_some_and(|dir| self.is_growing(dir)))
             })
             .map(|(path, _)| Arc::clone(path))
             .collect();
@@ -406,7 +406,7 @@ impl Batching {
     }
 
     /// Whether files below the directory are still to be assessed.
-    fn grows(&self, dir: &Path) -> bool {
+    fn is_growing(&self, dir: &Path) -> bool {
         self.waiting
             .range::<Path, _>((Bound::Included(dir), Bound::Unbounded))
             .next()

@@ -7,9 +7,9 @@
 //!                                                         novelty
 //! ```
 //!
-//! [`baselines`] keeps what a file was, [`batching`] knows when and how many, [`novelty`] knows
-//! what resembles what and what is nobody's news, [`trees`] finds copied trees, [`log`] keeps. This
-//! module is the thread that joins them. It reads snapshots only and never holds up the indexer.
+//! [`baselines`] remembers what a file was, [`batching`] decides when an alert is due and how many
+//! there are, [`novelty`] decides what resembles what and what is worth an alert, [`trees`] finds
+//! copied trees, [`log`] keeps the alerts. This module is the thread that joins them. It reads snapshots only and never holds up the indexer.
 //! The index of before is asked as soon as can be and let go of, at the latest after `MOST_LATE`.
 
 use std::collections::VecDeque;

@@ -122,11 +122,11 @@ impl Novelty {
         if news.is_empty() {
             return Ok(Verdict::Nothing);
         }
-        if self.git_at_work(path, before) {
+        if self.is_git_at_work(path, before) {
             return Ok(Verdict::Quiet);
         }
         let only_in_tree =
-            file.stat.size < LEAST_SIZE || in_repository_files(path) || self.is_ignored(path);
+            file.stat.size < LEAST_SIZE || is_in_repository_files(path) || self.is_ignored(path);
         Ok(Verdict::Resembles {
             partners: news,
             only_in_tree,
@@ -227,7 +227,7 @@ impl Novelty {
         Ok(itself || resembled || together)
     }
 
-    fn git_at_work(&mut self, path: &Path, before: &Baseline) -> bool {
+    fn is_git_at_work(&mut self, path: &Path, before: &Baseline) -> bool {
         path.ancestors().skip(1).any(|dir| {
             before.had_directory(dir)
                 && *self.git.entry(dir.to_path_buf()).or_insert_with(|| {
@@ -296,7 +296,7 @@ impl Holders {
 }
 
 /// Whether the path lies in the folder that a version control system keeps for itself.
-fn in_repository_files(path: &Path) -> bool {
+fn is_in_repository_files(path: &Path) -> bool {
     path.components().any(|part| {
         [".git", ".hg", ".svn", ".jj", ".bzr"]
             .iter()

@@ -378,11 +378,7 @@ impl Indexer {
     }
 
     fn digest(&mut self, batch: Batch) {
-        let roots: Vec<PathBuf> = self
-            .root_options()
-            .into_iter()
-            .map(|root| root.path)
-            .collect();
+        let roots = self.shared.root_paths();
         let exclude = &self.options.exclude;
         let is_ours = |path: &Path| {
             roots.iter().any(|root| path.starts_with(root))
@@ -398,7 +394,7 @@ impl Indexer {
             if roots.iter().any(|root| root.starts_with(&path)) {
                 // A root itself, or its parent: looked at with the roots.
                 self.next_roots = Instant::now();
-                if hint.marks.any(Marks::GONE) {
+                if hint.marks.has_any(Marks::GONE) {
                     self.watches.dropped(&path);
                 }
                 continue;
@@ -407,11 +403,11 @@ impl Indexer {
                 continue;
             }
             let there = look(&path);
-            if hint.marks.any(Marks::GONE) {
+            if hint.marks.has_any(Marks::GONE) {
                 self.watches.dropped(&path);
             } else if let Some((Kind::Directory, identity)) = there
-                && hint.marks.any(Marks::APPEARED)
-                && !hint.marks.any(Marks::UNKNOWN)
+                && hint.marks.has_any(Marks::APPEARED)
+                && !hint.marks.has_any(Marks::UNKNOWN)
             {
                 if self.watches.has(&path, identity) {
                     // Found, watched and listed before its own event was heard.

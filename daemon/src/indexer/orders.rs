@@ -23,18 +23,9 @@ impl Indexer {
                 self.issue_cookie(&mut sync);
                 self.syncs.push(sync);
             }
-            Command::AddRoot(root, answer) => {
-                let done = self.add_root(root);
-                reply(answer, done);
-            }
-            Command::RemoveRoot(path, answer) => {
-                let done = self.remove_root(&path);
-                reply(answer, done);
-            }
-            Command::Import(file, label, answer) => {
-                let done = self.import(&file, &label);
-                reply(answer, done);
-            }
+            Command::AddRoot(root, answer) => reply(answer, self.add_root(root)),
+            Command::RemoveRoot(path, answer) => reply(answer, self.remove_root(&path)),
+            Command::Import(file, label, answer) => reply(answer, self.import(&file, &label)),
             Command::Exclude(paths, answer) => {
                 self.options.exclude = paths;
                 self.shared.set_excluded(self.options.exclude.clone());
@@ -45,9 +36,7 @@ impl Indexer {
                     self.coalescer.forget(path);
                     self.watches.disarm(self.source.as_mut(), path);
                 }
-                if answer.send(()).is_err() {
-                    tracing::trace!("nobody waits for the exclusion");
-                }
+                reply(answer, ());
             }
             Command::Stop => self.stopping = true,
         }
@@ -84,14 +73,9 @@ impl Indexer {
         let mut removed = self.removed.clone();
         removed.remove(&path);
         self.change_roots(roots, removed)?;
+        let options = self.root_options();
         if let Some(ingest) = &mut self.ingest {
-            ingest.set_roots(
-                self.shared
-                    .roots()
-                    .into_iter()
-                    .map(|root| root.options)
-                    .collect(),
-            );
+            ingest.set_roots(options);
         }
         self.watches.guard(self.source.as_mut(), &path);
         tracing::info!(root = ?path, "watched from now on");

@@ -97,11 +97,7 @@ pub(super) fn complete(shared: &Shared) -> BTreeSet<PathBuf> {
 
 /// What earlier runs indexed and no root holds now.
 pub(super) fn former(shared: &Shared) -> Vec<PathBuf> {
-    let roots: Vec<PathBuf> = shared
-        .roots()
-        .into_iter()
-        .map(|root| root.options.path)
-        .collect();
+    let roots = shared.root_paths();
     let Ok(snapshot) = shared.snapshot() else {
         return Vec::new();
     };

@@ -62,11 +62,7 @@ impl Indexer {
 
     pub(super) fn scan_all(&mut self) {
         self.slow.clear();
-        self.scans = self
-            .root_options()
-            .into_iter()
-            .map(|root| root.path)
-            .collect();
+        self.scans = self.shared.root_paths().into();
         for root in &self.scans {
             self.shared.set_root_state(root, RootState::Scanning);
         }
@@ -93,8 +89,8 @@ impl Indexer {
             self.shared.mended(Topic::Events);
         }
         self.watches.clear();
-        for root in self.root_options() {
-            self.watches.guard(self.source.as_mut(), &root.path);
+        for root in self.shared.root_paths() {
+            self.watches.guard(self.source.as_mut(), &root);
         }
         self.scan_all();
         // Their cookies went with the old source. The scan that follows sees what they ask for,

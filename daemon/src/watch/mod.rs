@@ -59,12 +59,12 @@ impl Marks {
     }
 
     /// Whether any mark of `other` is set.
-    pub const fn any(self, other: Self) -> bool {
+    pub const fn has_any(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
     /// Whether nothing but attributes changed.
-    pub const fn only_attributes(self) -> bool {
+    pub const fn is_only_attributes(self) -> bool {
         self.0 == Self::ATTRIBUTES.0
     }
 }

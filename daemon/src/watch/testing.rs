@@ -64,7 +64,7 @@ impl Script {
     /// Tells of a change, whether there was one or not.
     pub(crate) fn tell(&self, path: &Path, marks: Marks) {
         let mut shared = self.shared.lock().unwrap();
-        if marks.any(Marks::GONE) {
+        if marks.has_any(Marks::GONE) {
             shared.watched.retain(|dir| !dir.starts_with(path));
         }
         if shared.is_deaf {

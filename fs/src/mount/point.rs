@@ -9,7 +9,7 @@ use resemble_mounts as mounts;
 
 use super::{MountError, transport};
 
-/// How long a mount of our kind may take to say that it lives.
+/// How long a mount of our kind may take to answer.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
 
 /// A directory that is ready to be mounted on.
@@ -103,7 +103,7 @@ impl MountPoint {
             if !is_our_mount(&path).map_err(failed)? {
                 break;
             }
-            if lives(&path) {
+            if is_alive(&path) {
                 return Err(MountError::AlreadyMounted { path });
             }
             tracing::info!(path = %path.display(), "taking away the mount of a killed daemon");
@@ -130,7 +130,9 @@ impl MountPoint {
         let failed = MountError::at(&path);
         let missing: Vec<&Path> = path
             .ancestors()
-            .take_while(|dir| std::fs::symlink_metadata(dir).is_err_and(|error| not_found(&error)))
+            .take_while(|dir| {
+                std::fs::symlink_metadata(dir).is_err_and(|error| is_not_found(&error))
+            })
             .collect();
         for dir in missing.into_iter().rev() {
             std::fs::create_dir(dir).map_err(failed)?;
@@ -156,13 +158,13 @@ impl MountPoint {
     }
 }
 
-fn not_found(error: &io::Error) -> bool {
+fn is_not_found(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-/// Whether a mount of our kind is served by anybody. Asked from a thread of its own: if the
+/// Whether any process serves this mount of our kind. Asked from a thread of its own: if the
 /// server hangs, so does the question, and then the mount counts as alive.
-fn lives(path: &Path) -> bool {
+fn is_alive(path: &Path) -> bool {
     let (answer, answered) = channel();
     let path = path.to_owned();
     let asked = std::thread::Builder::new()

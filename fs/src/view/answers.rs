@@ -117,7 +117,7 @@ impl Namespace {
             .map(|(_, answer)| Arc::clone(answer))
     }
 
-    /// Asks.
+    /// Asks the index.
     pub(super) fn answer(&self, of: &Subject) -> Arc<Answer> {
         // Read before asking: an answer made meanwhile is at worst kept for too short a time.
         let generation = self.neighbours.generation();

@@ -60,7 +60,7 @@ pub struct Attr {
 }
 
 impl Attr {
-    /// As the real file's, but for number and type.
+    /// The attributes of the real file with this number and type.
     pub(crate) fn mirror(ino: u64, kind: Kind, stat: &Stat) -> Self {
         Self {
             ino,
@@ -135,14 +135,14 @@ impl Attr {
 pub struct Entry {
     /// Number, type and the rest.
     pub attr: Attr,
-    /// How long name and attributes may be taken for true without asking.
+    /// How long name and attributes may be trusted without asking again.
     pub ttl: Duration,
 }
 
-/// What opening gives.
+/// An opened file or directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// To be named in reads and in the release.
+    /// Named in reads and in the release.
     pub handle: u64,
     /// Reads go to the overlay and not to the page cache: the length is not known beforehand.
     pub direct: bool,

@@ -22,9 +22,9 @@ use super::{Show, View};
 use crate::names::{DIRS, REPORT, SIMILAR, WHY};
 use crate::neighbours::Neighbours;
 
-/// How long what mirrors the tree may be taken for true.
+/// How long the kernel may trust attributes that mirror the tree.
 const MIRROR_TTL: Duration = Duration::from_secs(1);
-/// What a request costs, hence where it shall run.
+/// How expensive a request is, which decides where it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
     /// A few system calls on the watched tree.
@@ -179,7 +179,7 @@ impl Namespace {
         self.inodes.forget(ino, times);
     }
 
-    /// What `stat` shows, and for how long.
+    /// The attributes that `stat` shows, and for how long they may be trusted.
     pub fn getattr(&self, ino: u64) -> Result<Entry> {
         let node = self.node(ino)?;
         let attr = self.attr_of(ino, &node, None).or_else(|refusal| {
@@ -211,7 +211,7 @@ impl Namespace {
         self.inodes.node(ino).ok_or(Refusal::Stale)
     }
 
-    /// What a name in a directory stands for; with the `stat` of a real one, as it is known.
+    /// The node of a name in a directory, with the `stat` of a real entry, which is known by then.
     fn resolve(&self, parent: &Node, name: &OsStr) -> Result<(Node, Option<Stat>)> {
         if name.is_empty() || name == "." || name == ".." {
             return Err(Refusal::NotFound);

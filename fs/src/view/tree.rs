@@ -36,7 +36,7 @@ use super::node::At;
 /// How long a root's handle is used before it is taken anew.
 const HANDLE_AGE: Duration = Duration::from_secs(1);
 
-/// What a name of the tree is.
+/// The type of a name of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RealKind {
     Directory,
@@ -188,7 +188,7 @@ impl Tree {
             .collect()
     }
 
-    /// Whether the root of this place was not dismissed.
+    /// Whether the root of this place is still one.
     pub(crate) fn has_root(&self, at: &At) -> bool {
         self.root(at).is_ok()
     }

@@ -102,7 +102,8 @@ pub struct WireDigest {
     /// Bytes.
     pub size: u64,
     /// `empty`, `text` or `binary`.
-    pub kind: WireKind,
+    #[serde(with = "WireKind")]
+    pub kind: ContentKind,
     /// Base64 of the runs of chunks, 29 bytes each: MD5, length u32, count u64, flags.
     pub chunks: String,
     /// The sampling level.
@@ -115,10 +116,9 @@ pub struct WireDigest {
 }
 
 /// [`ContentKind`] on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)]
-pub enum WireKind {
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ContentKind", rename_all = "kebab-case")]
+enum WireKind {
     Empty,
     Text,
     Binary,
@@ -156,11 +156,7 @@ impl From<&Digest> for WireDigest {
         Self {
             content: digest.content.to_string(),
             size: digest.size.get(),
-            kind: match digest.kind {
-                ContentKind::Empty => WireKind::Empty,
-                ContentKind::Text => WireKind::Text,
-                ContentKind::Binary => WireKind::Binary,
-            },
+            kind: digest.kind,
             chunks: BASE64.encode(runs),
             level: digest.signature.level,
             fingerprints: BASE64.encode(fingerprints),
@@ -184,11 +180,7 @@ impl WireDigest {
         Ok(Digest {
             content: ContentDigest(unhex(&wire.content).ok_or(BadDigest::Malformed("hex digits"))?),
             size: ByteLen(wire.size),
-            kind: match wire.kind {
-                WireKind::Empty => ContentKind::Empty,
-                WireKind::Text => ContentKind::Text,
-                WireKind::Binary => ContentKind::Binary,
-            },
+            kind: wire.kind,
             chunks: ChunkList(runs),
             signature: Signature {
                 level: wire.level,
@@ -401,7 +393,7 @@ mod tests {
             let wire = WireDigest {
                 content: "00".repeat(32),
                 size,
-                kind: WireKind::Text,
+                kind: ContentKind::Text,
                 chunks,
                 level: 3,
                 fingerprints,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::table::Table;
 
-/// What stands for the values of a curve that has more than one: one is always a point.
+/// How the values of a curve are drawn. A single value is always a point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Marks {
     /// A line through them.

@@ -6,7 +6,7 @@ use resemble_proto::message::{Cluster, ClusterKind, Link, Member};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::PathText;
 
-use super::{Picked, enough};
+use super::{Picked, has_enough};
 
 /// What is kept of the cluster: clusters in which every member is linked to the centre. The first
 /// is the one around the old centre, if that stays.
@@ -23,7 +23,7 @@ pub(super) fn pick(
     cluster.links.retain(|link| {
         stays.contains(&link.a)
             && stays.contains(&link.b)
-            && enough(picked, link.a_in_b, link.b_in_a, link.shared_bytes)
+            && has_enough(picked, link.a_in_b, link.b_in_a, link.shared_bytes)
     });
     if (members, links) == (cluster.members.len(), cluster.links.len()) {
         return vec![cluster];

@@ -252,7 +252,7 @@ fn entries(
         ORDER.into_iter().map(|class| (class, Vec::new())).collect();
     let mut in_trees = 0;
     for row in &body.entries {
-        if row.class == CompareClass::Moved && explains(&moves, row) {
+        if row.class == CompareClass::Moved && is_explained(&moves, row) {
             in_trees += 1;
             continue;
         }
@@ -366,7 +366,7 @@ fn weight(row: &CompareRow) -> u64 {
 type Moves<'a> = HashSet<(&'a Path, &'a Path)>;
 
 /// Whether a file moved just as a directory above it did.
-fn explains(moves: &Moves<'_>, row: &CompareRow) -> bool {
+fn is_explained(moves: &Moves<'_>, row: &CompareRow) -> bool {
     let (Some(a), Some(b)) = (&row.a, &row.b) else {
         return false;
     };
