@@ -341,12 +341,11 @@ mod tests {
     /// Bytes of their own for each seed, without NUL if they are a text.
     fn made(seed: u64, len: usize, kind: ContentKind) -> Vec<u8> {
         let mut bytes = letters(seed, len);
-        match kind {
-            ContentKind::Text => bytes.iter_mut().skip(6).step_by(7).for_each(|b| *b = b' '),
-            _ => {
-                bytes = noise(seed, len);
-                bytes.iter_mut().take(1).for_each(|b| *b = 0);
-            }
+        if kind == ContentKind::Text {
+            bytes.iter_mut().skip(6).step_by(7).for_each(|b| *b = b' ');
+        } else {
+            bytes = noise(seed, len);
+            bytes.iter_mut().take(1).for_each(|b| *b = 0);
         }
         bytes
     }
