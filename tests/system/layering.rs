@@ -383,7 +383,7 @@ fn type_defined(line: &str) -> Option<String> {
 }
 
 /// Lines of more than 100 columns in all sources: the number only shrinks.
-const STILL_TOO_LONG: usize = 80;
+const STILL_TOO_LONG: usize = 73;
 
 #[test]
 fn no_line_is_longer_than_a_hundred_columns() {
