@@ -262,7 +262,7 @@ proptest! {
         let view = comparison.view(&ViewOptions { context, gap, rows, line: 40, hex: 8 });
         prop_assert!(view.rows.len() <= rows);
         let lines = |data: &[u8]| {
-            let newlines = data.iter().filter(|&&byte| byte == b'\n').count() as u64;
+            let newlines = memchr::memchr_iter(b'\n', data).count() as u64;
             newlines + u64::from(data.last().is_some_and(|&last| last != b'\n'))
         };
         let sides = |pick: fn(&Row) -> &Option<RowSide>| -> Vec<RowSide> {
