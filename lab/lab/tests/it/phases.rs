@@ -19,18 +19,13 @@ use resemble_lab::question::{
 use resemble_methods::{Method, MethodParams, sign};
 use resemble_proto::message::Answer;
 use resemble_query::LARGEST_READ;
+use resemble_testutil::random::Random;
 
 /// Words that are all different.
 fn words(seed: u64, count: usize) -> Vec<String> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    (0..count)
-        .map(|_| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            format!("w{:x}", state >> 40)
-        })
-        .collect()
+    let mut random = Random::new(seed);
+    let word = |_| format!("w{:x}", random.draw() >> 40);
+    (0..count).map(word).collect()
 }
 
 fn text(seed: u64, count: usize) -> String {

@@ -10,16 +10,14 @@ use resemble_lab::question::{
 use resemble_methods::{Method, MethodParams, sign};
 use resemble_proto::message::Answer;
 use resemble_query::Snapshot;
+use resemble_testutil::random::Random;
 
 fn text(seed: u32, len: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(2_654_435_761).max(1);
+    let mut random = Random::new(seed.into());
     let mut out = Vec::new();
     while out.len() < len {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
         // These words have anchors of sif in them.
-        out.extend_from_slice(format!("{state:08x} with ").as_bytes());
+        out.extend_from_slice(format!("{:08x} with ", random.draw() >> 32).as_bytes());
     }
     out.truncate(len);
     out

@@ -11,6 +11,7 @@ use resemble_lab::question::{
 };
 use resemble_methods::{Method, MethodParams, Settings, sign};
 use resemble_proto::message::Answer;
+use resemble_testutil::random::Random;
 
 use crate::requests::method_request;
 use crate::scene::Scene;
@@ -36,13 +37,8 @@ fn params() -> MethodParams {
 
 /// Words of a small vocabulary in an order that depends on the seed.
 fn text(seed: u64, words: usize) -> String {
-    let mut state = seed | 1;
-    let word = |_| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        format!("word{}", state >> 59)
-    };
+    let mut random = Random::new(seed);
+    let word = |_| format!("word{}", random.below(32));
     (0..words).map(word).collect::<Vec<_>>().join(" ")
 }
 
