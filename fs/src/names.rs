@@ -142,8 +142,8 @@ fn with_member(name: &[u8], member: &[u8]) -> Vec<u8> {
     let mut name = name.to_vec();
     if !member.is_empty() {
         name.push(b'!');
-        // Characters that a name cannot have: the slash between folders, and NUL, which an archive may
-        // have.
+        // Characters that a name cannot have: the slash between folders, and NUL, which an archive
+        // may have.
         name.extend(member.iter().map(|&byte| match byte {
             b'/' => b'!',
             0 => b'_',

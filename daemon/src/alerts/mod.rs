@@ -9,7 +9,8 @@
 //!
 //! [`baselines`] remembers what a file was, [`batching`] decides when an alert is due and how many
 //! there are, [`novelty`] decides what resembles what and what is worth an alert, [`trees`] finds
-//! copied trees, [`log`] keeps the alerts. This module is the thread that joins them. It reads snapshots only and never holds up the indexer.
+//! copied trees, [`log`] keeps the alerts. This module is the thread that joins them. It reads
+//! snapshots only and never holds up the indexer.
 //! The index of before is asked as soon as can be and let go of, at the latest after `MOST_LATE`.
 
 use std::collections::VecDeque;

@@ -20,8 +20,8 @@ pub(super) struct Watching<'a> {
     pub(super) stop: &'a StopFlag,
     /// Every directory is listed with all below it.
     pub(super) deep: bool,
-    /// Where changed files are sent, and the snapshot before the next batch, which shows what is new;
-    /// `None`: nothing counts as new.
+    /// Where changed files are sent, and the snapshot before the next batch, which shows what is
+    /// new; `None`: nothing counts as new.
     pub(super) alerts: Option<(&'a Sender<alerts::Message>, Snapshot)>,
 }
 
