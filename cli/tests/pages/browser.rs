@@ -168,7 +168,10 @@ impl Browser {
 
     /// Waits until the page has drawn what was asked for.
     pub(crate) fn settle(&mut self) {
-        self.eval("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))");
+        self.eval(
+            "new Promise((done) => \
+             requestAnimationFrame(() => requestAnimationFrame(() => done(1))))",
+        );
     }
 
     /// Clicks in the middle of the element that an expression gives.
@@ -179,7 +182,8 @@ impl Browser {
              const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()"
         ));
         for kind in ["mousePressed", "mouseReleased"] {
-            let params = json!({"type": kind, "x": place[0], "y": place[1], "button": "left", "clickCount": 1});
+            let (x, y) = (&place[0], &place[1]);
+            let params = json!({"type": kind, "x": x, "y": y, "button": "left", "clickCount": 1});
             self.call("Input.dispatchMouseEvent", &params);
         }
         self.settle();

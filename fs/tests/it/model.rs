@@ -40,7 +40,8 @@ fn path() -> impl Strategy<Value = PathBuf> {
 
 fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
-        3 => (path(), prop::collection::vec(any::<u8>(), 0..40)).prop_map(|(p, b)| Change::Write(p, b)),
+        3 => (path(), prop::collection::vec(any::<u8>(), 0..40))
+            .prop_map(|(p, b)| Change::Write(p, b)),
         3 => path().prop_map(Change::MakeDir),
         1 => (path(), path()).prop_map(|(p, t)| Change::Link(p, t)),
         1 => (path(), path()).prop_map(|(p, t)| Change::HardLink(p, t)),
@@ -195,8 +196,8 @@ proptest! {
         let tree = TempTree::new();
         let top = tree.root().to_owned();
         let none = Arc::new(MapNeighbours::new());
-        let space =
-            Namespace::new(View::Files, Show::Default, std::slice::from_ref(&top), vec![], none).unwrap();
+        let roots = std::slice::from_ref(&top);
+        let space = Namespace::new(View::Files, Show::Default, roots, vec![], none).unwrap();
         for change in &changes {
             apply(&top, change);
             let (want, got) = (real(&top), overlay(&space));
