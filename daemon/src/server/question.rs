@@ -200,12 +200,11 @@ impl<'a> Lines<'a> {
     }
 
     fn line<T: Serialize>(&mut self, line: &Line<T>) -> ControlFlow<()> {
-        match self.out.line(line) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(ClientGone) => {
-                self.is_gone = true;
-                ControlFlow::Break(())
-            }
+        self.is_gone |= self.out.line(line).is_err();
+        if self.is_gone {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     }
 

@@ -36,6 +36,14 @@ fn two_versions() -> Scene {
     scene
 }
 
+/// The default question about a subject.
+fn find_of(subject: Subject) -> FindRequest {
+    FindRequest {
+        subject,
+        options: FindOptions::default(),
+    }
+}
+
 /// What a question is answered from, in a test.
 struct Asked {
     scene: Scene,
@@ -77,13 +85,6 @@ impl Asked {
         }
     }
 
-    fn find(&self, subject: Subject) -> FindRequest {
-        FindRequest {
-            subject,
-            options: FindOptions::default(),
-        }
-    }
-
     fn content(&self, name: &str, inode: Option<Inode>) -> Subject {
         let path = self.scene.path(name);
         let digest = find::read_now(&path, &Params::default()).expect("readable");
@@ -104,8 +105,7 @@ impl Asked {
             ..GroupsRequest::default()
         };
         vec![
-            self.find(Subject::File(self.path("one/1.txt")))
-                .into_request(),
+            find_of(Subject::File(self.path("one/1.txt"))).into_request(),
             HoldersRequest {
                 digests: vec![WireDigest::from(&digest.expect("readable"))],
                 scope: self.scope(),
@@ -217,13 +217,13 @@ impl Reply for Taker {
 }
 
 #[track_caller]
-fn same<Q: Question>(asked: &Asked, question: Q, expected: Whole<Q::Body>)
+fn same<Q: Question>(asked: &Asked, question: Q, expected: &Whole<Q::Body>)
 where
     Q::Body: Debug + PartialEq,
 {
     let mut taker = Taker::new(usize::MAX);
     answer(&asked.context(), question.into_request(), &mut taker).expect("an answer");
-    assert_eq!(taker.into_whole::<Q>(), expected);
+    assert_eq!(&taker.into_whole::<Q>(), expected);
 }
 
 #[test]
@@ -233,11 +233,11 @@ fn the_rows_are_those_of_the_question() {
     let path = asked.scene.path("one/1.txt");
     let subject = find::Subject::remembered(snapshot, &path);
     let subject = subject.expect("read").expect("indexed");
-    let find = asked.find(Subject::File(asked.path("one/1.txt")));
+    let find = find_of(Subject::File(asked.path("one/1.txt")));
     let found = find::find(snapshot, &subject, &asked.path("one/1.txt"), &find.options);
     let found = Whole::<SimilarFiles>::from_answer(found.expect("an answer"));
     assert_eq!(found.body.results.len(), 1);
-    same(&asked, find, found);
+    same(&asked, find, &found);
     for request in asked.requests() {
         match request {
             Request::Holders(request) => {
@@ -247,38 +247,38 @@ fn the_rows_are_those_of_the_question() {
                     holders::candidates(snapshot, &[digest], None, scope, &roots, request.all);
                 let whole = Whole::<Vec<HolderRow>>::from_answer(rows.expect("an answer"));
                 assert_eq!(whole.body.len(), 20);
-                same(&asked, request, whole);
+                same(&asked, request, &whole);
             }
             Request::Pairs(request) => {
                 let rows = pairs::pairs(snapshot, &request).expect("pairs");
                 let whole = Whole::<SimilarPairs>::from_answer(rows);
                 assert_eq!(whole.body.pairs.len(), 10);
-                same(&asked, request, whole);
+                same(&asked, request, &whole);
             }
             Request::Compare(request) => {
                 let whole = compare::compare(snapshot, &request, &asked.found).expect("an answer");
                 assert_eq!(whole.body.entries.len(), 10);
-                same(&asked, request, whole);
+                same(&asked, request, &whole);
             }
             Request::Covered(request) => {
                 let whole = covered::covered(snapshot, &request).expect("an answer");
-                same(&asked, request, whole);
+                same(&asked, request, &whole);
             }
             Request::Dirs(request) => {
                 let rows = dirs::dirs(snapshot, &request).expect("dirs");
                 let whole = Whole::<SimilarDirs>::from_answer(rows);
                 assert_eq!(whole.body.pairs.len(), 1);
-                same(&asked, request, whole);
+                same(&asked, request, &whole);
             }
             Request::Groups(request) => {
                 let whole = groups::groups(snapshot, &request, scratch).expect("groups");
                 assert_eq!(whole.body.clusters.len(), 10);
-                same(&asked, request, whole);
+                same(&asked, request, &whole);
             }
             Request::Order(request) => {
                 let rows = groups::order(snapshot, &request, scratch).expect("an order");
                 assert_eq!(rows.rows.len(), 20);
-                same(&asked, OrderRequest(request), Whole::from_answer(rows));
+                same(&asked, OrderRequest(request), &Whole::from_answer(rows));
             }
             Request::Dump { roots } => {
                 let paths: Vec<PathBuf> = roots.iter().map(|r| r.as_path().to_owned()).collect();
@@ -319,7 +319,7 @@ fn a_subject_that_was_sent_is_compared_like_the_file() {
     let asked = Asked::new();
     let rows = |subject| {
         let mut taker = Taker::new(usize::MAX);
-        let request = asked.find(subject).into_request();
+        let request = find_of(subject).into_request();
         answer(&asked.context(), request, &mut taker).expect("an answer");
         let whole = taker.into_whole::<FindRequest>();
         let rows = whole.body.results.into_iter();
@@ -354,7 +354,7 @@ fn what_cannot_be_asked_says_why() {
         assert_eq!(taker.left, 1, "it had begun to answer");
         error
     };
-    let nowhere = asked.find(Subject::File(asked.path("one/none.txt")));
+    let nowhere = find_of(Subject::File(asked.path("one/none.txt")));
     assert!(matches!(
         refused(nowhere.into_request()),
         AskError::NotIndexed(path) if path == asked.scene.path("one/none.txt")

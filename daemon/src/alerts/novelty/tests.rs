@@ -12,13 +12,13 @@ use super::*;
 use crate::alerts::baselines::Baselines;
 
 /// A tree and an index of it.
-struct Tree {
+struct Scene {
     tree: TempTree,
     index: Arc<Index>,
     ingest: Ingest,
 }
 
-impl Tree {
+impl Scene {
     fn new() -> Self {
         let tree = TempTree::new();
         let index = Arc::new(Index::in_memory(&Params::default()).unwrap());
@@ -78,7 +78,7 @@ fn partners(verdict: &Verdict) -> Vec<&Path> {
 
 #[test]
 fn a_copy_and_a_near_copy_are_news() {
-    let mut tree = Tree::new();
+    let mut tree = Scene::new();
     tree.write("a", 1, 200, "");
     let before = tree.scan();
     tree.write("copy", 1, 200, "");
@@ -94,7 +94,7 @@ fn a_copy_and_a_near_copy_are_news() {
 
 #[test]
 fn a_draft_that_is_saved_again_is_no_news() {
-    let mut tree = Tree::new();
+    let mut tree = Scene::new();
     tree.write("draft-1", 1, 200, "");
     tree.write("draft-2", 1, 200, "one");
     let before = tree.scan();
@@ -104,7 +104,7 @@ fn a_draft_that_is_saved_again_is_no_news() {
 
 #[test]
 fn a_change_that_makes_a_file_like_another_is_news() {
-    let mut tree = Tree::new();
+    let mut tree = Scene::new();
     tree.write("a", 1, 200, "");
     tree.write("b", 2, 200, "");
     let before = tree.scan();
@@ -114,7 +114,7 @@ fn a_change_that_makes_a_file_like_another_is_news() {
 
 #[test]
 fn the_backup_that_an_editor_makes_is_no_news() {
-    let mut tree = Tree::new();
+    let mut tree = Scene::new();
     tree.write("report", 1, 200, "");
     let before = tree.scan();
     fs::rename(tree.path("report"), tree.path("report~")).unwrap();
@@ -124,7 +124,7 @@ fn the_backup_that_an_editor_makes_is_no_news() {
 
 #[test]
 fn a_git_operation_is_quiet_and_a_copied_work_tree_is_not() {
-    let mut tree = Tree::new();
+    let mut tree = Scene::new();
     tree.write("proj/a", 1, 200, "");
     tree.write("proj/.git/index", 9, 10, "");
     let before = tree.scan();
@@ -141,7 +141,7 @@ fn a_git_operation_is_quiet_and_a_copied_work_tree_is_not() {
 
 #[test]
 fn what_builds_make_counts_in_a_tree_only() {
-    let mut tree = Tree::new();
+    let mut tree = Scene::new();
     tree.write("p/.gitignore", 7, 0, "target/\n");
     tree.write("p/a", 1, 200, "");
     let before = tree.scan();
@@ -175,7 +175,7 @@ fn what_builds_make_counts_in_a_tree_only() {
 /// size, and hear by what is news what stands in it.
 #[test]
 fn ignore_files_are_not_read_through_links() {
-    let mut tree = Tree::new();
+    let mut tree = Scene::new();
     tree.write("elsewhere", 7, 0, "target/\n");
     tree.write("p/a", 1, 200, "");
     std::os::unix::fs::symlink(tree.path("elsewhere"), tree.path("p/.gitignore")).unwrap();
@@ -201,7 +201,7 @@ fn ignore_files_are_not_read_through_links() {
 
 #[test]
 fn small_files_count_in_a_tree_only() {
-    let mut tree = Tree::new();
+    let mut tree = Scene::new();
     tree.write("a", 1, 3, "");
     let before = tree.scan();
     tree.write("b", 1, 3, "");
@@ -223,7 +223,7 @@ fn small_files_count_in_a_tree_only() {
 
 #[test]
 fn files_that_came_together_in_numbers_are_not_compared_with_each_other() {
-    let mut tree = Tree::new();
+    let mut tree = Scene::new();
     tree.write("old", 1, 200, "");
     let before = tree.scan();
     for n in 0..25 {
@@ -242,7 +242,7 @@ fn files_that_came_together_in_numbers_are_not_compared_with_each_other() {
 #[test]
 fn many_copies_of_a_file_are_looked_up_once() {
     const COPIES: usize = 500;
-    let mut tree = Tree::new();
+    let mut tree = Scene::new();
     for n in 0..COPIES {
         tree.write(&format!("d{n}/copy"), 1, 60, "");
     }
@@ -257,11 +257,11 @@ fn many_copies_of_a_file_are_looked_up_once() {
 
 #[test]
 fn a_copy_is_found_although_the_copies_known_before_are_gone() {
-    let mut tree = Tree::new();
+    let mut tree = Scene::new();
     tree.write("a", 1, 60, "");
     tree.write("b", 1, 60, "");
     let mut novelty = Novelty::new(tree.scan());
-    let mut resembles = |tree: &Tree, name: &str, after: Snapshot| {
+    let mut resembles = |tree: &Scene, name: &str, after: Snapshot| {
         novelty.look_at(after);
         let none = (Baseline::default(), Burst::default());
         let verdict = novelty.assess(&tree.path(name), &none.0, &none.1);
