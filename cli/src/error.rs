@@ -8,12 +8,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use resemble_catalogue::CatalogueError;
 use resemble_proto::client::ClientError;
 use resemble_proto::message::{BadParams, reason};
 use resemble_proto::pattern::BadPattern;
 use resemble_proto::places::PlaceError;
 use resemble_query::AskError;
-use resemble_query::catalogue::CatalogueError;
 use resemble_query::local::LocalError;
 use resemble_query::templates::TemplateError;
 use resemble_report::quote::quoted;

@@ -14,10 +14,10 @@ use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
+use resemble_catalogue as catalogue;
 use resemble_proto::catalogued;
 use resemble_proto::message::{SoftError, reason};
 use resemble_proto::path::PathText;
-use resemble_query::catalogue;
 use resemble_query::renditions::{self, INTO};
 use resemble_report::quote::quoted;
 

@@ -19,13 +19,8 @@ pub struct Verbosity {
     pub quiet: bool,
 }
 
-/// The crates whose messages are ours.
-const OWN: [&str; 4] = [
-    "resemble_daemon",
-    "resemble_query",
-    "resemble_fs",
-    "resemble_index",
-];
+/// What the names of all of our crates begin with.
+const OWN: &str = "resemble_";
 
 /// Sends messages to standard error from now on. `filter` (`RUST_LOG`) decides over `verbosity`;
 /// `times` are left out where the journal adds its own.
@@ -39,7 +34,7 @@ pub fn start(verbosity: Verbosity, filter: Option<&str>, times: bool) {
     let filter = match filter.map(EnvFilter::try_new) {
         Some(Ok(filter)) => filter,
         // Of libraries only warnings and errors.
-        _ => EnvFilter::new(OWN.map(|name| format!("{name}={level}")).join(",") + ",warn"),
+        _ => own_at(level),
     };
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)
@@ -54,6 +49,10 @@ pub fn start(verbosity: Verbosity, filter: Option<&str>, times: bool) {
     if let Err(error) = started {
         tracing::debug!(error, "messages go where they went before");
     }
+}
+
+fn own_at(level: &str) -> EnvFilter {
+    EnvFilter::new(format!("{OWN}={level},warn"))
 }
 
 /// The text as one line without control characters.
@@ -112,6 +111,10 @@ pub(crate) mod tests {
 
     /// What is said in the journal while `work` runs, on this thread.
     pub(crate) fn heard(work: impl FnOnce()) -> String {
+        heard_by(EnvFilter::new("info"), work)
+    }
+
+    fn heard_by(filter: EnvFilter, work: impl FnOnce()) -> String {
         use std::sync::{Arc, Mutex};
 
         #[derive(Clone)]
@@ -128,11 +131,28 @@ pub(crate) mod tests {
         let lines = Lines(Arc::default());
         let writer = lines.clone();
         let subscriber = tracing_subscriber::fmt()
+            .with_env_filter(filter)
             .with_ansi(false)
             .with_writer(move || writer.clone())
             .finish();
         tracing::subscriber::with_default(subscriber, work);
         String::from_utf8(lines.0.lock().unwrap().clone()).unwrap()
+    }
+
+    /// Crates come and go; what each of them says is heard.
+    #[test]
+    fn every_crate_of_ours_is_heard_and_libraries_only_when_something_is_wrong() {
+        let lines = heard_by(own_at("info"), || {
+            tracing::info!(target: "resemble_scan::ingest", "of a crate");
+            tracing::debug!(target: "resemble_scan::ingest", "of no use");
+            tracing::info!(target: "notify", "of no use");
+            tracing::warn!(target: "notify", "of a library");
+        });
+        assert!(
+            lines.contains("of a crate") && lines.contains("of a library"),
+            "{lines}"
+        );
+        assert!(!lines.contains("of no use"), "{lines}");
     }
 
     #[test]

@@ -10,11 +10,11 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use resemble_catalogue::{self as catalogue, Details, Samples, Totals};
 use resemble_proto::catalogued::{LABEL, is_label};
 use resemble_proto::message::{CatalogueForm, DumpForm};
 use resemble_proto::number::Fraction;
 use resemble_proto::places::Env;
-use resemble_query::catalogue::{self, Details, Samples, Totals};
 use resemble_report::human::counted;
 use resemble_report::human::human_size;
 use resemble_report::quote::quoted;

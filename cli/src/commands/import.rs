@@ -6,10 +6,10 @@
 
 use std::path::{Path, PathBuf};
 
+use resemble_catalogue as catalogue;
 use resemble_proto::catalogued::is_label;
 use resemble_proto::path::PathText;
 use resemble_proto::places::{self, Env};
-use resemble_query::catalogue;
 use resemble_report::human::counted;
 use resemble_report::human::human_size;
 use resemble_report::quote::quoted;

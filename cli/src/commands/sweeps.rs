@@ -12,12 +12,12 @@ pub use summary::write_files;
 
 use std::path::{Component, Path, PathBuf};
 
+use resemble_catalogue as catalogue;
 use resemble_proto::catalogued;
 use resemble_proto::message::{FindOptions, FindRow, Scope, SoftError, WatchRow};
 use resemble_proto::number::Fraction;
 use resemble_proto::path::{PathText, fields};
 use resemble_proto::places::Env;
-use resemble_query::catalogue;
 use resemble_report::quote::quoted;
 use serde::Serialize;
 

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use resemble_catalogue::{self as catalogue, CatalogueError};
 use resemble_proto::catalogued;
 use resemble_proto::message::{Answer, WatchOrigin, WatchRow};
 use resemble_proto::path::PathText;
 use resemble_proto::places::Env;
 use resemble_proto::report::Head;
-use resemble_query::catalogue::{self, CatalogueError};
 
 use crate::args::{Global, WatchAction, WatchArgs};
 use crate::backend;

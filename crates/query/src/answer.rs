@@ -30,7 +30,7 @@ use crate::compare::FindingsCache;
 use crate::dump::{self, chunks, files};
 use crate::renditions::Rendition;
 use crate::templates::{Store, TemplateError};
-use crate::{AskError, catalogue, compare, covered, dirs, find, groups, pairs, templates};
+use crate::{AskError, compare, covered, dirs, find, groups, pairs, templates};
 
 /// What a question is answered from.
 #[derive(Debug)]
@@ -259,7 +259,7 @@ fn dump(
         DumpForm::Chunks => chunks(snapshot, roots, &mut line)?,
         DumpForm::Files => files(snapshot, roots, &mut line)?,
         DumpForm::Catalogue(details) => {
-            catalogue::write(snapshot, roots, &details.into(), &mut sink).map(drop)?;
+            resemble_catalogue::write(snapshot, roots, &details.into(), &mut sink).map(drop)?;
         }
     }
     if is_wanted {

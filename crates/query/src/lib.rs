@@ -13,12 +13,11 @@
 //! * `judge`: estimates, the best match of two files, what is listed;
 //! * one module a question, each a function of a snapshot that builds the answer types of
 //!   `resemble-proto`; the daemon and the command line call the same ones. [`local`] is the index
-//!   of a command without a daemon, [`catalogue`] what is known of trees that are elsewhere.
+//!   of a command without a daemon.
 #![forbid(unsafe_code)]
 
 pub mod answer;
 mod ask;
-pub mod catalogue;
 pub mod compare;
 pub mod covered;
 pub mod dirs;

@@ -12,6 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use resemble_catalogue::{self as catalogue, CatalogueError};
 use resemble_core::Params;
 use resemble_core::similarity::Templates;
 use resemble_index::{ApplyError, Index, OpenError, Options, ReadError, Snapshot};
@@ -23,7 +24,6 @@ use resemble_scan::ingest::{
 use resemble_scan::parts::PartReader;
 
 use crate::ask::AskError;
-use crate::catalogue::{self, CatalogueError};
 use crate::compare::FindingsCache;
 use crate::compare::cache::TreeCache;
 use crate::renditions;
@@ -37,7 +37,7 @@ pub struct LocalOptions {
     pub cache_bytes: u64,
     /// Parameters of chunking and sampling.
     pub params: Params,
-    /// Where imported catalogues lie: see [`crate::catalogue`].
+    /// Where imported catalogues lie: see [`resemble_catalogue`].
     pub catalogues: Option<PathBuf>,
     /// Folders of ours, besides that of the cache: nothing in them takes part.
     pub own: Vec<PathBuf>,

@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use resemble_catalogue::{self as catalogue, CatalogueError};
 use resemble_index::Index;
 use resemble_proto::catalogued::{self, Source};
 use resemble_proto::message::{Failure, FailureKind};
-use resemble_query::catalogue::{self, CatalogueError};
 
 use super::Indexer;
 use super::orders::closed;

@@ -155,7 +155,7 @@ pub struct CatalogueForm {
     /// What documents say and archives hold is in it.
     pub text: bool,
     /// The part of the content's bytes that it may take: samples are thinned until it does, see
-    /// `resemble_query::catalogue`. 1: nothing is thinned.
+    /// `resemble_catalogue`. 1: nothing is thinned.
     pub within: Fraction,
     /// A catalogue of at most so many bytes is never thinned.
     #[serde(default)]

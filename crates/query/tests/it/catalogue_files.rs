@@ -6,14 +6,14 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
+use resemble_catalogue::{
+    Catalogue, CatalogueError, Details, Loaded, Received, Samples, Totals, claimed_checksum,
+    file_of_label, forget, is_catalogue, kept, load, open, receive, unload_stray, write,
+};
 use resemble_core::hash::content::digest;
 use resemble_core::{ByteLen, Digest, Params};
 use resemble_index::{Change, ContentRef, FileStat, FsId, Index, NewState, SpecialKind, Timestamp};
 use resemble_proto::catalogued;
-use resemble_query::catalogue::{
-    Catalogue, CatalogueError, Details, Loaded, Received, Samples, Totals, claimed_checksum,
-    file_of_label, forget, is_catalogue, kept, load, open, receive, unload_stray, write,
-};
 use resemble_query::dump::dump;
 
 /// Bytes of the digest at the end.

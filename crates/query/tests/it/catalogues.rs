@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use resemble_catalogue::{self as catalogue, CatalogueError, Details, Samples};
 use resemble_core::Params;
 use resemble_core::hash::content::digest;
 use resemble_index::{Index, Look, Snapshot};
 use resemble_proto::catalogued;
 use resemble_proto::message::{FindOptions, FindRow, Scope};
 use resemble_proto::number::Fraction;
-use resemble_query::catalogue::{self, CatalogueError, Details, Samples};
 use resemble_query::find::{Subject, find};
 
 use crate::scene::Scene;

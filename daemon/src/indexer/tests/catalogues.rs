@@ -1,8 +1,8 @@
 //! Catalogues that are imported over others.
 
+use resemble_catalogue::{self as catalogue, Details};
 use resemble_core::hash::content::digest;
 use resemble_proto::catalogued;
-use resemble_query::catalogue::{self, Details};
 
 use super::*;
 
