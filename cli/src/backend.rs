@@ -146,7 +146,8 @@ impl Backend {
         let local = Local::open(ui, env, global, answering, &params, named, cache)?;
         if local.is_outgrown() {
             ui.note(&format!(
-                "the cache had outgrown {}: everything is read again; a larger --cache-size, or a daemon, saves that",
+                "the cache had outgrown {}: everything is read again; a larger --cache-size, \
+                 or a daemon, saves that",
                 human_size(answering.cache_size),
             ));
         }

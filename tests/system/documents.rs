@@ -337,9 +337,12 @@ fn two_invoices_are_said_to_differ_only_in_numbers() {
     let sandbox = Sandbox::new();
     let text = |n: u32, amount: &str| {
         format!(
-            "Invoice No. {n}\nFor the services that we rendered in the month before this one we ask you kindly for the \
-             amount of {amount} EUR, to be paid within thirty days to the account that is named below, with the number of \
-             this invoice.\nWith thanks for your trust we remain with our best regards,\nThe Company of Friends\n"
+            "Invoice No. {n}\n\
+             For the services that we rendered in the month before this one we ask you kindly for \
+             the amount of {amount} EUR, to be paid within thirty days to the account that is \
+             named below, with the number of this invoice.\n\
+             With thanks for your trust we remain with our best regards,\n\
+             The Company of Friends\n"
         )
     };
     sandbox.write("17.eml", mail(&text(17, "1,234.50"), &[]));

@@ -403,9 +403,6 @@ fn type_defined(line: &str) -> Option<String> {
     (is_type && !name.is_empty()).then_some(name)
 }
 
-/// Lines of more than 100 columns in all sources: the number only shrinks.
-const STILL_TOO_LONG: usize = 73;
-
 #[test]
 fn no_line_is_longer_than_a_hundred_columns() {
     let mut long = Vec::new();
@@ -418,10 +415,5 @@ fn no_line_is_longer_than_a_hundred_columns() {
             }
         }
     }
-    assert!(
-        long.len() <= STILL_TOO_LONG,
-        "{} lines, at most {STILL_TOO_LONG}: {:#?}",
-        long.len(),
-        long.iter().take(10).collect::<Vec<_>>()
-    );
+    assert!(long.is_empty(), "{long:#?}");
 }

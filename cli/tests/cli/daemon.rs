@@ -84,7 +84,10 @@ fn failed(kind: &str, message: &str) -> String {
 
 fn row(path: &Path) -> String {
     format!(
-        r#"{{"file":"/real","path":"{}","relation":"near","layer":"bytes","a_in_b":0.970000,"b_in_a":0.880000,"resemblance":0.85,"shared_bytes":4096}}"#,
+        concat!(
+            r#"{{"file":"/real","path":"{}","relation":"near","layer":"bytes","#,
+            r#""a_in_b":0.970000,"b_in_a":0.880000,"resemblance":0.85,"shared_bytes":4096}}"#
+        ),
         path.display()
     )
 }
@@ -117,7 +120,10 @@ fn find_asks_the_daemon_and_prints_names_as_given() {
     let asked = daemon.stop();
     let text = serde_json::to_string(&asked[1]).unwrap();
     let expected = format!(
-        r#"{{"request":"find","subject":{{"file":"{}"}},"within":["{}"],"min_size":0,"min":null,"min_shared":null,"top":null,"exact":false,"unit":"bytes","text":true}}"#,
+        concat!(
+            r#"{{"request":"find","subject":{{"file":"{}"}},"within":["{}"],"min_size":0,"#,
+            r#""min":null,"min_shared":null,"top":null,"exact":false,"unit":"bytes","text":true}}"#
+        ),
         file.display(),
         env.path("docs").display()
     );
@@ -251,10 +257,18 @@ fn status_sync_and_alerts() {
     let env = environment();
     let status = |state: &str| {
         format!(
-            r#"{{"roots":[{{"path":"/srv","files":2,"bytes":10,"state":"{state}","pending":0,"skipped":0,"unreadable":0}}],"index":{{"bytes":0,"contents":2,"chunks":2}},"clock":1,"fresh":true,"degraded":[]}}"#
+            concat!(
+                r#"{{"roots":[{{"path":"/srv","files":2,"bytes":10,"state":"{}","pending":0,"#,
+                r#""skipped":0,"unreadable":0}}],"index":{{"bytes":0,"contents":2,"chunks":2}},"#,
+                r#""clock":1,"fresh":true,"degraded":[]}}"#
+            ),
+            state
         )
     };
-    let alert = r#"{"seq":1,"time":0,"kind":"file","a":"/a","b":"/b","relation":"near","a_in_b":0.9,"b_in_a":0.9,"shared_bytes":5000,"files":1}"#;
+    let alert = concat!(
+        r#"{"seq":1,"time":0,"kind":"file","a":"/a","b":"/b","relation":"near","#,
+        r#""a_in_b":0.9,"b_in_a":0.9,"shared_bytes":5000,"files":1}"#
+    );
     let mut states = ["live", "scanning", "degraded"].into_iter();
     let daemon = Daemon::start(&env.socket(), &hello(), move |request| match request {
         Request::Status => rows(&[&status(states.next().unwrap())]),
@@ -319,7 +333,10 @@ fn orders_carry_absolute_paths() {
         asked,
         [
             format!(
-                r#"{{"request":"watch-add","path":"{}","ignore":true,"one_file_system":false,"text":true}}"#,
+                concat!(
+                    r#"{{"request":"watch-add","path":"{}","ignore":true,"#,
+                    r#""one_file_system":false,"text":true}}"#
+                ),
                 at("docs")
             ),
             format!(r#"{{"request":"watch-remove","path":"{}"}}"#, at("gone")),

@@ -23,21 +23,26 @@ fn merged(mut a: Value, b: &Value) -> Value {
 fn document(command: &str, parameters: &Value, rows: usize, body: &Value) -> Value {
     let head = json!({"schema": 1, "version": "0.0.7", "command": command, "parameters": parameters,
         "fresh": true, "pending": 0, "total": rows, "shown": rows,
-        "looked": {"files": 1234, "bytes": 5_678_900, "unreadable": 1, "skipped": 0, "small": 3, "least_run": 64}});
+        "looked": {"files": 1234, "bytes": 5_678_900, "unreadable": 1, "skipped": 0, "small": 3,
+            "least_run": 64}});
     merged(head, body)
 }
 
 fn member(path: &str, size: u64, mtime: i64, share: f64) -> Value {
-    json!({"path": path, "size": size, "mtime": mtime, "a_in_b": share, "b_in_a": share / 2.0, "copies": 1})
+    json!({"path": path, "size": size, "mtime": mtime, "a_in_b": share, "b_in_a": share / 2.0,
+        "copies": 1})
 }
 
 /// A cluster of two: its centre `/c/NAME` and `other`.
 fn cluster(name: &str, kind: &str, average: f64, bytes: u64, other: &str) -> Value {
     let center = format!("/c/{name}");
-    json!({"id": format!("id-{name}"), "kind": kind, "center": center, "average": average, "worst": average,
-        "bytes": bytes, "component": "k1",
-        "members": [member(&center, bytes / 2, 1_000_000_000, 1.0), member(other, bytes / 2, 1_100_000_000, average)],
-        "links": [{"a": center, "b": other, "a_in_b": average / 2.0, "b_in_a": average, "shared_bytes": bytes / 4}]})
+    json!({"id": format!("id-{name}"), "kind": kind, "center": center, "average": average,
+        "worst": average, "bytes": bytes, "component": "k1",
+        "members": [
+            member(&center, bytes / 2, 1_000_000_000, 1.0),
+            member(other, bytes / 2, 1_100_000_000, average)],
+        "links": [{"a": center, "b": other, "a_in_b": average / 2.0, "b_in_a": average,
+            "shared_bytes": bytes / 4}]})
 }
 
 /// A report of groups: four clusters, three sets, an error.
@@ -45,8 +50,9 @@ pub(crate) fn groups() -> Value {
     let mut versions = cluster("delta", "versions", 0.95, 4000, "/v/delta-2.txt");
     versions["members"][1]["newest"] = json!(true);
     let body = json!({
-        "summary": {"files": 1234, "bytes": 5_678_900, "sets": 3, "set_files": 7, "overhead": 5000, "clusters": 4,
-            "cluster_files": 8, "cluster_bytes": 10_000, "links": 4, "components": 4, "ignored": 0, "notes": []},
+        "summary": {"files": 1234, "bytes": 5_678_900, "sets": 3, "set_files": 7, "overhead": 5000,
+            "clusters": 4, "cluster_files": 8, "cluster_bytes": 10_000, "links": 4, "components": 4,
+            "ignored": 0, "notes": []},
         "identical": [
             {"size": 2000, "paths": ["/i/a", "/i/b", "/i/c"], "mtimes": [1_000_000_000, 1, 2]},
             {"size": 900, "paths": ["/i/d", "/i/e"], "mtimes": [3, 4]},
@@ -58,7 +64,8 @@ pub(crate) fn groups() -> Value {
             cluster("bravo", "pair", 0.29, 1000, "/v/bravo.txt")],
         "errors": [{"path": "/e/secret", "kind": "unreadable", "message": "Permission denied"}]});
     let parameters = merged(
-        json!({"roots": ["/c", "/v", "/i"], "of": null, "family": false, "degree": "usual", "memory": null}),
+        json!({"roots": ["/c", "/v", "/i"], "of": null, "family": false, "degree": "usual",
+            "memory": null}),
         &common(),
     );
     document("groups", &parameters, 7, &body)
@@ -67,8 +74,8 @@ pub(crate) fn groups() -> Value {
 /// The folders of a page, with pairs among four directories.
 pub(crate) fn dirs() -> Value {
     let pair = |a: &str, b: &str, a_in_b: f64, b_in_a: f64| {
-        json!({"a": a, "b": b, "a_in_b": a_in_b, "b_in_a": b_in_a, "shared_bytes": 1000, "files_a": 3,
-            "files_b": 4, "bytes_a": 2000, "bytes_b": 3000})
+        json!({"a": a, "b": b, "a_in_b": a_in_b, "b_in_a": b_in_a, "shared_bytes": 1000,
+            "files_a": 3, "files_b": 4, "bytes_a": 2000, "bytes_b": 3000})
     };
     let pairs = json!([
         pair("/d/one", "/d/two", 0.5, 0.75),
@@ -86,15 +93,16 @@ pub(crate) fn dirs() -> Value {
 
 pub(crate) fn compare() -> Value {
     let row = |class: &str, a: Value, b: Value, share: f64| {
-        json!({"class": class, "a": a, "b": b, "a_in_b": share, "b_in_a": share, "shared_bytes": 300,
-            "size_a": 700, "size_b": 800})
+        json!({"class": class, "a": a, "b": b, "a_in_b": share, "b_in_a": share,
+            "shared_bytes": 300, "size_a": 700, "size_b": 800})
     };
     let mut split = row("contained", json!("lib/part.c"), json!("src/whole.c"), 0.8);
     split["others"] =
         json!([{"path": "src/rest.c", "a_in_b": 0.3, "b_in_a": 0.2, "shared_bytes": 256}]);
     let body = json!({
-        "summary": {"same": 1, "moved": 1, "edited": 1, "moved-edited": 0, "contained": 1, "contains": 0,
-            "only-a": 1, "only-b": 0, "files_a": 5, "files_b": 4, "bytes_a": 1000, "bytes_b": 900,
+        "summary": {"same": 1, "moved": 1, "edited": 1, "moved-edited": 0, "contained": 1,
+            "contains": 0, "only-a": 1, "only-b": 0,
+            "files_a": 5, "files_b": 4, "bytes_a": 1000, "bytes_b": 900,
             "bytes_a_in_b": 973, "bytes_b_in_a": 900, "files_a_not_in_b": 1, "files_b_not_in_a": 0,
             "other": {"same": 0, "differ": 1, "only_a": 0, "only_b": 0}},
         "entries": [
@@ -108,7 +116,8 @@ pub(crate) fn compare() -> Value {
         "others": [{"path": "link", "a": "link", "b": "file"}],
         "errors": []});
     let parameters = merged(
-        json!({"a": "/left", "b": "/right", "size_ratio": null, "same_suffix": false, "names": false, "classes": []}),
+        json!({"a": "/left", "b": "/right", "size_ratio": null, "same_suffix": false,
+            "names": false, "classes": []}),
         &common(),
     );
     document("compare", &parameters, 5, &body)
@@ -116,8 +125,11 @@ pub(crate) fn compare() -> Value {
 
 pub(crate) fn covered() -> Value {
     let body = json!({"covered": false, "files": 4, "bytes": 4000,
-        "missing": [{"path": "/x/new", "size": 10, "reason": "no equal file"}, {"path": "/x/link", "size": 0, "reason": "symbolic link"}],
-        "near": [{"path": "/x/new", "by": "/y/old", "a_in_b": 0.9, "b_in_a": 0.8, "shared_bytes": 1000}],
+        "missing": [
+            {"path": "/x/new", "size": 10, "reason": "no equal file"},
+            {"path": "/x/link", "size": 0, "reason": "symbolic link"}],
+        "near": [{"path": "/x/new", "by": "/y/old", "a_in_b": 0.9, "b_in_a": 0.8,
+            "shared_bytes": 1000}],
         "linked": [{"path": "/x/l", "by": "/y/l", "size": 5}],
         "copies": [{"path": "/x/c", "by": "/y/c", "size": 6}],
         "errors": []});

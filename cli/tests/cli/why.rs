@@ -19,9 +19,12 @@ fn documents(env: &Environment) {
              product: service manager\n\
              updated: {date}\n\
              \n\
-             The service desk comes with an importer, which allows you to build interfaces with the configuration database.\n\
-             The extractor for the inventory can be built with the developer kit that is also delivered.\n\
-             Next to the importer there is an event interface, enabling {you}to build interfaces with the help desk.\n\
+             The service desk comes with an importer, which allows you to build interfaces \
+             with the configuration database.\n\
+             The extractor for the inventory can be built with the developer kit \
+             that is also delivered.\n\
+             Next to the importer there is an event interface, enabling {you}to build interfaces \
+             with the help desk.\n\
              It opens and closes calls without anybody at the keyboard, whatever the product that\n\
              sends the event, and it keeps a record of every event that it has seen so far.\n\
              Examples are delivered for the common products.\n\
@@ -115,7 +118,8 @@ fn equal_parts_have_equal_colours() {
     // right.
     let half = |id: &str| {
         format!(
-            "\x1b[2m 3\x1b[0m \x1b[1m\x1b[38;5;33m1\x1b[0m│\x1b[38;5;33mdocument id: OV-EN00\x1b[0m{id}"
+            "\x1b[2m 3\x1b[0m \x1b[1m\x1b[38;5;33m1\x1b[0m│\
+             \x1b[38;5;33mdocument id: OV-EN00\x1b[0m{id}"
         )
     };
     assert_eq!(
@@ -204,9 +208,12 @@ fn programs_get_every_range() {
     assert_eq!(
         document["ranges"],
         json!([
-            {"a": [0, 126], "b": [0, 126], "lines_a": [1, 3], "lines_b": [1, 3], "placing": "in-order"},
-            {"a": [176, 440], "b": [176, 440], "lines_a": [5, 9], "lines_b": [5, 9], "placing": "in-order"},
-            {"a": [440, 732], "b": [444, 736], "lines_a": [9, 13], "lines_b": [9, 13], "placing": "in-order"},
+            {"a": [0, 126], "b": [0, 126],
+                "lines_a": [1, 3], "lines_b": [1, 3], "placing": "in-order"},
+            {"a": [176, 440], "b": [176, 440],
+                "lines_a": [5, 9], "lines_b": [5, 9], "placing": "in-order"},
+            {"a": [440, 732], "b": [444, 736],
+                "lines_a": [9, 13], "lines_b": [9, 13], "placing": "in-order"},
         ])
     );
     assert_eq!(
@@ -411,7 +418,8 @@ fn other_programs_show_the_differences() {
     // Words, not a shell; the exit code is ours.
     with("printf [%s] $HOME  ;x", &["c", "d"]).is(0, "[$HOME][;x][c][d]", "");
     with("false", &["c", "d"]).is(0, "", "");
-    let missing = "resemble: cannot run no-such-program to show the differences: there is no such program; set DIFF to another\n";
+    let missing = "resemble: cannot run no-such-program to show the differences: \
+                   there is no such program; set DIFF to another\n";
     with("no-such-program -u", &["c", "d"]).is(2, "", missing);
     with("printf %s,", &["c", "d", "-o", "out"]).is(0, "", "");
     assert_eq!(std::fs::read_to_string(env.path("out")).unwrap(), "c,d,");

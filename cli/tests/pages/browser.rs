@@ -179,7 +179,8 @@ impl Browser {
     pub(crate) fn click(&mut self, element: &str) {
         let place = self.eval(&format!(
             "(() => {{ const e = {element}; e.scrollIntoView({{block: 'center'}}); \
-             const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()"
+             const r = e.getBoundingClientRect(); \
+             return [r.x + r.width / 2, r.y + r.height / 2]; }})()"
         ));
         for kind in ["mousePressed", "mouseReleased"] {
             let (x, y) = (&place[0], &place[1]);

@@ -61,7 +61,8 @@ fn page_with_extras(env: &Environment, evidence: &Value) -> PathBuf {
 /// What the rows of a section show in a column, from 0.
 fn column(browser: &mut Browser, section: &str, number: usize) -> Vec<String> {
     let rows = browser.eval(&format!(
-        "[...document.querySelectorAll('#{section} .rows > table > tbody > tr.top')].map((r) => r.cells[{number}].textContent)"
+        "[...document.querySelectorAll('#{section} .rows > table > tbody > tr.top')]\
+         .map((r) => r.cells[{number}].textContent)"
     ));
     let rows = rows.as_array().unwrap().iter();
     rows.map(|text| text.as_str().unwrap().to_owned()).collect()
@@ -75,7 +76,8 @@ fn state(browser: &mut Browser, section: &str) -> String {
 
 fn header(section: &str, label: &str) -> String {
     format!(
-        "[...document.querySelectorAll('#{section} > .rows > table > thead button')].find((b) => b.textContent === '{label}')"
+        "[...document.querySelectorAll('#{section} > .rows > table > thead button')]\
+         .find((b) => b.textContent === '{label}')"
     )
 }
 
@@ -143,7 +145,10 @@ fn a_page_sorts_filters_and_folds() {
         names(&["charlie", "delta", "alpha"]),
         "40 % is at least 40 %"
     );
-    browser.click("[...document.querySelectorAll('#families .kinds button')].find((b) => b.textContent.startsWith('pair'))");
+    browser.click(
+        "[...document.querySelectorAll('#families .kinds button')]\
+         .find((b) => b.textContent.startsWith('pair'))",
+    );
     assert_eq!(centers(&mut browser), names(&["charlie", "delta"]));
 
     let details = "document.querySelectorAll('#families tr.detail').length";
@@ -206,7 +211,8 @@ fn a_page_needs_no_mouse() {
     assert_eq!(browser.text("document.activeElement.id"), "main");
 
     // From there into the map: one stop, then arrows.
-    let in_map = "Boolean(document.activeElement.closest('[role=grid]') && document.activeElement.dataset.at)";
+    let in_map = "Boolean(document.activeElement.closest('[role=grid]') \
+                  && document.activeElement.dataset.at)";
     let mut steps = 0;
     while browser.eval(in_map) != true {
         browser.key("Tab");
@@ -241,7 +247,9 @@ fn a_page_needs_no_mouse() {
         browser.key("Tab");
         let stop = browser.text(
             "(() => { const e = document.activeElement, s = getComputedStyle(e); \
-             return `${e.tagName}|${(e.textContent || e.getAttribute('aria-label') || '').trim()}|${s.outlineStyle}`; })()",
+             return `${e.tagName}|\
+             ${(e.textContent || e.getAttribute('aria-label') || '').trim()}|\
+             ${s.outlineStyle}`; })()",
         );
         if stop.starts_with("BODY") {
             break;
@@ -301,7 +309,8 @@ fn hostile_names_stay_names() {
         report["clusters"][at]["kind"] = json!("family");
     }
     report["parameters"]["roots"] = json!([HOSTILE[1], {"b64": "L2gv/25hbWXD"}]);
-    report["errors"] = json!([{"path": HOSTILE[0], "kind": "unreadable", "message": "</script><script>document.title='harm'</script>\u{1b}[2J"}]);
+    report["errors"] = json!([{"path": HOSTILE[0], "kind": "unreadable",
+        "message": "</script><script>document.title='harm'</script>\u{1b}[2J"}]);
     report["summary"]["notes"] = json!(["<script>document.title='harm'</script>"]);
     let page = printed(&env, &report, "html");
     browser.open(&page);
@@ -319,7 +328,10 @@ fn hostile_names_stay_names() {
     );
     assert_eq!(browser.eval("document.scripts.length"), 4);
 
-    let shown = browser.eval("[...document.querySelectorAll('#identical tr.detail tbody tr .name')].map((n) => n.textContent)");
+    let shown = browser.eval(
+        "[...document.querySelectorAll('#identical tr.detail tbody tr .name')]\
+         .map((n) => n.textContent)",
+    );
     assert_eq!(
         shown,
         json!([
@@ -332,7 +344,10 @@ fn hostile_names_stay_names() {
             r"/h/\xffname\xc3",
         ])
     );
-    let links = browser.eval("[...document.querySelectorAll('#identical tr.detail tbody tr a.name')].map((n) => n.getAttribute('href'))");
+    let links = browser.eval(
+        "[...document.querySelectorAll('#identical tr.detail tbody tr a.name')]\
+         .map((n) => n.getAttribute('href'))",
+    );
     for (name, link) in HOSTILE
         .iter()
         .map(|name| name.as_bytes())
@@ -362,7 +377,10 @@ fn hostile_names_stay_names() {
         report["identical"][0]["paths"]
     );
     // Even a script that got in would not run: the policy names one.
-    browser.eval("(() => { const s = document.createElement('script'); s.textContent = \"document.title = 'harm'\"; document.body.append(s); })()");
+    browser.eval(
+        "(() => { const s = document.createElement('script'); \
+         s.textContent = \"document.title = 'harm'\"; document.body.append(s); })()",
+    );
     assert_eq!(browser.text("document.title"), title);
     let refused = browser.problems();
     assert!(
@@ -380,8 +398,10 @@ fn a_page_of_50_000_rows_stays_quick() {
     let env = environment();
     let mut report = groups();
     let set = |n: usize| {
-        json!({"size": (n * 7919) % 100_003, "paths": [format!("/srv/documents/folder-{}/file-{n}.txt", n % 997),
-            format!("/srv/archive/folder-{}/file-{n}.txt", n % 991)], "mtimes": [n, n + 1]})
+        json!({"size": (n * 7919) % 100_003,
+            "paths": [format!("/srv/documents/folder-{}/file-{n}.txt", n % 997),
+                format!("/srv/archive/folder-{}/file-{n}.txt", n % 991)],
+            "mtimes": [n, n + 1]})
     };
     report["identical"] = (0..ROWS).map(set).collect();
     browser.open(&printed(&env, &report, "html"));
@@ -404,13 +424,18 @@ fn a_page_of_50_000_rows_stays_quick() {
            };
            const text = document.getElementById('document').textContent;
            const box = document.querySelector('#identical input[type=search]');
-           const type = (value) => { box.value = value; box.dispatchEvent(new Event('input')); sections.find((s) => s.id === 'identical').update(); };
+           const type = (value) => {
+             box.value = value;
+             box.dispatchEvent(new Event('input'));
+             sections.find((s) => s.id === 'identical').update();
+           };
            const unit = await time(() => JSON.parse(text));
            type('warm');
            const filter = await time(() => type('folder-77'));
            const found = document.querySelectorAll('#identical tr.top').length;
            type('');
-           const sort = await time(() => [...document.querySelectorAll('#identical thead button')].find((b) => b.textContent === 'Size of one').click());
+           const sort = await time(() => [...document.querySelectorAll('#identical thead button')]
+             .find((b) => b.textContent === 'Size of one').click());
            return { unit, filter, sort, found, nodes: document.querySelectorAll('*').length };
          })()",
     );
@@ -439,7 +464,10 @@ fn a_page_prints() {
     browser.open(&page_with_extras(&env, &json!([])));
     let details = "document.querySelectorAll('tr.detail').length";
     assert_eq!(browser.eval(details), 0);
-    browser.eval("addEventListener('beforeprint', () => { window.printed = document.querySelectorAll('tr.detail').length; })");
+    browser.eval(
+        "addEventListener('beforeprint', () => { \
+         window.printed = document.querySelectorAll('tr.detail').length; })",
+    );
     let pdf = browser.call("Page.printToPDF", &json!({}));
     let pdf = pdf["data"].as_str().unwrap();
     assert!(pdf.starts_with("JVBER"), "a PDF");
@@ -452,7 +480,10 @@ fn a_page_prints() {
     assert_eq!(browser.eval(details), 0, "and folded again");
 
     browser.call("Emulation.setEmulatedMedia", &json!({"media": "print"}));
-    let hidden = browser.eval("['nav', '.tools', '.more', '.skip'].map((s) => getComputedStyle(document.querySelector(s)).display)");
+    let hidden = browser.eval(
+        "['nav', '.tools', '.more', '.skip']\
+         .map((s) => getComputedStyle(document.querySelector(s)).display)",
+    );
     assert_eq!(hidden, json!(["none", "none", "none", "none"]));
     assert_eq!(browser.problems(), Vec::<Value>::new());
 }
@@ -501,27 +532,7 @@ fn colours_can_be_read_by_day_and_by_night() {
         browser.settle();
         grounds.push(browser.text("getComputedStyle(document.body).backgroundColor"));
         // WCAG 2.1, section 1.4.3: at least 4.5 between text and what it stands on.
-        let worst = browser.eval(
-            "(() => {
-               const value = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-               const light = (hex) => {
-                 const full = hex.length === 4 ? [...hex.slice(1)].map((c) => c + c).join('') : hex.slice(1);
-                 const part = (at) => { const c = parseInt(full.slice(at, at + 2), 16) / 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4; };
-                 return 0.2126 * part(0) + 0.7152 * part(2) + 0.0722 * part(4);
-               };
-               const ratio = (a, b) => { const [x, y] = [light(value(a)), light(value(b))].sort((p, q) => q - p); return (x + 0.05) / (y + 0.05); };
-               const pairs = ['--ink', '--faint', '--link', '--good', '--warn'].flatMap((text) => ['--ground', '--panel'].map((ground) => [text, ground]));
-               pairs.push(['--warn', '--warn-ground'], ['--ink', '--warn-ground'], ['--ground', '--much']);
-               for (let run = 0; run < 6; run++) pairs.push(['--ink', '--run-' + run]);
-               const paint = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
-               const seen = (color) => { paint.fillStyle = color; paint.fillRect(0, 0, 1, 1); return '#' + [...paint.getImageData(0, 0, 1, 1).data].slice(0, 3).map((c) => c.toString(16).padStart(2, '0')).join(''); };
-               const cells = [...document.querySelectorAll('.map td[data-much]')].map((cell) => {
-                 const style = getComputedStyle(cell), [x, y] = [light(seen(style.color)), light(seen(style.backgroundColor))].sort((p, q) => q - p);
-                 return [(x + 0.05) / (y + 0.05), 'map', cell.textContent];
-               });
-               return [...pairs.map(([a, b]) => [ratio(a, b), a, b]), ...cells].sort((x, y) => x[0] - y[0])[0];
-             })()",
-        );
+        let worst = browser.eval(include_str!("pages/contrast.js"));
         assert!(worst[0].as_f64().unwrap() >= 4.5, "{scheme}: {worst}");
     }
     assert_ne!(grounds[0], grounds[1]);
@@ -545,7 +556,10 @@ fn evidence_stands_side_by_side() {
     // From the link in its family.
     browser.click("document.querySelector('#families-1 .fold button')");
     browser.click("document.querySelector('#families tr.detail a.tag')");
-    let cells = browser.eval("[...document.querySelectorAll('.sides tbody tr')].map((r) => [...r.cells].map((c) => c.textContent).join('|'))");
+    let cells = browser.eval(
+        "[...document.querySelectorAll('.sides tbody tr')]\
+         .map((r) => [...r.cells].map((c) => c.textContent).join('|'))",
+    );
     assert_eq!(
         cells,
         json!([
@@ -555,7 +569,10 @@ fn evidence_stands_side_by_side() {
             "||15|2moved here"
         ])
     );
-    let marks = browser.eval("[...document.querySelectorAll('.sides mark')].map((m) => m.dataset.run + getComputedStyle(m).backgroundColor)");
+    let marks = browser.eval(
+        "[...document.querySelectorAll('.sides mark')]\
+         .map((m) => m.dataset.run + getComputedStyle(m).backgroundColor)",
+    );
     assert_eq!(marks[0], marks[1], "the same part, the same colour");
     assert_ne!(marks[0], marks[2]);
     assert!(

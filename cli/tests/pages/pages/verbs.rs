@@ -24,7 +24,10 @@ fn pages_of_the_other_verbs() {
         column(&mut browser, "entries", 1),
         ["edited", "contained", "moved", "only-a"]
     );
-    browser.click("[...document.querySelectorAll('#entries .kinds button')].find((b) => b.textContent.startsWith('same'))");
+    browser.click(
+        "[...document.querySelectorAll('#entries .kinds button')]\
+         .find((b) => b.textContent.startsWith('same'))",
+    );
     assert_eq!(
         column(&mut browser, "entries", 3),
         ["100 %", "50 %", "80 %", "100 %", "0 %"]

@@ -219,7 +219,23 @@ fn mail(name: &str, bytes: &[u8]) -> Vec<u8> {
         .map(|line| line.concat() + "=\r\n")
         .collect();
     format!(
-        "From: a@b\r\nMessage-ID: <1>\r\nSubject: report\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=xx\r\n\r\n--xx\r\nContent-Type: text/plain\r\n\r\nsee there\r\n--xx\r\nContent-Type: application/zip\r\nContent-Disposition: attachment; filename={name}\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n{hex}\r\n--xx--\r\n"
+        "From: a@b\r\n\
+         Message-ID: <1>\r\n\
+         Subject: report\r\n\
+         MIME-Version: 1.0\r\n\
+         Content-Type: multipart/mixed; boundary=xx\r\n\
+         \r\n\
+         --xx\r\n\
+         Content-Type: text/plain\r\n\
+         \r\n\
+         see there\r\n\
+         --xx\r\n\
+         Content-Type: application/zip\r\n\
+         Content-Disposition: attachment; filename={name}\r\n\
+         Content-Transfer-Encoding: quoted-printable\r\n\
+         \r\n\
+         {hex}\r\n\
+         --xx--\r\n"
     )
     .into_bytes()
 }

@@ -105,9 +105,12 @@ fn entities_are_not_expanded() {
         laughs.extend(["<!ENTITY l", &at.to_string(), " \"", &ten, "\">"]);
     }
     let document = format!(
-        "<?xml version=\"1.0\"?><!DOCTYPE x [<!ENTITY l0 \"lol\">{laughs}]><w:document xmlns:w=\"w\"><w:p><w:t>before &l9; after</w:t></w:p></w:document>"
+        "<?xml version=\"1.0\"?><!DOCTYPE x [<!ENTITY l0 \"lol\">{laughs}]>\
+         <w:document xmlns:w=\"w\"><w:p><w:t>before &l9; after</w:t></w:p></w:document>"
     );
-    let relations = "<Relationships><Relationship Id=\"r\" Type=\"http://x/officeDocument\" Target=\"d.xml\"/></Relationships>";
+    let relations = "<Relationships>\
+                     <Relationship Id=\"r\" Type=\"http://x/officeDocument\" Target=\"d.xml\"/>\
+                     </Relationships>";
     let docx = zip(&[
         stored("[Content_Types].xml", b"<Types/>"),
         stored("_rels/.rels", relations.as_bytes()),
@@ -142,8 +145,13 @@ fn a_document_that_expands_too_much_is_skipped() {
         Some(RATIO)
     );
     // One text referred to by every cell: little XML, much text.
-    let relations = "<Relationships><Relationship Id=\"r\" Type=\"x/officeDocument\" Target=\"w.xml\"/></Relationships>";
-    let of_book = "<Relationships><Relationship Id=\"s\" Type=\"x/sharedStrings\" Target=\"s.xml\"/><Relationship Id=\"t\" Type=\"x/worksheet\" Target=\"t.xml\"/></Relationships>";
+    let relations = "<Relationships>\
+                     <Relationship Id=\"r\" Type=\"x/officeDocument\" Target=\"w.xml\"/>\
+                     </Relationships>";
+    let of_book = "<Relationships>\
+                   <Relationship Id=\"s\" Type=\"x/sharedStrings\" Target=\"s.xml\"/>\
+                   <Relationship Id=\"t\" Type=\"x/worksheet\" Target=\"t.xml\"/>\
+                   </Relationships>";
     let cells = "<c t=\"s\"><v>0</v></c>".repeat(30_000);
     let xlsx = zip(&[
         stored("[Content_Types].xml", b"<Types/>"),
@@ -187,7 +195,9 @@ fn markup_nested_without_end_is_survived() {
 
 #[test]
 fn pages_that_contain_themselves_are_survived() {
-    let form = "<</Type/XObject/Subtype/Form/BBox[0 0 600 800]/Resources<</XObject<</X 6 0 R>>>>/Length 19>>\nstream\nq /X Do /X Do Q    \nendstream";
+    let form = "<</Type/XObject/Subtype/Form/BBox[0 0 600 800]\
+                /Resources<</XObject<</X 6 0 R>>>>/Length 19>>\n\
+                stream\nq /X Do /X Do Q    \nendstream";
     let itself = page(
         "BT /F1 12 Tf (x) Tj ET /X Do",
         "/XObject<</X 6 0 R>>",

@@ -113,7 +113,8 @@ fn folders_of_mails_have_each_mail_with_the_bytes_of_its_own_file() {
         .replace("\r\n", "\n");
     let second = "From: a@b\nSubject: two\nMessage-ID: <2>\n\nFrom here on it is quoted.\n";
     let mbox = format!(
-        "From zoe@example.org Thu Jan  1 10:00:00 2026\n{mail}\nFrom a@b Thu Jan  1 11:00:00 2026\n{}\n",
+        "From zoe@example.org Thu Jan  1 10:00:00 2026\n{mail}\n\
+         From a@b Thu Jan  1 11:00:00 2026\n{}\n",
         second.replace("\nFrom here", "\n>From here")
     );
     let pieces = take("x", mbox.as_bytes()).unwrap();
@@ -185,7 +186,10 @@ fn rich_text_is_read_by_its_rules() {
             "café end ",
         ),
         (
-            r"{\rtf1{\fonttbl{\f0\fcharset204 Arial Cyr;}{\f1\fcharset128 MS;}}\f0 \'e4\'ee\'ec \f1 \'8e\'9a}",
+            concat!(
+                r"{\rtf1{\fonttbl{\f0\fcharset204 Arial Cyr;}{\f1\fcharset128 MS;}}",
+                r"\f0 \'e4\'ee\'ec \f1 \'8e\'9a}"
+            ),
             "дом 字 ",
         ),
         (

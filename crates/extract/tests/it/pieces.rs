@@ -294,7 +294,8 @@ pub(crate) fn page(content: &str, resources: &str, more: &[String]) -> Vec<u8> {
         "<</Type/Catalog/Pages 2 0 R>>".to_owned(),
         "<</Type/Pages/Kids[3 0 R]/Count 1>>".to_owned(),
         format!(
-            "<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>{resources}>>>>"
+            "<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R\
+             /Resources<</Font<</F1 5 0 R>>{resources}>>>>"
         ),
         format!(
             "<</Length {}>>\nstream\n{content}\nendstream",

@@ -80,7 +80,10 @@ fn whatever_a_worker_says_that_makes_no_sense_is_a_crash() {
 
 #[test]
 fn the_parent_counts_for_itself() {
-    let flood = r"printf 'B\005\000\000\000\002\377\377\377\377'; while :; do printf 'b\012\000\000\0000123456789'; done";
+    let flood = concat!(
+        r"printf 'B\005\000\000\000\002\377\377\377\377'; ",
+        r"while :; do printf 'b\012\000\000\0000123456789'; done"
+    );
     let little = Limits {
         bytes: 1000,
         ..limits()
