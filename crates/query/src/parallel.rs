@@ -55,7 +55,7 @@ pub(crate) fn both<A, B: Send>(a: impl FnOnce() -> A, b: impl FnOnce() -> B + Se
 /// Calls `work` once for each of `0..count`, in no order, with a state of each thread's own, and
 /// returns the states. The first failure ends it.
 ///
-/// Whoever needs an order takes [`ordered`] or sorts what comes out: nothing of an answer may
+/// Whoever needs an order takes `ordered` or sorts what comes out: nothing of an answer may
 /// depend on which thread did what.
 pub fn in_parallel<S: Send, E: Send>(
     count: usize,
