@@ -460,7 +460,7 @@ fn a_failure_of_the_index_is_told_and_not_what_follows_from_it() {
     let done = std::process::Command::new("sh")
         .args(["-c", &script, "sh"])
         .arg(std::env::current_exe().expect("this program"))
-        .args(["--exact", "catalogue::tests::limited_loader", "--nocapture"])
+        .args(["--exact", "tests::limited_loader", "--nocapture"])
         .env(FOLDER, temp.path())
         .output()
         .expect("sh");
