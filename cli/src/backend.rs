@@ -241,22 +241,19 @@ impl Backend {
         &mut self,
         sought: &Sought,
         name: &PathText,
-        options: FindOptions,
+        options: &FindOptions,
     ) -> CliResult<Result<Whole<SimilarFiles>, SoftError>> {
-        let request = FindRequest {
-            subject: sought.subject(name),
-            options,
+        let about = |subject| FindRequest {
+            subject,
+            options: options.clone(),
         };
-        let mut answer = match self.put(request.clone()) {
+        let mut answer = match self.put(about(sought.subject(name))) {
             Err(error) if sought.file().is_some() && is_of_subject(&error) => {
-                let read = match read_now(sought, self.params(), request.options.text) {
+                let read = match read_now(sought, self.params(), options.text) {
                     Ok(read) => read,
                     Err(error) => return Ok(Err(error)),
                 };
-                self.put(FindRequest {
-                    subject: content(sought, &read, name),
-                    ..request
-                })?
+                self.put(about(content(sought, &read, name)))?
             }
             other => other?,
         };

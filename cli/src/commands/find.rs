@@ -94,7 +94,7 @@ impl Verb for Find<'_> {
                 unit: measuring.unit,
                 text,
             };
-            match backend.find(&sought, &name, options)? {
+            match backend.find(&sought, &name, &options)? {
                 Ok(answer) => {
                     all.header = all.header.and(answer.header);
                     all.body.results.extend(answer.body.results);

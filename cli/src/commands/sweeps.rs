@@ -152,7 +152,7 @@ impl<'a> Search<'a> {
             text: self.text,
             ..FindOptions::default()
         };
-        let (rows, errors) = match self.backend.find(&sought, &shown, options)? {
+        let (rows, errors) = match self.backend.find(&sought, &shown, &options)? {
             Ok(answer) => (Some(answer.body.results), answer.errors),
             // A catalogue has no unreadable files, so this file is not in it.
             Err(_) if catalogued::is_catalogued(real) => (None, Vec::new()),

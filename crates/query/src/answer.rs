@@ -233,23 +233,17 @@ fn dump(
         let text = "that cannot be a label".to_owned();
         return Err(AskError::BadRequest(text));
     }
-    let named: Vec<PathBuf> = roots.iter().map(|root| root.as_path().to_owned()).collect();
-    let roots = if named.is_empty() {
-        &context.roots
-    } else {
-        &named
-    };
-    let mut is_wanted = reply.header(Header::default()).is_continue();
+    if reply.header(Header::default()).is_break() {
+        return Err(AskError::Cancelled);
+    }
+    let mut is_wanted = true;
     let mut sink = |piece: &[u8]| {
-        let taken = if is_wanted {
-            reply.piece(piece)
-        } else {
-            ControlFlow::Break(())
-        };
+        let taken = reply.piece(piece);
         is_wanted = taken.is_continue();
         taken
     };
-    let snapshot = &context.snapshot;
+    let roots: Vec<PathBuf> = roots.iter().map(|root| root.as_path().to_owned()).collect();
+    let (snapshot, roots) = (&context.snapshot, &roots[..]);
     let mut line = |mut line: String| {
         line.push('\n');
         sink(line.as_bytes())

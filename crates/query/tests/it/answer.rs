@@ -298,6 +298,16 @@ fn the_rows_are_those_of_the_question() {
     }
 }
 
+/// What a scope that names nothing is about is the business of who asks.
+#[test]
+fn a_dump_of_no_roots_is_empty() {
+    let asked = Asked::new();
+    let mut taker = Taker::new(usize::MAX);
+    let request = Request::Dump { roots: Vec::new() };
+    answer(&asked.context(), request, &mut taker).expect("a dump");
+    assert_eq!((taker.headers.len(), taker.bytes.len()), (1, 0));
+}
+
 #[test]
 fn whoever_wants_no_more_hears_no_more() {
     let asked = Asked::new();

@@ -14,7 +14,8 @@ use resemble_core::hash::content::digest;
 use resemble_core::{ByteLen, Digest, Params};
 use resemble_index::{Change, ContentRef, FileStat, FsId, Index, NewState, SpecialKind, Timestamp};
 use resemble_proto::catalogued;
-use resemble_query::dump::dump;
+
+use crate::scene::dump_of;
 
 /// Bytes of the digest at the end.
 const CHECKSUM: usize = 32;
@@ -140,21 +141,6 @@ fn written(index: &Index, roots: &[&Path], details: &Details) -> (Vec<u8>, Total
         },
     );
     (bytes, totals.expect("written"))
-}
-
-fn dump_of(index: &Index, root: &Path) -> String {
-    let mut text = String::new();
-    dump(
-        &index.snapshot().expect("a snapshot"),
-        &[root.to_owned()],
-        &mut |line| {
-            text.push_str(&line);
-            text.push('\n');
-            ControlFlow::Continue(())
-        },
-    )
-    .expect("dumped");
-    text
 }
 
 #[test]

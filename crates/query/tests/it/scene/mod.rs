@@ -143,7 +143,8 @@ impl Scene {
     }
 }
 
-fn dump_of(index: &Index, root: &Path) -> String {
+/// The canonical dump of what an index knows below a root.
+pub(crate) fn dump_of(index: &Index, root: &Path) -> String {
     let mut text = String::new();
     dump(
         &index.snapshot().expect("a snapshot"),
