@@ -1,5 +1,5 @@
-//! Every option. The doc comments are the help texts, and so the manual: man pages, completions
-//! and `docs/cli-reference.md` are made from them.
+//! Every option. The doc comments are the help texts; the manual pages, the completions and
+//! `docs/cli-reference.md` are made from them.
 //!
 //! Parsing only checks what can be checked without looking at the system.
 
@@ -84,14 +84,14 @@ Examples:
 /// Find the files that share content with a file, how much, and where
 ///
 /// Asks the daemon `resembled` if one runs and watches what is asked about; reads the named files
-/// itself otherwise, and remembers what it read. Both give the same answers. Nothing of what is
-/// looked at is ever changed.
+/// itself otherwise, and remembers what it read. Both give the same answers. No file that is looked
+/// at is ever changed.
 #[derive(Debug, Parser)]
 #[command(name = "resemble", bin_name = "resemble", version)]
 #[command(styles = STYLES, after_help = EXIT_CODES)]
 #[command(max_term_width = 100, disable_help_subcommand = true)]
 pub struct Cli {
-    /// What holds for all commands.
+    /// The options of all commands.
     #[command(flatten)]
     pub global: Global,
     /// The command.
@@ -188,15 +188,15 @@ pub enum Command {
     Status(StatusArgs),
     /// Wait until every change made so far is in the daemon's index
     ///
-    /// Every change by any process before this command, in every root: the first scan, a rescan
-    /// under way and files that are still being written are waited for.
+    /// Waits for every change that any process made before this command, in every root: also for
+    /// the first scan, a rescan under way and files that are still being written.
     Sync(SyncArgs),
     /// Print the index: in a form that can be compared, or chunk by chunk
     ///
-    /// With --canonical one line a path, sorted by bytes: path, type, size, digest of the content,
-    /// the chunks as MD5:length, target of a link; separated by tabs. Two states of one tree print
-    /// the same. With --chunks one line a chunk, for `sort`: length, MD5, number of the file;
-    /// --files prints the number and the path of each.
+    /// --canonical prints one line per path, sorted by bytes: path, type, size, digest of the
+    /// content, the chunks as MD5:length, target of a link; separated by tabs. Equal states of one
+    /// tree print the same. --chunks prints one line per chunk, for `sort`: length, MD5, number of
+    /// the file; --files prints the number and the path of each file.
     #[command(after_help = dump::EXAMPLES)]
     Dump(DumpArgs),
     /// Write a catalogue: what the index knows of directories, without their content
@@ -220,7 +220,7 @@ pub enum Command {
     Lost(LostArgs),
     /// Show how each version of a file resembles the one before
     ///
-    /// One line a sweep, from dated catalogues and what is here now. With --summary: how everything
+    /// One line per sweep, from dated catalogues and what is here now. With --summary: how everything
     /// changed from sweep to sweep.
     #[command(after_help = sweeps::HISTORY_EXAMPLES)]
     History(HistoryArgs),
@@ -248,7 +248,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// The verb, if only the daemon can answer it.
+    /// The name of the verb, if only the daemon can answer it.
     pub const fn of_the_daemon(&self) -> Option<&'static str> {
         match self {
             Self::Status(_) => Some("status"),
@@ -304,7 +304,7 @@ pub enum RowFormat {
     Text,
     /// One object with parameters, rows and errors.
     Json,
-    /// The same with an object a line: header, rows, errors.
+    /// The same with one object per line: header, rows, errors.
     Jsonl,
     /// Comma-separated, with a header row.
     Csv,
@@ -359,12 +359,12 @@ impl Selection {
     }
 }
 
-/// Who answers, and how the command reads files if it does so itself.
+/// Who answers, and how the command reads files if it answers itself.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Who answers")]
 pub struct Answering {
-    /// Average chunk size in bytes, another index than the usual; the daemon answers only if its
-    /// own is built so. For catalogues of such an index, whose page names it
+    /// Average chunk size in bytes, for catalogues that were made with another size than the usual.
+    /// The daemon answers only if its index has this size
     #[arg(long, value_name = "BYTES", value_parser = values::size, hide = true)]
     pub chunk_size: Option<u64>,
     /// Neither read nor write the command's own cache
@@ -373,7 +373,8 @@ pub struct Answering {
     /// Let the command's own cache grow to SIZE at most
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "4G")]
     pub cache_size: u64,
-    /// Whether documents and archives are looked into: set by verbs that have [`TextLayer`].
+    /// Whether documents and archives are looked into. It is set from [`TextLayer`] or [`WithText`]
+    /// by the verbs that have one of them.
     #[arg(skip)]
     pub text: bool,
 }
@@ -381,7 +382,7 @@ pub struct Answering {
 /// `find`
 #[derive(Debug, Args)]
 pub struct FindArgs {
-    /// Files to find similar files of; - is standard input
+    /// Files to find similar ones for; - is standard input
     #[arg(value_name = "FILE", required_unless_present = "files_from")]
     #[arg(value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
@@ -392,27 +393,27 @@ pub struct FindArgs {
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub files_from: Option<PathBuf>,
     /// List every file, members of archives too, that holds parts of FILE of at least --min-shared
-    /// bytes in all, with the ranges of FILE, the owner and the root. Every file that it looks
-    /// among is read
+    /// bytes in all, with the ranges of FILE, the owner and the root. Every file of the search is
+    /// read
     #[arg(long)]
     pub holders: bool,
     /// With --holders: read only the files that share a chunk or a sample with FILE. This is
     /// faster, but can miss a paragraph in a large file
     #[arg(long, requires = "holders", conflicts_with = "exact")]
     pub quick: bool,
-    /// Rows.
+    /// Which files take part, and which rows are listed.
     #[command(flatten)]
     pub selection: Selection,
-    /// Figures.
+    /// How the figures are measured.
     #[command(flatten)]
     pub measuring: Measuring,
-    /// Texts and archives.
+    /// Whether documents and archives are looked into.
     #[command(flatten)]
     pub layer: TextLayer,
-    /// Format.
+    /// How the list is printed, and where.
     #[command(flatten)]
     pub output: ListOutput,
-    /// Who answers.
+    /// Who answers, and with which cache.
     #[command(flatten)]
     pub answering: Answering,
 }
@@ -420,7 +421,7 @@ pub struct FindArgs {
 /// `pairs`
 #[derive(Debug, Args)]
 pub struct PairsArgs {
-    /// Directories whose files are compared, each with each
+    /// Directories whose files are compared, each with every other
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     #[arg(required_unless_present = "files_from")]
     pub dirs: Vec<PathBuf>,
@@ -430,24 +431,24 @@ pub struct PairsArgs {
     /// Read more names from LIST, one per line; - is standard input
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
     pub files_from: Option<PathBuf>,
-    /// Rows.
+    /// Which files take part, and which rows are listed.
     #[command(flatten)]
     pub selection: Selection,
-    /// Figures.
+    /// How the figures are measured.
     #[command(flatten)]
     pub measuring: Measuring,
-    /// Texts and archives.
+    /// Whether documents and archives are looked into.
     #[command(flatten)]
     pub layer: WithText,
-    /// Format.
+    /// How the list is printed, and where.
     #[command(flatten)]
     pub output: ListOutput,
-    /// Who answers.
+    /// Who answers, and with which cache.
     #[command(flatten)]
     pub answering: Answering,
 }
 
-/// How the figures of files come about.
+/// How the figures of a pair of files are measured.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Measuring {
     /// Measure on the files themselves instead of estimating from samples
@@ -483,7 +484,7 @@ pub enum Shell {
 /// `man`
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// Where to write resemble.1, resemble-find.1 …; without, resemble.1 is printed
+    /// Where to write resemble.1, resemble-find.1 …; if left out, resemble.1 is printed
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: Option<PathBuf>,
 }
@@ -498,7 +499,8 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// Options that its `--help` lists. Who adds one looks for another that can go.
+    /// Bounds the number of options in the `--help` of a command: whoever adds one looks for
+    /// another that can go.
     #[test]
     fn commands_have_few_options() {
         let mut root = Cli::command();

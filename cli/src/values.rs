@@ -52,7 +52,7 @@ pub fn size(text: &str) -> Result<u64, String> {
     Ok(bytes.round() as u64)
 }
 
-/// A glob as in ignore files, which must be one.
+/// A glob as in ignore files; what is not a valid glob is refused.
 pub fn glob(text: &str) -> Result<String, String> {
     match pattern::check(text) {
         Ok(()) => Ok(text.to_owned()),
@@ -60,13 +60,13 @@ pub fn glob(text: &str) -> Result<String, String> {
     }
 }
 
-/// From which degree on a chunk is ubiquitous: a number of contents, or `half`.
+/// How many contents may have a chunk before it is ignored: a number, or `half` of the files.
 pub fn degree(text: &str) -> Result<Degree, String> {
     if text == "half" {
         return Ok(Degree::Half);
     }
     match text.parse() {
-        Ok(0) | Err(_) => Err("neither a number of contents from 1 on nor `half`".to_owned()),
+        Ok(0) | Err(_) => Err("neither a number of contents of at least 1 nor `half`".to_owned()),
         Ok(1000) => Ok(Degree::Usual),
         Ok(degree) => Ok(Degree::Over(degree)),
     }

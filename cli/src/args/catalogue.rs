@@ -17,20 +17,20 @@ Examples:
   resemble compare disk.cat ~/Documents
       What is on one side only, what was moved, what was edited.
   resemble export ~/src --no-names -o src.cat
-      For somebody who may know what, but not what it is called.";
+      For somebody who may know the contents, but not the names.";
 
 pub(super) const IMPORT_EXAMPLES: &str = "\
 Examples:
   resemble import disk.cat laptop.cat
   resemble find report.txt
-      Among what the daemon watches and what the catalogues say.
+      Among the files that the daemon watches and those in the catalogues.
   resemble groups ~/Documents disk: laptop:
   resemble watch remove disk:";
 
 /// `export`
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// What to catalogue; without, all that the daemon watches
+    /// What to catalogue; if left out, all that the daemon watches
     #[arg(value_name = "ROOT", value_hint = ValueHint::AnyPath)]
     pub roots: Vec<PathBuf>,
     /// The catalogue to write; one that is there is replaced once the new one is complete
@@ -47,17 +47,17 @@ pub struct ExportArgs {
     /// Its date, in seconds since 1970 [default: now]
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub created: Option<i64>,
-    /// How large it may be, as a share of the files: their samples are thinned until it is
-    /// [default: 3%, if it is over 1 MiB]
+    /// How large it may be, as a share of the files: samples are thinned until it is small enough
+    /// [default: 3%, for a catalogue over 1 MiB]
     ///
     /// A coarser sample tells less about texts that were edited everywhere; common chunks are found
     /// all the same. 100% keeps samples as they are.
     #[arg(long, value_name = "PERCENT", value_parser = values::share)]
     pub within: Option<Fraction>,
-    /// What takes part.
+    /// Whether documents and archives are looked into.
     #[command(flatten)]
     pub layer: TextLayer,
-    /// Who answers.
+    /// Who answers, and with which cache.
     #[command(flatten)]
     pub answering: Answering,
 }
@@ -68,7 +68,7 @@ pub struct ImportArgs {
     /// Catalogues that `export` wrote
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
-    /// Use NAME instead of the label that is in it; for one FILE only
+    /// Use NAME instead of the label in FILE; for one FILE only
     #[arg(long, value_name = "NAME")]
     pub label: Option<String>,
 }

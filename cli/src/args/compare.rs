@@ -56,16 +56,16 @@ pub struct CompareArgs {
     /// Of several partners with the same score, prefer the one with the same file name
     #[arg(long, conflicts_with = "from", help_heading = "Pairing")]
     pub names: bool,
-    /// Rows.
+    /// Which files take part, and which rows are listed.
     #[command(flatten)]
     pub selection: Selection,
     /// Measure on the files themselves instead of estimating from samples
     #[arg(long, conflicts_with = "from", help_heading = "Selection")]
     pub exact: bool,
-    /// Format.
+    /// How the report is printed, and where.
     #[command(flatten)]
     pub output: ReportOutput,
-    /// Who answers.
+    /// Who answers, and with which cache.
     #[command(flatten)]
     pub answering: Answering,
 }

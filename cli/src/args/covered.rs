@@ -48,10 +48,10 @@ pub struct CoveredArgs {
     /// Print a shell script that replaces covered copies in DIR; it does nothing without --do-it
     #[arg(long, value_name = "HOW", conflicts_with_all = ["format", "null", "all"])]
     pub plan: Option<PlanKind>,
-    /// Format.
+    /// How the report is printed, and where.
     #[command(flatten)]
     pub output: ReportOutput,
-    /// Who answers.
+    /// Who answers, and with which cache.
     #[command(flatten)]
     pub answering: Answering,
 }

@@ -19,7 +19,7 @@ Examples:
 /// `status`
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// Format.
+    /// How the answer is printed, and where.
     #[command(flatten)]
     pub output: DocumentOutput,
 }
@@ -66,7 +66,7 @@ pub enum WatchAction {
     },
     /// List what is watched
     List {
-        /// Format.
+        /// How the rows are printed, and where.
         #[command(flatten)]
         output: RowOutput,
     },
@@ -97,7 +97,7 @@ pub struct AlertsArgs {
     /// Wait for new alerts and print them as they come
     #[arg(short, long)]
     pub follow: bool,
-    /// Format.
+    /// How the rows are printed, and where.
     #[command(flatten)]
     pub output: RowOutput,
 }

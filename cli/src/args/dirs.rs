@@ -9,7 +9,7 @@ use super::{Answering, ReportOutput, Selection};
 pub(super) const EXAMPLES: &str = "\
 Examples:
   resemble dirs ~/Documents /mnt/backup --top 20
-      The twenty pairs of directories that have most bytes in common.
+      The twenty pairs of directories that have the most bytes in common.
   resemble dirs /srv --of /srv/projects/alpha
       What resembles one directory.
   resemble dirs ~ --min 95% --format csv -o dirs.csv
@@ -21,19 +21,19 @@ by bytes, whatever the files are called and wherever they lie.";
 /// `dirs`
 #[derive(Debug, Args)]
 pub struct DirsArgs {
-    /// Where to look; without, all that the daemon watches
+    /// Where to look; if left out, all that the daemon watches
     #[arg(value_name = "ROOT", conflicts_with = "from", value_hint = ValueHint::DirPath)]
     pub roots: Vec<PathBuf>,
     /// Only directories that resemble DIR
     #[arg(long, value_name = "DIR", conflicts_with = "from", value_hint = ValueHint::DirPath)]
     pub of: Option<PathBuf>,
-    /// Rows.
+    /// Which files take part, and which rows are listed.
     #[command(flatten)]
     pub selection: Selection,
-    /// Format.
+    /// How the report is printed, and where.
     #[command(flatten)]
     pub output: ReportOutput,
-    /// Who answers.
+    /// Who answers, and with which cache.
     #[command(flatten)]
     pub answering: Answering,
 }

@@ -31,13 +31,13 @@ pub struct DumpArgs {
     /// Print one line per file: the number that --chunks gives it, a tab, its path
     #[arg(long)]
     pub files: bool,
-    /// Only what lies under ROOT; without, all that the daemon watches
+    /// Only what lies under ROOT; if left out, all that the daemon watches
     #[arg(value_name = "ROOT", value_hint = ValueHint::AnyPath)]
     pub roots: Vec<PathBuf>,
     /// Write into FILE instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-    /// Who answers.
+    /// Who answers, and with which cache.
     #[command(flatten)]
     pub answering: Answering,
 }

@@ -29,7 +29,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(mut_arg("format", |format| format.value_parser(value_parser!(ReportFormat))))]
 pub struct GroupsArgs {
-    /// Where to look; without, all that the daemon watches
+    /// Where to look; if left out, all that the daemon watches
     #[arg(value_name = "ROOT", conflicts_with = "from", value_hint = ValueHint::DirPath)]
     pub roots: Vec<PathBuf>,
     /// Print one line per cluster of the files in LIST: the first of its files, in the order of
@@ -56,16 +56,16 @@ pub struct GroupsArgs {
     /// Print a shell script that replaces identical copies; it does nothing without --do-it
     #[arg(long, value_name = "HOW", conflicts_with_all = ["format", "null"])]
     pub plan: Option<PlanKind>,
-    /// Rows.
+    /// Which files take part, and which rows are listed.
     #[command(flatten)]
     pub selection: Selection,
-    /// Texts and archives.
+    /// Whether documents and archives are looked into.
     #[command(flatten)]
     pub layer: TextLayer,
-    /// Format.
+    /// How the report is printed, and where.
     #[command(flatten)]
     pub output: ReportOutput,
-    /// Who answers.
+    /// Who answers, and with which cache.
     #[command(flatten)]
     pub answering: Answering,
 }

@@ -1,10 +1,10 @@
-//! The option of all questions that know texts and archives.
+//! The option of all questions that can look into documents and archives.
 
 use clap::Args;
 
 use super::Answering;
 
-/// Whether documents and archives are more than their bytes.
+/// Whether documents and archives are compared by more than their bytes.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Selection")]
 pub struct TextLayer {
@@ -14,7 +14,7 @@ pub struct TextLayer {
 }
 
 impl TextLayer {
-    /// Who answers, with this.
+    /// Who answers, with this option taken into account.
     pub fn answering(self, answering: &Answering) -> Answering {
         Answering {
             text: !self.no_text,
@@ -23,7 +23,8 @@ impl TextLayer {
     }
 }
 
-/// The same of the question for scripts: files are what their bytes are unless it is said.
+/// The same for `pairs`, which is made for scripts: there files are compared by their bytes alone
+/// unless `--text` is given.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Selection")]
 pub struct WithText {
@@ -33,7 +34,7 @@ pub struct WithText {
 }
 
 impl WithText {
-    /// Who answers, with this.
+    /// Who answers, with this option taken into account.
     pub fn answering(self, answering: &Answering) -> Answering {
         Answering {
             text: self.text,

@@ -1,5 +1,5 @@
-//! How reports are printed: the output options of compare, covered, dirs and groups, and of find
-//! and pairs, whose list can be one too.
+//! How reports are printed: the output options of compare, covered, dirs and groups, and those of
+//! find and pairs, whose lists can be printed as reports too.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ pub enum ReportFormat {
     Text,
     /// One object with parameters, totals, rows and errors.
     Json,
-    /// The same with an object a line: header, rows, errors.
+    /// The same with one object per line: header, rows, errors.
     Jsonl,
     /// Comma-separated, with a header row.
     Csv,
@@ -52,12 +52,12 @@ pub enum ReportFormat {
     Html,
     /// A workbook with outline groups.
     Xlsx,
-    /// Sets of identical files, a name a line, an empty line between sets.
+    /// Sets of identical files, one name per line, an empty line between sets.
     Fdupes,
 }
 
-/// The formats but `fdupes`, for verbs without sets of identical files. It is not listed, and read
-/// all the same: [`ReportOutput::check`] says why it is refused.
+/// The formats without `fdupes`, for verbs that have no sets of identical files. `fdupes` is not
+/// listed, but it is parsed: [`ReportOutput::check`] then says why it is refused.
 fn without_fdupes() -> impl TypedValueParser<Value = ReportFormat> {
     let listed = ReportFormat::value_variants().iter().filter_map(|format| {
         let value = format.to_possible_value()?;
@@ -72,7 +72,7 @@ impl ReportFormat {
         self.into()
     }
 
-    /// The same format for rows; none if it is one of whole reports.
+    /// The same format for rows; `None` if it is only for whole reports.
     const fn for_rows(self) -> Option<RowFormat> {
         match self {
             Self::Text => Some(RowFormat::Text),
@@ -96,8 +96,8 @@ fn no_sets(verb: &str) -> CliError {
 }
 
 impl ReportOutput {
-    /// Refuses what makes no sense, before any file is looked at. `fdupes`: the verb has sets of
-    /// identical files.
+    /// Refuses options that make no sense together, before any file is looked at. `fdupes` says
+    /// whether the verb has sets of identical files.
     pub fn check(&self, verb: &str, fdupes: bool) -> CliResult<()> {
         match self.format {
             ReportFormat::Fdupes if !fdupes => Err(no_sets(verb)),
@@ -110,7 +110,7 @@ impl ReportOutput {
         }
     }
 
-    /// Refuses `-0` for text, whose lines can have several names; `names` are what it is for.
+    /// Refuses `-0` for text, whose lines can have several names. `names` says what `-0` is for.
     pub fn check_null(&self, names: &str) -> CliResult<()> {
         if self.null && self.format == ReportFormat::Text {
             return Err(CliError::Usage(format!(
@@ -120,7 +120,7 @@ impl ReportOutput {
         Ok(())
     }
 
-    /// The same for an answer that is one list of rows and no report.
+    /// The same options for an answer that is one list of rows and no report.
     pub fn as_rows(&self, what: &str) -> CliResult<RowOutput> {
         let Some(format) = self.format.for_rows() else {
             return Err(CliError::Usage(format!(
@@ -141,7 +141,7 @@ impl ReportOutput {
     }
 }
 
-/// How a list is printed that can be a report too.
+/// How a list that can also be a report is printed.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct ListOutput {
@@ -157,7 +157,7 @@ pub struct ListOutput {
     pub null: bool,
 }
 
-/// A list as it is printed in the end.
+/// What a list is printed as.
 #[derive(Clone, Debug)]
 pub enum ListAs {
     /// Row by row.
@@ -167,8 +167,8 @@ pub enum ListAs {
 }
 
 impl ListOutput {
-    /// What is to be printed by this verb. Refuses what makes no sense, before any file is looked
-    /// at.
+    /// What the list of this verb is printed as. Refuses options that make no sense together,
+    /// before any file is looked at.
     pub fn checked(&self, verb: &str) -> CliResult<ListAs> {
         match (self.format, self.format.for_rows()) {
             (ReportFormat::Fdupes, _) => return Err(no_sets(verb)),

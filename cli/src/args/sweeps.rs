@@ -13,7 +13,7 @@ Examples:
   resemble lost ~/Documents/plan.txt --in monday.cat --in tuesday.cat --in ~/Documents
       Where the content of a vanished file is now, or was last.
   resemble lost monday.cat:/plan.txt --in ~/Documents --top 1
-      The same of a file that a catalogue names.
+      The same for a file that a catalogue names.
 
 The first row is the most recent path. Exit 0: it is more recent than the last known place;
 1: it is not.";
@@ -28,23 +28,23 @@ Examples:
 /// Which sweeps take part, and who answers.
 #[derive(Clone, Debug, Args)]
 pub struct InSweeps {
-    /// A sweep: a catalogue with its date, or a directory as it is now; may be repeated. Without,
-    /// the imported catalogues and what the daemon watches
+    /// A sweep: a catalogue with its date, or a directory as it is now; may be repeated. If left
+    /// out, the imported catalogues and what the daemon watches
     #[arg(long = "in", value_name = "ROOT", value_hint = ValueHint::AnyPath)]
     pub within: Vec<PathBuf>,
     /// How much two files must resemble each other to be versions of one file
     #[arg(long, value_name = "SHARE", value_parser = values::share, default_value = "50%")]
     pub min: Fraction,
-    /// Texts and archives.
+    /// Whether documents and archives are looked into.
     #[command(flatten)]
     pub layer: TextLayer,
-    /// Who answers.
+    /// Who answers, and with which cache.
     #[command(flatten)]
     pub answering: Answering,
 }
 
 impl InSweeps {
-    /// Who answers, with texts and archives.
+    /// Who answers, with `--no-text` taken into account.
     pub fn answering(&self) -> Answering {
         self.layer.answering(&self.answering)
     }
@@ -59,10 +59,10 @@ pub struct LostArgs {
     /// Only the first N rows
     #[arg(long, value_name = "N")]
     pub top: Option<u64>,
-    /// Where.
+    /// Which sweeps take part, and who answers.
     #[command(flatten)]
     pub sweeps: InSweeps,
-    /// Format.
+    /// How the rows are printed, and where.
     #[command(flatten)]
     pub output: RowOutput,
 }
@@ -82,10 +82,10 @@ pub struct HistoryArgs {
     /// folder for the page, tables and plots, and without it the page is printed
     #[arg(long)]
     pub summary: bool,
-    /// Where.
+    /// Which sweeps take part, and who answers.
     #[command(flatten)]
     pub sweeps: InSweeps,
-    /// Format.
+    /// How the rows are printed, and where.
     #[command(flatten)]
     pub output: RowOutput,
 }

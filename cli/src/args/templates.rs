@@ -40,7 +40,7 @@ pub enum TemplatesAction {
     Mark(MarkArgs),
     /// List the templates
     List {
-        /// Format.
+        /// How the rows are printed, and where.
         #[command(flatten)]
         output: RowOutput,
     },
@@ -65,10 +65,10 @@ pub struct MarkArgs {
     /// A name for it: `list` prints it, and `unmark` takes it
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Format.
+    /// How the rows are printed, and where.
     #[command(flatten)]
     pub output: RowOutput,
-    /// Who answers.
+    /// Who answers, and with which cache.
     #[command(flatten)]
     pub answering: Answering,
 }

@@ -21,7 +21,7 @@ Examples:
   resemble why disk.img copy.img --format json
       Offsets of everything shared and everything that differs, for a script.
 
-Shared are runs of at least 64 bytes that both files have, wherever they are; a run has the same
+Runs of at least 64 bytes that both files have are shared, wherever they are; a run has the same
 number and colour on both sides. In the middle: | the lines differ, < only in A here, > only in B
 here.";
 

@@ -13,7 +13,7 @@ use crate::ui::Ui;
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &AlertsArgs) -> CliResult {
     if args.follow && args.output.format == RowFormat::Json {
         return Err(CliError::Usage(
-            "--follow has no end, a JSON document has: use --format jsonl".to_owned(),
+            "--follow has no end, but a JSON document has one: use --format jsonl".to_owned(),
         ));
     }
     let alerts = backend::daemon(env, global)?.alerts(args.follow)?;

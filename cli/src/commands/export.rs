@@ -24,7 +24,7 @@ use crate::error::{CliError, CliResult, Outcome};
 use crate::question::Asked;
 use crate::ui::Ui;
 
-/// A catalogue of at most this size is small, however small its files are.
+/// A catalogue of at most this size is small enough, however small its files are.
 const SMALL: u64 = 1 << 20;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) -> CliResult {
@@ -34,7 +34,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &ExportArgs) ->
         ui.soft_errors(&asked.missing);
         return Ok(Outcome::Incomplete);
     }
-    // Before the new file is there: it must not be found by its own search.
+    // The files are looked at before the new file exists: it must not be found by its own search.
     let answering = args.layer.answering(&args.answering);
     let mut backend = asked.open(ui, env, global, &answering)?;
     let form = DumpForm::Catalogue(CatalogueForm {
@@ -63,7 +63,7 @@ pub(super) fn now() -> i64 {
     now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(i64::MAX))
 }
 
-/// The label that was given, or one made of the name of the file.
+/// The label that was given, or one made from the name of the file.
 fn label(args: &ExportArgs) -> CliResult<String> {
     if let Some(label) = &args.label {
         return if is_label(label) {
@@ -102,7 +102,7 @@ pub(super) fn bad_label(label: &str) -> CliError {
     ))
 }
 
-/// What was written, in a sentence.
+/// A sentence about what was written.
 fn summary(path: &Path, totals: &Totals, details: &Details, bytes: u64) -> String {
     let Totals { files, unread, .. } = *totals;
     let mut text = format!(
@@ -139,7 +139,7 @@ impl NewFile {
         let real = fs::canonicalize(target);
         let target = real.as_deref().unwrap_or(target);
         if fs::metadata(target).is_ok_and(|meta| !meta.is_file()) {
-            let source = io::Error::other("it is there and no regular file");
+            let source = io::Error::other("it exists and is not a regular file");
             return Err(CliError::file("write", target)(source));
         }
         let mut name = std::ffi::OsString::from(".");
@@ -147,7 +147,7 @@ impl NewFile {
         name.push(format!(".{}.new", std::process::id()));
         let path = target.with_file_name(name);
         let mut options = OpenOptions::new();
-        // Its own file is read back below.
+        // `create_new`: the file that is read back below is the one that this process wrote.
         let file = options.write(true).create_new(true).open(&path);
         let file = file.map_err(CliError::file("write", target))?;
         Ok(Self {
@@ -164,7 +164,7 @@ impl NewFile {
             .map_err(CliError::file("write", &self.target))
     }
 
-    /// What is in it, and its size.
+    /// Completes the file and puts it in its place. Returns what is in it, and its size.
     fn finish(mut self) -> CliResult<(Totals, Details, u64)> {
         let done = self
             .file
@@ -182,7 +182,8 @@ impl NewFile {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        // The name is on the disk, too; where a folder cannot be synchronised, it will be.
+        // The new name goes to the disk, too. Where a folder cannot be synchronised, the system
+        // will write it later.
         if let Ok(folder) = File::open(folder) {
             folder.sync_all().ok();
         }
