@@ -1,15 +1,16 @@
 //! Who answers: the daemon, or this process from its own cache.
 //!
-//! The rule is the contract's: the daemon, if one answers at the socket and watches every path that
-//! the question names; else the command itself. Both give proto answers about real paths, so the
-//! rest of the program cannot tell them apart, and neither can the reader of its output.
+//! The rule of the contract: the daemon answers if there is one at the socket and it watches every
+//! path that the question names; else the command itself does. Both give proto answers about real
+//! paths, so the rest of the program cannot tell them apart, and neither can the reader of its
+//! output.
 //!
-//! 1. `--local` never asks; `--socket` on the command line never falls back: who names a socket
-//!    means that daemon. `RESEMBLE_SOCKET` only says where to look.
+//! 1. With `--local` no daemon is asked. With `--socket` on the command line it is an error if no
+//!    daemon answers there; `RESEMBLE_SOCKET` only says where to look.
 //! 2. A question that names nothing to look in (`find FILE`, `dump`) is about the daemon's roots.
 //!    Without a daemon it has no answer.
-//! 3. A daemon of another protocol, or one whose index is chunked otherwise than `--chunk-size`
-//!    asks, counts as none, and `-v` says so.
+//! 3. A daemon that speaks another protocol counts as none, unless it was named with `--socket`. So
+//!    does one whose index has another chunk size than `--chunk-size` asks for. `-v` says so.
 
 pub mod local;
 
@@ -44,21 +45,21 @@ use crate::ui::Ui;
 
 use local::Local;
 
-/// Somebody who answers.
+/// The one that answers: the daemon or this process.
 #[derive(Debug)]
 pub enum Backend {
     /// The daemon.
     Daemon {
-        /// The way to it.
+        /// The client through which it is asked.
         client: Box<Client>,
-        /// What its index is built with.
+        /// The parameters of its index.
         params: Params,
     },
     /// This process.
     Local(Box<Local>),
 }
 
-/// What `find` looks for.
+/// The subject of `find`: what the files that it lists are similar to.
 #[derive(Clone, Debug)]
 pub enum Sought {
     /// A file.
@@ -79,7 +80,7 @@ impl Sought {
         }
     }
 
-    /// The real path of the file, or of the one that it is in.
+    /// The real path of the file, or of the file that the member is in.
     pub fn file(&self) -> Option<PathText> {
         match self {
             Self::File(file) => Some(PathText::from(file.real.as_path())),
@@ -101,7 +102,7 @@ pub fn daemon(env: &Env, global: &Global) -> CliResult<Client> {
 }
 
 impl Backend {
-    /// Who answers a question about these paths (none: about the daemon's roots).
+    /// Chooses who answers a question about these paths; no paths mean the daemon's roots.
     pub fn choose(
         ui: &mut Ui,
         env: &Env,
@@ -110,7 +111,7 @@ impl Backend {
         named: &[Named],
     ) -> CliResult<Self> {
         let asked = asked_params(answering)?;
-        // The daemon knows catalogues that were imported, not those that somebody names.
+        // The daemon knows the catalogues that were imported, and no others.
         let is_file = |one: &Named| {
             matches!(
                 catalogued::source_of(&one.real),
@@ -154,7 +155,7 @@ impl Backend {
         Ok(Self::Local(Box::new(local)))
     }
 
-    /// The daemon, if it can answer this.
+    /// The daemon, if it can answer a question about these paths with these parameters.
     fn ask_daemon(
         ui: &mut Ui,
         env: &Env,
@@ -184,7 +185,7 @@ impl Backend {
         Ok(Some(Self::Daemon { client, params }))
     }
 
-    /// What contents are digested with.
+    /// The parameters that contents are digested with.
     pub fn params(&self) -> &Params {
         match self {
             Self::Daemon { params, .. } => params,
@@ -192,9 +193,10 @@ impl Backend {
         }
     }
 
-    /// Looks at every path of the question anew, where that is this process's business.
+    /// Looks at every path of the question anew, if this process answers; the daemon watches its
+    /// paths all the time.
     ///
-    /// What could not be read is part of the answers that follow, and of [`Self::dump`].
+    /// The answers that follow, and [`Self::dump`], name what could not be read.
     pub fn refresh(&mut self, ui: &mut Ui, paths: &[PathText]) -> CliResult<()> {
         match self {
             Self::Daemon { .. } => Ok(()),
@@ -202,8 +204,8 @@ impl Backend {
         }
     }
 
-    /// Asks a question about paths that were refreshed; a person is told meanwhile what is being
-    /// done.
+    /// Asks a question about paths that were refreshed. The progress display says meanwhile what is
+    /// being done.
     pub fn ask<Q: Question>(
         &mut self,
         ui: &Ui,
@@ -214,7 +216,7 @@ impl Backend {
         self.put(question)
     }
 
-    /// The same, where who asks tells what is being done.
+    /// Asks a question without a progress display, for callers that have one of their own.
     fn put<Q: Question>(&mut self, question: Q) -> CliResult<Whole<Q::Body>> {
         match self {
             Self::Daemon { client, .. } => Ok(client.ask(question)?),
@@ -222,7 +224,7 @@ impl Backend {
         }
     }
 
-    /// Compares two trees as they are now: nobody needs to refresh before.
+    /// Compares two trees as they are now; they need not be refreshed before.
     pub fn compare(&mut self, ui: &Ui, request: CompareRequest) -> CliResult<Whole<Comparison>> {
         if let Self::Local(local) = self
             && let Some(answer) = local.compare(ui, &request)?
@@ -232,11 +234,11 @@ impl Backend {
         self.ask(ui, "comparing", request)
     }
 
-    /// Files similar to one, which rows call `name`.
+    /// The files similar to `sought`, which the rows call `name`.
     ///
     /// # Errors
     ///
-    /// The inner error is the subject's own: it cannot be read, and other subjects may still be.
+    /// The inner error says that this subject cannot be read; others may still be.
     pub fn find(
         &mut self,
         sought: &Sought,
@@ -263,7 +265,7 @@ impl Backend {
         Ok(Ok(answer))
     }
 
-    /// The places that may hold a part of a file at `real`.
+    /// The files that may hold a part of the file at `real`.
     pub fn holders(
         &mut self,
         sought: &holders::Sought,
@@ -291,7 +293,7 @@ impl Backend {
         }
     }
 
-    /// A dump of these roots, handed to `sink` piece by piece; empty: all roots.
+    /// Hands a dump of these roots to `sink`, piece by piece. No roots mean all of the daemon's.
     pub fn dump(
         &mut self,
         roots: Vec<PathText>,
@@ -353,8 +355,8 @@ fn asked_params(answering: &Answering) -> CliResult<Option<Params>> {
     }
 }
 
-/// Whether a question failed because whoever answers has not got the file that it is about: this
-/// process may read it, or say better why not.
+/// Whether a question failed because whoever answers does not have the file that it is about. Then
+/// this process can read the file itself, or say more exactly why it cannot.
 fn is_of_subject(error: &CliError) -> bool {
     match error {
         CliError::Daemon(error) => matches!(
@@ -368,7 +370,7 @@ fn is_of_subject(error: &CliError) -> bool {
     }
 }
 
-/// A subject that this process has read.
+/// The subject of a question about content that this process has read.
 fn content(sought: &Sought, read: &Incoming, name: &PathText) -> Subject {
     let file = match sought {
         Sought::File(file) => Some(&file.real),
@@ -383,7 +385,7 @@ fn content(sought: &Sought, read: &Incoming, name: &PathText) -> Subject {
     }
 }
 
-/// What stands for a file besides its bytes, for the wire.
+/// A rendition of a file as it is sent to the daemon; `None` for one that is not sent.
 fn rendition_of((rendition, digest): &(Rendition, Digest)) -> Option<WireRendition> {
     Some(WireRendition {
         stands: rendition.stands_as()?,
@@ -391,7 +393,7 @@ fn rendition_of((rendition, digest): &(Rendition, Digest)) -> Option<WireRenditi
     })
 }
 
-/// What takes files apart in this process, if that is wanted.
+/// The reader of the parts of documents and archives in this process, if `text` asks for one.
 pub(crate) fn formats(text: bool) -> Option<Formats> {
     text.then(|| Formats::new(Limits::default(), Vec::new()))
 }
@@ -420,13 +422,13 @@ fn read_now(sought: &Sought, params: &Params, text: bool) -> Result<Incoming, So
     }
 }
 
-/// The soft error of a place in a catalogue that is no file.
+/// The soft error of a path in a catalogue that leads to no file.
 fn no_file(file: &Named) -> SoftError {
     let source = io::Error::other("is no file of the catalogue");
     SoftError::of_io(PathText::from(file.shown.as_path()), &source)
 }
 
-/// The soft error of a subject that is no member of its file.
+/// The soft error of a member that its file does not have.
 fn no_member(sought: &Sought) -> SoftError {
     let path = match sought {
         Sought::Member(member) => renditions::shown(&member.file.shown, &member.names),
@@ -436,7 +438,7 @@ fn no_member(sought: &Sought) -> SoftError {
     SoftError::of_io(PathText::from(path), &io::ErrorKind::NotFound.into())
 }
 
-/// Why the subject of a find has no answer, by the name it was given.
+/// The soft error of a subject that cannot be read, under the name that the user gave.
 pub(crate) fn subject_error(file: &Named, error: AskError) -> SoftError {
     let error = match error {
         AskError::Unreadable { source, .. } => source,
@@ -454,7 +456,7 @@ pub fn inode_of(path: &Path) -> Option<Inode> {
     })
 }
 
-/// What standard input holds, to its end.
+/// Reads standard input to its end and digests it.
 pub fn digest_stdin(params: &Params, text: bool) -> CliResult<Incoming> {
     let failed = |source| CliError::File {
         verb: "read",

@@ -81,7 +81,7 @@ pub fn run(ui: &mut Ui, env: &Env, cli: Cli) -> CliResult {
     }
 }
 
-/// What is kept of a saved report.
+/// Which rows of a saved report are kept.
 fn picked(selection: &Selection) -> Picked {
     Picked {
         include: selection.include.clone(),
@@ -94,13 +94,13 @@ fn picked(selection: &Selection) -> Picked {
     }
 }
 
-/// Reads a saved report of the verb of `B`.
+/// Reads a saved report of the verb whose body is `B`.
 fn read_saved<B: SavedBody>(path: &Path) -> CliResult<Saved<B>> {
     let bytes = fs::read(path).map_err(CliError::file("read", path))?;
     Saved::parse(&bytes).map_err(|why| CliError::Usage(format!("{} {why}", quoted(path))))
 }
 
-/// Prints a plan and says what it would gain.
+/// Prints a plan and says how much space it would free.
 fn print_plan(ui: &mut Ui, plan: &Plan) -> CliResult<()> {
     ui.write(|out| plan.write(out))?;
     let (steps, bytes) = plan.gain();
@@ -112,7 +112,7 @@ fn print_plan(ui: &mut Ui, plan: &Plan) -> CliResult<()> {
     Ok(())
 }
 
-/// The `parameters` of all questions about similar files.
+/// The `parameters` that all questions about similar files have in common.
 pub fn common_parameters(
     selection: &Selection,
     exact: bool,

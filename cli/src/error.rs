@@ -1,8 +1,8 @@
 //! How a command ends.
 //!
-//! The contract has three exit codes and no others. [`Outcome`] is the good part of the table (the
-//! asked-for state holds, or it does not); every [`CliError`] is trouble, except a reader that went
-//! away: `resemble find … | head -1` did what it was asked to.
+//! The contract has three exit codes and no others. [`Outcome`] says how a command that did its
+//! work ended. Every [`CliError`] is trouble, with one exception: a reader that went away is no
+//! error, because `resemble find … | head -1` did what it was asked to.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub enum Outcome {
     Holds,
     /// It does not: nothing found, scanning or degraded, out of time.
     DoesNot,
-    /// The answer was given, and something could not be looked at.
+    /// The answer was given, but something could not be looked at.
     Incomplete,
 }
 
@@ -35,7 +35,7 @@ impl Outcome {
         if yes { Self::Holds } else { Self::DoesNot }
     }
 
-    /// Soft errors count more than the answer.
+    /// With soft errors the outcome is `Incomplete`, whatever the answer is.
     #[must_use]
     pub const fn with_errors(self, some: bool) -> Self {
         if some { Self::Incomplete } else { self }
@@ -73,7 +73,7 @@ pub enum CliError {
     /// The question cannot be answered from what was seen.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// An error of a question that another crate asks.
+    /// An error of a question that another crate (the laboratory) asks.
     #[error(transparent)]
     Other(Box<dyn std::error::Error + Send + Sync>),
     /// A template cannot be marked, unmarked or listed.
@@ -82,29 +82,29 @@ pub enum CliError {
     /// A catalogue cannot be used.
     #[error(transparent)]
     Catalogue(#[from] CatalogueError),
-    /// The daemon's index cannot be asked with a digest of ours.
+    /// The daemon digests files by rules that this version does not know.
     #[error(transparent)]
     Params(#[from] BadParams),
-    /// No socket or cache can be named.
+    /// There is no place for the socket, the state folder or the cache.
     #[error(transparent)]
     Place(#[from] PlaceError),
-    /// A file that the command itself needs.
+    /// A file that the command itself needs cannot be used.
     #[error("cannot {verb} {}: {}", quoted(path), reason(source))]
     File {
-        /// `read`, `write` …
+        /// What the command cannot do with it: `read`, `write` …
         verb: &'static str,
         /// Which file.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         source: io::Error,
     },
-    /// Standard output takes no more.
+    /// Standard output cannot be written to.
     #[error("cannot write the output: {}", reason(_0))]
     Output(#[source] io::Error),
 }
 
 impl CliError {
-    /// What the system said when the command was to `verb` a file.
+    /// Makes an error of what the system said when the command was to `verb` a file.
     pub fn file(verb: &'static str, path: &Path) -> impl Fn(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |source| Self::File {

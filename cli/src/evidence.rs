@@ -9,7 +9,7 @@ use resemble_query::why::{self, Line, RowSide, Span, View, ViewOptions};
 use resemble_report::evidence::{Half, SideBySide};
 use resemble_report::quote::harmless;
 
-/// Rows of a pair; longer files are cut, and the page says so.
+/// How much of a pair is shown. Longer files are cut, and the page says so.
 const VIEW: ViewOptions = ViewOptions {
     context: 3,
     rows: 300,

@@ -1,7 +1,7 @@
 //! Prints answers that are lists of rows in the format that was asked for, and notes about them on
 //! standard error.
 //!
-//! What a row looks like is [`resemble_report::rows`]'s.
+//! What a row looks like is decided in [`resemble_report::rows`].
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -19,7 +19,7 @@ use crate::error::CliResult;
 use crate::print;
 use crate::ui::Ui;
 
-/// The note about an answer without rows, unless a verb has words of its own.
+/// The note about an answer without rows, unless a verb has a note of its own.
 pub const NOTHING: &str = "nothing found";
 
 /// Prints an answer of one list as rows, or as a page or a workbook.
@@ -54,7 +54,7 @@ pub fn print_document<B: ListBody<Row: Row>>(
     })
 }
 
-/// Prints rows that are no document of their own.
+/// Prints rows that come without a [`Document`].
 pub fn print<P: Serialize, R: Row>(
     ui: &mut Ui,
     output: &RowOutput,
@@ -74,7 +74,7 @@ pub fn print<P: Serialize, R: Row>(
     })
 }
 
-/// Prints rows; `json` writes the document that they are in.
+/// Prints rows; `json` writes the JSON document that holds them.
 fn print_rows<R: Row>(
     ui: &mut Ui,
     output: &RowOutput,
@@ -151,7 +151,7 @@ pub fn note_limits(ui: &mut Ui, header: &Header, top: Option<u64>, by_daemon: bo
 }
 
 /// Says on standard error what was looked at for an answer without rows, because "nothing" is an
-/// answer too. `what` is that answer in two words.
+/// answer too. `what` is that answer in a few words.
 pub fn note_nothing(ui: &mut Ui, header: &Header, what: &str) {
     let Some(looked) = header.looked.filter(|_| header.total == 0) else {
         return;

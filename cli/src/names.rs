@@ -33,18 +33,19 @@ pub struct Named {
 }
 
 impl Named {
-    /// Whether it is a directory, or a place in a catalogue, which has nothing else to look into.
+    /// Whether it is a directory. A path in a catalogue counts as one: what it leads to is known
+    /// only when the catalogue is asked.
     pub fn is_dir(&self) -> bool {
         self.is_catalogued() || self.real.is_dir()
     }
 
-    /// Whether only a catalogue knows what is there.
+    /// Whether it is a path in a catalogue.
     pub fn is_catalogued(&self) -> bool {
         catalogued::is_catalogued(&self.real)
     }
 
     /// Finds what a name leads to: a file or a directory, the tree of a catalogue or, with a colon,
-    /// a place in that tree: `disk.cat:/letters`, `disk:/letters`.
+    /// a path in that tree: `disk.cat:/letters`, `disk:/letters`.
     fn of(shown: &Path) -> io::Result<Self> {
         let named = |shown: PathBuf, real| Self { shown, real };
         match fs::canonicalize(shown) {
@@ -109,7 +110,8 @@ pub fn required(shown: &Path) -> CliResult<Named> {
     Named::of(shown).map_err(CliError::file("look at", shown))
 }
 
-/// The same for a file on this machine: it is not opened to see whether it is a catalogue.
+/// The same as [`required`] for a file on this machine: it is not opened to see whether it is a
+/// catalogue.
 pub fn required_here(shown: &Path) -> CliResult<Named> {
     let real = fs::canonicalize(shown).map_err(CliError::file("look at", shown))?;
     Ok(Named {
@@ -136,7 +138,7 @@ pub fn as_given(paths: &[PathBuf]) -> Vec<PathText> {
         .collect()
 }
 
-/// The real paths, each once.
+/// The real paths without repetition.
 pub fn real_paths(named: &[Named]) -> Vec<PathText> {
     let mut seen = HashSet::new();
     named
@@ -167,7 +169,7 @@ pub fn shown_as(named: &[Named], real: &PathText) -> PathText {
         .map_or_else(|| real.clone(), PathText::from)
 }
 
-/// A member of an archive that is itself an argument.
+/// A member as the user would write it, if `archive` is the file that it is in.
 fn member_shown(archive: &Named, member: &Path) -> Option<PathBuf> {
     let rest = member.as_os_str().as_bytes();
     let rest = rest.strip_prefix(archive.real.as_os_str().as_bytes())?;
@@ -180,12 +182,12 @@ fn member_shown(archive: &Named, member: &Path) -> Option<PathBuf> {
 pub struct NamedMember {
     /// The file that it is in.
     pub file: Named,
-    /// The names that lead to it there.
+    /// The names that lead to it in that file.
     pub names: Vec<u8>,
 }
 
 impl NamedMember {
-    /// The real path of the file, and the names.
+    /// The real path of the file, followed by the names.
     pub fn real(&self) -> PathBuf {
         renditions::shown(&self.file.real, &self.names)
     }
@@ -205,8 +207,8 @@ pub fn member_of(path: &Path) -> Option<NamedMember> {
     })
 }
 
-/// The errors of an answer for people and documents: named as the arguments lead to them, in
-/// order, each once.
+/// The errors of an answer as people and documents get them: sorted by path, one for each path, and
+/// with paths as the arguments lead to them.
 pub fn tidy(mut errors: Vec<SoftError>, named: &[Named]) -> Vec<SoftError> {
     for error in &mut errors {
         error.path = shown_as(named, &error.path);
@@ -238,7 +240,7 @@ pub fn with_list(files: &[PathBuf], list: Option<&Path>, null: bool) -> CliResul
     Ok(files)
 }
 
-/// The names of `--files-from`: one a line, or ended by NUL. Empty lines name nothing.
+/// The names of `--files-from`: one per line, or ended by NUL. Empty lines name nothing.
 pub fn read_list(list: &Path, null: bool) -> CliResult<Vec<PathBuf>> {
     let failed = CliError::file("read", list);
     let mut bytes = Vec::new();

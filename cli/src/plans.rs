@@ -1,7 +1,7 @@
-//! What a plan must know of the files that are there now.
+//! What a plan must know about the files as they are now.
 //!
-//! The plan itself, its rules and its script are [`resemble_report::plan`]'s, which looks at
-//! nothing.
+//! The plan itself, its rules and its script are made by [`resemble_report::plan`], which opens no
+//! file.
 
 use std::fs;
 use std::io;
@@ -25,7 +25,7 @@ pub fn of_covered(document: &CoveredDocument, kind: PlanKind) -> Plan {
     Plan::of_covered(document, kind.into(), dir.as_deref(), &look)
 }
 
-/// Looks at a file now; the sentence says why it cannot be part of a plan.
+/// The state of a file now, or a sentence that says why it cannot take part in a plan.
 fn look(path: &Path) -> Result<FileState, String> {
     let failed = |error: io::Error| reason(&error);
     let name = path.file_name().ok_or("it has no name")?;
@@ -33,7 +33,7 @@ fn look(path: &Path) -> Result<FileState, String> {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
-    // The folder's real path, whatever led there; the last name is never followed.
+    // The folder's path is resolved; the last name is never followed, even if it is a link.
     let path = fs::canonicalize(parent).map_err(failed)?.join(name);
     let meta = fs::symlink_metadata(&path).map_err(failed)?;
     if !meta.is_file() {

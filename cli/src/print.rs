@@ -1,8 +1,8 @@
-//! Reports in the formats for other programs: one document, many printers.
+//! Reports in every format but text: one document, many printers.
 //!
 //! A verb makes a document ([`resemble_proto::documents`]) from an answer, or reads a saved one;
-//! from there on nobody knows which it was. Text for people is in [`resemble_report::text`], pages
-//! and workbooks are in [`resemble_report`].
+//! from there on the two are treated alike. [`resemble_report::text`] makes the text for people,
+//! [`resemble_report`] the pages and workbooks.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -15,8 +15,8 @@ use crate::args::ReportFormat;
 use crate::error::CliResult;
 use crate::ui::Ui;
 
-/// Prints a report in any format but text, for which each verb has its own view. `end`: the byte
-/// after a row of TSV or of the lists of fdupes.
+/// Prints a report in any format but text, for which each verb has its own view. `end` is the byte
+/// after a row of TSV and after a name in the lists of fdupes.
 pub fn print(
     ui: &mut Ui,
     format: ReportFormat,
@@ -31,12 +31,12 @@ pub fn print(
         ReportFormat::Tsv => ui.write(|out| tables::write(out, Style::Tsv, report, end)),
         ReportFormat::Fdupes => match report {
             Report::Groups(document) => ui.write(|out| tables::fdupes(out, document, end)),
-            // Refused before anything was looked at.
+            // The arguments were refused before anything was looked at.
             _ => Ok(()),
         },
         ReportFormat::Html => ui.write(|out| html::write(out, report, extras, now())),
         ReportFormat::Xlsx => ui.write(|out| xlsx::write(out, report, extras, now())),
-        // Each verb has its own view.
+        // Each verb prints its own view.
         ReportFormat::Text => Ok(()),
     }
 }

@@ -1,16 +1,17 @@
-//! One way for every question.
+//! How every question is asked and its answer printed.
 //!
 //! A verb says what it names, what it asks and how the answer is printed ([`Verb`]). The rest is
 //! the same for all of them, and is here:
 //!
-//! 1. What is named and is not there is a soft error. If that was everything, the answer is empty:
-//!    a question about nothing is not one about all that the daemon watches.
-//! 2. Whoever answers is chosen by what is named, and looks at it anew ([`Backend`]).
+//! 1. A path that is named and does not exist is a soft error. If no named path exists, the answer
+//!    is empty: it must not become a question about all that the daemon watches.
+//! 2. The named paths decide who answers. If this process does, it looks at them anew
+//!    ([`Backend`]).
 //! 3. Rows and errors name files as the arguments lead to them.
-//! 4. The output is opened after the answer is there: a question that fails leaves no empty file.
-//! 5. What the answer does not hold is said on standard error, after it; then come the errors.
+//! 4. The output is opened when the answer is complete: a question that fails leaves no empty file.
+//! 5. After the answer, standard error says what the answer leaves out, and then lists the errors.
 //!
-//! A saved report is the same answer, asked long ago: it takes the way from step 4 on.
+//! A saved report is an earlier answer: it is printed by steps 4 and 5.
 
 use std::path::{Path, PathBuf};
 
@@ -32,20 +33,21 @@ use crate::ui::Ui;
 /// What a question names.
 #[derive(Debug, Default)]
 pub struct Asked {
-    /// Where it looks; rows name files as these lead to them.
+    /// Where the question looks; rows name files as these paths lead to them.
     pub named: Vec<Named>,
-    /// What whoever answers must know besides: `--of`.
+    /// What else must be known to whoever answers: the path of `--of`.
     pub also: Vec<Named>,
-    /// What is looked at anew besides, whether or not the daemon watches it.
+    /// What else is looked at anew if this process answers. Unlike the others, these paths have no
+    /// say in who answers.
     pub looked_at: Vec<PathText>,
-    /// What is not there.
+    /// The named paths that do not exist.
     pub missing: Vec<SoftError>,
-    /// Whether there is something to look in.
+    /// Whether there is something to look in: a named path, or all that the daemon watches.
     pub anything: bool,
 }
 
 impl Asked {
-    /// About paths without which there is no answer.
+    /// A question about these paths, all of which exist.
     pub fn about(named: Vec<Named>) -> Self {
         Self {
             named,
@@ -54,7 +56,7 @@ impl Asked {
         }
     }
 
-    /// About the files at or below these paths.
+    /// A question about the files at or below those of these paths that exist.
     pub fn among(paths: &[PathBuf]) -> Self {
         let (named, missing) = names::resolve(paths);
         Self {
@@ -65,7 +67,7 @@ impl Asked {
         }
     }
 
-    /// The same; without paths, about all that the daemon watches.
+    /// The same as [`Self::among`]; without paths it is about all that the daemon watches.
     pub fn within(paths: &[PathBuf]) -> Self {
         let among = Self::among(paths);
         Self {
@@ -74,7 +76,7 @@ impl Asked {
         }
     }
 
-    /// The paths of the scope.
+    /// The real paths of the scope.
     pub fn scope(&self) -> Vec<PathText> {
         names::real_paths(&self.named)
     }
@@ -84,7 +86,7 @@ impl Asked {
         names::shown_as(&self.named, real)
     }
 
-    /// All errors of an answer, in order, as the arguments lead to them.
+    /// All errors of an answer, sorted, with paths as the arguments lead to them.
     pub fn errors(&self, mut found: Vec<SoftError>) -> Vec<SoftError> {
         found.extend(self.missing.iter().cloned());
         names::tidy(found, &self.all())
@@ -101,7 +103,7 @@ impl Asked {
         Backend::choose(ui, env, global, answering, &self.all())
     }
 
-    /// Chooses who answers, and has it look at the paths.
+    /// Chooses who answers; if it is this process, looks at the paths anew.
     pub fn open(
         &self,
         ui: &mut Ui,
@@ -123,18 +125,19 @@ impl Asked {
 
 /// A verb that asks a question.
 pub trait Verb {
-    /// The answer, as its document has it.
+    /// The answer as it is in the document.
     type Body: Body + Default;
 
     /// Who may answer.
     fn answering(&self) -> Answering;
 
-    /// Whether the paths are looked at before the question, and not by whoever answers it.
+    /// Whether the paths are looked at before the question is asked. Otherwise whoever answers
+    /// looks at them.
     fn is_refreshed(&self) -> bool {
         true
     }
 
-    /// Asks, once or as often as it takes.
+    /// Makes as many requests as the question takes, and puts their answers together.
     fn ask(
         &mut self,
         ui: &mut Ui,
@@ -160,10 +163,10 @@ pub trait Verb {
         Ok(())
     }
 
-    /// The file that is written instead of standard output.
+    /// The file to write into instead of standard output.
     fn output(&self) -> Option<&Path>;
 
-    /// The saved report that is printed again.
+    /// The file of the saved report that is printed again.
     fn from(&self) -> Option<&Path> {
         None
     }
@@ -176,18 +179,19 @@ pub trait Verb {
         extras: &Extras<'_>,
     ) -> CliResult<()>;
 
-    /// `--top`.
+    /// The value of `--top`.
     fn top(&self) -> Option<u64> {
         None
     }
 
-    /// What an answer without rows says.
+    /// The note on standard error about an answer without rows.
     fn nothing(&self, body: &Self::Body) -> &'static str {
         let _ = body;
         NOTHING
     }
 
-    /// Whether the document tells what was looked at. People are told anyway.
+    /// Whether the document says what was looked at. The note on standard error says it in any
+    /// case.
     fn tells_looked(&self, backend: &Backend) -> bool {
         let _ = backend;
         true
@@ -199,7 +203,7 @@ pub trait Verb {
     }
 }
 
-/// Asks, prints and says what is left to say.
+/// Asks a question and prints its answer, the notes about it and the errors.
 pub fn run<V: Verb>(
     ui: &mut Ui,
     env: &Env,

@@ -33,7 +33,7 @@ use pager::Pager;
 use crate::args::{ColorWhen, Global};
 use crate::error::{CliError, CliResult, Outcome};
 
-/// How much is said on standard error.
+/// How much is printed on standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Talk {
     Errors,
@@ -64,7 +64,8 @@ pub struct Ui {
     talk: Talk,
     /// Long output may go through a pager.
     may_page: bool,
-    /// What is said when the pager has ended: it would draw over it.
+    /// Messages for standard error that wait until the pager has ended, because it would draw over
+    /// them.
     after: String,
 }
 
@@ -77,7 +78,7 @@ impl std::fmt::Debug for Ui {
 }
 
 impl Ui {
-    /// The standard streams of this process.
+    /// Prints to the standard streams of this process.
     pub fn of_process(global: &Global) -> Self {
         let terminal = io::stdout().is_terminal();
         let env = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
@@ -156,13 +157,13 @@ impl Ui {
         }
     }
 
-    /// Hands on what was written so far, for output that a person follows.
+    /// Flushes what was written so far, for output that a person follows.
     pub fn flush(&mut self) -> CliResult<()> {
-        // Opening the file of `-o` here too: an empty answer is an empty file.
+        // `write` opens the file of `-o`, so an empty answer leaves an empty file.
         self.write(|out| out.flush())
     }
 
-    /// For whom results are laid out.
+    /// How results are laid out: for a terminal or not, coloured or not.
     pub fn style(&self) -> TextStyle {
         TextStyle {
             terminal: self.terminal,
@@ -181,7 +182,7 @@ impl Ui {
         self.print(|out| out.lines(lines, end))
     }
 
-    /// Prints text in the style of where it goes.
+    /// Prints text in the style of [`Self::style`].
     pub fn print(
         &mut self,
         body: impl FnOnce(&mut TextWriter<'_>) -> io::Result<()>,
@@ -190,14 +191,14 @@ impl Ui {
         self.write(|out| body(&mut TextWriter::new(out, style)))
     }
 
-    /// Says something on standard error, unless `-q`.
+    /// Prints a line on standard error, unless `-q` was given.
     pub fn note(&mut self, text: &str) {
         if self.talk >= Talk::Notes {
             self.say(text);
         }
     }
 
-    /// Says something on standard error with `-v`.
+    /// Prints a line on standard error if `-v` was given.
     pub fn detail(&mut self, text: &str) {
         if self.talk >= Talk::Details {
             self.say(text);
@@ -212,13 +213,14 @@ impl Ui {
         }
     }
 
-    /// A progress display; silent unless standard error is a terminal and a second has passed.
+    /// A progress display. It shows nothing unless standard error is a terminal and a second has
+    /// passed.
     pub fn progress(&self, what: &str) -> Progress {
         Progress::new(what, self.err_terminal && self.talk >= Talk::Notes)
     }
 
     fn say(&mut self, text: &str) {
-        // Nobody is left to tell when standard error is closed.
+        // If standard error is closed, there is nobody left to tell.
         let line = format!("resemble: {text}\n");
         if matches!(self.out, Target::Paged(_)) {
             self.after.push_str(&line);
@@ -227,9 +229,9 @@ impl Ui {
         }
     }
 
-    /// Flushes, says what went wrong, and gives the exit code.
+    /// Flushes the output, prints the error if there is one, and returns the exit code.
     pub fn finish(&mut self, result: CliResult) -> ExitCode {
-        // What was printed before trouble stays printed.
+        // What was printed before an error stays printed.
         let flushed = match &mut self.out {
             Target::File { file: None, .. } => Ok(()),
             Target::Paged(pager) => pager
@@ -255,7 +257,7 @@ impl Ui {
 /// Prints what clap has to say: help and version on standard output (0), usage on standard
 /// error (2).
 pub fn print_usage(error: &clap::Error) -> ExitCode {
-    // As elsewhere: a reader that went away is no error.
+    // A reader that went away is no error here either.
     error.print().unwrap_or_default();
     if error.use_stderr() {
         Outcome::Incomplete

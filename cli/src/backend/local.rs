@@ -5,7 +5,7 @@
 //!    nothing.
 //! 2. Files that cannot be read are named by the answers themselves, which know what `--exclude`
 //!    leaves out; directories that cannot be listed are in no index and are added here.
-//! 3. A cache that cannot be used costs time and nothing else; `-v` says why.
+//! 3. A cache that cannot be used costs time and nothing else; `-v` says why it is not used.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -40,11 +40,11 @@ pub struct Local {
     templates: Option<Store>,
     params: Params,
     part_reader: Option<Arc<dyn PartReader>>,
-    /// Where what does not fit into memory goes.
+    /// The folder for what does not fit into memory.
     scratch: PathBuf,
-    /// What the last look could not look at.
+    /// What could not be read or reached at the last refresh.
     errors: Vec<SoftError>,
-    /// Files that changed while they were read.
+    /// How many files changed while they were read.
     moving: u64,
 }
 
@@ -80,9 +80,9 @@ impl Local {
         if let Some(note) = index.note() {
             ui.detail(note);
         }
-        // Whoever opened the cache made its folder.
+        // The folder exists now: opening the cache has made it.
         let scratch = scratch_dir(folder.as_deref());
-        // Without a state folder nobody can have marked anything.
+        // Without a state folder no template can have been marked.
         let templates = places::state_dir(env, global.state.as_deref())
             .ok()
             .map(|state| Store::new(&state, params));
@@ -109,12 +109,12 @@ impl Local {
         })
     }
 
-    /// Whether the cache had outgrown its limit and was begun anew.
+    /// Whether the cache had outgrown its limit and was started anew.
     pub const fn is_outgrown(&self) -> bool {
         self.index.is_outgrown()
     }
 
-    /// What contents are digested with.
+    /// The parameters that contents are digested with.
     pub const fn params(&self) -> &Params {
         &self.params
     }
@@ -152,8 +152,8 @@ impl Local {
         Ok(whole)
     }
 
-    /// The answer to a question that only the laboratory has; it may work in the folder that it is
-    /// given.
+    /// The answer to a question that only the laboratory asks. The path that the question gets is a
+    /// folder for scratch files.
     pub fn answer<R, E>(
         &self,
         question: impl FnOnce(&Snapshot, &LocalIndex, &Path) -> Result<Answer<R>, E>,
@@ -167,8 +167,8 @@ impl Local {
         Ok(answer)
     }
 
-    /// The comparison of two trees that the index does not know; `None`: it knows them, or does
-    /// from now on, and is to be asked.
+    /// The comparison of two trees without the index. `None` if the index knows both trees: then it
+    /// has looked at them anew and is to be asked.
     pub(super) fn compare(
         &mut self,
         ui: &Ui,
@@ -197,7 +197,7 @@ impl Local {
         })
     }
 
-    /// What is known now, without what is template.
+    /// A snapshot of the index. What a person marked as a template is no evidence in it.
     fn snapshot(&self) -> CliResult<Snapshot> {
         let snapshot = self.index.snapshot().map_err(AskError::from)?;
         Ok(match &self.templates {
@@ -228,8 +228,8 @@ impl Local {
         self.index.close();
     }
 
-    /// Adds to an answer what this look at the files knows besides: directories that could not be
-    /// listed.
+    /// Adds to an answer what only the last refresh knows: how many files changed while they were
+    /// read, and which directories could not be listed.
     fn add_own(&self, snapshot: &Snapshot, header: &mut Header, errors: &mut Vec<SoftError>) {
         let is_dir = |error: &SoftError| matches!(snapshot.file_at(error.path.as_path()), Ok(None));
         header.fresh = self.moving == 0;
@@ -239,7 +239,7 @@ impl Local {
     }
 }
 
-/// An answer, put together from its rows.
+/// Puts an answer together from its rows.
 struct Collected<Q: Question>(Whole<Q::Body>);
 
 impl<Q: Question> Reply for Collected<Q> {
@@ -261,7 +261,7 @@ impl<Q: Question> Reply for Collected<Q> {
     }
 }
 
-/// Takes a dump until it cannot be written any more.
+/// Hands a dump to the sink until the sink fails.
 struct Pieces<'a> {
     sink: &'a mut dyn FnMut(&[u8]) -> CliResult<()>,
     result: CliResult<()>,
@@ -290,8 +290,9 @@ impl Reply for Pieces<'_> {
     }
 }
 
-/// Where scratch files go: beside the cache, for the folder of temporary files often is memory,
-/// which is just what they are to save. Without a cache that can be written to, it must do.
+/// The folder for scratch files. It is that of the cache: the system's folder for temporary files
+/// is often in memory, and scratch files are there to save memory. If there is no folder of a cache
+/// that can be written to, the system's is used all the same.
 fn scratch_dir(cache: Option<&Path>) -> PathBuf {
     let is_writable = |folder: &&Path| {
         folder.is_dir() && access(*folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
@@ -301,8 +302,8 @@ fn scratch_dir(cache: Option<&Path>) -> PathBuf {
         .map_or_else(std::env::temp_dir, Path::to_owned)
 }
 
-/// The state folder and that of the cache, used or not: what a daemon leaves out is left out here
-/// too. Who names one of them, or something in it, asks about it.
+/// The state folder and the folder of the cache, whether or not they are used: a daemon leaves them
+/// out, and so does this process. A folder is not left out if the user names it or something in it.
 fn own_folders(env: &Env, global: &Global, named: &[Named]) -> Vec<PathBuf> {
     let state = places::state_dir(env, global.state.as_deref()).ok();
     let own = state.into_iter().chain(places::cache_dir(env).ok());

@@ -1,7 +1,7 @@
 //! `resemble compare`: two directories or files by content.
 //!
-//! No more rows are asked for than are printed: two trees of 100,000 files that are
-//! nearly the same are 100,000 rows `same`, which text never shows unless told to.
+//! No more rows are asked for than are printed: two trees of 100,000 files that are nearly the same
+//! have nearly 100,000 rows `same`, which text shows only when asked to.
 
 use std::path::Path;
 
@@ -43,7 +43,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CompareArgs) -
         report.evidence.truncate(args.output.evidence);
         return question::print_again(ui, &Compare { args, classes }, report);
     }
-    // The arguments say so already.
+    // The parser has already refused a call without A and B.
     let (Some(a), Some(b)) = (&args.a, &args.b) else {
         let text = "name two directories or two files";
         return Err(CliError::Usage(text.to_owned()));
@@ -69,7 +69,7 @@ fn check(args: &CompareArgs) -> CliResult<()> {
     Ok(())
 }
 
-/// The rows that will be printed; empty: all.
+/// The classes of the rows that will be printed; empty means all.
 fn classes(ui: &Ui, args: &CompareArgs) -> Vec<CompareClass> {
     if args.new_only {
         return vec![CompareClass::OnlyB];
@@ -87,7 +87,7 @@ fn classes(ui: &Ui, args: &CompareArgs) -> Vec<CompareClass> {
     CompareClass::ALL.into_iter().filter(differs).collect()
 }
 
-/// Two directories or two files.
+/// Refuses to compare a directory with a file.
 fn agree(named: &[Named; 2]) -> CliResult<()> {
     let [a, b] = named.each_ref().map(Named::is_dir);
     if a == b {
@@ -106,7 +106,7 @@ fn agree(named: &[Named; 2]) -> CliResult<()> {
     )))
 }
 
-/// The two that are named are A and B, and rows are relative to them.
+/// The two named paths are A and B, and rows are relative to them.
 struct Compare<'a> {
     args: &'a CompareArgs,
     classes: Vec<CompareClass>,
@@ -168,7 +168,7 @@ impl Verb for Compare<'_> {
         }
     }
 
-    /// The best pairs side by side.
+    /// Adds the best pairs side by side, for a page.
     fn adorn(
         &self,
         ui: &mut Ui,
@@ -242,7 +242,7 @@ fn print_new(ui: &mut Ui, args: &CompareArgs, document: &CompareDocument) -> Cli
     };
     ui.write(|out| {
         for name in names() {
-            // Lines that start so are comments to rsync.
+            // rsync takes lines that begin with these for comments.
             if end == b'\n' && (name.starts_with(b"#") || name.starts_with(b";")) {
                 out.write_all(b"./")?;
             }

@@ -37,7 +37,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
         saved::pick_covered(&mut report, &picked(args))?;
         return question::print_again(ui, &Covered { args }, report);
     }
-    // The arguments say so already.
+    // The parser has already refused a call without DIR.
     let nameless = || CliError::Usage("name the directory that is to go".to_owned());
     let dir = names::required_dir(args.dir.as_deref().ok_or_else(nameless)?)?;
     let by = args.by.iter().map(|root| names::required(root));
@@ -57,7 +57,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &CoveredArgs) -
     question::run(ui, env, global, &asked, Covered { args })
 }
 
-/// What is kept of a saved report.
+/// Which rows of a saved report are kept.
 fn picked(args: &CoveredArgs) -> Picked {
     Picked {
         include: args.include.clone(),
@@ -68,7 +68,7 @@ fn picked(args: &CoveredArgs) -> Picked {
     }
 }
 
-/// Of the named paths the first is DIR, and the others are the ROOTs.
+/// The first of the named paths is DIR, the others are the ROOTs of --by.
 struct Covered<'a> {
     args: &'a CoveredArgs,
 }
@@ -94,7 +94,7 @@ impl Verb for Covered<'_> {
         backend.ask(ui, "comparing", request)
     }
 
-    /// Files of DIR by DIR, the others by the roots.
+    /// Files of DIR are named as DIR leads to them, the others as the ROOTs do.
     fn show(&self, body: &mut Coverage, asked: &Asked) {
         let (dir, by) = asked.named.split_at(1);
         for row in &mut body.missing {

@@ -31,7 +31,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
     }
     let mut asked = Asked::within(&args.within);
     let mut subjects = Vec::with_capacity(files.len());
-    // With every directory of --in missing, nobody is asked about any FILE.
+    // If every directory of --in is missing, no FILE is asked about.
     for file in files.iter().filter(|_| asked.anything) {
         match FileArgument::of(file, args) {
             Ok(subject) => subjects.push((PathText::from(file.as_path()), subject)),
@@ -54,9 +54,9 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &FindArgs) -> C
 
 struct Find<'a> {
     args: &'a FindArgs,
-    /// Those of the list, too.
+    /// All FILE arguments, with those of `--files-from`.
     files: Vec<PathBuf>,
-    /// Those of them that can be asked about, as they are named.
+    /// Those of them that can be asked about, with their names as given.
     subjects: Vec<(PathText, FileArgument)>,
     print_as: ListAs,
 }
@@ -135,7 +135,8 @@ impl Verb for Find<'_> {
         self.args.selection.top
     }
 
-    /// The size of the whole index is not part of an answer: it is only a note for people.
+    /// A question about everything that the daemon watches does not have the size of the index in
+    /// its answer: it is only a note for people.
     fn tells_looked(&self, backend: &Backend) -> bool {
         let given = names::as_given(&self.args.within);
         !backend.is_daemon() || self.args.selection.scope(given) != Scope::default()

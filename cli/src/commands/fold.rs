@@ -1,8 +1,8 @@
-//! `resemble groups --files-from LIST`: a list of hits, a line a cluster.
+//! `resemble groups --files-from LIST`: a list of hits, with one line per cluster.
 //!
-//! What `grep -l` finds is often one text in thirty versions. Here the first of them stands for
-//! all, in the order of the list, so what was ranked stays ranked (Broder et al. 1997, section 6,
-//! fold search results so).
+//! What `grep -l` finds is often one text in thirty versions. Here the first version in the list
+//! stands for all of them. The order of the list stays, so a ranking stays a ranking (Broder et al.
+//! 1997, section 6, fold the results of searches in the same way).
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ struct Folding<'a> {
 }
 
 list_body! {
-    /// The listed files, a row a cluster.
+    /// The listed files, one row per cluster.
     #[derive(Debug, Default)]
     struct Folded {
         folded: Vec<FoldRow>,
@@ -84,7 +84,7 @@ impl Verb for Folding<'_> {
         Ok(folded)
     }
 
-    /// They are named as they were listed.
+    /// The rows already have the names of the list.
     fn show(&self, _: &mut Folded, _: &Asked) {}
 
     fn parameters(&self, _: &Asked, params: &Params) -> GroupsParameters {
@@ -108,13 +108,13 @@ impl Verb for Folding<'_> {
     }
 }
 
-/// The listed files, each cluster at the place of its first.
+/// The listed files, one row per cluster, at the place of the cluster's first file.
 fn folded(listed: &[Named], groups: &Groups) -> Vec<FoldRow> {
     let mut numbers: HashMap<PathBuf, u32> = HashMap::new();
     let mut first: Vec<u32> = Vec::with_capacity(listed.len());
     let mut inodes = HashMap::new();
     for (number, one) in (0u32..).zip(listed) {
-        // Answers name one of several hard links.
+        // An answer names only one of several hard links, so files with one inode share a number.
         let same = *numbers.entry(one.real.clone()).or_insert(number);
         let linked = inode_of(&one.real).map_or(same, |inode| *inodes.entry(inode).or_insert(same));
         first.push(linked);

@@ -42,7 +42,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &GroupsArgs) ->
     if args.plan.is_some() {
         names::no_plan_for(&asked.named)?;
     }
-    // Without roots the question is about the daemon's, and --of must be in one of them.
+    // Without ROOTs the question is about the daemon's roots, and --of must be in one of them.
     if !args.roots.is_empty() {
         asked.also.extend(of.clone());
     }
@@ -100,8 +100,8 @@ impl Verb for Grouping<'_> {
         parameters(self.args, params)
     }
 
-    /// The similar directories of the same files, which a page or a workbook shows first, and the
-    /// best pairs side by side, for a page.
+    /// Adds the similar directories of the same files, which a page or a workbook shows first, and
+    /// for a page the best pairs side by side.
     fn adorn(
         &self,
         ui: &mut Ui,
@@ -163,7 +163,7 @@ pub(super) fn request(args: &GroupsArgs, asked: &Asked, of: Option<&Named>) -> G
         degree: args.degree.unwrap_or_default(),
         memory: args.memory,
         top: args.selection.top,
-        // Names for an archiver: what compresses together is bytes.
+        // The names of --order are for an archiver, which compresses bytes.
         text: !args.layer.no_text && !args.order,
     }
 }

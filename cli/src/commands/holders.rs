@@ -1,7 +1,7 @@
-//! `resemble find --holders`: every file that holds a part of one.
+//! `resemble find --holders`: every file that holds some of a FILE's content.
 //!
-//! Whoever answers names the candidates; this process reads them, with the rights of who asks, and
-//! keeps what the bytes prove. So the daemon and `--local` give the same rows.
+//! Whoever answers names the candidates. This process reads them, with the rights of the user who
+//! asks, and keeps those that their bytes prove. So the daemon and `--local` give the same rows.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -44,7 +44,7 @@ pub(super) fn run(
     }
     let (files, missing) = names::resolve(files);
     asked.missing.extend(missing);
-    // The files asked about as well: then other names of theirs are known to be theirs.
+    // The FILEs are looked at too, so that their hard links are known to be the same files.
     asked.looked_at = names::real_paths(&files);
     let holding = Holding {
         args,
@@ -61,7 +61,7 @@ struct Holding<'a> {
 }
 
 list_body! {
-    /// Who holds a part, file by file.
+    /// The files that hold some of the content, for one FILE after the other.
     #[derive(Debug, Default)]
     struct Holders {
         holders: Vec<HolderRow>,
@@ -112,7 +112,7 @@ impl Verb for Holding<'_> {
             found.errors.extend(unread);
             let total = rows.len() as u64;
             rows.truncate(selection.top.map_or(usize::MAX, |top| top as usize));
-            // How many there are is known when they were read.
+            // Only reading the candidates tells how many rows there are.
             found.header = found.header.and(Header {
                 total,
                 shown: rows.len() as u64,
@@ -127,7 +127,7 @@ impl Verb for Holding<'_> {
         Ok(found)
     }
 
-    /// Owners as well: a file is looked at by its own path.
+    /// Adds the owners too, which must be looked up while the rows still have the real paths.
     fn show(&self, body: &mut Holders, asked: &Asked) {
         let names = users();
         for row in &mut body.holders {
@@ -183,7 +183,7 @@ fn check(args: &FindArgs, files: &[PathBuf], print_as: ListAs) -> CliResult<RowO
     }
 }
 
-/// The names of the users of this machine, as far as its own list has them.
+/// The names of the users of this machine, as far as `/etc/passwd` lists them.
 fn users() -> HashMap<u32, String> {
     let list = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let user = |line: &str| {

@@ -1,8 +1,8 @@
-//! `resemble import`: catalogues that are kept.
+//! `resemble import`: keeps catalogues.
 //!
-//! The daemon keeps a copy in its state folder and puts what it says into its index. Without a
-//! daemon the copy is kept all the same, where the daemon will find it and where this program reads
-//! it when its label is named.
+//! The daemon keeps a copy of the catalogue in its state folder and puts its records into the
+//! index. Without a daemon this process keeps the copy in the same folder: there the daemon will
+//! find it, and this program reads it when its label is named.
 
 use std::path::{Path, PathBuf};
 

@@ -40,8 +40,8 @@ fn installed() -> Option<PathBuf> {
     program.is_file().then_some(program)
 }
 
-/// The options before `lab`, which `resemble-lab` has too. It asks no daemon in any case, so
-/// `--local` is left out.
+/// The options that stand before `lab`; `resemble-lab` has them too. It asks no daemon in any case,
+/// so `--local` is left out.
 fn of_all_commands(global: &Global) -> Vec<OsString> {
     let mut args = Vec::new();
     let color = match global.color {

@@ -25,9 +25,9 @@ pub fn print(ui: &mut Ui, root: clap::Command, dir: Option<&Path>) -> CliResult 
     Ok(Outcome::Holds)
 }
 
-/// Every page with the name of its file; that of the program first.
+/// Every page with the name of its file. The page of the program comes first.
 pub fn pages(mut root: clap::Command) -> io::Result<Vec<(String, Vec<u8>)>> {
-    // Fills in what global options and names mean for each subcommand.
+    // Gives each subcommand its global options and its full name.
     root.build();
     let mut pages = Vec::new();
     add(&root, root.get_name(), &mut pages)?;

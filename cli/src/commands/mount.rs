@@ -10,8 +10,8 @@ use crate::error::{CliResult, Outcome};
 use crate::ui::Ui;
 
 pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &MountArgs) -> CliResult {
-    // Not resolved to its end: the mount point need not be there, and a dead mount cannot be
-    // looked at.
+    // Only the folder above it is resolved: the mount point need not exist, and a dead mount cannot
+    // be looked at.
     let path = absolute(&args.dir)?;
     let warning = backend::daemon(env, global)?.mount(path, args.view)?;
     if let Some(warning) = warning {

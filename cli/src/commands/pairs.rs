@@ -38,7 +38,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &PairsArgs) -> 
 
 struct Pairs<'a> {
     args: &'a PairsArgs,
-    /// Those of the list, too.
+    /// All DIR arguments, with those of `--files-from`.
     dirs: Vec<PathBuf>,
     print_as: ListAs,
 }

@@ -147,7 +147,7 @@ fn print(ui: &mut Ui, status: &StatusAnswer) -> CliResult<()> {
         }
     }
     for line in lines {
-        // Each on its own: these lines are sentences, not a table.
+        // Each line is laid out by itself: these lines are sentences and no table.
         ui.lines(&[line], b'\n')?;
     }
     Ok(())

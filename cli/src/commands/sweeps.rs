@@ -1,8 +1,8 @@
-//! Following files through sweeps: the part that `lost` and `history` share.
+//! Following files through sweeps: what `lost` and `history` have in common.
 //!
-//! A sweep is a catalogue with its date; directories that are named make one more sweep, whose date
-//! is now. Every step is a question that other commands ask too, so the daemon and this process
-//! give the same answer.
+//! A sweep is a catalogue with its date. The directories that are named are one more sweep, whose
+//! date is now. Every step is a question that other commands ask too, so the daemon and this
+//! process give the same answer.
 
 pub(super) mod history;
 pub(super) mod lost;
@@ -29,9 +29,9 @@ use crate::question::Asked;
 
 /// One sweep.
 struct Sweep {
-    /// Its catalogue, or the directories of now.
+    /// Its catalogue, or the directories as they are now.
     roots: Vec<Named>,
-    /// When it was made, in seconds since 1970; `None`: it is now.
+    /// When it was made, in seconds since 1970; `None` for now.
     date: Option<i64>,
 }
 
@@ -49,7 +49,7 @@ impl Sweep {
 }
 
 /// The question about the named sweeps and `also`, and the sweeps themselves, the oldest first. The
-/// directories of now are the last sweep.
+/// directories as they are now are the last sweep.
 fn sweeps(
     env: &Env,
     global: &Global,
@@ -108,12 +108,12 @@ struct Search<'a> {
 
 /// The file that a search is about.
 struct Followed {
-    /// The place of its sweep among all.
+    /// The index of its sweep in [`Search::all`].
     sweep: usize,
-    /// Where it is, as a question names it.
+    /// Its path, as a question names it.
     real: PathBuf,
-    /// Its path below a catalogue, if one knows it: other sweeps of the same tree use the same
-    /// path.
+    /// Its path below the root of a catalogue, if one knows the file: other sweeps of the same tree
+    /// have it at the same path.
     below: Option<PathBuf>,
 }
 
@@ -133,7 +133,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What resembles the file at `real` in these sweeps; `None` if there is no such file.
+    /// What resembles the file at `real` among the files of `scope`; `None` if there is no such
+    /// file.
     fn similar(
         &mut self,
         real: &Path,
@@ -166,7 +167,7 @@ impl<'a> Search<'a> {
         Ok(rows)
     }
 
-    /// Whether a sweep has a file at `below` its root.
+    /// The file at `below` the root of a catalogue, if this sweep is one and has that file.
     fn place(&mut self, sweep: usize, below: &Path) -> CliResult<Option<PathBuf>> {
         let one = &self.all[sweep];
         if one.date.is_none() {
@@ -177,9 +178,9 @@ impl<'a> Search<'a> {
         Ok(self.similar(&real, scope, Some(0))?.map(|_| real))
     }
 
-    /// Finds the sweep and the place of a file that a catalogue names, that exists now, or that
-    /// existed once: then it is the sweep that knows the longest end of its path, and of several
-    /// the latest.
+    /// Finds the sweep and the path of a file. The file may be named in a catalogue, exist now, or
+    /// have existed once; in the last case the sweep is the one that knows the longest end of its
+    /// path, and the latest of several.
     fn follow(&mut self, path: &Path) -> CliResult<Option<Followed>> {
         if let Ok(named) = names::required(path) {
             if named.real.is_dir() {
@@ -260,7 +261,7 @@ fn catalogue_of(path: &Path) -> Option<Named> {
     named.is_catalogued().then_some(named)
 }
 
-/// What was asked, for documents.
+/// What was asked, as documents have it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct SweepParameters {
     #[serde(flatten, with = "fields::path")]

@@ -1,8 +1,8 @@
 //! `resemble templates`: text that is no evidence because the user says so.
 //!
-//! Marking is a question (what do these files have in common?) and is answered like any other
-//! question about them. Listing and unmarking only concern the file of the templates: the daemon's
-//! if one answers, otherwise the one in the state folder.
+//! Marking asks a question (what do these files have in common?), which is answered like any other.
+//! Listing and unmarking only need the file of the templates: the daemon's if one answers,
+//! otherwise the one in the state folder.
 
 use std::path::{Path, PathBuf};
 
@@ -112,7 +112,7 @@ impl Meant {
     }
 }
 
-/// An id of a cluster is a word of letters, digits and dashes.
+/// The id of a cluster that an argument can be: a word of letters, digits and dashes.
 fn cluster_id(path: &Path) -> Option<String> {
     let text = path.to_str()?;
     let is_id = !text.is_empty()
@@ -122,7 +122,7 @@ fn cluster_id(path: &Path) -> Option<String> {
     is_id.then(|| text.to_owned())
 }
 
-/// The daemon, if one answers; without one the state folder itself is looked at.
+/// The daemon, if one answers; `None` if the templates are to be read from the state folder.
 fn daemon(ui: &mut Ui, env: &Env, global: &Global) -> CliResult<Option<Client>> {
     if global.local {
         return Ok(None);

@@ -29,7 +29,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> 
             daemon.watch_add(path, *ignore, *one_file_system, !no_text)?;
         }
         WatchAction::Remove { dir } => {
-            // A root that is gone can be removed too: then the name is all there is.
+            // A root that no longer exists can be removed too, by its name alone.
             let path = real(dir);
             if let (Err(_), Some(label)) = (&path, label_of(dir)) {
                 return forget(env, global, label);
@@ -40,7 +40,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> 
         WatchAction::List { output } => {
             let mut rows = match backend::daemon(env, global) {
                 Ok(daemon) => daemon.watch_list()?,
-                // Without a daemon there may be catalogues all the same.
+                // Without a daemon there may still be catalogues in the state folder.
                 Err(error) => match kept(env, global) {
                     rows if rows.is_empty() || global.socket.is_some() => return Err(error),
                     rows => rows,
@@ -59,14 +59,14 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &WatchArgs) -> 
     Ok(Outcome::Holds)
 }
 
-/// The label of `disk:`.
+/// The label in a name such as `disk:`.
 fn label_of(name: &Path) -> Option<&str> {
     let (label, below) = catalogued::split_shown(name)?;
     let label = label.to_str()?;
     (below.as_os_str().is_empty() && catalogued::is_label(label)).then_some(label)
 }
 
-/// Forgets a catalogue, whoever has it.
+/// Forgets a catalogue: the daemon's or, if there is no daemon, the one in the state folder.
 fn forget(env: &Env, global: &Global, label: &str) -> CliResult {
     match backend::daemon(env, global) {
         Ok(daemon) => daemon.watch_remove(catalogued::of_label(label).into())?,
@@ -82,7 +82,7 @@ fn forget(env: &Env, global: &Global, label: &str) -> CliResult {
     Ok(Outcome::Holds)
 }
 
-/// The catalogues that are kept, as the daemon would list them.
+/// The catalogues in the state folder, as the daemon would list them.
 pub(super) fn kept(env: &Env, global: &Global) -> Vec<WatchRow> {
     let folder = super::import::folder(env, global).unwrap_or_default();
     let row = |label: String| WatchRow {
@@ -103,7 +103,7 @@ fn real(dir: &Path) -> CliResult<PathText> {
 
 /// An absolute path of a name that may lead nowhere.
 pub(super) fn absolute(path: &Path) -> CliResult<PathText> {
-    // The folder above is likely to be there; links in it are followed as for any other path.
+    // The folder above it is likely to exist; links in that folder's path are followed.
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

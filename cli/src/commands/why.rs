@@ -1,9 +1,8 @@
 //! `resemble why`: where two files agree and differ.
 //!
-//! Two files have no statistics and need no index, so nobody is asked: this process reads both, and
-//! there is only one way to the answer. On a terminal it is two columns in colours
-//! ([`columns`]), in a pipe a list of ranges; programs get every range, people get a bounded number
-//! of lines.
+//! Comparing two files needs no statistics and no index, so no daemon is asked: this process reads
+//! both. On a terminal the answer is two columns in colours ([`columns`]), in a pipe a list of
+//! ranges. Programs get every range, people a bounded number of lines.
 
 mod columns;
 mod diff;
@@ -31,7 +30,7 @@ use crate::error::{CliError, CliResult, Outcome};
 use crate::names;
 use crate::ui::{Cell, Tint, Ui};
 
-/// Lines of the list for people; the rest is counted.
+/// The most lines of the list for people; the rest is only counted.
 const LISTED: usize = 1000;
 
 pub(super) fn run(ui: &mut Ui, args: &WhyArgs) -> CliResult {
@@ -84,7 +83,7 @@ pub(super) fn run(ui: &mut Ui, args: &WhyArgs) -> CliResult {
     Ok(outcome)
 }
 
-/// A file, or a member in one.
+/// A file, or a member of an archive.
 struct Subject {
     real: PathBuf,
     /// Device and inode of a file.
@@ -103,7 +102,7 @@ fn subject(args: &WhyArgs, shown: &Path) -> CliResult<Subject> {
                 real: member.real(),
                 inode: None,
             }),
-            // What a catalogue knows of it is not enough to show it.
+            // What a catalogue knows of a file is not enough to show it.
             None => match names::required(shown) {
                 Ok(named) if named.is_catalogued() => {
                     Err(AskError::Elsewhere { path: named.shown }.into())
@@ -128,7 +127,7 @@ fn file(shown: &Path) -> CliResult<(PathBuf, std::fs::Metadata)> {
     Ok((real, metadata))
 }
 
-/// The failure with the file called as the user called it.
+/// The error, with the file named as the user named it.
 fn as_named(error: AskError, names: &[(&PathBuf, &PathBuf); 2]) -> CliError {
     match error {
         AskError::Unreadable { path, source } => {
@@ -199,7 +198,7 @@ fn print_summary(ui: &mut Ui, args: &WhyArgs, comparison: &Comparison) -> CliRes
             }
         })
         .collect();
-    // Not in columns: the label is as wide as all others.
+    // Line by line and not as a table: the labels are already padded to the same width.
     for line in lines {
         ui.lines(&[line], b'\n')?;
     }

@@ -1,4 +1,4 @@
-//! Scripts are run, with `sh` and every other shell that is there, on names and files that are
+//! Scripts are run with `sh` and every other shell that is installed, on names and files that are
 //! meant to break them.
 
 use std::ffi::OsString;
@@ -37,8 +37,8 @@ impl Scene {
         self.temp.path(name)
     }
 
-    /// A copy, older than all that were made before, so that the first one made stays only if it
-    /// is made the oldest.
+    /// A copy, newer than all that were made before it: the first one is the oldest, and so the one
+    /// that stays.
     fn copy(&mut self, name: impl AsRef<Path>) -> PathBuf {
         let path = self.path(name);
         self.temp.write(&path, TEXT);
@@ -89,7 +89,7 @@ impl Scene {
         path
     }
 
-    /// Nothing of ours is left over.
+    /// Whether the script has left no temporary file behind.
     fn is_tidy(&self) -> bool {
         let mut folders = vec![self.path("")];
         while let Some(folder) = folders.pop() {
@@ -163,7 +163,7 @@ fn a_plan_does_nothing_until_told() {
         assert!(said.contains("1 of 1 steps done"), "{said}");
         assert_eq!(inode(&copy), inode(&keep));
         assert!(scene.is_tidy());
-        // A second time there is nothing left that is as it was.
+        // The second time no file is as the plan expects it.
         code(&run(shell, &script, &["--do-it"]), 1);
         assert_eq!(fs::read(&keep).unwrap(), TEXT);
     }
@@ -352,8 +352,8 @@ fn stat_of(command: &mut Command) -> String {
     String::from_utf8(command.env("LC_ALL", "C").output().unwrap().stdout).unwrap()
 }
 
-/// Of a set the file with most hard links stays, then the oldest; what brings nothing is left out
-/// with the reason.
+/// The file of a set that has the most hard links stays; of several, the oldest. A file whose
+/// replacement would free nothing, or that cannot be replaced, is left out with the reason.
 #[test]
 fn who_stays_and_what_is_left_out() {
     let mut scene = Scene::new();
@@ -457,8 +457,8 @@ fn a_plan_for_what_is_covered() {
     assert_eq!(inode(&linked), inode(&equal));
 }
 
-/// A clone, where the file system of the temporary folder knows them; elsewhere every step is
-/// skipped and nothing is changed.
+/// A copy becomes a clone if the file system of the temporary folder has clones; elsewhere every
+/// step is skipped and nothing is changed.
 #[test]
 fn clones_keep_what_is_theirs() {
     let mut scene = Scene::new();

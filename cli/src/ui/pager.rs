@@ -1,15 +1,15 @@
 //! Long output on a terminal goes through `$PAGER`.
 //!
-//! 1. A pager runs only for what does not fit the screen: the first screenful is held back, and
-//!    printed as it is if nothing follows. So a short answer costs no process and leaves the
+//! 1. A pager runs only for output that does not fit the screen: the first screenful is held back,
+//!    and printed as it is if nothing follows. So a short answer costs no process and leaves the
 //!    terminal as any other command does, whatever the pager is.
 //! 2. A pager that is not there is no error: everything written is kept until the pager has
 //!    ended, and printed plainly if it never started (the shell says 126 or 127).
-//! 3. Who quits the pager early has seen enough; what is written afterwards goes nowhere, and the
-//!    exit code is that of the answer. That is why the pager is a child and not what this process
-//!    becomes: `resemble covered DIR --by ROOT && …` depends on the code.
-//! 4. Ctrl-C belongs to the pager while one runs: a parent that died of it would leave the pager
-//!    and the shell to fight for the terminal.
+//! 3. A user who quits the pager early has seen enough: what is written afterwards is dropped, and
+//!    the exit code is that of the answer. That is why the pager is a child of this process and
+//!    does not replace it: `resemble covered DIR --by ROOT && …` depends on the exit code.
+//! 4. Ctrl-C is for the pager while one runs: if it ended this process, the pager and the shell
+//!    would fight for the terminal.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -19,7 +19,8 @@ use std::sync::atomic::AtomicBool;
 
 use rustix::termios::tcgetwinsize;
 
-/// What is run without `$PAGER`: quit if it fits, keep colours, leave the text on the screen.
+/// The pager if `$PAGER` is not set. Its options: quit if the text fits, keep colours, leave the
+/// text on the screen.
 const DEFAULT: &str = "less -FRX";
 
 /// Output on its way to the terminal.
@@ -34,12 +35,12 @@ pub(super) struct Pager {
     /// Everything that was written.
     held: Vec<u8>,
     child: Option<Child>,
-    /// Nobody reads any more.
+    /// The pager takes no more, or could not be started.
     closed: bool,
 }
 
 impl Pager {
-    /// The pager of this terminal; none if the user wants none, or it has no size.
+    /// The pager for this terminal; `None` if the user wants no pager or the terminal has no size.
     pub(super) fn of_terminal() -> Option<Self> {
         let command = match std::env::var_os("PAGER") {
             Some(pager) if pager.is_empty() || pager == "cat" => return None,
@@ -64,8 +65,8 @@ impl Pager {
         }
     }
 
-    /// Counts lines as the terminal shows them, long ones wrapped. Bytes are taken for columns: a
-    /// pager too early does no harm.
+    /// Counts lines as the terminal shows them, with long lines wrapped. Each byte counts as a
+    /// column, so the pager may start too early, which does no harm.
     fn count(&mut self, bytes: &[u8]) {
         for byte in bytes {
             if *byte == b'\n' || self.column == self.columns {
@@ -85,7 +86,8 @@ impl Pager {
         if std::env::var_os("LESS").is_none() {
             command.env("LESS", "FRX");
         }
-        // For as long as this process lives, which is not much longer than the pager.
+        // From now on Ctrl-C only sets a flag that nobody reads. That holds until this process
+        // ends, which is soon after the pager has ended.
         let heard = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(signal_hook::consts::SIGINT, heard)
             .map(drop)
@@ -97,7 +99,7 @@ impl Pager {
                 self.hand_on(&held);
                 self.held = held;
             }
-            // `held` is printed at the end.
+            // Then `finish` prints what was held back.
             Err(_) => self.closed = true,
         }
     }
@@ -111,7 +113,7 @@ impl Pager {
         }
     }
 
-    /// Waits until the pager has ended, and prints what nobody has shown.
+    /// Waits until the pager has ended. If no pager has shown what was held back, prints it.
     pub(super) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let shown = match self.child.take() {
             Some(mut child) => {
@@ -180,7 +182,7 @@ mod tests {
         let text = "1\n2\n3\n4\n5\n6\n";
         assert_eq!(paged(&command, text), "");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
-        // A line of 41 columns fills five lines of ten.
+        // 51 columns fill five lines of ten columns and begin a sixth.
         let long = "x".repeat(51);
         assert_eq!(paged(&command, &long), "");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), long);

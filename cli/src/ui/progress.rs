@@ -1,4 +1,4 @@
-//! Progress on standard error, for anything over a second.
+//! Progress on standard error, for work that takes more than a second.
 //!
 //! A thread of its own draws: reading reports figures a few times a second, but comparing, or
 //! waiting for the daemon, reports nothing, and a line that stands still looks like a program that
@@ -13,9 +13,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
 use resemble_report::human::{human_count, human_size};
 
-/// Work that takes less is not worth a flicker.
+/// Nothing is shown before this time: a line that appears and vanishes at once only flickers.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Between two pictures.
+/// The time between two redraws.
 const PACE: Duration = Duration::from_millis(125);
 
 /// A line that says what is going on. It is removed when this is dropped.
@@ -50,7 +50,7 @@ impl Drop for Progress {
     fn drop(&mut self) {
         if let Some((stop, thread)) = self.drawing.take() {
             drop(stop);
-            // A thread that failed has drawn its last picture; there is nothing to be done.
+            // If the thread panicked, it draws no more; nothing is left to be done.
             thread.join().unwrap_or_default();
         }
     }
@@ -63,7 +63,7 @@ fn draw(message: &Mutex<String>, stopped: &mpsc::Receiver<()>) {
         return;
     }
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    // The template is a constant; the plain spinner would do as well.
+    // The template is a constant. If it were wrong, the plain spinner would do as well.
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
         bar.set_style(style);
     }

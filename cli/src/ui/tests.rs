@@ -1,4 +1,4 @@
-//! What is printed on a terminal and what in a pipe.
+//! What is printed on a terminal, and what is printed into a pipe.
 
 use super::*;
 use resemble_proto::message::SoftErrorKind;

@@ -1,4 +1,4 @@
-//! What the command makes of a daemon, well or badly behaved.
+//! How the command deals with a daemon that behaves well or badly.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixListener;
@@ -13,8 +13,8 @@ use crate::environment;
 use resemble_testutil::finish;
 use resemble_testutil::prose::paragraphs;
 
-/// A daemon that answers each request with the lines that `answer` has for it, as long as there
-/// are connections; what was asked comes back from `join`.
+/// A daemon that answers each request with the lines that `answer` returns for it, one request per
+/// connection, until [`Daemon::stop`], which returns the requests.
 struct Daemon {
     thread: JoinHandle<Vec<Request>>,
     socket: std::path::PathBuf,
@@ -41,7 +41,7 @@ impl Daemon {
                 }
                 if !line.is_empty() {
                     let request = serde_json::from_str(&line).unwrap();
-                    // The command may have seen enough before the end.
+                    // The command may go away before it has read everything.
                     stream
                         .write_all(answer(&request).as_bytes())
                         .unwrap_or_default();
@@ -177,7 +177,7 @@ fn what_it_does_not_watch_it_is_not_asked_about() {
     let daemon = Daemon::start(&env.socket(), &hello(), |_| covers(false));
     env.run(["find", "docs/a.txt", "--in", "docs"])
         .is(0, "100%  identical  docs/b.txt\n", "");
-    assert_eq!(daemon.stop().len(), 1, "only what it covers");
+    assert_eq!(daemon.stop().len(), 1, "only whether it watches the paths");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn another_chunk_size_is_another_index() {
     );
     let mine = env.run(["pairs", "docs", "--chunk-size", "512"]);
     mine.is(0, "100%  docs/a.txt  docs/b.txt\n", "");
-    // Its rows are none, whatever its header says.
+    // The daemon sends no rows, whatever its header says.
     let theirs = env.run(["pairs", "docs", "--chunk-size", "256"]);
     theirs.is(0, "", "");
     assert_eq!(daemon.stop().len(), 2);
@@ -275,7 +275,7 @@ fn status_sync_and_alerts() {
         Request::Sync {
             timeout_ms: Some(_),
         } => failed("timeout", "not yet"),
-        // A follower's answer has no end until the daemon ends.
+        // The answer to --follow ends only when the daemon does.
         Request::Alerts { follow: true } => format!(
             "{HEADER}\n{{\"row\":{alert}}}\n{}",
             failed("shutting-down", "the daemon ends")
@@ -350,7 +350,8 @@ fn orders_carry_absolute_paths() {
     );
 }
 
-/// It asked for the status as well, which walks through all rows of the index.
+/// An empty answer needs no second question: the command used to ask for the status as well, for
+/// which the daemon walked through all rows of the index.
 #[test]
 fn nothing_found_is_one_question() {
     let env = environment();

@@ -1,5 +1,5 @@
-//! Reports as the command saves them. Tests of reports start from these: what is tested is the
-//! report, and not what was found.
+//! Reports as the command saves them. Tests of reports start from these, because they are about the
+//! report and not about what was found.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ fn merged(mut a: Value, b: &Value) -> Value {
     a
 }
 
-/// A document with these fields after its head.
+/// A document: the header that all have, and after it the fields of `body`.
 fn document(command: &str, parameters: &Value, rows: usize, body: &Value) -> Value {
     let head = json!({"schema": 1, "version": "0.0.7", "command": command, "parameters": parameters,
         "fresh": true, "pending": 0, "total": rows, "shown": rows,
@@ -71,7 +71,7 @@ pub(crate) fn groups() -> Value {
     document("groups", &parameters, 7, &body)
 }
 
-/// The folders of a page, with pairs among four directories.
+/// A report of dirs, as a page of groups carries one: three pairs among four directories.
 pub(crate) fn dirs() -> Value {
     let pair = |a: &str, b: &str, a_in_b: f64, b_in_a: f64| {
         json!({"a": a, "b": b, "a_in_b": a_in_b, "b_in_a": b_in_a, "shared_bytes": 1000,
@@ -137,7 +137,7 @@ pub(crate) fn covered() -> Value {
     document("covered", &parameters, 4, &body)
 }
 
-/// Writes a document and gives its path.
+/// Writes a document and returns its path.
 pub(crate) fn saved(env: &Environment, name: &str, document: &Value) -> PathBuf {
     env.write(name, serde_json::to_vec(document).unwrap())
 }

@@ -1,4 +1,4 @@
-//! `groups --files-from`: a list of hits, a line a cluster.
+//! `groups --files-from`: a list of hits, with one line per cluster.
 
 use std::fs;
 

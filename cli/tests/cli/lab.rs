@@ -1,5 +1,4 @@
-//! `resemble lab` hands over to the program `resemble-lab`: whatever it is, it takes the place of
-//! the command.
+//! `resemble lab` hands over to the program `resemble-lab`, which takes the place of the command.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -20,7 +19,7 @@ fn alone(env: &Environment) -> PathBuf {
     program
 }
 
-/// A program that stands for the laboratory: it says who it is and what it was given.
+/// A program that stands in for the laboratory: it prints its name and its arguments.
 fn stand_in(env: &Environment, folder: &str, name: &str) {
     let script = format!(
         "#!/bin/sh\necho {name} $$\nprintf '<%s>' \"$@\"\n{}\nexit 7\n",
@@ -69,7 +68,7 @@ fn the_laboratory_is_looked_for_beside_the_command_then_in_path() {
     assert_eq!(name(&env), "beside");
 }
 
-/// The same process: signals reach it, and its end is the command's.
+/// It is the same process: signals reach it, and its exit code is that of the command.
 #[test]
 fn it_takes_the_place_of_the_command() {
     let env = environment();
@@ -93,7 +92,8 @@ fn it_takes_the_place_of_the_command() {
     assert_eq!(signal, Some(15), "{died:?}");
 }
 
-/// Arguments are handed on as they are; options of all commands stand before or behind `lab`.
+/// Arguments are handed on as they are; the options of all commands may stand before or after
+/// `lab`.
 #[test]
 fn arguments_are_handed_on() {
     let env = environment();

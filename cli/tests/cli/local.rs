@@ -9,7 +9,8 @@ use resemble_testutil::{Environment, finish};
 
 mod caches;
 
-/// `docs/` with an original, a copy, an edited version, a part, a stranger, an empty file.
+/// `docs/` with a text, a copy, an edited version and a quarter of it, a text unlike any other, and
+/// an empty file.
 fn collection() -> Environment {
     let env = environment();
     let text = paragraphs(1, 60);
@@ -36,7 +37,7 @@ fn find_text() {
             .any(|line| line.ends_with("%  near  docs/edited.txt")),
         "{text}"
     );
-    // The part lies wholly in the report, and is not the report.
+    // `part.txt` lies wholly in `report.txt`, and is not the same file: not 100 %.
     assert!(
         lines[1..].contains(&"99%  contains  docs/part.txt"),
         "{text}"
@@ -107,7 +108,7 @@ fn find_in_every_format_says_the_same() {
         for (field, column) in line.split('\t').zip(columns) {
             match &row[column] {
                 serde_json::Value::String(text) => assert_eq!(field, text),
-                // Of JSON the two are a part only where there is a discount.
+                // JSON has `discounted` and `reason` only where there is a discount.
                 serde_json::Value::Null => assert_eq!(field, "", "{column}"),
                 number => assert_eq!(
                     field.parse::<serde_json::Number>().ok(),
@@ -273,7 +274,7 @@ fn standard_input() {
     let found = env.feed(ask, text.as_bytes());
     let lines: Vec<String> = found.text().lines().map(str::to_owned).collect();
     assert_eq!(found.code, 0);
-    // Nothing of what is indexed is left out: standard input is no file.
+    // Both equal files are listed: standard input is neither of them.
     assert!(
         lines[0].starts_with("-\tdocs/old/copy.txt\tidentical\t"),
         "{lines:?}"
@@ -473,7 +474,7 @@ fn pairs_are_complete_and_ordered() {
     let env = collection();
     let json = env.run(["pairs", "docs", "--format", "json"]).json();
     let rows = json["pairs"].as_array().unwrap();
-    // Four files of one family: six pairs; the stranger and the empty file have none.
+    // Four files resemble each other: six pairs. The other text and the empty file are in none.
     assert_eq!((rows.len(), json["total"].as_u64()), (6, Some(6)));
     let key = |row: &serde_json::Value| {
         let number = |name: &str| (row[name].as_f64().unwrap() * -1e6).round() as i64;

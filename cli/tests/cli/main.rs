@@ -1,6 +1,7 @@
-//! The command as scripts and people meet it: the built binary, in an environment of its own.
+//! The command as scripts and people use it: the built binary, in an environment of its own.
 
-// Clippy knows test functions, not what they call: a stage that cannot be set is a failed test.
+// Clippy allows `unwrap` in test functions, but not in the functions that they call. It is right
+// in these too: a test that cannot be set up fails.
 #![allow(clippy::unwrap_used)]
 
 mod daemon; // against a daemon that says what the test wants
@@ -17,7 +18,7 @@ mod why; // where two files agree: lists, columns, other programs
 
 use resemble_testutil::{Environment, every_file_is_a_module};
 
-/// A private home, in which the program is run.
+/// A private home in which the program is run.
 fn environment() -> Environment {
     Environment::of(env!("CARGO_BIN_EXE_resemble"))
 }

@@ -8,8 +8,8 @@ use crate::environment;
 use resemble_testutil::prose::paragraphs;
 use resemble_testutil::{Environment, finish};
 
-/// `old` and `new`: a file each that is the same, edited, moved, moved and edited, inside another,
-/// and new or gone.
+/// `old` and `new`, with one file each that is the same, edited, moved, moved and edited, inside
+/// another, and new or gone.
 fn two_trees() -> Environment {
     let env = environment();
     let texts: Vec<String> = (1..6).map(|seed| paragraphs(seed, 60)).collect();
@@ -28,7 +28,7 @@ fn two_trees() -> Environment {
     env
 }
 
-/// `docs` with a text, a copy and an edited version of it, and `only`, a stranger.
+/// `docs` with a text, a copy and an edited version of it; `only` with a text unlike any other.
 fn collection() -> Environment {
     let env = environment();
     let text = paragraphs(1, 60);
@@ -48,7 +48,7 @@ fn compare_ends_like_diff() {
     let code = |args: &[&str]| env.run(args).code;
     assert_eq!(code(&["compare", "copy", "same"]), 0);
     assert_eq!(code(&["compare", "copy", "copy"]), 0);
-    // Text has no row then, and that is not a search without a find.
+    // Text has no rows then. The note must not say that nothing was found.
     let equal = env.run(["compare", "copy", "same"]);
     let said = "resemble: no difference: compared 2 files of ";
     assert!(equal.err.starts_with(said), "{equal:?}");
@@ -60,7 +60,7 @@ fn compare_ends_like_diff() {
     );
     assert_eq!(code(&["compare", "old", "new"]), 1);
     let same = ["compare", "old", "new", "--class", "same"];
-    assert_eq!(code(&same), 1, "the whole counts, not what is shown of it");
+    assert_eq!(code(&same), 1, "all rows count, not only those shown");
     assert_eq!(code(&["compare", "old", "absent"]), 2);
     // A link that leads elsewhere is a difference.
     symlink("x", env.path("same/link")).unwrap();
@@ -268,7 +268,7 @@ fn groups_and_dirs_end_with_0_if_something_is_found() {
     let null = env.run(["groups", "docs", "--format", "fdupes", "-0"]);
     assert_eq!(null.out, b"docs/old/copy.txt\0docs/report.txt\0\0");
 
-    // A root that is missing beside one that is there: an answer, and trouble.
+    // One root exists and one is missing: there is an answer, and the exit code is 2.
     let ran = env.run(["groups", "docs", "absent"]);
     assert_eq!(ran.code, 2);
     assert!(ran.text().starts_with("1 set"), "{ran:?}");
@@ -286,12 +286,12 @@ fn the_id_in_text_can_be_marked() {
     assert_eq!(json["clusters"][0]["id"], id);
     let marked = env.run(["templates", "mark", id, "docs"]);
     assert_eq!(marked.code, 0, "{marked:?}");
-    // One file's set and cluster, as in the whole report.
+    // --of shows the set and the cluster of one file as the whole report does.
     let of = env.run(["groups", "docs", "--of", "docs/report.txt"]);
     assert!(of.text().contains("identical  2 files"), "{of:?}");
 }
 
-/// `--family`: step by step, the newest marked.
+/// `--family` lists versions step by step and marks the newest.
 #[test]
 fn a_family_in_text() {
     let env = environment();
@@ -301,7 +301,8 @@ fn a_family_in_text() {
         let file = std::fs::File::options().write(true).open(path).unwrap();
         let day = std::time::Duration::from_secs(86_400 * (10_000 + version));
         file.set_modified(std::time::UNIX_EPOCH + day).unwrap();
-        // A third of the text is replaced each time: the fifth has nothing of the first.
+        // Nearly a third of the text is replaced each time: the fifth version has nothing of the
+        // first.
         for (at, part) in text
             .iter_mut()
             .enumerate()
@@ -329,7 +330,7 @@ fn a_family_in_text() {
     assert!(rows[4].ends_with("docs/v4.txt  newest"), "{text}");
 }
 
-/// Nothing found is an answer in find and pairs too.
+/// In find and pairs, too, an empty answer says what was compared.
 #[test]
 fn nothing_found_says_what_was_compared() {
     let env = collection();
@@ -475,7 +476,8 @@ fn a_saved_coverage_is_filtered() {
         "{none:?}"
     );
 
-    // Of files all counts: half an answer could cost the other half.
+    // Without --from every file counts: a user who believed half an answer could lose the other
+    // half.
     let asked = env.run(["covered", "copy", "--by", "old", "--exclude", "sub/"]);
     assert_eq!((asked.code, asked.text().as_str()), (2, ""));
     assert!(
@@ -484,7 +486,7 @@ fn a_saved_coverage_is_filtered() {
     );
 }
 
-/// What decides how files are compared means nothing to a saved report.
+/// Options that decide how files are compared are refused with a saved report.
 #[test]
 fn a_saved_report_is_not_asked_anew() {
     let env = two_trees();
@@ -507,7 +509,7 @@ fn a_saved_report_is_not_asked_anew() {
     }
 }
 
-/// From the question to the run script: the plan frees what it says and keeps every byte.
+/// A plan is made and its script is run: it links what it says and keeps every byte.
 #[test]
 fn plans_run() {
     let env = collection();
@@ -539,7 +541,7 @@ fn plans_run() {
     assert!(target.starts_with(env.path("docs")), "{target:?}");
 }
 
-/// What cannot be read is named, the answer is given, and the code is 2.
+/// What cannot be read is named, the answer is given, and the exit code is 2.
 #[test]
 fn unreadable_files_are_trouble() {
     let env = two_trees();

@@ -10,13 +10,18 @@ fn a_saved_report_is_filtered_and_printed_again() {
     let env = environment();
     let from = saved(&env, "report.json", &groups());
     let from = from.to_str().unwrap();
-    // Nothing asked for: the same report, byte for byte, and again from the page made of it.
+    // Without options it is the same report each time, byte for byte, and also when it is read from
+    // a page.
     let first = env.run(["groups", "--from", from, "--format", "json"]);
     assert_eq!(
         first.code, 2,
         "the error of the report is still one: {first:?}"
     );
-    assert_eq!(first.json()["version"], "0.0.7", "of who asked");
+    assert_eq!(
+        first.json()["version"],
+        "0.0.7",
+        "the version that made the report"
+    );
     let again = env.write("again.json", &first.out);
     let second = env.run([
         "groups",

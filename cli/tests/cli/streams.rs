@@ -16,7 +16,7 @@ pub(crate) fn on_terminal(env: &Environment, args: &[&str], term: &str) -> (Opti
     on_terminal_with(env.command(args).env("TERM", term), 0)
 }
 
-/// What a command prints on a terminal of so many lines.
+/// What a command prints on a terminal with `lines` lines; with 0 the terminal has no size.
 fn on_terminal_with(command: &mut Command, lines: u16) -> (Option<i32>, String) {
     let master =
         rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
@@ -67,7 +67,7 @@ fn hostile_names_never_reach_a_terminal_raw() {
         text,
         "100%  identical  'docs/evil'$'\\033''[2J'$'\\n''name'\n100%  identical  docs/plain\n"
     );
-    // The same into a file is for programs.
+    // A file gets the names as they are: it is for programs.
     let (_, nothing) = on_terminal(
         &env,
         &["find", "a.txt", "--in", "docs", "-o", "../out"],
@@ -80,7 +80,8 @@ fn hostile_names_never_reach_a_terminal_raw() {
     );
 }
 
-/// Longer than the terminal: through `$PAGER`, with the exit code of the answer.
+/// Output that is longer than the terminal goes through `$PAGER`; the exit code is that of the
+/// answer.
 #[test]
 fn long_output_goes_through_the_pager() {
     let env = environment();
@@ -115,7 +116,7 @@ fn long_output_goes_through_the_pager() {
         ask(&["pairs", "docs", "--format", "tsv"], 24, &pager),
         (Some(0), 28, 0)
     );
-    // What `covered` says by its exit code is said whatever the pager does.
+    // `covered` has the exit code of its answer, whatever the pager does.
     env.write("other/1", paragraphs(2, 20));
     let covered = ["covered", "docs", "--by", "other", "--all"];
     assert_eq!(ask(&covered, 5, &pager).0, Some(1));

@@ -9,8 +9,8 @@ use resemble_testutil::prose::paragraphs;
 const JANUARY: &str = "1767225600";
 const FEBRUARY: &str = "1769904000";
 
-/// `docs` in January, in February, and now: a plan that is edited and moved twice, one that stays,
-/// one that dies, one that is new.
+/// `docs` in January, in February, and now: a file that is edited and moved twice, one that stays
+/// the same, one that is removed, one that is new.
 fn sweeps() -> Environment {
     let env = environment();
     let plan = paragraphs(1, 300);
@@ -45,7 +45,7 @@ const WITHIN: [&str; 6] = ["--in", "docs", "--in", "feb.cat", "--in", "jan.cat"]
 #[test]
 fn what_is_lost_is_found_where_it_was_last() {
     let env = sweeps();
-    // By a path that leads nowhere, by that of an older sweep, and by the name of the sweep.
+    // By a path that no longer exists, by a path of an older sweep, and by the name in that sweep.
     let known = [
         ("docs/plan.txt", "feb.cat:/plan.txt", 2),
         ("docs/drafts/plan.txt", "jan.cat:/drafts/plan.txt", 2),
@@ -79,7 +79,7 @@ fn what_is_lost_is_found_where_it_was_last() {
 #[test]
 fn what_is_nowhere_is_not_found() {
     let env = sweeps();
-    // Known once, and nowhere since.
+    // It was known once and is nowhere since.
     let dead = env.run([&["lost", "docs/dies.txt"], &WITHIN[..]].concat());
     assert_eq!(dead.code, 1);
     assert!(
@@ -173,7 +173,7 @@ fn a_summary_of_two_sweeps_draws_its_one_step() {
     assert_eq!(env.run(asked).code, 0);
     for name in ["sweeps", "often", "lifetimes"] {
         let svg = fs::read_to_string(env.path(format!("out/{name}.svg"))).unwrap();
-        // A curve, a point of a curve of one value, or the words.
+        // A curve, the point of a curve with one value, or the words `no values`.
         let drawn = ["<polyline", "<circle", "no values"].map(|mark| svg.contains(mark));
         assert!(drawn.contains(&true), "{name}: {svg}");
     }

@@ -47,7 +47,7 @@ fn wrong_usage_ends_with_2_and_one_clear_line() {
             &["pairs", ".", "--score", "paper"],
             "possible values: containment, resemblance, discounted",
         ),
-        // Published methods are asked by `resemble lab`.
+        // The published methods belong to `resemble lab`.
         (
             &["groups", ".", "--method", "sif"],
             "unexpected argument '--method'",
@@ -165,7 +165,7 @@ fn a_pattern_that_is_none_is_refused_by_every_verb_that_takes_patterns() {
                 let asked = format!("{verb:?} {option} {glob:?}: {}", ran.err);
                 assert_eq!((ran.code, ran.text()), (2, String::new()), "{asked}");
                 let line = format!("invalid value '{glob}' for '{option} <GLOB>': {expected}");
-                // clap has words of its own for what is empty.
+                // clap has a message of its own for an empty value.
                 let without = format!("a value is required for '{option} <GLOB>'");
                 assert!(
                     ran.err.contains(&line) || ran.err.contains(&without),
@@ -220,7 +220,7 @@ fn help_and_version_are_answers() {
     let help = env.run(["--help"]);
     assert_eq!((help.code, help.err.as_str()), (0, ""));
     assert!(help.text().contains("Exit codes:"), "{}", help.text());
-    // A verb of a later release is not promised.
+    // The help does not list a verb that does not exist yet.
     assert!(!help.text().contains("\n  ack"), "{}", help.text());
 }
 

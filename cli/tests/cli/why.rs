@@ -1,4 +1,4 @@
-//! `why`: where two files agree, in every form.
+//! `why`: where two files agree, in every format.
 
 use std::process::Stdio;
 
@@ -103,7 +103,7 @@ fn a_terminal_gets_two_columns() {
 ";
     let (code, text) = on_terminal(&env, &["why", "old.txt", "new.txt"], "dumb");
     assert_eq!((code, &*text), (Some(0), &*format!("{SUMMARY}{columns}")));
-    // Asked for, a pipe gets the same.
+    // With --side-by-side a pipe gets the same.
     why(&env, &["old.txt", "new.txt", "--side-by-side"]).is(0, &text, "");
 }
 
@@ -114,8 +114,8 @@ fn equal_parts_have_equal_colours() {
     let (code, text) = on_terminal(&env, &["why", "old.txt", "new.txt"], "xterm-256color");
     assert_eq!(code, Some(0));
     let line = text.lines().find(|line| line.contains("OV-EN00")).unwrap();
-    // Number faint, run bold in its colour, shared text in its colour, the rest plain; the same
-    // right.
+    // The line number is faint, the number of the run bold in its colour, shared text in that
+    // colour, and the rest plain; the right side is like the left.
     let half = |id: &str| {
         format!(
             "\x1b[2m 3\x1b[0m \x1b[1m\x1b[38;5;33m1\x1b[0m│\
@@ -415,7 +415,7 @@ fn other_programs_show_the_differences() {
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.text().starts_with("--- ./-ab\t"), "{ran:?}");
     assert!(ran.text().ends_with("@@ -1 +1 @@\n-one\n+two\n"), "{ran:?}");
-    // Words, not a shell; the exit code is ours.
+    // The value is split into words and no shell runs; the exit code is that of `why`.
     with("printf [%s] $HOME  ;x", &["c", "d"]).is(0, "[$HOME][;x][c][d]", "");
     with("false", &["c", "d"]).is(0, "", "");
     let missing = "resemble: cannot run no-such-program to show the differences: \

@@ -1,8 +1,8 @@
 //! A real browser without a window, driven through its debugging pipe.
 //!
 //! `chromium --remote-debugging-pipe` reads commands from descriptor 3 and writes answers and
-//! events to descriptor 4, JSON ended by NUL. A shell puts the pipes there. Input goes the way of a
-//! person's: keys and clicks at places, not calls of the page's functions.
+//! events to descriptor 4, JSON ended by NUL. A shell connects the pipes to these. Input is what a
+//! person gives: keys, and clicks at places. No function of the page is called for it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -12,11 +12,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// How long the browser may take for anything.
+/// How long the browser may take for any one answer.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Whether a program can be started here. If not, that is said loudly, or is a failure: see
-/// `main.rs`.
+/// Whether a program can be started here. If not, this says so loudly, or fails: see `main.rs`.
 pub(crate) fn installed(program: &str) -> bool {
     let asked = std::env::var("RESEMBLE_REQUIRE_BROWSER").unwrap_or_default();
     let found = asked != "0"
@@ -35,7 +34,7 @@ pub(crate) fn installed(program: &str) -> bool {
         } else {
             format!("there is no {program}")
         };
-        // Not by a macro: the harness keeps what these print of tests that pass.
+        // Not with `eprintln!`: the harness hides what that prints in tests that pass.
         let text = format!("\n*** SKIPPED, NOT TESTED: {why} ***\n");
         std::io::stderr().write_all(text.as_bytes()).unwrap();
     }
@@ -54,7 +53,7 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// Starts one; `None` if there is none to start.
+    /// Starts a browser; `None` if none is installed.
     pub(crate) fn start() -> Option<Self> {
         if !installed("chromium") {
             return None;
@@ -109,7 +108,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// A command of the protocol and its answer.
+    /// Sends a command of the protocol and waits for its answer.
     pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         self.last += 1;
         let mut command = json!({"id": self.last, "method": method, "params": params});
@@ -129,7 +128,7 @@ impl Browser {
         }
     }
 
-    /// Opens a file and waits until it is there.
+    /// Opens a file and waits until it is loaded.
     pub(crate) fn open(&mut self, page: &Path) {
         let seen = self.events.len();
         let url = format!("file://{}", page.display());
@@ -214,7 +213,7 @@ impl Browser {
         self.settle();
     }
 
-    /// Types into what has the focus.
+    /// Types into the element that has the focus.
     pub(crate) fn type_text(&mut self, text: &str) {
         self.call("Input.insertText", &json!({"text": text}));
         self.settle();
@@ -222,7 +221,7 @@ impl Browser {
 
     /// Everything that went wrong in the page, and every address it asked for but its own.
     pub(crate) fn problems(&mut self) -> Vec<Value> {
-        // What is under way arrives before the answer to a question.
+        // Events that are under way arrive before the answer to this.
         self.eval("1");
         let bad = |event: &&Value| match event["method"].as_str() {
             Some("Runtime.exceptionThrown" | "Log.entryAdded" | "Page.javascriptDialogOpening") => {
@@ -243,7 +242,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Its children go with it only if it ends by itself.
+        // The browser's children end with it only if it ends by itself.
         self.last += 1;
         let close = format!("{{\"id\":{},\"method\":\"Browser.close\"}}\0", self.last);
         let asked = self.commands.write_all(close.as_bytes());

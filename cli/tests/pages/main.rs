@@ -1,25 +1,27 @@
-//! Reports in the programs that they are for: pages in a browser, workbooks in a spreadsheet.
+//! Reports in the programs that they are made for: pages in a browser, workbooks in a spreadsheet
+//! program.
 //!
 //! These tests start programs that take seconds and that not everybody has, so they are a step of
-//! their own: `cargo test -p resemble-cli --test pages`. `RESEMBLE_REQUIRE_BROWSER` says what
-//! happens to them. With `1` a missing program is a failure, with `0` they are skipped, and
+//! their own: `cargo test -p resemble-cli --test pages`. `RESEMBLE_REQUIRE_BROWSER` says
+//! whether they run. With `1` a missing program is a failure, with `0` they are skipped, and
 //! otherwise they run if the program is there. Whatever is skipped says so.
 
-// Clippy knows test functions, not what they call: a stage that cannot be set is a failed test.
+// Clippy allows `unwrap` in test functions, but not in the functions that they call. It is right
+// in these too: a test that cannot be set up fails.
 #![allow(clippy::unwrap_used)]
 
 mod browser; // a real browser without a window
 mod pages; // what a person sees in a page, and does with it
 mod workbooks; // what a spreadsheet program reads
 
-// Used by the tests of the command, too: some of it by these alone.
+// Shared with the tests of the command; each of the two uses only some of it.
 #[allow(dead_code)]
 #[path = "../cli/documents.rs"]
 mod documents;
 
 use resemble_testutil::{Environment, every_file_is_a_module};
 
-/// A private home, in which the program is run.
+/// A private home in which the program is run.
 fn environment() -> Environment {
     Environment::of(env!("CARGO_BIN_EXE_resemble"))
 }

@@ -13,7 +13,7 @@ use resemble_testutil::prose::paragraphs;
 
 mod verbs;
 
-/// Names that would do harm if anything but a name were made of them.
+/// Names that would do harm if they were taken for anything but names.
 pub(crate) const HOSTILE: [&str; 6] = [
     "/h/<img src=x onerror=\"document.title='harm'\">",
     "/h/</script><script>document.title='harm'</script>",
@@ -23,7 +23,7 @@ pub(crate) const HOSTILE: [&str; 6] = [
     "/h/=cmd|'/c calc'!A1",
 ];
 
-/// A byte that is no UTF-8.
+/// A name that is not UTF-8.
 const NOT_UTF8: &[u8] = b"/h/\xffname\xc3";
 
 /// A page of groups with folders and evidence, which only a page can hold.
@@ -41,7 +41,7 @@ fn page_with_extras(env: &Environment, evidence: &Value) -> PathBuf {
         "extra",
         &json!({"base": "/base", "evidence": evidence}),
     );
-    // Once more through the command: it must keep what it reads.
+    // The command reads the page and writes it again: it must keep what it has read.
     let with = env.write("with.html", page);
     let again = env.path("again.html");
     let args = [
@@ -132,7 +132,7 @@ fn a_page_sorts_filters_and_folds() {
     );
     assert_eq!(sorted(&mut browser, "Centre"), "none");
 
-    // The name of a member that is folded away is found too.
+    // The filter also finds the name of a member that is folded away.
     browser.click("document.querySelector('#families input[type=search]')");
     browser.type_text("V/ALPHA");
     assert_eq!(centers(&mut browser), names(&["alpha"]));
@@ -210,7 +210,7 @@ fn a_page_needs_no_mouse() {
     browser.key("Enter");
     assert_eq!(browser.text("document.activeElement.id"), "main");
 
-    // From there into the map: one stop, then arrows.
+    // From there into the map: it is one stop of Tab, and arrows move in it.
     let in_map = "Boolean(document.activeElement.closest('[role=grid]') \
                   && document.activeElement.dataset.at)";
     let mut steps = 0;
@@ -282,7 +282,7 @@ fn a_page_needs_no_mouse() {
     browser.key("Enter");
     assert_eq!(browser.text(open), "false");
 
-    // Headings lead through the page without a gap.
+    // The levels of the headings have no gap.
     let levels = browser
         .text("[...document.querySelectorAll('h1,h2,h3')].map((h) => h.tagName[1]).join('')");
     assert!(
@@ -376,7 +376,8 @@ fn hostile_names_stay_names() {
         ran.json()["identical"][0]["paths"],
         report["identical"][0]["paths"]
     );
-    // Even a script that got in would not run: the policy names one.
+    // Even a script that got into the page would not run: the policy allows the page's own by its
+    // hash.
     browser.eval(
         "(() => { const s = document.createElement('script'); \
          s.textContent = \"document.title = 'harm'\"; document.body.append(s); })()",
@@ -407,7 +408,7 @@ fn a_page_of_50_000_rows_stays_quick() {
     browser.open(&printed(&env, &report, "html"));
     assert_eq!(state(&mut browser, "identical"), "50,000 sets, 100 shown");
 
-    // The unit is what the browser needs to read the report at all; only ratios are compared.
+    // The unit is the time in which the browser parses the report; only ratios are compared.
     let figures = browser.eval(
         "(async () => {
            const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
@@ -449,7 +450,7 @@ fn a_page_of_50_000_rows_stays_quick() {
         "only what is seen is in the page: {figures}"
     );
 
-    // More on demand, and the last row can be reached by its address.
+    // More rows are shown on demand.
     browser.click("[...document.querySelectorAll('#identical > .more')][0]");
     assert_eq!(state(&mut browser, "identical"), "50,000 sets, 200 shown");
     assert_eq!(browser.problems(), Vec::<Value>::new());
@@ -531,7 +532,7 @@ fn colours_can_be_read_by_day_and_by_night() {
         browser.call("Emulation.setEmulatedMedia", &json!({"features": features}));
         browser.settle();
         grounds.push(browser.text("getComputedStyle(document.body).backgroundColor"));
-        // WCAG 2.1, section 1.4.3: at least 4.5 between text and what it stands on.
+        // WCAG 2.1, section 1.4.3: a contrast of at least 4.5 between text and its background.
         let worst = browser.eval(include_str!("pages/contrast.js"));
         assert!(worst[0].as_f64().unwrap() >= 4.5, "{scheme}: {worst}");
     }
@@ -553,7 +554,7 @@ fn evidence_stands_side_by_side() {
     let evidence = json!([{"a": "/c/delta", "b": "/v/delta-2.txt", "a_in_b": 0.475, "b_in_a": 0.95,
         "shared_bytes": 1000, "text": true, "rows": rows, "note": "Not shown: the end."}]);
     browser.open(&page_with_extras(&env, &evidence));
-    // From the link in its family.
+    // The link in its cluster leads there.
     browser.click("document.querySelector('#families-1 .fold button')");
     browser.click("document.querySelector('#families tr.detail a.tag')");
     let cells = browser.eval(

@@ -60,7 +60,8 @@ fn a_spreadsheet_opens_the_workbook() {
         names,
         ["Clusters", "Identical files", "Links", "Errors", "About"]
     );
-    // As in figures 5 and 6: members below their cluster or set, folded away.
+    // As in figures 5 and 6 of Forman et al. (2005): members are below their cluster or set, and
+    // folded away.
     for (name, groups, below) in [("Clusters", 4, 8), ("Identical files", 3, 4)] {
         let table = sheet(&book, name);
         assert_eq!(
@@ -111,7 +112,7 @@ fn a_spreadsheet_opens_the_workbook() {
         clusters.contains("office:value-type=\"percentage\" office:value=\"0.999\""),
         "not identical: not 100 %"
     );
-    // Filters where rows stand alone.
+    // There are filters where rows are not grouped.
     assert!(
         book.contains("table:target-range-address=\"Links.A2:Links.H6\""),
         "{}",
@@ -128,7 +129,7 @@ fn a_spreadsheet_opens_the_workbook() {
     }
     assert!(sheet(&book, "Errors").contains("Permission denied"));
 
-    // A comparison: classes, folders and files below each other.
+    // A comparison has classes, folders below these, and files below those.
     let book = opened_by_office(&env, &printed(&env, &compare(), "xlsx"));
     let table = sheet(&book, "Compare");
     // Five classes with a folder each, and the files of each folded away.

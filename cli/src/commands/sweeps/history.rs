@@ -79,7 +79,7 @@ impl Verb for Following<'_> {
         Ok(Whole::from(answer).map(|versions| Versions { versions }))
     }
 
-    /// Rows were named when they were found.
+    /// The rows got their names when they were found.
     fn show(&self, _: &mut Versions, _: &Asked) {}
 
     fn parameters(&self, _: &Asked, _: &Params) -> SweepParameters {
@@ -104,7 +104,8 @@ impl Verb for Following<'_> {
     }
 }
 
-/// Where each sweep has the file: at its own path, or what resembles the next version most.
+/// Where each sweep has the file: at its path in the catalogue, or else where the file is that most
+/// resembles a version in a neighbouring sweep.
 fn places(
     search: &mut Search<'_>,
     known: &Followed,
@@ -119,8 +120,8 @@ fn places(
             None => None,
         };
     }
-    // From the known sweep outwards: a sweep without a file at the path has what resembles the
-    // version of the sweep next to it most.
+    // From the known sweep outwards: a sweep without a file at the path takes the file that most
+    // resembles the nearest version found so far.
     let forward = (known.sweep + 1..count).map(|sweep| (sweep, sweep - 1));
     let backward = (0..known.sweep).rev().map(|sweep| (sweep, sweep + 1));
     for (sweep, next_to) in forward.chain(backward) {
@@ -139,7 +140,8 @@ fn places(
     Ok(places)
 }
 
-/// The version of the sweep `at` or the first after it (before it) that has one.
+/// The version in the sweep `at`, or in the nearest sweep that has one: among the later ones if
+/// `later`, else among the earlier ones.
 fn nearest(places: &[Option<PathBuf>], at: usize, later: bool) -> Option<PathBuf> {
     if later {
         places[at..].iter().flatten().next().cloned()
@@ -148,7 +150,7 @@ fn nearest(places: &[Option<PathBuf>], at: usize, later: bool) -> Option<PathBuf
     }
 }
 
-/// Each version, compared with the one before.
+/// One row for each version, compared with the version before it.
 fn versions(search: &mut Search<'_>, places: &[Option<PathBuf>]) -> CliResult<Vec<VersionRow>> {
     let mut rows = Vec::new();
     let mut before: Option<(usize, PathBuf)> = None;
@@ -205,8 +207,8 @@ fn versions(search: &mut Search<'_>, places: &[Option<PathBuf>]) -> CliResult<Ve
     Ok(rows)
 }
 
-/// Whether two places are one path of two sweeps: what a catalogue calls the file is the end of the
-/// other.
+/// Whether two places are the same path in two sweeps. The path in a catalogue is then the end of
+/// the absolute path of a file that exists now.
 fn same_name(a: &Path, b: &Path) -> bool {
     let below = |path: &Path| -> PathBuf {
         use resemble_proto::catalogued::source_of;

@@ -27,7 +27,7 @@ use crate::lists::{self, NOTHING};
 use crate::question::{self, Asked, Verb};
 use crate::ui::Ui;
 
-/// Versions whose relatives are looked for, at most: each is a question.
+/// The most versions whose relatives are looked for: each costs a question.
 const MOST: usize = 200;
 
 pub(in crate::commands) fn run(
@@ -50,16 +50,16 @@ pub(in crate::commands) fn run(
 struct LostSearch<'a> {
     args: &'a LostArgs,
     sweeps: Vec<Sweep>,
-    /// The last known path and its date; `None`: no sweep knows it.
+    /// The last known path and its date; `None` if no sweep knows the file.
     last: Option<(PathText, Option<i64>)>,
-    /// Whether something is more recent than that.
+    /// Whether a file that was found is more recent than `last`.
     holds: bool,
-    /// Whether there may be more.
+    /// Whether there may be more files, because [`MOST`] was reached.
     is_cut: bool,
 }
 
 list_body! {
-    /// Where it is or was, the latest first.
+    /// Where the content is or was, the latest first.
     #[derive(Debug, Default)]
     struct Places {
         places: Vec<LostRow>,
@@ -97,7 +97,7 @@ impl Verb for LostSearch<'_> {
         Ok(Whole::from(answer).map(|places| Places { places }))
     }
 
-    /// Rows were named when they were found.
+    /// The rows got their names when they were found.
     fn show(&self, _: &mut Places, _: &Asked) {}
 
     fn parameters(&self, _: &Asked, _: &Params) -> SweepParameters {
@@ -138,12 +138,12 @@ impl Verb for LostSearch<'_> {
     }
 }
 
-/// What belongs together.
+/// The files that belong together with the lost one.
 #[derive(Default)]
 struct Cluster {
     /// The latest first.
     rows: Vec<LostRow>,
-    /// Whether there may be more.
+    /// Whether there may be more, because [`MOST`] was reached.
     cut: bool,
 }
 
@@ -181,7 +181,7 @@ impl Cluster {
                         Fraction::NONE
                     },
                 };
-                // What is equal to the subject has no other relatives than that.
+                // A file with the same content as the subject has the same relatives.
                 if !row.is_identical() {
                     waiting.push_back(place.clone());
                 }
@@ -189,7 +189,7 @@ impl Cluster {
             }
         }
         self.rows = rows.into_values().collect();
-        // `NONE` is less than any share.
+        // `Fraction::NONE` sorts below every share.
         self.rows.sort_by(|a, b| {
             let key = |row: &LostRow| (row.date.is_none(), row.date, row.resemblance);
             (Reverse(key(a)), &a.path).cmp(&(Reverse(key(b)), &b.path))

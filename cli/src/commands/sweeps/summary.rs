@@ -77,7 +77,8 @@ fn name_of(sweep: &Sweep) -> SweepName {
     }
 }
 
-/// Writes the files of a report into a folder: how many, and the name of its page.
+/// Writes the files of a report into a folder. Returns how many there are, and the name of the
+/// page.
 pub fn write_files(report: Page, folder: &Path) -> CliResult<(usize, String)> {
     fs::create_dir_all(folder).map_err(CliError::file("write", folder))?;
     let files = report.into_files();

@@ -9,8 +9,8 @@
 //! 1. **Colours cycle, numbers do not.** Six colours of the 256, each with a contrast of at least
 //!    3.5 to 1 to black and to white; the number of the run beside the line says the same to those
 //!    who see no colours. Text that only one file has is plain.
-//! 2. **Without colours** the differing parts of a line that is partly shared stand in `[-…-]` and
-//!    `{+…+}`, as `wdiff` and `git diff --word-diff` write them.
+//! 2. **Without colours** the differing stretches of a line that is partly shared are put in
+//!    `[-…-]` and `{+…+}`, as `wdiff` and `git diff --word-diff` write them.
 //! 3. **Widths are those of the screen**: wide letters are two columns, combining ones none, tabs
 //!    go to the next multiple of eight; lines are wrapped, never cut.
 
@@ -25,18 +25,18 @@ use unicode_width::UnicodeWidthChar as _;
 use crate::error::CliResult;
 use crate::ui::{Tint, Ui};
 
-/// Blue, orange, green, pink, olive, purple: of the 6 × 6 × 6 cube.
+/// Blue, orange, green, pink, olive, purple, from the colour cube of 6 × 6 × 6.
 const PALETTE: [u8; 6] = [33, 166, 29, 162, 100, 134];
 
-/// The width where nothing says another.
+/// The width if neither `COLUMNS` nor the terminal gives one.
 const WIDTH: usize = 80;
 
-/// What is left for text at least, in columns, however narrow the terminal is.
+/// The least width of the text of one side, in columns, however narrow the terminal is.
 const LEAST_TEXT: usize = 10;
 
 const TAB: usize = 8;
 
-/// Runs that are named as moved before the columns.
+/// The most moved runs that are named above the columns.
 const NAMED: usize = 8;
 
 /// The columns of the terminal: `COLUMNS`, or what the terminal says, or 80.
@@ -54,7 +54,7 @@ pub(super) fn width() -> usize {
 
 /// Bytes in a row of the hex dump that fit on each side.
 pub(super) fn hex_bytes(width: usize) -> usize {
-    // Two columns of offset, number and 3 1/4 signs a byte.
+    // Each of the two sides has an offset, the number of a run, and 3 1/4 characters per byte.
     if width >= 140 {
         16
     } else if width >= 78 {
@@ -67,7 +67,7 @@ pub(super) fn hex_bytes(width: usize) -> usize {
 /// Prints both files in two columns.
 pub(super) fn print(ui: &mut Ui, view: &View, width: usize) -> CliResult<()> {
     let paper = Paper::of(view, ui.has_color());
-    // Number, blank, run, bar, text; three between the sides.
+    // A side is number, blank, run, bar and text; three columns lie between the sides.
     let text = (width.saturating_sub(3) / 2)
         .saturating_sub(paper.number + paper.run + 2)
         .max(LEAST_TEXT);
@@ -128,7 +128,7 @@ pub(super) fn print_matches(ui: &mut Ui, view: &View) -> CliResult<()> {
     })
 }
 
-/// How the parts of a line that differ are marked without colours.
+/// How the stretches of a line that differ are marked without colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Marks {
     None,
@@ -136,18 +136,18 @@ enum Marks {
     Right,
 }
 
-/// What does not change from row to row.
+/// What does not change from row to row: whether there are colours, and the widths.
 struct Paper {
     color: bool,
-    /// Rows of bytes: numbers are offsets.
+    /// Whether rows show bytes; then their numbers are offsets.
     hex: bool,
-    /// Columns of a line number.
+    /// The width of a line number, in columns.
     number: usize,
-    /// Columns of the number of a run.
+    /// The width of the number of a run, in columns.
     run: usize,
 }
 
-/// A part of a line on the screen.
+/// A stretch of a line on the screen: text of one run, or of none.
 #[derive(Clone, Debug)]
 struct Piece {
     text: String,
@@ -209,7 +209,7 @@ impl Paper {
         }
     }
 
-    /// The number of a run, padded.
+    /// The number of a run, padded to its width; blanks if there is no run.
     fn run_mark(&self, run: Option<u32>) -> String {
         let width = self.run;
         match run {
@@ -218,7 +218,7 @@ impl Paper {
         }
     }
 
-    /// Where blocks went, so that the reader need not search.
+    /// Lines that say where the moved runs went, so that the reader need not search.
     fn moved(&self, view: &View) -> String {
         let moved: Vec<&Run> = view
             .runs
@@ -278,7 +278,7 @@ impl Paper {
         text
     }
 
-    /// The screen lines of one side: the left one padded to its full width.
+    /// The lines on the screen of one side; those of the left side are padded to its full width.
     fn side(&self, side: Option<&RowSide>, width: usize, marks: Marks) -> Vec<String> {
         let (number, run, lines) = match side {
             None => return Vec::new(),
@@ -362,7 +362,7 @@ fn pieces(line: &Line) -> Vec<Piece> {
         .collect()
 }
 
-/// Brackets around what differs.
+/// Puts what differs in brackets.
 fn marked(mut pieces: Vec<Piece>, marks: Marks) -> Vec<Piece> {
     let (open, close) = match marks {
         Marks::None => return pieces,
@@ -376,9 +376,8 @@ fn marked(mut pieces: Vec<Piece>, marks: Marks) -> Vec<Piece> {
 }
 
 /// Wraps pieces into lines of at most `width` columns, each with the columns that it uses; there is
-/// at least one line. A line
-/// is broken after a blank if there is one in its last third, so that words stay whole where that
-/// costs little.
+/// at least one line. A line is broken after a blank if there is one in its last third, so that
+/// words stay whole where that costs little.
 fn wrap(pieces: &[Piece], width: usize) -> Vec<(Vec<Piece>, usize)> {
     let all: Vec<(char, usize, Option<u32>)> = pieces
         .iter()
@@ -394,7 +393,7 @@ fn wrap(pieces: &[Piece], width: usize) -> Vec<(Vec<Piece>, usize)> {
     loop {
         let (mut used, mut fits) = (0, 0);
         for (_, wide, _) in rest {
-            // A letter that is wider than the line is put on it all the same.
+            // A letter that is wider than the line is put on a line of its own all the same.
             if used + wide > width && fits > 0 {
                 break;
             }
@@ -415,7 +414,7 @@ fn wrap(pieces: &[Piece], width: usize) -> Vec<(Vec<Piece>, usize)> {
     }
 }
 
-/// Characters as pieces of one run each, and the columns they use.
+/// Joins characters into pieces of one run each; returns these and the columns that they use.
 fn joined(line: &[(char, usize, Option<u32>)]) -> (Vec<Piece>, usize) {
     let mut pieces: Vec<Piece> = Vec::new();
     for (c, _, run) in line {

@@ -1,9 +1,9 @@
 //! Handing two files over to the program of `$DIFF`.
 //!
 //! The value is split at blanks and run without a shell: a name of a file is never a command, and
-//! `DIFF='diff -u --color'` works. The program has the terminal to itself; what it ends with is not
-//! looked at, because every program means something else by it (`diff` itself says 2 for binary
-//! files that differ).
+//! `DIFF='diff -u --color'` works. The program has the terminal to itself. Its exit code is ignored,
+//! because every program means something else by it (`diff` itself ends with 2 for binary files
+//! that differ).
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -42,7 +42,7 @@ pub(super) fn hand_over(ui: &mut Ui, args: &WhyArgs) -> CliResult<()> {
         .args(&words)
         .arg(operand(&args.a))
         .arg(operand(&args.b));
-    // What is printed so far comes first.
+    // What was printed so far comes before the output of the program.
     ui.flush()?;
     let status = if args.output.is_some() {
         let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;

@@ -1,4 +1,4 @@
-//! What is kept between two looks, and where.
+//! What is kept from one run to the next, and where.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn a_second_look_gives_the_same_with_and_without_the_cache() {
     for options in [&[][..], &["--no-cache"], &["--local"]] {
         assert_eq!(ask(options).text(), first.text(), "{options:?}");
     }
-    // A damaged cache is done without.
+    // A damaged cache is not used.
     std::fs::write(&cache, b"not a database").unwrap();
     let damaged = ask(&[]);
     assert_eq!((damaged.code, damaged.text()), (0, first.text()));
@@ -103,8 +103,8 @@ fn dump_of_two_looks_is_the_same() {
     assert_eq!(changed.lines().count(), 10, "{changed}");
 }
 
-/// What does not fit into memory goes beside the cache, not where temporary files are, which may be
-/// memory.
+/// What does not fit into memory is written beside the cache, and not into the system's folder for
+/// temporary files, which may be in memory.
 #[test]
 fn scratch_files_lie_beside_the_cache() {
     let env = collection();
@@ -122,7 +122,7 @@ fn scratch_files_lie_beside_the_cache() {
     assert_eq!((ran.code, ran.text()), (0, usual.text()), "{ran:?}");
     let order = ask(&without, &["--order"]);
     assert_eq!((order.code, order.err.as_str()), (0, ""));
-    // Without a cache, or where there can be none, they are temporary files.
+    // Without a cache, or where no cache can be made, they go into that folder all the same.
     let ran = ask(&without, &["--no-cache"]);
     assert_eq!((ran.code, ran.text().as_str()), (2, ""));
     assert!(ran.err.contains("/nonexistent"), "{ran:?}");
@@ -159,22 +159,22 @@ fn our_own_folders_are_not_looked_at() {
         assert!(ran.code < 2, "{ran:?}");
         ran.json()["looked"]["files"].as_u64().unwrap()
     };
-    // docs and st: the cache and the usual state are ours.
+    // Only `docs` and `st` take part: the folders of the cache and of the usual state are ours.
     assert_eq!(files(&["pairs", "."], None), 2);
     assert_eq!(files(&["pairs", ".", "--no-cache"], None), 2);
     assert_eq!(files(&["groups", home], None), 2);
     assert_eq!(
         files(&["dirs", ".."], None),
         2 + 6,
-        "and those of the working folder"
+        "and the six files of the working directory"
     );
-    // A relative name is of the working directory, and leaves out nothing else.
+    // A relative name starts from the working directory, and leaves out nothing else.
     assert_eq!(files(&["pairs", ".", "--state", "st"], None), 2);
     assert_eq!(files(&["pairs", "."], Some("st")), 2);
     assert_eq!(files(&["pairs", ".", "--state", "no/such"], None), 3);
     std::os::unix::fs::symlink("st", format!("{home}/link")).unwrap();
     assert_eq!(files(&["pairs", ".", "--state", "link"], None), 2);
-    // Who names it asks about it.
+    // A folder of ours that is named takes part.
     assert_eq!(files(&["pairs", "st", "--state", "st"], None), 1);
     assert_eq!(files(&["pairs", ".", "--state", "."], None), 3);
 }

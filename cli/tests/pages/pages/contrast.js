@@ -1,5 +1,5 @@
-// The lowest contrast between text and its ground in the page: the ratio, then the names of the
-// two colours, or `map` and the text of the cell.
+// The lowest contrast between text and its background in the page: the ratio, then the names of
+// the two colours, or `map` and the text of the cell.
 (() => {
   const value = (name) =>
     getComputedStyle(document.documentElement).getPropertyValue(name).trim();

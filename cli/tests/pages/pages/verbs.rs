@@ -1,4 +1,4 @@
-//! One page for each verb, and pages of nothing.
+//! One page for each verb, and pages of empty reports.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn pages_of_the_other_verbs() {
     ] {
         assert!(page.contains(part), "{part}");
     }
-    // What is the same is hidden at first.
+    // Rows of the class `same` are hidden at first.
     assert_eq!(
         column(&mut browser, "entries", 1),
         ["edited", "contained", "moved", "only-a"]
@@ -81,7 +81,7 @@ fn pages_of_lists() {
         assert_eq!((shares[0].as_str(), shares[1].as_str()), ("100 %", "99 %"));
         let names = column(&mut browser, section, 0);
         assert!(names[0].contains("docs/<b>&.txt"), "{names:?}");
-        // The page carries the very document; numbers of a script have no point.
+        // The page carries the same document. Its rows are not compared: to a script 1.000000 is 1.
         assert_eq!(browser.eval("doc.parameters"), json["parameters"]);
         assert_eq!(browser.eval("doc.looked"), json["looked"]);
         assert_eq!(browser.problems(), Vec::<Value>::new());
