@@ -75,7 +75,8 @@ impl Named {
     }
 }
 
-fn with_colon(name: &Path) -> PathBuf {
+/// The name of a catalogue as people write it in front of a path: with a colon.
+pub fn with_colon(name: &Path) -> PathBuf {
     let mut name = name.as_os_str().to_owned();
     name.push(":");
     name.into()

@@ -255,9 +255,7 @@ fn everywhere(env: &Env, global: &Global) -> Vec<Named> {
 /// The catalogue that a path is in, if it is in one.
 fn catalogue_of(path: &Path) -> Option<Named> {
     let (name, _) = catalogued::split_shown(path)?;
-    let mut name = name.as_os_str().to_owned();
-    name.push(":");
-    let named = names::required(Path::new(&name)).ok()?;
+    let named = names::required(&names::with_colon(name)).ok()?;
     named.is_catalogued().then_some(named)
 }
 
