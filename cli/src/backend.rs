@@ -166,7 +166,9 @@ impl Backend {
         let client = daemon(env, global)?;
         let params = client.params()?;
         if asked.is_some_and(|asked| *asked != params) {
-            ui.detail(&format!("the daemon's index is built otherwise: {params}"));
+            ui.detail(&format!(
+                "the daemon's index has other parameters: {params}"
+            ));
             return Ok(None);
         }
         let paths: Vec<PathText> = named
