@@ -240,10 +240,15 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The catalogues that were imported, and what the daemon watches if there is one.
+/// The catalogues that were imported, and what the daemon watches if there is one that may be asked.
 fn everywhere(env: &Env, global: &Global) -> Vec<Named> {
-    let watched = backend::daemon(env, global).and_then(|daemon| Ok(daemon.watch_list()?));
-    let rows: Vec<WatchRow> = watched.unwrap_or_else(|_| super::watch::kept(env, global));
+    let watched = || {
+        backend::daemon(env, global)?
+            .watch_list()
+            .map_err(CliError::from)
+    };
+    let watched = if global.local { None } else { watched().ok() };
+    let rows: Vec<WatchRow> = watched.unwrap_or_else(|| super::watch::kept(env, global));
     let named = |row: &WatchRow| {
         let real = row.path.as_path().to_owned();
         let shown = catalogued::shown(&real).unwrap_or_else(|| real.clone());

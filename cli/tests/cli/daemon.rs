@@ -350,6 +350,24 @@ fn orders_carry_absolute_paths() {
     );
 }
 
+/// `lost` and `history` look in all that the daemon watches, unless it must not be asked.
+#[test]
+fn with_local_no_daemon_is_asked_for_its_roots() {
+    let env = environment();
+    env.write("docs/a.txt", paragraphs(1, 20));
+    let root = format!(
+        r#"{{"path":"{}","origin":"kept"}}"#,
+        env.path("docs").display()
+    );
+    let daemon = Daemon::start(&env.socket(), &hello(), move |_| rows(&[&root]));
+    for verb in ["lost", "history"] {
+        let ran = env.run(["--local", verb, "docs/gone.txt"]);
+        assert_eq!((ran.code, ran.text()), (2, String::new()), "{ran:?}");
+    }
+    let asked = daemon.stop();
+    assert!(asked.is_empty(), "{asked:?}");
+}
+
 /// An empty answer needs no second question: the command used to ask for the status as well, for
 /// which the daemon walked through all rows of the index.
 #[test]
