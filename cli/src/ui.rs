@@ -8,8 +8,8 @@
 //!    must not be found by its own search.
 //! 2. Output is buffered and flushed by [`Ui::finish`], so that a full disk is an error and not
 //!    a lost last page.
-//! 3. Text from outside never reaches a terminal raw: names are quoted, messages of the system or
-//!    the daemon go through [`resemble_report::quote::harmless`].
+//! 3. Text from outside never reaches a terminal raw: names are quoted, and whatever is printed on
+//!    standard error goes through [`harmless`].
 
 mod pager;
 mod progress;
@@ -209,7 +209,7 @@ impl Ui {
     pub fn soft_errors(&mut self, errors: &[SoftError]) {
         for error in errors {
             let path = quoted_bytes(error.path.as_bytes());
-            self.say(&format!("{path}: {}", harmless(&error.message)));
+            self.say(&format!("{path}: {}", error.message));
         }
     }
 
@@ -221,7 +221,7 @@ impl Ui {
 
     fn say(&mut self, text: &str) {
         // If standard error is closed, there is nobody left to tell.
-        let line = format!("resemble: {text}\n");
+        let line = format!("resemble: {}\n", harmless(text));
         if matches!(self.out, Target::Paged(_)) {
             self.after.push_str(&line);
         } else {
@@ -247,7 +247,7 @@ impl Ui {
             Ok(outcome) => outcome.into(),
             Err(error) if error.is_broken_pipe() => Outcome::Holds.into(),
             Err(error) => {
-                self.say(&harmless(&error.to_string()));
+                self.say(&error.to_string());
                 Outcome::Incomplete.into()
             }
         }

@@ -1,7 +1,6 @@
 //! `resemble mount`: asks the daemon for the overlay.
 
 use resemble_proto::places::Env;
-use resemble_report::quote::harmless;
 
 use crate::args::{Global, MountArgs};
 use crate::backend;
@@ -15,7 +14,7 @@ pub(super) fn run(ui: &mut Ui, env: &Env, global: &Global, args: &MountArgs) -> 
     let path = absolute(&args.dir)?;
     let warning = backend::daemon(env, global)?.mount(path, args.view)?;
     if let Some(warning) = warning {
-        ui.note(&harmless(&warning));
+        ui.note(&warning);
     }
     Ok(Outcome::Holds)
 }

@@ -101,7 +101,16 @@ fn messages_cannot_paint_the_screen() {
         kind: SoftErrorKind::Unreadable,
         message: "no\x1b[2J".into(),
     }]);
-    assert_eq!(err.text(), "resemble: 'a'$'\\n''b': no\u{fffd}[2J\n");
+    // A daemon says its version itself, and notes may quote it.
+    ui.talk = Talk::Details;
+    ui.note("version \x1b[2J");
+    ui.detail("version \x1b]0;x\x07");
+    assert_eq!(
+        err.text(),
+        "resemble: 'a'$'\\n''b': no\u{fffd}[2J\n\
+         resemble: version \u{fffd}[2J\n\
+         resemble: version \u{fffd}]0;x\u{fffd}\n"
+    );
 }
 
 #[test]
