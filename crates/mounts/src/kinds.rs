@@ -1,9 +1,10 @@
-//! What a file system is to us, by its type.
+//! How resemble treats a file system, by its type.
 //!
-//! **Never entered.** What a pseudo file system shows are no files: sizes lie, reading may block
-//! or have effects. FUSE is left out because a hung server hangs its reader (and because our own
-//! overlay is one). A disk that a process serves (`fuseblk`) is a disk all the same: it is indexed,
-//! and the overlay shows it.
+//! Two classes are never entered below a root. The entries of a pseudo file system are no real
+//! files: their sizes are wrong, and reading them may block or have effects. FUSE is left out
+//! because a server that hangs also hangs whoever reads from it, and because our own overlay is a
+//! FUSE file system. A disk that a process serves (`fuseblk`) is still a disk: it is indexed, and
+//! the overlay shows it.
 
 use std::path::Path;
 
@@ -12,16 +13,16 @@ use std::path::Path;
 pub enum FsClass {
     /// Holds files.
     Real,
-    /// Made up by the kernel: never entered.
+    /// Made up by the kernel: never entered below a root.
     Pseudo,
     /// Served by a process: never entered below a root.
     Fuse,
 }
 
-/// `f_type` of FUSE, `FUSE_SUPER_MAGIC` of the kernel.
+/// The `f_type` of FUSE: `FUSE_SUPER_MAGIC` in the kernel.
 const FUSE_MAGIC: u32 = 0x6573_5546;
 
-/// `f_type` of what never holds files; from `include/uapi/linux/magic.h` and the sources of the
+/// The `f_type`s of pseudo file systems, from `include/uapi/linux/magic.h` and the sources of the
 /// file systems that define their own.
 const PSEUDO_MAGICS: &[u32] = &[
     0x0000_9fa0, // proc
@@ -54,7 +55,7 @@ const PSEUDO_MAGICS: &[u32] = &[
     0x5049_4446, // pidfs
 ];
 
-/// The same by the types of the mount table.
+/// The types of pseudo file systems in the mount table.
 const PSEUDO_TYPES: &[&str] = &[
     "proc",
     "sysfs",
@@ -84,7 +85,8 @@ const PSEUDO_TYPES: &[&str] = &[
     "nfsd",
 ];
 
-/// The class of a file system with this `f_type`; of FUSE it takes the mount to tell.
+/// The class of a file system with this `f_type`. It is [`FsClass::Fuse`] for `fuseblk`, too: only
+/// the type in the mount table tells a disk from the rest of FUSE.
 pub(crate) fn class_of_magic(f_type: u32) -> FsClass {
     if f_type == FUSE_MAGIC {
         FsClass::Fuse
@@ -110,9 +112,9 @@ pub fn class_of_type(fs_type: &[u8]) -> FsClass {
     }
 }
 
-/// Whether other machines may change files there without our kernel hearing of it.
+/// Whether other machines may change files in `dir` without our kernel noticing.
 pub fn is_remote(dir: &Path) -> bool {
-    /// `f_type` of statfs(2), from the kernel's `magic.h`.
+    /// Values of `f_type`, see statfs(2).
     const REMOTE: &[u32] = &[
         0x0000_6969, // nfs
         0xff53_4d42, // cifs

@@ -1,16 +1,16 @@
-//! `resemble-mounts`: which mounts there are, and what the file systems on them are to us.
+//! `resemble-mounts`: which mounts there are, and how resemble treats the file systems on them.
 //!
-//! One table for the index, the overlay and the watcher: what one of them leaves out the others
-//! leave out, too.
+//! There is one table for the index, the overlay and the watcher: what one of them leaves out, the
+//! others leave out, too.
 //!
-//! * The mounts are those of `/proc/self/mountinfo`, without touching any of them. Asking a file
-//!   system what it is (`statfs`, `stat`) sends a request if it is a FUSE one, and to ourselves if
-//!   it is ours. The kernel's own list answers without asking anybody, and `poll` on it tells
-//!   whether it changed, so a table that is right costs one system call per use.
-//! * [`kinds`] says what a type of file system is to us: whether it holds files, whether a process
+//! * The mounts are read from `/proc/self/mountinfo`, which touches none of them. Asking a FUSE
+//!   file system what it is (`statfs`, `stat`) sends a request to its server, and the server of our
+//!   own overlay is this process. The kernel's list answers without asking anybody, and `poll`
+//!   tells whether it has changed, so keeping a table up to date costs one system call per use.
+//! * [`kinds`] says how a type of file system is treated: whether it holds files, whether a process
 //!   serves it, whether other machines change it.
-//! * [`MountTable`] answers by path and by descriptor; [`LiveTable`] is one that follows the
-//!   kernel.
+//! * [`MountTable`] answers by path and by descriptor; [`LiveTable`] is a table that follows the
+//!   changes of the kernel's list.
 #![forbid(unsafe_code)]
 
 pub mod kinds;
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 pub use kinds::FsClass;
 pub use table::{LiveTable, MountTable};
 
-/// The type our mounts have.
+/// The file-system type of our own mounts.
 pub const OUR_TYPE: &[u8] = b"fuse.resemble";
 
 /// One line of mountinfo.
@@ -35,7 +35,7 @@ pub struct Mount {
     pub id: u64,
     /// `major:minor` of the file system, as text.
     pub device: String,
-    /// Where, seen from this process.
+    /// The mount point, as this process sees it.
     pub point: PathBuf,
     /// The file system's type.
     pub fs_type: Vec<u8>,
@@ -50,8 +50,9 @@ impl Mount {
 
 /// The class of the file system that holds an open file or directory.
 ///
-/// By `f_type`, which is the same for a disk that a process serves (`fuseblk`) and for any other
-/// FUSE file system: of these the mount's type decides.
+/// `f_type` decides, which the file system itself is asked for (`fstatfs`). It is the same for a
+/// disk that a process serves (`fuseblk`) as for the rest of FUSE, so there the type in the mount
+/// table decides.
 pub fn class_of(fd: BorrowedFd<'_>) -> rustix::io::Result<FsClass> {
     let class = kinds::class_of_magic(rustix::fs::fstatfs(fd)?.f_type as u32);
     if class != FsClass::Fuse {
@@ -61,7 +62,7 @@ pub fn class_of(fd: BorrowedFd<'_>) -> rustix::io::Result<FsClass> {
     Ok(mount.map_or(class, |mount| kinds::class_of_type(&mount.fs_type)))
 }
 
-/// The id of the mount that a descriptor (which may be `O_PATH`) leads into: from
+/// The id of the mount that a descriptor (which may be `O_PATH`) leads into. It comes from
 /// `/proc/self/fdinfo`, which the kernel prints without asking the file system.
 fn mount_id(fd: impl AsFd) -> Option<u64> {
     let raw = fd.as_fd().as_raw_fd();
@@ -76,13 +77,15 @@ pub fn read() -> io::Result<Vec<Mount>> {
     std::fs::read("/proc/self/mountinfo").map(|text| parse(&text))
 }
 
-/// The mounted overlay that a path lies below (not: is), by names alone.
+/// The mounted overlay that a path lies in, but not the one that is mounted at the path itself.
+/// Only names are compared; no file system is asked.
 pub fn enclosing(path: &Path) -> io::Result<Option<PathBuf>> {
     let path = std::path::absolute(path)?;
     Ok(at_or_enclosing(&path)?.filter(|point| *point != path))
 }
 
-/// The mounted overlay that a path lies in or is, the outermost if there are several.
+/// The mounted overlay that a path lies in or that is mounted there; the outermost if there are
+/// several.
 pub fn at_or_enclosing(path: &Path) -> io::Result<Option<PathBuf>> {
     let path = std::path::absolute(path)?;
     let ours = read()?
@@ -92,7 +95,7 @@ pub fn at_or_enclosing(path: &Path) -> io::Result<Option<PathBuf>> {
     Ok(ours.filter(|point| path.starts_with(point)).min())
 }
 
-/// Lines that do not parse are left out: the kernel writes none.
+/// Lines that cannot be parsed are left out: the kernel writes no such lines.
 fn parse(text: &[u8]) -> Vec<Mount> {
     text.split(|&byte| byte == b'\n')
         .filter_map(parse_line)
@@ -114,7 +117,8 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     })
 }
 
-/// Space, tab, newline and backslash are written as three octal digits.
+/// Undoes the kernel's escaping: it writes a space, tab, newline or backslash as a backslash and
+/// three octal digits.
 fn unescape(field: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(field.len());
     let mut rest = field;

@@ -1,4 +1,4 @@
-//! What is mounted where, for who must not enter it.
+//! Where something is mounted that must not be entered.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -17,14 +17,15 @@ use crate::{Mount, mount_id, read};
 /// The places that are never entered, and the class of each mount.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MountTable {
-    /// By the directory that the mount point is a name in.
+    /// The names of mount points that are never entered, by their parent directory.
     never: HashMap<PathBuf, HashSet<OsString>>,
     by_id: HashMap<u64, FsClass>,
     ours: HashSet<u64>,
 }
 
 impl MountTable {
-    /// The table as it is now. Without one (no `/proc`) it is empty, and only `f_type` decides.
+    /// Reads the kernel's list. Without `/proc` the table is empty, and only `f_type` decides what
+    /// is entered.
     pub fn load() -> Self {
         read().map_or_else(|_| Self::default(), |mounts| Self::of(&mounts))
     }
@@ -38,7 +39,7 @@ impl MountTable {
             if mount.is_ours() {
                 this.ours.insert(mount.id);
             }
-            // The upper mount decides: a disk mounted over an automount point is a disk.
+            // The last mount at a point decides: a disk mounted over an automount point is a disk.
             match class {
                 FsClass::Real => points.remove(&mount.point),
                 FsClass::Pseudo | FsClass::Fuse => points.insert(&mount.point),
@@ -62,13 +63,13 @@ impl MountTable {
             .is_some_and(|names| names.contains(name))
     }
 
-    /// The names of a directory that are never entered.
+    /// The names in a directory that are never entered.
     pub fn left_out_in(&self, dir: &Path) -> Option<&HashSet<OsString>> {
         self.never.get(dir)
     }
 
     /// Whether this descriptor (which may be `O_PATH`) leads into a file system that is never
-    /// entered. A mount the table does not know (of this very moment) counts as real.
+    /// entered. A mount that is newer than the table counts as real.
     pub fn is_fd_left_out(&self, fd: impl AsFd) -> bool {
         let class = mount_id(fd).and_then(|id| self.by_id.get(&id));
         class.is_some_and(|class| *class != FsClass::Real)
@@ -80,7 +81,7 @@ impl MountTable {
     }
 }
 
-/// A [`MountTable`] that follows the kernel's.
+/// A [`MountTable`] that is read again when the kernel's list has changed.
 #[derive(Debug)]
 pub struct LiveTable {
     /// Kept open: `poll` reports a change once per open file.
@@ -98,8 +99,8 @@ impl LiveTable {
 
     /// The table as it is now.
     pub fn current(&self) -> Arc<MountTable> {
-        // Locked before the poll: whoever takes the report of a change also brings the new table
-        // before anybody else sees the old one.
+        // Locked before `poll`, which reports a change only once: the thread that gets the report
+        // brings the new table before any other thread sees the old one.
         let mut current = self.current.lock();
         let mut fds = [PollFd::new(&self.changes, PollFlags::PRI)];
         let at_once = Timespec {
