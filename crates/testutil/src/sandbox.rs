@@ -6,16 +6,15 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::mount::UnmountFlags;
 use rustix::process::{Pid, Signal};
 
-use crate::{Ran, TempTree};
+use crate::{Ran, TempTree, start_ready};
 
 /// How long anything may take before the test gives up on it.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -155,49 +154,22 @@ impl Sandbox {
 
     /// Starts a daemon command; `Err` is what it said when it ended before it was ready.
     pub fn start(&self, command: &mut Command) -> Result<Daemon<'_>, Ran> {
-        let address = self.path("notify");
-        drop(fs::remove_file(&address));
-        let notify = UnixDatagram::bind(&address).expect("a notification socket");
-        notify
-            .set_read_timeout(Some(Duration::from_millis(50)))
-            .expect("a timeout");
         let log = self.path("daemon.log");
         let file = fs::OpenOptions::new()
             .create(true)
             .append(true)
             .open(&log)
             .expect("a log");
-        let mut child = command
-            .env("NOTIFY_SOCKET", &address)
-            .stdout(Stdio::null())
-            .stderr(file)
-            .spawn()
-            .expect("resembled starts");
-        let deadline = Instant::now() + PATIENCE;
-        let mut message = [0; 4096];
-        loop {
-            if let Ok(n) = notify.recv(&mut message)
-                && message[..n]
-                    .split(|&b| b == b'\n')
-                    .any(|line| line == b"READY=1")
-            {
-                return Ok(Daemon {
-                    sandbox: self,
-                    child,
-                });
-            }
-            if let Some(status) = child.try_wait().expect("the daemon can be asked for") {
-                return Err(Ran {
-                    code: status.code().unwrap_or(-1),
-                    out: Vec::new(),
-                    err: self.log(),
-                });
-            }
-            assert!(
-                Instant::now() < deadline,
-                "resembled is not ready after {PATIENCE:?}"
-            );
-        }
+        command.stdout(Stdio::null()).stderr(file);
+        let child = start_ready(command, &self.path("notify")).map_err(|status| Ran {
+            code: status.code().unwrap_or(-1),
+            out: Vec::new(),
+            err: self.log(),
+        })?;
+        Ok(Daemon {
+            sandbox: self,
+            child,
+        })
     }
 
     /// What the daemons of this sandbox wrote to stderr.

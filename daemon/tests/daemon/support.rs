@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use resemble_core::Params;
 use resemble_index::Index;
@@ -14,12 +13,11 @@ use resemble_proto::message::{AlertRow, StatusAnswer};
 use resemble_proto::path::PathText;
 use resemble_query::dump::dump;
 use resemble_scan::ingest::{Ingest, IngestOptions, RootOptions, Target, Unobserved};
-use resemble_testutil::TempTree;
 use resemble_testutil::prose::lines;
+use resemble_testutil::{TempTree, start_ready};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Nothing takes this long, however slow the machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) use resemble_testutil::PATIENCE;
 
 /// A folder with `tree`, `state` and `socket`.
 pub(crate) struct Place {
@@ -29,7 +27,8 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        // Logs not beside the tree: there the daemon would hear its own messages being written.
+        // The log is not beside the tree: there the daemon would hear its own messages being
+        // written.
         let tree = TempTree::with_folders(&["tree", "logs"]);
         let root = tree.path("tree");
         Self { tree, root }
@@ -52,12 +51,12 @@ impl Place {
         self.tree.write(self.in_tree(name), text);
     }
 
-    /// The program with an empty environment; its messages are in `log`.
+    /// The program with an empty environment; its messages are in [`Self::log`].
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         self.command_in(&[], args)
     }
 
-    /// The same, started by a program that is given it as its last arguments.
+    /// The same, started by another program, which is given it as its last arguments.
     fn command_in(&self, around: &[&str], args: &[&str]) -> Command {
         let program = [around, &[env!("CARGO_BIN_EXE_resembled")]].concat();
         let mut command = Command::new(program[0]);
@@ -83,7 +82,7 @@ impl Place {
         command
     }
 
-    /// Starts it on the tree and waits until it answers.
+    /// Starts it on the tree and waits until it is ready.
     pub(crate) fn start(&self) -> Daemon<'_> {
         self.start_with(&["tree"])
     }
@@ -94,18 +93,12 @@ impl Place {
 
     /// Starts it by another program, which becomes it.
     pub(crate) fn start_in(&self, around: &[&str], args: &[&str]) -> Daemon<'_> {
-        let child = self.command_in(around, args).spawn().unwrap();
-        let mut daemon = Daemon {
+        let child = start_ready(&mut self.command_in(around, args), &self.path("notify"))
+            .unwrap_or_else(|status| panic!("{status}\n{}", self.log()));
+        Daemon {
             place: self,
             child: Some(child),
-        };
-        let began = Instant::now();
-        while self.connect().is_err() {
-            assert_eq!(daemon.ended(), None, "{}", self.log());
-            assert!(began.elapsed() < PATIENCE, "{}", self.log());
-            std::thread::sleep(Duration::from_millis(5));
         }
-        daemon
     }
 
     /// Runs it to its end: exit status and messages.
@@ -155,7 +148,7 @@ impl Place {
     }
 }
 
-/// Daemons of tests that are not about the view have none: it would be one place for all of them.
+/// Daemons of tests that are not about the view mount none: all of them would share one place.
 fn no_mount(args: &[&str]) -> Option<&'static str> {
     let is_shown = ["--mount", "--link"].iter().any(|arg| args.contains(arg));
     (!is_shown).then_some("--no-mount")
@@ -203,7 +196,7 @@ impl Daemon<'_> {
             .rows
     }
 
-    /// Barrier, then the live index must be what a fresh scan gives.
+    /// After a barrier, the live index must be what a fresh scan gives.
     pub(crate) fn assert_converged(&self) {
         self.sync();
         let (live, fresh) = (self.dump(), self.place.fresh_dump());
@@ -232,10 +225,6 @@ impl Daemon<'_> {
         kill_process(self.pid(), signal).unwrap();
     }
 
-    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
-        self.child.as_mut()?.try_wait().unwrap()
-    }
-
     /// Ends it in order and returns how it went.
     pub(crate) fn terminate(mut self, signal: Signal) -> ExitStatus {
         self.signal(signal);
@@ -252,7 +241,7 @@ impl Daemon<'_> {
 impl Drop for Daemon<'_> {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // Stopped by a test, it would not hear anything but this.
+            // A daemon that a test has stopped hears no other signal.
             child.kill().ok();
             child.wait().ok();
         }

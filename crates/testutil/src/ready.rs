@@ -1,0 +1,43 @@
+//! Programs that say when they are ready, as services do.
+
+use std::fs;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use crate::PATIENCE;
+
+/// Starts a program and waits until it says `READY=1` on a notification socket, which is made at
+/// `address`. `Err` is how the program ended instead; one that takes too long is killed.
+pub fn start_ready(command: &mut Command, address: &Path) -> Result<Child, ExitStatus> {
+    // Usually there is nothing to remove.
+    drop(fs::remove_file(address));
+    let notify = UnixDatagram::bind(address).expect("a notification socket");
+    // A program that has ended sends nothing, so now and then it is looked whether it has.
+    notify
+        .set_read_timeout(Some(Duration::from_millis(50)))
+        .expect("a timeout");
+    let mut child = command
+        .env("NOTIFY_SOCKET", address)
+        .spawn()
+        .expect("the program starts");
+    let deadline = Instant::now() + PATIENCE;
+    let mut message = [0; 4096];
+    loop {
+        if let Ok(length) = notify.recv(&mut message)
+            && message[..length]
+                .split(|&byte| byte == b'\n')
+                .any(|line| line == b"READY=1")
+        {
+            return Ok(child);
+        }
+        if let Some(status) = child.try_wait().expect("the program can be asked for") {
+            return Err(status);
+        }
+        if Instant::now() > deadline {
+            child.kill().expect("the program runs");
+            return Err(child.wait().expect("the program ends"));
+        }
+    }
+}
