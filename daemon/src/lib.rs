@@ -389,8 +389,6 @@ fn end_signals() -> io::Result<signal::Receiver<bool>> {
         };
         tracing::info!(signal = name, "ending");
         ended.send_replace(true);
-        // Kept, so that a second signal does not become a first one of a new listener.
-        std::future::pending::<()>().await;
     });
     Ok(watched)
 }

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::indexer::Command;
 use crate::link::{LinkError, ViewLink};
-use crate::state::{Shared, Topic};
+use crate::state::Shared;
 
 /// Mounts and unmounts.
 #[derive(Debug)]
@@ -151,7 +151,6 @@ impl Overlays {
         made?;
         // A root may have come or gone while it was being mounted.
         self.follow_roots();
-        self.shared.mended(Topic::Overlay);
         let warning = self.warning(&point);
         if let Some(warning) = &warning {
             tracing::warn!("{warning}");

@@ -43,10 +43,6 @@ pub enum Topic {
     Watches,
     /// Directories on a network file system.
     Remote,
-    /// The overlay.
-    Overlay,
-    /// A scan is under way that makes answers stale.
-    Rescan,
     /// The file of the templates cannot be used.
     Templates,
     /// A catalogue cannot be used.
@@ -394,7 +390,7 @@ impl Shared {
                 .troubles
                 .lock()
                 .keys()
-                .all(|(topic, _)| !matches!(topic, Topic::Index | Topic::Events | Topic::Rescan))
+                .all(|(topic, _)| !matches!(topic, Topic::Index | Topic::Events))
     }
 
     /// Rises with every change that reached the index, and of the templates.

@@ -225,7 +225,8 @@ impl Batching {
     }
 
     /// Whether nothing waits and nothing is held.
-    pub fn is_idle(&self) -> bool {
+    #[cfg(test)]
+    fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.held.is_empty()
     }
 
